@@ -1,0 +1,31 @@
+#!/bin/sh
+# No writable variable lives longer than a call outside src/server, the log's state excepted: reads the
+# symbol tables of the built libraries.
+#   usage: lint_globals.sh [LIBRARY...]      default: those of the build but the server's
+set -u
+if [ $# = 0 ]; then
+    cd "${ROLLCALL_BUILD:-.}" || exit 1
+    set -- libbase.a libengine.a libnet.a libprotocol.a libcounter.a libtools.a
+fi
+if objdump -t libbase.a 2>/dev/null | grep -qE '__(asan|tsan|ubsan)_'; then
+    echo "a sanitizer adds variables of its own"
+    exit 77
+fi
+objdump -t "$@" | awk '
+    BEGIN { FS = "\t" }
+    / file format / { split($1, part, ":"); file = part[1]; next }
+    NF < 2 { next }
+    { lines++ }
+    {
+        count = split($1, left, " "); section = left[count]
+        count = split($2, right, " "); name = right[count]
+    }
+    file != "log.o" && name != section &&
+        section ~ /^(\.(data|bss|tdata|tbss)|\.data\.rel(\.local)?|\*COM\*)$/ {
+        print file ": writable variable " name
+        mistakes++
+    }
+    END {
+        print "lint_globals: " lines + 0 " symbols, " mistakes + 0 " mistakes"
+        exit mistakes > 0 || lines == 0
+    }'

@@ -1,0 +1,186 @@
+#!/bin/sh
+# The lints must be able to fail: plants one violation after another in a copy of the tree and sees
+# each found, by its words, and sees the copy pass before and after.
+set -u
+top=$(cd "${ROLLCALL_SOURCE:-.}" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/rollcall-lint.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/tree"
+(cd "$top" && for part in src counter phantom conf tools tests Makefile.am; do
+    [ ! -e "$part" ] || echo "$part"; done | xargs tar cf -) | (cd "$work/tree" && tar xf -)
+chmod -R u+w "$work/tree"
+cd "$work/tree" || exit 1
+failures=0
+
+fail() {
+    echo "FAIL: $1"
+    sed 's/^/    /' "$work/out"
+    failures=$((failures + 1))
+}
+
+# clean LINT: passes on the copy as it is
+clean() {
+    perl "tests/lint/lint_$1.pl" . >"$work/out" 2>&1 || fail "lint_$1 on the clean tree"
+}
+
+# finds LINT WORDS FILE: with standard input as (or behind the text of) FILE, LINT fails and says WORDS
+finds() {
+    lint=$1 words=$2 file=$3
+    mkdir -p "${file%/*}"
+    if [ -e "$file" ]; then cp "$file" "$work/saved"; else rm -f "$work/saved"; fi
+    cat >>"$file"
+    if perl "tests/lint/lint_$lint.pl" . >"$work/out" 2>&1; then
+        fail "lint_$lint passed: $words"
+    elif ! grep -qF "$words" "$work/out"; then
+        fail "lint_$lint did not say: $words"
+    fi
+    if [ -e "$work/saved" ]; then cp "$work/saved" "$file"; else rm -f "$file"; fi
+}
+
+repeat() { # repeat N TEXT
+    i=0
+    while [ "$i" -lt "$1" ]; do printf '%s\n' "$2"; i=$((i + 1)); done
+}
+
+clean includes
+finds includes 'src/base may not include "engine/engine.h"' src/base/planted.c <<'C'
+#include "engine/engine.h"
+C
+finds includes 'src/protocol may not include "net/net.h"' src/protocol/planted.h <<'C'
+  #  include "net/net.h"
+C
+: >src/server/planted.h
+finds includes 'src/net may not include "server/planted.h"' src/net/planted.c <<'C'
+#include "server/planted.h"
+C
+rm -f src/server/planted.h
+mkdir -p phantom
+: >phantom/private.h
+finds includes 'counter may not include "phantom/private.h"' counter/planted.c <<'C'
+#include "phantom/private.h"
+C
+rm -f phantom/private.h
+finds includes 'phantom may not include "counter/counter.h"' phantom/planted.c <<'C'
+#include "counter/counter.h"
+C
+: >counter/private.h
+finds includes 'src/server may not include "counter/private.h"' src/server/planted.c <<'C'
+#include "counter/private.h"
+C
+rm -f counter/private.h
+finds includes 'tests/unit/base may not include "counter/counter.h"' tests/unit/base/planted.c <<'C'
+#include "counter/counter.h"
+C
+finds includes 'tools/rollcall may not include "net/net.h"' tools/rollcall/planted.c <<'C'
+#include "net/net.h"
+C
+finds includes '<event2/event.h> may be included only by' src/server/planted.c <<'C'
+#include <event2/event.h>
+C
+finds includes '<xxhash.h> may be included only by' counter/planted.c <<'C'
+#include <xxhash.h>
+C
+finds includes '<sys/mman.h> may be included only by' counter/planted.c <<'C'
+#include <sys/mman.h>
+C
+finds includes '<jemalloc/jemalloc.h> may be included only by' src/server/planted.c <<'C'
+#include <jemalloc/jemalloc.h>
+C
+finds includes '<yaml.h> may be included only by' src/server/planted.c <<'C'
+#include <yaml.h>
+C
+finds includes 'is no file from the root or src' src/base/planted.c <<'C'
+#include "check.h"
+C
+finds includes 'is no file from the root or src' counter/planted.c <<'C'
+#include "../src/base/check.h"
+C
+finds includes 'with quotes: it is ours' counter/planted.c <<'C'
+#include <base/check.h>
+C
+# A table that allows both ways does not hide a cycle.
+cp tests/lint/layers.txt "$work/layers"
+sed 's/^src\/base: .*/src\/base: src\/engine/' "$work/layers" >tests/lint/layers.txt
+echo '#include "base/check.h"' >src/engine/planted.c
+finds includes 'folders include each other: ' src/base/planted.c <<'C'
+#include "engine/engine.h"
+C
+rm -f src/engine/planted.c
+cp "$work/layers" tests/lint/layers.txt
+
+clean functions
+finds functions 'planted has 71 lines; at most 70' src/base/planted.c <<C
+static int planted(int a,
+                   int b)
+{
+$(repeat 67 '    a++;')
+}
+C
+finds functions 'planted nests 4 deep; at most 3' counter/planted.c <<'C'
+static int planted(int a)
+{
+    static const int table[] = {1, 2, 3};
+    for (int i = 0; i < a; i++) {
+        switch (a) {
+        case '{': {
+            while (table[i]) {
+                a++;
+            }
+        }
+        }
+    }
+    return a; /* } */
+}
+C
+finds functions 'planted.c: 601 lines; at most 600' tools/rollcall/planted.c <<C
+$(repeat 601 '/* a line */')
+C
+# What is allowed to the last line is not reported.
+cat >src/base/planted.c <<C
+#define PLANTED(x) do { if (x) { for (;;) { while (x) { x--; } } } } while (0)
+static const struct planted_row { int a; } rows[] = { { 1 }, { 2 } };
+static struct planted planted(const char *a, int b)
+{
+    const char *brace = "{{{{";
+    struct planted p = { .q = { .r = { .s = { 1 } } } };
+    if (b) {
+        for (;;) {
+            if (a == brace) {
+                p = (struct planted){ .q = { 0 } };
+            }
+        }
+    }
+$(repeat 57 '    b++;')
+    return (struct planted){ 0 };
+}
+C
+clean functions
+rm -f src/base/planted.c
+
+clean listed
+finds listed 'src/base/planted.c: not in Makefile.am' src/base/planted.c <<'C'
+C
+finds listed 'tests/unit/base/test_planted.c: not in Makefile.am' tests/unit/base/test_planted.c <<'C'
+C
+
+# globals LIBRARY-TEXT: what lint_globals says of a library made from this C
+globals() {
+    rm -f "$work/planted.o" "$work/planted.a"
+    echo "$1" | ${CC:-cc} -x c -c -o "$work/planted.o" - && ar cr "$work/planted.a" "$work/planted.o" ||
+        exit 1
+    (cd "$work" && sh tree/tests/lint/lint_globals.sh planted.a >"$work/out" 2>&1)
+}
+globals 'int f(void); static const char *const names[] = { "a" }; int f(void) { return names[0][0]; }' ||
+    fail 'lint_globals on constants'
+for variable in 'int planted;' 'int planted = 1;' 'static int planted;' 'static _Thread_local int planted;' \
+    'static const char *planted = "a";'; do
+    if globals "int f(void); $variable int f(void) { return ((volatile char *)&planted)[0]++; }"; then
+        fail "lint_globals passed: $variable"
+    fi
+done
+
+clean includes
+clean functions
+clean listed
+[ "$failures" = 0 ] || exit 1
+echo "every planted violation was found"
