@@ -1,0 +1,45 @@
+/*
+ * buf.h: a growable run of bytes with a hard limit, drawn from a shared budget.
+ *
+ * A buffer doubles when it must, up to length_max bytes; the memory it holds is counted in its
+ * budget, which several buffers of several threads may share. A buffer holds nothing before its
+ * first room and after buf_fini(); emptied otherwise it keeps its memory.
+ * Writers ask for room, write into it and commit what they wrote, so that composing a reply costs
+ * one bounds check. Not thread-safe (the budget is).
+ */
+#ifndef ROLLCALL_BASE_BUF_H
+#define ROLLCALL_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes all buffers together may hold. Any thread. */
+struct budget {
+    _Atomic uint64_t used_bytes;
+    uint64_t bytes_max;
+};
+
+struct buf {
+    char *data;            /* NULL while the capacity is 0 */
+    size_t length;         /* bytes in use */
+    size_t capacity;       /* bytes held */
+    size_t length_max;     /* capacity never exceeds it */
+    struct budget *budget; /* may be NULL: not counted */
+};
+
+void buf_init(struct buf *buf, size_t length_max, struct budget *budget);
+void buf_fini(struct buf *buf); /* gives everything back; the buffer may be used again as empty */
+
+/*
+ * Room for `bytes` more bytes after the ones in use. Returns where to write them, valid until the
+ * next call with this buffer, or NULL if the limit, the budget or memory does not allow it.
+ */
+char *buf_room(struct buf *buf, size_t bytes);
+void buf_commit(struct buf *buf, size_t bytes); /* bytes of the last room that were written */
+
+bool buf_append(struct buf *buf, const void *bytes, size_t length); /* false: as buf_room's NULL */
+void buf_truncate(struct buf *buf, size_t length);                  /* drops what is beyond length */
+void buf_consume(struct buf *buf, size_t length); /* drops the first bytes, moves the others down */
+
+#endif

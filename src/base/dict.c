@@ -1,0 +1,366 @@
+#include "base/dict.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/verlock.h"
+#include "base/words.h"
+
+#define DICT_MAGIC       0x64696374u /* "dict" */
+#define BUCKET_PLACES    3           /* at least: fewer fill unevenly */
+#define BUCKET_BYTES_MAX 256
+
+/* The fields of a bucket's lock word: lock 1 bit, spare 1, count 6, version 24. */
+#define COUNT_SHIFT 2
+#define COUNT_MASK  0x3fu
+#define COUNT_ONE   (1u << COUNT_SHIFT)
+#define VERSION_ONE (1u << 8)
+
+_Static_assert(DICT_POOL_MIN >= BUCKET_BYTES_MAX << DICT_LEVELS, "the first level has a bucket");
+
+struct dict {
+    uint32_t magic;
+    uint32_t entry_bytes; /* key and value */
+    uint32_t value_bytes;
+    uint32_t bucket_bytes;
+    uint32_t places;        /* entries of a bucket */
+    uint64_t first_buckets; /* of level 0, a power of two; level k has 2^k times as many */
+    uint64_t seed;
+    size_t pool_bytes;
+    unsigned char *pool;
+    _Alignas(MEMORY_LINE_BYTES) _Atomic unsigned levels; /* in use, 1 .. DICT_LEVELS */
+    _Atomic uint64_t count;
+};
+
+/* Where a key stands or could: a bucket, the word it was seen with, a place. */
+struct spot {
+    shared_word *bucket;
+    uint32_t word;
+    uint32_t place;
+};
+
+static uint32_t word_count(uint32_t word)
+{
+    return word >> COUNT_SHIFT & COUNT_MASK;
+}
+
+static verlock *bucket_lock(const struct dict *dict, shared_word *bucket)
+{
+    return (verlock *)bucket + dict->bucket_bytes / sizeof(verlock) - 1;
+}
+
+static uint64_t key_hash(const struct dict *dict, uint64_t id, uint8_t sub)
+{
+    return hash_u64(id ^ dict->seed ^ (uint64_t)sub << 56);
+}
+
+static uint64_t level_buckets(const struct dict *dict, unsigned level)
+{
+    return dict->first_buckets << level;
+}
+
+/* The first or second bucket of a key in a level; the levels lie behind each other in the pool. */
+static shared_word *key_bucket(const struct dict *dict, uint64_t hash, unsigned level,
+                               unsigned which)
+{
+    uint64_t buckets = level_buckets(dict, level);
+    uint64_t in_level = (which ? hash >> 32 : hash) & (buckets - 1);
+    uint64_t index = buckets - dict->first_buckets + in_level;
+    return (shared_word *)(void *)(dict->pool + index * dict->bucket_bytes);
+}
+
+static bool entry_is(const struct dict *dict, const shared_word *bucket, uint32_t place,
+                     uint64_t id, uint8_t sub)
+{
+    size_t at = (size_t)place * dict->entry_bytes;
+    return words_load(bucket, at, 8) == id && words_load(bucket, at + 8, 1) == sub;
+}
+
+/* The place of a key among the first `count` of a bucket, or `count`. */
+static uint32_t bucket_match(const struct dict *dict, const shared_word *bucket, uint32_t count,
+                             uint64_t id, uint8_t sub)
+{
+    uint32_t place = 0;
+    while (place < count && !entry_is(dict, bucket, place, id, sub)) {
+        place++;
+    }
+    return place;
+}
+
+/* Looks in one bucket, copying the value if value is not NULL. */
+static bool bucket_get(const struct dict *dict, shared_word *bucket, uint64_t id, uint8_t sub,
+                       uint64_t *value)
+{
+    const verlock *lock = bucket_lock(dict, bucket);
+    for (;;) {
+        uint32_t word = verlock_read(lock);
+        uint32_t count = word_count(word);
+        uint32_t place = bucket_match(dict, bucket, count, id, sub);
+        if (place < count && value) {
+            words_copy_out(bucket, (size_t)place * dict->entry_bytes + DICT_KEY_BYTES,
+                           dict->value_bytes, value);
+        }
+        if (verlock_unchanged(lock, word)) {
+            return place < count;
+        }
+    }
+}
+
+bool dict_get(const struct dict *dict, uint64_t id, uint8_t sub, uint64_t *value)
+{
+    CHECK(dict->magic == DICT_MAGIC);
+    uint64_t hash = key_hash(dict, id, sub);
+    for (unsigned level = atomic_load(&dict->levels); level-- > 0;) {
+        if (bucket_get(dict, key_bucket(dict, hash, level, 0), id, sub, value) ||
+            bucket_get(dict, key_bucket(dict, hash, level, 1), id, sub, value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Finds a key that only the caller changes and takes the lock of its bucket. */
+static bool lock_entry(const struct dict *dict, uint64_t id, uint8_t sub, struct spot *spot)
+{
+    uint64_t hash = key_hash(dict, id, sub);
+    unsigned buckets = 2 * atomic_load(&dict->levels);
+    for (unsigned i = 0; i < buckets; i++) {
+        shared_word *bucket = key_bucket(dict, hash, i / 2, i % 2);
+        if (!bucket_get(dict, bucket, id, sub, NULL)) {
+            continue;
+        }
+        /* Others may move it inside its bucket, but not away. */
+        uint32_t word = verlock_take(bucket_lock(dict, bucket));
+        uint32_t place = bucket_match(dict, bucket, word_count(word), id, sub);
+        CHECK(place < word_count(word));
+        *spot = (struct spot){bucket, word, place};
+        return true;
+    }
+    return false;
+}
+
+/* Takes the lock of a bucket of this level that has a free place; the emptier of the two first. */
+static bool lock_free_place(const struct dict *dict, uint64_t hash, unsigned level,
+                            struct spot *spot)
+{
+    shared_word *first = key_bucket(dict, hash, level, 0);
+    shared_word *second = key_bucket(dict, hash, level, 1);
+    uint32_t first_count = word_count(verlock_read(bucket_lock(dict, first)));
+    uint32_t second_count = word_count(verlock_read(bucket_lock(dict, second)));
+    shared_word *order[2] = {first, second};
+    if (second_count < first_count) {
+        order[0] = second;
+        order[1] = first;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t word = verlock_take(bucket_lock(dict, order[i]));
+        if (word_count(word) < dict->places) {
+            *spot = (struct spot){order[i], word, word_count(word)};
+            return true;
+        }
+        verlock_release(bucket_lock(dict, order[i]), word);
+    }
+    return false;
+}
+
+/* A free place in any level, the newest first; a further level comes into use when there is none.
+ */
+static bool lock_any_place(struct dict *dict, uint64_t hash, struct spot *spot)
+{
+    unsigned level = atomic_load(&dict->levels);
+    for (unsigned tried = level; tried-- > 0;) {
+        if (lock_free_place(dict, hash, tried, spot)) {
+            return true;
+        }
+    }
+    for (; level < DICT_LEVELS; level++) {
+        unsigned expected = level;
+        atomic_compare_exchange_strong(&dict->levels, &expected, level + 1);
+        if (lock_free_place(dict, hash, level, spot)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dict_put(struct dict *dict, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    CHECK(dict->magic == DICT_MAGIC);
+    struct spot spot;
+    uint32_t added = 0;
+    if (!lock_entry(dict, id, sub, &spot)) {
+        if (!lock_any_place(dict, key_hash(dict, id, sub), &spot)) {
+            return false;
+        }
+        size_t at = (size_t)spot.place * dict->entry_bytes;
+        words_store(spot.bucket, at, 8, id);
+        words_store(spot.bucket, at + 8, 1, sub);
+        added = COUNT_ONE;
+        atomic_fetch_add_explicit(&dict->count, 1, memory_order_relaxed);
+    }
+    words_copy_in(spot.bucket, (size_t)spot.place * dict->entry_bytes + DICT_KEY_BYTES,
+                  dict->value_bytes, value);
+    verlock_release(bucket_lock(dict, spot.bucket), spot.word + added + VERSION_ONE);
+    return true;
+}
+
+bool dict_delete(struct dict *dict, uint64_t id, uint8_t sub)
+{
+    CHECK(dict->magic == DICT_MAGIC);
+    struct spot spot;
+    if (!lock_entry(dict, id, sub, &spot)) {
+        return false;
+    }
+    uint32_t last = word_count(spot.word) - 1;
+    if (spot.place != last) {
+        uint64_t entry[(DICT_KEY_BYTES + DICT_VALUE_MAX + 7) / 8];
+        words_copy_out(spot.bucket, (size_t)last * dict->entry_bytes, dict->entry_bytes, entry);
+        words_copy_in(spot.bucket, (size_t)spot.place * dict->entry_bytes, dict->entry_bytes,
+                      entry);
+    }
+    atomic_fetch_sub_explicit(&dict->count, 1, memory_order_relaxed);
+    verlock_release(bucket_lock(dict, spot.bucket), spot.word - COUNT_ONE + VERSION_ONE);
+    return true;
+}
+
+static uint64_t power_of_two_at_most(uint64_t n)
+{
+    return 1ull << (63 - __builtin_clzll(n));
+}
+
+struct dict *dict_create(size_t value_bytes, size_t pool_bytes, uint64_t seed)
+{
+    CHECK(value_bytes >= 1 && value_bytes <= DICT_VALUE_MAX && pool_bytes >= DICT_POOL_MIN);
+    struct dict *dict = NULL;
+    if (posix_memalign((void **)&dict, MEMORY_LINE_BYTES, sizeof *dict) != 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    *dict = (struct dict){.magic = DICT_MAGIC, .value_bytes = (uint32_t)value_bytes, .seed = seed};
+    dict->entry_bytes = (uint32_t)(DICT_KEY_BYTES + value_bytes);
+    dict->bucket_bytes = MEMORY_LINE_BYTES;
+    while ((dict->bucket_bytes - sizeof(verlock)) / dict->entry_bytes < BUCKET_PLACES) {
+        dict->bucket_bytes *= 2;
+    }
+    CHECK(dict->bucket_bytes <= BUCKET_BYTES_MAX);
+    dict->places = (uint32_t)((dict->bucket_bytes - sizeof(verlock)) / dict->entry_bytes);
+    /* 1 + 2 + 4 + 8 = 15 sixteenths of the pool. */
+    dict->first_buckets =
+        power_of_two_at_most(pool_bytes / dict->bucket_bytes / (1u << DICT_LEVELS));
+    dict->pool_bytes =
+        (level_buckets(dict, DICT_LEVELS) - dict->first_buckets) * dict->bucket_bytes;
+    dict->pool = memory_region_create(dict->pool_bytes);
+    if (!dict->pool) {
+        free(dict);
+        return NULL;
+    }
+    atomic_init(&dict->levels, 1);
+    return dict;
+}
+
+void dict_destroy(struct dict *dict)
+{
+    if (!dict) {
+        return;
+    }
+    CHECK(dict->magic == DICT_MAGIC);
+    memory_region_destroy(dict->pool, dict->pool_bytes);
+    dict->magic = 0;
+    free(dict);
+}
+
+void dict_clear(struct dict *dict)
+{
+    memory_region_clear(dict->pool, dict->pool_bytes);
+    atomic_store(&dict->levels, 1);
+    atomic_store(&dict->count, 0);
+}
+
+uint64_t dict_count(const struct dict *dict)
+{
+    return atomic_load_explicit(&dict->count, memory_order_relaxed);
+}
+
+uint64_t dict_entry_bytes(const struct dict *dict)
+{
+    return dict->entry_bytes;
+}
+
+uint64_t dict_used_bytes(const struct dict *dict)
+{
+    unsigned levels = atomic_load(&dict->levels);
+    return (level_buckets(dict, levels) - dict->first_buckets) * dict->bucket_bytes;
+}
+
+uint64_t dict_pool_bytes(const struct dict *dict)
+{
+    return dict->pool_bytes;
+}
+
+void dict_each(const struct dict *dict, dict_visit *visit, void *context)
+{
+    uint64_t buckets = level_buckets(dict, atomic_load(&dict->levels)) - dict->first_buckets;
+    for (uint64_t i = 0; i < buckets; i++) {
+        shared_word *bucket = (shared_word *)(void *)(dict->pool + i * dict->bucket_bytes);
+        uint32_t count = word_count(verlock_read(bucket_lock(dict, bucket)));
+        for (uint32_t place = 0; place < count; place++) {
+            size_t at = (size_t)place * dict->entry_bytes;
+            uint64_t value[DICT_VALUE_WORDS];
+            words_copy_out(bucket, at + DICT_KEY_BYTES, dict->value_bytes, value);
+            visit(context, words_load(bucket, at, 8), (uint8_t)words_load(bucket, at + 8, 1),
+                  value);
+        }
+    }
+}
+
+/* How often a key stands in all its buckets, counting each bucket once. */
+static unsigned times_held(const struct dict *dict, uint64_t id, uint8_t sub)
+{
+    uint64_t hash = key_hash(dict, id, sub);
+    unsigned times = 0;
+    for (unsigned level = 0; level < atomic_load(&dict->levels); level++) {
+        for (unsigned which = 0; which < 2; which++) {
+            shared_word *bucket = key_bucket(dict, hash, level, which);
+            if (which == 1 && bucket == key_bucket(dict, hash, level, 0)) {
+                continue;
+            }
+            uint32_t count = word_count(verlock_read(bucket_lock(dict, bucket)));
+            for (uint32_t place = 0; place < count; place++) {
+                times += entry_is(dict, bucket, place, id, sub);
+            }
+        }
+    }
+    return times;
+}
+
+struct check_sum {
+    const struct dict *dict;
+    uint64_t entries;
+};
+
+static void check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    (void)value;
+    struct check_sum *sum = context;
+    CHECK(times_held(sum->dict, id, sub) == 1); /* D3, D4 */
+    sum->entries++;
+}
+
+void dict_check(const struct dict *dict)
+{
+    CHECK(dict->magic == DICT_MAGIC);
+    uint64_t buckets = level_buckets(dict, DICT_LEVELS) - dict->first_buckets;
+    for (uint64_t i = 0; i < buckets; i++) {
+        shared_word *bucket = (shared_word *)(void *)(dict->pool + i * dict->bucket_bytes);
+        uint32_t word = __atomic_load_n(bucket_lock(dict, bucket), __ATOMIC_ACQUIRE);
+        CHECK(!(word & VERLOCK_LOCKED));         /* D1 */
+        CHECK(word_count(word) <= dict->places); /* D2 */
+    }
+    struct check_sum sum = {dict, 0};
+    dict_each(dict, check_entry, &sum);
+    CHECK(sum.entries == dict_count(dict)); /* D5 */
+}

@@ -1,0 +1,60 @@
+/*
+ * dict.h: a concurrent hash of whole keys, for the few that a table cannot hold in place.
+ *
+ * Key: a 64-bit id and an 8-bit sub-key; value: a fixed number of bytes, up to DICT_VALUE_MAX.
+ * Buckets of one to four cache lines hold at least three entries and a verlock word. A key has two
+ * buckets in each level; level k + 1 is twice as large as level k and comes into use when an insert
+ * finds all its buckets full. Entries never move between buckets, so growing costs nothing. The
+ * memory of all levels is one region, reserved at creation and resident only as far as it is used.
+ *
+ * Cost: a look-up reads two lines a level in use (at most DICT_LEVELS), an insert the same and one
+ * exchange. About 24 bytes an entry with values of 8 to 11 bytes.
+ *
+ * Thread rule: get by any thread at any time. Changes of different keys by any threads; changes of
+ * one key one at a time (the caller's lock). A get of a key that is just being inserted or deleted
+ * sees it before or after.
+ */
+#ifndef ROLLCALL_BASE_DICT_H
+#define ROLLCALL_BASE_DICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DICT_KEY_BYTES   9  /* of an entry, before its value */
+#define DICT_VALUE_MAX   64 /* bytes */
+#define DICT_VALUE_WORDS 8  /* the same in words: values are passed as whole words */
+#define DICT_LEVELS      4
+#define DICT_POOL_MIN    4096 /* bytes: a bucket of the largest values a sixteenth */
+
+struct dict;
+
+/* pool_bytes: the memory of all levels, at least DICT_POOL_MIN. NULL with errno when refused. */
+struct dict *dict_create(size_t value_bytes, size_t pool_bytes, uint64_t seed);
+void dict_destroy(struct dict *dict); /* NULL: no-op */
+void dict_clear(struct dict *dict);   /* no other thread may use it meanwhile */
+
+/* Copies the value, zero-filled to whole words, to `value` (may be NULL). False: not there. */
+bool dict_get(const struct dict *dict, uint64_t id, uint8_t sub, uint64_t *value);
+/* Sets the value of a key, new or not. False, nothing changed: all places for it are taken. */
+bool dict_put(struct dict *dict, uint64_t id, uint8_t sub, const uint64_t *value);
+/* True if it was there. */
+bool dict_delete(struct dict *dict, uint64_t id, uint8_t sub);
+
+uint64_t dict_count(const struct dict *dict);
+uint64_t dict_entry_bytes(const struct dict *dict);
+uint64_t dict_used_bytes(const struct dict *dict); /* of the levels in use */
+uint64_t dict_pool_bytes(const struct dict *dict);
+
+/* Calls visit for every entry; not while others change it. */
+typedef void dict_visit(void *context, uint64_t id, uint8_t sub, const uint64_t *value);
+void dict_each(const struct dict *dict, dict_visit *visit, void *context);
+
+/*
+ * CHECKs: D1 no bucket is locked; D2 every count is within the bucket; D3 every entry lies in one
+ * of its two buckets of that level; D4 no key stands twice; D5 the entries add up to dict_count().
+ * Not while others change it. O(entries * levels).
+ */
+void dict_check(const struct dict *dict);
+
+#endif

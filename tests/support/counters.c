@@ -1,0 +1,116 @@
+/* counters.c: counter spaces for tests. */
+#include "tests/support/counters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#define TABLE_BYTES (64u << 10)
+
+void counters_config_slots(struct counter_config *config, const char *slots)
+{
+    char error[COUNTER_ERROR_MAX];
+    int used = 0;
+    config->slot_count = 0;
+    memset(config->slots, 0, sizeof config->slots);
+    for (; *slots; slots += used) {
+        struct counter_slot *slot = &config->slots[config->slot_count++];
+        CHECK(config->slot_count <= ENGINE_SLOTS_MAX);
+        CHECK(sscanf(slots, " %32[a-z0-9_-]:%u%n", slot->name, &slot->bits, &used) == 2);
+    }
+    CHECK(counter_config_valid(config, error));
+}
+
+void counters_config(struct counter_config *config, const char *slots)
+{
+    memset(config, 0, sizeof *config);
+    config->table_bytes = TABLE_BYTES;
+    config->max_id = COUNTER_MAX_ID_DEFAULT;
+    counters_config_slots(config, slots);
+}
+
+struct engine *counters_create(const struct counter_config *config)
+{
+    char error[COUNTER_ERROR_MAX];
+    struct engine *engine = counter_create(config, error);
+    CHECK(engine);
+    return engine;
+}
+
+void counters_reconfigure(struct engine *engine, const struct counter_config *config)
+{
+    char error[COUNTER_ERROR_MAX];
+    CHECK(counter_reconfigure(engine, config, error));
+}
+
+void counters_call_init(struct counters_call *call, enum engine_verb verb, int slot, uint64_t id,
+                        const char *text)
+{
+    memset(&call->op, 0, sizeof call->op);
+    call->op.verb = verb;
+    call->op.slot = slot;
+    call->op.id = id;
+    call->op.text = text;
+    call->op.text_length = text ? (uint32_t)strlen(text) : 0;
+    call->op.value = call->value;
+    call->value[0] = '\0';
+}
+
+enum engine_status counters_run(struct engine *engine, struct counters_call *call,
+                                struct change_sink *sink)
+{
+    struct engine_op *op = &call->op;
+    op->value_length = 0;
+    engine->functions->prepare(engine, &op, 1);
+    if (op->verb == ENGINE_READ || op->verb == ENGINE_TOUCH) {
+        engine->functions->read(engine, &op, 1);
+    } else {
+        engine->functions->change(engine, op, sink);
+    }
+    CHECK(op->value_length < sizeof call->value);
+    call->value[op->value_length] = '\0';
+    return op->status;
+}
+
+enum engine_status counters_do(struct engine *engine, struct counters_call *call,
+                               enum engine_verb verb, int slot, uint64_t id, const char *text)
+{
+    counters_call_init(call, verb, slot, id, text);
+    return counters_run(engine, call, change_sink_null());
+}
+
+static bool sink_reserve(struct change_sink *base)
+{
+    struct counters_sink *sink = (struct counters_sink *)base;
+    sink->reserved++;
+    return !sink->full;
+}
+
+static uint64_t sink_put(struct change_sink *base, const struct change *change)
+{
+    struct counters_sink *sink = (struct counters_sink *)base;
+    CHECK(!sink->full);
+    CHECK(sink->put + sink->cancelled < sink->reserved); /* room was asked for before */
+    sink->last = *change;
+    return ++sink->put;
+}
+
+static void sink_cancel(struct change_sink *base)
+{
+    struct counters_sink *sink = (struct counters_sink *)base;
+    CHECK(sink->put + sink->cancelled < sink->reserved);
+    sink->cancelled++;
+}
+
+static const struct change_sink_functions sink_functions = {
+    .reserve = sink_reserve,
+    .put = sink_put,
+    .cancel = sink_cancel,
+};
+
+void counters_sink_init(struct counters_sink *sink)
+{
+    memset(sink, 0, sizeof *sink);
+    sink->sink.functions = &sink_functions;
+}

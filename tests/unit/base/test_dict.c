@@ -1,0 +1,286 @@
+/* test_dict.c: the dict against a plain array, full, growing, and with threads. */
+#include "base/dict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tests/support/random.h"
+
+#define KEYS         512u /* of the plain array: id and sub-key follow from the number */
+#define SUBS         4u
+#define ROUNDS       300000u
+#define CHECK_ROUNDS 5000u
+#define POOL_SMALL   8192u
+#define THREADS      4u
+#define THREAD_KEYS  200u
+#define THREAD_OPS   60000u
+
+struct plain {
+    bool there[KEYS];
+    uint64_t value[KEYS][DICT_VALUE_WORDS];
+    uint64_t count;
+};
+
+static uint64_t key_id(uint64_t key)
+{
+    /* Small, large and in the middle: all bits of an id count. */
+    uint64_t number = key / SUBS;
+    return number % 3 == 0 ? number : number % 3 == 1 ? UINT64_MAX - number : number << 40;
+}
+
+static uint8_t key_sub(uint64_t key)
+{
+    return (uint8_t)(key % SUBS == 3 ? 255 : key % SUBS);
+}
+
+static void make_value(struct test_random *random, size_t bytes, uint64_t *value)
+{
+    memset(value, 0, DICT_VALUE_WORDS * sizeof *value);
+    for (size_t i = 0; i < (bytes + 7) / 8; i++) {
+        value[i] = test_random_next(random);
+    }
+    memset((char *)value + bytes, 0, DICT_VALUE_WORDS * sizeof *value - bytes);
+}
+
+static void expect_key(const struct dict *dict, const struct plain *plain, uint64_t key)
+{
+    uint64_t value[DICT_VALUE_WORDS] = {0};
+    assert_true(dict_get(dict, key_id(key), key_sub(key), value) == plain->there[key]);
+    assert_true(dict_get(dict, key_id(key), key_sub(key), NULL) == plain->there[key]);
+    if (plain->there[key]) {
+        assert_memory_equal(value, plain->value[key], sizeof value);
+    }
+}
+
+static void random_put(struct dict *dict, struct plain *plain, struct test_random *random,
+                       size_t bytes, uint64_t key)
+{
+    uint64_t value[DICT_VALUE_WORDS];
+    make_value(random, bytes, value);
+    bool put = dict_put(dict, key_id(key), key_sub(key), value);
+    assert_true(put || !plain->there[key]); /* what is there has its place */
+    if (put) {
+        plain->count += !plain->there[key];
+        plain->there[key] = true;
+        memcpy(plain->value[key], value, sizeof value);
+    }
+}
+
+static void random_step(struct dict *dict, struct plain *plain, struct test_random *random,
+                        size_t bytes)
+{
+    uint64_t key = test_random_below(random, KEYS);
+    switch (test_random_below(random, 4)) {
+    case 0:
+    case 1:
+        random_put(dict, plain, random, bytes, key);
+        break;
+    case 2:
+        assert_true(dict_delete(dict, key_id(key), key_sub(key)) == plain->there[key]);
+        plain->count -= plain->there[key];
+        plain->there[key] = false;
+        break;
+    default:
+        expect_key(dict, plain, key);
+    }
+}
+
+static void random_values_of(size_t bytes, size_t pool, struct test_random *random)
+{
+    static struct plain plain; /* large for a stack */
+    memset(&plain, 0, sizeof plain);
+    struct dict *dict = dict_create(bytes, pool, test_random_next(random));
+    assert_non_null(dict);
+    uint64_t rounds = test_scaled(ROUNDS);
+    for (uint64_t round = 0; round < rounds; round++) {
+        random_step(dict, &plain, random, bytes);
+        if (round % CHECK_ROUNDS == 0) {
+            dict_check(dict);
+            assert_int_equal(dict_count(dict), plain.count);
+        }
+    }
+    dict_check(dict);
+    for (uint64_t key = 0; key < KEYS; key++) {
+        expect_key(dict, &plain, key);
+    }
+    dict_clear(dict);
+    dict_check(dict);
+    assert_int_equal(dict_count(dict), 0);
+    assert_false(dict_get(dict, key_id(0), key_sub(0), NULL));
+    dict_destroy(dict);
+}
+
+static void test_random_against_plain(void **unused)
+{
+    (void)unused;
+    static const size_t value_bytes[] = {1, 4, 8, 10, 11, 33, DICT_VALUE_MAX};
+    struct test_random random = {test_seed()};
+    for (size_t i = 0; i < sizeof value_bytes / sizeof *value_bytes; i++) {
+        random_values_of(value_bytes[i], 4 * POOL_SMALL, &random);
+    }
+    random_values_of(8, DICT_POOL_MIN, &random); /* full most of the time */
+    random_values_of(DICT_VALUE_MAX, DICT_POOL_MIN, &random);
+    random_values_of(DICT_VALUE_MAX, 8 * DICT_POOL_MIN, &random);
+}
+
+/* Fills it up; every refusal leaves all as it was; a freed place can be used again. */
+static void test_full(void **unused)
+{
+    (void)unused;
+    struct dict *dict = dict_create(8, POOL_SMALL, 42);
+    uint64_t value = 7;
+    uint64_t id = 0;
+    while (dict_put(dict, id, 0, &value)) {
+        id++;
+    }
+    dict_check(dict);
+    assert_int_equal(dict_count(dict), id);
+    assert_false(dict_get(dict, id, 0, NULL));
+    uint64_t places = dict_pool_bytes(dict) / 64 * 3;
+    assert_true(id > places / 2); /* two choices a level and four levels fill well */
+    assert_true(dict_used_bytes(dict) == dict_pool_bytes(dict));
+    value = 8;
+    assert_true(dict_put(dict, 0, 0, &value)); /* a known key is no insert */
+    assert_true(dict_get(dict, 0, 0, &value) && value == 8);
+    for (uint64_t i = 0; i < id; i++) {
+        assert_true(dict_delete(dict, i, 0));
+        assert_false(dict_delete(dict, i, 0));
+    }
+    assert_int_equal(dict_count(dict), 0);
+    assert_true(dict_put(dict, id, 0, &value));
+    dict_check(dict);
+    dict_destroy(dict);
+}
+
+static void test_grows_by_levels(void **unused)
+{
+    (void)unused;
+    struct dict *dict = dict_create(8, 16 * POOL_SMALL, 42);
+    uint64_t value = 1;
+    uint64_t used = dict_used_bytes(dict);
+    uint64_t first = used;
+    unsigned levels = 1;
+    for (uint64_t id = 0; dict_put(dict, id, 1, &value); id++) {
+        if (dict_used_bytes(dict) != used) {
+            levels++;
+            used = dict_used_bytes(dict);
+            assert_int_equal(used, first * ((1u << levels) - 1));
+            dict_check(dict);
+        }
+        assert_true(dict_get(dict, id / 2, 1, NULL)); /* the old ones stay where they are */
+    }
+    assert_int_equal(levels, DICT_LEVELS);
+    dict_destroy(dict);
+}
+
+static void count_visit(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    uint64_t *sum = context;
+    assert_true(*value == id * 10 + sub);
+    *sum += *value;
+}
+
+static void test_each(void **unused)
+{
+    (void)unused;
+    struct dict *dict = dict_create(8, POOL_SMALL, 1);
+    uint64_t expected = 0;
+    for (uint64_t id = 0; id < 20; id++) {
+        for (uint8_t sub = 0; sub < 3; sub++) {
+            uint64_t value = id * 10 + sub;
+            expected += value;
+            assert_true(dict_put(dict, id, sub, &value));
+        }
+    }
+    uint64_t sum = 0;
+    dict_each(dict, count_visit, &sum);
+    assert_true(sum == expected);
+    dict_destroy(dict);
+}
+
+struct worker {
+    pthread_t thread;
+    struct dict *dict;
+    uint64_t number;
+    uint64_t seed;
+    bool wrong;
+};
+
+/* A value that tells its key and generation, so that a torn one is seen. */
+static void thread_value(uint64_t id, uint64_t generation, uint64_t value[3])
+{
+    value[0] = generation;
+    value[1] = generation ^ id;
+    value[2] = generation * 3;
+}
+
+static bool value_whole(uint64_t id, const uint64_t value[3])
+{
+    return value[1] == (value[0] ^ id) && value[2] == value[0] * 3;
+}
+
+/* Changes its own keys and reads everybody's. */
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct test_random random = {worker->seed};
+    bool there[THREAD_KEYS] = {false};
+    uint64_t generation[THREAD_KEYS] = {0};
+    uint64_t value[DICT_VALUE_WORDS];
+    uint64_t ops = test_scaled(THREAD_OPS);
+    for (uint64_t i = 1; i <= ops && !worker->wrong; i++) {
+        uint64_t key = test_random_below(&random, THREAD_KEYS);
+        uint64_t id = worker->number * THREAD_KEYS + key;
+        bool found = dict_get(worker->dict, id, 0, value);
+        worker->wrong = found != there[key] || (found && value[0] != generation[key]);
+        if (test_random_once_in(&random, 2)) {
+            thread_value(id, i, value);
+            there[key] = dict_put(worker->dict, id, 0, value) || there[key];
+            generation[key] = i;
+        } else if (there[key]) {
+            worker->wrong |= !dict_delete(worker->dict, id, 0);
+            there[key] = false;
+        }
+        uint64_t other = test_random_below(&random, THREADS * THREAD_KEYS);
+        found = dict_get(worker->dict, other, 0, value);
+        worker->wrong |= found && !value_whole(other, value);
+    }
+    return NULL;
+}
+
+static void test_threads_on_their_own_keys(void **unused)
+{
+    (void)unused;
+    uint64_t seed = test_seed();
+    struct worker workers[THREADS];
+    struct dict *dict = dict_create(3 * sizeof(uint64_t), 16 * POOL_SMALL, seed);
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.dict = dict, .number = i, .seed = seed + i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_false(workers[i].wrong);
+    }
+    dict_check(dict);
+    dict_destroy(dict);
+    dict_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_against_plain),      cmocka_unit_test(test_full),
+        cmocka_unit_test(test_grows_by_levels),           cmocka_unit_test(test_each),
+        cmocka_unit_test(test_threads_on_their_own_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

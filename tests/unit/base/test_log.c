@@ -1,0 +1,98 @@
+/* test_log.c: what reaches stderr, by a pipe in its place. */
+#include "base/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <unistd.h>
+
+/* Nothing is left behind by a failing test but the process's own stderr, which cmocka shares. */
+static struct capture {
+    int saved;
+    int pipe[2];
+    char text[8192];
+} capture;
+
+static void capture_begin(void)
+{
+    assert_int_equal(pipe(capture.pipe), 0);
+    capture.saved = dup(STDERR_FILENO);
+    dup2(capture.pipe[1], STDERR_FILENO);
+    close(capture.pipe[1]);
+}
+
+static const char *capture_end(void)
+{
+    dup2(capture.saved, STDERR_FILENO);
+    close(capture.saved);
+    ssize_t length;
+    size_t total = 0;
+    while ((length = read(capture.pipe[0], capture.text + total, sizeof capture.text - 1 - total)) >
+           0) {
+        total += (size_t)length;
+    }
+    close(capture.pipe[0]);
+    capture.text[total] = '\0';
+    return capture.text;
+}
+
+static void test_lines(void **unused)
+{
+    (void)unused;
+    log_setup("rollcalld", LOG_LEVEL_INFO);
+    assert_int_equal(log_level(), LOG_LEVEL_INFO);
+    capture_begin();
+    log_error("%s:%d: no", "file", 3);
+    log_warning("careful");
+    log_info("listening");
+    log_debug("unseen");
+    assert_string_equal(capture_end(), "rollcalld: file:3: no\n"
+                                       "rollcalld: warning: careful\n"
+                                       "rollcalld: listening\n");
+}
+
+static void test_levels(void **unused)
+{
+    (void)unused;
+    log_setup("tool", LOG_LEVEL_ERROR);
+    capture_begin();
+    log_error("seen");
+    log_warning("unseen");
+    assert_string_equal(capture_end(), "tool: seen\n");
+    log_setup("tool", LOG_LEVEL_DEBUG);
+    capture_begin();
+    log_debug("seen");
+    assert_string_equal(capture_end(), "tool: debug: seen\n");
+}
+
+static void test_hostile(void **unused)
+{
+    (void)unused;
+    char text[5000];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    log_setup("rollcalld", LOG_LEVEL_INFO);
+    capture_begin();
+    log_error("%s", text);
+    log_error("one\nrollcalld: two");
+    const char *lines = capture_end();
+    const char *end = strchr(lines, '\n');
+    assert_non_null(end);
+    assert_in_range(end - lines, 1000, 1023);
+    assert_string_equal(end + 1, "rollcalld: one?rollcalld: two\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

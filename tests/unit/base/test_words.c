@@ -1,0 +1,137 @@
+/* test_words.c: bytes and bit fields against a plain byte copy and a bit at a time. */
+#include "base/words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "tests/support/random.h"
+
+#define WORDS      10
+#define BYTES      (WORDS * 8)
+#define COPY_MAX   73 /* the longest entry of a dict */
+#define BIT_WORDS  9
+#define BIT_FIELDS (8u * 64)
+
+struct pair {
+    uint64_t words[WORDS];
+    unsigned char bytes[BYTES];
+};
+
+static void fill(struct pair *pair, struct test_random *random)
+{
+    for (unsigned i = 0; i < WORDS; i++) {
+        pair->words[i] = test_random_next(random);
+    }
+    memcpy(pair->bytes, pair->words, BYTES);
+}
+
+static void test_load_store(void **unused)
+{
+    (void)unused;
+    struct test_random random = {test_seed()};
+    struct pair pair;
+    for (size_t bytes = 1; bytes <= 8; bytes++) {
+        for (size_t offset = 0; offset + bytes <= BYTES; offset++) {
+            fill(&pair, &random);
+            uint64_t plain = 0;
+            memcpy(&plain, pair.bytes + offset, bytes);
+            assert_true(words_load(pair.words, offset, bytes) == plain);
+            uint64_t value = test_random_next(&random);
+            words_store(pair.words, offset, bytes, value); /* its higher bytes are dropped */
+            memcpy(pair.bytes + offset, &value, bytes);
+            assert_memory_equal(pair.words, pair.bytes, BYTES);
+        }
+    }
+}
+
+/* Only the words that hold the bytes are touched: the last bytes of exactly sized memory. */
+static void test_no_word_beyond(void **unused)
+{
+    (void)unused;
+    for (size_t bytes = 1; bytes <= 8; bytes++) {
+        uint64_t *one = test_malloc(8); /* a sanitizer sees a word more */
+        *one = 0;
+        words_store(one, 8 - bytes, bytes, UINT64_MAX);
+        assert_true(words_load(one, 8 - bytes, bytes) == words_low_mask(bytes));
+        test_free(one);
+    }
+}
+
+static void test_copies(void **unused)
+{
+    (void)unused;
+    struct test_random random = {test_seed()};
+    struct pair pair;
+    for (size_t bytes = 1; bytes <= COPY_MAX; bytes++) {
+        for (size_t offset = 0; offset + bytes <= BYTES; offset++) {
+            fill(&pair, &random);
+            uint64_t local[WORDS];
+            memset(local, 0xee, sizeof local);
+            words_copy_out(pair.words, offset, bytes, local);
+            assert_memory_equal(local, pair.bytes + offset, bytes);
+            for (size_t i = bytes; i < (bytes + 7) / 8 * 8; i++) {
+                assert_int_equal(((unsigned char *)local)[i], 0);
+            }
+            fill(&pair, &random);
+            words_copy_in(pair.words, offset, bytes, local);
+            memcpy(pair.bytes + offset, local, bytes);
+            assert_memory_equal(pair.words, pair.bytes, BYTES);
+        }
+    }
+}
+
+static uint64_t plain_bits(const uint64_t *words, unsigned offset, unsigned bits)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bits; i++) {
+        unsigned at = offset + i;
+        value |= (words[at / 64] >> at % 64 & 1) << i;
+    }
+    return value;
+}
+
+static void one_bit_field(struct test_random *random, unsigned offset, unsigned bits)
+{
+    uint64_t words[BIT_WORDS];
+    uint64_t before[BIT_WORDS];
+    for (unsigned i = 0; i < BIT_WORDS; i++) {
+        before[i] = words[i] = test_random_next(random);
+    }
+    assert_true(bits_get(words, offset, bits) == plain_bits(words, offset, bits));
+    uint64_t value = test_random_next(random);
+    bits_set(words, offset, bits, value);
+    assert_true(bits_get(words, offset, bits) == (value & UINT64_MAX >> (64 - bits)));
+    for (unsigned at = 0; at < BIT_WORDS * 64; at++) {
+        if (at < offset || at >= offset + bits) {
+            assert_true(plain_bits(words, at, 1) == plain_bits(before, at, 1));
+        }
+    }
+}
+
+static void test_bits(void **unused)
+{
+    (void)unused;
+    struct test_random random = {test_seed()};
+    for (unsigned bits = 1; bits <= 64; bits++) {
+        for (unsigned offset = 0; offset + bits <= BIT_FIELDS; offset++) {
+            one_bit_field(&random, offset, bits);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_load_store),
+        cmocka_unit_test(test_no_word_beyond),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
