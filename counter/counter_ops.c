@@ -1,0 +1,341 @@
+/*
+ * counter_ops.c: operations of the engine on the table: text to numbers, the decision of each verb,
+ * numbers to text.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/num.h"
+#include "counter/counter_private.h"
+
+bool counter_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    *slot = ENGINE_SLOT_RECORD;
+    if (length == 0 || (length == 1 && tail[0] == '.')) {
+        return true;
+    }
+    if (tail[0] != '.' || length - 1 > ENGINE_SPACE_NAME_MAX) {
+        return false;
+    }
+    for (unsigned i = 0; i < counter->view.slot_count; i++) {
+        const char *name = counter->view.names[i];
+        if (strlen(name) == length - 1 && memcmp(name, tail + 1, length - 1) == 0) {
+            *slot = (int)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_create(const struct counter *counter, const struct engine_op *op)
+{
+    switch (op->verb) {
+    case ENGINE_SET:
+    case ENGINE_ADD:
+        return true;
+    case ENGINE_INCR:
+    case ENGINE_DECR:
+        return !counter->engine.role_cache || op->create_initial;
+    default:
+        return false;
+    }
+}
+
+static bool out_of_range(const struct counter *counter, uint64_t id)
+{
+    return counter->config.any_ids && id > counter->config.max_id;
+}
+
+void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    uint64_t origin = counter_table_origin(counter->table);
+    bool anchored = origin != TABLE_UNANCHORED;
+    for (size_t i = 0; i < n; i++) {
+        struct counter_locus locus;
+        bool for_change = anchored && may_create(counter, ops[i]);
+        counter_table_locate(counter->table, ops[i]->id, for_change, &locus);
+        ops[i]->scratch[0] = locus.group;
+        ops[i]->scratch[1] = locus.rem;
+        ops[i]->scratch[3] = origin;
+    }
+}
+
+/* Where prepare found the op to belong; found anew if the window was anchored or cleared since. */
+static struct counter_locus op_locus(const struct counter *counter, const struct engine_op *op,
+                                     bool creates)
+{
+    struct counter_locus locus = {op->id, op->scratch[0], op->scratch[1]};
+    uint64_t origin = counter_table_origin(counter->table);
+    if (UNLIKELY(origin != op->scratch[3] || origin == TABLE_UNANCHORED)) {
+        counter_table_locate(counter->table, op->id, creates, &locus);
+    }
+    return locus;
+}
+
+static uint32_t op_slots(const struct counter *counter, const struct engine_op *op)
+{
+    return op->slot == ENGINE_SLOT_RECORD ? counter->view.all : 1u << op->slot;
+}
+
+static size_t print_values(const struct counter *counter, const struct engine_op *op,
+                           const struct counter_values *values, char *text)
+{
+    if (op->slot == ENGINE_SLOT_RECORD) {
+        return counter_record_print(text, values, counter->view.slot_count);
+    }
+    return num_print(text, values->value[op->slot]);
+}
+
+static uint64_t values_token(const struct counter *counter, const struct engine_op *op,
+                             const char *text, size_t length)
+{
+    uint64_t name = op->slot == ENGINE_SLOT_RECORD ? 0 : counter->view.slots[op->slot].name_hash;
+    return counter_record_token(op->id, name, text, length);
+}
+
+static void finish_read(const struct counter *counter, struct engine_op *op, enum counter_look look,
+                        const struct counter_values *values)
+{
+    op->error = ENGINE_E_NONE;
+    uint32_t wanted = op_slots(counter, op);
+    if (look == COUNTER_ABSENT || !(values->set & wanted)) {
+        op->status = ENGINE_ABSENT;
+        op->miss = look == COUNTER_ABSENT ? ENGINE_MISS_ABSENT : ENGINE_MISS_UNSET;
+        return;
+    }
+    op->status = ENGINE_DONE;
+    if (op->verb == ENGINE_READ) {
+        op->value_length = (uint32_t)print_values(counter, op, values, op->value);
+    }
+    if (op->want_cas) {
+        CHECK(op->verb == ENGINE_READ);
+        op->cas_now = values_token(counter, op, op->value, op->value_length);
+    }
+}
+
+/*
+ * Reads of a batch that are put off, as a small Bloom filter of their ids: a later read of the same
+ * id is put off too, so that the reads of one id keep their order and a counter never seems to run
+ * backwards within a batch. An id that only looks the same costs a little time.
+ */
+struct put_off {
+    uint64_t bits[4];
+    size_t count;
+};
+
+static uint64_t *put_off_word(struct put_off *off, uint64_t id, uint64_t *bit)
+{
+    uint64_t hash = id * 0x9e3779b97f4a7c15u >> 56; /* Knuth's multiplicative hash, 8 bits */
+    *bit = 1ull << (hash & 63);
+    return &off->bits[hash >> 6];
+}
+
+/* Reads one op if its record lies at home; else puts it off. */
+static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
+{
+    struct counter_values values;
+    uint64_t bit;
+    uint64_t *word = put_off_word(off, op->id, &bit);
+    enum counter_look look = COUNTER_FURTHER;
+    struct counter_locus locus = op_locus(counter, op, false);
+    if (LIKELY(!(*word & bit))) {
+        look = counter_table_look(counter->table, &locus, &counter->view, op_slots(counter, op),
+                                  &values);
+    }
+    op->scratch[2] = look == COUNTER_FURTHER;
+    if (look == COUNTER_FURTHER) {
+        *word |= bit;
+        off->count++;
+        return;
+    }
+    finish_read(counter, op, look, &values);
+}
+
+void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    struct put_off off = {{0}, 0};
+    for (size_t i = 0; i < n; i++) {
+        read_at_home(counter, ops[i], &off);
+    }
+    for (size_t i = 0; off.count > 0; i++) {
+        if (!ops[i]->scratch[2]) {
+            continue;
+        }
+        off.count--;
+        struct counter_values values;
+        struct counter_locus locus = op_locus(counter, ops[i], false);
+        enum counter_look look = counter_table_read(counter->table, &locus, &counter->view,
+                                                    op_slots(counter, ops[i]), &values);
+        finish_read(counter, ops[i], look, &values);
+    }
+}
+
+/* What a change intends, parsed before any lock. */
+struct intent {
+    const struct counter *counter;
+    const struct engine_op *op;
+    struct counter_values operand; /* new values, or deltas of the slots in `set` */
+};
+
+static bool is_there(const struct counter_edit *edit, const struct engine_op *op, bool present,
+                     const struct counter_values *before)
+{
+    return op->slot == ENGINE_SLOT_RECORD ? present : (before->set & edit->named) != 0;
+}
+
+static enum engine_status decide_condition(const struct intent *intent, bool there,
+                                           const struct counter_values *before)
+{
+    const struct engine_op *op = intent->op;
+    if (op->verb == ENGINE_SET) {
+        return ENGINE_DONE;
+    }
+    if (op->verb == ENGINE_ADD) {
+        return there ? ENGINE_EXISTS : ENGINE_DONE;
+    }
+    if (!there) {
+        return ENGINE_ABSENT;
+    }
+    if (op->verb == ENGINE_CAS) {
+        char text[ENGINE_VALUE_MAX];
+        size_t length = print_values(intent->counter, op, before, text);
+        bool same = values_token(intent->counter, op, text, length) == op->cas;
+        return same ? ENGINE_DONE : ENGINE_EXISTS;
+    }
+    return ENGINE_DONE;
+}
+
+/* SET ADD REPLACE CAS DELETE: the named slots become the operand's. */
+static enum engine_status decide_write(const struct counter_edit *edit, bool present,
+                                       const struct counter_values *before,
+                                       struct counter_values *after)
+{
+    const struct intent *intent = edit->context;
+    bool there = is_there(edit, intent->op, present, before);
+    enum engine_status status = decide_condition(intent, there, before);
+    if (status != ENGINE_DONE) {
+        return status;
+    }
+    after->set = (before->set & ~edit->named) | intent->operand.set;
+    for (uint32_t set = intent->operand.set; set; set &= set - 1) {
+        unsigned i = (unsigned)__builtin_ctz(set);
+        after->value[i] = intent->operand.value[i];
+    }
+    return ENGINE_DONE;
+}
+
+static uint64_t add_delta(enum engine_verb verb, uint64_t value, uint64_t delta)
+{
+    if (verb == ENGINE_INCR) {
+        return value + delta; /* wraps, as memcached's */
+    }
+    return value > delta ? value - delta : 0;
+}
+
+/* INCR DECR: each slot of the operand by its delta; all or none. */
+static enum engine_status decide_add(const struct counter_edit *edit, bool present,
+                                     const struct counter_values *before,
+                                     struct counter_values *after)
+{
+    const struct intent *intent = edit->context;
+    const struct engine_op *op = intent->op;
+    uint32_t adds = intent->operand.set;
+    if (!adds && !present) {
+        return ENGINE_ABSENT;
+    }
+    bool creates = may_create(intent->counter, op) && !op->create_never;
+    if ((adds & ~before->set) && !creates) {
+        return ENGINE_ABSENT;
+    }
+    after->set = before->set | adds;
+    for (; adds; adds &= adds - 1) {
+        unsigned i = (unsigned)__builtin_ctz(adds);
+        bool set = before->set >> i & 1;
+        uint64_t from = set ? before->value[i] : 0;
+        after->value[i] = !set && op->create_initial
+                              ? op->initial
+                              : add_delta(op->verb, from, intent->operand.value[i]);
+    }
+    return ENGINE_DONE;
+}
+
+/* The delta, or the deltas, of INCR and DECR. */
+static enum engine_error parse_delta(const struct counter *counter, const struct engine_op *op,
+                                     struct counter_values *operand)
+{
+    unsigned slots = counter->view.slot_count;
+    uint64_t delta;
+    bool number = num_parse(op->text, op->text_length, &delta);
+    if (op->slot != ENGINE_SLOT_RECORD || slots == 1) {
+        unsigned slot = op->slot == ENGINE_SLOT_RECORD ? 0 : (unsigned)op->slot;
+        operand->set = 1u << slot;
+        operand->value[slot] = delta;
+        return number ? ENGINE_E_NONE : ENGINE_E_BAD_DELTA;
+    }
+    if (number) {
+        return ENGINE_E_NON_NUMERIC;
+    }
+    bool fields = counter_record_parse(op->text, op->text_length, slots, operand);
+    return fields ? ENGINE_E_NONE : ENGINE_E_BAD_DELTA;
+}
+
+static enum engine_error parse_operand(const struct counter *counter, struct engine_op *op,
+                                       struct counter_values *operand)
+{
+    operand->set = 0;
+    switch (op->verb) {
+    case ENGINE_INCR:
+    case ENGINE_DECR:
+        return parse_delta(counter, op, operand);
+    case ENGINE_DELETE:
+        return ENGINE_E_NONE;
+    default:
+        break;
+    }
+    if (op->slot != ENGINE_SLOT_RECORD) {
+        operand->set = 1u << op->slot;
+        bool number = counter_number_parse(op->text, op->text_length, &operand->value[op->slot]);
+        return number ? ENGINE_E_NONE : ENGINE_E_NOT_A_NUMBER;
+    }
+    op->fields_wanted = counter->view.slot_count;
+    bool fields =
+        counter_record_parse(op->text, op->text_length, counter->view.slot_count, operand);
+    return fields ? ENGINE_E_NONE : ENGINE_E_RECORD_FIELDS;
+}
+
+static void fail(struct engine_op *op, enum engine_error error)
+{
+    op->status = ENGINE_ERROR;
+    op->error = error;
+}
+
+void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
+{
+    struct counter *counter = (struct counter *)engine;
+    CHECK(counter->magic == COUNTER_MAGIC && op->verb != ENGINE_READ && op->verb != ENGINE_TOUCH);
+    struct intent intent = {.counter = counter, .op = op};
+    enum engine_error error = parse_operand(counter, op, &intent.operand);
+    if (error == ENGINE_E_NONE && out_of_range(counter, op->id)) {
+        error = ENGINE_E_ID_TOO_LARGE;
+    }
+    if (error != ENGINE_E_NONE) {
+        fail(op, error);
+        return;
+    }
+    bool adds = op->verb == ENGINE_INCR || op->verb == ENGINE_DECR;
+    struct counter_edit edit;
+    edit.view = &counter->view;
+    edit.named = op_slots(counter, op);
+    edit.decide = adds ? decide_add : decide_write;
+    edit.context = &intent;
+    edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
+    struct counter_locus locus = op_locus(counter, op, may_create(counter, op));
+    op->error = ENGINE_E_NONE;
+    op->status = counter_table_edit(counter->table, &locus, &edit, engine->space, sink, &op->error);
+    if (op->status == ENGINE_DONE && adds) {
+        op->value_length = (uint32_t)print_values(counter, op, &edit.after, op->value);
+    }
+}

@@ -1,0 +1,83 @@
+#include "counter/schema.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+void counter_schema_init(struct counter_schema *schema, const struct counter_config *config)
+{
+    CHECK(config->slot_count >= 1 && config->slot_count <= ENGINE_SLOTS_MAX);
+    memset(schema, 0, sizeof *schema);
+    unsigned bits = 0;
+    for (size_t i = 0; i < config->slot_count; i++) {
+        schema->slots[i] = config->slots[i];
+        schema->offset[i] = bits;
+        bits += config->slots[i].bits;
+    }
+    CHECK(bits <= COUNTER_RECORD_BITS_MAX);
+    schema->slot_count = (unsigned)config->slot_count;
+    schema->payload_bytes = (bits + 7) / 8;
+}
+
+static int physical_slot(const struct counter_schema *schema, const char *name)
+{
+    for (unsigned i = 0; i < schema->slot_count; i++) {
+        if (strcmp(schema->slots[i].name, name) == 0) {
+            return (int)i;
+        }
+    }
+    return SCHEMA_AUX_ONLY;
+}
+
+/* The number of a name among the extras, added if new; -1 when there is no room. */
+static int extra_slot(struct counter_schema *schema, const char *name)
+{
+    for (unsigned i = 0; i < schema->extra_count; i++) {
+        if (strcmp(schema->extras[i], name) == 0) {
+            return (int)i;
+        }
+    }
+    if (schema->extra_count == SCHEMA_EXTRAS_MAX) {
+        return -1;
+    }
+    strcpy(schema->extras[schema->extra_count], name);
+    return (int)schema->extra_count++;
+}
+
+static bool view_slot(struct counter_view_slot *slot, struct counter_schema *schema,
+                      const char *name)
+{
+    slot->name_hash = hash_bytes(name, strlen(name), 0);
+    slot->physical = physical_slot(schema, name);
+    if (slot->physical != SCHEMA_AUX_ONLY) {
+        slot->sub = (uint8_t)slot->physical;
+        slot->offset = schema->offset[slot->physical];
+        slot->bits = schema->slots[slot->physical].bits;
+        slot->in_place_max = counter_slot_in_aux(slot->bits) - 2;
+        return true;
+    }
+    int extra = extra_slot(schema, name);
+    slot->sub = (uint8_t)(ENGINE_SLOTS_MAX + extra);
+    return extra >= 0;
+}
+
+bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
+                       const struct counter_config *config)
+{
+    struct counter_schema learned = *schema;
+    memset(view, 0, sizeof *view);
+    view->slot_count = (unsigned)config->slot_count;
+    view->all = (uint32_t)((1u << config->slot_count) - 1);
+    for (unsigned i = 0; i < view->slot_count; i++) {
+        strcpy(view->names[i], config->slots[i].name);
+        if (!view_slot(&view->slots[i], &learned, config->slots[i].name)) {
+            return false;
+        }
+        if (view->slots[i].physical == SCHEMA_AUX_ONLY) {
+            view->aux_only |= 1u << i;
+        }
+    }
+    *schema = learned;
+    return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * schema.h: how the slots of a record lie in its payload, and how a configuration looks at them.
+ *
+ * A table keeps the schema it was created with. Each slot of b bits stores v + 1, so that 0 is
+ * unset; all ones says that the value is in the aux dict. In place: 0 .. 2^b - 3.
+ *
+ * The configuration may change later: a view holds its slots, in its order, each matched by name
+ * with one of the table's (physical) or, if the table lacks it, kept in the aux dict alone under a
+ * sub-key that the table remembers for the name. A slot of the table that no view slot names is
+ * hidden.
+ *
+ * Immutable but for counter_view_make, which runs with the world stopped.
+ */
+#ifndef ROLLCALL_COUNTER_SCHEMA_H
+#define ROLLCALL_COUNTER_SCHEMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "counter/counter.h"
+
+#define SCHEMA_PAYLOAD_WORDS 9    /* 512 bits, and one word more for bits_get */
+#define SCHEMA_EXTRAS_MAX    32   /* names a table may learn after its creation */
+#define SCHEMA_AUX_ONLY      (-1) /* a view slot that is no physical slot */
+
+struct counter_schema {
+    struct counter_slot slots[ENGINE_SLOTS_MAX]; /* physical: number j has aux sub-key j */
+    unsigned slot_count;
+    unsigned offset[ENGINE_SLOTS_MAX];                         /* bits, from the payload's first */
+    unsigned payload_bytes;                                    /* P */
+    char extras[SCHEMA_EXTRAS_MAX][ENGINE_SPACE_NAME_MAX + 1]; /* sub-key ENGINE_SLOTS_MAX + i */
+    unsigned extra_count;
+};
+
+struct counter_view_slot {
+    int physical; /* or SCHEMA_AUX_ONLY */
+    uint8_t sub;  /* of the aux dict */
+    unsigned offset, bits;
+    uint64_t in_place_max; /* largest value kept in the payload; unused when aux only */
+    uint64_t name_hash;    /* for tokens */
+};
+
+struct counter_view {
+    struct counter_view_slot slots[ENGINE_SLOTS_MAX]; /* in the configuration's order */
+    unsigned slot_count;
+    uint32_t all;      /* bit a slot */
+    uint32_t aux_only; /* those that are no physical slot */
+    char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
+};
+
+void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);
+
+/*
+ * The view of a configuration on a schema; names the schema lacks are added to its extras. False,
+ * with the schema unchanged, if it has no room for them.
+ */
+bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
+                       const struct counter_config *config);
+
+/* All ones of a slot of that many bits: the mark of a value in the aux dict. */
+static inline uint64_t counter_slot_in_aux(unsigned bits)
+{
+    return UINT64_MAX >> (64 - bits);
+}
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * shape.c: what a table is made of: group size, places, remainder and window, from a configuration.
+ */
+#include "counter/table.h"
+
+#include "base/check.h"
+#include "base/dict.h"
+
+#define LOCK_WORD_BYTES 4
+#define META_WIDE_BYTES 8
+#define PLACES_MAX      32   /* choice bits of a wide group */
+#define WIDE_GAIN       0.75 /* wide groups read two lines a hit: only when they save this much */
+#define ID_BITS         63
+#define SPILLED_SHARE   60 /* 1 % have spilled, and a dict refuses its first key when 3/4 full */
+
+/*
+ * Share of the places in use when 1 % of the records have spilled, by places a group, in
+ * thousandths: measured by filling tables of 16 MiB, rounded down; tests/unit/counter/test_capacity
+ * looks at what has spilled there. A page has four times fewer wide groups, so its records spread
+ * less evenly over pages.
+ */
+static const uint16_t narrow_thousandths[PLACES_MAX + 1] = {
+    0,   383, 699, 823, 884, 920, 940, 955, 964, 971, 976, 981, 984, 986, 988, 990, 991,
+    993, 994, 994, 995, 995, 995, 996, 996, 996, 997, 997, 997, 997, 997, 997, 997,
+};
+static const uint16_t wide_thousandths[PLACES_MAX + 1] = {
+    0,   380, 690, 763, 825, 862, 887, 903, 917, 926, 932, 939, 944, 949, 951, 955, 958,
+    961, 963, 965, 967, 969, 971, 972, 973, 974, 975, 976, 977, 978, 979, 980, 981,
+};
+
+static unsigned bits_of(uint64_t n)
+{
+    return n ? 64 - (unsigned)__builtin_clzll(n) : 0;
+}
+
+static unsigned places_of(unsigned group_bytes, unsigned place_bytes)
+{
+    unsigned places = (group_bytes - LOCK_WORD_BYTES) / place_bytes;
+    if (places > TABLE_NARROW_PLACES) {
+        places = (group_bytes - META_WIDE_BYTES) / place_bytes;
+        places = places < TABLE_NARROW_PLACES ? TABLE_NARROW_PLACES : places;
+    }
+    return places < PLACES_MAX ? places : PLACES_MAX;
+}
+
+/* Sets everything that follows from table bytes, payload, remainder and group size. */
+static void set_groups(struct counter_shape *shape, unsigned group_bytes, unsigned rem_bytes)
+{
+    shape->group_bytes = group_bytes;
+    shape->rem_bytes = rem_bytes;
+    shape->groups = shape->table_bytes / group_bytes;
+    shape->group_bits = bits_of(shape->groups) - 1;
+    shape->places = places_of(group_bytes, shape->payload_bytes + rem_bytes);
+    shape->meta_bytes = shape->places > TABLE_NARROW_PLACES ? META_WIDE_BYTES : LOCK_WORD_BYTES;
+    const uint16_t *load = group_bytes == TABLE_WIDE_BYTES ? wide_thousandths : narrow_thousandths;
+    shape->capacity = shape->groups * shape->places * load[shape->places] / 1000;
+}
+
+/* The remainder a window of that many bits needs. */
+static unsigned rem_bytes_for(const struct counter_shape *shape, unsigned window_bits)
+{
+    unsigned bits = window_bits > shape->group_bits ? window_bits - shape->group_bits : 1;
+    return (bits + 7) / 8;
+}
+
+/*
+ * With the spacing of ids known: two bytes, or as many as a window of twice the range of a full
+ * table takes, and then as many as cost no place. (A narrower window would send most ids to the
+ * dict.)
+ */
+static void set_spaced(struct counter_shape *shape, unsigned group_bytes, uint64_t spacing)
+{
+    unsigned rem_bytes = 2;
+    set_groups(shape, group_bytes, rem_bytes);
+    unsigned __int128 window = (unsigned __int128)shape->capacity * spacing / 3 * 4;
+    while (shape->group_bits + 8 * rem_bytes < ID_BITS &&
+           window > (unsigned __int128)1 << (shape->group_bits + 8 * rem_bytes)) {
+        rem_bytes++;
+    }
+    set_groups(shape, group_bytes, rem_bytes);
+    while (shape->group_bits + 8 * rem_bytes < ID_BITS &&
+           places_of(group_bytes, shape->payload_bytes + rem_bytes + 1) == shape->places) {
+        rem_bytes++;
+    }
+    set_groups(shape, group_bytes, rem_bytes);
+    shape->window_bits = shape->group_bits + 8 * rem_bytes;
+    if (shape->window_bits > ID_BITS) {
+        shape->window_bits = ID_BITS;
+    }
+}
+
+static void set_window(struct counter_shape *shape, unsigned group_bytes, unsigned window_bits)
+{
+    set_groups(shape, group_bytes, 1); /* for the number of groups */
+    unsigned least = shape->group_bits + 1;
+    shape->window_bits = window_bits > least ? window_bits : least;
+    set_groups(shape, group_bytes, rem_bytes_for(shape, shape->window_bits));
+}
+
+static void set_size(struct counter_shape *shape, const struct counter_config *config,
+                     unsigned group_bytes)
+{
+    if (config->any_ids) {
+        set_window(shape, group_bytes, bits_of(config->max_id));
+    } else if (config->id_spacing) {
+        set_spaced(shape, group_bytes, config->id_spacing);
+    } else {
+        set_window(shape, group_bytes, ID_BITS);
+    }
+}
+
+static uint64_t at_least_minimum(uint64_t bytes)
+{
+    return bytes < DICT_POOL_MIN ? DICT_POOL_MIN : bytes;
+}
+
+/* Pools are powers of two. One of small records needs twice its share to hold what spills. */
+static uint64_t extend_share(const struct counter_shape *shape)
+{
+    uint64_t bytes = shape->table_bytes / TABLE_POOL_SHARE;
+    uint64_t spilled = shape->capacity / SPILLED_SHARE * (shape->payload_bytes + DICT_KEY_BYTES);
+    return bytes < spilled ? 2 * bytes : bytes;
+}
+
+void counter_shape_init(struct counter_shape *shape, const struct counter_config *config)
+{
+    struct counter_schema schema;
+    counter_schema_init(&schema, config);
+    struct counter_shape narrow = {.table_bytes = config->table_bytes,
+                                   .payload_bytes = schema.payload_bytes};
+    struct counter_shape wide = narrow;
+    set_size(&wide, config, TABLE_WIDE_BYTES);
+    bool fits = schema.payload_bytes + 8 + LOCK_WORD_BYTES <= TABLE_GROUP_BYTES;
+    if (fits) {
+        set_size(&narrow, config, TABLE_GROUP_BYTES);
+    }
+    /* Both have the same bytes: the capacities compare the bytes a record. */
+    bool choose_wide = !fits || (double)narrow.capacity < WIDE_GAIN * (double)wide.capacity;
+    *shape = choose_wide ? wide : narrow;
+    shape->extend_bytes =
+        at_least_minimum(config->extend_bytes ? config->extend_bytes : extend_share(shape));
+    shape->aux_bytes = at_least_minimum(config->aux_bytes ? config->aux_bytes
+                                                          : shape->table_bytes / TABLE_POOL_SHARE);
+    CHECK(shape->places >= 1 && shape->rem_bytes <= 8);
+}

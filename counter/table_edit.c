@@ -1,0 +1,295 @@
+/*
+ * table_edit.c: one change: lock, find, decide, take dict places, write, hand to the sink, unlock.
+ */
+#include "counter/table_private.h"
+
+/* An edit under way. */
+struct work {
+    struct counter_table *table;
+    const struct counter_locus *locus;
+    struct counter_edit *edit;
+    struct table_hold hold;
+    struct table_held
+        *held; /* where the record lies in a group; NULL: in the extend dict or nowhere */
+    uint32_t place;
+    bool present;                 /* there is a record, maybe of hidden slots only */
+    struct counter_values before; /* of the view */
+    uint64_t payload[SCHEMA_PAYLOAD_WORDS];
+    uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
+    enum engine_error error;
+};
+
+static void hold_home(struct work *w)
+{
+    struct counter_table *t = w->table;
+    struct table_held *home = &w->hold.held[0];
+    w->hold.count = 1;
+    home->changed = false;
+    home->group = w->locus->group;
+    if (w->locus->group >= TABLE_NOWHERE) {
+        home->words = NULL;
+        home->lock = stripe_lock(t, w->locus->id);
+        home->version_one = STRIPE_VERSION_ONE;
+    } else {
+        home->words = group_words(t, w->locus->group);
+        home->lock = group_lock(t, home->words);
+        home->version_one = t->version_one;
+    }
+    home->word = verlock_take(home->lock);
+}
+
+static void release_all(struct table_hold *hold)
+{
+    while (hold->count > 0) {
+        struct table_held *held = &hold->held[--hold->count];
+        verlock_release(held->lock, held->word + (held->changed ? held->version_one : 0));
+    }
+}
+
+static bool match_held(struct work *w, struct table_held *held, bool alternate)
+{
+    const struct counter_table *t = w->table;
+    int place = table_match(t, held->words, held->word, w->locus->rem, alternate);
+    if (place < 0) {
+        return false;
+    }
+    w->held = held;
+    w->place = (uint32_t)place;
+    table_shadow_check(t, held->group, w->place, w->locus->id);
+    words_copy_out(held->words, (size_t)w->place * t->shape.payload_bytes, t->shape.payload_bytes,
+                   w->payload);
+    return true;
+}
+
+/* Finds the record under the home's lock. False: a further lock is taken, begin again. */
+static bool find_held(struct work *w)
+{
+    struct counter_table *t = w->table;
+    struct table_held *home = &w->hold.held[0];
+    w->held = NULL;
+    w->present = false;
+    for (unsigned i = 0; i <= (t->shape.payload_bytes + 7) / 8; i++) {
+        w->payload[i] = 0;
+    }
+    if (home->words) {
+        w->present = match_held(w, home, false);
+        uint64_t hash = w->present ? 0 : rem_hash(t, w->locus->rem);
+        if (!w->present && (home->word & rem_mark(hash))) {
+            struct table_held *other =
+                table_hold_group(t, &w->hold, group_other(t, home->group, hash));
+            if (!other) {
+                return false;
+            }
+            w->present = match_held(w, other, true);
+        }
+        if (w->present || !(home->word & GROUP_SPILLED)) {
+            return true;
+        }
+    }
+    /* An id that is nowhere may have come since, under another lock: not to be touched. */
+    w->present =
+        w->locus->group != TABLE_NOWHERE && dict_get(t->extend, w->locus->id, 0, w->payload);
+    return true;
+}
+
+/* Sorts the named slots: new payload bits, and aux entries to make, set or drop. */
+static void plan(struct work *w)
+{
+    const struct counter_view *view = w->edit->view;
+    const struct counter_values *after = &w->edit->after;
+    w->aux_new = w->aux_changed = w->aux_freed = 0;
+    for (uint32_t named = w->edit->named; named; named &= named - 1) {
+        unsigned i = (unsigned)__builtin_ctz(named);
+        const struct counter_view_slot *slot = &view->slots[i];
+        bool physical = slot->physical != SCHEMA_AUX_ONLY;
+        uint64_t mark = physical ? counter_slot_in_aux(slot->bits) : 0;
+        bool in_aux = physical ? bits_get(w->payload, slot->offset, slot->bits) == mark
+                               : w->before.set >> i & 1;
+        bool set = after->set >> i & 1;
+        /* A value never moves back into its place while it is set. */
+        bool to_aux = set && (in_aux || !physical || after->value[i] > slot->in_place_max);
+        w->aux_new |= (uint32_t)(to_aux && !in_aux) << i;
+        w->aux_changed |= (uint32_t)(to_aux && in_aux) << i;
+        w->aux_freed |= (uint32_t)(!set && in_aux) << i;
+        if (physical) {
+            uint64_t raw = to_aux ? mark : after->value[i] + 1;
+            bits_set(w->payload, slot->offset, slot->bits, set ? raw : 0);
+        }
+    }
+}
+
+static void drop_aux(struct work *w, uint32_t slots)
+{
+    for (; slots; slots &= slots - 1) {
+        unsigned i = (unsigned)__builtin_ctz(slots);
+        dict_delete(w->table->aux, w->locus->id, w->edit->view->slots[i].sub);
+        w->hold.held[0].changed = true;
+    }
+}
+
+static bool put_aux(struct work *w, uint32_t slots)
+{
+    for (uint32_t left = slots; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (!dict_put(w->table->aux, w->locus->id, w->edit->view->slots[i].sub,
+                      &w->edit->after.value[i])) {
+            drop_aux(w, slots & ~left);
+            return false;
+        }
+        w->hold.held[0].changed = true;
+    }
+    return true;
+}
+
+/* Writes the payload of a record that is there. */
+static void store_present(struct work *w)
+{
+    struct counter_table *t = w->table;
+    if (!w->held) {
+        bool stored = dict_put(t->extend, w->locus->id, 0, w->payload);
+        CHECK(stored); /* it has its place */
+        w->hold.held[0].changed = true;
+        return;
+    }
+    words_copy_in(w->held->words, (size_t)w->place * t->shape.payload_bytes, t->shape.payload_bytes,
+                  w->payload);
+    w->held->changed = true;
+}
+
+static enum table_insert_result store(struct work *w)
+{
+    plan(w);
+    if (!put_aux(w, w->aux_new)) {
+        w->error = ENGINE_E_OUT_OF_MEMORY;
+        return TABLE_INSERT_FULL;
+    }
+    enum table_insert_result result = TABLE_INSERTED;
+    if (w->present) {
+        store_present(w);
+    } else {
+        CHECK(w->locus->group != TABLE_NOWHERE);
+        result = table_insert(w->table, w->locus, &w->hold, w->payload);
+    }
+    if (result != TABLE_INSERTED) {
+        w->error = w->table->capped ? ENGINE_E_NO_TABLE_FREE : ENGINE_E_OUT_OF_MEMORY;
+        drop_aux(w, w->aux_new);
+        return result;
+    }
+    bool stored = put_aux(w, w->aux_changed);
+    CHECK(stored); /* they have their places */
+    drop_aux(w, w->aux_freed);
+    return TABLE_INSERTED;
+}
+
+/* Takes the whole record out, hidden slots and all their aux entries too. */
+static void erase(struct work *w)
+{
+    struct counter_table *t = w->table;
+    const struct counter_schema *schema = &t->schema;
+    struct table_held *home = &w->hold.held[0];
+    for (unsigned i = 0; i < schema->slot_count; i++) {
+        unsigned bits = schema->slots[i].bits;
+        if (bits_get(w->payload, schema->offset[i], bits) == counter_slot_in_aux(bits)) {
+            dict_delete(t->aux, w->locus->id, (uint8_t)i);
+        }
+    }
+    for (unsigned i = 0; i < schema->extra_count; i++) {
+        dict_delete(t->aux, w->locus->id, (uint8_t)(ENGINE_SLOTS_MAX + i));
+    }
+    if (w->held) {
+        table_remove(t, w->held, w->place);
+    } else {
+        dict_delete(t->extend, w->locus->id, 0);
+    }
+    home->changed = true;
+    atomic_fetch_sub_explicit(&t->records, 1, memory_order_relaxed);
+}
+
+/* Hands the change to the sink, under the lock. */
+static void hand_over(const struct work *w, uint32_t space, struct change_sink *sink, bool erased)
+{
+    struct change change;
+    change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
+    change.space = space;
+    change.id = w->locus->id;
+    change.named = w->edit->named;
+    change.set = w->edit->after.set & w->edit->named;
+    for (uint32_t set = change.set; set; set &= set - 1) {
+        unsigned i = (unsigned)__builtin_ctz(set);
+        change.values[i] = w->edit->after.value[i];
+    }
+    sink->functions->put(sink, &change);
+}
+
+/* Locks, finds and decides. False: begin again (nothing is held). */
+static bool decide(struct work *w, enum engine_status *status)
+{
+    hold_home(w);
+    if (!find_held(w)) {
+        release_all(&w->hold);
+        return false;
+    }
+    if (!w->present) {
+        w->before = (struct counter_values){0};
+    } else {
+        uint32_t in_aux = table_decode(w->edit->view, w->payload, &w->before);
+        table_read_aux(w->table, w->locus->id, w->edit->view,
+                       in_aux & (w->edit->named | w->edit->view->aux_only), &w->before);
+    }
+    struct counter_values *after = &w->edit->after;
+    after->set = w->before.set;
+    for (unsigned i = 0; i < w->edit->view->slot_count; i++) {
+        after->value[i] = w->before.value[i];
+    }
+    *status = w->edit->decide(w->edit, w->before.set != 0, &w->before, after);
+    return true;
+}
+
+enum engine_status counter_table_edit(struct counter_table *t, const struct counter_locus *locus,
+                                      struct counter_edit *edit, uint32_t space,
+                                      struct change_sink *sink, enum engine_error *error)
+{
+    CHECK(t->magic == TABLE_MAGIC);
+    if (!sink->functions->reserve(sink)) {
+        *error = ENGINE_E_JOURNAL_BUSY;
+        return ENGINE_ERROR;
+    }
+    struct work w; /* not zeroed: most of it is set by decide() and plan() */
+    w.table = t;
+    w.locus = locus;
+    w.edit = edit;
+    w.error = ENGINE_E_NONE;
+    enum engine_status status;
+    enum table_insert_result result = TABLE_INSERT_AGAIN;
+    bool put = false;
+    unsigned spins = 0;
+    while (result == TABLE_INSERT_AGAIN) {
+        if (!decide(&w, &status)) {
+            verlock_pause(&spins);
+            continue;
+        }
+        result = TABLE_INSERTED;
+        bool erased = edit->deleted_hidden || edit->after.set == 0;
+        if (status == ENGINE_DONE && !erased) {
+            result = store(&w);
+        } else if (status == ENGINE_DONE && w.present) {
+            erase(&w);
+        }
+        put = status == ENGINE_DONE && result == TABLE_INSERTED && (!erased || w.present);
+        if (put) {
+            hand_over(&w, space, sink, erased);
+        }
+        release_all(&w.hold);
+        if (UNLIKELY(result == TABLE_INSERT_AGAIN)) {
+            verlock_pause(&spins); /* the holder of the further lock may need this processor */
+        }
+    }
+    if (!put) {
+        sink->functions->cancel(sink);
+    }
+    if (result == TABLE_INSERT_FULL) {
+        *error = w.error;
+        return ENGINE_ERROR;
+    }
+    return status;
+}

@@ -1,0 +1,164 @@
+/*
+ * table_private.h: the table's inside, shared by table*.c alone. The layout stands in table.h.
+ */
+#ifndef ROLLCALL_COUNTER_TABLE_PRIVATE_H
+#define ROLLCALL_COUNTER_TABLE_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "base/check.h"
+#include "base/dict.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/verlock.h"
+#include "base/words.h"
+#include "counter/permute.h"
+#include "counter/table.h"
+
+#define TABLE_MAGIC 0x74626c31u
+
+/* Fields of a group's lock word; bit 0 is the lock. */
+#define GROUP_SPILLED      2u
+#define GROUP_MARK_SHIFT   2
+#define GROUP_MARKS        8u
+#define GROUP_COUNT_SHIFT  10
+#define GROUP_COUNT_ONE    (1u << GROUP_COUNT_SHIFT)
+#define GROUP_CHOICE_SHIFT 14 /* narrow groups: behind a count of 4 bits */
+#define GROUP_WIDE_VERSION 16 /* wide groups: behind a count of 6 bits */
+#define STRIPE_VERSION_ONE 2u
+
+struct table_stripe {
+    _Alignas(MEMORY_LINE_BYTES) verlock lock;
+};
+
+struct counter_table {
+    uint32_t magic;
+    bool wide;   /* more than TABLE_NARROW_PLACES: choice bits in a word of their own */
+    bool capped; /* refuses new ids at capacity (ids: growing) */
+    uint32_t count_mask;
+    uint32_t choice_mask; /* narrow: one bit a place */
+    uint32_t version_one;
+    uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
+    uint32_t rem_offset;  /* of the remainders in a group */
+    uint64_t secret;
+    shared_word *memory;
+    struct permute permute;
+    struct counter_shape shape;
+    struct counter_schema schema;
+    struct dict *extend;          /* id -> payload */
+    struct dict *aux;             /* id, sub-key -> value */
+    struct table_stripe *stripes; /* homes of ids outside the window */
+    uint64_t *shadow;             /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
+    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t origin;
+    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t records;
+    _Atomic uint64_t first_id, last_id;
+};
+
+/* Groups and their words. */
+
+static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
+{
+    return t->memory + group * (t->shape.group_bytes / sizeof(shared_word));
+}
+
+static inline verlock *group_lock(const struct counter_table *t, const shared_word *words)
+{
+    return (verlock *)(shared_word *)words + t->shape.group_bytes / sizeof(verlock) - 1;
+}
+
+static inline uint32_t group_count(const struct counter_table *t, uint32_t word)
+{
+    return word >> GROUP_COUNT_SHIFT & t->count_mask;
+}
+
+/* Bit a place: it lies here as its alternate. */
+static inline uint32_t group_choices(const struct counter_table *t, const shared_word *words,
+                                     uint32_t word)
+{
+    if (t->wide) {
+        return (uint32_t)words_load(words, t->shape.group_bytes - 8, 4);
+    }
+    return word >> GROUP_CHOICE_SHIFT & t->choice_mask;
+}
+
+static inline uint64_t group_rem(const struct counter_table *t, const shared_word *words,
+                                 uint32_t place)
+{
+    return words_load(words, t->rem_offset + place * t->shape.rem_bytes, t->shape.rem_bytes);
+}
+
+static inline uint64_t rem_hash(const struct counter_table *t, uint64_t rem)
+{
+    return hash_u64(rem ^ t->secret);
+}
+
+static inline uint32_t rem_mark(uint64_t hash)
+{
+    return 1u << (GROUP_MARK_SHIFT + hash % GROUP_MARKS);
+}
+
+/* The other group of a record: in the same page, and its own inverse. */
+static inline uint64_t group_other(const struct counter_table *t, uint64_t group, uint64_t hash)
+{
+    return group ^ (1 + ((hash >> 32) * (t->page_groups - 1) >> 32));
+}
+
+static inline verlock *stripe_lock(const struct counter_table *t, uint64_t id)
+{
+    return &t->stripes[hash_u64(id) % TABLE_STRIPES].lock;
+}
+
+/*
+ * The place of rem among a group's records that lie here at home (alternate false) or as their
+ * alternate; -1 if none. Consistent only if the word is unchanged afterwards.
+ */
+int table_match(const struct counter_table *t, const shared_word *words, uint32_t word,
+                uint64_t rem, bool alternate);
+
+/* Slots of a view out of a payload: what is set, the values in place. Returns bit a slot in aux. */
+uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
+                      struct counter_values *values);
+/* Values of the slots of `mask` out of the aux dict; those not found become unset. */
+void table_read_aux(const struct counter_table *t, uint64_t id, const struct counter_view *view,
+                    uint32_t mask, struct counter_values *values);
+
+/* A lock that is held: the group's or stripe's word as it will be left. */
+struct table_held {
+    shared_word *words; /* NULL for a stripe */
+    verlock *lock;
+    uint32_t word;
+    uint32_t version_one;
+    bool changed; /* raise the version */
+    uint64_t group;
+};
+
+#define TABLE_HOLD_MAX 3 /* home, alternate, the group a record moves to */
+
+struct table_hold {
+    struct table_held held[TABLE_HOLD_MAX]; /* [0] is the home; [1], if any, the alternate */
+    unsigned count;
+};
+
+/* Tries the lock of a further group. NULL: taken by somebody else. */
+struct table_held *table_hold_group(const struct counter_table *t, struct table_hold *hold,
+                                    uint64_t group);
+
+enum table_insert_result { TABLE_INSERTED, TABLE_INSERT_FULL, TABLE_INSERT_AGAIN };
+
+/* Stores a new record. The home is held. On anything but TABLE_INSERTED nothing was changed. */
+enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
+                                      struct table_hold *hold, const uint64_t *payload);
+/* Takes the record of a place out; the group's last record fills the hole. */
+void table_remove(const struct counter_table *t, struct table_held *held, uint32_t place);
+
+/* The id of a place, from its group, remainder and choice bit. */
+uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
+                        uint32_t word);
+
+/* Keeps or checks the full id beside a place in a build with ROLLCALL_SHADOW_IDS; else nothing. */
+void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);
+void table_shadow_move(const struct counter_table *t, uint64_t group, uint32_t place,
+                       uint64_t to_group, uint32_t to_place);
+void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);
+
+#endif

@@ -1,0 +1,557 @@
+/*
+ * test_counter.c: the engine through its functions: every verb on slots and records with every
+ * status, tokens, roles, several-slot changes, reconfiguring.
+ */
+#include "counter/counter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/counters.h"
+
+#define SLOTS     "repost:20 comment:20 like:20 read:20"
+#define REC       ENGINE_SLOT_RECORD
+#define NO_TEXT   NULL
+#define BATCH     300u
+#define AUX_BYTES (64u << 10) /* room for every number of a batch */
+
+/* One step of a script: an operation and what it must answer. */
+struct step {
+    enum engine_verb verb;
+    int slot;
+    uint64_t id;
+    const char *text;
+    enum engine_status status;
+    enum engine_error error;
+    const char *value; /* NULL: not looked at */
+};
+
+static void play(struct engine *engine, const struct step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct step *step = &steps[i];
+        struct counters_call call;
+        counters_do(engine, &call, step->verb, step->slot, step->id, step->text);
+        bool same = !step->value || strcmp(call.value, step->value) == 0;
+        if (call.op.status != step->status || call.op.error != step->error || !same) {
+            fail_msg("step %zu: status %d error %d value '%s'", i, (int)call.op.status,
+                     (int)call.op.error, call.value);
+        }
+        counter_check(engine);
+    }
+}
+
+#define PLAY(engine, steps) play(engine, steps, sizeof(steps) / sizeof *(steps))
+
+static struct engine *open_space(const char *slots, bool role_cache)
+{
+    struct counter_config config;
+    counters_config(&config, slots);
+    config.role_cache = role_cache;
+    return counters_create(&config);
+}
+
+static void close_space(struct engine *engine)
+{
+    counter_check(engine);
+    engine->functions->destroy(engine);
+}
+
+static const struct step slot_steps[] = {
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_TOUCH, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_REPLACE, 0, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_CAS, 0, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_DELETE, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_ADD, 0, 1, "5", ENGINE_DONE, 0, NULL},
+    {ENGINE_ADD, 0, 1, "6", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "5"},
+    {ENGINE_TOUCH, 0, 1, NO_TEXT, ENGINE_DONE, 0, ""},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_REPLACE, 1, 1, "5", ENGINE_ABSENT, 0, NULL}, /* the id is there, the slot is not */
+    {ENGINE_CAS, 1, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_ADD, 1, 1, "0", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "5,0,,"},
+    {ENGINE_REPLACE, 0, 1, "0007  ", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "7"},
+    {ENGINE_CAS, 0, 1, "8", ENGINE_EXISTS, 0, NULL}, /* token 0 is nobody's */
+    {ENGINE_SET, 0, 1, "18446744073709551615", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "18446744073709551615"},
+    {ENGINE_SET, 0, 1, "18446744073709551616", ENGINE_ERROR, ENGINE_E_NOT_A_NUMBER, NULL},
+    {ENGINE_SET, 0, 1, "", ENGINE_ERROR, ENGINE_E_NOT_A_NUMBER, NULL},
+    {ENGINE_SET, 0, 1, "x", ENGINE_ERROR, ENGINE_E_NOT_A_NUMBER, NULL},
+    {ENGINE_ADD, 0, 1, "-1", ENGINE_ERROR, ENGINE_E_NOT_A_NUMBER, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "18446744073709551615"},
+    {ENGINE_DELETE, 0, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_DELETE, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, ",0,,"},
+    {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL}, /* the last slot took the record */
+};
+
+static const struct step record_steps[] = {
+    {ENGINE_REPLACE, REC, 1, "1,2,3,4", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_CAS, REC, 1, "1,2,3,4", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_DELETE, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, REC, 1, ",,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_ADD, REC, 1, "12,,30,400", ENGINE_DONE, 0, NULL},
+    {ENGINE_ADD, REC, 1, "1,2,3,4", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "12,,30,400"},
+    {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_DONE, 0, ""},
+    {ENGINE_SET, REC, 1, "1,2,3", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "1,2,3,4,5", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "1,2,3,x", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, ",7,,99999999999", ENGINE_DONE, 0, NULL}, /* an empty field unsets */
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, ",7,,99999999999"},
+    {ENGINE_REPLACE, REC, 1, "1,1,1,1", ENGINE_DONE, 0, NULL},
+    {ENGINE_CAS, REC, 1, "1,2,3,4", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_SET, REC, 1, ",,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_ADD, REC, 1, "1,2,3,4", ENGINE_DONE, 0, NULL},
+    {ENGINE_DELETE, REC, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+};
+
+static const struct step store_steps[] = {
+    {ENGINE_DECR, 0, 1, "3", ENGINE_DONE, 0, "0"}, /* role store creates from 0 */
+    {ENGINE_INCR, 0, 1, "5", ENGINE_DONE, 0, "5"},
+    {ENGINE_INCR, 1, 1, "7", ENGINE_DONE, 0, "7"},
+    {ENGINE_DECR, 0, 1, "2", ENGINE_DONE, 0, "3"},
+    {ENGINE_DECR, 0, 1, "4", ENGINE_DONE, 0, "0"}, /* it stops there */
+    {ENGINE_INCR, 0, 1, "18446744073709551615", ENGINE_DONE, 0, "18446744073709551615"},
+    {ENGINE_INCR, 0, 1, "2", ENGINE_DONE, 0, "1"}, /* it wraps */
+    {ENGINE_INCR, 0, 1, "0", ENGINE_DONE, 0, "1"},
+    {ENGINE_INCR, 0, 1, "", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_INCR, 0, 1, "-1", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_DECR, 0, 1, "18446744073709551616", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_INCR, 0, 1, "1,2", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_INCR, REC, 1, "1", ENGINE_ERROR, ENGINE_E_NON_NUMERIC, NULL},
+    {ENGINE_INCR, REC, 1, "1,1", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_INCR, REC, 1, "1,,3,", ENGINE_DONE, 0, "2,7,3,"},
+    {ENGINE_DECR, REC, 1, "1,8,,1", ENGINE_DONE, 0, "1,0,3,0"},
+    {ENGINE_INCR, REC, 1, ",,,", ENGINE_DONE, 0, "1,0,3,0"},
+    {ENGINE_INCR, REC, 2, ",,,", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_INCR, REC, 2, ",9,,", ENGINE_DONE, 0, ",9,,"},
+    {ENGINE_READ, REC, 2, NO_TEXT, ENGINE_DONE, 0, ",9,,"},
+};
+
+static const struct step cache_steps[] = {
+    {ENGINE_INCR, 0, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_DECR, 0, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_INCR, REC, 1, "1,,,", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, REC, 1, "1,,3,4", ENGINE_DONE, 0, NULL},
+    {ENGINE_INCR, 0, 1, "5", ENGINE_DONE, 0, "6"},
+    {ENGINE_INCR, 1, 1, "5", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_INCR, REC, 1, "1,1,1,1", ENGINE_ABSENT, 0, NULL}, /* one is unset: none changes */
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "6,,3,4"},
+    {ENGINE_INCR, REC, 1, "1,,1,1", ENGINE_DONE, 0, "7,,4,5"},
+};
+
+static const struct step one_slot_steps[] = {
+    {ENGINE_INCR, REC, 1, "5", ENGINE_DONE, 0, "5"}, /* a record of one slot is as the slot */
+    {ENGINE_INCR, 0, 1, "5", ENGINE_DONE, 0, "10"},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "10"},
+    {ENGINE_SET, REC, 1, "", ENGINE_DONE, 0, NULL}, /* one empty field */
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+};
+
+static void test_slot_verbs(void **unused)
+{
+    (void)unused;
+    struct engine *store = open_space(SLOTS, false);
+    struct engine *cache = open_space(SLOTS, true);
+    PLAY(store, slot_steps);
+    PLAY(cache, slot_steps);
+    close_space(store);
+    close_space(cache);
+}
+
+static void test_record_verbs(void **unused)
+{
+    (void)unused;
+    struct engine *store = open_space(SLOTS, false);
+    struct engine *cache = open_space(SLOTS, true);
+    PLAY(store, record_steps);
+    PLAY(cache, record_steps);
+    close_space(store);
+    close_space(cache);
+}
+
+static void test_incr_by_role(void **unused)
+{
+    (void)unused;
+    struct engine *store = open_space(SLOTS, false);
+    struct engine *cache = open_space(SLOTS, true);
+    struct engine *one = open_space("n:20", false);
+    PLAY(store, store_steps);
+    PLAY(cache, cache_steps);
+    PLAY(one, one_slot_steps);
+    close_space(store);
+    close_space(cache);
+    close_space(one);
+}
+
+/* What meta and binary ask of incr: an initial value, or never to create. */
+static void test_incr_creates(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space(SLOTS, true);
+    struct counters_call call;
+    counters_call_init(&call, ENGINE_INCR, 2, 1, "5");
+    call.op.create_initial = true;
+    call.op.initial = 1000;
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    assert_string_equal(call.value, "1000"); /* the delta is not applied */
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    assert_string_equal(call.value, "1005");
+    close_space(engine);
+    engine = open_space(SLOTS, false);
+    counters_call_init(&call, ENGINE_DECR, 2, 1, "5");
+    call.op.create_never = true;
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_ABSENT);
+    close_space(engine);
+}
+
+static uint64_t token_of(struct engine *engine, int slot, uint64_t id)
+{
+    struct counters_call call;
+    counters_call_init(&call, ENGINE_READ, slot, id, NULL);
+    call.op.want_cas = true;
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    assert_true(call.op.cas_now != 0);
+    return call.op.cas_now;
+}
+
+static enum engine_status cas(struct engine *engine, int slot, const char *text, uint64_t token)
+{
+    struct counters_call call;
+    counters_call_init(&call, ENGINE_CAS, slot, 1, text);
+    call.op.cas = token;
+    return counters_run(engine, &call, change_sink_null());
+}
+
+static void test_cas(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space(SLOTS, false);
+    struct counters_call call;
+    counters_do(engine, &call, ENGINE_SET, REC, 1, "1,1,3,99999999999");
+    uint64_t slot = token_of(engine, 0, 1);
+    uint64_t record = token_of(engine, REC, 1);
+    assert_true(slot != record);
+    assert_true(slot != token_of(engine, 1, 1)); /* the same number in another slot */
+    assert_int_equal(cas(engine, 0, "2", slot), ENGINE_DONE);
+    assert_int_equal(cas(engine, 0, "3", slot), ENGINE_EXISTS);
+    assert_int_equal(cas(engine, REC, "9,9,9,9", record), ENGINE_EXISTS);
+    assert_int_equal(cas(engine, 0, "1", token_of(engine, 0, 1)), ENGINE_DONE);
+    assert_true(slot == token_of(engine, 0, 1)); /* an earlier value has its earlier token */
+    assert_int_equal(cas(engine, REC, "9,,9,5", record), ENGINE_DONE);
+    counters_do(engine, &call, ENGINE_READ, REC, 1, NULL);
+    assert_string_equal(call.value, "9,,9,5");
+    assert_int_equal(cas(engine, REC, ",,,", token_of(engine, REC, 1)), ENGINE_DONE);
+    assert_int_equal(cas(engine, REC, "1,1,1,1", record), ENGINE_ABSENT);
+    close_space(engine);
+}
+
+static void test_misses(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space(SLOTS, false);
+    struct counters_call call;
+    counters_do(engine, &call, ENGINE_SET, 0, 1, "1");
+    counters_do(engine, &call, ENGINE_READ, 1, 1, NULL);
+    assert_int_equal(call.op.miss, ENGINE_MISS_UNSET);
+    counters_do(engine, &call, ENGINE_READ, 1, 2, NULL);
+    assert_int_equal(call.op.miss, ENGINE_MISS_ABSENT);
+    counters_do(engine, &call, ENGINE_SET, REC, 2, "1");
+    assert_int_equal(call.op.fields_wanted, 4);
+    close_space(engine);
+}
+
+static void test_slot_names(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
+    int slot = 7;
+    assert_true(engine->functions->slot(engine, "", 0, &slot) && slot == REC);
+    assert_true(engine->functions->slot(engine, ".", 1, &slot) && slot == REC);
+    assert_true(engine->functions->slot(engine, ".a", 2, &slot) && slot == 0);
+    assert_true(engine->functions->slot(engine, ".ab", 3, &slot) && slot == 1);
+    assert_true(engine->functions->slot(engine, ".abcd", 4, &slot) && slot == 2); /* by length */
+    assert_false(engine->functions->slot(engine, ".abcd", 5, &slot));
+    assert_false(engine->functions->slot(engine, ".b", 2, &slot));
+    assert_false(engine->functions->slot(engine, "a", 1, &slot));
+    assert_false(engine->functions->slot(engine, ".A", 2, &slot));
+    char longest[ENGINE_SPACE_NAME_MAX + 3];
+    memset(longest, 'a', sizeof longest);
+    longest[0] = '.';
+    assert_false(engine->functions->slot(engine, longest, sizeof longest, &slot));
+    assert_false(engine->functions->slot(engine, longest, sizeof longest - 2, &slot));
+    close_space(engine);
+}
+
+static void test_ids_any(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.any_ids = true;
+    config.max_id = 1000;
+    struct engine *engine = counters_create(&config);
+    static const struct step steps[] = {
+        {ENGINE_SET, 0, 1000, "5", ENGINE_DONE, 0, NULL},
+        {ENGINE_SET, 0, 1001, "5", ENGINE_ERROR, ENGINE_E_ID_TOO_LARGE, NULL},
+        {ENGINE_INCR, 0, INT64_MAX, "5", ENGINE_ERROR, ENGINE_E_ID_TOO_LARGE, NULL},
+        {ENGINE_READ, 0, 1001, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+        {ENGINE_READ, 0, INT64_MAX, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+        {ENGINE_READ, 0, 1000, NO_TEXT, ENGINE_DONE, 0, "5"},
+    };
+    PLAY(engine, steps);
+    close_space(engine);
+}
+
+/* A refused change anchors no window: a typo would spoil the table. */
+static void test_refusals_anchor_nothing(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.id_spacing = 1;
+    struct engine *engine = counters_create(&config);
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    struct counters_call call;
+    counters_do(engine, &call, ENGINE_SET, 0, 1ull << 60, "no number");
+    counters_do(engine, &call, ENGINE_SET, 0, 1000, "1");
+    counters_do(engine, &call, ENGINE_SET, 0, 2000, "1");
+    engine->functions->memory(engine, kinds);
+    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items, 2);
+    assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 0);
+    /* An operation that was prepared before a flush finds its place after it. */
+    counters_call_init(&call, ENGINE_SET, 0, 5000, "5");
+    struct engine_op *op = &call.op;
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->clear(engine);
+    engine->functions->change(engine, op, change_sink_null());
+    assert_int_equal(call.op.status, ENGINE_DONE);
+    counters_do(engine, &call, ENGINE_READ, 0, 5000, NULL);
+    assert_string_equal(call.value, "5");
+    close_space(engine);
+}
+
+/* Reads of many keys at once, the same id several times, hits between misses. */
+static void test_batches(void **unused)
+{
+    (void)unused;
+    static struct counters_call calls[BATCH];
+    struct engine_op *ops[BATCH];
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.aux_bytes = AUX_BYTES;
+    struct engine *engine = counters_create(&config);
+    for (uint64_t id = 0; id < BATCH; id += 2) {
+        char text[32];
+        snprintf(text, sizeof text, "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
+        struct counters_call call;
+        assert_int_equal(counters_do(engine, &call, ENGINE_SET, 1, id, text), ENGINE_DONE);
+    }
+    for (uint64_t i = 0; i < BATCH; i++) {
+        counters_call_init(&calls[i], ENGINE_READ, 1, i / 3 * 3, NULL);
+        ops[i] = &calls[i].op;
+    }
+    engine->functions->prepare(engine, ops, BATCH);
+    engine->functions->read(engine, ops, BATCH);
+    for (uint64_t i = 0; i < BATCH; i++) {
+        uint64_t id = i / 3 * 3;
+        assert_int_equal(ops[i]->status, id % 2 ? ENGINE_ABSENT : ENGINE_DONE);
+        if (id % 2 == 0) {
+            char text[32];
+            int length = snprintf(text, sizeof text, "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
+            assert_int_equal(ops[i]->value_length, length);
+            assert_memory_equal(ops[i]->value, text, (size_t)length);
+        }
+    }
+    close_space(engine);
+}
+
+static void expect_record(struct engine *engine, uint64_t id, const char *text)
+{
+    struct counters_call call;
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, REC, id, NULL), ENGINE_DONE);
+    assert_string_equal(call.value, text);
+    counter_check(engine);
+}
+
+static void take(struct engine *engine, struct counter_config *config, const char *slots)
+{
+    counters_config_slots(config, slots);
+    counters_reconfigure(engine, config);
+}
+
+static void test_reconfigure(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counters_call call;
+    counters_config(&config, "a:4 b:20");
+    struct engine *engine = counters_create(&config);
+    counters_do(engine, &call, ENGINE_SET, REC, 1, "1,2");
+    counters_do(engine, &call, ENGINE_SET, REC, 2, "100,");
+    take(engine, &config, "a:4 b:20 c:20"); /* added */
+    expect_record(engine, 1, "1,2,");
+    counters_do(engine, &call, ENGINE_INCR, 2, 1, "5");
+    expect_record(engine, 1, "1,2,5");
+    take(engine, &config, "c:20 b:20 a:4"); /* in another order */
+    expect_record(engine, 1, "5,2,1");
+    expect_record(engine, 2, ",,100");
+    take(engine, &config, "c:20 b:20 a:40"); /* widened */
+    counters_do(engine, &call, ENGINE_SET, 2, 1, "1000000");
+    expect_record(engine, 1, "5,2,1000000");
+    take(engine, &config, "b:20"); /* removed */
+    expect_record(engine, 1, "2");
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, REC, 2, NULL), ENGINE_ABSENT);
+    assert_int_equal(counters_do(engine, &call, ENGINE_ADD, REC, 2, "7"), ENGINE_DONE);
+    take(engine, &config, "a:4 b:20 c:20"); /* and what was hidden comes back */
+    expect_record(engine, 1, "1000000,2,5");
+    expect_record(engine, 2, "100,7,");
+    take(engine, &config, "b:20 d:8");
+    counters_do(engine, &call, ENGINE_DELETE, REC, 1, NULL); /* hidden ones go with the record */
+    counters_do(engine, &call, ENGINE_DELETE, 0, 2, NULL);
+    counter_check(engine);
+    counters_do(engine, &call, ENGINE_SET, 1, 1, "3");
+    take(engine, &config, "a:4 b:20 c:20 d:8");
+    expect_record(engine, 1, ",,,3");
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, REC, 2, NULL), ENGINE_ABSENT);
+    close_space(engine);
+}
+
+static void test_reconfigure_role_and_refusal(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counters_call call;
+    char error[COUNTER_ERROR_MAX] = "";
+    counters_config(&config, "a:4 b:20");
+    struct engine *engine = counters_create(&config);
+    config.role_cache = true;
+    config.value_flags = 5;
+    counters_reconfigure(engine, &config);
+    assert_int_equal(engine->flags, 5);
+    assert_int_equal(counters_do(engine, &call, ENGINE_INCR, 0, 1, "1"), ENGINE_ABSENT);
+    config.slots[1].bits = 1;
+    config.role_cache = false;
+    assert_false(counter_reconfigure(engine, &config, error));
+    assert_true(error[0] != '\0');
+    assert_int_equal(counters_do(engine, &call, ENGINE_INCR, 0, 1, "1"), ENGINE_ABSENT);
+    assert_int_equal(counters_do(engine, &call, ENGINE_SET, REC, 1, "1,2"), ENGINE_DONE);
+    config.slots[1].bits = 20;
+    counters_reconfigure(engine, &config);
+    assert_int_equal(counters_do(engine, &call, ENGINE_INCR, 0, 2, "1"), ENGINE_DONE);
+    for (unsigned i = 0; i < 40; i++) { /* more names than a table learns */
+        snprintf(config.slots[0].name, sizeof config.slots[0].name, "x%u", i);
+        bool taken = counter_reconfigure(engine, &config, error);
+        assert_true(taken == (i < 32));
+    }
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 1, NULL), ENGINE_DONE);
+    close_space(engine);
+}
+
+struct seen {
+    unsigned count;
+    char records[32];
+};
+
+static void see(void *context, const char *name, const char *text)
+{
+    struct seen *seen = context;
+    seen->count++;
+    assert_int_equal(strspn(name, "0123456789:abcdefghijklmnopqrstuvwxyz_"), strlen(name));
+    if (strcmp(name, "records") == 0 || strcmp(name, "0:records") == 0) {
+        snprintf(seen->records, sizeof seen->records, "%s", text);
+    }
+}
+
+static void test_stats_and_size(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counter_size size;
+    struct counters_call call;
+    counters_config(&config, SLOTS);
+    counter_config_size(&config, &size);
+    assert_true(size.bytes >= config.table_bytes && size.records > 3000);
+    struct engine *engine = counters_create(&config);
+    for (uint64_t id = 0; id < 5; id++) {
+        counters_do(engine, &call, ENGINE_SET, REC, id, "1,2,3,99999999");
+    }
+    struct seen space = {0};
+    struct seen tables = {0};
+    engine->functions->stats_space(engine, see, &space);
+    engine->functions->stats_tables(engine, see, &tables);
+    assert_true(space.count > 5 && tables.count > 10);
+    assert_string_equal(space.records, "5");
+    assert_string_equal(tables.records, "5");
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    engine->functions->memory(engine, kinds);
+    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items, 5);
+    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.table_bytes);
+    assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
+    _Atomic bool stop = false;
+    engine->functions->populate(engine, &stop);
+    engine->functions->clear(engine);
+    engine->functions->stats_space(engine, see, &space);
+    assert_string_equal(space.records, "0");
+    close_space(engine);
+}
+
+/* What lies in the extend dict is no second record. */
+static void test_spilled_counted_once(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counter_size size;
+    struct counters_call call;
+    counters_config(&config, SLOTS);
+    counter_config_size(&config, &size);
+    struct engine *engine = counters_create(&config);
+    for (uint64_t id = 0; id < size.records; id++) {
+        assert_int_equal(counters_do(engine, &call, ENGINE_SET, 0, id, "1"), ENGINE_DONE);
+    }
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    engine->functions->memory(engine, kinds);
+    assert_true(kinds[ENGINE_MEMORY_EXTEND].items > 0);
+    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items,
+                     size.records);
+    close_space(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slot_verbs),
+        cmocka_unit_test(test_record_verbs),
+        cmocka_unit_test(test_incr_by_role),
+        cmocka_unit_test(test_incr_creates),
+        cmocka_unit_test(test_cas),
+        cmocka_unit_test(test_misses),
+        cmocka_unit_test(test_slot_names),
+        cmocka_unit_test(test_ids_any),
+        cmocka_unit_test(test_refusals_anchor_nothing),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_reconfigure),
+        cmocka_unit_test(test_reconfigure_role_and_refusal),
+        cmocka_unit_test(test_stats_and_size),
+        cmocka_unit_test(test_spilled_counted_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
