@@ -1,0 +1,88 @@
+/*
+ * filter.h: a blocked Bloom filter: all bits of a member lie in one cache line, so a check costs
+ * one line of memory.
+ *
+ * A member is a 64-bit hash: a high multiply of it gives the line, its low 32 bits the places of
+ * `bits` bits among the 512 of the line. Bits are set and never cleared. Lines fill unevenly (a
+ * Poisson load), so such a filter needs a tenth more bits a member than a classical one for the
+ * same rate of wrong answers; phantom_filter_plan() finds the number of bits and the load for a
+ * rate by a small search over the blocked formula. See Putze, Sanders, Singler, "Cache-, hash- and
+ * space-efficient Bloom filters", 2007.
+ *
+ * Cost: a check in a prefetched batch about 20 ns. Memory: 9.9, 15.6 and 22.1 bits a member at
+ * capacity for 1 %, 0.1 % and 0.01 % wrong.
+ * Thread rule: checks by any thread at any time, without a lock; setting under a lock of the line.
+ */
+#ifndef ROLLCALL_PHANTOM_FILTER_H
+#define ROLLCALL_PHANTOM_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/words.h"
+
+#define PHANTOM_LINE_BYTES   64
+#define PHANTOM_LINE_BITS    512
+#define PHANTOM_BITS_MAX     32          /* of a member; the search ends well below */
+#define PHANTOM_BIT_STEP     0x9e3779b9u /* 2^32 / golden ratio: odd */
+#define PHANTOM_SAMPLE_LINES 16384       /* lines looked at for the present rate: 1 MiB */
+
+/* How full a filter may be, and how many bits its members have, for a rate of wrong answers. */
+struct phantom_plan {
+    unsigned bits; /* of a member */
+    double load;   /* members a line at capacity */
+    double rate;   /* what share of foreign members is answered wrongly then */
+};
+
+/* The plan that holds most members with at most `rate` (above 0, below 1) wrong. About 1 ms. */
+void phantom_filter_plan(double rate, struct phantom_plan *plan);
+
+/* The share of wrong answers with `load` members a line of `bits` bits each. */
+double phantom_filter_rate_at(unsigned bits, double load);
+
+struct phantom_filter {
+    shared_word *words; /* zeroed memory of lines * PHANTOM_LINE_BYTES, the owner's */
+    uint64_t lines;
+    unsigned bits; /* of a member */
+};
+
+/* The line a hash belongs to. */
+static inline uint64_t phantom_filter_line(const struct phantom_filter *filter, uint64_t hash)
+{
+    return (uint64_t)((unsigned __int128)hash * filter->lines >> 64);
+}
+
+static inline shared_word *phantom_filter_words(const struct phantom_filter *filter, uint64_t hash)
+{
+    return filter->words + phantom_filter_line(filter, hash) * (PHANTOM_LINE_BYTES / 8);
+}
+
+static inline void phantom_filter_prefetch(const struct phantom_filter *filter, uint64_t hash)
+{
+    __builtin_prefetch(phantom_filter_words(filter, hash), 0, 3);
+}
+
+/* Was it set? True also for some that were not; never false for one that was. */
+static inline bool phantom_filter_holds(const struct phantom_filter *filter, uint64_t hash)
+{
+    const shared_word *words = phantom_filter_words(filter, hash);
+    uint32_t x = (uint32_t)hash;
+    uint64_t all = 1;
+    for (unsigned i = 0; i < filter->bits; i++) {
+        all &= words_load(words, (size_t)(x >> 29) * 8, 8) >> (x >> 23 & 63);
+        x *= PHANTOM_BIT_STEP;
+    }
+    return all;
+}
+
+/* Sets the bits of a member. Under a lock of its line. */
+void phantom_filter_set(struct phantom_filter *filter, uint64_t hash);
+
+/* The share of foreign members answered wrongly now, from PHANTOM_SAMPLE_LINES lines at most. */
+double phantom_filter_rate(const struct phantom_filter *filter);
+
+/* How many bits are set: walks all lines. */
+uint64_t phantom_filter_count(const struct phantom_filter *filter);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * phantom.h: the phantom engine: "has member M been at id I?", for any number of members, in two
+ * bytes a pair and one line of memory a question.
+ *
+ * Answers may be wrong in one direction only: a member that was added is always found until it is
+ * deleted; one that never was is found with the probability `false_positives`, at capacity. A space
+ * holds one table (the row of tables comes with engine/row). The design and its figures are in
+ * phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60 ns.
+ *
+ * Thread rule: as engine.h says.
+ */
+#ifndef ROLLCALL_PHANTOM_PHANTOM_H
+#define ROLLCALL_PHANTOM_PHANTOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+
+#define PHANTOM_TABLE_BYTES_MIN      (64u << 10)
+#define PHANTOM_TABLE_BYTES_MAX      (1ull << 40)
+#define PHANTOM_FALSE_POSITIVES_MIN  0.000001
+#define PHANTOM_FALSE_POSITIVES_MAX  0.5
+#define PHANTOM_EXCEPTIONS_BYTES_MIN 4096u
+#define PHANTOM_ERROR_MAX            256
+
+struct phantom_config {
+    uint32_t space;
+    bool any_ids;    /* ids: any, else growing */
+    uint64_t max_id; /* any_ids only */
+    bool role_cache;
+    uint32_t value_flags;
+    uint64_t table_bytes;      /* a power of two */
+    double false_positives;    /* a share, at capacity */
+    bool deletes;              /* keep exact exceptions, so that members can be deleted */
+    uint64_t exceptions_bytes; /* of memory for them; 0: table_bytes / 32 */
+};
+
+/* Is this a configuration? On false `error` says what is wrong and what would be right. */
+bool phantom_config_valid(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX]);
+
+/* What it will cost and hold, for the memory sum and the start-up line. */
+struct phantom_size {
+    uint64_t bytes;         /* of memory held: table and pool */
+    uint64_t members;       /* capacity */
+    double bits_per_member; /* table bits at capacity */
+};
+void phantom_config_size(const struct phantom_config *config, struct phantom_size *size);
+
+/* NULL with `error` when memory is refused. The config has been found valid. */
+struct engine *phantom_create(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX]);
+
+/*
+ * Takes a changed configuration with the world stopped: role, value-flags and deletes at once (what
+ * was deleted before deletes are turned off stays deleted); the rest keeps its value until a
+ * restart. False, with nothing changed, if memory for exceptions is refused (`error` says so).
+ */
+bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
+                         char error[PHANTOM_ERROR_MAX]);
+
+/* Walks everything and CHECKs the invariants listed in phantom/table.h. World stopped. */
+void phantom_check(const struct engine *engine);
+
+#endif

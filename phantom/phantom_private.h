@@ -1,0 +1,31 @@
+/*
+ * phantom_private.h: the phantom engine's own struct, shared by phantom*.c alone.
+ */
+#ifndef ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
+#define ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
+
+#include "phantom/phantom.h"
+#include "phantom/table.h"
+
+#define PHANTOM_MAGIC 0x7068616eu /* "phan" */
+
+struct phantom {
+    struct engine engine; /* first: an engine is a phantom */
+    uint32_t magic;
+    struct phantom_config config;
+    struct phantom_table *table;
+    uint64_t opened_s; /* wall clock */
+};
+
+/* phantom_ops.c */
+bool phantom_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
+void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
+void phantom_read(struct engine *engine, struct engine_op *const *ops, size_t n);
+void phantom_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
+
+/* phantom_stats.c */
+void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
+void phantom_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context);
+void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
+
+#endif
