@@ -1,0 +1,198 @@
+/*
+ * text.c: the text codec: its table of functions, the loop of steps, and lines.
+ */
+#include "protocol/text.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "protocol/text_private.h"
+
+struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end)
+{
+    struct request_batch *batch = parser->batch;
+    CHECK(batch->request_count < PROTOCOL_BATCH_REQUESTS);
+    struct request *request = &batch->requests[batch->request_count++];
+    *request = (struct request){
+        .verb = verb,
+        .first_key = batch->key_count,
+        .begin = begin,
+        .end = end,
+        .before = parser->state,
+    };
+    parser->at = end;
+    return request;
+}
+
+void text_push_key(struct text_parser *parser, struct request *request,
+                   const struct text_token *token)
+{
+    struct request_batch *batch = parser->batch;
+    CHECK(batch->key_count < PROTOCOL_BATCH_KEYS);
+    CHECK(token->length <= PROTOCOL_KEY_MAX);
+    batch->keys[batch->key_count++] =
+        (struct request_key){.bytes = token->bytes, .length = (uint32_t)token->length};
+    request->keys++;
+}
+
+enum text_step text_refuse(struct text_parser *parser, const struct text_line *line,
+                           enum reply_status status, const char *text)
+{
+    struct request *request = text_push(parser, VERB_ERROR, line->begin, line->end);
+    request->quiet = line->quiet;
+    request->refusal = status;
+    request->text = text;
+    return TEXT_NEXT;
+}
+
+/* A browser or a probe that speaks HTTP: answering it line by line would let it send commands. */
+static bool is_http(const struct text_line *line)
+{
+    static const char version[] = "HTTP/";
+    const struct text_token *verb = &line->tokens[0];
+    if (line->count < 3 || line->count > TEXT_TOKENS_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < verb->length; i++) {
+        if (verb->bytes[i] < 'A' || verb->bytes[i] > 'Z') {
+            return false;
+        }
+    }
+    const struct text_token *last = &line->tokens[line->count - 1];
+    return last->length >= sizeof version - 1 &&
+           memcmp(last->bytes, version, sizeof version - 1) == 0;
+}
+
+static bool ends_in_noreply(const struct text_line *line, const struct text_command *command)
+{
+    static const char noreply[] = " noreply"; /* a whole token */
+    const size_t length = sizeof noreply - 1;
+    if (command->noreply_from == 0 || line->count <= command->noreply_from ||
+        (size_t)(line->text_end - line->tokens[0].bytes) < length) {
+        return false;
+    }
+    return memcmp(line->text_end - length, noreply, length) == 0;
+}
+
+static enum text_step run_line(struct text_parser *parser, struct text_line *line)
+{
+    const struct text_command *command = NULL;
+    if (line->count > 0) {
+        command = text_commands_find(&line->tokens[0]);
+    }
+    if (command == NULL) {
+        return is_http(line) ? TEXT_CLOSE : text_refuse(parser, line, REPLY_ERROR, NULL);
+    }
+    line->quiet = ends_in_noreply(line, command);
+    if (line->count < command->tokens_min ||
+        (command->tokens_max > 0 && line->count > command->tokens_max)) {
+        return text_refuse(parser, line, REPLY_ERROR, NULL);
+    }
+    return command->parse(parser, command, line);
+}
+
+static enum text_step parse_line(struct text_parser *parser)
+{
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    size_t window = left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX;
+    const char *newline = memchr(start, '\n', window);
+    if (newline == NULL) {
+        return left >= PROTOCOL_LINE_MAX ? TEXT_CLOSE : TEXT_MORE;
+    }
+    const char *text_end = newline;
+    if (text_end > start && text_end[-1] == '\r') {
+        text_end--;
+    }
+    struct text_line line;
+    line.begin = parser->at;
+    line.end = (size_t)(newline - parser->bytes) + 1;
+    line.quiet = false;
+    text_tokens_split(&line, start, text_end);
+    return run_line(parser, &line);
+}
+
+/* get and gets are met before their newline is looked for: their lines may be long. */
+static bool begins_get(const struct text_parser *parser, struct text_get *get)
+{
+    static const char plain[] = "get ";
+    static const char with_cas[] = "gets ";
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    get->verb = VERB_GET;
+    get->exptime = 0;
+    if (left >= sizeof plain - 1 && memcmp(start, plain, sizeof plain - 1) == 0) {
+        get->keys_at = parser->at + sizeof plain - 1;
+        get->want_cas = false;
+        return true;
+    }
+    if (left >= sizeof with_cas - 1 && memcmp(start, with_cas, sizeof with_cas - 1) == 0) {
+        get->keys_at = parser->at + sizeof with_cas - 1;
+        get->want_cas = true;
+        return true;
+    }
+    return false;
+}
+
+static void swallow(struct text_parser *parser)
+{
+    size_t left = parser->length - parser->at;
+    size_t dropped = parser->state.swallow_bytes < left ? parser->state.swallow_bytes : left;
+    parser->at += dropped;
+    parser->state.swallow_bytes -= (uint32_t)dropped;
+}
+
+static enum text_step step(struct text_parser *parser)
+{
+    struct text_get get;
+    if (UNLIKELY(parser->state.swallow_bytes > 0)) {
+        swallow(parser);
+    }
+    if (parser->at == parser->length) {
+        return TEXT_MORE;
+    }
+    if (parser->batch->request_count == PROTOCOL_BATCH_REQUESTS ||
+        parser->batch->key_count == PROTOCOL_BATCH_KEYS) {
+        return TEXT_FULL;
+    }
+    if (UNLIKELY(parser->state.in_get)) {
+        return text_get_resume(parser);
+    }
+    return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
+}
+
+static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
+                                  size_t length, struct request_batch *batch)
+{
+    static const enum protocol_result results[] = {
+        [TEXT_MORE] = PROTOCOL_MORE,
+        [TEXT_FULL] = PROTOCOL_FULL,
+        [TEXT_CLOSE] = PROTOCOL_CLOSE,
+    };
+    struct text_parser parser = {
+        .bytes = bytes, .length = length, .at = 0, .state = *state, .batch = batch};
+    enum text_step last;
+    batch->request_count = 0;
+    batch->key_count = 0;
+    do {
+        last = step(&parser);
+    } while (last == TEXT_NEXT);
+    batch->consumed = parser.at;
+    batch->after = parser.state;
+    return results[last];
+}
+
+const struct codec *text_codec(void)
+{
+    static const struct codec codec = {
+        .name = "text",
+        .parse = parse,
+        .reply_bytes_max = text_compose_bytes_max,
+        .compose_value = text_compose_value,
+        .compose_end = text_compose_end,
+        .compose_stat = text_compose_stat,
+        .compose_stats_end = text_compose_stats_end,
+        .compose = text_compose,
+    };
+    return &codec;
+}

@@ -1,0 +1,246 @@
+/*
+ * text_commands.c: the verbs of the text dialect and how the arguments of each are read.
+ *
+ * The order of the checks is memcached's: number of tokens, then key, then numbers.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "protocol/text_private.h"
+
+static const char bad_format[] = "bad command line format";
+static const char bad_exptime[] = "invalid exptime argument";
+
+static bool key_fits(const struct text_token *token)
+{
+    return token->length <= PROTOCOL_KEY_MAX;
+}
+
+static enum text_step client_error(struct text_parser *parser, const struct text_line *line,
+                                   const char *text)
+{
+    return text_refuse(parser, line, REPLY_CLIENT_ERROR, text);
+}
+
+/* A storage command that was refused by its line: its block must not be read as commands. */
+static enum text_step refuse_block(struct text_parser *parser, const struct text_line *line,
+                                   size_t block_bytes, enum reply_status status, const char *text)
+{
+    text_refuse(parser, line, status, text);
+    parser->batch->requests[parser->batch->request_count - 1].swallow_after = true;
+    parser->state.swallow_bytes = (uint32_t)block_bytes;
+    return TEXT_NEXT;
+}
+
+static enum text_step take_block(struct text_parser *parser, const struct text_line *line,
+                                 const struct request *write, size_t data_length)
+{
+    size_t end = line->end + data_length + 2;
+    if (parser->length < end) {
+        return TEXT_MORE;
+    }
+    const char *data = parser->bytes + line->end;
+    if (data[data_length] != '\r' || data[data_length + 1] != '\n') {
+        struct text_line both = *line;
+        both.end = end;
+        return client_error(parser, &both, "bad data chunk");
+    }
+    struct request *request = text_push(parser, write->verb, line->begin, end);
+    text_push_key(parser, request, &line->tokens[1]);
+    request->quiet = line->quiet;
+    request->flags = write->flags;
+    request->exptime = write->exptime;
+    request->cas = write->cas;
+    request->value = data;
+    request->value_length = (uint32_t)data_length;
+    return TEXT_NEXT;
+}
+
+/* <verb> key flags exptime bytes [cas] [noreply] */
+static enum text_step parse_storage(struct text_parser *parser, const struct text_command *command,
+                                    const struct text_line *line)
+{
+    const struct text_token *tokens = line->tokens;
+    struct request write = {.verb = command->verb};
+    uint64_t data_length;
+    uint64_t flags;
+    if (!text_tokens_unsigned(&tokens[4], TEXT_LENGTH_MAX, &data_length)) {
+        return client_error(parser, line, bad_format);
+    }
+    if (!key_fits(&tokens[1]) || !text_tokens_unsigned(&tokens[2], UINT32_MAX, &flags) ||
+        !text_tokens_int32(&tokens[3], &write.exptime) ||
+        (command->verb == VERB_CAS && !text_tokens_unsigned(&tokens[5], UINT64_MAX, &write.cas))) {
+        return refuse_block(parser, line, data_length + 2, REPLY_CLIENT_ERROR, bad_format);
+    }
+    if (data_length > PROTOCOL_VALUE_MAX) {
+        return refuse_block(parser, line, data_length + 2, REPLY_SERVER_ERROR,
+                            "object too large for cache");
+    }
+    write.flags = (uint32_t)flags;
+    return take_block(parser, line, &write, data_length);
+}
+
+/* incr|decr key delta [noreply]; what a delta may be, the engine knows */
+static enum text_step parse_arithmetic(struct text_parser *parser,
+                                       const struct text_command *command,
+                                       const struct text_line *line)
+{
+    const struct text_token *delta = &line->tokens[2];
+    if (!key_fits(&line->tokens[1])) {
+        return client_error(parser, line, bad_format);
+    }
+    struct request *request = text_push(parser, command->verb, line->begin, line->end);
+    text_push_key(parser, request, &line->tokens[1]);
+    request->quiet = line->quiet;
+    request->value = delta->bytes;
+    request->value_length = (uint32_t)delta->length;
+    return TEXT_NEXT;
+}
+
+/* delete key [0] [noreply]; the 0 was a hold time once, and old clients still send it */
+static enum text_step parse_delete(struct text_parser *parser, const struct text_command *command,
+                                   const struct text_line *line)
+{
+    const struct text_token *hold = &line->tokens[2];
+    size_t extra = line->count - 2 - line->quiet;
+    bool hold_is_zero = extra == 1 && hold->length == 1 && hold->bytes[0] == '0';
+    if (extra > 0 && !hold_is_zero) {
+        return client_error(parser, line,
+                            "bad command line format.  Usage: delete <key> [noreply]");
+    }
+    if (!key_fits(&line->tokens[1])) {
+        return client_error(parser, line, bad_format);
+    }
+    struct request *request = text_push(parser, command->verb, line->begin, line->end);
+    text_push_key(parser, request, &line->tokens[1]);
+    request->quiet = line->quiet;
+    return TEXT_NEXT;
+}
+
+/* touch key exptime [noreply] */
+static enum text_step parse_touch(struct text_parser *parser, const struct text_command *command,
+                                  const struct text_line *line)
+{
+    int64_t exptime;
+    if (!key_fits(&line->tokens[1])) {
+        return client_error(parser, line, bad_format);
+    }
+    if (!text_tokens_int32(&line->tokens[2], &exptime)) {
+        return client_error(parser, line, bad_exptime);
+    }
+    struct request *request = text_push(parser, command->verb, line->begin, line->end);
+    text_push_key(parser, request, &line->tokens[1]);
+    request->quiet = line->quiet;
+    request->exptime = exptime;
+    return TEXT_NEXT;
+}
+
+/* get|gets key+, where spaces stand in front of it: else text.c has met it earlier */
+static enum text_step parse_get(struct text_parser *parser, const struct text_command *command,
+                                const struct text_line *line)
+{
+    const struct text_get get = {
+        .keys_at = (size_t)(line->tokens[1].bytes - parser->bytes),
+        .verb = command->verb,
+        .want_cas = command->length == strlen("gets"),
+    };
+    return text_get_begin(parser, &get);
+}
+
+/* gat|gats exptime key+; a line of PROTOCOL_LINE_MAX has fewer keys than a block */
+static enum text_step parse_gat(struct text_parser *parser, const struct text_command *command,
+                                const struct text_line *line)
+{
+    struct text_get get = {
+        .keys_at = (size_t)(line->tokens[2].bytes - parser->bytes),
+        .verb = command->verb,
+        .want_cas = command->length == strlen("gats"),
+    };
+    if (!text_tokens_int32(&line->tokens[1], &get.exptime)) {
+        return client_error(parser, line, bad_exptime);
+    }
+    return text_get_begin(parser, &get);
+}
+
+/* flush_all [delay] [noreply]; a delay below 0 is none */
+static enum text_step parse_flush_all(struct text_parser *parser,
+                                      const struct text_command *command,
+                                      const struct text_line *line)
+{
+    int64_t delay = 0;
+    if (line->count - line->quiet > 1 && !text_tokens_int32(&line->tokens[1], &delay)) {
+        return client_error(parser, line, bad_exptime);
+    }
+    struct request *request = text_push(parser, command->verb, line->begin, line->end);
+    request->quiet = line->quiet;
+    request->delay = delay > 0 ? (uint64_t)delay : 0;
+    return TEXT_NEXT;
+}
+
+/* Verbs that take any words, or none: all of them as one text. */
+static enum text_step parse_words(struct text_parser *parser, const struct text_command *command,
+                                  const struct text_line *line)
+{
+    struct request *request = text_push(parser, command->verb, line->begin, line->end);
+    request->quiet = line->quiet;
+    if (line->count > 1) {
+        request->value = line->tokens[1].bytes;
+        request->value_length = (uint32_t)(line->text_end - request->value);
+    }
+    return TEXT_NEXT;
+}
+
+/* verbosity level [noreply] */
+static enum text_step parse_verbosity(struct text_parser *parser,
+                                      const struct text_command *command,
+                                      const struct text_line *line)
+{
+    uint64_t level;
+    if (!text_tokens_unsigned(&line->tokens[1], UINT32_MAX, &level)) {
+        return client_error(parser, line, bad_format);
+    }
+    return parse_words(parser, command, line);
+}
+
+#define COMMAND(name, ...)                                                                         \
+    {                                                                                              \
+        name, sizeof name - 1, __VA_ARGS__                                                         \
+    }
+
+/* The most used first: the search goes from the top, and a name of another length costs nothing. */
+static const struct text_command commands[] = {
+    COMMAND("incr", VERB_INCR, 3, 4, 2, parse_arithmetic),
+    COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
+    COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
+    COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
+    COMMAND("delete", VERB_DELETE, 2, 4, 2, parse_delete),
+    COMMAND("cas", VERB_CAS, 6, 7, 2, parse_storage),
+    COMMAND("replace", VERB_REPLACE, 5, 6, 2, parse_storage),
+    COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),
+    COMMAND("prepend", VERB_PREPEND, 5, 6, 2, parse_storage),
+    COMMAND("get", VERB_GET, 2, 0, 0, parse_get),
+    COMMAND("gets", VERB_GET, 2, 0, 0, parse_get),
+    COMMAND("gat", VERB_GAT, 3, 0, 0, parse_gat),
+    COMMAND("gats", VERB_GAT, 3, 0, 0, parse_gat),
+    COMMAND("touch", VERB_TOUCH, 3, 4, 2, parse_touch),
+    COMMAND("mn", VERB_NOOP, 1, 0, 0, parse_words),
+    COMMAND("version", VERB_VERSION, 1, 0, 0, parse_words),
+    COMMAND("stats", VERB_STATS, 1, 0, 0, parse_words),
+    COMMAND("quit", VERB_QUIT, 1, 1, 0, parse_words),
+    COMMAND("flush_all", VERB_FLUSH_ALL, 1, 3, 1, parse_flush_all),
+    COMMAND("verbosity", VERB_VERBOSITY, 2, 4, 1, parse_verbosity),
+    COMMAND("shutdown", VERB_SHUTDOWN, 1, 0, 0, parse_words),
+};
+
+const struct text_command *text_commands_find(const struct text_token *verb)
+{
+    CHECK(verb->length > 0);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const struct text_command *command = &commands[i];
+        if (command->length == verb->length &&
+            memcmp(command->name, verb->bytes, verb->length) == 0) {
+            return command;
+        }
+    }
+    return NULL;
+}

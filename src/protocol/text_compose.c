@@ -1,0 +1,161 @@
+/*
+ * text_compose.c: replies of the text dialect.
+ *
+ * The server makes sure of room with text_compose_bytes_max(); where there is none all the same, a
+ * reply is left out whole, never cut.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/num.h"
+#include "protocol/text_private.h"
+
+#define VALUE_BYTES_MAX  512          /* of a value as text: what engines hold */
+#define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
+#define FLAGS_DIGITS_MAX 10
+#define VALUE_WORDS      (sizeof "VALUE " - 1 + sizeof "    \r\n\r\n" - 1)
+/* A hit without its key, its value and their digits' slack: num_print wants room for the longest.
+ */
+#define HIT_BYTES_MAX (VALUE_WORDS + 3 * NUM_DIGITS_MAX)
+
+static inline char *put(char *to, const char *bytes, size_t length)
+{
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+static inline char *put_number(char *to, uint64_t number)
+{
+    if (number < 10) {
+        *to = (char)('0' + number);
+        return to + 1;
+    }
+    return to + num_print(to, number);
+}
+
+#define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
+
+size_t text_compose_bytes_max(const struct request *request)
+{
+    switch (request->verb) {
+    case VERB_GET:
+    case VERB_GAT: /* the keys of a request are no longer than the request */
+        return request->keys * (HIT_BYTES_MAX + VALUE_BYTES_MAX) + (request->end - request->begin) +
+               PROTOCOL_ERROR_MAX;
+    case VERB_STATS:
+        return STATS_BYTES_MAX;
+    default:
+        return VALUE_BYTES_MAX + PROTOCOL_ERROR_MAX;
+    }
+}
+
+void text_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const char *value, size_t value_length,
+                        uint32_t flags, uint64_t cas)
+{
+    char *start = buf_room(out, HIT_BYTES_MAX + key->length + value_length);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = PUT(start, "VALUE ");
+    to = put(to, key->bytes, key->length);
+    *to++ = ' ';
+    to = put_number(to, flags);
+    *to++ = ' ';
+    to = put_number(to, value_length);
+    if (request->want_cas) {
+        *to++ = ' ';
+        to = put_number(to, cas);
+    }
+    to = PUT(to, "\r\n");
+    to = put(to, value, value_length);
+    to = PUT(to, "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}
+
+void text_compose_end(struct buf *out, const struct request *request)
+{
+    if (!request->more) {
+        buf_append(out, "END\r\n", 5);
+    }
+}
+
+bool text_compose_stat(struct buf *out, const struct request *request, const char *name,
+                       const char *text)
+{
+    (void)request;
+    size_t name_length = strlen(name);
+    size_t text_length = strlen(text);
+    char *start = buf_room(out, sizeof "STAT  \r\n" - 1 + name_length + text_length);
+    if (start == NULL) {
+        return false;
+    }
+    char *to = PUT(start, "STAT ");
+    to = put(to, name, name_length);
+    *to++ = ' ';
+    to = put(to, text, text_length);
+    to = PUT(to, "\r\n");
+    buf_commit(out, (size_t)(to - start));
+    return true;
+}
+
+void text_compose_stats_end(struct buf *out, const struct request *request)
+{
+    (void)request;
+    buf_append(out, "END\r\n", 5);
+}
+
+/* What a status says in front of the reply's value, or all it says. */
+struct words {
+    const char *text;
+    uint8_t length;
+    bool value; /* the reply's value follows */
+    bool error; /* an error line: kept below PROTOCOL_ERROR_MAX */
+};
+
+#define WORDS(text, ...)                                                                           \
+    {                                                                                              \
+        text, sizeof text - 1, __VA_ARGS__                                                         \
+    }
+
+static const struct words words[] = {
+    [REPLY_OK] = WORDS("OK", false, false),
+    [REPLY_STORED] = WORDS("STORED", false, false),
+    [REPLY_NOT_STORED] = WORDS("NOT_STORED", false, false),
+    [REPLY_EXISTS] = WORDS("EXISTS", false, false),
+    [REPLY_NOT_FOUND] = WORDS("NOT_FOUND", false, false),
+    [REPLY_DELETED] = WORDS("DELETED", false, false),
+    [REPLY_TOUCHED] = WORDS("TOUCHED", false, false),
+    [REPLY_NUMBER] = WORDS("", true, false),
+    [REPLY_VERSION] = WORDS("VERSION ", true, false),
+    [REPLY_NOOP] = WORDS("MN", false, false),
+    [REPLY_RESET] = WORDS("RESET", false, false),
+    [REPLY_ERROR] = WORDS("ERROR", true, true),
+    [REPLY_CLIENT_ERROR] = WORDS("CLIENT_ERROR ", true, true),
+    [REPLY_SERVER_ERROR] = WORDS("SERVER_ERROR ", true, true),
+};
+
+void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    (void)request;
+    if (reply->status == REPLY_NONE) {
+        return;
+    }
+    CHECK((size_t)reply->status < sizeof words / sizeof words[0]);
+    const struct words *say = &words[reply->status];
+    size_t value_length = say->value ? reply->value_length : 0;
+    size_t error_max = PROTOCOL_ERROR_MAX - 1 - 2u - say->length;
+    if (say->error && value_length > error_max) {
+        value_length = error_max;
+    }
+    char *start = buf_room(out, say->length + value_length + 2);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = put(start, say->text, say->length);
+    if (value_length > 0) { /* the value may be NULL */
+        to = put(to, reply->value, value_length);
+    }
+    to = PUT(to, "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}

@@ -1,0 +1,180 @@
+/*
+ * text_get.c: lines of many keys.
+ *
+ * A get becomes one request of up to PROTOCOL_GET_KEYS_BLOCK keys, or several with `more` on all
+ * but the last; between them state.in_get says that `at` stands at the first key of the next one. A
+ * bad key refuses the whole line, so a line of several blocks is looked through once, to its
+ * newline, before its first block is given away; later blocks are not checked again. A line that is
+ * not whole yet is remembered by state.line_seen, so that the pieces of a long one are searched for
+ * the newline once.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "protocol/text_private.h"
+
+enum keys_end {
+    KEYS_LINE,  /* the line is at its end */
+    KEYS_BLOCK, /* as many keys as a block takes, and at least one more behind them */
+    KEYS_ROOM,  /* more keys than the batch has room for */
+    KEYS_LONG,  /* a key that is too long */
+    KEYS_CUT,   /* the bytes ended before the line */
+};
+
+/* Moves *at to the next key or behind the newline. KEYS_BLOCK: there is a key. */
+static inline enum keys_end next_key(const char **at, const char *limit, struct text_token *key)
+{
+    const char *from = *at;
+    while (from < limit && *from == ' ') {
+        from++;
+    }
+    const char *behind = text_tokens_end(from, limit);
+    if (behind == limit) {
+        return KEYS_CUT;
+    }
+    const char *key_end = behind;
+    if (*behind == '\n' && key_end > from && key_end[-1] == '\r') {
+        key_end--;
+    }
+    key->bytes = from;
+    key->length = (size_t)(key_end - from);
+    if (key_end > from) {
+        *at = from;
+        return key->length > PROTOCOL_KEY_MAX ? KEYS_LONG : KEYS_BLOCK;
+    }
+    *at = behind + 1;
+    return KEYS_LINE;
+}
+
+/* Puts keys behind the batch's own until the block, the room, the line or the bytes end. */
+static enum keys_end collect(const struct text_parser *parser, const char **at, const char *limit,
+                             uint32_t *count)
+{
+    struct request_key *keys = parser->batch->keys + parser->batch->key_count;
+    uint32_t room = PROTOCOL_BATCH_KEYS - parser->batch->key_count;
+    uint32_t most = room < PROTOCOL_GET_KEYS_BLOCK ? room : PROTOCOL_GET_KEYS_BLOCK;
+    uint32_t n = 0;
+    enum keys_end end;
+    struct text_token key;
+    while ((end = next_key(at, limit, &key)) == KEYS_BLOCK && n < most) {
+        keys[n++] = (struct request_key){.bytes = key.bytes, .length = (uint32_t)key.length};
+        *at = key.bytes + key.length;
+    }
+    *count = n;
+    return end == KEYS_BLOCK && most < PROTOCOL_GET_KEYS_BLOCK ? KEYS_ROOM : end;
+}
+
+/* Looks through the keys from `at` to the newline. KEYS_LINE: all are well. */
+static enum keys_end look_through(const char *at, const char *limit)
+{
+    enum keys_end end;
+    struct text_token key;
+    while ((end = next_key(&at, limit, &key)) == KEYS_BLOCK) {
+        at = key.bytes + key.length;
+    }
+    return end;
+}
+
+static const char *limit_of(const struct text_parser *parser)
+{
+    size_t left = parser->length - parser->at;
+    return parser->bytes + parser->at +
+           (left < PROTOCOL_GET_LINE_MAX ? left : PROTOCOL_GET_LINE_MAX);
+}
+
+static enum text_step refuse(struct text_parser *parser, const char *end, enum reply_status status,
+                             const char *text)
+{
+    struct text_line line = {.begin = parser->at, .end = (size_t)(end - parser->bytes)};
+    return text_refuse(parser, &line, status, text);
+}
+
+/* No newline up to limit. */
+static enum text_step unfinished(struct text_parser *parser, const char *limit)
+{
+    size_t seen = (size_t)(limit - parser->bytes) - parser->at;
+    if (seen < PROTOCOL_GET_LINE_MAX) {
+        parser->state.line_seen = (uint32_t)seen;
+        return TEXT_MORE;
+    }
+    refuse(parser, limit, REPLY_CLIENT_ERROR, "line too long");
+    return TEXT_CLOSE;
+}
+
+static enum text_step refuse_key(struct text_parser *parser, const char *at, const char *limit)
+{
+    const char *newline = memchr(at, '\n', (size_t)(limit - at));
+    if (newline == NULL) {
+        return unfinished(parser, limit);
+    }
+    return refuse(parser, newline + 1, REPLY_CLIENT_ERROR, "bad command line format");
+}
+
+/* Gives away the `count` keys behind the batch's own, which end at `end`. */
+static enum text_step give(struct text_parser *parser, const struct text_get *get, const char *end,
+                           uint32_t count, bool more)
+{
+    struct request *request =
+        text_push(parser, get->verb, parser->at, (size_t)(end - parser->bytes));
+    request->keys = count;
+    request->want_cas = get->want_cas;
+    request->exptime = get->exptime;
+    request->more = more;
+    parser->batch->key_count += count;
+    parser->state.in_get = more;
+    parser->state.in_get_cas = more && get->want_cas;
+    parser->state.in_get_verb = more ? (uint8_t)get->verb : 0;
+    return TEXT_NEXT;
+}
+
+enum text_step text_get_begin(struct text_parser *parser, const struct text_get *get)
+{
+    const char *limit = limit_of(parser);
+    const char *at = parser->bytes + get->keys_at;
+    if (parser->state.line_seen > 0) {
+        const char *unseen = parser->bytes + parser->at + parser->state.line_seen;
+        CHECK(unseen <= limit);
+        if (memchr(unseen, '\n', (size_t)(limit - unseen)) == NULL) {
+            return unfinished(parser, limit);
+        }
+        parser->state.line_seen = 0;
+    }
+    uint32_t count;
+    enum keys_end end = collect(parser, &at, limit, &count);
+    bool more = end == KEYS_BLOCK;
+    if (more) {
+        end = look_through(at, limit);
+    }
+    switch (end) {
+    case KEYS_ROOM:
+        return TEXT_FULL;
+    case KEYS_LONG:
+        return refuse_key(parser, at, limit);
+    case KEYS_CUT:
+        return unfinished(parser, limit);
+    default:
+        break;
+    }
+    if (count == 0) {
+        return refuse(parser, at, REPLY_ERROR, NULL);
+    }
+    return give(parser, get, at, count, more);
+}
+
+enum text_step text_get_resume(struct text_parser *parser)
+{
+    const struct text_get get = {
+        .keys_at = parser->at,
+        .verb = (enum verb)parser->state.in_get_verb,
+        .want_cas = parser->state.in_get_cas,
+    };
+    const char *at = parser->bytes + parser->at;
+    const char *limit = limit_of(parser);
+    uint32_t count;
+    enum keys_end end = collect(parser, &at, limit, &count);
+    CHECK(end != KEYS_LONG); /* the first block would not have been given away */
+    if (end == KEYS_CUT || end == KEYS_ROOM) {
+        return end == KEYS_CUT ? TEXT_MORE : TEXT_FULL;
+    }
+    return give(parser, &get, at, count, end == KEYS_BLOCK);
+}

@@ -1,0 +1,122 @@
+/*
+ * text_private.h: what the files of the text codec share.
+ *
+ * A parse is a loop of steps. Each step looks at the bytes at parser->at, adds at most one request
+ * to the batch and moves `at` behind it. A step that cannot go on changes nothing but what it says.
+ * Pure; any thread; everything lives in the caller's structs.
+ */
+#ifndef ROLLCALL_PROTOCOL_TEXT_PRIVATE_H
+#define ROLLCALL_PROTOCOL_TEXT_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/protocol.h"
+
+#define TEXT_TOKENS_MAX 7           /* tokens of the longest command: cas with noreply */
+#define TEXT_LENGTH_MAX 0x7ffffffeu /* bytes a data block may claim to have */
+
+enum text_step {
+    TEXT_NEXT, /* a request was added: look again */
+    TEXT_MORE,
+    TEXT_FULL,
+    TEXT_CLOSE,
+};
+
+struct text_parser {
+    const char *bytes; /* as given to parse … */
+    size_t length;
+    size_t at;                   /* … and how far they are done with */
+    struct protocol_state state; /* at `at` */
+    struct request_batch *batch;
+};
+
+struct text_token {
+    const char *bytes;
+    size_t length; /* never 0 */
+};
+
+struct text_line {
+    size_t begin;         /* offset of its first byte … */
+    size_t end;           /* … and of the first behind its newline */
+    bool quiet;           /* its last token is a noreply of its command */
+    const char *text_end; /* behind its last token */
+    size_t count;         /* tokens, also those that were not kept */
+    struct text_token tokens[TEXT_TOKENS_MAX];
+};
+
+struct text_command {
+    const char *name;
+    size_t length;
+    enum verb verb;
+    uint8_t tokens_min;   /* the verb counted; any other number is answered ERROR */
+    uint8_t tokens_max;   /* 0: no limit */
+    uint8_t noreply_from; /* first token that may be a noreply; 0: none may */
+    enum text_step (*parse)(struct text_parser *parser, const struct text_command *command,
+                            const struct text_line *line);
+};
+
+/* A get to be parsed, from its first key or from the first key of a later block. */
+struct text_get {
+    size_t keys_at; /* offset where its keys begin */
+    enum verb verb; /* VERB_GET or VERB_GAT */
+    bool want_cas;
+    int64_t exptime; /* VERB_GAT */
+};
+
+/* text.c */
+
+/*
+ * Adds the request bytes[begin..end) to the batch, with nothing but verb, offsets and state filled,
+ * and moves the parser behind it. The batch has room: the loop saw to it. The request is the
+ * batch's.
+ */
+struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end);
+/* Adds a key of 1 .. PROTOCOL_KEY_MAX bytes to the last request; the batch has room for it. */
+void text_push_key(struct text_parser *parser, struct request *request,
+                   const struct text_token *token);
+/* Adds a refusal of the line: status and static text are its answer. Always TEXT_NEXT. */
+enum text_step text_refuse(struct text_parser *parser, const struct text_line *line,
+                           enum reply_status status, const char *text);
+
+/* text_tokens.c */
+
+/* The first space or newline in [from, end), or end. */
+const char *text_tokens_end(const char *from, const char *end);
+/* Splits [from, end), a line without its end, into line->tokens, count and text_end. */
+void text_tokens_split(struct text_line *line, const char *from, const char *end);
+/* Reads a token as a decimal number 0 .. max, one leading '+' allowed. False: it is something else.
+ */
+bool text_tokens_unsigned(const struct text_token *token, uint64_t max, uint64_t *value);
+/* Reads a token as a decimal number -2^31 .. 2^31-1. False: it is something else. */
+bool text_tokens_int32(const struct text_token *token, int64_t *value);
+
+/* text_get.c */
+
+/*
+ * Parses the get whose line begins at parser->at and need not be whole. TEXT_MORE when its newline
+ * is not there yet; TEXT_FULL when the batch has no room for its next block.
+ */
+enum text_step text_get_begin(struct text_parser *parser, const struct text_get *get);
+/* Parses the next block of a get whose earlier blocks were taken (state.in_get). */
+enum text_step text_get_resume(struct text_parser *parser);
+
+/* text_commands.c */
+
+/* The command of that name, or NULL. Static. */
+const struct text_command *text_commands_find(const struct text_token *verb);
+
+/* text_compose.c: the functions of struct codec. */
+
+size_t text_compose_bytes_max(const struct request *request);
+void text_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const char *value, size_t value_length,
+                        uint32_t flags, uint64_t cas);
+void text_compose_end(struct buf *out, const struct request *request);
+bool text_compose_stat(struct buf *out, const struct request *request, const char *name,
+                       const char *text);
+void text_compose_stats_end(struct buf *out, const struct request *request);
+void text_compose(struct buf *out, const struct request *request, const struct reply *reply);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * test_text_compose.c: replies to bytes: every status, values, blocks, stats, and no room.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "protocol/text.h"
+
+static void expect(struct buf *out, const char *text)
+{
+    assert_int_equal(out->length, strlen(text));
+    if (out->length > 0) {
+        assert_memory_equal(out->data, text, out->length);
+    }
+    buf_truncate(out, 0);
+}
+
+static void test_statuses(void **unused)
+{
+    (void)unused;
+    static const struct {
+        enum reply_status status;
+        const char *value;
+        const char *text;
+    } rows[] = {
+        {REPLY_OK, NULL, "OK\r\n"},
+        {REPLY_STORED, NULL, "STORED\r\n"},
+        {REPLY_NOT_STORED, NULL, "NOT_STORED\r\n"},
+        {REPLY_EXISTS, NULL, "EXISTS\r\n"},
+        {REPLY_NOT_FOUND, NULL, "NOT_FOUND\r\n"},
+        {REPLY_DELETED, NULL, "DELETED\r\n"},
+        {REPLY_TOUCHED, NULL, "TOUCHED\r\n"},
+        {REPLY_NUMBER, "12,,30,400", "12,,30,400\r\n"},
+        {REPLY_VERSION, "1.6.45", "VERSION 1.6.45\r\n"},
+        {REPLY_NOOP, NULL, "MN\r\n"},
+        {REPLY_RESET, NULL, "RESET\r\n"},
+        {REPLY_ERROR, NULL, "ERROR\r\n"},
+        {REPLY_ERROR, ": shutdown not enabled", "ERROR: shutdown not enabled\r\n"},
+        {REPLY_CLIENT_ERROR, "bad data chunk", "CLIENT_ERROR bad data chunk\r\n"},
+        {REPLY_SERVER_ERROR, "busy", "SERVER_ERROR busy\r\n"},
+        {REPLY_NONE, NULL, ""},
+    };
+    const struct request request = {.verb = VERB_SET};
+    struct buf out;
+    buf_init(&out, 4096, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *value = rows[i].value;
+        const struct reply reply = {rows[i].status, value, value == NULL ? 0 : strlen(value)};
+        text_codec()->compose(&out, &request, &reply);
+        expect(&out, rows[i].text);
+    }
+    buf_fini(&out);
+}
+
+static void test_error_lines_are_short(void **unused)
+{
+    (void)unused;
+    char words[200];
+    memset(words, 'w', sizeof words);
+    const struct request request = {.verb = VERB_SET};
+    const enum reply_status errors[] = {REPLY_CLIENT_ERROR, REPLY_SERVER_ERROR};
+    struct buf out;
+    buf_init(&out, 4096, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        const struct reply reply = {errors[i], words, sizeof words};
+        text_codec()->compose(&out, &request, &reply);
+        assert_int_equal(out.length, PROTOCOL_ERROR_MAX - 1);
+        assert_memory_equal(out.data + out.length - 3, "w\r\n", 3);
+        buf_truncate(&out, 0);
+    }
+    buf_fini(&out);
+}
+
+static void test_values(void **unused)
+{
+    (void)unused;
+    struct request request = {.verb = VERB_GET};
+    const struct request_key key = {"feed:123", 8};
+    struct buf out;
+    buf_init(&out, 4096, NULL);
+    text_codec()->compose_value(&out, &request, &key, "12,,30", 6, 0, 99);
+    text_codec()->compose_end(&out, &request);
+    expect(&out, "VALUE feed:123 0 6\r\n12,,30\r\nEND\r\n");
+    request.want_cas = true;
+    text_codec()->compose_value(&out, &request, &key, "0123456789", 10, UINT32_MAX, UINT64_MAX);
+    text_codec()->compose_value(&out, &request, &key, "", 0, 10, 9);
+    expect(&out, "VALUE feed:123 4294967295 10 18446744073709551615\r\n0123456789\r\n"
+                 "VALUE feed:123 10 0 9\r\n\r\n");
+    request.more = true;
+    text_codec()->compose_end(&out, &request);
+    expect(&out, "");
+    buf_fini(&out);
+}
+
+static void test_stats(void **unused)
+{
+    (void)unused;
+    const struct request request = {.verb = VERB_STATS};
+    struct buf out;
+    buf_init(&out, 512, NULL);
+    assert_true(text_codec()->compose_stat(&out, &request, "pid", "77"));
+    text_codec()->compose_stats_end(&out, &request);
+    expect(&out, "STAT pid 77\r\nEND\r\n");
+    size_t lines = 0;
+    while (text_codec()->compose_stat(&out, &request, "pid", "77")) {
+        lines++;
+        assert_true(lines < 100);
+    }
+    assert_int_equal(lines, 512 / 13);
+    assert_int_equal(out.length, lines * 13);
+    buf_fini(&out);
+}
+
+/* Where there is no room, nothing is said: never half a reply. */
+static void test_no_room(void **unused)
+{
+    (void)unused;
+    const struct request request = {.verb = VERB_GET};
+    const struct request_key key = {"feed:123", 8};
+    const struct reply reply = {REPLY_NOT_STORED, NULL, 0};
+    struct buf out;
+    buf_init(&out, 11, NULL);
+    text_codec()->compose_value(&out, &request, &key, "12", 2, 0, 0);
+    text_codec()->compose(&out, &request, &reply);
+    expect(&out, "");
+    buf_fini(&out);
+}
+
+/* The largest replies fit what bytes_max says, in a buffer of exactly that. */
+static void test_bytes_max(void **unused)
+{
+    (void)unused;
+    char key_bytes[PROTOCOL_KEY_MAX];
+    char value[512];
+    memset(key_bytes, 'k', sizeof key_bytes);
+    memset(value, '9', sizeof value);
+    const struct request_key key = {key_bytes, sizeof key_bytes};
+    const struct request get = {.verb = VERB_GET,
+                                .keys = 3,
+                                .want_cas = true,
+                                .begin = 10,
+                                .end = 10 + 5 + 3 * (PROTOCOL_KEY_MAX + 1) + 1};
+    struct buf out;
+    size_t max = text_codec()->reply_bytes_max(&get);
+    assert_true(max < 4096);
+    buf_init(&out, max, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        size_t before = out.length;
+        text_codec()->compose_value(&out, &get, &key, value, sizeof value, UINT32_MAX, UINT64_MAX);
+        assert_true(out.length > before + sizeof key_bytes + sizeof value);
+    }
+    text_codec()->compose_end(&out, &get);
+    assert_memory_equal(out.data + out.length - 5, "END\r\n", 5);
+    buf_fini(&out);
+
+    const struct request incr = {.verb = VERB_INCR};
+    const struct reply reply = {REPLY_NUMBER, value, sizeof value};
+    buf_init(&out, text_codec()->reply_bytes_max(&incr), NULL);
+    text_codec()->compose(&out, &incr, &reply);
+    assert_int_equal(out.length, sizeof value + 2);
+    buf_fini(&out);
+
+    const struct request stats = {.verb = VERB_STATS};
+    assert_true(text_codec()->reply_bytes_max(&stats) >= 64u << 10);
+    assert_true(text_codec()->reply_bytes_max(&stats) <= 1u << 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statuses), cmocka_unit_test(test_error_lines_are_short),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_bytes_max),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,863 @@
+/*
+ * test_text_parse.c: bytes to requests: every verb, every row of the limits, any split, any cut.
+ *
+ * Requests are compared as a trace: one line a request, with what the request says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "protocol/text.h"
+
+#define TRACE_MAX (4u << 20)
+#define KEY_250                                                                                    \
+    "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"  \
+    "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"  \
+    "23456789012345678901234567890123456789012345678901234567890123456789"
+#define KEY_251    KEY_250 "k"
+#define BAD_FORMAT "refuse client [bad command line format]"
+
+static struct request_batch batch; /* too large for a stack */
+
+struct trace {
+    char *text;
+    size_t length;
+};
+
+static const char *const verb_names[VERB_COUNT] = {
+    "refuse",  "get",       "gat",   "touch",    "set",  "add",    "replace",
+    "append",  "prepend",   "cas",   "incr",     "decr", "delete", "flush_all",
+    "version", "verbosity", "stats", "shutdown", "noop", "quit",
+};
+
+static void trace_open(struct trace *trace)
+{
+    trace->text = malloc(TRACE_MAX);
+    assert_non_null(trace->text);
+    trace->text[0] = '\0';
+    trace->length = 0;
+}
+
+static void trace_close(struct trace *trace)
+{
+    free(trace->text);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct trace *trace, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(trace->text + trace->length, TRACE_MAX - trace->length, format, arguments);
+    va_end(arguments);
+    assert_true(n >= 0 && (size_t)n < TRACE_MAX - trace->length);
+    trace->length += (size_t)n;
+}
+
+static void say_refusal(struct trace *trace, const struct request *request)
+{
+    const char *kind = request->refusal == REPLY_ERROR          ? "error"
+                       : request->refusal == REPLY_CLIENT_ERROR ? "client"
+                                                                : "server";
+    assert_true(request->refusal >= REPLY_ERROR && request->refusal <= REPLY_SERVER_ERROR);
+    say(trace, " %s", kind);
+    if (request->text != NULL) {
+        say(trace, " [%s]", request->text);
+    }
+    assert_int_equal(request->text == NULL, request->refusal == REPLY_ERROR);
+}
+
+static void say_request(struct trace *trace, const struct request *request)
+{
+    say(trace, "%s", verb_names[request->verb]);
+    if (request->verb == VERB_ERROR) {
+        say_refusal(trace, request);
+    }
+    for (uint32_t i = 0; i < request->keys; i++) {
+        const struct request_key *key = &batch.keys[request->first_key + i];
+        assert_in_range(key->length, 1, PROTOCOL_KEY_MAX);
+        say(trace, " %.*s", (int)key->length, key->bytes);
+    }
+    if (request->value != NULL) {
+        say(trace, " (%.*s)", (int)request->value_length, request->value);
+    }
+    if (request->flags != 0) {
+        say(trace, " flags=%u", request->flags);
+    }
+    if (request->exptime != 0) {
+        say(trace, " exptime=%lld", (long long)request->exptime);
+    }
+    if (request->cas != 0) {
+        say(trace, " cas=%llu", (unsigned long long)request->cas);
+    }
+    if (request->delay != 0) {
+        say(trace, " delay=%llu", (unsigned long long)request->delay);
+    }
+    say(trace, "%s%s%s%s\n", request->want_cas ? " +cas" : "", request->more ? " +more" : "",
+        request->quiet ? " quiet" : "", request->swallow_after ? " +swallow" : "");
+}
+
+/* The offsets of a batch go upwards and stay in the bytes. */
+static void check_batch(size_t length)
+{
+    size_t at = 0;
+    uint32_t keys = 0;
+    for (uint32_t i = 0; i < batch.request_count; i++) {
+        const struct request *request = &batch.requests[i];
+        assert_true(request->begin >= at && request->end > request->begin);
+        assert_int_equal(request->first_key, keys);
+        at = request->end;
+        keys += request->keys;
+    }
+    assert_true(at <= batch.consumed && batch.consumed <= length);
+    assert_int_equal(keys, batch.key_count);
+}
+
+static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
+                                  size_t length)
+{
+    enum protocol_result result = text_codec()->parse(state, bytes, length, &batch);
+    check_batch(length);
+    return result;
+}
+
+/* Parses all of it, batch by batch, as a server does that gets everything at once. */
+static enum protocol_result trace_whole(struct trace *trace, const char *bytes, size_t length,
+                                        size_t *consumed)
+{
+    struct protocol_state state = {0};
+    enum protocol_result result;
+    size_t at = 0;
+    do {
+        /* an own copy of exactly these bytes: reading beyond them is found by the sanitizer */
+        char *copy = malloc(length - at + 1);
+        assert_non_null(copy);
+        char *exact = copy + 1;
+        memcpy(exact, bytes + at, length - at);
+        result = parse(&state, exact, length - at);
+        for (uint32_t i = 0; i < batch.request_count; i++) {
+            say_request(trace, &batch.requests[i]);
+        }
+        assert_true(result != PROTOCOL_FULL || batch.request_count > 0);
+        at += batch.consumed;
+        state = batch.after;
+        free(copy);
+    } while (result == PROTOCOL_FULL);
+    *consumed = at;
+    return result;
+}
+
+struct row {
+    const char *input;
+    const char *trace;
+};
+
+static void expect(const char *input, const char *expected, enum protocol_result expected_result,
+                   size_t expected_consumed)
+{
+    struct trace trace;
+    size_t consumed;
+    trace_open(&trace);
+    enum protocol_result result = trace_whole(&trace, input, strlen(input), &consumed);
+    if (strcmp(trace.text, expected) != 0 || result != expected_result) {
+        print_error("input:\n%.200s\nexpected:\n%s\ngot (%d):\n%s\n", input, expected, (int)result,
+                    trace.text);
+    }
+    assert_string_equal(trace.text, expected);
+    assert_int_equal(result, expected_result);
+    assert_int_equal(consumed, expected_consumed);
+    trace_close(&trace);
+}
+
+static void expect_rows(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        expect(rows[i].input, rows[i].trace, PROTOCOL_MORE, strlen(rows[i].input));
+    }
+}
+
+#define EXPECT_ROWS(rows) expect_rows(rows, sizeof(rows) / sizeof(rows)[0])
+
+static void test_reads(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"get a\r\n", "get a\n"},
+        {"get a\n", "get a\n"},
+        {"get  a   bc \r\n", "get a bc\n"},
+        {"  get a\r\n", "get a\n"},
+        {"get a\r\r\n", "get a\r\n"},
+        {"get \t\x01\x80 b\r\n", "get \t\x01\x80 b\n"},
+        {"get noreply\r\n", "get noreply\n"},
+        {"gets a b c\r\n", "get a b c +cas\n"},
+        {" gets a\r\n", "get a +cas\n"},
+        {"get " KEY_250 "\r\n", "get " KEY_250 "\n"},
+        {"get a\r\nget b\r\n", "get a\nget b\n"},
+        {"gat 5 a b\r\n", "gat a b exptime=5\n"},
+        {"gat 0 a\r\n", "gat a\n"},
+        {"gats -1 a\r\n", "gat a exptime=-1 +cas\n"},
+        {"gat x a\r\n", "refuse client [invalid exptime argument]\n"},
+        {"gat 2147483648 a\r\n", "refuse client [invalid exptime argument]\n"},
+        {"gat 0 a " KEY_251 "\r\n", BAD_FORMAT "\n"},
+        {"gat\r\n", "refuse error\n"},
+        {"gat 0\r\n", "refuse error\n"},
+        {"touch a 0\r\n", "touch a\n"},
+        {"touch a 10 noreply\r\n", "touch a exptime=10 quiet\n"},
+        {"touch a 10 x\r\n", "touch a exptime=10\n"},
+        {"touch a b\r\n", "refuse client [invalid exptime argument]\n"},
+        {"touch a b noreply\r\n", "refuse client [invalid exptime argument] quiet\n"},
+        {"touch " KEY_251 " 0\r\n", BAD_FORMAT "\n"},
+        {"touch\r\n", "refuse error\n"},
+        {"touch a\r\n", "refuse error\n"},
+        {"touch a 0 0 0\r\n", "refuse error\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
+static void test_storage(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"set a 0 0 1\r\nx\r\n", "set a (x)\n"},
+        {"set a 0 0 1\nx\r\n", "set a (x)\n"},
+        {" set  a 0 0  1 \r\nx\r\n", "set a (x)\n"},
+        {"set a 0 0 0\r\n\r\n", "set a ()\n"},
+        {"set a 4294967295 -1 3\r\na\nb\r\n", "set a (a\nb) flags=4294967295 exptime=-1\n"},
+        {"set a +5 +7 +1\r\nx\r\n", "set a (x) flags=5 exptime=7\n"},
+        {"set a 0 -2147483648 01\r\nx\r\n", "set a (x) exptime=-2147483648\n"},
+        {"set a 0 2147483647 1 noreply\r\nx\r\n", "set a (x) exptime=2147483647 quiet\n"},
+        {"set a 0 0 1 foo\r\nx\r\n", "set a (x)\n"},
+        {"set " KEY_250 " 0 0 1\r\nx\r\n", "set " KEY_250 " (x)\n"},
+        {"add a 0 0 1\r\nx\r\n", "add a (x)\n"},
+        {"replace a 0 0 1 noreply\r\nx\r\n", "replace a (x) quiet\n"},
+        {"append a 0 0 1\r\nx\r\n", "append a (x)\n"},
+        {"prepend a 0 0 1\r\nx\r\n", "prepend a (x)\n"},
+        {"cas a 0 0 1 5\r\nx\r\n", "cas a (x) cas=5\n"},
+        {"cas a 0 0 1 18446744073709551615 noreply\r\nx\r\n",
+         "cas a (x) cas=18446744073709551615 quiet\n"},
+        {"cas a 0 0 1 5 6\r\nx\r\n", "cas a (x) cas=5\n"},
+        /* the wrong number of tokens: nothing says how long a block would be */
+        {"set\r\n", "refuse error\n"},
+        {"set a 0 0\r\n", "refuse error\n"},
+        {"set a 0 0 1 noreply foo\r\nx\r\n", "refuse error\nrefuse error\n"},
+        {"set a 0 0 1 2 noreply\r\n", "refuse error quiet\n"},
+        {"set a 0 0 1 2 3 4 5 6 7 8 noreply\r\n", "refuse error quiet\n"},
+        {"cas a 0 0 1\r\n", "refuse error\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
+static void test_storage_refused(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"set " KEY_251 " 0 0 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"set " KEY_251 " 0 0 1 noreply\r\nx\r\nmn\r\n", BAD_FORMAT " quiet +swallow\nnoop\n"},
+        {"set a -1 0 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"set a 4294967296 0 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"set a 1x 0 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"set a + 0 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"add a 0 x 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"add a 0 2147483648 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"add a 0 -2147483649 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"cas a 0 0 1 x\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"cas a 0 0 1 -5\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"cas a 0 0 1 18446744073709551616\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
+        {"cas a 0 0 1 noreply\r\nx\r\nmn\r\n", BAD_FORMAT " quiet +swallow\nnoop\n"},
+        /* a length nobody can read: nothing is swallowed */
+        {"set a 0 0 x\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set a 0 0 -1\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set a 0 0 1x\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set a 0 0 2147483647\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set a 0 0 99999999999999999999999\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set " KEY_251 " 0 0 x\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"set a 0 0 -1 noreply\r\nmn\r\n", BAD_FORMAT " quiet\nnoop\n"},
+        {"cas a 0 0 x 5\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        /* a block that does not end in CRLF: its length and two bytes are taken */
+        {"set a 0 0 1\r\nxyz\r\n", "refuse client [bad data chunk]\nrefuse error\n"},
+        {"set a 0 0 1\r\nxyzmn\r\n", "refuse client [bad data chunk]\nnoop\n"},
+        {"set a 0 0 1\r\nx\nymn\r\n", "refuse client [bad data chunk]\nnoop\n"},
+        {"set a 0 0 1 noreply\r\nxyzmn\r\n", "refuse client [bad data chunk] quiet\nnoop\n"},
+        {"set a 0 0 2\r\nx\r\nymn\r\n", "refuse client [bad data chunk]\nnoop\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
+static void test_numbers_and_delete(void **unused)
+{
+    (void)unused;
+    static const char usage[] =
+        "refuse client [bad command line format.  Usage: delete <key> [noreply]]\n";
+    const struct row rows[] = {
+        {"incr a 1\r\n", "incr a (1)\n"},
+        {"decr a 18446744073709551616\r\n", "decr a (18446744073709551616)\n"},
+        {"incr a 1,,3,\r\n", "incr a (1,,3,)\n"},
+        {"incr a x noreply\r\n", "incr a (x) quiet\n"},
+        {"incr a noreply\r\n", "incr a (noreply) quiet\n"},
+        {"incr a 1 2\r\n", "incr a (1)\n"},
+        {"incr " KEY_251 " 1\r\n", BAD_FORMAT "\n"},
+        {"decr " KEY_251 " 1 noreply\r\n", BAD_FORMAT " quiet\n"},
+        {"incr\r\n", "refuse error\n"},
+        {"incr a\r\n", "refuse error\n"},
+        {"incr a 1 2 3\r\n", "refuse error\n"},
+        {"incr a 1 noreply x\r\n", "refuse error\n"},
+        {"set a 1\n", "refuse error\n"},
+        {"delete a\r\n", "delete a\n"},
+        {"delete noreply\r\n", "delete noreply\n"},
+        {"delete a 0\r\n", "delete a\n"},
+        {"delete a noreply\r\n", "delete a quiet\n"},
+        {"delete a 0 noreply\r\n", "delete a quiet\n"},
+        {"delete a 10\r\n", usage},
+        {"delete a 00\r\n", usage},
+        {"delete a 0 0\r\n", usage},
+        {"delete a b c\r\n", usage},
+        {"delete " KEY_251 "\r\n", BAD_FORMAT "\n"},
+        {"delete\r\n", "refuse error\n"},
+        {"delete a b c d\r\n", "refuse error\n"},
+    };
+    EXPECT_ROWS(rows);
+    expect("delete a 10 noreply\r\n",
+           "refuse client [bad command line format.  Usage: delete <key> [noreply]] quiet\n",
+           PROTOCOL_MORE, 21);
+}
+
+static void test_other_verbs(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"flush_all\r\n", "flush_all\n"},
+        {"flush_all 0\r\n", "flush_all\n"},
+        {"flush_all -1\r\n", "flush_all\n"},
+        {"flush_all 10 noreply\r\n", "flush_all delay=10 quiet\n"},
+        {"flush_all noreply\r\n", "flush_all quiet\n"},
+        {"flush_all 1 2\r\n", "flush_all delay=1\n"},
+        {"flush_all x\r\n", "refuse client [invalid exptime argument]\n"},
+        {"flush_all x noreply\r\n", "refuse client [invalid exptime argument] quiet\n"},
+        {"flush_all 1 2 3\r\n", "refuse error\n"},
+        {"verbosity\r\n", "refuse error\n"},
+        {"verbosity 1\r\n", "verbosity (1)\n"},
+        {"verbosity 1 noreply\r\n", "verbosity (1 noreply) quiet\n"},
+        {"verbosity 1 2\r\n", "verbosity (1 2)\n"},
+        {"verbosity x\r\n", BAD_FORMAT "\n"},
+        {"verbosity noreply\r\n", BAD_FORMAT " quiet\n"},
+        {"verbosity 1 2 3 4\r\n", "refuse error\n"},
+        {"version\r\n", "version\n"},
+        {"version noreply\r\n", "version (noreply)\n"},
+        {"stats\r\n", "stats\n"},
+        {"stats \r\n", "stats\n"},
+        {"stats  settings x \r\n", "stats (settings x)\n"},
+        {"stats noreply\r\n", "stats (noreply)\n"},
+        {"mn\r\n", "noop\n"},
+        {"quit\r\n", "quit\n"},
+        {"shutdown\r\n", "shutdown\n"},
+        {"shutdown graceful\r\n", "shutdown (graceful)\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
+static void test_unknown(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {
+        "",
+        " ",
+        "get",
+        "get ",
+        "gets",
+        "gets ",
+        "GET a",
+        "Get a",
+        "SET a",
+        "geta",
+        "gett",
+        "ge",
+        "setx",
+        "incrx a 1",
+        "xx noreply",
+        "\x80xyz",
+        "lru x",
+        "slabs",
+        "watch",
+        "extstore",
+        "lru_crawler",
+        "cache_memlimit 64",
+        "mg a",
+        "ms a 1",
+        "md a",
+        "ma a",
+        "me a",
+        "get\ta",
+        "verbosit 1",
+        "GET /",
+        "get_all HTTP/1.1 x",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "%s\r\nmn\r\n", lines[i]);
+        expect(line, "refuse error\nnoop\n", PROTOCOL_MORE, strlen(line));
+        snprintf(line, sizeof line, "%s\nmn\n", lines[i]);
+        expect(line, "refuse error\nnoop\n", PROTOCOL_MORE, strlen(line));
+    }
+}
+
+static void test_bad_keys_of_a_get(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"get " KEY_251 "\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"get a " KEY_251 " b\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"gets " KEY_251 " " KEY_251 "\r\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+        {"get a " KEY_250 " " KEY_251 "\nmn\r\n", BAD_FORMAT "\nnoop\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
+static void test_http_closes(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /x HTTP/1.0\r\n",
+        "HEAD / HTTP/1.1\n",
+        "PUT /y HTTP/1.1\r\n",
+        "PRI * HTTP/2.0\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char input[128];
+        expect(lines[i], "", PROTOCOL_CLOSE, 0);
+        snprintf(input, sizeof input, "mn\r\n%s", lines[i]);
+        expect(input, "noop\n", PROTOCOL_CLOSE, 4);
+    }
+    expect("get / HTTP/1.1\r\n", "get / HTTP/1.1\n", PROTOCOL_MORE, 16);
+}
+
+static void test_incomplete(void **unused)
+{
+    (void)unused;
+    static const char *const inputs[] = {
+        "",
+        "g",
+        "get",
+        "get ",
+        "get a",
+        "get a\r",
+        "gets a b ",
+        "get " KEY_251 " ",
+        "incr a 1",
+        "set a 0 0 3\r\n",
+        "set a 0 0 3\r\nab",
+        "set a 0 0 3\r\nabc",
+        "set a 0 0 3\r\nabc\r",
+        "set a 0 0 1\r\nxy",
+    };
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        char both[512];
+        expect(inputs[i], "", PROTOCOL_MORE, 0);
+        snprintf(both, sizeof both, "mn\r\n%s", inputs[i]);
+        expect(both, "noop\n", PROTOCOL_MORE, 4);
+    }
+}
+
+/* A line of `length` bytes, its end included: `begin`, then filler. The caller frees it. */
+static char *long_line(const char *begin, const char *filler, size_t length, const char *end)
+{
+    char *line = malloc(length + 1);
+    assert_non_null(line);
+    size_t at = strlen(begin);
+    memcpy(line, begin, at);
+    while (at < length - strlen(end)) {
+        line[at] = filler[at % strlen(filler)];
+        at++;
+    }
+    memcpy(line + at, end, strlen(end) + 1);
+    return line;
+}
+
+static void test_long_lines(void **unused)
+{
+    (void)unused;
+    char *line = long_line("xx ", "a ", PROTOCOL_LINE_MAX, "\r\n");
+    expect(line, "refuse error\n", PROTOCOL_MORE, PROTOCOL_LINE_MAX);
+    free(line);
+    line = long_line("xx ", "a ", PROTOCOL_LINE_MAX + 1, "\r\n");
+    expect(line, "", PROTOCOL_CLOSE, 0);
+    free(line);
+    line = long_line("xx ", "a ", PROTOCOL_LINE_MAX, "");
+    expect(line, "", PROTOCOL_CLOSE, 0);
+    free(line);
+    line = long_line("xx ", "a ", PROTOCOL_LINE_MAX - 1, "");
+    expect(line, "", PROTOCOL_MORE, 0);
+    free(line);
+    line = long_line("gat 0 ", "a ", PROTOCOL_LINE_MAX + 1, "\r\n");
+    expect(line, "", PROTOCOL_CLOSE, 0);
+    free(line);
+    line = long_line(" get ", "a ", PROTOCOL_LINE_MAX + 1, "\r\n");
+    expect(line, "", PROTOCOL_CLOSE, 0);
+    free(line);
+}
+
+static void test_long_get_lines(void **unused)
+{
+    (void)unused;
+    static const char *const begins[] = {"get ", "gets "};
+    static const char too_long[] = "refuse client [line too long]\n";
+    for (size_t i = 0; i < 2; i++) {
+        char *line = long_line(begins[i], "a", PROTOCOL_GET_LINE_MAX, "\r\n");
+        expect(line, BAD_FORMAT "\n", PROTOCOL_MORE, PROTOCOL_GET_LINE_MAX);
+        free(line);
+        line = long_line(begins[i], "a", PROTOCOL_GET_LINE_MAX + 1, "\r\n");
+        expect(line, too_long, PROTOCOL_CLOSE, PROTOCOL_GET_LINE_MAX);
+        free(line);
+        line = long_line(begins[i], "a ", PROTOCOL_GET_LINE_MAX + 1, "\n");
+        expect(line, too_long, PROTOCOL_CLOSE, PROTOCOL_GET_LINE_MAX);
+        free(line);
+        line = long_line(begins[i], "a", PROTOCOL_GET_LINE_MAX - 1, "");
+        expect(line, "", PROTOCOL_MORE, 0);
+        free(line);
+    }
+}
+
+/* One byte at a time up to the limit: quadratic work would take minutes here. */
+static void test_long_get_line_bytewise(void **unused)
+{
+    (void)unused;
+    char *line = long_line("get ", "key123456 ", PROTOCOL_GET_LINE_MAX, "");
+    struct protocol_state state = {0};
+    for (size_t length = 1; length < PROTOCOL_GET_LINE_MAX; length++) {
+        assert_int_equal(text_codec()->parse(&state, line, length, &batch), PROTOCOL_MORE);
+        assert_int_equal(batch.request_count, 0);
+        assert_int_equal(batch.consumed, 0);
+        state = batch.after;
+    }
+    assert_int_equal(parse(&state, line, PROTOCOL_GET_LINE_MAX), PROTOCOL_CLOSE);
+    assert_int_equal(batch.request_count, 1);
+    assert_string_equal(batch.requests[0].text, "line too long");
+    free(line);
+}
+
+static char *get_of(size_t keys, const char *last, size_t *length)
+{
+    char *line = malloc(keys * 16 + 512);
+    assert_non_null(line);
+    size_t at = (size_t)sprintf(line, "gets");
+    for (size_t i = 0; i < keys; i++) {
+        at += (size_t)sprintf(line + at, " feed:%zu", i);
+    }
+    at += (size_t)sprintf(line + at, "%s\r\nmn\r\n", last);
+    *length = at;
+    return line;
+}
+
+static void test_get_of_10000_keys(void **unused)
+{
+    (void)unused;
+    size_t length;
+    char *line = get_of(10000, "", &length);
+    struct protocol_state state = {0};
+    size_t at = 0;
+    size_t keys = 0;
+    size_t blocks = 0;
+    enum protocol_result result;
+    do {
+        result = parse(&state, line + at, length - at);
+        for (uint32_t i = 0; i < batch.request_count; i++) {
+            const struct request *request = &batch.requests[i];
+            if (request->verb == VERB_NOOP) {
+                assert_int_equal(keys, 10000);
+                continue;
+            }
+            assert_int_equal(request->verb, VERB_GET);
+            assert_true(request->want_cas);
+            assert_int_equal(request->before.in_get, blocks > 0);
+            blocks++;
+            assert_int_equal(request->more, blocks < 10);
+            assert_int_equal(request->keys, blocks < 10 ? PROTOCOL_GET_KEYS_BLOCK
+                                                        : 10000 - 9 * PROTOCOL_GET_KEYS_BLOCK);
+            for (uint32_t k = 0; k < request->keys; k++) {
+                char expected[16];
+                const struct request_key *key = &batch.keys[request->first_key + k];
+                int n = sprintf(expected, "feed:%zu", keys++);
+                assert_int_equal(key->length, n);
+                assert_memory_equal(key->bytes, expected, (size_t)n);
+            }
+        }
+        at += batch.consumed;
+        state = batch.after;
+    } while (result == PROTOCOL_FULL);
+    assert_int_equal(result, PROTOCOL_MORE);
+    assert_int_equal(at, length);
+    assert_int_equal(blocks, 10);
+    assert_int_equal(state.in_get, 0);
+    free(line);
+}
+
+static void test_get_blocks_are_exact(void **unused)
+{
+    (void)unused;
+    static const size_t counts[] = {1023, 1024, 1025, 2048, 2049, 4096, 4097};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        size_t length;
+        char *line = get_of(counts[i], "  ", &length);
+        struct protocol_state state = {0};
+        size_t at = 0;
+        size_t blocks = 0;
+        bool more = true;
+        while (more) {
+            parse(&state, line + at, length - at);
+            assert_true(batch.request_count > 0);
+            more = batch.requests[0].more;
+            blocks++;
+            at += batch.requests[0].end;
+            state = batch.request_count > 1 ? batch.requests[1].before : batch.after;
+        }
+        assert_int_equal(blocks, (counts[i] + 1023) / 1024);
+        free(line);
+    }
+}
+
+/* The last key of a long line is too long: one refusal, and nothing was given away before it. */
+static void test_bad_key_in_a_late_block(void **unused)
+{
+    (void)unused;
+    size_t length;
+    char *line = get_of(5000, " " KEY_251, &length);
+    expect(line, BAD_FORMAT "\nnoop\n", PROTOCOL_MORE, length);
+    free(line);
+}
+
+static void test_swallow(void **unused)
+{
+    (void)unused;
+    static const char head[] = "set a 0 0 2147483646 noreply\r\n";
+    static char piece[1u << 16];
+    struct protocol_state state = {0};
+    assert_int_equal(parse(&state, head, sizeof head - 1), PROTOCOL_MORE);
+    assert_int_equal(batch.request_count, 1);
+    assert_true(batch.requests[0].quiet);
+    assert_int_equal(batch.requests[0].refusal, REPLY_SERVER_ERROR);
+    assert_string_equal(batch.requests[0].text, "object too large for cache");
+    assert_int_equal(batch.after.swallow_bytes, 2147483648u);
+    state = batch.after;
+    uint64_t left = 2147483648u;
+    while (left > 0) {
+        size_t length = left < sizeof piece ? (size_t)left : sizeof piece;
+        assert_int_equal(parse(&state, piece, length), PROTOCOL_MORE);
+        assert_int_equal(batch.request_count, 0);
+        assert_int_equal(batch.consumed, length);
+        state = batch.after;
+        left -= length;
+    }
+    assert_int_equal(state.swallow_bytes, 0);
+    assert_int_equal(parse(&state, "mn\r\n", 4), PROTOCOL_MORE);
+    assert_int_equal(batch.request_count, 1);
+}
+
+static void test_value_limit(void **unused)
+{
+    (void)unused;
+    for (size_t over = 0; over < 2; over++) {
+        char head[64];
+        size_t n = PROTOCOL_VALUE_MAX + over;
+        sprintf(head, "set a 0 0 %zu\r\n", n);
+        char *input = long_line(head, "x", strlen(head) + n + 2 + 4, "\r\nmn\r\n");
+        size_t length = strlen(input);
+        struct protocol_state state = {0};
+        assert_int_equal(parse(&state, input, length), PROTOCOL_MORE);
+        assert_int_equal(batch.request_count, 2);
+        assert_int_equal(batch.consumed, length);
+        assert_int_equal(batch.requests[0].verb, over ? VERB_ERROR : VERB_SET);
+        assert_int_equal(batch.requests[0].swallow_after, over);
+        if (!over) {
+            assert_int_equal(batch.requests[0].value_length, PROTOCOL_VALUE_MAX);
+        }
+        assert_int_equal(batch.requests[1].verb, VERB_NOOP);
+        assert_int_equal(batch.requests[1].before.swallow_bytes, 0);
+        free(input);
+    }
+}
+
+static void test_batch_is_full(void **unused)
+{
+    (void)unused;
+    static char input[(PROTOCOL_BATCH_REQUESTS + 1) * 4 + 1];
+    for (size_t i = 0; i <= PROTOCOL_BATCH_REQUESTS; i++) {
+        memcpy(input + 4 * i, "mn\r\n", 4);
+    }
+    struct protocol_state state = {0};
+    assert_int_equal(parse(&state, input, 4 * PROTOCOL_BATCH_REQUESTS), PROTOCOL_MORE);
+    assert_int_equal(batch.request_count, PROTOCOL_BATCH_REQUESTS);
+    assert_int_equal(parse(&state, input, 4 * PROTOCOL_BATCH_REQUESTS + 4), PROTOCOL_FULL);
+    assert_int_equal(batch.request_count, PROTOCOL_BATCH_REQUESTS);
+    assert_int_equal(batch.consumed, 4 * PROTOCOL_BATCH_REQUESTS);
+    /* keys: 40 gets of 100 fit 4096, the 41st waits */
+    struct trace trace;
+    size_t length;
+    trace_open(&trace);
+    for (size_t i = 0; i < 42; i++) {
+        char *line = get_of(100, "", &length);
+        say(&trace, "%.*s", (int)(length - 4), line);
+        free(line);
+    }
+    assert_int_equal(parse(&state, trace.text, trace.length), PROTOCOL_FULL);
+    assert_int_equal(batch.request_count, 40);
+    trace_close(&trace);
+}
+
+/* A small generator of its own, so that a failing seed can be run again anywhere. */
+static uint32_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+static void say_random_get(struct trace *out, uint64_t *seed)
+{
+    uint32_t n = next_random(seed) % 8 == 0 ? next_random(seed) % 3000 : next_random(seed) % 30;
+    say(out, next_random(seed) % 2 ? "get" : "gets");
+    for (uint32_t i = 0; i < n; i++) {
+        say(out, "%s%u", next_random(seed) % 16 ? " " : "   ", next_random(seed));
+    }
+    say(out, next_random(seed) % 64 ? "" : " " KEY_251);
+    say(out, next_random(seed) % 4 ? "\r\n" : "\n");
+}
+
+static void say_random_storage(struct trace *out, uint64_t *seed)
+{
+    static const char *const verbs[] = {"set", "add", "replace", "append", "prepend", "cas"};
+    static const char *const keys[] = {"feed:1", "feed:2.like", "k", KEY_250, KEY_251};
+    static const char *const flags[] = {"0", "0", "0", "4294967295", "x"};
+    uint32_t verb = next_random(seed) % 6;
+    uint32_t length = next_random(seed) % 16 ? next_random(seed) % 40 : next_random(seed) % 9000;
+    say(out, "%s %s %s 0 %u%s%s\r\n", verbs[verb], keys[next_random(seed) % 5],
+        flags[next_random(seed) % 5], length, verb == 5 ? " 77" : "",
+        next_random(seed) % 4 ? "" : " noreply");
+    for (uint32_t i = 0; i < length; i++) {
+        say(out, "%c", "0123456789,\r\n "[next_random(seed) % 14]);
+    }
+    say(out, next_random(seed) % 8 ? "\r\n" : "x\r\n");
+}
+
+static void say_random(struct trace *out, uint64_t *seed)
+{
+    static const char *const lines[] = {
+        "incr feed:1 5\r\n",
+        "decr feed:1 1,,3, noreply\r\n",
+        "delete a\r\n",
+        "delete a 10\r\n",
+        "touch a 0\r\n",
+        "gat 5 a b c\r\n",
+        "stats spaces\r\n",
+        "mn\r\n",
+        "\r\n",
+        "NOPE\n",
+        "flush_all noreply\r\n",
+        "verbosity\r\n",
+        "set a 0 0 99999999999\r\n",
+        "version\r\n",
+    };
+    switch (next_random(seed) % 3) {
+    case 0:
+        say_random_get(out, seed);
+        break;
+    case 1:
+        say_random_storage(out, seed);
+        break;
+    default:
+        say(out, "%s", lines[next_random(seed) % (sizeof lines / sizeof lines[0])]);
+    }
+}
+
+/*
+ * A server that gets the bytes in pieces and cuts batches where it likes. Every parse sees its own
+ * copy of exactly the bytes a server would hold.
+ */
+static void trace_pieces(struct trace *trace, const struct trace *input, uint64_t *seed,
+                         uint32_t piece_max)
+{
+    struct protocol_state state = {0};
+    size_t at = 0;
+    size_t have = 0;
+    while (have < input->length || at < have) {
+        size_t piece = 1 + next_random(seed) % piece_max;
+        size_t before = at;
+        have = input->length - have < piece ? input->length : have + piece;
+        char *copy = malloc(have - at + 1);
+        assert_non_null(copy);
+        memcpy(copy + 1, input->text + at, have - at);
+        enum protocol_result result = parse(&state, copy + 1, have - at);
+        assert_int_not_equal(result, PROTOCOL_CLOSE);
+        uint32_t run = batch.request_count;
+        if (next_random(seed) % 3 == 0) {
+            run = next_random(seed) % (run + 1);
+        }
+        for (uint32_t i = 0; i < run; i++) {
+            say_request(trace, &batch.requests[i]);
+        }
+        bool cut = run < batch.request_count;
+        at += cut ? batch.requests[run].begin : batch.consumed;
+        state = cut ? batch.requests[run].before : batch.after;
+        free(copy);
+        if (have == input->length && !cut && at == before && result == PROTOCOL_MORE) {
+            break; /* an unfinished rest */
+        }
+    }
+}
+
+static void test_any_split(void **unused)
+{
+    (void)unused;
+    static const uint32_t pieces[] = {1, 7, 100, 1500, 65536};
+    for (uint64_t start = 1; start <= 60; start++) {
+        uint64_t seed = start;
+        struct trace input, whole, split;
+        size_t consumed;
+        trace_open(&input);
+        trace_open(&whole);
+        trace_open(&split);
+        uint32_t piece_max = pieces[start % 5];
+        uint32_t commands = piece_max < 8 ? 12 : 200;
+        for (uint32_t i = 0; i < commands; i++) {
+            say_random(&input, &seed);
+        }
+        assert_int_equal(trace_whole(&whole, input.text, input.length, &consumed), PROTOCOL_MORE);
+        trace_pieces(&split, &input, &seed, piece_max);
+        if (strcmp(split.text, whole.text) != 0) {
+            print_error("seed %llu\n", (unsigned long long)start);
+        }
+        assert_true(strcmp(split.text, whole.text) == 0);
+        trace_close(&input);
+        trace_close(&whole);
+        trace_close(&split);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_storage),
+        cmocka_unit_test(test_storage_refused),
+        cmocka_unit_test(test_numbers_and_delete),
+        cmocka_unit_test(test_other_verbs),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_bad_keys_of_a_get),
+        cmocka_unit_test(test_http_closes),
+        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_long_get_lines),
+        cmocka_unit_test(test_long_get_line_bytewise),
+        cmocka_unit_test(test_get_of_10000_keys),
+        cmocka_unit_test(test_get_blocks_are_exact),
+        cmocka_unit_test(test_bad_key_in_a_late_block),
+        cmocka_unit_test(test_swallow),
+        cmocka_unit_test(test_value_limit),
+        cmocka_unit_test(test_batch_is_full),
+        cmocka_unit_test(test_any_split),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
