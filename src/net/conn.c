@@ -1,0 +1,418 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "net/address.h"
+#include "net/private.h"
+
+static void on_event(evutil_socket_t fd, short what, void *argument);
+
+/* Asks for other socket events than now. False: the loop refused, the connection must be closed. */
+static bool want(struct net_conn *conn, short events)
+{
+    if (conn->wanted == events) {
+        return true;
+    }
+    if (conn->wanted != 0) {
+        event_del(&conn->event);
+    }
+    conn->wanted = events;
+    if (events == 0) {
+        return true;
+    }
+    short flags = (short)(events | EV_PERSIST);
+    return event_assign(&conn->event, conn->worker->base, conn->fd, flags, on_event, conn) == 0 &&
+           event_add(&conn->event, NULL) == 0;
+}
+
+void net_conn_open(struct net_worker *worker, int fd, uint64_t serial)
+{
+    struct net_conn *conn = calloc(1, sizeof(*conn));
+    if (conn == NULL) {
+        close(fd);
+        atomic_fetch_sub(&worker->common->connections, 1);
+        return;
+    }
+    conn->magic = NET_CONN_MAGIC;
+    conn->fd = fd;
+    conn->serial = serial;
+    conn->worker = worker;
+    conn->next = NET_WAIT;
+    conn->progress_us = worker->now_us;
+    buf_init(&conn->in, NET_INPUT_MAX, worker->common->budget);
+    buf_init(&conn->out, NET_OUTPUT_MAX, worker->common->budget);
+    net_worker_enter(worker, conn);
+    if (!want(conn, EV_READ)) {
+        net_conn_close(conn);
+    }
+}
+
+void net_conn_close(struct net_conn *conn)
+{
+    struct net_worker *worker = conn->worker;
+    CHECK(conn->magic == NET_CONN_MAGIC);
+    (void)want(conn, 0);
+    net_worker_leave(worker, conn);
+    net_worker_turns(worker); /* `closed` may touch what turns touch */
+    worker->common->service.closed(worker->state, conn);
+    buf_fini(&conn->in);
+    buf_fini(&conn->out);
+    /* First the place, then the socket: a client that saw the end may come again at once. */
+    atomic_fetch_sub(&worker->common->connections, 1);
+    close(conn->fd);
+    conn->magic = 0;
+    free(conn);
+}
+
+static void close_counted(struct net_conn *conn, metric *reason)
+{
+    metric_add(reason, 1);
+    net_conn_close(conn);
+}
+
+static void close_for_budget(struct net_conn *conn)
+{
+    close_counted(conn, &conn->worker->metrics.budget_closed);
+}
+
+/*
+ * All is sent and the service is done with it. A close with unread input would be a reset, which
+ * may overtake the last answer: then only our side ends, and what comes is thrown away for a while.
+ */
+static void finish(struct net_conn *conn)
+{
+    char byte;
+    if (!conn->unread && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+        net_conn_close(conn);
+        return;
+    }
+    buf_fini(&conn->in);
+    conn->in_done = 0;
+    conn->lingering = true;
+    conn->progress_us = conn->worker->now_us;
+    if (shutdown(conn->fd, SHUT_WR) != 0 || !want(conn, EV_READ)) {
+        net_conn_close(conn);
+    }
+}
+
+/* Decides what the connection waits for, once its turn's output is sent or kept. */
+static void settle(struct net_conn *conn)
+{
+    if (conn->out.length > 0) {
+        if (!want(conn, EV_WRITE)) {
+            net_conn_close(conn);
+        }
+        return;
+    }
+    /*
+     * A queued or suspended connection goes on asking for EV_READ: mostly nothing comes, and two
+     * system calls are saved. See on_event.
+     */
+    if ((conn->wanted == EV_WRITE || conn->next == NET_WAIT) && !want(conn, EV_READ)) {
+        net_conn_close(conn);
+        return;
+    }
+    switch ((enum net_next)conn->next) {
+    case NET_WAIT:
+        if (conn->in.length - conn->in_done >= NET_INPUT_MAX) {
+            net_conn_close(conn); /* no request is that large */
+        }
+        return;
+    case NET_AGAIN:
+        net_worker_queue(conn->worker, conn);
+        return;
+    case NET_SUSPENDED:
+        return;
+    case NET_CLOSE:
+        finish(conn);
+        return;
+    }
+    CHECK(false);
+}
+
+/* After a turn on private input: lets go of memory that is not needed any more. */
+static void keep_private(struct net_conn *conn, size_t consumed)
+{
+    conn->in_done += (uint32_t)consumed;
+    size_t left = conn->in.length - conn->in_done;
+    if (left == 0) {
+        buf_fini(&conn->in);
+        conn->in_done = 0;
+        return;
+    }
+    if (conn->in.capacity <= NET_IN_SLACK_BYTES || left > conn->in.capacity / 4) {
+        return;
+    }
+    struct buf smaller;
+    buf_init(&smaller, NET_INPUT_MAX, conn->worker->common->budget);
+    if (buf_append(&smaller, conn->in.data + conn->in_done, left)) {
+        buf_fini(&conn->in);
+        conn->in = smaller;
+        conn->in_done = 0;
+    } /* else it stays large for a while */
+}
+
+/* Sends bytes. Returns how many the socket took, or -1 when it is broken. */
+static ssize_t send_some(struct net_conn *conn, const char *bytes, size_t length)
+{
+    ssize_t sent = send(conn->fd, bytes, length, MSG_NOSIGNAL);
+    if (sent < 0) {
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    }
+    metric_add(&conn->worker->metrics.bytes_written, (uint64_t)sent);
+    return sent;
+}
+
+/* Sends the worker's output and keeps what the socket does not take. False: it was closed. */
+static bool send_output(struct net_conn *conn)
+{
+    const struct buf *out = &conn->worker->out;
+    CHECK(out->length <= NET_OUTPUT_MAX && conn->out.length == 0);
+    if (out->length == 0) {
+        return true;
+    }
+    ssize_t sent = send_some(conn, out->data, out->length);
+    if (sent < 0) {
+        net_conn_close(conn);
+        return false;
+    }
+    size_t left = out->length - (size_t)sent;
+    if (left == 0) {
+        return true;
+    }
+    conn->progress_us = conn->worker->now_us;
+    if (!buf_append(&conn->out, out->data + sent, left)) {
+        close_for_budget(conn);
+        return false;
+    }
+    return true;
+}
+
+/* One turn on bytes that are the worker's shared buffer, or the connection's own. */
+static void take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
+{
+    struct net_worker *worker = conn->worker;
+    struct net_turn turn = {.in = bytes, .in_length = length, .out = &worker->out};
+    net_worker_turns(worker);
+    buf_truncate(&worker->out, 0);
+    conn->next = (uint8_t)worker->common->service.turn(worker->state, conn, &turn);
+    CHECK(turn.consumed <= length);
+    if (turn.consumed > 0) {
+        conn->progress_us = worker->now_us;
+    }
+    if (conn->next == NET_AGAIN) {
+        metric_add(&worker->metrics.conn_yields, 1);
+    }
+    size_t left = length - turn.consumed;
+    conn->unread = conn->next == NET_CLOSE && left > 0;
+    bool kept = true;
+    if (!shared) {
+        keep_private(conn, turn.consumed);
+    } else if (left > 0 && !conn->unread) {
+        kept = buf_append(&conn->in, bytes + turn.consumed, left);
+    }
+    if (!send_output(conn)) {
+        return;
+    }
+    if (!kept) {
+        close_for_budget(conn);
+        return;
+    }
+    settle(conn);
+}
+
+static void turn_on_private(struct net_conn *conn)
+{
+    size_t length = conn->in.length - conn->in_done;
+    take_turn(conn, length > 0 ? conn->in.data + conn->in_done : "", length, false);
+}
+
+void net_conn_run(struct net_conn *conn)
+{
+    CHECK(conn->magic == NET_CONN_MAGIC && conn->next == NET_AGAIN && conn->out.length == 0);
+    turn_on_private(conn);
+}
+
+void net_conn_woken(struct net_conn *conn)
+{
+    if (conn->next != NET_SUSPENDED) {
+        return; /* it runs anyway, or was woken for something it no longer waits for */
+    }
+    conn->next = NET_AGAIN;
+    if (conn->out.length == 0) {
+        net_worker_queue(conn->worker, conn);
+    } /* else when it has drained */
+}
+
+/* Reads into the worker's shared buffer. Returns the bytes, 0 if none; closed, -1, if over. */
+static ssize_t receive(struct net_conn *conn, size_t length_max)
+{
+    ssize_t got = recv(conn->fd, conn->worker->read, length_max, 0);
+    if (got > 0) {
+        metric_add(&conn->worker->metrics.bytes_read, (uint64_t)got);
+        return got;
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    net_conn_close(conn); /* whatever it asked for is answered; half a request is not */
+    return -1;
+}
+
+static void on_readable(struct net_conn *conn)
+{
+    struct net_worker *worker = conn->worker;
+    size_t held = conn->in.length - conn->in_done;
+    size_t room = NET_INPUT_MAX - held;
+    ssize_t got = receive(conn, room < NET_READ_BYTES ? room : NET_READ_BYTES);
+    if (got <= 0) {
+        return;
+    }
+    if (held == 0) {
+        conn->progress_us = worker->now_us;
+        take_turn(conn, worker->read, (size_t)got, true);
+        return;
+    }
+    if (conn->in_done > 0) {
+        buf_consume(&conn->in, conn->in_done);
+        conn->in_done = 0;
+    }
+    if (!buf_append(&conn->in, worker->read, (size_t)got)) {
+        close_for_budget(conn);
+        return;
+    }
+    turn_on_private(conn);
+}
+
+static void on_writable(struct net_conn *conn)
+{
+    const struct buf *out = &conn->out;
+    ssize_t sent = send_some(conn, out->data + conn->out_done, out->length - conn->out_done);
+    if (sent < 0) {
+        net_conn_close(conn);
+        return;
+    }
+    if (sent > 0) {
+        conn->progress_us = conn->worker->now_us;
+    }
+    conn->out_done += (uint32_t)sent;
+    if (conn->out_done == out->length) {
+        buf_fini(&conn->out);
+        conn->out_done = 0;
+        settle(conn);
+    }
+}
+
+/* A suspended connection became readable: gone, or it says more than we want to hear now. */
+static void look_while_suspended(struct net_conn *conn)
+{
+    char byte;
+    ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) {
+        net_conn_close(conn);
+        return;
+    }
+    (void)want(conn, 0); /* a FIN is no reason to close: its requests will be answered */
+}
+
+static void on_event(evutil_socket_t fd, short what, void *argument)
+{
+    struct net_conn *conn = argument;
+    (void)fd;
+    (void)what;
+    CHECK(conn->magic == NET_CONN_MAGIC);
+    net_worker_awake(conn->worker);
+    if (conn->wanted == EV_WRITE) {
+        on_writable(conn);
+    } else if (conn->lingering) {
+        (void)receive(conn, NET_READ_BYTES);
+    } else if (conn->next == NET_SUSPENDED) {
+        look_while_suspended(conn);
+    } else if (conn->next == NET_WAIT) {
+        on_readable(conn);
+    } /* queued: what came waits in the socket; the loop does not sleep now anyway */
+}
+
+/* Reading: idle, or with half a request. */
+static void sweep_reading(struct net_conn *conn, uint64_t age_s)
+{
+    struct net_worker *worker = conn->worker;
+    unsigned idle_s = atomic_load_explicit(&worker->common->idle_timeout_s, memory_order_relaxed);
+    unsigned request_s =
+        atomic_load_explicit(&worker->common->request_timeout_s, memory_order_relaxed);
+    if (conn->in.length > 0 && request_s > 0) {
+        if (age_s >= request_s) {
+            close_counted(conn, &worker->metrics.request_timeouts);
+        }
+    } else if (idle_s > 0 && age_s >= idle_s) {
+        close_counted(conn, &worker->metrics.idle_closed);
+    }
+}
+
+void net_conn_sweep(struct net_conn *conn)
+{
+    net_conn_check(conn);
+    uint64_t age_s = net_conn_idle_s(conn);
+    if (conn->out.length > 0) {
+        if (age_s >= NET_WRITE_STALL_S) {
+            close_counted(conn, &conn->worker->metrics.write_stalls);
+        }
+    } else if (conn->lingering) {
+        if (age_s >= NET_LINGER_S) {
+            net_conn_close(conn);
+        }
+    } else if (conn->next == NET_WAIT) {
+        sweep_reading(conn, age_s);
+    }
+}
+
+void net_conn_check(const struct net_conn *conn)
+{
+    bool draining = conn->out.length > 0;
+    CHECK(conn->magic == NET_CONN_MAGIC);
+    CHECK(conn->in.length == 0 ? conn->in_done == 0 : conn->in_done < conn->in.length);
+    CHECK(conn->out.length == 0 ? conn->out_done == 0 : conn->out_done < conn->out.length);
+    CHECK((conn->wanted == EV_WRITE) == draining);
+    CHECK(conn->queued == (conn->next == NET_AGAIN && !draining));
+}
+
+void *net_conn_state(struct net_conn *conn)
+{
+    return conn->state;
+}
+
+uint64_t net_conn_serial(const struct net_conn *conn)
+{
+    return conn->serial;
+}
+
+const char *net_conn_peer(const struct net_conn *conn, char text[128])
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t length = sizeof(peer);
+    _Static_assert(NET_ADDRESS_TEXT_MAX == 128, "net.h says how much room an address needs");
+    if (getpeername(conn->fd, (struct sockaddr *)&peer, &length) != 0) {
+        strcpy(text, "gone");
+    } else {
+        net_address_print(&peer, length, text);
+    }
+    return text;
+}
+
+int net_conn_fd(const struct net_conn *conn)
+{
+    return conn->fd;
+}
+
+size_t net_conn_held_bytes(const struct net_conn *conn)
+{
+    return conn->in.capacity + conn->out.capacity;
+}
+
+uint64_t net_conn_idle_s(const struct net_conn *conn)
+{
+    return (conn->worker->now_us - conn->progress_us) / 1000000;
+}

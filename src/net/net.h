@@ -1,0 +1,152 @@
+/*
+ * net.h: sockets. Listeners, worker threads with one event loop each, connections. The one folder
+ * that knows libevent.
+ *
+ * net moves bytes; what they mean is the service's. For every connection that can go on, its worker
+ * calls service->turn() with the bytes it has; the service consumes some of them, appends answers to
+ * `out` and says how to go on. The worker then sends `out` in one write.
+ *
+ * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another. Only
+ * what a turn leaves over is copied to a private buffer of the connection, from one budget all
+ * connections share; an idle connection holds no buffer. A connection with private input that
+ * could go on is put on its worker's run list: no socket event will come for it.
+ *
+ * Output beyond the socket's room is kept privately, and the connection is not read until it has
+ * drained; NET_WRITE_STALL_S without progress closes it.
+ *
+ * Threads: net_create() starts `threads` workers; the caller's thread runs net_run(): signals and the
+ * listeners. Accepted connections are dealt to the workers in turn. A connection belongs to one
+ * worker for life; all service functions for it run on that worker's thread.
+ */
+#ifndef ROLLCALL_NET_NET_H
+#define ROLLCALL_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/metrics.h"
+
+#define NET_READ_BYTES       (64u << 10)  /* the worker's read buffer */
+#define NET_INPUT_MAX        ((1u << 20) + (64u << 10)) /* a connection's private input */
+#define NET_OUTPUT_MAX       (1u << 20)   /* answers of one turn */
+#define NET_WRITE_STALL_S    60
+#define NET_ACCEPTS_PER_TURN 64
+#define NET_STATE_BYTES_MAX  64           /* the service's state embedded in a connection */
+#define NET_THREADS_MAX      64
+#define NET_LISTEN_MAX       64
+#define NET_ERROR_MAX        256
+
+/* One row a figure: see base/metrics.h. Counted per worker (per listener: on the main thread). */
+#define NET_METRICS(X)                                                                             \
+    X(total_connections, "connections accepted since the start")                                   \
+    X(curr_connections, "connections open now")                                                    \
+    X(rejected_connections, "connections refused because of max-connections")                     \
+    X(listen_disabled_num, "times accepting stopped for want of descriptors or connections")      \
+    X(bytes_read, "bytes received")                                                                \
+    X(bytes_written, "bytes sent")                                                                 \
+    X(idle_closed, "connections closed by idle-timeout")                                           \
+    X(request_timeouts, "connections closed with a half-sent request")                            \
+    X(write_stalls, "connections closed because they did not read")                               \
+    X(conn_yields, "turns ended for fairness")                                                     \
+    X(budget_closed, "connections closed because the buffers' budget was used up")
+
+struct net_metrics {
+    NET_METRICS(METRIC_FIELD)
+};
+
+struct net;
+struct net_worker;
+struct net_conn;
+
+enum net_next {
+    NET_WAIT,      /* what is left needs more bytes from the client */
+    NET_AGAIN,     /* more can be done with what is left: fairness, or the output was full */
+    NET_SUSPENDED, /* nothing until net_wake(); then turn() is called again with what is left */
+    NET_CLOSE,     /* send what is in `out`, then close */
+};
+
+struct net_turn {
+    const char *in;    /* valid during the call */
+    size_t in_length;  /* may be 0 (after a wake) */
+    size_t consumed;   /* set by the service: bytes of `in` that are done with */
+    struct buf *out;   /* empty at the start of the call; at most NET_OUTPUT_MAX bytes */
+};
+
+/* What the server is to net. */
+struct net_service {
+    void *context;
+    /* A worker thread starts, ends. The state is handed to the others. */
+    void *(*worker_open)(void *context, struct net_worker *worker);
+    void (*worker_close)(void *worker_state);
+    /* Around all turns and `closed` of one wake-up: between them the worker does not sleep. */
+    void (*turns_begin)(void *worker_state);
+    void (*turns_end)(void *worker_state);
+    enum net_next (*turn)(void *worker_state, struct net_conn *conn, struct net_turn *turn);
+    /* The connection is gone, whatever the reason: also while suspended. */
+    void (*closed)(void *worker_state, struct net_conn *conn);
+    /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */
+    bool (*signalled)(void *context, int signal_number);
+    size_t state_bytes; /* of the service's state in each connection, zeroed at open */
+};
+
+struct net_options {
+    const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
+    size_t address_count;
+    unsigned unix_mode;        /* permission bits of unix sockets, e.g. 0700 */
+    unsigned threads;          /* 1 .. NET_THREADS_MAX */
+    unsigned max_connections;
+    unsigned backlog;          /* of listen(2) */
+    unsigned idle_timeout_s;    /* 0: never */
+    unsigned request_timeout_s; /* 0: never */
+    struct budget *budget;      /* of all private buffers */
+};
+
+/*
+ * Opens the listeners and starts the workers (asleep: nothing is accepted before net_run; every
+ * worker_open has returned). Returns NULL with `error` filled; *in_use is set when an address is taken
+ * (error then begins with that address). SIGPIPE is ignored from here on.
+ */
+struct net *net_create(const struct net_options *options, const struct net_service *service,
+                       char error[NET_ERROR_MAX], bool *in_use);
+/* Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. */
+void net_run(struct net *net, const int *signals, size_t signal_count);
+void net_stop(struct net *net);    /* any thread */
+void net_destroy(struct net *net); /* ends the workers, closes everything. NULL: no-op */
+
+/* Options that may change while running. Main thread. */
+void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_timeout_s,
+                     unsigned request_timeout_s);
+
+/* The address of listener i as bound, e.g. "127.0.0.1:43211"; NULL beyond the last. */
+const char *net_address(const struct net *net, size_t i);
+
+/* The version of the event library, for `stats`. Any thread. */
+const char *net_library_version(void);
+
+/* Sums of all workers' figures. Any thread. */
+void net_metrics_sum(const struct net *net, struct net_metrics *sum);
+
+/* Calls visit for each connection of a worker: on that worker's thread only. */
+typedef void net_conn_visit(void *context, const struct net_conn *conn);
+void net_worker_each(struct net_worker *worker, net_conn_visit *visit, void *context);
+unsigned net_worker_index(const struct net_worker *worker);
+uint64_t net_worker_now_us(const struct net_worker *worker); /* taken once a wake-up */
+
+/* A connection: the service's state, its number (never used again), peer, descriptor, private bytes. */
+void *net_conn_state(struct net_conn *conn);
+uint64_t net_conn_serial(const struct net_conn *conn);
+const char *net_conn_peer(const struct net_conn *conn, char text[128]);
+int net_conn_fd(const struct net_conn *conn);
+size_t net_conn_held_bytes(const struct net_conn *conn);
+uint64_t net_conn_idle_s(const struct net_conn *conn);
+
+/*
+ * Any thread: the suspended connection `serial` of this worker can go on. A serial that is gone, or
+ * not suspended yet in the turn that is running, is remembered or ignored: never lost, never wrong.
+ * Its type is that of engine_ticket.wake.
+ */
+void net_wake(void *worker, uint64_t serial);
+
+#endif

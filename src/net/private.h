@@ -1,0 +1,139 @@
+/*
+ * private.h: a worker and its connections, as worker.c and conn.c know them. Only src/net includes
+ * it.
+ *
+ * A connection is always in exactly one of these places, and the event that moves it on is the one
+ * named:
+ *     reading     next WAIT, nothing to send      its socket is readable
+ *     queued      next AGAIN, nothing to send     its turn on the run list
+ *     suspended   next SUSPENDED, nothing to send a wake
+ *     draining    something to send, any next     its socket is writable
+ *     lingering   next CLOSE, all sent            the peer's FIN, or NET_LINGER_S
+ *
+ * Everything here runs on the worker's thread unless said otherwise.
+ */
+#ifndef ROLLCALL_NET_PRIVATE_H
+#define ROLLCALL_NET_PRIVATE_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/queue.h>
+
+#include "net/net.h"
+
+#define NET_CONN_MAGIC     0x6e636f6eu
+#define NET_SWEEP_S        1    /* how often time-outs are looked at */
+#define NET_SWEEP_BUCKETS  1024 /* of the connection table in one wake-up */
+#define NET_TABLE_BUCKETS  64   /* of an empty connection table; a power of two */
+#define NET_LINGER_S       2    /* for a client that is still sending when it is closed */
+#define NET_IN_SLACK_BYTES 4096 /* a private input larger than this is cut to what it holds */
+#define NET_OUT_KEEP_BYTES (256u << 10) /* a worker's output buffer keeps that much */
+
+/* What all workers share. */
+struct net_common {
+    struct net_service service;
+    struct budget *budget;
+    _Atomic unsigned connections; /* open: raised by the main thread, lowered by the workers */
+    _Atomic unsigned idle_timeout_s;
+    _Atomic unsigned request_timeout_s;
+};
+
+/*
+ * Invariants (net_conn_check):
+ * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
+ * 2. wanted is EV_WRITE exactly while draining.
+ * 3. queued exactly while next is AGAIN and nothing is to be sent.
+ */
+struct net_conn {
+    uint32_t magic;
+    int fd;
+    uint64_t serial;
+    struct net_worker *worker;
+    struct net_conn *bucket_next; /* in the worker's table */
+    TAILQ_ENTRY(net_conn) run;    /* while queued */
+    struct buf in;                /* private input; the first in_done bytes are done with */
+    struct buf out;               /* private output; the first out_done bytes are sent */
+    uint32_t in_done;
+    uint32_t out_done;
+    uint64_t progress_us; /* when a request last began or ended, or output was taken */
+    short wanted;         /* the socket events asked for: EV_READ, EV_WRITE or 0 */
+    uint8_t next;         /* enum net_next */
+    bool queued;
+    bool lingering;
+    bool unread; /* CLOSE left input over */
+    struct event event;
+    uint64_t state[NET_STATE_BYTES_MAX / sizeof(uint64_t)];
+};
+
+_Static_assert(sizeof(struct net_conn) <= 1024 + sizeof(struct event),
+               "an idle connection costs at most 1 KiB beyond libevent's");
+
+/* From other threads to a worker: a socket to adopt, or (fd -1) a connection to wake. */
+struct net_letter {
+    uint64_t serial;
+    int fd;
+};
+
+struct net_letters {
+    struct net_letter *items;
+    size_t count;
+    size_t capacity;
+};
+
+struct net_worker {
+    struct net_common *common;
+    struct net_metrics metrics;
+    unsigned index;
+    struct event_base *base;
+    void *state; /* the service's */
+    uint64_t now_us;
+    bool awake;    /* now_us is of this wake-up */
+    bool in_turns; /* turns_begin was called */
+    char *read;    /* NET_READ_BYTES */
+    struct buf out;
+    TAILQ_HEAD(, net_conn) run_list;
+    size_t run_count;
+
+    struct net_conn **buckets; /* by serial */
+    size_t bucket_count;       /* a power of two */
+    size_t conn_count;
+    size_t sweep_next; /* bucket the sweep goes on with; bucket_count: none is running */
+
+    struct event tick;
+    struct event mail_event;
+    int mail_fd;                 /* eventfd: written when `mail` stops being empty, and to stop */
+    pthread_mutex_t mail_lock;   /* of `mail` */
+    struct net_letters mail;     /* arriving */
+    struct net_letters mail_now; /* being read */
+    _Atomic bool stopping;
+    pthread_t thread;
+    bool started;
+    sem_t opened; /* posted when worker_open has returned */
+};
+
+/* worker.c */
+struct net_worker *net_worker_create(struct net_common *common, unsigned index); /* NULL: errno */
+bool net_worker_start(struct net_worker *worker); /* returns when worker_open has. False: errno */
+/* Ends every connection and the thread; twice is as good as once. By the creator. */
+void net_worker_stop(struct net_worker *worker);
+/* Stops it and frees all. NULL: no-op. */
+void net_worker_destroy(struct net_worker *worker);
+void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial); /* any thread */
+
+void net_worker_awake(struct net_worker *worker); /* each callback calls it first: takes the time */
+void net_worker_turns(struct net_worker *worker); /* before a turn or `closed`: turns_begin, once */
+void net_worker_queue(struct net_worker *worker, struct net_conn *conn); /* to the run list */
+void net_worker_enter(struct net_worker *worker, struct net_conn *conn); /* into the table */
+void net_worker_leave(struct net_worker *worker, struct net_conn *conn); /* table and run list */
+
+/* conn.c. After any of these but check, the connection may be gone. */
+void net_conn_open(struct net_worker *worker, int fd, uint64_t serial); /* takes fd over */
+void net_conn_close(struct net_conn *conn);
+void net_conn_run(struct net_conn *conn);   /* from the run list */
+void net_conn_woken(struct net_conn *conn); /* by net_wake */
+void net_conn_sweep(struct net_conn *conn); /* closes it if its time is up */
+void net_conn_check(const struct net_conn *conn);
+
+#endif

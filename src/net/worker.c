@@ -1,0 +1,399 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "net/private.h"
+
+/* The table of connections, by serial. */
+
+static size_t bucket_of(const struct net_worker *worker, uint64_t serial)
+{
+    return (size_t)hash_u64(serial) & (worker->bucket_count - 1);
+}
+
+static struct net_conn *find(const struct net_worker *worker, uint64_t serial)
+{
+    struct net_conn *conn = worker->buckets[bucket_of(worker, serial)];
+    while (conn != NULL && conn->serial != serial) {
+        conn = conn->bucket_next;
+    }
+    return conn;
+}
+
+/* Doubles the buckets. Without memory the chains just get longer. */
+static void grow(struct net_worker *worker)
+{
+    struct net_conn **old = worker->buckets;
+    size_t old_count = worker->bucket_count;
+    struct net_conn **buckets = calloc(old_count * 2, sizeof(struct net_conn *));
+    if (buckets == NULL) {
+        return;
+    }
+    worker->buckets = buckets;
+    worker->bucket_count = old_count * 2;
+    worker->sweep_next = worker->bucket_count; /* a sweep that was running begins again later */
+    for (size_t i = 0; i < old_count; i++) {
+        for (struct net_conn *conn = old[i], *next; conn != NULL; conn = next) {
+            next = conn->bucket_next;
+            struct net_conn **bucket = &buckets[bucket_of(worker, conn->serial)];
+            conn->bucket_next = *bucket;
+            *bucket = conn;
+        }
+    }
+    free(old);
+}
+
+void net_worker_enter(struct net_worker *worker, struct net_conn *conn)
+{
+    if (worker->conn_count >= worker->bucket_count) {
+        grow(worker);
+    }
+    struct net_conn **bucket = &worker->buckets[bucket_of(worker, conn->serial)];
+    conn->bucket_next = *bucket;
+    *bucket = conn;
+    worker->conn_count++;
+}
+
+void net_worker_leave(struct net_worker *worker, struct net_conn *conn)
+{
+    struct net_conn **link = &worker->buckets[bucket_of(worker, conn->serial)];
+    while (*link != conn) {
+        CHECK(*link != NULL);
+        link = &(*link)->bucket_next;
+    }
+    *link = conn->bucket_next;
+    worker->conn_count--;
+    if (conn->queued) {
+        TAILQ_REMOVE(&worker->run_list, conn, run);
+        worker->run_count--;
+        conn->queued = false;
+    }
+}
+
+void net_worker_each(struct net_worker *worker, net_conn_visit *visit, void *context)
+{
+    for (size_t i = 0; i < worker->bucket_count; i++) {
+        for (const struct net_conn *conn = worker->buckets[i]; conn != NULL;
+             conn = conn->bucket_next) {
+            visit(context, conn);
+        }
+    }
+}
+
+/* Wake-ups, turns, the run list. */
+
+void net_worker_awake(struct net_worker *worker)
+{
+    if (!worker->awake) {
+        worker->awake = true;
+        worker->now_us = clock_monotonic_us();
+    }
+}
+
+void net_worker_turns(struct net_worker *worker)
+{
+    if (!worker->in_turns) {
+        worker->in_turns = true;
+        worker->common->service.turns_begin(worker->state);
+    }
+}
+
+static void end_turns(struct net_worker *worker)
+{
+    if (worker->in_turns) {
+        worker->in_turns = false;
+        worker->common->service.turns_end(worker->state);
+    }
+}
+
+void net_worker_queue(struct net_worker *worker, struct net_conn *conn)
+{
+    CHECK(!conn->queued);
+    conn->queued = true;
+    TAILQ_INSERT_TAIL(&worker->run_list, conn, run);
+    worker->run_count++;
+}
+
+/* One turn for each that was queued by now; who queues again comes with the next wake-up. */
+static void run_queued(struct net_worker *worker)
+{
+    for (size_t n = worker->run_count; n > 0; n--) {
+        struct net_conn *conn = TAILQ_FIRST(&worker->run_list);
+        TAILQ_REMOVE(&worker->run_list, conn, run);
+        worker->run_count--;
+        conn->queued = false;
+        net_conn_run(conn);
+    }
+}
+
+static void sweep_some(struct net_worker *worker)
+{
+    for (size_t n = 0; n < NET_SWEEP_BUCKETS && worker->sweep_next < worker->bucket_count; n++) {
+        struct net_conn *conn = worker->buckets[worker->sweep_next++];
+        while (conn != NULL) {
+            struct net_conn *next = conn->bucket_next;
+            net_conn_sweep(conn);
+            conn = next;
+        }
+    }
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument)
+{
+    struct net_worker *worker = argument;
+    (void)fd;
+    (void)what;
+    net_worker_awake(worker);
+    if (worker->sweep_next == worker->bucket_count) {
+        worker->sweep_next = 0;
+    }
+    if (worker->out.capacity > NET_OUT_KEEP_BYTES) {
+        buf_fini(&worker->out);
+    }
+}
+
+static void wake_up(struct net_worker *worker)
+{
+    bool busy = worker->run_count > 0 || worker->sweep_next < worker->bucket_count;
+    (void)event_base_loop(worker->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
+    net_worker_awake(worker);
+    run_queued(worker);
+    sweep_some(worker);
+    end_turns(worker);
+    worker->awake = false;
+}
+
+/* Mail from other threads. */
+
+static void signal_mail(struct net_worker *worker)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(worker->mail_fd, &one, sizeof(one));
+    CHECK(written == (ssize_t)sizeof(one) || errno == EAGAIN); /* EAGAIN: signalled enough */
+}
+
+static void letters_append(struct net_letters *letters, struct net_letter letter)
+{
+    if (letters->count == letters->capacity) {
+        size_t capacity = letters->capacity == 0 ? 64 : letters->capacity * 2;
+        struct net_letter *items = memory_zalloc(capacity * sizeof(*items));
+        if (letters->count > 0) {
+            memcpy(items, letters->items, letters->count * sizeof(*items));
+        }
+        free(letters->items);
+        letters->items = items;
+        letters->capacity = capacity;
+    }
+    letters->items[letters->count++] = letter;
+}
+
+static void post(struct net_worker *worker, struct net_letter letter)
+{
+    pthread_mutex_lock(&worker->mail_lock);
+    bool first = worker->mail.count == 0;
+    letters_append(&worker->mail, letter);
+    pthread_mutex_unlock(&worker->mail_lock);
+    if (first) {
+        signal_mail(worker);
+    }
+}
+
+void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial)
+{
+    CHECK(fd >= 0);
+    post(worker, (struct net_letter){.serial = serial, .fd = fd});
+}
+
+/*
+ * The letter is read on the worker's thread after the turn that may be running: by then the
+ * connection is suspended, or about to run again, or gone.
+ */
+void net_wake(void *worker, uint64_t serial)
+{
+    post(worker, (struct net_letter){.serial = serial, .fd = -1});
+}
+
+static void take_mail(struct net_worker *worker)
+{
+    pthread_mutex_lock(&worker->mail_lock);
+    struct net_letters arrived = worker->mail;
+    worker->mail = worker->mail_now;
+    pthread_mutex_unlock(&worker->mail_lock);
+    worker->mail_now = arrived;
+}
+
+static void on_mail(evutil_socket_t fd, short what, void *argument)
+{
+    struct net_worker *worker = argument;
+    uint64_t count;
+    (void)what;
+    net_worker_awake(worker);
+    (void)!read(fd, &count,
+                sizeof(count)); /* before the mail is taken: a later letter signals anew */
+    take_mail(worker);
+    for (size_t i = 0; i < worker->mail_now.count; i++) {
+        const struct net_letter *letter = &worker->mail_now.items[i];
+        struct net_conn *conn = letter->fd < 0 ? find(worker, letter->serial) : NULL;
+        if (letter->fd >= 0) {
+            net_conn_open(worker, letter->fd, letter->serial);
+        } else if (conn != NULL) {
+            net_conn_woken(conn);
+        }
+    }
+    worker->mail_now.count = 0;
+}
+
+/* The thread. */
+
+static void close_all(struct net_worker *worker)
+{
+    for (size_t i = 0; i < worker->bucket_count; i++) {
+        while (worker->buckets[i] != NULL) {
+            net_conn_close(worker->buckets[i]);
+        }
+    }
+    CHECK(worker->conn_count == 0 && worker->run_count == 0);
+    take_mail(worker);
+    for (size_t i = 0; i < worker->mail_now.count; i++) {
+        if (worker->mail_now.items[i].fd >= 0) { /* accepted, but never opened */
+            close(worker->mail_now.items[i].fd);
+            atomic_fetch_sub(&worker->common->connections, 1);
+        }
+    }
+    worker->mail_now.count = 0;
+}
+
+static void *worker_main(void *argument)
+{
+    struct net_worker *worker = argument;
+    const struct net_service *service = &worker->common->service;
+    worker->state = service->worker_open(service->context, worker);
+    sem_post(&worker->opened);
+    while (!atomic_load(&worker->stopping)) {
+        wake_up(worker);
+    }
+    net_worker_awake(worker);
+    close_all(worker);
+    end_turns(worker);
+    service->worker_close(worker->state);
+    return NULL;
+}
+
+bool net_worker_start(struct net_worker *worker)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&worker->thread, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0) {
+        errno = code;
+        return false;
+    }
+    worker->started = true;
+    while (sem_wait(&worker->opened) != 0) {
+        CHECK(errno == EINTR);
+    }
+    return true;
+}
+
+static struct event_base *create_base(void)
+{
+    struct event_config *config = event_config_new();
+    struct event_base *base = NULL;
+    if (config != NULL) {
+        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK); /* one thread uses it */
+        base = event_base_new_with_config(config);
+        event_config_free(config);
+    }
+    return base;
+}
+
+static bool add_events(struct net_worker *worker)
+{
+    struct timeval every = {.tv_sec = NET_SWEEP_S};
+    return event_assign(&worker->tick, worker->base, -1, EV_PERSIST, on_tick, worker) == 0 &&
+           event_add(&worker->tick, &every) == 0 &&
+           event_assign(&worker->mail_event, worker->base, worker->mail_fd, EV_READ | EV_PERSIST,
+                        on_mail, worker) == 0 &&
+           event_add(&worker->mail_event, NULL) == 0;
+}
+
+struct net_worker *net_worker_create(struct net_common *common, unsigned index)
+{
+    struct net_worker *worker = calloc(1, sizeof(*worker));
+    if (worker == NULL) {
+        return NULL;
+    }
+    worker->common = common;
+    worker->index = index;
+    worker->bucket_count = NET_TABLE_BUCKETS;
+    worker->sweep_next = NET_TABLE_BUCKETS;
+    TAILQ_INIT(&worker->run_list);
+    /* Not from the budget: clients that fill it must not stop the others' answers. */
+    buf_init(&worker->out, NET_OUTPUT_MAX, NULL);
+    pthread_mutex_init(&worker->mail_lock, NULL);
+    sem_init(&worker->opened, 0, 0);
+    worker->mail_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    worker->read = malloc(NET_READ_BYTES);
+    worker->buckets = calloc(worker->bucket_count, sizeof(struct net_conn *));
+    worker->base = create_base();
+    if (worker->mail_fd < 0 || worker->read == NULL || worker->buckets == NULL ||
+        worker->base == NULL || !add_events(worker)) {
+        int saved = errno;
+        net_worker_destroy(worker);
+        errno = saved;
+        return NULL;
+    }
+    return worker;
+}
+
+void net_worker_stop(struct net_worker *worker)
+{
+    if (worker->started) {
+        atomic_store(&worker->stopping, true);
+        signal_mail(worker);
+        pthread_join(worker->thread, NULL);
+    }
+    worker->started = false;
+}
+
+void net_worker_destroy(struct net_worker *worker)
+{
+    if (worker == NULL) {
+        return;
+    }
+    net_worker_stop(worker);
+    if (worker->base != NULL) {
+        event_base_free(worker->base); /* takes the events off it */
+    }
+    if (worker->mail_fd >= 0) {
+        close(worker->mail_fd);
+    }
+    free(worker->mail.items);
+    free(worker->mail_now.items);
+    free(worker->buckets);
+    free(worker->read);
+    buf_fini(&worker->out);
+    sem_destroy(&worker->opened);
+    pthread_mutex_destroy(&worker->mail_lock);
+    free(worker);
+}
+
+unsigned net_worker_index(const struct net_worker *worker)
+{
+    return worker->index;
+}
+
+uint64_t net_worker_now_us(const struct net_worker *worker)
+{
+    return worker->now_us;
+}
