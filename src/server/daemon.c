@@ -1,0 +1,260 @@
+#include "server/daemon.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/populate.h"
+#include "server/process.h"
+#include "server/reload.h"
+#include "server/server.h"
+
+struct daemon {
+    int argc;
+    char **argv;
+    struct settings *started; /* what needs a restart is compared with these */
+    struct settings *now;     /* in force; the same value at first */
+    struct budget budget;
+    struct server *server;
+    struct net *net;
+    int ready_fd; /* of process_background; -1: none */
+};
+
+static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGUSR2};
+
+/* What a reload found wrong, a line at a time: in the background nobody reads stderr. */
+static void log_mistakes(char *text)
+{
+    static const char own_name[] = SERVER_NAME ": ";
+    char *rest = text;
+    const char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (strncmp(line, own_name, sizeof(own_name) - 1) == 0) {
+            line += sizeof(own_name) - 1; /* the log puts it there itself */
+        }
+        if (line[0] != '\0') {
+            log_error("%s", line);
+        }
+    }
+}
+
+static struct settings *read_again(struct daemon *daemon)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *err = open_memstream(&text, &size);
+
+    if (err == NULL) {
+        return NULL;
+    }
+    struct settings *next = settings_reload(daemon->argc, daemon->argv, err);
+
+    fclose(err);
+    if (next == NULL) {
+        log_mistakes(text);
+    }
+    free(text);
+    return next;
+}
+
+static void reload(struct daemon *daemon)
+{
+    struct settings *next = read_again(daemon);
+
+    if (next == NULL) {
+        log_error("reload: nothing was changed");
+        return;
+    }
+    char state[64];
+
+    snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)clock_monotonic_us());
+    process_notify(state);
+    if (reload_apply(daemon->server, next, space_engine_create)) {
+        reload_log_restart(daemon->started, next);
+        if (daemon->now != daemon->started) {
+            settings_destroy(daemon->now);
+        }
+        daemon->now = next;
+        log_info("reload: done");
+    } else {
+        settings_destroy(next);
+    }
+    process_notify("READY=1");
+}
+
+static bool on_signal(void *context, int signal_number)
+{
+    struct daemon *daemon = context;
+
+    switch (signal_number) {
+    case SIGHUP:
+        reload(daemon);
+        return true;
+    case SIGUSR2:
+        log_info("no checkpoint without data");
+        return true;
+    default:
+        log_info("stopping: %s", strsignal(signal_number));
+        return false;
+    }
+}
+
+static bool prepare_process(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+
+    if (!process_user_allowed(settings->user) || (settings->core_files && !process_allow_core()) ||
+        !process_raise_descriptors(settings->max_connections + PROCESS_FDS_RESERVE +
+                                   4 * settings->threads) ||
+        (settings->daemonize && !process_background(&daemon->ready_fd))) {
+        return false;
+    }
+    if (settings->lock_memory) {
+        process_lock_memory();
+    }
+    return true;
+}
+
+static void log_spaces(const struct spaces *spaces, const struct settings *settings)
+{
+    char line[256];
+    bool warned = false;
+
+    for (size_t i = 0; i < spaces->count; i++) {
+        space_describe(&spaces->at[i]->settings, line, sizeof(line));
+        log_info("%s", line);
+    }
+    for (size_t i = 0; i < spaces->count && !warned; i++) {
+        if (settings->data == NULL && spaces->at[i]->settings.role == SPACE_STORE) {
+            log_warning("%s: role store without a data directory: empty after a restart",
+                        spaces->at[i]->name);
+            warned = true;
+        }
+    }
+}
+
+static bool create_server(struct daemon *daemon)
+{
+    char error[SPACES_ERROR_MAX];
+    struct spaces *spaces =
+        spaces_create(daemon->now, NULL, daemon->now->threads, space_engine_create, error);
+
+    if (spaces == NULL) {
+        log_error("%s", error);
+        return false;
+    }
+    daemon->server = server_create(daemon->now, spaces);
+    daemon->server->signalled = on_signal;
+    daemon->server->signalled_context = daemon;
+    return true;
+}
+
+static bool open_net(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+    const struct net_options options = {
+        .addresses = (const char *const *)settings->listen,
+        .address_count = settings->listen_count,
+        .unix_mode = settings->unix_mode,
+        .threads = settings->threads,
+        .max_connections = settings->max_connections,
+        .backlog = settings->backlog,
+        .idle_timeout_s = settings->idle_timeout_s,
+        .request_timeout_s = settings->request_timeout_s,
+        .budget = &daemon->budget,
+    };
+    struct net_service service;
+    char error[NET_ERROR_MAX];
+    bool in_use;
+
+    daemon->budget.bytes_max = settings_buffer_bytes(settings);
+    server_service(daemon->server, &service);
+    daemon->net = net_create(&options, &service, error, &in_use);
+    if (daemon->net == NULL && in_use) {
+        error[strcspn(error, " ")] = '\0'; /* it begins with the address */
+        log_error("%s is in use (memcached?); try: tools/run -p 11311", error);
+    } else if (daemon->net == NULL) {
+        log_error("%s", error);
+    } else {
+        server_attach(daemon->server, daemon->net);
+    }
+    return daemon->net != NULL;
+}
+
+static void log_addresses(const struct net *net)
+{
+    const char *address;
+
+    for (size_t i = 0; (address = net_address(net, i)) != NULL; i++) {
+        log_info("listening on %s", address);
+    }
+}
+
+/* Everything that can fail, in an order that lets nothing half done be seen from outside. */
+static bool start(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+
+    if (!prepare_process(daemon) || !create_server(daemon) || !open_net(daemon)) {
+        return false;
+    }
+    if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
+        return false;
+    }
+    if (!process_drop_to(settings->user)) {
+        process_remove_pidfile(settings->pidfile);
+        return false;
+    }
+    return true;
+}
+
+static void run(struct daemon *daemon)
+{
+    log_spaces(daemon->server->spaces, daemon->now);
+    populate_stop(daemon->server->populate);
+    populate_go(daemon->server->populate, daemon->server->spaces);
+    log_addresses(daemon->net);
+    process_background_ready(daemon->ready_fd);
+    process_notify("READY=1");
+    net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
+    process_notify("STOPPING=1");
+    process_remove_pidfile(daemon->started->pidfile);
+}
+
+static void finish(struct daemon *daemon)
+{
+    struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
+
+    net_destroy(daemon->net);
+    server_destroy(daemon->server);
+    spaces_drop(spaces, NULL);
+    if (daemon->now != daemon->started) {
+        settings_destroy(daemon->now);
+    }
+    settings_destroy(daemon->started);
+}
+
+int daemon_run(int argc, char **argv)
+{
+    struct daemon daemon = {.argc = argc, .argv = argv, .ready_fd = -1};
+    enum settings_action action = settings_load(argc, argv, stdout, stderr, &daemon.started);
+
+    if (action != SETTINGS_RUN) {
+        return action == SETTINGS_EXIT_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    daemon.now = daemon.started;
+    signal(SIGHUP, SIG_IGN); /* one sent before net_run takes them over must not end the daemon */
+    log_setup(SERVER_NAME, (enum log_level)daemon.now->log_level);
+    bool started = start(&daemon);
+
+    if (started) {
+        run(&daemon);
+    }
+    finish(&daemon);
+    return started ? EXIT_SUCCESS : EXIT_FAILURE;
+}

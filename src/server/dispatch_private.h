@@ -1,0 +1,116 @@
+/*
+ * dispatch_private.h: a worker's state, shared by dispatch*.c and stats*.c.
+ *
+ * Routed keys are taken in the order they were routed, which is the order of the requests: cursor
+ * runs through `chunk`, and `next` is routed and prepared while `chunk` is run.
+ */
+#ifndef ROLLCALL_SERVER_DISPATCH_PRIVATE_H
+#define ROLLCALL_SERVER_DISPATCH_PRIVATE_H
+
+#include "net/net.h"
+#include "protocol/protocol.h"
+#include "server/command.h"
+#include "server/server.h"
+
+#define DISPATCH_CHUNK_KEYS 128
+/* A line more than a value takes: else all values would fall into a few sets of the cache. */
+#define DISPATCH_VALUE_STRIDE (ENGINE_VALUE_MAX + 64)
+
+/* The state of a connection; all zero when it opens. */
+struct dispatch_conn {
+    const struct codec *codec; /* NULL before the first byte */
+    struct protocol_state parser;
+    bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
+};
+
+struct dispatch_key {
+    struct engine_op op;
+    const struct command *command;
+    struct space *space; /* NULL: of no space */
+    bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
+};
+
+/*
+ * Invariants: 1. cursor <= count <= DISPATCH_CHUNK_KEYS. 2. Keys before read_to are changes,
+ * answered without an engine, or read. 3. uniform: every key has an engine, and all the same.
+ */
+struct dispatch_chunk {
+    uint32_t count;
+    uint32_t cursor;
+    uint32_t read_to;
+    bool uniform;
+    struct dispatch_key keys[DISPATCH_CHUNK_KEYS];
+    struct engine_op *ops[DISPATCH_CHUNK_KEYS]; /* of keys, once and for all */
+    char values[DISPATCH_CHUNK_KEYS][DISPATCH_VALUE_STRIDE];
+};
+
+/* Keys of one request found and not found in a space, counted when it is answered. */
+struct dispatch_tally {
+    uint32_t hits;
+    uint32_t absent;
+    uint32_t unset;
+    uint32_t below;
+    uint32_t bad;
+};
+
+struct dispatch_worker {
+    struct server *server;
+    struct net_worker *net;
+    struct barrier_member *member;
+    unsigned index;
+    struct command_metrics *metrics;
+    /* inside the barrier */
+    const struct settings *settings;
+    const struct spaces *spaces;
+    /* of the turn */
+    struct dispatch_conn *conn;
+    uint64_t serial;
+    const struct codec *codec;
+    struct buf *out;
+    /* of the batch */
+    uint32_t route_request; /* the first request with keys that are not routed … */
+    uint32_t route_key;     /* … and how many of its keys are */
+    struct dispatch_chunk *chunk;
+    struct dispatch_chunk *next;
+    uint64_t tallied; /* bit a space with something in its tally */
+    struct dispatch_tally tally[SETTINGS_SPACES_MAX];
+    struct command_result result;
+    struct pattern_match match;
+    struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
+    struct request_batch batch;
+};
+
+/* How a request, or a batch, ended. */
+enum dispatch_end {
+    DISPATCH_DONE,
+    DISPATCH_LAST,    /* done; what was routed behind it is void: parse again */
+    DISPATCH_FULL,    /* not begun: no room for its answers */
+    DISPATCH_PENDING, /* not done, not answered: run again when woken */
+    DISPATCH_CLOSE,   /* done; close the connection */
+};
+
+/* dispatch_route.c */
+void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net);
+void dispatch_route_begin(
+    struct dispatch_worker *worker); /* a new batch: routes its first chunks */
+struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker); /* the next routed key */
+/* Reads the key just taken, and its neighbours, unless that was done. */
+void dispatch_read(struct dispatch_worker *worker);
+
+/* dispatch_run.c: one request with keys. */
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_admin.c: one without. */
+enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);
+
+/* Composes a reply, unless the request is quiet. */
+static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,
+                                  const struct reply *reply)
+{
+    if (!request->quiet) {
+        worker->codec->compose(worker->out, request, reply);
+    }
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* Requests with keys: executed through their rows of the command table, answered in order. */
+#include "base/check.h"
+#include "server/dispatch_private.h"
+
+static struct space_metrics *figures_of(const struct dispatch_worker *worker,
+                                        const struct space *space)
+{
+    return space != NULL ? &space->metrics[worker->index] : NULL;
+}
+
+static struct dispatch_tally *tally_of(struct dispatch_worker *worker, const struct space *space)
+{
+    worker->tallied |= 1ull << space->index;
+    return &worker->tally[space->index];
+}
+
+/* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
+static void tally_end(struct dispatch_worker *worker, bool answered)
+{
+    for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
+        struct dispatch_tally *tally = &worker->tally[index];
+        struct space_metrics *own = figures_of(worker, worker->spaces->at[index]);
+
+        if (answered) {
+            metric_add(&own->hits, tally->hits);
+            metric_add(&own->misses_absent, tally->absent);
+            metric_add(&own->misses_unset, tally->unset);
+            metric_add(&own->misses_below, tally->below);
+            metric_add(&own->bad_keys, tally->bad);
+        }
+        *tally = (struct dispatch_tally){0};
+    }
+}
+
+static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
+{
+    struct dispatch_tally *tally = tally_of(worker, key->space);
+
+    switch (key->op.miss) {
+    case ENGINE_MISS_ABSENT:
+        tally->absent++;
+        return;
+    case ENGINE_MISS_UNSET:
+        tally->unset++;
+        return;
+    case ENGINE_MISS_BELOW:
+        tally->below++;
+        return;
+    }
+}
+
+static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct engine *engine = key->space->engine;
+    struct engine_op *op = &key->op;
+
+    op->verb = ENGINE_DELETE;
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->change(engine, op, worker->server->sink);
+    return op->status;
+}
+
+/* What the keys of a get, or of a block of one, came to. */
+struct block {
+    uint32_t hits;
+    uint32_t no_space;
+    bool pending;
+    bool failed; /* the worker's result holds the line */
+};
+
+static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
+                       struct block *block)
+{
+    if (!block->failed) {
+        command_refuse(key->space, &key->op, figures_of(worker, key->space), &worker->result);
+    }
+    block->failed = true;
+}
+
+static void block_hit(struct dispatch_worker *worker, const struct request *request,
+                      const struct request_key *bytes, struct dispatch_key *key,
+                      struct block *block)
+{
+    const struct engine_op *op = &key->op;
+
+    worker->codec->compose_value(worker->out, request, bytes, op->value, op->value_length,
+                                 key->space->engine->flags, op->cas_now);
+    tally_of(worker, key->space)->hits++;
+    block->hits++;
+    if (UNLIKELY(key->delete_after)) {
+        enum engine_status status = delete_now(worker, key);
+
+        block->pending |= status == ENGINE_PENDING;
+        if (status == ENGINE_ERROR) {
+            block_fail(worker, key, block);
+        }
+    }
+}
+
+static void block_key(struct dispatch_worker *worker, const struct request *request,
+                      const struct request_key *bytes, struct block *block)
+{
+    struct dispatch_key *key = dispatch_key_next(worker);
+
+    if (UNLIKELY(key->command->call == COMMAND_CALL_NONE)) {
+        if (key->space != NULL) {
+            tally_of(worker, key->space)->bad++;
+        } else {
+            block->no_space++;
+        }
+        return;
+    }
+    dispatch_read(worker);
+    switch (key->op.status) {
+    case ENGINE_DONE:
+        block_hit(worker, request, bytes, key, block);
+        return;
+    case ENGINE_PENDING:
+        block->pending = true;
+        return;
+    case ENGINE_ERROR:
+        block_fail(worker, key, block);
+        return;
+    default:
+        tally_miss(worker, key);
+        return;
+    }
+}
+
+/*
+ * Never a silent miss: in the first block the error line is the whole answer, and the rest of the
+ * get is passed over; in a later one it takes the place of END, and the connection ends.
+ */
+static enum dispatch_end block_end_failed(struct dispatch_worker *worker,
+                                          const struct request *request)
+{
+    dispatch_reply(worker, request, &worker->result.reply);
+    if (request->before.in_get) {
+        return DISPATCH_CLOSE;
+    }
+    worker->conn->skip_get = request->more;
+    return DISPATCH_DONE;
+}
+
+static enum dispatch_end skip_block(struct dispatch_worker *worker, const struct request *request)
+{
+    for (uint32_t i = 0; i < request->keys; i++) {
+        (void)dispatch_key_next(worker);
+    }
+    worker->conn->skip_get = request->more;
+    return DISPATCH_DONE;
+}
+
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    size_t start = worker->out->length;
+    struct block block = {0};
+
+    if (UNLIKELY(worker->conn->skip_get)) {
+        return skip_block(worker, request);
+    }
+    for (uint32_t i = 0; i < request->keys; i++) {
+        block_key(worker, request, &bytes[i], &block);
+    }
+    if (UNLIKELY(block.failed || block.pending)) {
+        buf_truncate(worker->out, start);
+        tally_end(worker, false);
+        if (block.failed) {
+            return block_end_failed(worker, request);
+        }
+        metric_add(&worker->metrics->suspensions, 1);
+        return DISPATCH_PENDING;
+    }
+    tally_end(worker, true);
+    metric_add(&worker->metrics->no_space, block.no_space);
+    command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
+    worker->codec->compose_end(worker->out, request);
+    return DISPATCH_DONE;
+}
+
+/* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
+static bool finish_with_delete(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct command_result *result = &worker->result;
+    enum engine_status status = delete_now(worker, key);
+
+    if (result->dropped) { /* whatever came of it: nothing more can be done */
+        return true;
+    }
+    if (status == ENGINE_ERROR) {
+        command_refuse(key->space, &key->op, figures_of(worker, key->space), result);
+    }
+    return status != ENGINE_PENDING;
+}
+
+static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct engine *engine = key->space->engine;
+
+    if (key->command->call == COMMAND_CALL_CHANGE) {
+        engine->functions->change(engine, &key->op, worker->server->sink);
+    } else {
+        dispatch_read(worker);
+    }
+}
+
+static void count_one(struct dispatch_worker *worker, const struct request *request,
+                      const struct dispatch_key *key)
+{
+    struct space_metrics *own = figures_of(worker, key->space);
+
+    if (worker->result.refused && request->quiet) {
+        metric_add(&worker->metrics->refused_noreply, 1);
+        if (own != NULL) {
+            metric_add(&own->refused_noreply, 1);
+        }
+    }
+    if (request->verb != VERB_TOUCH || key->command->call != COMMAND_CALL_READ) {
+        return;
+    }
+    if (key->op.status == ENGINE_DONE) {
+        tally_of(worker, key->space)->hits++;
+    } else if (key->op.status == ENGINE_ABSENT) {
+        tally_miss(worker, key);
+    }
+    tally_end(worker, true);
+}
+
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request)
+{
+    CHECK(request->keys == 1);
+    struct dispatch_key *key = dispatch_key_next(worker);
+    struct command_result *result = &worker->result;
+
+    if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
+        call_engine(worker, key);
+        if (UNLIKELY(key->op.status == ENGINE_PENDING)) {
+            metric_add(&worker->metrics->suspensions, 1);
+            return DISPATCH_PENDING;
+        }
+    }
+    command_finish(key->command, key->space, &key->op, worker->metrics,
+                   figures_of(worker, key->space), result);
+    count_one(worker, request, key);
+    bool expires = key->delete_after && !result->refused &&
+                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
+
+    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, key)) {
+        return DISPATCH_PENDING;
+    }
+    dispatch_reply(worker, request, &result->reply);
+    return DISPATCH_DONE;
+}

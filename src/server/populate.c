@@ -1,0 +1,82 @@
+#include "server/populate.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct populate {
+    pthread_mutex_t bracket; /* held from stop to go */
+    _Atomic bool stop;
+    bool started;
+    pthread_t thread;
+    size_t count;
+    struct engine *engines[SETTINGS_SPACES_MAX];
+};
+
+static void *run(void *context)
+{
+    struct populate *populate = context;
+
+    for (size_t i = 0; i < populate->count && !populate->stop; i++) {
+        struct engine *engine = populate->engines[i];
+
+        engine->functions->populate(engine, &populate->stop);
+    }
+    return NULL;
+}
+
+struct populate *populate_create(void)
+{
+    struct populate *populate = memory_zalloc(sizeof(*populate));
+
+    pthread_mutex_init(&populate->bracket, NULL);
+    return populate;
+}
+
+void populate_destroy(struct populate *populate)
+{
+    if (populate == NULL) {
+        return;
+    }
+    populate_stop(populate);
+    populate_go(populate, NULL);
+    pthread_mutex_destroy(&populate->bracket);
+    free(populate);
+}
+
+void populate_stop(struct populate *populate)
+{
+    pthread_mutex_lock(&populate->bracket);
+    populate->stop = true;
+    if (populate->started) {
+        pthread_join(populate->thread, NULL);
+    }
+    populate->started = false;
+}
+
+static void begin(struct populate *populate, const struct spaces *spaces)
+{
+    sigset_t all;
+    sigset_t before;
+
+    populate->stop = false;
+    populate->count = 0;
+    for (size_t i = 0; i < spaces->count; i++) {
+        populate->engines[populate->count++] = spaces->at[i]->engine;
+    }
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    /* without a thread the first use of each page faults, no more */
+    populate->started = pthread_create(&populate->thread, NULL, run, populate) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void populate_go(struct populate *populate, const struct spaces *spaces)
+{
+    if (spaces != NULL) {
+        begin(populate, spaces);
+    }
+    pthread_mutex_unlock(&populate->bracket);
+}

@@ -1,0 +1,213 @@
+#include "server/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+
+bool process_user_allowed(const char *user)
+{
+    if (geteuid() != 0 || user != NULL) {
+        return true;
+    }
+    log_error("not as root: say which user to become, e.g. -u nobody");
+    return false;
+}
+
+bool process_raise_descriptors(unsigned wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        log_error("cannot read the limit of open files: %s", strerror(errno));
+        return false;
+    }
+    if (limit.rlim_cur >= wanted) {
+        return true;
+    }
+    struct rlimit raised = {.rlim_cur = wanted,
+                            .rlim_max = limit.rlim_max > wanted ? limit.rlim_max : wanted};
+
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        return true;
+    }
+    raised.rlim_max = limit.rlim_max; /* not root: as far as it goes */
+    raised.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &raised) != 0) {
+        raised.rlim_cur = limit.rlim_cur;
+    }
+    if (raised.rlim_cur < wanted) {
+        log_warning("%u open files are needed, the system allows %llu: fewer connections", wanted,
+                    (unsigned long long)raised.rlim_cur);
+    }
+    return true;
+}
+
+bool process_allow_core(void)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+    if (setrlimit(RLIMIT_CORE, &limit) == 0) {
+        return true;
+    }
+    if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        if (limit.rlim_max > 0 && setrlimit(RLIMIT_CORE, &limit) == 0) {
+            return true;
+        }
+    }
+    log_error("-r: core files are not allowed here");
+    return false;
+}
+
+void process_lock_memory(void)
+{
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+
+    if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || !memory_lock_all()) {
+        log_warning("-k: memory is not locked: %s", strerror(errno));
+    }
+}
+
+bool process_drop_to(const char *user)
+{
+    if (geteuid() != 0 || user == NULL) {
+        return true;
+    }
+    const struct passwd *entry = getpwnam(user);
+
+    if (entry == NULL) {
+        log_error("-u %s: there is no such user", user);
+        return false;
+    }
+    if (setgroups(1, &entry->pw_gid) != 0 || setgid(entry->pw_gid) != 0 ||
+        setuid(entry->pw_uid) != 0) {
+        log_error("-u %s: cannot become this user: %s", user, strerror(errno));
+        return false;
+    }
+    if (entry->pw_uid != 0 && setuid(0) == 0) {
+        log_error("-u %s: it could become root again", user);
+        return false;
+    }
+    return true;
+}
+
+bool process_write_pidfile(const char *path)
+{
+    FILE *file = fopen(path, "we");
+
+    if (file == NULL) {
+        log_error("pidfile %s: %s", path, strerror(errno));
+        return false;
+    }
+    bool written = fprintf(file, "%ld\n", (long)getpid()) > 0;
+
+    if (fclose(file) != 0 || !written) {
+        log_error("pidfile %s: cannot be written", path);
+        return false;
+    }
+    return true;
+}
+
+void process_remove_pidfile(const char *path)
+{
+    if (path != NULL && unlink(path) != 0) {
+        log_debug("pidfile %s stays: %s", path, strerror(errno)); /* the user may not remove it */
+    }
+}
+
+/* The parent: waits for the child's byte, or its end. */
+__attribute__((noreturn)) static void wait_for_child(int fd)
+{
+    char byte;
+    ssize_t got;
+
+    do {
+        got = read(fd, &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    _exit(got == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+bool process_background(int *ready_fd)
+{
+    int pipes[2];
+
+    if (pipe2(pipes, O_CLOEXEC) != 0) {
+        log_error("cannot make a pipe: %s", strerror(errno));
+        return false;
+    }
+    pid_t child = fork();
+
+    if (child < 0) {
+        log_error("cannot fork: %s", strerror(errno));
+        close(pipes[0]);
+        close(pipes[1]);
+        return false;
+    }
+    if (child > 0) {
+        close(pipes[1]);
+        wait_for_child(pipes[0]);
+    }
+    close(pipes[0]);
+    setsid();
+    *ready_fd = pipes[1];
+    return true;
+}
+
+void process_background_ready(int ready_fd)
+{
+    if (ready_fd < 0) {
+        return;
+    }
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    log_to_syslog();
+    for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++) {
+        dup2(null, fd);
+    }
+    if (null > STDERR_FILENO) {
+        close(null);
+    }
+    ssize_t sent = write(ready_fd, "", 1);
+
+    (void)sent; /* a parent that was killed hears nothing */
+    close(ready_fd);
+}
+
+void process_notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (path == NULL || (path[0] != '/' && path[0] != '@') ||
+        strlen(path) >= sizeof(address.sun_path)) {
+        return;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0'; /* the abstract name space */
+    }
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0) {
+        return;
+    }
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+
+    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, length) < 0) {
+        log_warning("NOTIFY_SOCKET %s: %s", path, strerror(errno));
+    }
+    close(fd);
+}

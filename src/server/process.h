@@ -1,0 +1,45 @@
+/*
+ * process.h: what the daemon does to its own process: limits, user, pidfile, background, readiness.
+ *
+ * Main thread. Each returns false after logging why it could not; the daemon then does not start.
+ */
+#ifndef ROLLCALL_SERVER_PROCESS_H
+#define ROLLCALL_SERVER_PROCESS_H
+
+#include <stdbool.h>
+
+#define PROCESS_FDS_RESERVE 64 /* descriptors beside the connections: loops, listeners, files */
+
+/* May this user run it? Root needs a user to become. */
+bool process_user_allowed(const char *user);
+
+/* Room for that many descriptors; warns, and is true, when the system gives fewer. */
+bool process_raise_descriptors(unsigned wanted);
+
+bool process_allow_core(void);
+
+/*
+ * Keeps all memory from being swapped out; warns when it cannot. The limit of locked memory must be
+ * none, for it holds again once root is given up, and then allocations would fail.
+ */
+void process_lock_memory(void);
+
+/* Becomes user for good, all threads of the process. Nothing to do when not root. */
+bool process_drop_to(const char *user);
+
+bool process_write_pidfile(const char *path);
+void process_remove_pidfile(const char *path); /* NULL: no-op */
+
+/*
+ * Goes on as a child of its own session; returns in the child. The parent stays until the child
+ * calls process_background_ready(), then exits 0, or 1 when the child ended before. Before threads
+ * start.
+ */
+bool process_background(int *ready_fd);
+/* The daemon serves: lets the parent go, gives stdin, stdout and stderr away. -1: no-op */
+void process_background_ready(int ready_fd);
+
+/* Tells the service manager, if there is one (NOTIFY_SOCKET): e.g. "READY=1". */
+void process_notify(const char *state);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * settings.h: the whole configuration of a daemon as one value.
+ *
+ * It comes from the built-in configuration, a YAML file, --set and flags, in that order. All rows are
+ * declared once, in settings_table.c: name, type, unit, limits, default, reloadable, help; the parser,
+ * --help, conf/rollcall.yaml, `stats settings` and the manual page are made from them.
+ * Every mistake of a run is collected and reported together: see settings_load().
+ *
+ * A settings value is immutable once loaded; a reload makes another and compares. Main thread, except
+ * that any thread may read one it was given.
+ */
+#ifndef ROLLCALL_SERVER_SETTINGS_H
+#define ROLLCALL_SERVER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "counter/counter.h"
+#include "engine/engine.h"
+#include "engine/pattern.h"
+#include "phantom/phantom.h"
+
+#define SETTINGS_SPACES_MAX PATTERN_SPACES_MAX
+#define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_SLOT_BITS_MIN 2
+#define SETTINGS_SLOT_BITS_MAX 64
+#define SETTINGS_RECORD_BITS_MAX 512
+
+enum space_kind { SPACE_COUNTER, SPACE_PHANTOM, SPACE_PLAIN };
+enum space_ids { SPACE_IDS_GROWING, SPACE_IDS_ANY };
+enum space_role { SPACE_STORE, SPACE_CACHE };
+enum space_oldest { SPACE_OLDEST_DEFAULT, SPACE_OLDEST_DUMP, SPACE_OLDEST_RECYCLE, SPACE_OLDEST_REFUSE };
+
+struct slot_settings {
+    char name[ENGINE_SPACE_NAME_MAX + 1];
+    unsigned bits; /* SETTINGS_SLOT_BITS_MIN .. _MAX */
+};
+
+struct space_settings {
+    char name[ENGINE_SPACE_NAME_MAX + 1];
+    enum space_kind kind;
+    char key[PATTERN_TEXT_MAX + 1]; /* never empty once loaded */
+    struct slot_settings slots[ENGINE_SLOTS_MAX];
+    size_t slot_count;
+    enum space_ids ids;
+    uint64_t max_id;     /* ids: any */
+    uint64_t id_spacing; /* 0: not given */
+    enum space_role role;
+    uint64_t table_bytes; /* a power of two */
+    unsigned tables;
+    enum space_oldest oldest; /* never _DEFAULT once loaded */
+    double late_room; /* a share; negative: auto */
+    uint32_t value_flags;
+    double false_positives;
+    bool deletes;
+    bool binary_create;
+    uint64_t extend_bytes; /* pools of a table; 0: table_bytes / 32 */
+    uint64_t aux_bytes;
+    uint64_t exceptions_bytes;
+    uint64_t memory_bytes;   /* plain */
+    uint64_t item_bytes_max; /* plain */
+};
+
+struct settings {
+    char *listen[SETTINGS_LISTEN_MAX]; /* host:port, [v6]:port or /path, all different */
+    size_t listen_count;
+    unsigned threads; /* never 0 once loaded */
+    uint64_t memory_bytes;
+    bool memory_given; /* by the file or -m, not the default */
+    char *data; /* NULL: memory only; always so in this version */
+    unsigned max_connections;
+    unsigned backlog;
+    unsigned requests_per_turn; /* -R */
+    unsigned unix_mode;         /* -a */
+    unsigned idle_timeout_s;
+    unsigned request_timeout_s;
+    bool flush_all;
+    bool shutdown_command; /* -A */
+    bool lock_memory;      /* -k */
+    bool core_files;       /* -r */
+    bool daemonize;
+    char *user;
+    char *pidfile;
+    unsigned log_level; /* enum log_level */
+    char *version_shown;
+    bool allow_open;
+    struct space_settings spaces[SETTINGS_SPACES_MAX];
+    size_t space_count;
+};
+
+/* What the command line asked for besides running. */
+enum settings_action {
+    SETTINGS_RUN,
+    SETTINGS_EXIT_OK,    /* --help, -V, --check-config, --print-config: done and printed */
+    SETTINGS_EXIT_ERROR, /* all mistakes were printed */
+};
+
+/*
+ * Reads argv (which getopt may reorder), then the file it names (or the built-in configuration), then applies --set and flags.
+ * Prints what was asked for to `out` and every mistake to `err`, as `file:line:col: error: …` with the
+ * line and a caret, or `rollcalld: -p: …` for flags. On SETTINGS_RUN, *settings is the caller's to
+ * settings_destroy().
+ */
+enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
+                                   struct settings **settings);
+/*
+ * The same without actions: for SIGHUP. NULL if there was any mistake. `err` as above.
+ */
+struct settings *settings_reload(int argc, char **argv, FILE *err);
+void settings_destroy(struct settings *settings); /* NULL: no-op */
+
+/* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …). */
+void settings_each(const struct settings *settings, engine_stat_fn *emit, void *context);
+
+/*
+ * Compares old with new: calls emit(context, name, what) for each setting that differs and cannot
+ * change while running ("needs a restart"). Returns how many.
+ */
+size_t settings_need_restart(const struct settings *now, const struct settings *next,
+                             engine_stat_fn *emit, void *context);
+
+/* Bytes all connections' private buffers together may hold: 1/16 of memory, at least 16 MiB. */
+uint64_t settings_buffer_bytes(const struct settings *settings);
+
+/*
+ * The bytes of memory this configuration holds at most, with a line a part and the sum to `out`
+ * (NULL: nothing printed). settings_load() has refused one that exceeds memory_bytes.
+ */
+uint64_t settings_memory_sum(const struct settings *settings, FILE *out);
+
+/* What the counter engine needs to know of space number `space`, which is of kind counter. */
+void settings_counter_config(const struct space_settings *from, uint32_t space,
+                             struct counter_config *config);
+/* The same for the phantom engine and a space of kind phantom. */
+void settings_phantom_config(const struct space_settings *from, uint32_t space,
+                             struct phantom_config *config);
+
+#endif

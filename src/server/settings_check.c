@@ -1,0 +1,367 @@
+/* settings_check.c: a draft as a whole: what depends on more than one key, and what is left to us.
+ */
+#include "server/settings_draft.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#define BUFFERS_SHARE     16 /* connections' buffers: this part of memory */
+#define BUFFERS_BYTES_MIN (16ull << 20)
+/* A worker's read buffer, batch of operations with their values, and stack in use. */
+#define WORKER_BYTES  (1ull << 20)
+#define WORKERS_SHARE 4 /* threads: auto gives the workers at most this part of memory */
+#define TABLES_HELD   1 /* tables of a space this version keeps */
+#define MIB           1048576.0
+
+/* ---- one space ---- */
+
+/* A given key: does it say anything here, and does its word exist yet? */
+static void check_given(struct settings_draft *draft, const struct space_settings *space,
+                        const struct settings_row *row, const struct settings_place *place)
+{
+    const struct option_row *option = &row->option;
+    struct option_value value;
+
+    if ((row->kinds & 1u << space->kind) == 0)
+        settings_error(draft, place, "%s is not a key of kind %s", option->name,
+                       settings_space_rows.rows[0].option.words[space->kind]);
+    else if (!settings_row_applies(row, space))
+        settings_error(draft, place, "%s holds only with ids: %s", option->name,
+                       (option->flags & ROW_ANY_ONLY) != 0 ? "any" : "growing");
+    if (option->type != OPTION_WORD)
+        return;
+    options_load(option, space, &value);
+    if ((option->words_hidden >> value.number & 1) != 0)
+        settings_error(draft, place, "%s %s is not available in this version", option->name,
+                       option->words[value.number]);
+}
+
+static void check_keys(struct settings_draft *draft, size_t number)
+{
+    const struct space_settings *space = &draft->settings->spaces[number];
+
+    for (size_t i = 0; i < settings_space_rows.count; i++) {
+        const struct settings_row *row = &settings_space_rows.rows[i];
+        const struct settings_place *place = &draft->spaces[number][i];
+        bool mandatory = (row->option.flags & ROW_MANDATORY) != 0;
+
+        if (place->given && !place->bad)
+            check_given(draft, space, row, place);
+        if (!place->given && mandatory && settings_row_applies(row, space))
+            settings_error(draft, &draft->space_names[number], "space %s lacks the key %s",
+                           space->name, row->option.name);
+    }
+}
+
+static void check_slots(struct settings_draft *draft, size_t number)
+{
+    const struct space_settings *space = &draft->settings->spaces[number];
+    const struct settings_place *place = settings_draft_space_place(draft, number, "slots");
+    unsigned bits = 0;
+
+    if (!place->given || place->bad)
+        return;
+    for (size_t i = 0; i < space->slot_count; i++)
+        bits += space->slots[i].bits;
+    if (space->slot_count == 0)
+        settings_error(draft, place, "slots is empty: it must name 1 to %d", ENGINE_SLOTS_MAX);
+    if (bits > SETTINGS_RECORD_BITS_MAX)
+        settings_error(draft, place, "slots have %u bits together: at most %d", bits,
+                       SETTINGS_RECORD_BITS_MAX);
+}
+
+/* Completes the key and says whether it can be a pattern. */
+static bool check_key(struct settings_draft *draft, size_t number)
+{
+    struct space_settings *space = &draft->settings->spaces[number];
+    struct settings_place place = *settings_draft_space_place(draft, number, "key");
+    bool member = space->kind == SPACE_PHANTOM;
+    char error[PATTERN_ERROR_MAX];
+    size_t at = 0;
+
+    if (place.bad)
+        return false;
+    if (!place.given) {
+        strcpy(space->key, space->name);
+        strcat(space->key, member ? ":{id}:{member}" : ":{id}");
+    }
+    if (pattern_valid(space->key, member, error, &at))
+        return true;
+    if (place.column > 0)
+        place.column += at + place.quoted;
+    settings_error(draft, &place, "key: %s", error);
+    return false;
+}
+
+/* Returns whether its key can be looked at together with the others'. */
+static bool check_space(struct settings_draft *draft, size_t number)
+{
+    struct space_settings *space = &draft->settings->spaces[number];
+    const struct settings_place *kind = settings_draft_space_place(draft, number, "kind");
+
+    if (!kind->given)
+        settings_error(draft, &draft->space_names[number], "space %s lacks the key kind",
+                       space->name);
+    if (!kind->given || kind->bad)
+        return false;
+    check_keys(draft, number);
+    if (space->oldest == SPACE_OLDEST_DEFAULT)
+        space->oldest = space->role == SPACE_STORE ? SPACE_OLDEST_REFUSE : SPACE_OLDEST_RECYCLE;
+    if (space->kind == SPACE_COUNTER)
+        check_slots(draft, number);
+    return space->kind != SPACE_PLAIN && check_key(draft, number);
+}
+
+/* ---- spaces together ---- */
+
+static void refuse_pair(struct settings_draft *draft, size_t first, size_t second,
+                        const char *error)
+{
+    const struct settings_place *key = settings_draft_space_place(draft, second, "key");
+
+    settings_error(draft, key->given ? key : &draft->space_names[second],
+                   "spaces %s and %s could own one key: %s", draft->settings->spaces[first].name,
+                   draft->settings->spaces[second].name, error);
+}
+
+/* Numbers are those of the spaces whose keys are patterns. */
+static void check_patterns(struct settings_draft *draft, size_t numbers[], size_t count)
+{
+    const char *texts[SETTINGS_SPACES_MAX];
+    struct pattern_set *set = NULL;
+    char error[PATTERN_ERROR_MAX];
+    uint32_t first, second;
+
+    for (;;) {
+        for (size_t i = 0; i < count; i++)
+            texts[i] = draft->settings->spaces[numbers[i]].key;
+        if (count == 0 || (set = pattern_set_create(texts, count, error, &first, &second)) != NULL)
+            break;
+        CHECK(first < count && second < count);
+        refuse_pair(draft, numbers[first], numbers[second], error);
+        /* Without the second there may be further pairs to report. */
+        memmove(&numbers[second], &numbers[second + 1], (count - second - 1) * sizeof(numbers[0]));
+        count--;
+    }
+    pattern_set_destroy(set);
+}
+
+static void check_spaces(struct settings_draft *draft)
+{
+    static const struct settings_place start = {.line = 1, .column = 1};
+    size_t numbers[SETTINGS_SPACES_MAX];
+    size_t count = 0;
+
+    if (draft->settings->space_count == 0 && !draft->unread &&
+        !settings_draft_place(draft, "spaces")->bad)
+        settings_error(draft, &start, "no space: the key spaces must name at least one");
+    for (size_t i = 0; i < draft->settings->space_count; i++) {
+        if (check_space(draft, i))
+            numbers[count++] = i;
+    }
+    check_patterns(draft, numbers, count);
+}
+
+/* ---- the rest ---- */
+
+/* "1.6.45": a library that finds anything else takes the server for a very old one, or fails. */
+static void check_version_shown(struct settings_draft *draft)
+{
+    const struct settings_place *place = settings_draft_place(draft, "version-shown");
+    const char *text = draft->settings->version_shown;
+    size_t dots = 0;
+    bool good = *text >= '1' && *text <= '9';
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool digit = *at >= '0' && *at <= '9';
+        dots += *at == '.';
+        good = good && (digit || (*at == '.' && at[1] >= '0' && at[1] <= '9'));
+    }
+    if (!good || dots != 2)
+        settings_error(draft, place,
+                       "version-shown must be three numbers such as 1.6.45, the first not 0");
+}
+
+static void complete_threads(struct settings *settings)
+{
+    uint64_t most = settings->memory_bytes / WORKERS_SHARE / WORKER_BYTES;
+    cpu_set_t processors;
+    uint64_t threads = 1;
+
+    if (settings->threads != 0)
+        return;
+    if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
+        threads = (uint64_t)CPU_COUNT(&processors);
+    if (threads > most)
+        threads = most;
+    if (threads > SETTINGS_THREADS_MAX)
+        threads = SETTINGS_THREADS_MAX;
+    settings->threads = threads == 0 ? 1 : (unsigned)threads;
+}
+
+_Static_assert(PHANTOM_ERROR_MAX <= COUNTER_ERROR_MAX, "one room for the error of any engine");
+
+static bool engine_takes(const struct space_settings *space, uint32_t number,
+                         char error[COUNTER_ERROR_MAX])
+{
+    struct counter_config counter;
+    struct phantom_config phantom;
+
+    if (space->kind == SPACE_PHANTOM) {
+        settings_phantom_config(space, number, &phantom);
+        return phantom_config_valid(&phantom, error);
+    }
+    settings_counter_config(space, number, &counter);
+    return counter_config_valid(&counter, error);
+}
+
+/* What the engines say beyond the table's limits. */
+static void check_engines(struct settings_draft *draft)
+{
+    char error[COUNTER_ERROR_MAX];
+
+    for (size_t i = 0; i < draft->settings->space_count; i++) {
+        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error))
+            settings_error(draft, &draft->space_names[i], "space %s: %s",
+                           draft->settings->spaces[i].name, error);
+    }
+}
+
+static void check_memory(struct settings_draft *draft)
+{
+    const struct settings *settings = draft->settings;
+    const struct settings_place *place = settings_draft_place(draft, "memory");
+    char given[OPTIONS_TEXT_MAX];
+    char *note = NULL;
+    size_t length;
+    FILE *out = open_memstream(&note, &length);
+    uint64_t sum;
+
+    CHECK(out != NULL);
+    sum = settings_memory_sum(settings, out);
+    CHECK(fclose(out) == 0);
+    if (sum <= settings->memory_bytes) {
+        free(note);
+        return;
+    }
+    options_format_size(settings->memory_bytes, given);
+    settings_error(draft, place->given ? place : NULL,
+                   "memory of %s is too little: this configuration holds up to %.1f MiB", given,
+                   (double)sum / MIB);
+    settings_error_note(draft, note);
+}
+
+void settings_check(struct settings_draft *draft)
+{
+    draft->settings->memory_given = settings_draft_place(draft, "memory")->given;
+    settings_address_check(draft);
+    check_spaces(draft);
+    check_version_shown(draft);
+    complete_threads(draft->settings);
+    if (draft->error_count == 0)
+        check_engines(draft);
+    /* A sum of wrong parts would say nothing. */
+    if (draft->error_count == 0)
+        check_memory(draft);
+}
+
+/* ---- memory ---- */
+
+uint64_t settings_buffer_bytes(const struct settings *settings)
+{
+    uint64_t share = settings->memory_bytes / BUFFERS_SHARE;
+
+    return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
+}
+
+void settings_counter_config(const struct space_settings *from, uint32_t space,
+                             struct counter_config *config)
+{
+    CHECK(from->kind == SPACE_COUNTER);
+    *config = (struct counter_config){
+        .space = space,
+        .slot_count = from->slot_count,
+        .any_ids = from->ids == SPACE_IDS_ANY,
+        .max_id = from->max_id,
+        .id_spacing = from->id_spacing,
+        .role_cache = from->role == SPACE_CACHE,
+        .value_flags = from->value_flags,
+        .table_bytes = from->table_bytes,
+        .extend_bytes = from->extend_bytes,
+        .aux_bytes = from->aux_bytes,
+    };
+    for (size_t i = 0; i < from->slot_count; i++) {
+        strcpy(config->slots[i].name, from->slots[i].name);
+        config->slots[i].bits = from->slots[i].bits;
+    }
+}
+
+void settings_phantom_config(const struct space_settings *from, uint32_t space,
+                             struct phantom_config *config)
+{
+    CHECK(from->kind == SPACE_PHANTOM);
+    *config = (struct phantom_config){
+        .space = space,
+        .any_ids = from->ids == SPACE_IDS_ANY,
+        .max_id = from->max_id,
+        .role_cache = from->role == SPACE_CACHE,
+        .value_flags = from->value_flags,
+        .table_bytes = from->table_bytes,
+        .false_positives = from->false_positives,
+        .deletes = from->deletes,
+        .exceptions_bytes = from->exceptions_bytes,
+    };
+}
+
+/* What the tables of a space and their pools hold. */
+static uint64_t space_bytes(const struct space_settings *space, uint32_t number)
+{
+    struct counter_config counter;
+    struct counter_size records;
+    struct phantom_config phantom;
+    struct phantom_size members;
+
+    if (space->kind == SPACE_PHANTOM) {
+        settings_phantom_config(space, number, &phantom);
+        phantom_config_size(&phantom, &members);
+        return members.bytes * TABLES_HELD;
+    }
+    settings_counter_config(space, number, &counter);
+    counter_config_size(&counter, &records);
+    return records.bytes * TABLES_HELD;
+}
+
+/* One line of the sum: what, and how much. */
+static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
+{
+    if (out != NULL)
+        fprintf(out, "    %-52s %10.1f MiB\n", what, (double)bytes / MIB);
+    return bytes;
+}
+
+static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
+{
+    char table[OPTIONS_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
+
+    options_format_size(space->table_bytes, table);
+    snprintf(what, sizeof(what), "space %s: %d x %s and pools", space->name, TABLES_HELD, table);
+    return add_part(out, space_bytes(space, number), what);
+}
+
+uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
+{
+    char what[64];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < settings->space_count; i++)
+        sum += add_space(out, &settings->spaces[i], (uint32_t)i);
+    sum += add_part(out, settings_buffer_bytes(settings), "buffers of connections");
+    snprintf(what, sizeof(what), "%u worker%s", settings->threads,
+             settings->threads == 1 ? "" : "s");
+    sum += add_part(out, settings->threads * WORKER_BYTES, what);
+    add_part(out, sum, "together");
+    return sum;
+}

@@ -1,0 +1,196 @@
+/* settings_stats.c: a configuration as statistics, and compared with the next. */
+#include "server/settings_draft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+#define NAME_MAX_BYTES 128 /* of a statistic: "space_", a space's name, a key */
+
+/* Where statistics go. */
+struct sink {
+    const struct settings *settings;
+    engine_stat_fn *emit;
+    void *context;
+};
+
+__attribute__((format(printf, 3, 4))) static void emit(const struct sink *sink, const char *name,
+                                                       const char *format, ...)
+{
+    char text[ENGINE_STAT_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    sink->emit(sink->context, name, text);
+}
+
+/* ---- memcached's names ---- */
+
+/* Host and port of the first TCP address; "" and 0 if there is none. */
+static void first_tcp(const struct settings *settings, char host[ENGINE_STAT_TEXT_MAX],
+                      const char **port)
+{
+    host[0] = '\0';
+    *port = "0";
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        const char *address = settings->listen[i];
+        const char *colon = strrchr(address, ':');
+        if (*address == '/' || colon == NULL)
+            continue;
+        snprintf(host, ENGINE_STAT_TEXT_MAX, "%.*s", (int)(colon - address), address);
+        *port = colon + 1;
+        return;
+    }
+}
+
+static const char *first_socket(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        if (settings->listen[i][0] == '/')
+            return settings->listen[i];
+    }
+    return "NULL";
+}
+
+/* Is anything ever thrown away to make room? */
+static bool evicts(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->space_count; i++) {
+        const struct space_settings *space = &settings->spaces[i];
+        if (space->role == SPACE_CACHE || space->oldest == SPACE_OLDEST_RECYCLE)
+            return true;
+    }
+    return false;
+}
+
+static void emit_memcached(const struct sink *sink)
+{
+    const struct settings *settings = sink->settings;
+    unsigned level = settings->log_level;
+    char host[ENGINE_STAT_TEXT_MAX];
+    const char *port;
+
+    first_tcp(settings, host, &port);
+    emit(sink, "maxbytes", "%llu", (unsigned long long)settings->memory_bytes);
+    emit(sink, "maxconns", "%u", settings->max_connections);
+    emit(sink, "tcpport", "%s", port);
+    emit(sink, "udpport", "0");
+    emit(sink, "inter", "%s", *host ? host : "NULL");
+    emit(sink, "verbosity", "%u", level > LOG_LEVEL_INFO ? level - LOG_LEVEL_INFO : 0);
+    emit(sink, "oldest", "0");
+    emit(sink, "evictions", "%s", evicts(settings) ? "on" : "off");
+    emit(sink, "domain_socket", "%s", first_socket(settings));
+    emit(sink, "umask", "%o", settings->unix_mode);
+    emit(sink, "stat_key_prefix", ":");
+    emit(sink, "detail_enabled", "no");
+    emit(sink, "num_threads", "%u", settings->threads);
+    emit(sink, "reqs_per_event", "%u", settings->requests_per_turn);
+    emit(sink, "cas_enabled", "yes");
+    emit(sink, "tcp_backlog", "%u", settings->backlog);
+    emit(sink, "binding_protocol", "ascii");
+    emit(sink, "auth_enabled_sasl", "no");
+    emit(sink, "auth_enabled_ascii", "no");
+    emit(sink, "item_size_max", "%d", SETTINGS_ITEM_BYTES_MAX);
+    emit(sink, "maxconns_fast", "yes");
+    emit(sink, "flush_enabled", "%s", settings->flush_all ? "yes" : "no");
+    emit(sink, "dump_enabled", "no");
+    emit(sink, "ssl_enabled", "no");
+}
+
+/* ---- ours ---- */
+
+/* Statistics' names are letters, digits and '_'. */
+static void emit_row(const struct sink *sink, const struct space_settings *space,
+                     const struct settings_row *row)
+{
+    char *text = settings_print_value(sink->settings, space, row, false);
+    char name[NAME_MAX_BYTES];
+
+    snprintf(name, sizeof(name), "%s%s%s%s", space ? "space_" : "", space ? space->name : "",
+             space ? "_" : "", row->option.name);
+    for (char *at = name; *at != '\0'; at++) {
+        if (*at == '-')
+            *at = '_';
+    }
+    emit(sink, name, "%s", *text ? text : "NULL");
+    free(text);
+}
+
+static bool is_spaces(const struct settings_row *row)
+{
+    return strcmp(row->option.name, "spaces") == 0;
+}
+
+void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, void *context)
+{
+    struct sink sink = {settings, emit_stat, context};
+
+    emit_memcached(&sink);
+    for (size_t i = 0; i < settings_top_rows.count; i++) {
+        const struct settings_row *row = &settings_top_rows.rows[i];
+        if (settings_row_shown(row) && !is_spaces(row))
+            emit_row(&sink, NULL, row);
+    }
+    for (size_t i = 0; i < settings->space_count; i++) {
+        for (size_t j = 0; j < settings_space_rows.count; j++) {
+            const struct settings_row *row = &settings_space_rows.rows[j];
+            if (settings_row_shown(row) && settings_row_applies(row, &settings->spaces[i]))
+                emit_row(&sink, &settings->spaces[i], row);
+        }
+    }
+}
+
+/* ---- what a reload cannot change ---- */
+
+/* Emits a row that differs and needs a restart. Returns how many: 0 or 1. */
+static size_t compare(const struct sink *now, const struct space_settings *space,
+                      const struct settings *next, const struct space_settings *next_space,
+                      const struct settings_row *row)
+{
+    char name[NAME_MAX_BYTES];
+    char *before, *after;
+    bool differ;
+
+    if (!settings_row_shown(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0)
+        return 0;
+    before = settings_print_value(now->settings, space, row, false);
+    after = settings_print_value(next, next_space, row, false);
+    differ = strcmp(before, after) != 0;
+    snprintf(name, sizeof(name), "%s%s%s%s", space ? "spaces." : "", space ? space->name : "",
+             space ? "." : "", row->option.name);
+    if (differ)
+        emit(now, name, "from %.100s to %.100s", *before ? before : "none",
+             *after ? after : "none");
+    free(before);
+    free(after);
+    return differ;
+}
+
+static const struct space_settings *find_space(const struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->space_count; i++) {
+        if (strcmp(settings->spaces[i].name, name) == 0)
+            return &settings->spaces[i];
+    }
+    return NULL;
+}
+
+size_t settings_need_restart(const struct settings *now, const struct settings *next,
+                             engine_stat_fn *emit_stat, void *context)
+{
+    struct sink sink = {now, emit_stat, context};
+    size_t count = 0; /* spaces come and go without one */
+
+    for (size_t i = 0; i < settings_top_rows.count; i++)
+        count += compare(&sink, NULL, next, NULL, &settings_top_rows.rows[i]);
+    for (size_t i = 0; i < now->space_count; i++) {
+        const struct space_settings *other = find_space(next, now->spaces[i].name);
+        for (size_t j = 0; other != NULL && j < settings_space_rows.count; j++)
+            count += compare(&sink, &now->spaces[i], next, other, &settings_space_rows.rows[j]);
+    }
+    return count;
+}

@@ -1,0 +1,163 @@
+/* The one file that knows which engine a kind of space has. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "counter/counter.h"
+#include "phantom/phantom.h"
+#include "server/spaces.h"
+
+#define WHY_MAX COUNTER_ERROR_MAX /* room for the error of any engine */
+
+_Static_assert(PHANTOM_ERROR_MAX <= WHY_MAX, "WHY_MAX: the largest");
+
+static void refuse(char error[SPACES_ERROR_MAX], const char *space, const char *why)
+{
+    snprintf(error, SPACES_ERROR_MAX, "space %s: %s", space, why);
+}
+
+/* ---- texts ---- */
+
+static void text_bytes(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+
+    while (unit + 1 < sizeof(units) / sizeof(units[0]) && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, size, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+static void text_count(uint64_t count, char *text, size_t size)
+{
+    if (count >= 1000000000) {
+        snprintf(text, size, "%.1f billion", (double)count / 1e9);
+    } else if (count >= 1000000) {
+        snprintf(text, size, "%.1f million", (double)count / 1e6);
+    } else if (count >= 10000) {
+        snprintf(text, size, "%.0f thousand", (double)count / 1e3);
+    } else {
+        snprintf(text, size, "%llu", (unsigned long long)count);
+    }
+}
+
+/* ---- kind counter ---- */
+
+static struct engine *create_counter(const struct space_settings *settings, uint32_t number,
+                                     char why[WHY_MAX])
+{
+    struct counter_config config;
+
+    settings_counter_config(settings, number, &config);
+    return counter_config_valid(&config, why) ? counter_create(&config, why) : NULL;
+}
+
+static bool reconfigure_counter(struct engine *engine, const struct space_settings *next,
+                                uint32_t number, char why[WHY_MAX])
+{
+    struct counter_config config;
+
+    settings_counter_config(next, number, &config);
+    return counter_config_valid(&config, why) && counter_reconfigure(engine, &config, why);
+}
+
+static void describe_counter(const struct space_settings *settings, char *text, size_t size)
+{
+    struct counter_config config;
+    struct counter_size holds;
+    char table[32];
+    char ids[32];
+
+    settings_counter_config(settings, 0, &config);
+    counter_config_size(&config, &holds);
+    text_bytes(settings->table_bytes, table, sizeof(table));
+    text_count(holds.records, ids, sizeof(ids));
+    snprintf(text, size, "%s: 1 table x %s, about %s ids, %.1f bytes each", settings->name, table,
+             ids, holds.bytes_per_record);
+}
+
+/* ---- kind phantom ---- */
+
+static struct engine *create_phantom(const struct space_settings *settings, uint32_t number,
+                                     char why[WHY_MAX])
+{
+    struct phantom_config config;
+
+    settings_phantom_config(settings, number, &config);
+    return phantom_config_valid(&config, why) ? phantom_create(&config, why) : NULL;
+}
+
+static bool reconfigure_phantom(struct engine *engine, const struct space_settings *next,
+                                uint32_t number, char why[WHY_MAX])
+{
+    struct phantom_config config;
+
+    settings_phantom_config(next, number, &config);
+    return phantom_config_valid(&config, why) && phantom_reconfigure(engine, &config, why);
+}
+
+static void describe_phantom(const struct space_settings *settings, char *text, size_t size)
+{
+    struct phantom_config config;
+    struct phantom_size holds;
+    char table[32];
+    char members[32];
+
+    settings_phantom_config(settings, 0, &config);
+    phantom_config_size(&config, &holds);
+    text_bytes(settings->table_bytes, table, sizeof(table));
+    text_count(holds.members, members, sizeof(members));
+    snprintf(text, size, "%s: 1 table x %s, about %s members, %.1f bits each, 1 in %.0f wrong",
+             settings->name, table, members, holds.bits_per_member, 1 / settings->false_positives);
+}
+
+/* ---- by kind ---- */
+
+static const struct kind {
+    struct engine *(*create)(const struct space_settings *settings, uint32_t number,
+                             char why[WHY_MAX]);
+    bool (*reconfigure)(struct engine *engine, const struct space_settings *next, uint32_t number,
+                        char why[WHY_MAX]);
+    void (*describe)(const struct space_settings *settings, char *text, size_t size);
+} kinds[] = {
+    [SPACE_COUNTER] = {create_counter, reconfigure_counter, describe_counter},
+    [SPACE_PHANTOM] = {create_phantom, reconfigure_phantom, describe_phantom},
+};
+
+static const struct kind *kind_of(const struct space_settings *settings)
+{
+    CHECK(settings->kind == SPACE_COUNTER || settings->kind == SPACE_PHANTOM);
+    return &kinds[settings->kind];
+}
+
+struct engine *space_engine_create(const struct space_settings *settings, uint32_t number,
+                                   char error[SPACES_ERROR_MAX])
+{
+    char why[WHY_MAX];
+    struct engine *engine = kind_of(settings)->create(settings, number, why);
+
+    if (engine == NULL) {
+        refuse(error, settings->name, why);
+    }
+    return engine;
+}
+
+bool space_reconfigure(struct space *space, const struct space_settings *next,
+                       char error[SPACES_ERROR_MAX])
+{
+    char why[WHY_MAX];
+
+    CHECK(space->settings.kind == next->kind);
+    if (!kind_of(next)->reconfigure(space->engine, next, space->index, why)) {
+        refuse(error, space->name, why);
+        return false;
+    }
+    space->settings = *next;
+    return true;
+}
+
+void space_describe(const struct space_settings *settings, char *text, size_t size)
+{
+    kind_of(settings)->describe(settings, text, size);
+}

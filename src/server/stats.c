@@ -1,0 +1,142 @@
+#include "server/stats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/stats_private.h"
+
+void stats_text(void *context, const char *name, const char *text)
+{
+    struct stats_out *out = context;
+    struct dispatch_worker *worker = out->worker;
+    char whole[STATS_NAME_MAX];
+
+    if (out->prefix != NULL) {
+        snprintf(whole, sizeof(whole), "%s:%s", out->prefix, name);
+        name = whole;
+    }
+    out->full |= !worker->codec->compose_stat(worker->out, out->request, name, text);
+}
+
+void stats_number(struct stats_out *out, const char *name, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    stats_text(out, name, text);
+}
+
+uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset)
+{
+    const char *at = (const char *)figures + offset;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += metric_read((const metric *)(at + i * stride));
+    }
+    return sum - metric_read((const metric *)(at + n * stride));
+}
+
+/* Adds to the figures behind the workers' what they are apart from them now. */
+static void rebase(void *figures, size_t stride, size_t n)
+{
+    for (size_t offset = 0; offset + sizeof(metric) <= stride; offset += sizeof(metric)) {
+        metric *base = (metric *)((char *)figures + n * stride + offset);
+
+        metric_add(base, stats_sum(figures, stride, n, offset));
+    }
+}
+
+void stats_reset(struct dispatch_worker *worker)
+{
+    struct server *server = worker->server;
+    struct net_metrics net;
+
+    rebase(server->metrics, sizeof(server->metrics[0]), server->threads);
+    for (size_t i = 0; i < worker->spaces->count; i++) {
+        struct space *space = worker->spaces->at[i];
+
+        rebase(space->metrics, sizeof(space->metrics[0]), server->threads);
+    }
+    net_metrics_sum(server->net, &net);
+#define KEEP(name, meaning) atomic_store(&server->net_base.name, metric_read(&net.name));
+    NET_METRICS(KEEP)
+#undef KEEP
+    atomic_store(&server->net_base.curr_connections, 0); /* not a count of events */
+}
+
+static void stats_settings(struct stats_out *out)
+{
+    settings_each(out->worker->settings, stats_text, out);
+}
+
+/* Tools ask for it and must get an answer; there is nothing to tell. */
+static void stats_nothing(struct stats_out *out)
+{
+    (void)out;
+}
+
+static const struct {
+    const char *argument;
+    stats_fn *emit;
+} groups[] = {
+    {"", stats_general},      {"settings", stats_settings}, {"items", stats_items},
+    {"slabs", stats_slabs},   {"conns", stats_conns},       {"spaces", stats_spaces},
+    {"tables", stats_tables}, {"extstore", stats_nothing},
+};
+
+static stats_fn *group_find(const struct request *request)
+{
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (strlen(groups[i].argument) == request->value_length &&
+            strncmp(groups[i].argument, request->value_length > 0 ? request->value : "",
+                    request->value_length) == 0) {
+            return groups[i].emit;
+        }
+    }
+    return NULL;
+}
+
+static bool is_reset(const struct request *request)
+{
+    return request->value_length == strlen("reset") &&
+           memcmp(request->value, "reset", strlen("reset")) == 0;
+}
+
+/* More figures than an empty output holds: never with 64 spaces of one table. */
+static enum dispatch_end answer_full(struct dispatch_worker *worker, const struct request *request,
+                                     size_t start)
+{
+    static const char words[] = "out of memory writing stats";
+    const struct reply reply = {REPLY_SERVER_ERROR, words, sizeof(words) - 1};
+
+    buf_truncate(worker->out, start);
+    if (start > 0) {
+        return DISPATCH_FULL;
+    }
+    dispatch_reply(worker, request, &reply);
+    return DISPATCH_DONE;
+}
+
+enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct request *request)
+{
+    struct stats_out out = {.worker = worker, .request = request};
+    struct reply reply = {.status = REPLY_ERROR};
+    stats_fn *emit = group_find(request);
+    size_t start = worker->out->length;
+
+    if (emit == NULL) {
+        if (is_reset(request)) {
+            stats_reset(worker);
+            reply.status = REPLY_RESET;
+        }
+        dispatch_reply(worker, request, &reply);
+        return DISPATCH_DONE;
+    }
+    emit(&out);
+    if (out.full) {
+        return answer_full(worker, request, start);
+    }
+    worker->codec->compose_stats_end(worker->out, request);
+    return DISPATCH_DONE;
+}

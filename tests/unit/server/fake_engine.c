@@ -1,0 +1,429 @@
+#include "fake_engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/num.h"
+
+#define ENTRIES     (1u << 15) /* a power of two */
+#define MARKS_MAX   64
+#define TICKETS_MAX 4096
+
+struct entry {
+    bool used;
+    bool there;
+    int slot;
+    uint64_t id;
+    uint32_t length;
+    char text[ENGINE_VALUE_MAX];
+};
+
+struct kept {
+    uint64_t id;
+    struct engine_ticket ticket;
+};
+
+struct fake {
+    struct engine engine;
+    pthread_mutex_t lock;
+    pthread_cond_t kept_more;
+    uint64_t held[MARKS_MAX];
+    size_t held_count;
+    uint64_t broken[MARKS_MAX];
+    size_t broken_count;
+    struct kept kept[TICKETS_MAX];
+    size_t kept_count;
+    bool full;
+    uint64_t reads_longest;
+    uint64_t changes;
+    uint64_t clears;
+    struct entry *entries;
+};
+
+static struct fake *fake_of(struct engine *engine)
+{
+    return (struct fake *)engine;
+}
+
+static bool marked(const uint64_t *ids, size_t count, uint64_t id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct entry *entry_of(struct fake *fake, uint64_t id, int slot)
+{
+    size_t at = hash_u64(id * 4 + (uint64_t)(slot + 1)) & (ENTRIES - 1);
+
+    for (size_t i = 0; i < ENTRIES; i++, at = (at + 1) & (ENTRIES - 1)) {
+        struct entry *entry = &fake->entries[at];
+
+        if (!entry->used) {
+            entry->used = true;
+            entry->id = id;
+            entry->slot = slot;
+            return entry;
+        }
+        if (entry->id == id && entry->slot == slot) {
+            return entry;
+        }
+    }
+    check_failed(__FILE__, __LINE__, __func__, "room in the map");
+}
+
+static uint64_t token_of(const struct entry *entry)
+{
+    return hash_bytes(entry->text, entry->length, entry->id) | 1;
+}
+
+/* True if the operation has to wait, and keeps its ticket. */
+static bool waits(struct fake *fake, struct engine_op *op)
+{
+    if (!marked(fake->held, fake->held_count, op->id)) {
+        return false;
+    }
+    CHECK(fake->kept_count < TICKETS_MAX);
+    fake->kept[fake->kept_count++] = (struct kept){op->id, op->ticket};
+    op->status = ENGINE_PENDING;
+    pthread_cond_broadcast(&fake->kept_more);
+    return true;
+}
+
+static void fail(struct engine_op *op, enum engine_error error)
+{
+    op->status = ENGINE_ERROR;
+    op->error = error;
+}
+
+static void read_one(struct fake *fake, struct engine_op *op)
+{
+    CHECK(op->scratch[0] == hash_u64(op->id)); /* it was prepared */
+    if (waits(fake, op)) {
+        return;
+    }
+    if (marked(fake->broken, fake->broken_count, op->id)) {
+        fail(op, ENGINE_E_READ_FAILED);
+        return;
+    }
+    struct entry *entry = entry_of(fake, op->id, op->slot);
+
+    if (!entry->there) {
+        op->status = ENGINE_ABSENT;
+        op->miss = ENGINE_MISS_ABSENT;
+        return;
+    }
+    op->status = ENGINE_DONE;
+    op->value_length = entry->length;
+    memcpy(op->value, entry->text, entry->length);
+    op->cas_now = op->want_cas ? token_of(entry) : 0;
+}
+
+static void fake_read(struct engine *engine, struct engine_op *const *ops, size_t n)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->reads_longest = n > fake->reads_longest ? n : fake->reads_longest;
+    for (size_t i = 0; i < n; i++) {
+        CHECK(ops[i]->verb == ENGINE_READ || ops[i]->verb == ENGINE_TOUCH);
+        read_one(fake, ops[i]);
+    }
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void fake_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
+{
+    (void)engine;
+    for (size_t i = 0; i < n; i++) {
+        ops[i]->scratch[0] = hash_u64(ops[i]->id);
+    }
+}
+
+static void store(struct entry *entry, struct engine_op *op)
+{
+    uint64_t number;
+
+    if (op->slot != ENGINE_SLOT_RECORD && !num_parse(op->text, op->text_length, &number)) {
+        fail(op, ENGINE_E_NOT_A_NUMBER);
+        return;
+    }
+    if (op->text_length > ENGINE_VALUE_MAX) {
+        op->fields_wanted = 2;
+        fail(op, ENGINE_E_RECORD_FIELDS);
+        return;
+    }
+    entry->there = true;
+    entry->length = op->text_length;
+    memcpy(entry->text, op->text, op->text_length);
+    op->status = ENGINE_DONE;
+}
+
+static void conditional(struct entry *entry, struct engine_op *op)
+{
+    if (op->verb == ENGINE_ADD && entry->there) {
+        op->status = ENGINE_EXISTS;
+    } else if ((op->verb == ENGINE_REPLACE || op->verb == ENGINE_CAS) && !entry->there) {
+        op->status = ENGINE_ABSENT;
+    } else if (op->verb == ENGINE_CAS && token_of(entry) != op->cas) {
+        op->status = ENGINE_EXISTS;
+    } else {
+        store(entry, op);
+    }
+}
+
+static void arithmetic(struct fake *fake, struct entry *entry, struct engine_op *op)
+{
+    uint64_t delta;
+    uint64_t now = 0;
+
+    if (op->slot == ENGINE_SLOT_RECORD) {
+        fail(op, ENGINE_E_NON_NUMERIC);
+        return;
+    }
+    if (!num_parse(op->text, op->text_length, &delta)) {
+        fail(op, ENGINE_E_BAD_DELTA);
+        return;
+    }
+    if (!entry->there && fake->engine.role_cache) {
+        op->status = ENGINE_ABSENT;
+        return;
+    }
+    if (entry->there) {
+        CHECK(num_parse(entry->text, entry->length, &now));
+    }
+    if (op->verb == ENGINE_INCR) {
+        now += delta;
+    } else {
+        now = now < delta ? 0 : now - delta;
+    }
+    entry->there = true;
+    entry->length = (uint32_t)num_print(entry->text, now);
+    op->value_length = entry->length;
+    memcpy(op->value, entry->text, entry->length);
+    op->status = ENGINE_DONE;
+}
+
+static void change_one(struct fake *fake, struct engine_op *op)
+{
+    struct entry *entry = entry_of(fake, op->id, op->slot);
+
+    if (op->verb == ENGINE_DELETE) {
+        op->status = entry->there ? ENGINE_DONE : ENGINE_ABSENT;
+        entry->there = false;
+    } else if (fake->full) {
+        fail(op, ENGINE_E_OUT_OF_MEMORY);
+    } else if (op->verb == ENGINE_INCR || op->verb == ENGINE_DECR) {
+        arithmetic(fake, entry, op);
+    } else {
+        conditional(entry, op);
+    }
+    fake->changes += op->status == ENGINE_DONE;
+}
+
+static void fake_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
+{
+    struct fake *fake = fake_of(engine);
+
+    CHECK(sink != NULL && op->scratch[0] == hash_u64(op->id));
+    pthread_mutex_lock(&fake->lock);
+    if (!waits(fake, op)) {
+        change_one(fake, op);
+    }
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static bool fake_slot(const struct engine *engine, const char *tail, size_t length, int *slot)
+{
+    (void)engine;
+    if (length == 0 || (length == 1 && tail[0] == '.')) {
+        *slot = ENGINE_SLOT_RECORD;
+        return true;
+    }
+    *slot = length == 2 && tail[0] == '.' ? tail[1] - 'a' : -2;
+    return *slot == 0 || *slot == 1;
+}
+
+static void fake_clear(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
+    fake->clears++;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void fake_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
+{
+    (void)engine;
+    emit(context, "frontier", "17");
+}
+
+static void fake_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
+{
+    (void)engine;
+    emit(context, "0:records", "5");
+}
+
+static void fake_memory(const struct engine *engine, struct engine_memory kinds[])
+{
+    (void)engine;
+    kinds[ENGINE_MEMORY_TABLES] = (struct engine_memory){5, 14, 70, 1u << 20};
+    kinds[ENGINE_MEMORY_AUX] = (struct engine_memory){2, 24, 48, 4096};
+}
+
+static void fake_populate(struct engine *engine, const _Atomic bool *stop)
+{
+    (void)engine;
+    (void)stop;
+}
+
+static void fake_destroy(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_destroy(&fake->lock);
+    pthread_cond_destroy(&fake->kept_more);
+    free(fake->entries);
+    free(fake);
+}
+
+static const struct engine_functions functions = {
+    .kind = "fake",
+    .slot = fake_slot,
+    .prepare = fake_prepare,
+    .read = fake_read,
+    .change = fake_change,
+    .clear = fake_clear,
+    .stats_space = fake_stats_space,
+    .stats_tables = fake_stats_tables,
+    .memory = fake_memory,
+    .populate = fake_populate,
+    .destroy = fake_destroy,
+};
+
+struct engine *fake_engine_create(bool role_cache)
+{
+    struct fake *fake = memory_zalloc(sizeof(*fake));
+
+    fake->engine.functions = &functions;
+    fake->engine.role_cache = role_cache;
+    fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
+    pthread_mutex_init(&fake->lock, NULL);
+    pthread_cond_init(&fake->kept_more, NULL);
+    return &fake->engine;
+}
+
+void fake_engine_hold(struct engine *engine, uint64_t id)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    CHECK(fake->held_count < MARKS_MAX);
+    fake->held[fake->held_count++] = id;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+/* Under the lock: moves the tickets of id to `out`. */
+static size_t take_tickets(struct fake *fake, uint64_t id, struct engine_ticket *out)
+{
+    size_t taken = 0;
+    size_t stay = 0;
+
+    for (size_t i = 0; i < fake->kept_count; i++) {
+        if (fake->kept[i].id == id) {
+            out[taken++] = fake->kept[i].ticket;
+        } else {
+            fake->kept[stay++] = fake->kept[i];
+        }
+    }
+    fake->kept_count = stay;
+    return taken;
+}
+
+void fake_engine_release(struct engine *engine, uint64_t id)
+{
+    struct fake *fake = fake_of(engine);
+    struct engine_ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
+
+    pthread_mutex_lock(&fake->lock);
+    size_t stay = 0;
+
+    for (size_t i = 0; i < fake->held_count; i++) {
+        if (fake->held[i] != id) {
+            fake->held[stay++] = fake->held[i];
+        }
+    }
+    fake->held_count = stay;
+    size_t taken = take_tickets(fake, id, tickets);
+
+    pthread_mutex_unlock(&fake->lock);
+    for (size_t i = 0; i < taken; i++) {
+        tickets[i].wake(tickets[i].target, tickets[i].serial);
+    }
+    free(tickets);
+}
+
+void fake_engine_await(struct engine *engine, size_t n)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    while (fake->kept_count < n) {
+        pthread_cond_wait(&fake->kept_more, &fake->lock);
+    }
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_break(struct engine *engine, uint64_t id)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    CHECK(fake->broken_count < MARKS_MAX);
+    fake->broken[fake->broken_count++] = id;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_fill(struct engine *engine, bool full)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->full = full;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static uint64_t figure(struct engine *engine, const uint64_t *at)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    uint64_t value = *at;
+
+    pthread_mutex_unlock(&fake->lock);
+    return value;
+}
+
+uint64_t fake_engine_reads_longest(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->reads_longest);
+}
+
+uint64_t fake_engine_changes(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->changes);
+}
+
+uint64_t fake_engine_clears(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->clears);
+}

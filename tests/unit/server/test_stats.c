@@ -1,0 +1,246 @@
+/* stats: the rules that keep existing tools alive, and the figures. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+static struct harness harness;
+
+static int setup(void **state)
+{
+    (void)state;
+    harness_init(&harness, 2);
+    harness_start(&harness);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    harness_fini(&harness);
+    return 0;
+}
+
+static char *stats(const char *argument)
+{
+    int fd = harness_connect(&harness);
+    char line[64];
+
+    snprintf(line, sizeof(line), "stats%s%s\r\n", argument[0] != '\0' ? " " : "", argument);
+    harness_say(fd, line);
+    char *answer = harness_until_end(fd);
+
+    close(fd);
+    return answer;
+}
+
+/* Is there a line "STAT name …"? With text: exactly that one. */
+static bool has(const char *answer, const char *name, const char *text)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "STAT %s %s%s", name, text != NULL ? text : "",
+             text != NULL ? "\r\n" : "");
+    return strstr(answer, line) != NULL;
+}
+
+static void test_names_that_tools_need(void **state)
+{
+    static const char *const names[] = {"pid",
+                                        "uptime",
+                                        "time",
+                                        "version",
+                                        "libevent",
+                                        "pointer_size",
+                                        "rusage_user",
+                                        "rusage_system",
+                                        "max_connections",
+                                        "curr_connections",
+                                        "total_connections",
+                                        "rejected_connections",
+                                        "connection_structures",
+                                        "cmd_get",
+                                        "cmd_set",
+                                        "cmd_flush",
+                                        "cmd_touch",
+                                        "get_hits",
+                                        "get_misses",
+                                        "delete_hits",
+                                        "delete_misses",
+                                        "incr_hits",
+                                        "incr_misses",
+                                        "decr_hits",
+                                        "decr_misses",
+                                        "cas_hits",
+                                        "cas_misses",
+                                        "cas_badval",
+                                        "touch_hits",
+                                        "touch_misses",
+                                        "auth_cmds",
+                                        "auth_errors",
+                                        "bytes_read",
+                                        "bytes_written",
+                                        "limit_maxbytes",
+                                        "accepting_conns",
+                                        "listen_disabled_num",
+                                        "threads",
+                                        "bytes",
+                                        "curr_items",
+                                        "total_items",
+                                        "evictions",
+                                        "reclaimed",
+                                        "server_name",
+                                        "server_version"};
+    char *answer = stats("");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!has(answer, names[i], NULL)) {
+            print_error("no %s\n", names[i]);
+        }
+        assert_true(has(answer, names[i], NULL));
+    }
+    assert_true(has(answer, "version", "1.6.45"));
+    assert_true(has(answer, "curr_items", "10"));
+    assert_true(has(answer, "threads", "2"));
+    free(answer);
+}
+
+/* Every line: a known shape of name, each name once. `classes`: a numeric class may stand before
+ * ':'. */
+static void check_names(char *answer, bool classes)
+{
+    char *rest = answer;
+    char *line;
+    char *seen = calloc(1, strlen(answer) * 2 + 2);
+
+    while ((line = strsep(&rest, "\n")) != NULL && strcmp(line, "END\r") != 0) {
+        char name[128];
+        char quoted[132];
+
+        assert_int_equal(sscanf(line, "STAT %127s", name), 1);
+        for (const char *c = name; *c != '\0'; c++) {
+            assert_true(isalnum((unsigned char)*c) || *c == '_' || (classes && *c == ':'));
+        }
+        snprintf(quoted, sizeof(quoted), "<%s>", name);
+        assert_null(strstr(seen, quoted));
+        strcat(seen, quoted);
+    }
+    assert_non_null(line);
+    free(seen);
+    free(answer);
+}
+
+static void test_names_are_plain(void **state)
+{
+    (void)state;
+    check_names(stats(""), false);
+    check_names(stats("items"), true);
+    check_names(stats("slabs"), true);
+    check_names(stats("conns"), true);
+    check_names(stats("spaces"), true);
+    check_names(stats("tables"), true);
+}
+
+static void test_classes_are_kinds_of_memory(void **state)
+{
+    char *items = stats("items");
+    char *slabs = stats("slabs");
+
+    (void)state;
+    assert_true(has(items, "items:1:number", "10"));
+    assert_true(has(items, "items:2:number", "4"));
+    assert_false(has(items, "items:3:number", NULL));
+    assert_true(has(slabs, "1:chunk_size", "14"));
+    assert_true(has(slabs, "1:total_pages", "2"));
+    assert_true(has(slabs, "1:used_chunks", "10"));
+    assert_true(has(slabs, "active_slabs", "2"));
+    free(items);
+    free(slabs);
+}
+
+static void test_spaces_and_tables(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "set f:1.a 0 0 1\r\n5\r\nget f:1.a f:1.a f:2.a f:x\r\nset f:1.a 0 0 1\r\nx\r\n",
+                "STORED\r\nVALUE f:1.a 0 1\r\n5\r\nVALUE f:1.a 0 1\r\n5\r\nEND\r\n"
+                "CLIENT_ERROR value is not a number\r\n");
+    char *spaces = stats("spaces");
+    char *tables = stats("tables");
+
+    assert_true(has(spaces, "f:hits", "2"));
+    assert_true(has(spaces, "f:misses_absent", "1"));
+    assert_true(has(spaces, "f:bad_keys", "1"));
+    assert_true(has(spaces, "f:refused_value", "1"));
+    assert_true(has(spaces, "f:changes", "1"));
+    assert_true(has(spaces, "c:hits", "0"));
+    assert_true(has(spaces, "f:frontier", "17"));
+    assert_true(has(spaces, "c:key", "c:{id}"));
+    assert_true(has(tables, "f:0:records", "5"));
+    free(spaces);
+    free(tables);
+    close(fd);
+}
+
+static void test_reset(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "incr f:1.a 5\r\nget f:1.a\r\n", "5\r\nVALUE f:1.a 0 1\r\n5\r\nEND\r\n");
+    assert_int_equal(harness_stat(&harness, "get_hits"), 1);
+    harness_ask(fd, "stats reset\r\n", "RESET\r\n");
+    assert_int_equal(harness_stat(&harness, "get_hits"), 0);
+    assert_int_equal(harness_stat(&harness, "incr_hits"), 0);
+    harness_ask(fd, "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n5\r\nEND\r\n");
+    assert_int_equal(harness_stat(&harness, "get_hits"), 1);
+    assert_true(harness_stat(&harness, "curr_connections") >= 2);
+    char *spaces = stats("spaces");
+
+    assert_true(has(spaces, "f:hits", "1"));
+    assert_true(has(spaces, "f:changes", "0"));
+    free(spaces);
+    close(fd);
+}
+
+static void test_others(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "stats extstore\r\n", "END\r\n");
+    harness_ask(fd, "stats xyz\r\nstats sizes\r\nstats reset now\r\n",
+                "ERROR\r\nERROR\r\nERROR\r\n");
+    char *conns = stats("conns");
+
+    assert_non_null(strstr(conns, ":addr "));
+    free(conns);
+    close(fd);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_names_that_tools_need),
+        TEST(test_names_are_plain),
+        TEST(test_classes_are_kinds_of_memory),
+        TEST(test_spaces_and_tables),
+        TEST(test_reset),
+        TEST(test_others),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
