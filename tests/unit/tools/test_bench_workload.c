@@ -1,0 +1,335 @@
+/* The load generator's requests, and its judgement of right, missing, wrong and broken replies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/rollcall/bench_workload.h"
+
+#define ARGUMENTS_MAX 16
+#define PAGE_IDS      3
+
+struct fixture {
+    struct bench_options options;
+    struct bench_workload *workload;
+    struct bench_tally tally;
+    struct bench_reply reply;
+    uint64_t ids[PAGE_IDS];
+    char request[4096];
+    size_t request_length;
+};
+
+/* Options by the words of a command line, and the first request. */
+static void start(struct fixture *fixture, const char *line, bool load)
+{
+    static char words[256];
+    char *arguments[ARGUMENTS_MAX] = {(char[]){"bench"}};
+    int count = 1;
+
+    memset(fixture, 0, sizeof(*fixture));
+    snprintf(words, sizeof(words), "%s", line);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " "))
+        arguments[count++] = word;
+    assert_true(bench_options_parse(count, arguments, &fixture->options));
+    fixture->workload = bench_workload_create(&fixture->options, load);
+    assert_true(bench_workload_bytes_max(fixture->workload) <= sizeof(fixture->request));
+    fixture->request_length =
+        bench_workload_compose(fixture->workload, fixture->request, fixture->ids);
+}
+
+/* Feeds a reply whole, or byte by byte; returns the bytes taken. */
+static size_t feed(struct fixture *fixture, const char *text, bool bytewise)
+{
+    size_t length = strlen(text), at = 0;
+
+    for (size_t seen = bytewise ? 1 : length; seen <= length; seen++) {
+        for (;;) {
+            if (fixture->reply.done || fixture->reply.broken)
+                return at;
+            size_t taken = bench_workload_judge(fixture->workload, fixture->ids, text + at,
+                                                seen - at, &fixture->reply, &fixture->tally);
+            if (taken == 0)
+                break;
+            at += taken;
+        }
+    }
+    return at;
+}
+
+static void page_item(const struct fixture *fixture, size_t i, char *out)
+{
+    char value[64];
+    int length =
+        snprintf(value, sizeof(value), "%d,%d", (int)bench_workload_value(fixture->ids[i], 0),
+                 (int)bench_workload_value(fixture->ids[i], 1));
+    sprintf(out + strlen(out), "VALUE feed:%llu 0 %d\r\n%s\r\n",
+            (unsigned long long)fixture->ids[i], length, value);
+}
+
+#define PAGE "--workload page --page-ids 3 --slots a,b"
+
+static void check_page(bool bytewise)
+{
+    struct fixture fixture;
+    char reply[1024] = "";
+
+    start(&fixture, PAGE, false);
+    for (size_t i = 0; i < PAGE_IDS; i++)
+        page_item(&fixture, i, reply);
+    strcat(reply, "END\r\n");
+    assert_int_equal(feed(&fixture, reply, bytewise), strlen(reply));
+    assert_true(fixture.reply.done && !fixture.reply.broken);
+    assert_int_equal(fixture.tally.hits, 3);
+    assert_int_equal(fixture.tally.misses, 0);
+    assert_int_equal(fixture.tally.mismatches, 0);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_right_page(void **state)
+{
+    (void)state;
+    check_page(false);
+    check_page(true);
+}
+
+static void test_missing_are_counted(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    char reply[1024] = "";
+
+    start(&fixture, PAGE, false);
+    page_item(&fixture, 1, reply);
+    strcat(reply, "END\r\n");
+    feed(&fixture, reply, true);
+    assert_true(fixture.reply.done);
+    assert_int_equal(fixture.tally.hits, 1);
+    assert_int_equal(fixture.tally.misses, 2);
+    assert_int_equal(fixture.tally.mismatches, 0);
+    bench_workload_destroy(fixture.workload);
+}
+
+/* One reply to a request of PAGE with other keys, order or values. */
+static void expect_mismatch(const char *reply, uint64_t mismatches, bool broken)
+{
+    struct fixture fixture;
+
+    start(&fixture, PAGE " --ids 1 --first 7", false);
+    feed(&fixture, reply, true);
+    assert_int_equal(fixture.tally.mismatches, mismatches);
+    assert_int_equal(fixture.reply.broken, broken);
+    assert_true(mismatches == 0 || fixture.tally.first_mismatch[0] != '\0');
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_wrong_replies(void **state)
+{
+    (void)state;
+    expect_mismatch("END\r\n", 0, false);
+    expect_mismatch("VALUE feed:7 0 9\r\n1000,1000\r\nEND\r\n", 1, false);
+    expect_mismatch("VALUE feed:8 0 3\r\n1,2\r\nEND\r\n", 1, false);
+    expect_mismatch("VALUE feed:7\r\nEND\r\n", 1, true);
+    expect_mismatch("VALUE feed:7 0 x\r\nEND\r\n", 1, true);
+    expect_mismatch("VALUE feed:7 0 3\r\n1,2xxEND\r\n", 1, true);
+    expect_mismatch("VALUE feed:7 0 99999999999\r\n", 1, true);
+    expect_mismatch("STORED\r\n", 1, true);
+    expect_mismatch("END\n", 1, true);
+    expect_mismatch("\r\n", 1, true);
+}
+
+static void test_order_is_checked(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    char reply[1024] = "";
+
+    start(&fixture, PAGE, false);
+    page_item(&fixture, 1, reply);
+    page_item(&fixture, 0, reply);
+    strcat(reply, "END\r\n");
+    feed(&fixture, reply, false);
+    assert_int_equal(fixture.tally.mismatches, 1);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_form_and_off(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    start(&fixture, PAGE " --ids 1 --first 7 --verify form", false);
+    feed(&fixture, "VALUE feed:7 5 5\r\n1000,\r\nVALUE feed:7 0 3\r\n1,x\r\nEND\r\n", true);
+    assert_int_equal(fixture.tally.mismatches, 1);
+    assert_int_equal(fixture.tally.hits, 2);
+    bench_workload_destroy(fixture.workload);
+
+    start(&fixture, PAGE " --ids 1 --first 7 --verify off", false);
+    feed(&fixture, "VALUE other 0 1\r\nx\r\nEND\r\n", true);
+    assert_int_equal(fixture.tally.mismatches, 0);
+    assert_true(fixture.reply.done);
+    bench_workload_destroy(fixture.workload);
+}
+
+#define EXIST "--workload exist --page-ids 3 --ids 1 --first 7"
+
+/* Feeds "VALUE … 1" for the keys of a bit set, then END, to a request of EXIST. */
+static void expect_exist(const char *options, unsigned found, uint64_t hits, uint64_t wrong,
+                         uint64_t mismatches)
+{
+    struct fixture fixture;
+    char reply[1024] = "", request[256] = "";
+
+    start(&fixture, options, false);
+    memcpy(request, fixture.request, fixture.request_length);
+    strtok(request, " \r");
+    for (unsigned i = 0; i < PAGE_IDS; i++) {
+        const char *key = strtok(NULL, " \r");
+        if (found >> i & 1)
+            sprintf(reply + strlen(reply), "VALUE %s 0 1\r\n1\r\n", key);
+    }
+    strcat(reply, "END\r\n");
+    feed(&fixture, reply, true);
+    assert_true(fixture.reply.done && !fixture.reply.broken);
+    assert_int_equal(fixture.tally.hits, hits);
+    assert_int_equal(fixture.tally.misses, PAGE_IDS - hits);
+    assert_int_equal(fixture.tally.wrong, wrong);
+    assert_int_equal(fixture.tally.mismatches, mismatches);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_exist(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    expect_exist(EXIST " --hits 100", 7, 3, 0, 0);
+    expect_exist(EXIST " --hits 0", 0, 0, 0, 0);
+    expect_exist(EXIST " --hits 0 --ids 1000000", 2, 1, 1, 0); /* a foreign one may be found … */
+    expect_exist(EXIST " --hits 100", 0, 0, 0, 3);             /* a loaded one never denied */
+    expect_exist(EXIST " --hits 100 --ids 1000000", 5, 2, 0, 1);
+    expect_exist(EXIST " --hits 100 --verify form", 0, 0, 0, 0);
+    struct bench_tally tally = {.foreign = 100000, .wrong = 200};
+    start(&fixture, EXIST, true);
+    assert_true(bench_workload_wrong_few(&fixture.options, &tally));
+    tally.wrong = 1000; /* … but not so often */
+    assert_false(bench_workload_wrong_few(&fixture.options, &tally));
+    fixture.request[fixture.request_length] = '\0';
+    assert_int_equal(strncmp(fixture.request, "set liked:7:u", 13), 0);
+    assert_non_null(strstr(fixture.request, " 0 0 1\r\n1\r\n"));
+    bench_workload_destroy(fixture.workload);
+    start(&fixture, EXIST " --hits 0 --key likes_{id}_by_{member}", false);
+    assert_int_equal(strncmp(fixture.request, "get likes_7_by_f", 16), 0);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_error_line(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    start(&fixture, PAGE, false);
+    feed(&fixture, "SERVER_ERROR disk read failed\r\n", true);
+    assert_true(fixture.reply.done);
+    assert_int_equal(fixture.tally.errors, 1);
+    assert_string_equal(fixture.tally.first_error, "SERVER_ERROR disk read failed");
+    bench_workload_destroy(fixture.workload);
+}
+
+static void expect_incr(const char *options, const char *reply, uint64_t hits, uint64_t misses,
+                        uint64_t mismatches)
+{
+    struct fixture fixture;
+
+    start(&fixture, options, false);
+    feed(&fixture, reply, true);
+    assert_int_equal(fixture.tally.hits, hits);
+    assert_int_equal(fixture.tally.misses, misses);
+    assert_int_equal(fixture.tally.mismatches, mismatches);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_incr(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    start(&fixture, "--ids 1 --first 5", false);
+    assert_int_equal(fixture.request_length, strlen("incr feed:5.like 1\r\n"));
+    assert_memory_equal(fixture.request, "incr feed:5.like 1\r\n", fixture.request_length);
+    bench_workload_destroy(fixture.workload);
+    expect_incr("", "12\r\n", 1, 0, 0);
+    expect_incr("", "NOT_FOUND\r\n", 0, 1, 0);
+    expect_incr("", "12x\r\n", 1, 0, 1);
+    expect_incr("--load", "0\r\n", 1, 0, 1); /* no answer to an increment is below 1 */
+    expect_incr("--load", "1000\r\n", 1, 0, 0);
+}
+
+static void test_load_rises(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    char wanted[128];
+
+    start(&fixture, "--ids 3 --first 10 --layout slots --slots a,b", true);
+    assert_int_equal(bench_workload_load_requests(&fixture.options), 6);
+    for (int i = 0; i < 6; i++) {
+        uint64_t id = 10 + (uint64_t)i / 2;
+        int value = (int)bench_workload_value(id, (size_t)i % 2);
+        int digits = snprintf(NULL, 0, "%d", value);
+        snprintf(wanted, sizeof(wanted), "set feed:%d.%c 0 0 %d\r\n%d\r\n", (int)id, "ab"[i % 2],
+                 digits, value);
+        fixture.request[fixture.request_length] = '\0';
+        assert_string_equal(fixture.request, wanted);
+        if (i < 5)
+            fixture.request_length =
+                bench_workload_compose(fixture.workload, fixture.request, fixture.ids);
+    }
+    feed(&fixture, "STORED\r\n", true);
+    assert_int_equal(fixture.tally.hits, 1);
+    bench_workload_destroy(fixture.workload);
+}
+
+/* Every shape gives rising ids, none above 2^63-1, as its bits say. */
+static void check_shape(const char *options, uint64_t last_max)
+{
+    struct fixture fixture;
+    uint64_t before = 0;
+
+    start(&fixture, options, false);
+    for (uint64_t i = 0; i < fixture.options.ids; i++) {
+        uint64_t id = bench_workload_id(&fixture.options, i);
+        assert_true(i == 0 || id > before);
+        before = id;
+    }
+    assert_true(before <= last_max);
+    bench_workload_destroy(fixture.workload);
+}
+
+static void test_shapes_rise(void **state)
+{
+    (void)state;
+    check_shape("--ids 100000", 100000);
+    check_shape("--ids 100000 --shape random", (1ull << 40) - 1);
+    check_shape("--ids 100000 --shape seconds", BENCH_ID_MAX);
+    check_shape("--ids 100000 --shape seconds --first 0", 100ull << 22);
+    check_shape("--ids 100000 --shape ms --first 0", 100000ull << 22);
+    check_shape("--ids 100000 --shape ms --first 0 --per-second 7", 14285715ull << 22);
+    check_shape("--ids 100000 --shape ms --first 0 --per-second 1000000", 100ull << 22);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_page),    cmocka_unit_test(test_missing_are_counted),
+        cmocka_unit_test(test_wrong_replies), cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_form_and_off),  cmocka_unit_test(test_error_line),
+        cmocka_unit_test(test_incr),          cmocka_unit_test(test_load_rises),
+        cmocka_unit_test(test_shapes_rise),   cmocka_unit_test(test_exist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

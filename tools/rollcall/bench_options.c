@@ -1,0 +1,378 @@
+#include "tools/rollcall/bench_options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/num.h"
+
+#define ADDRESS_DEFAULT    "127.0.0.1:11211"
+#define PER_SECOND_MAX     1000000u
+#define PID_MAX            4194304u
+#define RANDOM_SPAN        (1ull << 40)
+#define STAMP_SHIFT        22 /* bits below the second or millisecond of an id */
+#define FIRST_SECOND       1700000000ull
+#define FIRST_MS           (FIRST_SECOND * 1000)
+#define ID_DIGITS_MAX      19
+#define PLACE              "{id}"
+#define MEMBER             "{member}"
+#define SLOT_DEFAULT       "like"
+#define LOCAL_OPTIONS_FROM 256 /* getopt's values for the rows of the table */
+
+static const char *const shapes[] = {"dense", "seconds", "ms", "random", NULL};
+static const char *const workloads[] = {"incr", "slot", "record", "page", "exist", NULL};
+static const char *const layouts[] = {"records", "slots", NULL};
+static const char *const verifies[] = {"values", "form", "off", NULL};
+
+enum option_kind { OPTION_NUMBER, OPTION_TEXT, OPTION_CHOICE, OPTION_FLAG };
+
+struct option_row {
+    const char *name;
+    const char *argument;
+    enum option_kind kind;
+    size_t offset;
+    uint64_t minimum;
+    uint64_t maximum;
+    const char *const *choices;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct bench_options, field)
+
+static const struct option_row rows[] = {
+    {"connections", "N", OPTION_NUMBER, AT(connections), 1, BENCH_CONNECTIONS_MAX, NULL,
+     "connections at once (50)"},
+    {"pipeline", "N", OPTION_NUMBER, AT(pipeline), 1, BENCH_PIPELINE_MAX, NULL,
+     "requests sent together on a connection (1)"},
+    {"requests", "N", OPTION_NUMBER, AT(requests), 0, 1000000000000ull, NULL,
+     "end after N requests; 0 with --load: only load"},
+    {"seconds", "N", OPTION_NUMBER, AT(seconds), 1, BENCH_SECONDS_MAX, NULL,
+     "end after N seconds (5)"},
+    {"ids", "N", OPTION_NUMBER, AT(ids), 1, BENCH_IDS_MAX, NULL, "population (1000000)"},
+    {"shape", "SHAPE", OPTION_CHOICE, AT(shape), 0, 0, shapes,
+     "dense (default); seconds: <<22|sequence; ms: <<22|machine<<12|sequence; random: below 2^40"},
+    {"first", "ID", OPTION_NUMBER, AT(first), 0, BENCH_ID_MAX, NULL,
+     "smallest id (1; the shapes of time: November 2023; random: 0)"},
+    {"per-second", "N", OPTION_NUMBER, AT(per_second), 1, PER_SECOND_MAX, NULL,
+     "ids born in a second, for the shapes of time (1000)"},
+    {"space", "NAME", OPTION_TEXT, AT(space), 0, 0, NULL,
+     "space the keys belong to (feed; exist: liked)"},
+    {"key", "PATTERN", OPTION_TEXT, AT(key), 0, 0, NULL,
+     "key pattern with {id} (<space>:{id}); exist: with {id} and, at its end, {member}"},
+    {"slots", "NAMES", OPTION_TEXT, AT(slots), 0, 0, NULL,
+     "slot names, comma separated, or how many (repost,comment,like,read)"},
+    {"slot", "NAME", OPTION_TEXT, AT(slot), 0, 0, NULL,
+     "slot that incr and slot use (like, else the first)"},
+    {"workload", "NAME", OPTION_CHOICE, AT(workload), 0, 0, workloads,
+     "incr (default): incr ID.slot 1; slot: get ID.slot; record: get ID; page: one get of many "
+     "ids; exist: one get of many existence keys"},
+    {"page-ids", "N", OPTION_NUMBER, AT(page_ids), 1, BENCH_PAGE_IDS_MAX, NULL,
+     "ids of a page, checks of an exist (20)"},
+    {"hits", "PERCENT", OPTION_NUMBER, AT(hits), 0, 100, NULL,
+     "exist: checks that ask for a member --load added (10)"},
+    {"one-in", "N", OPTION_NUMBER, AT(one_in), 2, 1000000000ull, NULL,
+     "exist: wrong answers the server plans, one in N (1000); a few times as many fail"},
+    {"layout", "LAYOUT", OPTION_CHOICE, AT(layout), 0, 0, layouts,
+     "records (default): a key an id; slots: a key a slot, to load and read other servers"},
+    {"load", NULL, OPTION_FLAG, AT(load), 0, 0, NULL,
+     "first set all ids, in rising order, to known values"},
+    {"verify", "HOW", OPTION_CHOICE, AT(verify), 0, 0, verifies,
+     "values (default): as --load set them; form: right keys, numbers; off: count replies"},
+    {"seed", "N", OPTION_NUMBER, AT(seed), 0, UINT64_MAX, NULL, "of the drawn ids (1)"},
+    {"pid", "PID", OPTION_NUMBER, AT(pid), 1, PID_MAX, NULL,
+     "the server's process: report its processor time a request"},
+    {"json", NULL, OPTION_FLAG, AT(json), 0, 0, NULL, "results as one JSON object"},
+    {"progress", NULL, OPTION_FLAG, AT(progress), 0, 0, NULL,
+     "a line each second on stderr (default on a terminal)"},
+    {"help", NULL, OPTION_FLAG, AT(help), 0, 0, NULL, "this text"},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+const char *bench_shape_name(uint64_t shape)
+{
+    return shapes[shape];
+}
+
+const char *bench_workload_name(uint64_t workload)
+{
+    return workloads[workload];
+}
+
+const char *bench_layout_name(uint64_t layout)
+{
+    return layouts[layout];
+}
+
+const char *bench_verify_name(uint64_t verify)
+{
+    return verifies[verify];
+}
+
+__attribute__((format(printf, 1, 2))) static bool bad(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("rollcall bench: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return false;
+}
+
+static bool take_number(const struct option_row *row, const char *text, uint64_t *value)
+{
+    uint64_t number = 0;
+    bool ok = num_parse(text, strlen(text), &number);
+
+    if (!ok || number < row->minimum || number > row->maximum)
+        return bad("--%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, row->name, text,
+                   row->minimum, row->maximum);
+    *value = number;
+    return true;
+}
+
+static bool take_choice(const struct option_row *row, const char *text, uint64_t *value)
+{
+    char known[128] = "";
+
+    for (size_t i = 0; row->choices[i] != NULL; i++) {
+        if (strcmp(text, row->choices[i]) == 0) {
+            *value = i;
+            return true;
+        }
+        strncat(known, i == 0 ? "" : ", ", sizeof(known) - strlen(known) - 1);
+        strncat(known, row->choices[i], sizeof(known) - strlen(known) - 1);
+    }
+    return bad("--%s: \"%s\" is none of %s", row->name, text, known);
+}
+
+static bool take_option(const struct option_row *row, const char *text,
+                        struct bench_options *options)
+{
+    void *field = (char *)options + row->offset;
+
+    switch (row->kind) {
+    case OPTION_NUMBER:
+        return take_number(row, text, field);
+    case OPTION_CHOICE:
+        return take_choice(row, text, field);
+    case OPTION_TEXT:
+        *(const char **)field = text;
+        return true;
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return true;
+    }
+    return false;
+}
+
+/* Letters that mean nothing to the protocol, its separators or a slot's dot. */
+static bool name_valid(const char *name, size_t length)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    return length >= 1 && length <= BENCH_NAME_MAX && strspn(name, allowed) >= length;
+}
+
+static bool count_slots(struct bench_options *options, uint64_t count)
+{
+    static const char *const usual[] = {"repost", "comment", "like", "read"};
+
+    if (count < 1 || count > BENCH_SLOTS_MAX)
+        return bad("--slots: %s is not from 1 to %u slots", options->slots, BENCH_SLOTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (i < sizeof(usual) / sizeof(usual[0]))
+            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "%s", usual[i]);
+        else
+            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "s%zu", i + 1);
+    }
+    options->slot_count = count;
+    return true;
+}
+
+static bool split_slots(struct bench_options *options)
+{
+    const char *at = options->slots;
+    uint64_t count = 0;
+
+    if (num_parse(at, strlen(at), &count))
+        return count_slots(options, count);
+    for (options->slot_count = 0;; at++) {
+        size_t length = strcspn(at, ",");
+        if (options->slot_count == BENCH_SLOTS_MAX)
+            return bad("--slots: more than %u slots", BENCH_SLOTS_MAX);
+        if (!name_valid(at, length))
+            return bad("--slots: \"%.*s\" is not 1 to %u of a-z 0-9 _ -", (int)length, at,
+                       BENCH_NAME_MAX);
+        memcpy(options->slot_names[options->slot_count], at, length);
+        options->slot_names[options->slot_count++][length] = '\0';
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool choose_slot(struct bench_options *options)
+{
+    const char *wanted = options->slot != NULL ? options->slot : SLOT_DEFAULT;
+
+    for (size_t i = 0; i < options->slot_count; i++) {
+        if (strcmp(options->slot_names[i], wanted) == 0) {
+            options->slot_chosen = i;
+            return true;
+        }
+    }
+    options->slot_chosen = 0;
+    return options->slot == NULL || bad("--slot: \"%s\" is not among --slots", wanted);
+}
+
+/* exist: {member} is the end of a pattern; the rest of what follows {id} is its tail. */
+static bool split_member(struct bench_options *options)
+{
+    size_t length = strlen(options->key_tail);
+
+    if (options->workload != BENCH_EXIST)
+        return true;
+    if (length <= strlen(MEMBER) ||
+        strcmp(options->key_tail + length - strlen(MEMBER), MEMBER) != 0)
+        return bad("--key: \"%s\" has not {id}, something between and {member} at its end",
+                   options->key);
+    options->key_tail[length - strlen(MEMBER)] = '\0';
+    return true;
+}
+
+static bool split_key(struct bench_options *options)
+{
+    const char *pattern = options->key;
+    const char *place = pattern != NULL ? strstr(pattern, PLACE) : NULL;
+
+    if (pattern == NULL) {
+        snprintf(options->key_head, sizeof(options->key_head), "%s:", options->space);
+        if (options->workload == BENCH_EXIST)
+            strcpy(options->key_tail, ":");
+        return true;
+    }
+    if (place == NULL || strstr(place + 1, PLACE) != NULL)
+        return bad("--key: \"%s\" has not exactly one {id}", pattern);
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || *at == 127)
+            return bad("--key: a key holds no space or control character");
+    }
+    if (strlen(pattern) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
+        return bad("--key: keys would be longer than %u bytes", BENCH_KEY_MAX);
+    memcpy(options->key_head, pattern, (size_t)(place - pattern));
+    snprintf(options->key_tail, sizeof(options->key_tail), "%s", place + strlen(PLACE));
+    return split_member(options);
+}
+
+/* The largest id of the population must be one. */
+static bool place_ids(struct bench_options *options)
+{
+    static const uint64_t firsts[] = {1, FIRST_SECOND << STAMP_SHIFT, FIRST_MS << STAMP_SHIFT, 0};
+    uint64_t stamps_a_second = options->shape == BENCH_MS ? 1000 : 1;
+    unsigned __int128 span = options->ids;
+
+    if (options->first == UINT64_MAX)
+        options->first = firsts[options->shape];
+    if (options->shape == BENCH_RANDOM)
+        span = RANDOM_SPAN;
+    else if (options->shape != BENCH_DENSE)
+        span = ((span * stamps_a_second / options->per_second) + 1) << STAMP_SHIFT;
+    if (options->shape == BENCH_RANDOM && options->ids > RANDOM_SPAN)
+        return bad("--ids: more than 2^40 random ids below 2^40");
+    if (options->first + span > BENCH_ID_MAX)
+        return bad("--first, --ids: the last id would be above 2^63-1");
+    return true;
+}
+
+static bool complete(struct bench_options *options)
+{
+    bool exist = options->workload == BENCH_EXIST;
+
+    if (options->space == NULL)
+        options->space = exist ? "liked" : "feed";
+    if (exist && options->layout != BENCH_RECORDS)
+        return bad("--layout slots: existence keys have none");
+    if (!name_valid(options->space, strlen(options->space)))
+        return bad("--space: \"%s\" is not 1 to %u of a-z 0-9 _ -", options->space, BENCH_NAME_MAX);
+    if (options->requests != UINT64_MAX && options->seconds != 0)
+        return bad("--requests and --seconds: only one of them");
+    if (options->requests == UINT64_MAX && options->seconds == 0)
+        options->seconds = BENCH_SECONDS_DEFAULT;
+    if (options->requests == 0 && !options->load)
+        return bad("--requests 0 without --load: nothing to do");
+    if (!split_slots(options) || !choose_slot(options) || !split_key(options))
+        return false;
+    if (options->connections * options->pipeline * options->page_ids * options->slot_count >
+        BENCH_IN_FLIGHT_MAX)
+        return bad("--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
+                   BENCH_IN_FLIGHT_MAX);
+    return place_ids(options);
+}
+
+static const struct bench_options defaults = {
+    .address = ADDRESS_DEFAULT,
+    .slots = "repost,comment,like,read",
+    .connections = 50,
+    .pipeline = 1,
+    .requests = UINT64_MAX,
+    .first = UINT64_MAX,
+    .ids = 1000000,
+    .per_second = 1000,
+    .page_ids = 20,
+    .hits = 10,
+    .one_in = 1000,
+    .seed = 1,
+};
+
+static bool take_all(int argc, char **argv, struct bench_options *options)
+{
+    struct option known[ROWS + 1] = {{0}};
+
+    for (size_t i = 0; i < ROWS; i++) {
+        known[i].name = rows[i].name;
+        known[i].has_arg = rows[i].argument != NULL ? required_argument : no_argument;
+        known[i].val = LOCAL_OPTIONS_FROM + (int)i;
+    }
+    opterr = 0;
+    optind = 1;
+    for (int got; (got = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
+        if (got == ':')
+            return bad("%s needs an argument", argv[optind - 1]);
+        if (got == '?')
+            return bad("unknown option %s; see rollcall bench --help", argv[optind - 1]);
+        CHECK(got >= LOCAL_OPTIONS_FROM && got < LOCAL_OPTIONS_FROM + (int)ROWS);
+        if (!take_option(&rows[got - LOCAL_OPTIONS_FROM], optarg, options))
+            return false;
+    }
+    if (optind < argc)
+        options->address = argv[optind++];
+    return optind >= argc || bad("one address only: what is \"%s\"?", argv[optind]);
+}
+
+bool bench_options_parse(int argc, char **argv, struct bench_options *options)
+{
+    *options = defaults;
+    if (!take_all(argc, argv, options))
+        return false;
+    return options->help || complete(options);
+}
+
+void bench_options_help(void)
+{
+    puts("usage: rollcall bench [options] [host:port | /path.sock]   (" ADDRESS_DEFAULT ")\n"
+         "Sends memcached text requests, checks every reply and prints rates and latencies.\n"
+         "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        char left[40];
+        snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+                 rows[i].argument ? rows[i].argument : "");
+        printf("  %-16s %s", left, rows[i].help);
+        if (rows[i].kind == OPTION_NUMBER)
+            printf("; %" PRIu64 " to %" PRIu64, rows[i].minimum, rows[i].maximum);
+        putchar('\n');
+    }
+    puts("\nExample: rollcall bench --load --workload page --pid $(pidof rollcalld)");
+}

@@ -1,0 +1,49 @@
+/*
+ * bench_run.h: one measured run: connections that each keep one batch of requests under way until
+ * the count or the time is reached, driven by one epoll loop of the calling thread.
+ *
+ * Latency is that of a batch: from before its first byte is sent until its last reply is judged.
+ * Every batch that was begun is waited for; the run ends with its last reply.
+ */
+#ifndef ROLLCALL_TOOLS_BENCH_RUN_H
+#define ROLLCALL_TOOLS_BENCH_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/rollcall/bench_workload.h"
+#include "tools/rollcall/histogram.h"
+#include "tools/rollcall/proc.h"
+
+#define BENCH_STALL_SECONDS 10u /* without any reply: the server hangs */
+
+struct bench_plan {
+    const char *label; /* of progress lines */
+    const char *address;
+    struct bench_workload *workload;
+    uint64_t connections;
+    uint64_t pipeline;
+    uint64_t requests; /* UINT64_MAX: no bound */
+    uint64_t seconds;  /* 0: no bound */
+    uint64_t pid;      /* of the server; 0: not known */
+    bool progress;
+};
+
+struct bench_result {
+    struct bench_tally tally;
+    struct histogram *latency_ns; /* of batches; bench_result_fini() frees it */
+    uint64_t elapsed_ns;
+    uint64_t client_cpu_ns; /* our own processor time */
+    bool server_known;
+    struct proc_cpu server;
+};
+
+/*
+ * Runs the plan. On false the reason has been said on stderr; the result holds what was counted
+ * until then. The caller calls bench_result_fini() in both cases.
+ */
+bool bench_run(const struct bench_plan *plan, struct bench_result *result);
+
+void bench_result_fini(struct bench_result *result);
+
+#endif

@@ -1,0 +1,285 @@
+#include "tools/rollcall/bench_workload_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/num.h"
+
+#define STAMP_SHIFT   22
+#define MACHINE_SHIFT 12
+#define MACHINES      1024u
+#define SEQUENCE_MASK 7u /* a snowflake's low bits are rarely above a handful */
+#define MS_A_SECOND   1000u
+#define RANDOM_SPAN   (1ull << 40)
+#define WEYL          0x9e3779b97f4a7c15ull /* 2^64 / golden ratio */
+#define MEMBER_SHIFT  34                    /* of a hash: leaves the number of a member */
+#define MEMBER_BYTES  (1 + BENCH_NUMBER_TEXT_MAX)
+#define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
+#define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
+
+/* x * y / 2^64: a number below y from 64 random bits. */
+static uint64_t scale_down(uint64_t x, uint64_t y)
+{
+    return (uint64_t)((unsigned __int128)x * y >> 64);
+}
+
+static uint64_t id_of_second(const struct bench_options *options, uint64_t index)
+{
+    uint64_t second = index / options->per_second;
+    return options->first + (second << STAMP_SHIFT) + index % options->per_second;
+}
+
+/*
+ * Up to a thousand ids a second each has a millisecond of its own; above, those of one millisecond
+ * share out the machines in rising order.
+ */
+static uint64_t id_of_ms(const struct bench_options *options, uint64_t index)
+{
+    uint64_t jitter = hash_u64(index + options->seed);
+    uint64_t sequence = jitter & SEQUENCE_MASK;
+
+    if (options->per_second <= MS_A_SECOND) {
+        uint64_t ms = index * MS_A_SECOND / options->per_second;
+        uint64_t machine = (jitter >> 32) % MACHINES;
+        return options->first + (ms << STAMP_SHIFT) + (machine << MACHINE_SHIFT) + sequence;
+    }
+    uint64_t a_ms = (options->per_second + MS_A_SECOND - 1) / MS_A_SECOND;
+    uint64_t machine = index % a_ms * MACHINES / a_ms;
+    return options->first + (index / a_ms << STAMP_SHIFT) + (machine << MACHINE_SHIFT) + sequence;
+}
+
+/* One random id in each of as many equal strides: rising, never twice, and no list to keep. */
+static uint64_t id_at_random(const struct bench_options *options, uint64_t index)
+{
+    uint64_t stride = RANDOM_SPAN / options->ids;
+    uint64_t within = scale_down(hash_u64(index * WEYL + options->ids), stride);
+    return options->first + index * stride + within;
+}
+
+uint64_t bench_workload_id(const struct bench_options *options, uint64_t index)
+{
+    switch ((enum bench_shape)options->shape) {
+    case BENCH_SECONDS:
+        return id_of_second(options, index);
+    case BENCH_MS:
+        return id_of_ms(options, index);
+    case BENCH_RANDOM:
+        return id_at_random(options, index);
+    case BENCH_DENSE:
+        break;
+    }
+    return options->first + index;
+}
+
+static uint64_t value_in(uint64_t bits, size_t slot)
+{
+    uint64_t piece = bits >> 16 * (slot % 4) & 0xffff;
+    return piece * BENCH_NUMBERS >> 16;
+}
+
+uint64_t bench_workload_value(uint64_t id, size_t slot)
+{
+    return value_in(hash_u64(id + slot / 4), slot);
+}
+
+static char *put_number(const struct bench_workload *workload, char *out, uint64_t value)
+{
+    const struct bench_number *number = &workload->numbers[value];
+    memcpy(out, number, sizeof(*number)); /* the length byte is overwritten by what follows */
+    return out + number->length;
+}
+
+size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,
+                                  char *out)
+{
+    char *at = out;
+    uint64_t bits = 0;
+
+    if (slot == BENCH_SLOT_MEMBER) {
+        *out = '1';
+        return 1;
+    }
+    if (slot != BENCH_SLOT_WHOLE)
+        return (size_t)(put_number(workload, out, bench_workload_value(id, (size_t)slot)) - out);
+    for (size_t i = 0; i < workload->options->slot_count; i++) {
+        if (i % 4 == 0)
+            bits = hash_u64(id + i / 4);
+        at = put_number(workload, at, value_in(bits, i));
+        *at++ = ',';
+    }
+    return (size_t)(at - out) - 1;
+}
+
+static void add_key(struct bench_workload *workload, int slot)
+{
+    const struct bench_options *options = workload->options;
+    struct bench_key *key = &workload->keys[workload->key_count++];
+    const char *name = slot < 0 ? "" : options->slot_names[slot];
+
+    CHECK(workload->key_count <= BENCH_SLOTS_MAX);
+    int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", options->key_tail,
+                          *name != '\0' ? "." : "", name);
+    CHECK(length >= 0 && (size_t)length < sizeof(key->suffix));
+    key->suffix_length = (size_t)length;
+    key->slot = slot;
+}
+
+static void add_keys(struct bench_workload *workload, bool load)
+{
+    const struct bench_options *options = workload->options;
+    bool one_slot = options->workload == BENCH_INCR || options->workload == BENCH_SLOT;
+
+    if (options->workload == BENCH_EXIST) {
+        add_key(workload, BENCH_SLOT_MEMBER);
+        return;
+    }
+    if (!load && one_slot) {
+        add_key(workload, (int)options->slot_chosen);
+        return;
+    }
+    if (options->layout == BENCH_RECORDS) {
+        add_key(workload, BENCH_SLOT_WHOLE);
+        return;
+    }
+    for (size_t i = 0; i < options->slot_count; i++)
+        add_key(workload, (int)i);
+}
+
+struct bench_workload *bench_workload_create(const struct bench_options *options, bool load)
+{
+    struct bench_workload *workload = memory_zalloc(sizeof(*workload));
+    bool incr = !load && options->workload == BENCH_INCR;
+    bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST;
+
+    workload->mark = BENCH_WORKLOAD_MARK;
+    workload->options = options;
+    workload->verb = load ? BENCH_VERB_SET : incr ? BENCH_VERB_INCR : BENCH_VERB_GET;
+    workload->verify = (enum bench_verify)options->verify;
+    workload->climbed = options->load && options->verify == BENCH_VALUES;
+    workload->ids = !load && many ? options->page_ids : 1;
+    workload->hit_below = options->hits == 100 ? UINT64_MAX : UINT64_MAX / 100 * options->hits;
+    workload->random = hash_u64(options->seed + WEYL);
+    workload->head_length =
+        (size_t)snprintf(workload->head, sizeof(workload->head), " %s", options->key_head);
+    workload->value_head_length = (size_t)snprintf(
+        workload->value_head, sizeof(workload->value_head), "VALUE %s", options->key_head);
+    add_keys(workload, load);
+    for (uint64_t i = 0; i < BENCH_NUMBERS; i++) {
+        char text[BENCH_NUMBER_TEXT_MAX];
+        workload->numbers[i].length = (uint8_t)num_print(text, i);
+        memcpy(workload->numbers[i].text, text, workload->numbers[i].length);
+    }
+    return workload;
+}
+
+void bench_workload_destroy(struct bench_workload *workload)
+{
+    if (workload == NULL)
+        return;
+    CHECK(workload->mark == BENCH_WORKLOAD_MARK);
+    free(workload);
+}
+
+uint64_t bench_workload_load_requests(const struct bench_options *options)
+{
+    return options->ids * (options->layout == BENCH_SLOTS ? options->slot_count : 1);
+}
+
+uint64_t bench_workload_ids(const struct bench_workload *workload)
+{
+    return workload->ids;
+}
+
+size_t bench_workload_bytes_max(const struct bench_workload *workload)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < workload->key_count; i++) {
+        if (workload->keys[i].suffix_length > longest)
+            longest = workload->keys[i].suffix_length;
+    }
+    size_t key_bytes = workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + MEMBER_BYTES;
+    return key_bytes * workload->ids * workload->key_count + 2 * BENCH_VALUE_TEXT_MAX;
+}
+
+static uint64_t draw_id(struct bench_workload *workload)
+{
+    workload->random += WEYL;
+    uint64_t drawn = hash_u64(workload->random);
+    uint64_t index = scale_down(drawn, workload->options->ids);
+    uint64_t id = bench_workload_id(workload->options, index);
+    bool exist = workload->options->workload == BENCH_EXIST;
+    return exist && hash_u64(drawn) >= workload->hit_below ? id | BENCH_FOREIGN : id;
+}
+
+char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out)
+{
+    out = bench_workload_put(out, key->suffix, key->suffix_length);
+    if (key->slot != BENCH_SLOT_MEMBER)
+        return out;
+    *out++ = id & BENCH_FOREIGN ? 'f' : 'u';
+    return out + num_print(out, hash_u64(id & ~BENCH_FOREIGN) >> MEMBER_SHIFT);
+}
+
+bool bench_workload_wrong_few(const struct bench_options *options, const struct bench_tally *tally)
+{
+    return tally->wrong <= WRONG_TIMES * (tally->foreign / options->one_in) + WRONG_SPARE;
+}
+
+static char *put_keys(const struct bench_workload *workload, char *out, uint64_t id)
+{
+    char digits[BENCH_NUMBER_TEXT_MAX];
+    size_t digit_count = num_print(digits, id & ~BENCH_FOREIGN);
+
+    for (size_t i = 0; i < workload->key_count; i++) {
+        const struct bench_key *key = &workload->keys[i];
+        out = bench_workload_put(out, workload->head, workload->head_length);
+        out = bench_workload_put(out, digits, digit_count);
+        out = bench_workload_put_suffix(key, id, out);
+    }
+    return out;
+}
+
+/* "set feed:1 0 0 11\r\n1,22,333,44\r\n"; by slots, the slots of an id follow each other. */
+static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *ids)
+{
+    const struct bench_key *key = &workload->keys[workload->next % workload->key_count];
+    uint64_t id = bench_workload_id(workload->options, workload->next / workload->key_count);
+    char value[BENCH_VALUE_TEXT_MAX + 4];
+    size_t length = bench_workload_print_value(workload, id, key->slot, value);
+    char *at = bench_workload_put(out, "set", 3);
+
+    workload->next++;
+    *ids = id;
+    at = bench_workload_put(at, workload->head, workload->head_length);
+    at += num_print(at, id);
+    at = bench_workload_put_suffix(key, id, at);
+    at = bench_workload_put(at, " 0 0 ", 5);
+    at += num_print(at, length);
+    at = bench_workload_put(at, "\r\n", 2);
+    at = bench_workload_put(at, value, length);
+    at = bench_workload_put(at, "\r\n", 2);
+    return (size_t)(at - out);
+}
+
+size_t bench_workload_compose(struct bench_workload *workload, char *out, uint64_t *ids)
+{
+    char *at = out;
+
+    CHECK(workload->mark == BENCH_WORKLOAD_MARK);
+    if (workload->verb == BENCH_VERB_SET)
+        return compose_set(workload, out, ids);
+    at = workload->verb == BENCH_VERB_INCR ? bench_workload_put(at, "incr", 4)
+                                           : bench_workload_put(at, "get", 3);
+    for (uint64_t i = 0; i < workload->ids; i++) {
+        ids[i] = draw_id(workload);
+        at = put_keys(workload, at, ids[i]);
+    }
+    at = workload->verb == BENCH_VERB_INCR ? bench_workload_put(at, " 1\r\n", 4)
+                                           : bench_workload_put(at, "\r\n", 2);
+    return (size_t)(at - out);
+}
