@@ -1,29 +1,8 @@
 /*
  * counter_stats.c: what the engine tells of itself.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "counter/counter_private.h"
-
-struct emitter {
-    engine_stat_fn *emit;
-    void *context;
-};
-
-static void emit_u64(const struct emitter *to, const char *name, uint64_t value)
-{
-    char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    to->emit(to->context, name, text);
-}
-
-static void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole)
-{
-    char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%.4f", whole ? (double)part / (double)whole : 0.0);
-    to->emit(to->context, name, text);
-}
+#include "engine/emit.h"
 
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
@@ -31,9 +10,9 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     struct emitter to = {emit, context};
     struct counter_table_stats stats;
     counter_table_stats(counter->table, &stats);
-    emit(context, "kind", "counter");
-    emit(context, "ids", counter->config.any_ids ? "any" : "growing");
-    emit(context, "role", engine->role_cache ? "cache" : "store");
+    emit_text(&to, "kind", "counter");
+    emit_text(&to, "ids", counter->config.any_ids ? "any" : "growing");
+    emit_text(&to, "role", engine->role_cache ? "cache" : "store");
     emit_u64(&to, "slots", counter->view.slot_count);
     emit_u64(&to, "tables", 1);
     emit_u64(&to, "records", stats.records);
@@ -66,7 +45,7 @@ void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, voi
     emit_u64(&to, "0:extend_bytes", stats.extend_pool_bytes);
     emit_u64(&to, "0:exceptions", 0);
     emit_u64(&to, "0:bytes", shape->table_bytes);
-    emit(context, "0:state", "open");
+    emit_text(&to, "0:state", "open");
     emit_u64(&to, "0:opened_at", counter->opened_s);
 }
 

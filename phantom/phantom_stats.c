@@ -1,29 +1,8 @@
 /*
  * phantom_stats.c: what the engine tells of itself.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
+#include "engine/emit.h"
 #include "phantom/phantom_private.h"
-
-struct emitter {
-    engine_stat_fn *emit;
-    void *context;
-};
-
-static void emit_u64(const struct emitter *to, const char *name, uint64_t value)
-{
-    char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    to->emit(to->context, name, text);
-}
-
-static void emit_real(const struct emitter *to, const char *name, int digits, double value)
-{
-    char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%.*f", digits, value);
-    to->emit(to->context, name, text);
-}
 
 void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
@@ -31,10 +10,10 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     struct emitter to = {emit, context};
     struct phantom_table_stats stats;
     phantom_table_stats(phantom->table, &stats);
-    emit(context, "kind", "phantom");
-    emit(context, "ids", phantom->config.any_ids ? "any" : "growing");
-    emit(context, "role", engine->role_cache ? "cache" : "store");
-    emit(context, "deletes", phantom->config.deletes ? "yes" : "no");
+    emit_text(&to, "kind", "phantom");
+    emit_text(&to, "ids", phantom->config.any_ids ? "any" : "growing");
+    emit_text(&to, "role", engine->role_cache ? "cache" : "store");
+    emit_text(&to, "deletes", phantom->config.deletes ? "yes" : "no");
     emit_u64(&to, "tables", 1);
     emit_u64(&to, "members", stats.members);
     emit_u64(&to, "capacity", phantom_table_shape(phantom->table)->capacity);
@@ -62,7 +41,7 @@ void phantom_stats_tables(const struct engine *engine, engine_stat_fn *emit, voi
     emit_u64(&to, "0:exceptions", stats.exceptions);
     emit_u64(&to, "0:exceptions_bytes", stats.exception_pool_bytes);
     emit_u64(&to, "0:bytes", shape->table_bytes);
-    emit(context, "0:state", "open");
+    emit_text(&to, "0:state", "open");
     emit_u64(&to, "0:opened_at", phantom->opened_s);
 }
 

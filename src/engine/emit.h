@@ -1,0 +1,22 @@
+/*
+ * emit.h: figures of an engine as text, for its stats functions. Pure but for what is called.
+ */
+#ifndef ROLLCALL_ENGINE_EMIT_H
+#define ROLLCALL_ENGINE_EMIT_H
+
+#include "engine/engine.h"
+
+/* Who gets the figures: what a stats function was called with. */
+struct emitter {
+    engine_stat_fn *emit;
+    void *context;
+};
+
+void emit_text(const struct emitter *to, const char *name, const char *text);
+void emit_u64(const struct emitter *to, const char *name, uint64_t value);
+/* With so many digits behind the point. */
+void emit_real(const struct emitter *to, const char *name, int digits, double value);
+/* part / whole with four digits; 0 of nothing. */
+void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole);
+
+#endif
