@@ -55,9 +55,9 @@
 #define TABLE_WIDE_BYTES    256u
 #define TABLE_NARROW_PLACES 10u /* up to here the choice bits fit into the lock word */
 #define TABLE_STRIPES       1024u
-#define TABLE_POOL_SHARE                                                                           \
-    32u /* a dict's default share of the table's bytes: one 32nd; two for the extend dict of small \
-           records */
+/* A dict's default share of the table's bytes: one 32nd; two for the extend dict of small records.
+ */
+#define TABLE_POOL_SHARE 32u
 
 /* What a table is made of; derived from a configuration alone. */
 struct counter_shape {

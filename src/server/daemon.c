@@ -12,6 +12,12 @@
 #include "server/reload.h"
 #include "server/server.h"
 
+/*
+ * Clients wait this long for memory to become resident, about 3 GiB of it; what is left is done
+ * behind their backs. The port is taken already: they queue.
+ */
+#define POPULATE_WAIT_MS 1000
+
 struct daemon {
     int argc;
     char **argv;
@@ -218,6 +224,7 @@ static void run(struct daemon *daemon)
     log_spaces(daemon->server->spaces, daemon->now);
     populate_stop(daemon->server->populate);
     populate_go(daemon->server->populate, daemon->server->spaces);
+    populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
     log_addresses(daemon->net);
     process_background_ready(daemon->ready_fd);
     process_notify("READY=1");

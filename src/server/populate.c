@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/memory.h"
 
@@ -77,6 +78,24 @@ void populate_go(struct populate *populate, const struct spaces *spaces)
 {
     if (spaces != NULL) {
         begin(populate, spaces);
+    }
+    pthread_mutex_unlock(&populate->bracket);
+}
+
+void populate_wait(struct populate *populate, unsigned milliseconds)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&populate->bracket);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += milliseconds / 1000;
+    until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    if (populate->started && pthread_timedjoin_np(populate->thread, NULL, &until) == 0) {
+        populate->started = false;
     }
     pthread_mutex_unlock(&populate->bracket);
 }

@@ -20,5 +20,7 @@ void populate_destroy(struct populate *populate); /* stops it. NULL: no-op */
 void populate_stop(struct populate *populate);
 /* Begins again with the spaces of a set; NULL: not. By the thread that stopped it. */
 void populate_go(struct populate *populate, const struct spaces *spaces);
+/* Waits until all is resident, but no longer than this. By the thread that began it, at start. */
+void populate_wait(struct populate *populate, unsigned milliseconds);
 
 #endif
