@@ -2,7 +2,7 @@
  * counter.h: the counter engine: small numbers behind ids, several to a record, packed in bits.
  *
  * A space holds one table (the row of tables comes with engine/row). The design and its figures are
- * in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40 to 60 ns; 14.1 bytes an id
+ * in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40 to 60 ns; 13.9 bytes an id
  * with four 20-bit slots, at capacity.
  *
  * Thread rule: as engine.h says.

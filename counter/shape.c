@@ -64,9 +64,9 @@ static unsigned rem_bytes_for(const struct counter_shape *shape, unsigned window
 }
 
 /*
- * With the spacing of ids known: two bytes, or as many as a window of twice the range of a full
- * table takes, and then as many as cost no place. (A narrower window would send most ids to the
- * dict.)
+ * With the spacing of ids known: two bytes, or as many as it takes for the range of a full table to
+ * fit into the three quarters of the window above the first id (see anchor() in table.c), and then
+ * as many as cost no place. A narrower window would send most ids to the dict.
  */
 static void set_spaced(struct counter_shape *shape, unsigned group_bytes, uint64_t spacing)
 {

@@ -9,7 +9,7 @@
  * rate by a small search over the blocked formula. See Putze, Sanders, Singler, "Cache-, hash- and
  * space-efficient Bloom filters", 2007.
  *
- * Cost: a check in a prefetched batch about 20 ns. Memory: 9.9, 15.6 and 22.1 bits a member at
+ * Cost: a check in a prefetched batch about 20 ns. Memory: 9.9, 15.5 and 22.0 bits a member at
  * capacity for 1 %, 0.1 % and 0.01 % wrong.
  * Thread rule: checks by any thread at any time, without a lock; setting under a lock of the line.
  */

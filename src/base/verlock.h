@@ -5,8 +5,8 @@
  * Bit 0 is the lock; the version takes the high bits of the word, so that adding to it wraps
  * without touching the rest; between them the owner of the word keeps small fields of its own (a
  * count, marks) that change only under the lock. A reader notes the word, reads, and looks whether
- * the word is still the same; a writer takes the lock by exchanging exactly the word it based its
- * decision on, so nothing has changed since (unless the version went round: see counter/DESIGN.md).
+ * the word is still the same; a writer takes the lock by exchanging exactly the word it has read,
+ * so it knows the fields it holds (were the version to go round: see counter/DESIGN.md).
  *
  * Orders: version load acquire, acquire fence in front of the second load; the exchange acquires
  * and a release fence follows it, so no data store passes in front; unlock releases. Data in

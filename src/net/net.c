@@ -144,10 +144,22 @@ static bool add_events(struct net *net, const int *signals, size_t signal_count)
     return added;
 }
 
+/* Once their handlers stand; what was held back until now is handled in the loop. */
+static void unblock(const int *signals, size_t signal_count)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < signal_count; i++) {
+        sigaddset(&set, signals[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void net_run(struct net *net, const int *signals, size_t signal_count)
 {
     CHECK(signal_count <= NET_SIGNALS_MAX);
     bool added = add_events(net, signals, signal_count);
+    unblock(signals, signal_count);
     if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics) && added) {
         (void)event_base_dispatch(net->base);
     } else {

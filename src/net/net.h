@@ -110,7 +110,10 @@ struct net_options {
  */
 struct net *net_create(const struct net_options *options, const struct net_service *service,
                        char error[NET_ERROR_MAX], bool *in_use);
-/* Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. */
+/*
+ * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. The
+ * caller may have blocked the signals: those that wait are handled first of all.
+ */
 void net_run(struct net *net, const int *signals, size_t signal_count);
 void net_stop(struct net *net);    /* any thread */
 void net_destroy(struct net *net); /* ends the workers, closes everything. NULL: no-op */

@@ -230,8 +230,7 @@ const struct command *command_find(enum verb verb, enum key_kind kind, bool past
 
 bool command_deletes_after(enum verb verb, enum key_kind kind)
 {
-    bool writes =
-        verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
+    bool writes = verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
 
     return verb == VERB_GAT || (writes && kind != KEY_MEMBER);
 }
@@ -277,7 +276,8 @@ static void finish_error(const struct command *command, const struct space *spac
         return;
     }
     result->reply.status = command->dropped;
-    result->dropped = true;
+    /* A member has no older value that could be read instead. */
+    result->dropped = space->settings.kind != SPACE_PHANTOM;
     metric_add(&metrics->evictions, 1);
     metric_add(&own->evictions, 1);
     if (command->dropped == REPLY_NOT_FOUND) {

@@ -1,9 +1,11 @@
 #include "server/daemon.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -201,6 +203,18 @@ static void log_addresses(const struct net *net)
     }
 }
 
+/* From when a signal would leave files behind they are held back, until net_run() takes them. */
+static void hold_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        sigaddset(&set, signals[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 /* Everything that can fail, in an order that lets nothing half done be seen from outside. */
 static bool start(struct daemon *daemon)
 {
@@ -209,6 +223,7 @@ static bool start(struct daemon *daemon)
     if (!prepare_process(daemon) || !create_server(daemon) || !open_net(daemon)) {
         return false;
     }
+    hold_signals();
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
         return false;
     }

@@ -87,14 +87,15 @@ void populate_wait(struct populate *populate, unsigned milliseconds)
     struct timespec until;
 
     pthread_mutex_lock(&populate->bracket);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    if (populate->started && pthread_timedjoin_np(populate->thread, NULL, &until) == 0) {
+    if (populate->started &&
+        pthread_clockjoin_np(populate->thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
         populate->started = false;
     }
     pthread_mutex_unlock(&populate->bracket);

@@ -41,13 +41,17 @@ static void print_listen(const struct settings *settings, bool quoted, FILE *out
     putc(']', out);
 }
 
-/* A slot's name may be a word or number of YAML: then too it is read as text. */
-static void print_slots(const struct space_settings *space, FILE *out)
+/* A slot's name may be a word or number of YAML: in quotes it is read as text. Else without blanks,
+ * so that a client's stats keep it whole. */
+static void print_slots(const struct space_settings *space, bool quoted, FILE *out)
 {
     putc('{', out);
     for (size_t i = 0; i < space->slot_count; i++)
-        fprintf(out, "%s\"%s\": %u", i == 0 ? "" : ", ", space->slots[i].name,
-                space->slots[i].bits);
+        fprintf(out, quoted ? "%s\"%s\": %u" : "%s%s:%u",
+                i == 0   ? ""
+                : quoted ? ", "
+                         : ",",
+                space->slots[i].name, space->slots[i].bits);
     putc('}', out);
 }
 
@@ -78,7 +82,7 @@ char *settings_print_value(const struct settings *settings, const struct space_s
     else if (strcmp(row->option.name, "listen") == 0)
         print_listen(settings, quoted, out);
     else if (strcmp(row->option.name, "slots") == 0)
-        print_slots(space, out);
+        print_slots(space, quoted, out);
     CHECK(fclose(out) == 0);
     return text;
 }

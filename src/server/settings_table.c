@@ -181,7 +181,8 @@ static const struct settings_row space_rows[] = {
                 OF_SPACE(kind),
                 .words = kind_words,
                 .words_hidden = 1u << SPACE_PLAIN,
-                .help = "What the space holds. counter: small numbers behind ids. phantom: whether a "
+                .help = "Required. What the space holds. counter: small numbers behind ids. "
+                        "phantom: whether a "
                         "member has been at an id."},
      .kinds = KIND_ALL,
      .sample = "counter"},
@@ -191,16 +192,18 @@ static const struct settings_row space_rows[] = {
                 OF_SPACE(key),
                 .min = 1,
                 .max = PATTERN_TEXT_MAX,
-                .help = "Pattern of its keys: fixed text and {id}. A key of one slot adds .<slot>. "
-                        "Default: the space's name, a colon, {id}; kind phantom: a colon and {member} "
-                        "behind it."},
+                .help =
+                    "Pattern of its keys: fixed text and {id}. A key of one slot adds .<slot>. "
+                    "Default: the space's name, a colon, {id}; kind phantom: a colon and {member} "
+                    "behind it."},
      .kinds = KIND_ID,
      .sample = "feed:{id}"},
     {.option = {.name = "slots",
                 .type = OPTION_CUSTOM,
                 .flags = ROW_MANDATORY | ROW_RELOADABLE,
                 .help =
-                    "The counters of an id, each with its bits, 2 to 64; at most 16 slots and 512 "
+                    "Required. The counters of an id, each with its bits, 2 to 64; at most 16 "
+                    "slots and 512 "
                     "bits. Numbers of b bits up to 2^b - 3 are kept in place, larger ones, up to "
                     "2^64 - 1, cost extra memory. The order is that of a record."},
      .kinds = KIND_COUNTER,
@@ -232,7 +235,8 @@ static const struct settings_row space_rows[] = {
                 .initial = "auto",
                 .help =
                     "How far apart ids are on average: 1 when dense, 4194304 for seconds<<22 at "
-                    "one a second. Given, a record takes less memory. auto: not known."},
+                    "one a second. Given, a record takes less memory or a look-up less time. auto: "
+                    "not known."},
      .kinds = KIND_ID},
     {.option = {.name = "role",
                 .type = OPTION_WORD,
@@ -318,8 +322,9 @@ static const struct settings_row space_rows[] = {
                 .real_min = PHANTOM_FALSE_POSITIVES_MIN,
                 .real_max = PHANTOM_FALSE_POSITIVES_MAX,
                 .initial = "0.001",
-                .help = "Kind phantom: share of wrong answers for members that were never added, at "
-                        "capacity."},
+                .help =
+                    "Kind phantom: share of wrong answers for members that were never added, at "
+                    "capacity."},
      .kinds = KIND_PHANTOM},
     {.option = {.name = "deletes",
                 .type = OPTION_BOOL,
@@ -335,8 +340,9 @@ static const struct settings_row space_rows[] = {
                 .max = PHANTOM_TABLE_BYTES_MAX,
                 .automatic = "auto",
                 .initial = "auto",
-                .help = "Kind phantom with deletes: memory of a table for members that are deleted, "
-                        "about 30 bytes each. auto: 1/32 of table-size."},
+                .help =
+                    "Kind phantom with deletes: memory of a table for members that are deleted, "
+                    "about 30 bytes each. auto: 1/32 of table-size."},
      .kinds = KIND_PHANTOM},
     {.option = {.name = "memory",
                 .type = OPTION_SIZE,

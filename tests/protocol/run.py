@@ -391,6 +391,16 @@ def run_script(path, how, options):
     return problem or ended
 
 
+def stop_early(options):
+    """A SIGTERM before the first client is served, while memory is made resident: a clean end."""
+    large = ["memory=2GiB", "spaces.feed.table-size=512MiB", "spaces.feed.role=cache"]
+    try:
+        daemon = Daemon(options, [word for one in large for word in ("--set", one)])
+    except Mismatch as problem:
+        return str(problem)
+    return daemon.stop(False)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Runs protocol scripts; see the top of this file.")
     parser.add_argument("scripts", nargs="*", help="default: all *.txt beside this file")
@@ -410,6 +420,11 @@ def main():
             sys.stdout.flush()
             passed += problem is None
             failed += problem is not None
+    if not options.scripts and not options.connect:
+        problem = stop_early(options)
+        print("ok   stop early" if problem is None else "FAIL stop early\n  " + problem)
+        passed += problem is None
+        failed += problem is not None
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 

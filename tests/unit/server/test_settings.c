@@ -447,7 +447,7 @@ static void test_stats(void **unused)
         "memory=1GiB\n",
         "user=NULL\n",
         "space_a_b_table_size=16MiB\n",
-        "space_a_b_slots={\"like\": 20}\n",
+        "space_a_b_slots={like:20}\n",
     };
     struct stats stats = {.length = 0};
     struct run run;
