@@ -9,6 +9,9 @@
 
 struct populate {
     pthread_mutex_t bracket; /* held from stop to go */
+    pthread_mutex_t lock;    /* of `running` */
+    pthread_cond_t ended;
+    bool running;
     _Atomic bool stop;
     bool started;
     pthread_t thread;
@@ -25,6 +28,10 @@ static void *run(void *context)
 
         engine->functions->populate(engine, &populate->stop);
     }
+    pthread_mutex_lock(&populate->lock);
+    populate->running = false;
+    pthread_cond_broadcast(&populate->ended);
+    pthread_mutex_unlock(&populate->lock);
     return NULL;
 }
 
@@ -32,7 +39,14 @@ struct populate *populate_create(void)
 {
     struct populate *populate = memory_zalloc(sizeof(*populate));
 
+    pthread_condattr_t monotonic;
+
     pthread_mutex_init(&populate->bracket, NULL);
+    pthread_mutex_init(&populate->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&populate->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     return populate;
 }
 
@@ -43,6 +57,8 @@ void populate_destroy(struct populate *populate)
     }
     populate_stop(populate);
     populate_go(populate, NULL);
+    pthread_cond_destroy(&populate->ended);
+    pthread_mutex_destroy(&populate->lock);
     pthread_mutex_destroy(&populate->bracket);
     free(populate);
 }
@@ -70,7 +86,10 @@ static void begin(struct populate *populate, const struct spaces *spaces)
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     /* without a thread the first use of each page faults, no more */
+    pthread_mutex_lock(&populate->lock);
     populate->started = pthread_create(&populate->thread, NULL, run, populate) == 0;
+    populate->running = populate->started;
+    pthread_mutex_unlock(&populate->lock);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -86,7 +105,6 @@ void populate_wait(struct populate *populate, unsigned milliseconds)
 {
     struct timespec until;
 
-    pthread_mutex_lock(&populate->bracket);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
@@ -94,9 +112,9 @@ void populate_wait(struct populate *populate, unsigned milliseconds)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    if (populate->started &&
-        pthread_clockjoin_np(populate->thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
-        populate->started = false;
+    pthread_mutex_lock(&populate->lock);
+    while (populate->running &&
+           pthread_cond_timedwait(&populate->ended, &populate->lock, &until) == 0) {
     }
-    pthread_mutex_unlock(&populate->bracket);
+    pthread_mutex_unlock(&populate->lock);
 }
