@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -203,7 +202,7 @@ static void log_addresses(const struct net *net)
     }
 }
 
-/* From when a signal would leave files behind they are held back, until net_run() takes them. */
+/* From before anything can be seen from outside they are held back, until net_run() takes them. */
 static void hold_signals(void)
 {
     sigset_t set;
@@ -220,10 +219,13 @@ static bool start(struct daemon *daemon)
 {
     const struct settings *settings = daemon->now;
 
-    if (!prepare_process(daemon) || !create_server(daemon) || !open_net(daemon)) {
+    if (!prepare_process(daemon)) {
         return false;
     }
     hold_signals();
+    if (!create_server(daemon) || !open_net(daemon)) {
+        return false;
+    }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
         return false;
     }

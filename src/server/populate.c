@@ -38,7 +38,6 @@ static void *run(void *context)
 struct populate *populate_create(void)
 {
     struct populate *populate = memory_zalloc(sizeof(*populate));
-
     pthread_condattr_t monotonic;
 
     pthread_mutex_init(&populate->bracket, NULL);
