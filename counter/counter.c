@@ -3,7 +3,6 @@
  */
 #include "counter/counter.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
-
-#define POPULATE_STEP_BYTES (16u << 20) /* between two looks at the stop flag */
 
 static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
 {
@@ -113,14 +110,7 @@ static void counter_clear(struct engine *engine)
 
 static void counter_populate(struct engine *engine, const _Atomic bool *stop)
 {
-    struct counter *counter = (struct counter *)engine;
-    uint64_t total = counter_table_shape(counter->table)->table_bytes;
-    uint64_t step = total < POPULATE_STEP_BYTES ? total : POPULATE_STEP_BYTES;
-    for (uint64_t at = 0; at < total && !atomic_load(stop); at += step) {
-        if (!counter_table_populate(counter->table, at, step)) {
-            return; /* the first use of a page will do it */
-        }
-    }
+    counter_table_populate(((struct counter *)engine)->table, stop);
 }
 
 static void counter_destroy(struct engine *engine)

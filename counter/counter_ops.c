@@ -20,7 +20,8 @@ bool counter_slot_of(const struct engine *engine, const char *tail, size_t lengt
     }
     for (unsigned i = 0; i < counter->view.slot_count; i++) {
         const char *name = counter->view.names[i];
-        if (strlen(name) == length - 1 && memcmp(name, tail + 1, length - 1) == 0) {
+        if (counter->view.name_lengths[i] == length - 1 &&
+            memcmp(name, tail + 1, length - 1) == 0) {
             *slot = (int)i;
             return true;
         }

@@ -71,6 +71,7 @@ bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
     view->all = (uint32_t)((1u << config->slot_count) - 1);
     for (unsigned i = 0; i < view->slot_count; i++) {
         strcpy(view->names[i], config->slots[i].name);
+        view->name_lengths[i] = (uint8_t)strlen(view->names[i]);
         if (!view_slot(&view->slots[i], &learned, config->slots[i].name)) {
             return false;
         }

@@ -46,6 +46,7 @@ struct counter_view {
     uint32_t all;      /* bit a slot */
     uint32_t aux_only; /* those that are no physical slot */
     char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
+    uint8_t name_lengths[ENGINE_SLOTS_MAX]; /* every slot key is compared with them */
 };
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);

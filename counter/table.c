@@ -21,8 +21,7 @@ static void reset_counts(struct counter_table *t)
 {
     atomic_store(&t->origin, first_origin(t));
     atomic_store(&t->records, 0);
-    atomic_store(&t->first_id, UINT64_MAX);
-    atomic_store(&t->last_id, 0);
+    id_span_clear(&t->ids);
 }
 
 static void set_layout(struct counter_table *t)
@@ -182,17 +181,16 @@ void counter_table_stats(const struct counter_table *t, struct counter_table_sta
         .extend_used_bytes = dict_used_bytes(t->extend),
         .extend_pool_bytes = dict_pool_bytes(t->extend),
         .extend_entry_bytes = dict_entry_bytes(t->extend),
-        .first_id = atomic_load_explicit(&t->first_id, memory_order_relaxed),
-        .last_id = atomic_load_explicit(&t->last_id, memory_order_relaxed),
+        .first_id = id_span_first(&t->ids),
+        .last_id = id_span_last(&t->ids),
         .origin = atomic_load_explicit(&t->origin, memory_order_relaxed),
     };
     stats->anchored = stats->origin != TABLE_UNANCHORED;
 }
 
-bool counter_table_populate(struct counter_table *t, uint64_t offset, uint64_t bytes)
+void counter_table_populate(struct counter_table *t, const _Atomic bool *stop)
 {
-    CHECK(offset + bytes <= t->shape.table_bytes);
-    return memory_populate((char *)t->memory + offset, bytes);
+    memory_populate_until(t->memory, t->shape.table_bytes, stop);
 }
 
 #ifdef ROLLCALL_SHADOW_IDS

@@ -165,8 +165,8 @@ struct counter_table_stats {
 };
 void counter_table_stats(const struct counter_table *table, struct counter_table_stats *stats);
 
-/* Makes [offset, offset + bytes) of the table resident. Blocks. */
-bool counter_table_populate(struct counter_table *table, uint64_t offset, uint64_t bytes);
+/* Makes the table resident. Blocks; ends early once *stop is true. */
+void counter_table_populate(struct counter_table *table, const _Atomic bool *stop);
 
 /* CHECKs T1 to T8. O(records). */
 void counter_table_check(const struct counter_table *table);

@@ -183,16 +183,6 @@ static enum table_insert_result insert_somewhere(struct counter_table *t,
     return insert_extend(t, locus, hold, payload);
 }
 
-static void note_id(struct counter_table *t, uint64_t id)
-{
-    uint64_t first = atomic_load_explicit(&t->first_id, memory_order_relaxed);
-    while (id < first && !atomic_compare_exchange_weak(&t->first_id, &first, id)) {
-    }
-    uint64_t last = atomic_load_explicit(&t->last_id, memory_order_relaxed);
-    while (id > last && !atomic_compare_exchange_weak(&t->last_id, &last, id)) {
-    }
-}
-
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload)
 {
@@ -203,7 +193,7 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
     enum table_insert_result result = insert_somewhere(t, locus, hold, payload);
     if (result == TABLE_INSERTED) {
         atomic_fetch_add_explicit(&t->records, 1, memory_order_relaxed);
-        note_id(t, locus->id);
+        id_span_note(&t->ids, locus->id);
     }
     return result;
 }

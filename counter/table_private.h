@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "counter/permute.h"
 #include "counter/table.h"
+#include "engine/id_span.h"
 
 #define TABLE_MAGIC 0x74626c31u
 
@@ -51,7 +52,7 @@ struct counter_table {
     uint64_t *shadow;             /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t origin;
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t records;
-    _Atomic uint64_t first_id, last_id;
+    struct id_span ids;
 };
 
 /* Groups and their words. */

@@ -3,7 +3,6 @@
  */
 #include "phantom/phantom.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,8 +10,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "phantom/phantom_private.h"
-
-#define POPULATE_STEP_BYTES (16u << 20) /* between two looks at the stop flag */
 
 static bool refuse(char error[PHANTOM_ERROR_MAX], const char *text)
 {
@@ -83,14 +80,7 @@ static void phantom_clear(struct engine *engine)
 
 static void phantom_populate(struct engine *engine, const _Atomic bool *stop)
 {
-    struct phantom *phantom = (struct phantom *)engine;
-    uint64_t total = phantom_table_shape(phantom->table)->table_bytes;
-    uint64_t step = total < POPULATE_STEP_BYTES ? total : POPULATE_STEP_BYTES;
-    for (uint64_t at = 0; at < total && !atomic_load(stop); at += step) {
-        if (!phantom_table_populate(phantom->table, at, step)) {
-            return; /* the first use of a page will do it */
-        }
-    }
+    phantom_table_populate(((struct phantom *)engine)->table, stop);
 }
 
 static void phantom_destroy(struct engine *engine)

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/verlock.h"
+#include "engine/id_span.h"
 
 #define TABLE_MAGIC             0x7068746cu /* "phtl" */
 #define EXCEPTIONS_SHARE        32          /* default: this part of the table's size */
@@ -30,8 +31,7 @@ struct phantom_table {
     struct dict *exceptions; /* NULL: deletes are off and none stands */
     verlock *stripes;        /* [PHANTOM_STRIPES] */
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t put;
-    _Atomic uint64_t first_id;
-    _Atomic uint64_t last_id;
+    struct id_span ids;
 };
 
 static uint64_t pool_bytes(const struct phantom_config *config)
@@ -53,8 +53,7 @@ void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config
 static void reset_counts(struct phantom_table *t)
 {
     atomic_store(&t->put, 0);
-    atomic_store(&t->first_id, UINT64_MAX);
-    atomic_store(&t->last_id, 0);
+    id_span_clear(&t->ids);
 }
 
 struct phantom_table *phantom_table_create(const struct phantom_config *config)
@@ -182,16 +181,6 @@ void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *
     verlock_release(stripe, (word & ~VERLOCK_LOCKED) + STRIPE_VERSION_ONE);
 }
 
-static void note_id(struct phantom_table *t, uint64_t id)
-{
-    uint64_t last = atomic_load_explicit(&t->last_id, memory_order_relaxed);
-    while (id > last && !atomic_compare_exchange_weak(&t->last_id, &last, id)) {
-    }
-    uint64_t first = atomic_load_explicit(&t->first_id, memory_order_relaxed);
-    while (id < first && !atomic_compare_exchange_weak(&t->first_id, &first, id)) {
-    }
-}
-
 bool phantom_table_add(struct phantom_table *t, const struct phantom_member *member)
 {
     if (phantom_filter_holds(&t->filter, member->hash)) {
@@ -205,7 +194,7 @@ bool phantom_table_add(struct phantom_table *t, const struct phantom_member *mem
         return false;
     }
     phantom_filter_set(&t->filter, member->hash);
-    note_id(t, member->id);
+    id_span_note(&t->ids, member->id);
     return true;
 }
 
@@ -225,8 +214,8 @@ void phantom_table_stats(const struct phantom_table *t, struct phantom_table_sta
 {
     *stats = (struct phantom_table_stats){
         .put = atomic_load_explicit(&t->put, memory_order_relaxed),
-        .first_id = atomic_load_explicit(&t->first_id, memory_order_relaxed),
-        .last_id = atomic_load_explicit(&t->last_id, memory_order_relaxed),
+        .first_id = id_span_first(&t->ids),
+        .last_id = id_span_last(&t->ids),
     };
     if (t->exceptions) {
         stats->exceptions = dict_count(t->exceptions);
@@ -242,10 +231,9 @@ double phantom_table_rate(const struct phantom_table *t)
     return phantom_filter_rate(&t->filter);
 }
 
-bool phantom_table_populate(struct phantom_table *t, uint64_t offset, uint64_t bytes)
+void phantom_table_populate(struct phantom_table *t, const _Atomic bool *stop)
 {
-    CHECK(offset + bytes <= t->shape.table_bytes);
-    return memory_populate((char *)t->filter.words + offset, bytes);
+    memory_populate_until(t->filter.words, t->shape.table_bytes, stop);
 }
 
 /* ---- invariants ---- */

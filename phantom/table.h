@@ -91,8 +91,8 @@ void phantom_table_stats(const struct phantom_table *table, struct phantom_table
 /* The present share of wrong answers, from a sample of lines: up to a millisecond or two. */
 double phantom_table_rate(const struct phantom_table *table);
 
-/* Makes part of the filter resident. False: the system could not. */
-bool phantom_table_populate(struct phantom_table *table, uint64_t offset, uint64_t bytes);
+/* Makes the filter resident. Blocks; ends early once *stop is true. */
+void phantom_table_populate(struct phantom_table *table, const _Atomic bool *stop);
 
 void phantom_table_check(const struct phantom_table *table);
 

@@ -3,6 +3,8 @@
 
 #include "base/check.h"
 
+#define POPULATE_STEP_BYTES (16u << 20) /* between two looks at the stop flag */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -88,6 +90,17 @@ bool memory_populate(void *start, size_t bytes)
         failed = madvise(first, length, MADV_POPULATE_WRITE);
     } while (failed && errno == EINTR);
     return !failed;
+}
+
+void memory_populate_until(void *start, size_t bytes, const _Atomic bool *stop)
+{
+    for (size_t at = 0; at < bytes && !*stop; at += POPULATE_STEP_BYTES) {
+        size_t left = bytes - at;
+        size_t step = left < POPULATE_STEP_BYTES ? left : POPULATE_STEP_BYTES;
+        if (!memory_populate((char *)start + at, step)) {
+            return; /* the first use of a page will do it */
+        }
+    }
 }
 
 bool memory_lock_all(void)

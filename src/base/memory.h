@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_LINE_BYTES 64             /* a cache line */
-#define MEMORY_HUGE_BYTES (2u << 20)     /* a huge page */
+#define MEMORY_LINE_BYTES 64         /* a cache line */
+#define MEMORY_HUGE_BYTES (2u << 20) /* a huge page */
 
 /*
  * A zeroed region of `bytes` (rounded up to a page; aligned to MEMORY_HUGE_BYTES when at least that
@@ -31,8 +31,12 @@ void memory_region_clear(void *region, size_t bytes);
  */
 bool memory_populate(void *start, size_t bytes);
 
-void *memory_zalloc(size_t bytes);        /* zeroed, never NULL: ends the process when out of memory */
-char *memory_strdup(const char *text);    /* never NULL */
+/* The same in steps, between which *stop is looked at: once it is true, or a step fails, it ends.
+ */
+void memory_populate_until(void *start, size_t bytes, const _Atomic bool *stop);
+
+void *memory_zalloc(size_t bytes);     /* zeroed, never NULL: ends the process when out of memory */
+char *memory_strdup(const char *text); /* never NULL */
 char *memory_strndup(const char *text, size_t length); /* never NULL; NUL added */
 
 /* Keeps all memory, also what comes later, from being swapped out. False: errno says why not. */

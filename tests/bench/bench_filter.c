@@ -5,7 +5,7 @@
  * usage: bench_filter [SIZE...]      sizes as 64K, 16M, 1G; default 16M
  *
  * Operations go through the engine's functions, with members of eight bytes. Batches follow each
- * other in a dependent chain, as turns of a server do; each figure is the best of ROUNDS.
+ * other in a dependent chain, as turns of a server do; each figure is the best of LINE_ROUNDS.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,22 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "phantom/phantom.h"
+#include "tests/bench/line.h"
 
-#define OPS_A_ROUND (1u << 20)
-#define ROUNDS      3
+#define USAGE       "bench_filter [SIZE...]   (as 64K, 16M, 1G)"
 #define BATCH_MAX   80u
 #define GOAL_BATCH  20u
 #define GOAL_RATIO  0.15
 #define MEMBERS_MAX (8u << 20) /* put in; a check costs the same however full the table is */
 #define WRONG       0.001
 #define EXCEPTED    4096u /* members that are deleted and added again in turn */
-#define WEYL        0x9e3779b97f4a7c15ull
 #define FOREIGN     (1ull << 40)
 #define IDS         1000u
 
@@ -43,47 +41,6 @@ struct bench {
 
 static const unsigned batches[] = {1, GOAL_BATCH, BATCH_MAX};
 #define BATCHES (sizeof(batches) / sizeof(batches[0]))
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static uint64_t scale_down(uint64_t random, uint64_t bound)
-{
-    return (uint64_t)((unsigned __int128)random * bound >> 64);
-}
-
-static double line_round(const uint64_t *words, uint64_t lines, uint64_t *state)
-{
-    double began = now_ns();
-    for (uint64_t i = 0; i < OPS_A_ROUND; i++) {
-        uint64_t line = scale_down(hash_u64(*state), lines);
-        *state += WEYL + words[line * (MEMORY_LINE_BYTES / sizeof(*words))];
-    }
-    __asm__ volatile("" : : "r"(*state)); /* somebody wants the result: the loads must be made */
-    return (now_ns() - began) / OPS_A_ROUND;
-}
-
-/* What a load costs whose address depends on the load before. */
-static double measure_line(uint64_t bytes)
-{
-    uint64_t lines = bytes / MEMORY_LINE_BYTES, state = 1;
-    uint64_t *words = memory_region_create(bytes);
-    double best = 1e9;
-
-    CHECK(words != NULL);
-    for (uint64_t line = 0; line < lines; line++)
-        words[line * (MEMORY_LINE_BYTES / sizeof(*words))] = hash_u64(line);
-    for (int round = 0; round < ROUNDS; round++) {
-        double ns = line_round(words, lines, &state);
-        best = ns < best ? ns : best;
-    }
-    memory_region_destroy(words, bytes);
-    return best;
-}
 
 static void name_op(struct bench *bench, unsigned i, uint64_t name)
 {
@@ -147,7 +104,7 @@ static void bench_create(struct bench *bench, uint64_t bytes)
 /* Adds the members 0 to members - 1 in batches; nanoseconds each. */
 static double fill(struct bench *bench)
 {
-    double began = now_ns();
+    double began = line_now_ns();
 
     set_verb(bench, ENGINE_ADD);
     for (uint64_t at = 0; at < bench->members; at += BATCH_MAX) {
@@ -157,21 +114,22 @@ static double fill(struct bench *bench)
             name_op(bench, i, at + i);
         (void)carry_out(bench, batch);
     }
-    return (now_ns() - began) / (double)bench->members;
+    return (line_now_ns() - began) / (double)bench->members;
 }
 
 static double check_round(struct bench *bench, unsigned batch, uint64_t base, uint64_t *state)
 {
     uint64_t done = 0;
-    double began = now_ns();
+    double began = line_now_ns();
 
-    while (done < OPS_A_ROUND) {
+    while (done < LINE_OPS_A_ROUND) {
         for (unsigned i = 0; i < batch; i++)
-            name_op(bench, i, base + scale_down(hash_u64(*state + i * WEYL), bench->members));
-        *state += WEYL + carry_out(bench, batch); /* makes the next batch wait for this one */
+            name_op(bench, i,
+                    base + line_scale_down(hash_u64(*state + i * LINE_WEYL), bench->members));
+        *state += LINE_WEYL + carry_out(bench, batch); /* makes the next batch wait for this one */
         done += batch;
     }
-    return (now_ns() - began) / (double)done;
+    return (line_now_ns() - began) / (double)done;
 }
 
 static double measure_check(struct bench *bench, unsigned batch, uint64_t base)
@@ -180,7 +138,7 @@ static double measure_check(struct bench *bench, unsigned batch, uint64_t base)
     double best = 1e9;
 
     set_verb(bench, ENGINE_READ);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < LINE_ROUNDS; round++) {
         double ns = check_round(bench, batch, base, &state);
         best = ns < best ? ns : best;
     }
@@ -203,10 +161,10 @@ static void print_checks(struct bench *bench, const char *name, uint64_t base, d
 /* The same members deleted and added again, in batches. */
 static double measure_turns(struct bench *bench)
 {
-    double began = now_ns();
+    double began = line_now_ns();
     uint64_t done = 0;
 
-    while (done < OPS_A_ROUND) {
+    while (done < LINE_OPS_A_ROUND) {
         for (uint64_t at = 0; at < EXCEPTED; at += GOAL_BATCH) {
             for (unsigned i = 0; i < GOAL_BATCH; i++)
                 name_op(bench, i, at + i);
@@ -217,13 +175,13 @@ static double measure_turns(struct bench *bench)
             done += 2 * (uint64_t)GOAL_BATCH;
         }
     }
-    return (now_ns() - began) / (double)done;
+    return (line_now_ns() - began) / (double)done;
 }
 
 static void measure(uint64_t bytes)
 {
     static struct bench bench;
-    double line_ns = measure_line(bytes);
+    double line_ns = line_measure(bytes);
 
     bench_create(&bench, bytes);
     printf("  a random line   %6.1f ns\n", line_ns);
@@ -234,20 +192,11 @@ static void measure(uint64_t bytes)
     bench.engine->functions->destroy(bench.engine);
 }
 
-static uint64_t parse_size(const char *text)
-{
-    char *end;
-    uint64_t size = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-
-    return size << shift;
-}
-
 int main(int argc, char **argv)
 {
     printf("nanoseconds an operation by size of batch; *: above %.2f of a line\n", GOAL_RATIO);
     for (int i = 1; i < argc; i++)
-        measure(parse_size(argv[i]));
+        measure(line_parse_size(argv[i], USAGE));
     if (argc < 2)
         measure(16 << 20);
     return 0;

@@ -7,7 +7,7 @@
  *
  * Operations go through the engine's functions, so values are read as text as the server reads
  * them; the last row reads the numbers off the table itself. Batches follow each other in a
- * dependent chain, as turns of a server do; each figure is the best of ROUNDS.
+ * dependent chain, as turns of a server do; each figure is the best of LINE_ROUNDS.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,16 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "counter/counter.h"
 #include "counter/table.h"
+#include "tests/bench/line.h"
 
-#define OPS_A_ROUND  (1u << 20)
-#define ROUNDS       3
+#define USAGE        "bench_table [capacity|operations] [SIZE...]   (as 64K, 16M, 1G)"
 #define BATCH_MAX    80u
 #define HOLE_EVERY   64u /* of dense ids every 64th is left out: the ids that miss */
 #define STAMP_SHIFT  22
@@ -33,7 +32,6 @@
 #define SIZES_MAX    8
 #define GOAL_BATCH   32u
 #define GOAL_RATIO   0.25
-#define WEYL         0x9e3779b97f4a7c15ull
 #define MIB          (1u << 20)
 
 struct shape {
@@ -99,52 +97,6 @@ static const struct job jobs[] = {
 static const unsigned batches[] = {1, 16, GOAL_BATCH, BATCH_MAX};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static uint64_t scale_down(uint64_t random, uint64_t bound)
-{
-    return (uint64_t)((unsigned __int128)random * bound >> 64);
-}
-
-/* ---- one random line ---- */
-
-static double line_round(const uint64_t *words, uint64_t lines, uint64_t *state)
-{
-    double began = now_ns();
-    for (uint64_t i = 0; i < OPS_A_ROUND; i++) {
-        uint64_t line = scale_down(hash_u64(*state), lines);
-        *state += WEYL + words[line * (MEMORY_LINE_BYTES / sizeof(*words))];
-    }
-    __asm__ volatile("" : : "r"(*state)); /* somebody wants the result: the loads must be made */
-    return (now_ns() - began) / OPS_A_ROUND;
-}
-
-/* What a load costs whose address depends on the load before, in memory laid out like a table's. */
-static double measure_line(uint64_t bytes)
-{
-    uint64_t lines = bytes / MEMORY_LINE_BYTES, state = 1;
-    uint64_t *words = memory_region_create(bytes);
-    double best = 1e9;
-
-    if (words == NULL) {
-        perror("bench_table: region");
-        exit(1);
-    }
-    for (uint64_t line = 0; line < lines; line++)
-        words[line * (MEMORY_LINE_BYTES / sizeof(*words))] = hash_u64(line);
-    for (int round = 0; round < ROUNDS; round++) {
-        double ns = line_round(words, lines, &state);
-        best = ns < best ? ns : best;
-    }
-    memory_region_destroy(words, bytes);
-    return best;
-}
 
 /* ---- filling ---- */
 
@@ -225,10 +177,10 @@ static void set_ops(struct bench *bench, enum engine_verb verb, int slot, const 
 static void fill(struct bench *bench)
 {
     set_ops(bench, ENGINE_SET, ENGINE_SLOT_RECORD, bench->schema->record);
-    double began = now_ns();
+    double began = line_now_ns();
     while (fill_batch(bench))
         ;
-    bench->fill_ns = (now_ns() - began) / (double)(bench->records + 1);
+    bench->fill_ns = (line_now_ns() - began) / (double)(bench->records + 1);
     CHECK(bench->full == ENGINE_E_NO_TABLE_FREE || bench->full == ENGINE_E_OUT_OF_MEMORY);
     CHECK(bench->records >= HOLE_EVERY);
 }
@@ -272,7 +224,7 @@ static void measure_capacity(struct bench *bench, uint64_t bytes)
 static void draw_ids(struct bench *bench, unsigned batch, bool misses, uint64_t state)
 {
     for (unsigned i = 0; i < batch; i++) {
-        uint64_t index = scale_down(hash_u64(state + i * WEYL), bench->records);
+        uint64_t index = line_scale_down(hash_u64(state + i * LINE_WEYL), bench->records);
         bench->ops[i].id = misses ? (index / HOLE_EVERY + 1) * HOLE_EVERY : bench->shape->id(index);
     }
 }
@@ -294,19 +246,19 @@ static double job_round(struct bench *bench, const struct job *job, unsigned bat
 {
     enum engine_status wanted = job->misses ? ENGINE_ABSENT : ENGINE_DONE;
     uint64_t done = 0;
-    double began = now_ns();
+    double began = line_now_ns();
 
-    while (done < OPS_A_ROUND) {
+    while (done < LINE_OPS_A_ROUND) {
         draw_ids(bench, batch, job->misses, *state);
         carry_out(bench, job, batch);
         for (unsigned i = 0; i < batch; i++) {
             CHECK(bench->ops[i].status == wanted);
             *state += (uint64_t)bench->ops[i].status; /* makes the next batch wait for this one */
         }
-        *state += WEYL + (unsigned char)bench->values[batch - 1][0];
+        *state += LINE_WEYL + (unsigned char)bench->values[batch - 1][0];
         done += batch;
     }
-    return (now_ns() - began) / (double)done;
+    return (line_now_ns() - began) / (double)done;
 }
 
 static double measure_job(struct bench *bench, const struct job *job, unsigned batch)
@@ -315,7 +267,7 @@ static double measure_job(struct bench *bench, const struct job *job, unsigned b
     double best = 1e9;
 
     set_ops(bench, job->verb, job->slot, "1");
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < LINE_ROUNDS; round++) {
         double ns = job_round(bench, job, batch, &state);
         best = ns < best ? ns : best;
     }
@@ -378,7 +330,7 @@ static void raw_batch(const struct counter_table *table, const struct counter_vi
     unsigned further[BATCH_MAX], further_count = 0;
 
     for (unsigned i = 0; i < batch; i++) {
-        uint64_t index = scale_down(hash_u64(*state + i * WEYL), records);
+        uint64_t index = line_scale_down(hash_u64(*state + i * LINE_WEYL), records);
         counter_table_locate(table, dense_id(index), false, &loci[i]);
     }
     for (unsigned i = 0; i < batch; i++) {
@@ -392,7 +344,7 @@ static void raw_batch(const struct counter_table *table, const struct counter_vi
               COUNTER_FOUND);
         *state += values.value[0];
     }
-    *state += WEYL;
+    *state += LINE_WEYL;
 }
 
 static double raw_measure(const struct counter_table *table, const struct counter_view *view,
@@ -401,12 +353,12 @@ static double raw_measure(const struct counter_table *table, const struct counte
     uint64_t state = batch;
     double best = 1e9;
 
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < LINE_ROUNDS; round++) {
         uint64_t done = 0;
-        double began = now_ns();
-        for (; done < OPS_A_ROUND; done += batch)
+        double began = line_now_ns();
+        for (; done < LINE_OPS_A_ROUND; done += batch)
             raw_batch(table, view, records, batch, &state);
-        double ns = (now_ns() - began) / (double)done;
+        double ns = (line_now_ns() - began) / (double)done;
         best = ns < best ? ns : best;
     }
     return best;
@@ -436,7 +388,7 @@ static void print_raw(const struct schema *schema, uint64_t bytes, uint64_t reco
 
 static void measure_operations(struct bench *bench, uint64_t bytes)
 {
-    double line_ns = measure_line(bytes);
+    double line_ns = line_measure(bytes);
 
     printf("\n%" PRIu64 " MiB: one random line %.1f ns\n", bytes / MIB, line_ns);
     for (size_t i = 0; i < COUNT(schemas); i++) {
@@ -455,20 +407,6 @@ static void measure_operations(struct bench *bench, uint64_t bytes)
 }
 
 /* ---- */
-
-static uint64_t parse_size(const char *text)
-{
-    char *end = NULL;
-    uint64_t bytes = strtoull(text, &end, 10);
-    const char *unit = strchr("KMG", *end);
-
-    if (end == text || *end == '\0' || unit == NULL || end[1] != '\0' || bytes == 0 ||
-        bytes > 1024) {
-        fprintf(stderr, "usage: bench_table [capacity|operations] [SIZE...]   (as 64K, 16M, 1G)\n");
-        exit(2);
-    }
-    return *end == 'K' ? bytes << 10 : *end == 'M' ? bytes << 20 : bytes << 30;
-}
 
 static void measure_capacities(struct bench *bench, const uint64_t *sizes, size_t count)
 {
@@ -493,7 +431,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; i < given; i++)
-        sizes[i] = parse_size(argv[first + (int)i]);
+        sizes[i] = line_parse_size(argv[first + (int)i], USAGE);
     if (given == 0)
         given = 1;
     if (!only_operations)

@@ -449,7 +449,8 @@ static void test_clear_and_populate(void **unused)
     (void)unused;
     struct fixture f;
     open_slots(&f, "a:20 b:20 c:20 d:20");
-    (void)counter_table_populate(f.table, 0, f.config.table_bytes); /* advice */
+    _Atomic bool stop = false;
+    counter_table_populate(f.table, &stop);
     uint64_t count = fill(&f, 0);
     assert_int_equal(set_slot(&f, 0, 0, UINT64_MAX), ENGINE_DONE);
     counter_table_clear(f.table);
