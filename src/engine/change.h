@@ -33,7 +33,7 @@ struct change {
     union {
         /* By slot; only those in `named` and `set` mean anything. */
         uint64_t values[CHANGE_SLOTS_MAX];
-        /* MEMBER_ADD, MEMBER_DELETE: its two hashes, with the secrets of its table. */
+        /* MEMBER_ADD, MEMBER_DELETE: its two hashes, with the secrets of its space. */
         uint64_t member[2];
     };
 };

@@ -7,8 +7,9 @@
  * connection. Every operation ends in one of
  *     done     it was carried out
  *     absent   there is nothing there (or the condition of the operation did not hold: see below)
- *     pending  what it needs is on its way from disk; nothing was changed. The op's ticket is woken
- *              when it has come; the server then runs the whole request again
+ *     pending  what it needs is on its way: a page from disk, a table the keeper opens. Nothing was
+ *              changed. The op's ticket is woken when it has come; the server then runs the whole
+ *              request again
  *     error    `error` says why; nothing was changed
  * and these never share a value.
  *
@@ -20,7 +21,8 @@
  * ENGINE_E_DELETES_OFF.
  *
  * Thread rule: all functions may be called by any number of workers at once, inside the barrier
- * (base/barrier.h); create, destroy and reconfigure only with the world stopped or before it runs.
+ * (base/barrier.h); create, destroy and reconfigure only with the world stopped or before it runs;
+ * populate and maintain by one thread each, outside the barrier.
  */
 #ifndef ROLLCALL_ENGINE_ENGINE_H
 #define ROLLCALL_ENGINE_ENGINE_H
@@ -133,6 +135,13 @@ struct engine_memory {
     uint64_t held_bytes; /* reserved */
 };
 
+/* Told, by any thread, that maintain() has something to do; must return at once. */
+struct engine_keeper {
+    void (*notify)(void *context); /* NULL: nobody is told */
+    void *context;
+};
+
+struct barrier;
 struct engine; /* the first member of every engine's own struct */
 
 struct engine_functions {
@@ -151,19 +160,27 @@ struct engine_functions {
     /* Forgets everything: flush_all. With the world stopped. */
     void (*clear)(struct engine *engine);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
-    /* Figures of each table, names prefixed "<table>:". */
+    /* Figures of each table, oldest first, names prefixed "<serial number>:". */
     void (*stats_tables)(const struct engine *engine, engine_stat_fn *emit, void *context);
     void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
     /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
     void (*populate)(struct engine *engine, const _Atomic bool *stop);
+    /*
+     * Does what operations have asked for since the last call: opens, recycles, moves. Blocks;
+     * stops the world only for the switch. `barrier` may be NULL when no other thread is there.
+     */
+    void (*maintain)(struct engine *engine, struct barrier *barrier);
+    /* Records or members that were dropped with their tables, so far. */
+    uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);
 };
 
 struct engine {
     const struct engine_functions *functions;
-    uint32_t space;  /* number of the space, for changes */
-    uint32_t flags;  /* value-flags: the flags values are read back with */
-    bool role_cache; /* role: cache, else store */
+    uint32_t space;              /* number of the space, for changes */
+    uint32_t flags;              /* value-flags: the flags values are read back with */
+    bool role_cache;             /* role: cache, else store */
+    struct engine_keeper keeper; /* set by the server before the engine is shared */
 };
 
 #endif

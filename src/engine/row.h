@@ -1,0 +1,303 @@
+/*
+ * row.h: the row of tables of a space, shared by all engines: which table an id belongs to, when a
+ * table is opened, given a further layer or recycled. The row knows ids, counts and memory; what a
+ * table is made of is the engine's, which embeds a struct row_table as the first member of its own.
+ *
+ *     base 0            base 4,601              base 9,150
+ *     | table 0, closed | table 1, closed       | table 2 ...... frontier ...... (ahead) ->
+ *
+ * Routing. Tables are ordered by base; an id belongs to the table with the largest base at or below
+ * it. Ranges neither overlap nor leave gaps; below the first base (after recycling) is nothing.
+ *
+ * Frontier. The largest id of a table that is not *ahead*. An id is ahead when it lies above the
+ * frontier and above the table's window, or further above what the stream has passed (all but its
+ * highest few ids) than a full table is known to span (its reach). Ahead ids are kept exactly,
+ * *apart* from the others (in a dict), and never move the frontier: one typo moves nothing. The
+ * first table of a space does not know its ids: it keeps the first `sample` apart, then settles:
+ * ids up to the 90th percentile + 4 x the spread from the 10th to the 90th set the frontier (a
+ * tenth of them may be strays), and the engine puts them in place.
+ *
+ * Opening. A table that reaches its fill (capacity less late-room) while its frontier + 1 is below
+ * the next base opens a table at frontier + 1, and from then on only takes late ids: it is
+ * *closed*. When ROW_CLUSTER ahead ids of a table lie within its reach of each other, a table opens
+ * for them, anywhere in the row, a little below the smallest, since more may come in any order; ids
+ * between go on to the older table. When ROW_BULK ids are ahead, or the room for them is used up by
+ * ROW_CLUSTER ids at least, a table opens for the bulk of them: the stream is sparser than was
+ * thought. (Not if its window takes fewer than ROW_CLUSTER of them.) What was kept apart at or
+ * above the new base moves with it.
+ *
+ * A closed table at its capacity takes one further layer, a table of the same shape from the same
+ * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
+ *
+ * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
+ * of them is always spare and zeroed: when it was taken, the table with the smallest range is
+ * dropped. Without, all are used, then new ids are refused.
+ *
+ * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
+ * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
+ * row_maintain(), which changes the row with the world stopped (base/barrier.h) and wakes them.
+ * Clearing and zeroing memory happens outside the stop.
+ *
+ * Thread rule: row_find, row_admit, row_removed, row_too_far, row_wait: any thread inside the
+ * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or
+ * nobody else there.
+ */
+#ifndef ROLLCALL_ENGINE_ROW_H
+#define ROLLCALL_ENGINE_ROW_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/barrier.h"
+#include "base/check.h"
+#include "engine/emit.h"
+#include "engine/engine.h"
+#include "engine/id_span.h"
+
+#define ROW_TABLES_MAX 1024 /* of a space, layers included */
+#define ROW_ID_MAX     ((uint64_t)INT64_MAX)
+#define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
+#define ROW_SAMPLE_MIN 16
+#define ROW_AHEAD_KEPT 1024   /* ahead ids remembered for finding clusters: the latest */
+#define ROW_CLUSTER    16     /* ahead ids within reach of each other: not typos */
+#define ROW_BULK       256    /* ahead ids that are no typos wherever they lie */
+#define ROW_REACH_MIN  1024   /* ids above the frontier are not ahead, whatever was seen */
+#define ROW_LOOKED_AT  16     /* newest tables looked at one by one before a binary search */
+#define ROW_LATE_AUTO  (-1.0) /* late_room: follows what earlier tables received */
+
+struct row;
+struct row_table;
+
+struct row_config {
+    bool any_ids;    /* one table over all ids: nothing else but table_bytes applies */
+    bool recycle;    /* the oldest is dropped when a table is needed; else new ids are refused */
+    unsigned tables; /* 1 to ROW_TABLES_MAX, the spare included */
+    uint64_t table_bytes; /* of one region */
+    double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
+    double late_start;    /* what ROW_LATE_AUTO begins with */
+    unsigned sample;      /* ROW_SAMPLE_MIN to ROW_SAMPLE_MAX: as many fit apart in a table */
+    bool ids_once;        /* an id counts once: a table takes at least `capacity` ids on end */
+};
+
+/* What a new table is for. */
+struct row_want {
+    uint64_t base;
+    uint64_t range; /* ids a full table spans, as the last one showed; 0: not known */
+    bool first;     /* nothing is known: unsettled until its sample is full (not with any_ids) */
+    const struct row_table *layer_of; /* not NULL: a further layer, of exactly its shape */
+    void *region;                     /* zeroed memory of region_bytes */
+    uint64_t region_bytes;
+};
+
+/* The engine's part; all with the world stopped, but destroy: nobody can reach the table. */
+struct row_functions {
+    /* Fills capacity and window_last of a new zeroed struct. NULL: memory is refused. */
+    struct row_table *(*create)(void *engine, const struct row_want *want);
+    /* All but its region. While others use other tables, and the engine. */
+    void (*destroy)(struct row_table *table);
+    /* low and frontier have been set: puts what is apart and not above the frontier in place. */
+    void (*settle)(void *engine, struct row_table *table);
+    /*
+     * Moves what `from` keeps apart at or above to->base into `to`, in rising order of ids, asking
+     * row_place() for each. False, with nothing changed in `from`: it does not fit.
+     */
+    bool (*move)(void *engine, struct row_table *from, struct row_table *to);
+    /* Records or members that go with a table and its layer. NULL: as many as they count. */
+    uint64_t (*held)(const struct row_table *table);
+};
+
+/* Bits of `wants`. */
+#define ROW_WANT_SETTLE  1u
+#define ROW_WANT_OPEN    2u /* at frontier + 1: its fill is reached */
+#define ROW_WANT_RENEW   4u /* at frontier + 1: the configuration has changed */
+#define ROW_WANT_CLUSTER 8u
+#define ROW_WANT_BULK    16u
+#define ROW_WANT_LAYER   32u
+
+struct row_region { /* under the row's lock, but memory and bytes: they stay */
+    void *memory;
+    uint64_t bytes;
+    uint64_t resident; /* bytes from its start that were made so */
+    bool used;         /* by a table, retired or not; else zeroed */
+    bool gone;         /* of no use any more: whoever takes away the last pin gives it back */
+    unsigned pins;     /* by who makes it resident */
+};
+
+struct row_table {
+    /* Changed with the world stopped. */
+    uint64_t serial;           /* of its opening: its name in stats */
+    uint64_t base, last;       /* its range of ids */
+    uint64_t window_last;      /* ids above are ahead wherever the frontier is */
+    uint64_t low;              /* where its ids really begin: base, or what settling found */
+    uint64_t range;            /* ids a full table spans, as earlier ones showed; 0: not known */
+    uint64_t reach_min;        /* ahead begins at least this far above `trusted` */
+    uint64_t capacity;         /* records or members */
+    uint64_t fill;             /* at which the next table opens */
+    uint64_t opened_s;         /* wall clock */
+    uint64_t closed_serial;    /* tables made by the time it closed */
+    struct row_table *further; /* its layer: takes whatever is new */
+    struct row_region *region;
+    bool settled;
+    bool closed;    /* frontier = last: only late ids come */
+    bool refused;   /* no table can be had for it, until the row changes */
+    bool scattered; /* no window takes enough of its ahead ids, until the row changes */
+    /* By any thread. */
+    _Alignas(64) _Atomic uint64_t frontier;
+    /*
+     * What the stream has passed for sure: the least of ROW_CLUSTER ids above it, again and again.
+     * The reach is measured from here, so that strays taken in do not let further ones in.
+     */
+    _Atomic uint64_t trusted;
+    _Atomic uint64_t newer_least; /* of the ids above `trusted`; UINT64_MAX: none yet */
+    _Atomic uint32_t newer;       /* so many of them */
+    _Atomic uint64_t count; /* ids (pairs) it holds, apart or not; a further layer counts its own */
+    _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
+    _Atomic uint64_t apart; /* kept apart, about: exact after settling, opening and moving */
+    _Atomic uint32_t wants; /* ROW_WANT_* */
+    struct id_span ids;
+};
+
+struct row_waiters {
+    size_t count, room;
+    struct engine_ticket *tickets;
+};
+
+struct row {
+    /* Read inside the barrier, changed with the world stopped. */
+    size_t count;
+    uint64_t bases[ROW_TABLES_MAX]; /* rising */
+    struct row_table *tables[ROW_TABLES_MAX];
+    struct row_config config;
+    const struct row_functions *functions;
+    void *engine;
+    double late_room; /* of the next table */
+    uint64_t serials; /* tables made so far */
+    uint64_t recycled_tables, recycled_ids;
+    bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
+    /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
+    const struct engine_keeper *keeper;
+    _Atomic bool asked; /* some table wants something */
+    /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
+    pthread_mutex_t lock;
+    size_t sample_count; /* creations of the unsettled table */
+    uint64_t sample[ROW_SAMPLE_MAX];
+    size_t ahead_count;
+    uint64_t ahead[ROW_AHEAD_KEPT]; /* distinct, the oldest first */
+    uint64_t waits;                 /* tickets left so far */
+    struct row_waiters waiters;
+    size_t region_count;
+    struct row_region *regions[ROW_TABLES_MAX];
+    struct row_table *retired; /* linked by `further`, to be destroyed by the keeper */
+};
+
+/*
+ * Makes a row with its first table; the config is valid. `keeper` is read when something is asked
+ * for. False with errno: memory was refused, and nothing is left behind.
+ */
+bool row_init(struct row *row, const struct row_config *config,
+              const struct row_functions *functions, void *engine,
+              const struct engine_keeper *keeper);
+void row_fini(struct row *row);
+
+/* Bases at or below id among the first n. */
+static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
+{
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (row->bases[middle] <= id) {
+            low = middle + 1;
+        } else {
+            n = middle;
+        }
+    }
+    return low;
+}
+
+/* The table of an id; NULL: below the oldest. A few ns: the newest tables are looked at first. */
+static inline struct row_table *row_find(const struct row *row, uint64_t id)
+{
+    size_t i = row->count;
+    size_t looked = i > ROW_LOOKED_AT ? i - ROW_LOOKED_AT : 0;
+    while (i > looked && id < row->bases[i - 1]) {
+        i--;
+    }
+    if (UNLIKELY(i == looked)) {
+        i = row_rank(row, id, i);
+    }
+    return LIKELY(i > 0) ? row->tables[i - 1] : NULL;
+}
+
+enum row_verdict {
+    ROW_INSIDE,   /* store it in place, in the further layer if there is one */
+    ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */
+    ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
+    ROW_NO_TABLE, /* refused: all tables are in use */
+    ROW_TOO_FAR,  /* refused: ahead, and there is no room apart */
+};
+
+/*
+ * Asked under the id's lock, when it is sure that a new id (or pair) is to be stored in the range
+ * of `table` (as row_find gives it). INSIDE and APART have been counted; if it cannot be stored
+ * after all, row_removed() takes that back.
+ */
+enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id);
+
+/* An id (or pair) of `table` is gone; holder: the table or the layer of it that held it. */
+void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
+
+/* The room apart is used up, for an id that was to go there: ROW_WAIT or ROW_TOO_FAR. */
+enum row_verdict row_too_far(struct row *row, struct row_table *table);
+
+/* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
+void row_wait(struct row *row, const struct engine_ticket *ticket);
+
+/*
+ * For `move` and `settle`: may this id go in place (moving the frontier), or does it stay apart?
+ * Counts it in `to` if `count`.
+ */
+bool row_place(struct row_table *to, uint64_t id, bool count);
+
+/*
+ * Does what was asked for, then makes up to 16 MiB of new or cleared memory resident, and has the
+ * keeper notified while there is more. Blocks. barrier NULL: nobody else is there (tests).
+ */
+void row_maintain(struct row *row, struct barrier *barrier);
+/* Is there something to do? */
+bool row_asked(const struct row *row);
+
+/* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
+void row_populate(struct row *row, const _Atomic bool *stop);
+
+/* Forgets everything: one unsettled first table is left, whose memory was cleared here. */
+void row_clear(struct row *row);
+
+/*
+ * Takes a changed configuration (any_ids stays). It holds from the next table on; memory beyond a
+ * smaller one is given back as tables are recycled. renew: the newest table is followed by one of
+ * the new configuration at once, if it holds anything.
+ */
+void row_reconfigure(struct row *row, const struct row_config *config, bool renew);
+
+/* Calls visit for each table and layer, oldest first. */
+typedef void row_visit(void *context, struct row_table *table, bool layer);
+void row_each(const struct row *row, row_visit *visit, void *context);
+
+/* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
+void row_emit_space(const struct row *row, const struct emitter *to);
+void row_emit_table(const struct row *row, const struct row_table *table, const struct emitter *to);
+uint64_t row_held_bytes(const struct row *row); /* of all regions */
+
+/*
+ * CHECKs: R1 bases rise, ranges meet, the last ends at ROW_ID_MAX; R2 frontier is within base - 1
+ * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
+ * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
+ * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
+ * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table.
+ */
+void row_check(const struct row *row);
+
+#endif

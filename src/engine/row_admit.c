@@ -1,0 +1,262 @@
+/* row_admit.c: what workers ask the row for. */
+#include "engine/row_private.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAITERS_FIRST 64
+
+void row_lock(const struct row *row)
+{
+    CHECK(pthread_mutex_lock((pthread_mutex_t *)&row->lock) == 0);
+}
+
+void row_unlock(const struct row *row)
+{
+    CHECK(pthread_mutex_unlock((pthread_mutex_t *)&row->lock) == 0);
+}
+
+void row_ask(struct row *row)
+{
+    const struct engine_keeper *keeper = row->keeper;
+    if (!atomic_exchange(&row->asked, true) && keeper != NULL && keeper->notify != NULL) {
+        keeper->notify(keeper->context);
+    }
+}
+
+void row_want(struct row *row, struct row_table *table, uint32_t bits)
+{
+    if ((atomic_fetch_or(&table->wants, bits) & bits) != bits) {
+        row_ask(row);
+    }
+}
+
+bool row_asked(const struct row *row)
+{
+    return atomic_load(&row->asked);
+}
+
+static bool wants_any(const struct row_table *table, uint32_t bits)
+{
+    return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
+}
+
+static void raise_to(_Atomic uint64_t *highest, uint64_t id)
+{
+    uint64_t now = atomic_load_explicit(highest, memory_order_relaxed);
+    while (now < id && !atomic_compare_exchange_weak(highest, &now, id)) {
+    }
+}
+
+/* An id came in. With several threads a round may miss one: as good, they are all recent. */
+static void pass(struct row_table *table, uint64_t id)
+{
+    raise_to(&table->frontier, id);
+    if (id <= atomic_load_explicit(&table->trusted, memory_order_relaxed)) {
+        return;
+    }
+    uint64_t least = atomic_load_explicit(&table->newer_least, memory_order_relaxed);
+    while (id < least && !atomic_compare_exchange_weak(&table->newer_least, &least, id)) {
+    }
+    if (atomic_fetch_add(&table->newer, 1) + 1 == ROW_CLUSTER) {
+        least = atomic_exchange(&table->newer_least, UINT64_MAX);
+        atomic_store(&table->newer, 0);
+        raise_to(&table->trusted, least == UINT64_MAX ? 0 : least);
+    }
+}
+
+/* Takes a place in `holder`; false: it is full. *count: with this one. */
+static bool take_place(struct row_table *holder, uint64_t *count)
+{
+    *count = atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed) + 1;
+    if (LIKELY(*count <= holder->capacity)) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed);
+    return false;
+}
+
+static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
+{
+    if (table->refused) {
+        return ROW_NO_TABLE;
+    }
+    row_want(row, table, bit);
+    return ROW_WAIT;
+}
+
+static enum row_verdict admit_any(struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table, &count)) {
+        return ROW_NO_TABLE;
+    }
+    raise_to(&table->frontier, id);
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
+static enum row_verdict admit_unsettled(struct row *row, struct row_table *table, uint64_t id)
+{
+    row_lock(row);
+    bool taken = row->sample_count < row->config.sample;
+    if (taken) {
+        row->sample[row->sample_count++] = id;
+    }
+    bool is_full = row->sample_count == row->config.sample;
+    row_unlock(row);
+    if (is_full) {
+        row_want(row, table, ROW_WANT_SETTLE);
+    }
+    if (!taken) {
+        return ROW_WAIT;
+    }
+    atomic_fetch_add(&table->count, 1);
+    atomic_fetch_add(&table->apart, 1);
+    id_span_note(&table->ids, id);
+    return ROW_APART;
+}
+
+static enum row_verdict admit_late(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table->further ? table->further : table, &count)) {
+        return table->further ? ROW_NO_TABLE : full(row, table, ROW_WANT_LAYER);
+    }
+    atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
+/* An ahead id has been counted. While a table is about to open for such, no more are looked at. */
+static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
+{
+    atomic_fetch_add(&table->apart, 1);
+    if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+        return;
+    }
+    uint32_t bits = row_ahead_note(row, table, id);
+    bits &= table->scattered ? ~ROW_WANT_BULK : UINT32_MAX;
+    if (bits != 0) {
+        row_want(row, table, bits);
+    }
+}
+
+static enum row_verdict admit_open(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table, &count)) {
+        return full(row, table, ROW_WANT_OPEN);
+    }
+    enum row_verdict verdict = ROW_INSIDE;
+    if (id > row_frontier_of(table) && id > row_limit(table)) {
+        admit_ahead(row, table, id);
+        verdict = ROW_APART;
+    } else {
+        pass(table, id);
+    }
+    id_span_note(&table->ids, id);
+    if (UNLIKELY(count >= table->fill) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
+        row_want(row, table, ROW_WANT_OPEN);
+    }
+    return verdict;
+}
+
+enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id)
+{
+    CHECK(table->base <= id && id <= table->last);
+    if (row->config.any_ids) {
+        return admit_any(table, id);
+    }
+    if (UNLIKELY(!table->settled)) {
+        return admit_unsettled(row, table, id);
+    }
+    return table->closed ? admit_late(row, table, id) : admit_open(row, table, id);
+}
+
+void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
+{
+    CHECK(holder == table || holder == table->further);
+    CHECK(atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed) > 0);
+    bool apart = id > row_frontier_of(table); /* below it: about */
+    uint64_t left = apart ? atomic_load(&table->apart) : 0;
+    while (left > 0 && !atomic_compare_exchange_weak(&table->apart, &left, left - 1)) {
+    }
+}
+
+static enum row_verdict unsettled_too_far(struct row *row, struct row_table *table)
+{
+    row_lock(row);
+    bool enough = row->sample_count >= ROW_SAMPLE_MIN;
+    row_unlock(row);
+    if (!enough) {
+        return ROW_TOO_FAR;
+    }
+    row_want(row, table, ROW_WANT_SETTLE);
+    return ROW_WAIT;
+}
+
+enum row_verdict row_too_far(struct row *row, struct row_table *table)
+{
+    if (!table->settled) {
+        return unsettled_too_far(row, table);
+    }
+    if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+        return ROW_WAIT;
+    }
+    if (table->refused || table->scattered || row_ahead_count(row, table) < ROW_CLUSTER) {
+        return ROW_TOO_FAR;
+    }
+    row_want(row, table, ROW_WANT_BULK);
+    return ROW_WAIT;
+}
+
+bool row_place(struct row_table *to, uint64_t id, bool count)
+{
+    if (!count) {
+        return id <= row_frontier_of(to) && id <= to->window_last;
+    }
+    atomic_fetch_add(&to->count, 1);
+    id_span_note(&to->ids, id);
+    if (id > row_limit(to)) {
+        atomic_fetch_add(&to->apart, 1);
+        return false;
+    }
+    pass(to, id);
+    return true;
+}
+
+void row_wait(struct row *row, const struct engine_ticket *ticket)
+{
+    row_lock(row);
+    struct row_waiters *waiters = &row->waiters;
+    if (waiters->count == waiters->room) {
+        size_t room = waiters->room ? waiters->room * 2 : WAITERS_FIRST;
+        struct engine_ticket *tickets = memory_zalloc(room * sizeof *tickets);
+        if (waiters->count > 0) {
+            memcpy(tickets, waiters->tickets, waiters->count * sizeof *tickets);
+        }
+        free(waiters->tickets);
+        waiters->tickets = tickets;
+        waiters->room = room;
+    }
+    waiters->tickets[waiters->count++] = *ticket;
+    row->waits++;
+    row_unlock(row);
+}
+
+void row_wake(struct row *row)
+{
+    row_lock(row);
+    struct row_waiters woken = row->waiters;
+    row->waiters = (struct row_waiters){0};
+    row_unlock(row);
+    for (size_t i = 0; i < woken.count; i++) {
+        if (woken.tickets[i].wake != NULL) {
+            woken.tickets[i].wake(woken.tickets[i].target, woken.tickets[i].serial);
+        }
+    }
+    free(woken.tickets);
+}

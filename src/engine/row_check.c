@@ -1,0 +1,69 @@
+/* row_check.c: what must hold of a row, numbered as in row.h. */
+#include "engine/row_private.h"
+
+static void check_table(const struct row *row, size_t i)
+{
+    const struct row_table *table = row->tables[i];
+    bool newest = i + 1 == row->count;
+    uint64_t frontier = row_frontier_of(table);
+    CHECK(row->bases[i] == table->base && table->base <= table->last);                   /* R1 */
+    CHECK(table->last == (newest ? ROW_ID_MAX : row->bases[i + 1] - 1));                 /* R1 */
+    CHECK(frontier <= table->last && (table->base == 0 || frontier >= table->base - 1)); /* R2 */
+    CHECK(!table->closed || (table->settled && frontier == table->last));                /* R3 */
+    CHECK(table->settled || row->count == 1);                                            /* R3 */
+    CHECK(table->trusted <= frontier);                                                   /* R2 */
+    uint64_t count = row_count_of(table);
+    CHECK(count <= table->capacity ||
+          count - table->capacity <= atomic_load(&table->apart)); /* R6 */
+    CHECK(table->region->used && table->region->bytes > 0);       /* R5 */
+}
+
+static void check_layer(const struct row_table *table)
+{
+    const struct row_table *layer = table->further;
+    if (layer == NULL) {
+        return;
+    }
+    CHECK(table->closed && layer->further == NULL);                  /* R4 */
+    CHECK(layer->region != table->region && layer->region->used);    /* R5 */
+    CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
+    CHECK(row_count_of(layer) <= layer->capacity);                   /* R6 */
+}
+
+static size_t regions_used(const struct row *row)
+{
+    size_t used = 0;
+    row_lock(row);
+    for (size_t i = 0; i < row->region_count; i++) {
+        used += row->regions[i]->used;
+    }
+    row_unlock(row);
+    return used;
+}
+
+/* Retired ones are the keeper's: it takes them off the list before it gives their memory back. */
+static size_t retired_count(const struct row *row)
+{
+    size_t retired = 0;
+    row_lock(row);
+    for (const struct row_table *table = row->retired; table != NULL; table = table->further) {
+        retired++;
+    }
+    row_unlock(row);
+    return retired;
+}
+
+void row_check(const struct row *row)
+{
+    CHECK(row->count >= 1 && row->count <= ROW_TABLES_MAX);
+    size_t tables = row->count;
+    for (size_t i = 0; i < row->count; i++) {
+        CHECK(i == 0 || row->bases[i - 1] < row->bases[i]); /* R1 */
+        check_table(row, i);
+        check_layer(row->tables[i]);
+        tables += row->tables[i]->further != NULL;
+    }
+    CHECK(regions_used(row) >= tables + retired_count(row));                   /* R5 */
+    CHECK(row->tables[0]->settled || row->sample_count <= row->config.sample); /* R7 */
+    CHECK(!row->tables[0]->settled || row->sample_count == 0);                 /* R7 */
+}

@@ -1,0 +1,51 @@
+/*
+ * row_policy.h: the arithmetic of the row's decisions, on plain numbers: where ids begin and end in
+ * a sample with strays, how far above the frontier an id is still believed, what is a cluster, and
+ * how much room late ids get. Pure functions, any thread.
+ */
+#ifndef ROLLCALL_ENGINE_ROW_POLICY_H
+#define ROLLCALL_ENGINE_ROW_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROW_LATE_ROOM_MIN 0.02
+#define ROW_LATE_ROOM_MAX 0.6
+
+uint64_t row_policy_add(uint64_t a, uint64_t b); /* at most ROW_ID_MAX; both are too */
+
+void row_policy_sort(uint64_t *ids, size_t n);
+
+/* Where most of some ids lie. */
+struct row_span {
+    uint64_t low;    /* the smallest not below the 10th percentile - 4 x spread */
+    uint64_t high;   /* the largest not above the 90th percentile + 4 x spread */
+    uint64_t spread; /* from the 10th to the 90th percentile */
+    uint64_t most;   /* the 90th */
+};
+struct row_span row_policy_span(const uint64_t *sorted, size_t n); /* n > 0; may repeat ids */
+
+/* Ids a full table spans, when `count` of `capacity` span so many; ROW_ID_MAX at most. */
+uint64_t row_policy_range(uint64_t spanned, uint64_t count, uint64_t capacity);
+
+/*
+ * How far above what the stream has passed an id is not ahead. With a known range: one range, as
+ * strays so far away can still be taken in: the ids up to them fill the table and one layer, those
+ * up to further ones would not. Without: some of what the table spans by now, the less the fuller
+ * it is.
+ */
+uint64_t row_policy_reach(uint64_t range, uint64_t reach_min, uint64_t spanned, uint64_t count,
+                          uint64_t capacity);
+
+/*
+ * The first `wanted` ids of n sorted distinct ones that lie within reach of each other, among those
+ * the id `with` belongs to (UINT64_MAX: any). False: there are none.
+ */
+bool row_policy_cluster(const uint64_t *sorted, size_t n, size_t wanted, uint64_t reach,
+                        uint64_t with, size_t *first);
+
+/* The next late room, after a table of `count` ids of which `late` came late. */
+double row_policy_late_room(double present, uint64_t late, uint64_t count);
+
+#endif

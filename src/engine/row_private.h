@@ -1,0 +1,109 @@
+/*
+ * row_private.h: what the files of the row share. Thread rules: "stopped" is with the world stopped
+ * (or nobody else there), "keeper" is the one thread of row_maintain, outside.
+ */
+#ifndef ROLLCALL_ENGINE_ROW_PRIVATE_H
+#define ROLLCALL_ENGINE_ROW_PRIVATE_H
+
+#include "engine/row.h"
+#include "engine/row_policy.h"
+
+/* The lock is no part of what a const row promises. Any thread. */
+void row_lock(const struct row *row);
+void row_unlock(const struct row *row);
+
+/* The keeper has something to do: told once until it looks. Any thread. */
+void row_ask(struct row *row);
+/* A table wants something: ROW_WANT_*. Any thread inside. */
+void row_want(struct row *row, struct row_table *table, uint32_t bits);
+/* Wakes who waited for the row to change. Any thread. */
+void row_wake(struct row *row);
+
+static inline uint64_t row_count_of(const struct row_table *table) /* without its layer */
+{
+    return atomic_load_explicit(&table->count, memory_order_relaxed);
+}
+
+static inline uint64_t row_frontier_of(const struct row_table *table)
+{
+    return atomic_load_explicit(&table->frontier, memory_order_relaxed);
+}
+
+/* Ids from low to what the stream has passed. */
+static inline uint64_t row_spanned(const struct row_table *table)
+{
+    uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
+    return trusted > table->low ? trusted - table->low : 0;
+}
+
+static inline uint64_t row_reach(const struct row_table *table)
+{
+    return row_policy_reach(table->range, table->reach_min, row_spanned(table), row_count_of(table),
+                            table->capacity);
+}
+
+/* Ids above are ahead. Any thread inside. */
+static inline uint64_t row_limit(const struct row_table *table)
+{
+    uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
+    uint64_t limit = row_policy_add(trusted, row_reach(table));
+    limit = limit < table->window_last ? limit : table->window_last;
+    limit = limit < table->last ? limit : table->last;
+    uint64_t frontier = row_frontier_of(table);
+    return limit > frontier ? limit : frontier;
+}
+
+/* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
+static inline bool row_clusters(const struct row *row)
+{
+    return row->config.tables > (row->config.recycle ? 2 : 1);
+}
+
+/* row_ahead.c: the ahead ids remembered */
+
+/* Remembers an ahead id of a settled table and says what it may want now. Any thread inside. */
+uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id);
+/* So many distinct ids ahead of a table are remembered. Any thread inside. */
+size_t row_ahead_count(struct row *row, const struct row_table *table);
+/* Copies them, sorted, to ids. Any thread inside. */
+size_t row_ahead_sorted(struct row *row, const struct row_table *table,
+                        uint64_t ids[ROW_AHEAD_KEPT]);
+/* Forgets those of the table's range that are not ahead of it (any more). Any thread inside. */
+void row_ahead_drop(struct row *row, const struct row_table *table);
+
+/* row_regions.c: memory */
+
+bool row_regions_init(struct row *row); /* false with errno, nothing left */
+void row_regions_fini(struct row *row);
+/* A free region of the configured size, or NULL. Stopped. */
+struct row_region *row_region_take(struct row *row);
+/* A free region of at least so many bytes, or NULL. Stopped. */
+struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
+/* Zeroes a region that stays taken. Stopped or keeper. */
+void row_region_clear(struct row *row, struct row_region *region);
+/* Takes back a region that no table uses any more: zeroed here. Stopped or keeper. */
+void row_region_give(struct row *row, struct row_region *region);
+/* Gives back free regions of another size and above the budget, makes what is missing. Keeper. */
+void row_regions_tidy(struct row *row);
+/* Makes a part of a region resident. False: there was nothing left to do. Any thread outside. */
+bool row_populate_step(struct row *row);
+/* Would one more region fit beside those that tables use? Stopped. */
+bool row_spare_fits(const struct row *row);
+size_t row_regions_free(const struct row *row); /* of the configured size; any thread */
+
+/* row_open.c: tables; all stopped */
+
+/* The only table of an empty row, in this region. NULL: memory is refused. */
+struct row_table *row_first_table(struct row *row, struct row_region *region);
+/* What a table wanted is done or refused. True: again, once retired tables have been disposed of.
+ */
+bool row_serve(struct row *row, struct row_table *table);
+void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
+void row_note_closed(struct row *row, struct row_table *table);
+/* The newest table is no more; its region, zeroed and still taken. */
+struct row_region *row_take_newest(struct row *row);
+
+/* row_keep.c: destroys what was retired and frees its memory. Keeper, or nobody else there. */
+void row_dispose(struct row *row);
+
+#endif
