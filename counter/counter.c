@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
+
+#define DENSE_RANGE 1 /* of ids: any that two bytes of remainder hold */
 
 static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
 {
@@ -61,19 +62,30 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
     if (!config->any_ids && config->id_spacing > INT64_MAX) {
         return refuse(error, "id-spacing is at most 9223372036854775807");
     }
+    if (!config->any_ids && (config->tables < 1 || config->tables > ROW_TABLES_MAX)) {
+        return refuse(error, "tables is 1 to 1024");
+    }
+    if (!config->any_ids && config->late_room >= 1) {
+        return refuse(error, "late-room is less than a whole table");
+    }
     return slots_valid(config, error);
 }
 
 void counter_config_size(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape shape;
-    counter_shape_init(&shape, config);
-    size->bytes = shape.table_bytes + shape.extend_bytes + shape.aux_bytes;
-    size->records = shape.capacity;
-    size->bytes_per_record = (double)shape.table_bytes / (double)shape.capacity;
+    /* A later table of dense ids; by id-spacing they all are alike. */
+    counter_shape_init(&shape, config, config->any_ids || config->id_spacing ? 0 : DENSE_RANGE);
+    unsigned tables = config->any_ids ? 1 : config->tables;
+    uint64_t bytes = shape.table_bytes + shape.extend_bytes + shape.aux_bytes;
+    size->bytes = tables * bytes;
+    size->spare = !config->any_ids && config->recycle && tables > 1;
+    size->tables = tables - size->spare;
+    size->records = size->tables * shape.capacity;
+    size->bytes_per_record = (double)bytes / (double)shape.capacity;
 }
 
-static void take_small_settings(struct counter *counter, const struct counter_config *config)
+static void take_slots(struct counter *counter, const struct counter_config *config)
 {
     counter->engine.role_cache = config->role_cache;
     counter->engine.flags = config->value_flags;
@@ -81,6 +93,40 @@ static void take_small_settings(struct counter *counter, const struct counter_co
     counter->config.value_flags = config->value_flags;
     memcpy(counter->config.slots, config->slots, sizeof config->slots);
     counter->config.slot_count = config->slot_count;
+    counter_names_init(&counter->names, config);
+}
+
+/* What holds from the next table on. */
+static void take_row(struct counter *counter, const struct counter_config *config, bool renew)
+{
+    struct row_config row;
+    counter->config.table_bytes = config->table_bytes;
+    counter->config.tables = config->tables;
+    counter->config.recycle = config->recycle;
+    counter->config.late_room = config->late_room;
+    counter->config.extend_bytes = config->extend_bytes;
+    counter->config.aux_bytes = config->aux_bytes;
+    counter_row_config(&counter->config, &row);
+    row_reconfigure(&counter->row, &row, renew);
+}
+
+struct viewing {
+    const struct counter_config *config;
+    bool can;
+};
+
+static void ask_view(void *context, struct row_table *table, bool layer)
+{
+    struct viewing *viewing = context;
+    (void)layer;
+    viewing->can = viewing->can && counter_table_can_view(counter_table_of(table), viewing->config);
+}
+
+static void set_view(void *context, struct row_table *table, bool layer)
+{
+    struct viewing *viewing = context;
+    (void)layer;
+    counter_table_set_view(counter_table_of(table), viewing->config);
 }
 
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
@@ -91,26 +137,39 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     if (!slots_valid(config, error)) {
         return false;
     }
-    struct counter_view view;
-    if (!counter_view_make(&view, counter_table_schema(counter->table), config)) {
-        return refuse(error,
-                      "the table has learned 32 new slot names already; restart to add more");
+    struct viewing viewing = {config, true};
+    row_each(&counter->row, ask_view, &viewing);
+    if (!viewing.can) {
+        return refuse(error, "a table has learned 32 new slot names already; restart to add more");
     }
-    counter->view = view;
-    take_small_settings(counter, config);
+    row_each(&counter->row, set_view, &viewing);
+    take_slots(counter, config);
+    if (!counter->config.any_ids) {
+        struct row_table *newest = counter->row.tables[counter->row.count - 1];
+        bool renew = !counter_schema_is(counter_table_schema(counter_table_of(newest)), config);
+        take_row(counter, config, renew);
+    }
     return true;
 }
 
 static void counter_clear(struct engine *engine)
 {
-    struct counter *counter = (struct counter *)engine;
-    counter_table_clear(counter->table);
-    counter->opened_s = clock_wall_s();
+    row_clear(&((struct counter *)engine)->row);
 }
 
 static void counter_populate(struct engine *engine, const _Atomic bool *stop)
 {
-    counter_table_populate(((struct counter *)engine)->table, stop);
+    row_populate(&((struct counter *)engine)->row, stop);
+}
+
+static void counter_maintain(struct engine *engine, struct barrier *barrier)
+{
+    row_maintain(&((struct counter *)engine)->row, barrier);
+}
+
+static uint64_t counter_recycled(const struct engine *engine)
+{
+    return ((const struct counter *)engine)->row.recycled_ids;
 }
 
 static void counter_destroy(struct engine *engine)
@@ -120,7 +179,7 @@ static void counter_destroy(struct engine *engine)
         return;
     }
     CHECK(counter->magic == COUNTER_MAGIC);
-    counter_table_destroy(counter->table);
+    row_fini(&counter->row);
     counter->magic = 0;
     free(counter);
 }
@@ -136,6 +195,8 @@ static const struct engine_functions counter_functions = {
     .stats_tables = counter_stats_tables,
     .memory = counter_memory,
     .populate = counter_populate,
+    .maintain = counter_maintain,
+    .recycled = counter_recycled,
     .destroy = counter_destroy,
 };
 
@@ -143,28 +204,37 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
 {
     CHECK(counter_config_valid(config, error));
     struct counter *counter = memory_zalloc(sizeof *counter);
+    struct row_config row;
     counter->magic = COUNTER_MAGIC;
     counter->config = *config;
     counter->engine.functions = &counter_functions;
     counter->engine.space = config->space;
-    counter->opened_s = clock_wall_s();
-    counter->table = counter_table_create(config);
-    if (!counter->table) {
-        snprintf(error, COUNTER_ERROR_MAX, "the system refuses %llu bytes of memory for a table",
-                 (unsigned long long)config->table_bytes);
+    take_slots(counter, config);
+    counter_row_config(config, &row);
+    if (!row_init(&counter->row, &row, &counter_row_functions, counter, &counter->engine.keeper)) {
+        snprintf(error, COUNTER_ERROR_MAX,
+                 "the system refuses memory for %u tables of %llu bytes with their pools",
+                 row.tables, (unsigned long long)config->table_bytes);
         free(counter);
         return NULL;
     }
-    bool viewed = counter_view_make(&counter->view, counter_table_schema(counter->table), config);
-    CHECK(viewed); /* every slot is a physical one */
-    take_small_settings(counter, config);
     return &counter->engine;
+}
+
+static void check_table(void *context, struct row_table *table, bool layer)
+{
+    const struct counter *counter = context;
+    (void)layer;
+    const struct counter_table *this = counter_table_of(table);
+    CHECK(counter_table_view(this)->slot_count == counter->names.count);
+    counter_table_check(this);
 }
 
 void counter_check(const struct engine *engine)
 {
     const struct counter *counter = (const struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC);
-    CHECK(counter->view.slot_count == counter->config.slot_count);
-    counter_table_check(counter->table);
+    CHECK(counter->names.count == counter->config.slot_count);
+    row_check(&counter->row);
+    row_each(&counter->row, check_table, (void *)counter);
 }

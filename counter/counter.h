@@ -1,9 +1,9 @@
 /*
  * counter.h: the counter engine: small numbers behind ids, several to a record, packed in bits.
  *
- * A space holds one table (the row of tables comes with engine/row). The design and its figures are
- * in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40 to 60 ns; 13.9 bytes an id
- * with four 20-bit slots, at capacity.
+ * A space is a row of tables, each for a range of ids (engine/row.h); with ids: any, one table. The
+ * design and its figures are in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40
+ * to 60 ns; 13.9 bytes an id with four 20-bit slots, at capacity.
  *
  * Thread rule: as engine.h says.
  */
@@ -39,7 +39,10 @@ struct counter_config {
     bool role_cache;
     uint32_t value_flags;
     uint64_t table_bytes;  /* a power of two */
-    uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes */
+    unsigned tables;       /* growing only: in memory, the spare included */
+    bool recycle;          /* growing only: when all are used the oldest is dropped; else refuse */
+    double late_room;      /* growing only: share kept for late ids, or ROW_LATE_AUTO */
+    uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes; 8 KiB+ */
     uint64_t aux_bytes;    /* 0: table_bytes / 32 */
 };
 
@@ -48,9 +51,11 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
 
 /* What it will cost and hold, for the memory sum and the start-up line. */
 struct counter_size {
-    uint64_t bytes;          /* of memory held: table and pools */
-    uint64_t records;        /* capacity */
-    double bytes_per_record; /* table bytes at capacity */
+    uint64_t bytes;          /* of memory held: all tables and pools */
+    unsigned tables;         /* that hold ids at a time */
+    unsigned spare;          /* 1 or 0 more */
+    uint64_t records;        /* capacity of all that hold ids, once the density of ids is known */
+    double bytes_per_record; /* table and pools at capacity, likewise */
 };
 void counter_config_size(const struct counter_config *config, struct counter_size *size);
 
@@ -58,9 +63,11 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
 struct engine *counter_create(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
 
 /*
- * Takes a changed configuration with the world stopped: slots (matched by name), role and
- * value-flags at once; table_bytes, ids, max_id, id_spacing and pools keep their values until a
- * restart. False, with nothing changed, if the slots cannot be taken (`error` says why).
+ * Takes a changed configuration with the world stopped. At once: slots (matched by name; a table of
+ * the new ones is opened as soon as the keeper can), role, value-flags. From the next table on:
+ * table_bytes, tables, recycle, late_room, pools. Until a restart ids, max_id and id_spacing keep
+ * their values, with ids: any all but slots, role and value-flags. False, with nothing changed, if
+ * the slots cannot be taken (`error` says why).
  */
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX]);

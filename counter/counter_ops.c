@@ -18,10 +18,9 @@ bool counter_slot_of(const struct engine *engine, const char *tail, size_t lengt
     if (tail[0] != '.' || length - 1 > ENGINE_SPACE_NAME_MAX) {
         return false;
     }
-    for (unsigned i = 0; i < counter->view.slot_count; i++) {
-        const char *name = counter->view.names[i];
-        if (counter->view.name_lengths[i] == length - 1 &&
-            memcmp(name, tail + 1, length - 1) == 0) {
+    for (unsigned i = 0; i < counter->names.count; i++) {
+        const char *name = counter->names.names[i];
+        if (counter->names.lengths[i] == length - 1 && memcmp(name, tail + 1, length - 1) == 0) {
             *slot = (int)i;
             return true;
         }
@@ -48,43 +47,54 @@ static bool out_of_range(const struct counter *counter, uint64_t id)
     return counter->config.any_ids && id > counter->config.max_id;
 }
 
+/*
+ * scratch: [0] and [1] the locus in the op's table, [2] a read that was put off, [3] the table.
+ * All of it holds for the turn: the row changes with the world stopped.
+ */
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
 {
     const struct counter *counter = (const struct counter *)engine;
-    uint64_t origin = counter_table_origin(counter->table);
-    bool anchored = origin != TABLE_UNANCHORED;
     for (size_t i = 0; i < n; i++) {
+        struct engine_op *op = ops[i];
+        struct row_table *table = row_find(&counter->row, op->id);
+        op->scratch[3] = (uintptr_t)table;
+        if (UNLIKELY(!table)) {
+            continue;
+        }
         struct counter_locus locus;
-        bool for_change = anchored && may_create(counter, ops[i]);
-        counter_table_locate(counter->table, ops[i]->id, for_change, &locus);
-        ops[i]->scratch[0] = locus.group;
-        ops[i]->scratch[1] = locus.rem;
-        ops[i]->scratch[3] = origin;
+        counter_table_locate(counter_table_of(table), op->id, op->verb > ENGINE_TOUCH, &locus);
+        op->scratch[0] = locus.group;
+        op->scratch[1] = locus.rem;
     }
 }
 
-/* Where prepare found the op to belong; found anew if the window was anchored or cleared since. */
-static struct counter_locus op_locus(const struct counter *counter, const struct engine_op *op,
-                                     bool creates)
+/* NULL: the id is below the oldest table. */
+static struct counter_table *op_table(const struct engine_op *op)
 {
-    struct counter_locus locus = {op->id, op->scratch[0], op->scratch[1]};
-    uint64_t origin = counter_table_origin(counter->table);
-    if (UNLIKELY(origin != op->scratch[3] || origin == TABLE_UNANCHORED)) {
-        counter_table_locate(counter->table, op->id, creates, &locus);
-    }
-    return locus;
+    return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
+}
+
+static struct counter_locus op_locus(const struct engine_op *op)
+{
+    return (struct counter_locus){op->id, op->scratch[0], op->scratch[1]};
+}
+
+/* The further layer of a table; NULL if it has none. */
+static struct counter_table *layer_of(struct counter_table *table)
+{
+    return counter_table_of(counter_table_in_row(table)->further);
 }
 
 static uint32_t op_slots(const struct counter *counter, const struct engine_op *op)
 {
-    return op->slot == ENGINE_SLOT_RECORD ? counter->view.all : 1u << op->slot;
+    return op->slot == ENGINE_SLOT_RECORD ? counter->names.all : 1u << op->slot;
 }
 
 static size_t print_values(const struct counter *counter, const struct engine_op *op,
                            const struct counter_values *values, char *text)
 {
     if (op->slot == ENGINE_SLOT_RECORD) {
-        return counter_record_print(text, values, counter->view.slot_count);
+        return counter_record_print(text, values, counter->names.count);
     }
     return num_print(text, values->value[op->slot]);
 }
@@ -92,8 +102,14 @@ static size_t print_values(const struct counter *counter, const struct engine_op
 static uint64_t values_token(const struct counter *counter, const struct engine_op *op,
                              const char *text, size_t length)
 {
-    uint64_t name = op->slot == ENGINE_SLOT_RECORD ? 0 : counter->view.slots[op->slot].name_hash;
+    uint64_t name = op->slot == ENGINE_SLOT_RECORD ? 0 : counter->names.hashes[op->slot];
     return counter_record_token(op->id, name, text, length);
+}
+
+static void miss(struct engine_op *op, enum engine_miss why)
+{
+    op->status = ENGINE_ABSENT;
+    op->miss = why;
 }
 
 static void finish_read(const struct counter *counter, struct engine_op *op, enum counter_look look,
@@ -102,8 +118,7 @@ static void finish_read(const struct counter *counter, struct engine_op *op, enu
     op->error = ENGINE_E_NONE;
     uint32_t wanted = op_slots(counter, op);
     if (look == COUNTER_ABSENT || !(values->set & wanted)) {
-        op->status = ENGINE_ABSENT;
-        op->miss = look == COUNTER_ABSENT ? ENGINE_MISS_ABSENT : ENGINE_MISS_UNSET;
+        miss(op, look == COUNTER_ABSENT ? ENGINE_MISS_ABSENT : ENGINE_MISS_UNSET);
         return;
     }
     op->status = ENGINE_DONE;
@@ -136,20 +151,45 @@ static uint64_t *put_off_word(struct put_off *off, uint64_t id, uint64_t *bit)
 /* Reads one op if its record lies at home; else puts it off. */
 static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
 {
+    struct counter_table *table = op_table(op);
+    op->scratch[2] = false;
+    if (UNLIKELY(!table)) {
+        op->error = ENGINE_E_NONE;
+        miss(op, ENGINE_MISS_BELOW);
+        return;
+    }
     struct counter_values values;
     uint64_t bit;
     uint64_t *word = put_off_word(off, op->id, &bit);
     enum counter_look look = COUNTER_FURTHER;
-    struct counter_locus locus = op_locus(counter, op, false);
+    struct counter_locus locus = op_locus(op);
     if (LIKELY(!(*word & bit))) {
-        look = counter_table_look(counter->table, &locus, &counter->view, op_slots(counter, op),
-                                  &values);
+        look = counter_table_look(table, &locus, op_slots(counter, op), &values);
     }
-    op->scratch[2] = look == COUNTER_FURTHER;
+    if (look == COUNTER_ABSENT && UNLIKELY(layer_of(table))) {
+        counter_table_locate(layer_of(table), op->id, false, &locus); /* asks for its line */
+        look = COUNTER_FURTHER;
+    }
     if (look == COUNTER_FURTHER) {
+        op->scratch[2] = true;
         *word |= bit;
         off->count++;
         return;
+    }
+    finish_read(counter, op, look, &values);
+}
+
+/* Reads one op wherever its record lies. */
+static void read_further(const struct counter *counter, struct engine_op *op)
+{
+    struct counter_table *table = op_table(op);
+    struct counter_values values;
+    struct counter_locus locus = op_locus(op);
+    enum counter_look look = counter_table_read(table, &locus, op_slots(counter, op), &values);
+    struct counter_table *layer = layer_of(table);
+    if (look == COUNTER_ABSENT && layer) {
+        counter_table_locate(layer, op->id, false, &locus);
+        look = counter_table_read(layer, &locus, op_slots(counter, op), &values);
     }
     finish_read(counter, op, look, &values);
 }
@@ -162,15 +202,10 @@ void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
         read_at_home(counter, ops[i], &off);
     }
     for (size_t i = 0; off.count > 0; i++) {
-        if (!ops[i]->scratch[2]) {
-            continue;
+        if (ops[i]->scratch[2]) {
+            off.count--;
+            read_further(counter, ops[i]);
         }
-        off.count--;
-        struct counter_values values;
-        struct counter_locus locus = op_locus(counter, ops[i], false);
-        enum counter_look look = counter_table_read(counter->table, &locus, &counter->view,
-                                                    op_slots(counter, ops[i]), &values);
-        finish_read(counter, ops[i], look, &values);
     }
 }
 
@@ -267,7 +302,7 @@ static enum engine_status decide_add(const struct counter_edit *edit, bool prese
 static enum engine_error parse_delta(const struct counter *counter, const struct engine_op *op,
                                      struct counter_values *operand)
 {
-    unsigned slots = counter->view.slot_count;
+    unsigned slots = counter->names.count;
     uint64_t delta;
     bool number = num_parse(op->text, op->text_length, &delta);
     if (op->slot != ENGINE_SLOT_RECORD || slots == 1) {
@@ -301,9 +336,8 @@ static enum engine_error parse_operand(const struct counter *counter, struct eng
         bool number = counter_number_parse(op->text, op->text_length, &operand->value[op->slot]);
         return number ? ENGINE_E_NONE : ENGINE_E_NOT_A_NUMBER;
     }
-    op->fields_wanted = counter->view.slot_count;
-    bool fields =
-        counter_record_parse(op->text, op->text_length, counter->view.slot_count, operand);
+    op->fields_wanted = counter->names.count;
+    bool fields = counter_record_parse(op->text, op->text_length, counter->names.count, operand);
     return fields ? ENGINE_E_NONE : ENGINE_E_RECORD_FIELDS;
 }
 
@@ -311,6 +345,59 @@ static void fail(struct engine_op *op, enum engine_error error)
 {
     op->status = ENGINE_ERROR;
     op->error = error;
+}
+
+/* Nothing is below the oldest table, and nothing can be created there. */
+static void change_below(struct engine_op *op, struct counter_edit *edit)
+{
+    struct counter_values none = {0};
+    edit->after = none;
+    op->status = edit->decide(edit, false, &none, &edit->after);
+    if (op->status == ENGINE_DONE) {
+        fail(op, ENGINE_E_ID_BELOW);
+    }
+}
+
+static enum engine_status edit_record(const struct counter *counter, struct engine_op *op,
+                                      struct counter_edit *edit, struct change_sink *sink)
+{
+    struct counter_table *table = op_table(op);
+    struct counter_locus locus = op_locus(op);
+    uint32_t space = counter->engine.space;
+    enum engine_status status = counter_table_edit(table, &locus, edit, space, sink, &op->error);
+    if (UNLIKELY(edit->elsewhere)) {
+        table = layer_of(table);
+        counter_table_locate(table, op->id, true, &locus);
+        status = counter_table_edit(table, &locus, edit, space, sink, &op->error);
+    }
+    return status;
+}
+
+static void carry_out(struct counter *counter, struct engine_op *op, struct intent *intent,
+                      struct change_sink *sink)
+{
+    bool adds = op->verb == ENGINE_INCR || op->verb == ENGINE_DECR;
+    struct counter_edit edit;
+    edit.named = op_slots(counter, op);
+    edit.decide = adds ? decide_add : decide_write;
+    edit.context = intent;
+    edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
+    op->error = ENGINE_E_NONE;
+    if (UNLIKELY(!op_table(op))) {
+        change_below(op, &edit);
+        return;
+    }
+    op->status = edit_record(counter, op, &edit, sink);
+    if (UNLIKELY(op->status == ENGINE_PENDING)) {
+        row_wait(&counter->row, &op->ticket);
+    }
+    if (op->status == ENGINE_ERROR && op->error == ENGINE_E_NO_TABLE_FREE &&
+        counter->config.any_ids) {
+        op->error = ENGINE_E_OUT_OF_MEMORY; /* it has no tables to wait for */
+    }
+    if (op->status == ENGINE_DONE && adds) {
+        op->value_length = (uint32_t)print_values(counter, op, &edit.after, op->value);
+    }
 }
 
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
@@ -326,17 +413,5 @@ void counter_change(struct engine *engine, struct engine_op *op, struct change_s
         fail(op, error);
         return;
     }
-    bool adds = op->verb == ENGINE_INCR || op->verb == ENGINE_DECR;
-    struct counter_edit edit;
-    edit.view = &counter->view;
-    edit.named = op_slots(counter, op);
-    edit.decide = adds ? decide_add : decide_write;
-    edit.context = &intent;
-    edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
-    struct counter_locus locus = op_locus(counter, op, may_create(counter, op));
-    op->error = ENGINE_E_NONE;
-    op->status = counter_table_edit(counter->table, &locus, &edit, engine->space, sink, &op->error);
-    if (op->status == ENGINE_DONE && adds) {
-        op->value_length = (uint32_t)print_values(counter, op, &edit.after, op->value);
-    }
+    carry_out(counter, op, &intent, sink);
 }

@@ -6,16 +6,16 @@
 
 #include "counter/counter.h"
 #include "counter/table.h"
+#include "engine/row.h"
 
 #define COUNTER_MAGIC 0x636e7472u
 
 struct counter {
     struct engine engine; /* first: an engine is a counter */
     uint32_t magic;
+    struct counter_names names; /* of the config's slots */
     struct counter_config config;
-    struct counter_view view; /* of config on the table's schema */
-    struct counter_table *table;
-    uint64_t opened_s; /* wall clock */
+    struct row row;
 };
 
 /* counter_ops.c */
@@ -23,6 +23,10 @@ bool counter_slot_of(const struct engine *engine, const char *tail, size_t lengt
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
+
+/* counter_row.c: what the row needs of the engine. */
+extern const struct row_functions counter_row_functions;
+void counter_row_config(const struct counter_config *config, struct row_config *row);
 
 /* counter_stats.c */
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);

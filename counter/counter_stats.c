@@ -1,74 +1,135 @@
 /*
  * counter_stats.c: what the engine tells of itself.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "counter/counter_private.h"
 #include "engine/emit.h"
+
+#define STAT_NAME_MAX 64
+
+/* Figures of some tables, added up. */
+struct sums {
+    uint64_t records, capacity, places;
+    uint64_t aux, aux_pool_bytes, aux_entry_bytes;
+    uint64_t extend, extend_pool_bytes, extend_entry_bytes;
+    uint64_t table_bytes;
+    uint64_t in_groups, in_groups_bytes;
+};
+
+static void add(struct sums *sums, const struct row_table *row_table)
+{
+    struct counter_table *table = counter_table_of((struct row_table *)row_table);
+    const struct counter_shape *shape = counter_table_shape(table);
+    struct counter_table_stats stats;
+    counter_table_stats(table, &stats);
+    uint64_t in_groups = stats.records > stats.extend ? stats.records - stats.extend : 0;
+    sums->records += stats.records;
+    sums->capacity += shape->capacity;
+    sums->places += shape->groups * shape->places;
+    sums->aux += stats.aux;
+    sums->aux_pool_bytes += stats.aux_pool_bytes;
+    sums->aux_entry_bytes = stats.aux_entry_bytes;
+    sums->extend += stats.extend;
+    sums->extend_pool_bytes += stats.extend_pool_bytes;
+    sums->extend_entry_bytes = stats.extend_entry_bytes;
+    sums->table_bytes += shape->table_bytes;
+    sums->in_groups += in_groups;
+    sums->in_groups_bytes += in_groups * (shape->payload_bytes + shape->rem_bytes);
+}
+
+static void add_visited(void *context, struct row_table *table, bool layer)
+{
+    (void)layer;
+    add(context, table);
+}
 
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
     const struct counter *counter = (const struct counter *)engine;
     struct emitter to = {emit, context};
-    struct counter_table_stats stats;
-    counter_table_stats(counter->table, &stats);
+    struct sums sums = {0};
+    row_each(&counter->row, add_visited, &sums);
     emit_text(&to, "kind", "counter");
     emit_text(&to, "ids", counter->config.any_ids ? "any" : "growing");
     emit_text(&to, "role", engine->role_cache ? "cache" : "store");
-    emit_u64(&to, "slots", counter->view.slot_count);
-    emit_u64(&to, "tables", 1);
-    emit_u64(&to, "records", stats.records);
-    emit_u64(&to, "capacity", counter_table_shape(counter->table)->capacity);
-    emit_u64(&to, "frontier", stats.last_id);
-    emit_u64(&to, "ahead_ids", 0);
+    emit_u64(&to, "slots", counter->names.count);
+    emit_u64(&to, "records", sums.records);
+    emit_u64(&to, "capacity", sums.capacity);
+    row_emit_space(&counter->row, &to);
+}
+
+/* A figure of a table: "<serial>:<name>". */
+static void emit_of(const struct emitter *to, const struct row_table *table, const char *name,
+                    uint64_t value)
+{
+    char full[STAT_NAME_MAX];
+    snprintf(full, sizeof full, "%" PRIu64 ":%s", table->serial, name);
+    emit_u64(to, full, value);
+}
+
+static void emit_load(const struct emitter *to, const struct row_table *table,
+                      const struct sums *sums)
+{
+    char full[STAT_NAME_MAX];
+    snprintf(full, sizeof full, "%" PRIu64 ":load", table->serial);
+    emit_share(to, full, sums->records, sums->places);
+}
+
+static void emit_table(const struct counter *counter, const struct row_table *table,
+                       const struct emitter *to)
+{
+    struct counter_table *this = counter_table_of((struct row_table *)table);
+    const struct counter_shape *shape = counter_table_shape(this);
+    struct counter_table_stats stats;
+    struct sums sums = {0};
+    counter_table_stats(this, &stats);
+    add(&sums, table);
+    if (table->further) {
+        add(&sums, table->further);
+    }
+    row_emit_table(&counter->row, table, to);
+    emit_of(to, table, "window_first", stats.settled ? stats.window_first : 0);
+    emit_of(to, table, "window_bits", shape->window_bits);
+    emit_of(to, table, "records", sums.records);
+    emit_of(to, table, "capacity", sums.capacity);
+    emit_load(to, table, &sums);
+    emit_of(to, table, "places_a_group", shape->places);
+    emit_of(to, table, "group_bytes", shape->group_bytes);
+    emit_of(to, table, "aux", sums.aux);
+    emit_of(to, table, "aux_bytes", sums.aux_pool_bytes);
+    emit_of(to, table, "extend", sums.extend);
+    emit_of(to, table, "extend_bytes", sums.extend_pool_bytes);
+    emit_of(to, table, "exceptions", 0);
+    emit_of(to, table, "bytes", sums.table_bytes);
 }
 
 void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
     const struct counter *counter = (const struct counter *)engine;
-    const struct counter_shape *shape = counter_table_shape(counter->table);
     struct emitter to = {emit, context};
-    struct counter_table_stats stats;
-    counter_table_stats(counter->table, &stats);
-    emit_u64(&to, "0:base", 0);
-    emit_u64(&to, "0:window_first", stats.anchored ? stats.origin : 0);
-    emit_u64(&to, "0:window_bits", shape->window_bits);
-    emit_u64(&to, "0:first_id", stats.records ? stats.first_id : 0);
-    emit_u64(&to, "0:last_id", stats.last_id);
-    emit_u64(&to, "0:records", stats.records);
-    emit_u64(&to, "0:capacity", shape->capacity);
-    emit_share(&to, "0:load", stats.records, shape->groups * shape->places);
-    emit_share(&to, "0:late_share", 0, 0); /* no later table: nothing comes late */
-    emit_u64(&to, "0:places_a_group", shape->places);
-    emit_u64(&to, "0:group_bytes", shape->group_bytes);
-    emit_u64(&to, "0:aux", stats.aux);
-    emit_u64(&to, "0:aux_bytes", stats.aux_pool_bytes);
-    emit_u64(&to, "0:extend", stats.extend);
-    emit_u64(&to, "0:extend_bytes", stats.extend_pool_bytes);
-    emit_u64(&to, "0:exceptions", 0);
-    emit_u64(&to, "0:bytes", shape->table_bytes);
-    emit_text(&to, "0:state", "open");
-    emit_u64(&to, "0:opened_at", counter->opened_s);
+    for (size_t i = 0; i < counter->row.count; i++) {
+        emit_table(counter, counter->row.tables[i], &to);
+    }
 }
 
 void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
 {
     const struct counter *counter = (const struct counter *)engine;
-    const struct counter_shape *shape = counter_table_shape(counter->table);
-    struct counter_table_stats stats;
-    counter_table_stats(counter->table, &stats);
-    uint64_t in_groups =
-        stats.records - (stats.extend < stats.records ? stats.extend : stats.records);
-    uint64_t place_bytes = shape->payload_bytes + shape->rem_bytes;
+    struct sums sums = {0};
+    row_each(&counter->row, add_visited, &sums);
     struct engine_memory *tables = &kinds[ENGINE_MEMORY_TABLES];
-    tables->items += in_groups; /* the rest is counted below */
-    tables->item_bytes = place_bytes;
-    tables->used_bytes += in_groups * place_bytes;
-    tables->held_bytes += shape->table_bytes;
-    kinds[ENGINE_MEMORY_AUX].items += stats.aux;
-    kinds[ENGINE_MEMORY_AUX].item_bytes = stats.aux_entry_bytes;
-    kinds[ENGINE_MEMORY_AUX].used_bytes += stats.aux * stats.aux_entry_bytes;
-    kinds[ENGINE_MEMORY_AUX].held_bytes += stats.aux_pool_bytes;
-    kinds[ENGINE_MEMORY_EXTEND].items += stats.extend;
-    kinds[ENGINE_MEMORY_EXTEND].item_bytes = stats.extend_entry_bytes;
-    kinds[ENGINE_MEMORY_EXTEND].used_bytes += stats.extend * stats.extend_entry_bytes;
-    kinds[ENGINE_MEMORY_EXTEND].held_bytes += stats.extend_pool_bytes;
+    tables->items += sums.in_groups; /* the rest is counted below */
+    tables->item_bytes = sums.in_groups ? sums.in_groups_bytes / sums.in_groups : 0;
+    tables->used_bytes += sums.in_groups_bytes;
+    tables->held_bytes += row_held_bytes(&counter->row);
+    kinds[ENGINE_MEMORY_AUX].items += sums.aux;
+    kinds[ENGINE_MEMORY_AUX].item_bytes = sums.aux_entry_bytes;
+    kinds[ENGINE_MEMORY_AUX].used_bytes += sums.aux * sums.aux_entry_bytes;
+    kinds[ENGINE_MEMORY_AUX].held_bytes += sums.aux_pool_bytes;
+    kinds[ENGINE_MEMORY_EXTEND].items += sums.extend;
+    kinds[ENGINE_MEMORY_EXTEND].item_bytes = sums.extend_entry_bytes;
+    kinds[ENGINE_MEMORY_EXTEND].used_bytes += sums.extend * sums.extend_entry_bytes;
+    kinds[ENGINE_MEMORY_EXTEND].held_bytes += sums.extend_pool_bytes;
 }

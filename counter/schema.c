@@ -20,6 +20,19 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
     schema->payload_bytes = (bits + 7) / 8;
 }
 
+void counter_names_init(struct counter_names *names, const struct counter_config *config)
+{
+    memset(names, 0, sizeof *names);
+    names->count = (unsigned)config->slot_count;
+    names->all = (uint32_t)((1u << config->slot_count) - 1);
+    for (unsigned i = 0; i < names->count; i++) {
+        size_t length = strlen(config->slots[i].name);
+        strcpy(names->names[i], config->slots[i].name);
+        names->lengths[i] = (uint8_t)length;
+        names->hashes[i] = hash_bytes(names->names[i], length, 0);
+    }
+}
+
 static int physical_slot(const struct counter_schema *schema, const char *name)
 {
     for (unsigned i = 0; i < schema->slot_count; i++) {
@@ -48,7 +61,6 @@ static int extra_slot(struct counter_schema *schema, const char *name)
 static bool view_slot(struct counter_view_slot *slot, struct counter_schema *schema,
                       const char *name)
 {
-    slot->name_hash = hash_bytes(name, strlen(name), 0);
     slot->physical = physical_slot(schema, name);
     if (slot->physical != SCHEMA_AUX_ONLY) {
         slot->sub = (uint8_t)slot->physical;
@@ -68,10 +80,7 @@ bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
     struct counter_schema learned = *schema;
     memset(view, 0, sizeof *view);
     view->slot_count = (unsigned)config->slot_count;
-    view->all = (uint32_t)((1u << config->slot_count) - 1);
     for (unsigned i = 0; i < view->slot_count; i++) {
-        strcpy(view->names[i], config->slots[i].name);
-        view->name_lengths[i] = (uint8_t)strlen(view->names[i]);
         if (!view_slot(&view->slots[i], &learned, config->slots[i].name)) {
             return false;
         }
@@ -81,4 +90,14 @@ bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
     }
     *schema = learned;
     return true;
+}
+
+bool counter_schema_is(const struct counter_schema *schema, const struct counter_config *config)
+{
+    bool same = schema->slot_count == config->slot_count;
+    for (unsigned i = 0; same && i < schema->slot_count; i++) {
+        int slot = physical_slot(schema, config->slots[i].name);
+        same = slot != SCHEMA_AUX_ONLY && schema->slots[slot].bits == config->slots[i].bits;
+    }
+    return same;
 }

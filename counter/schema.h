@@ -9,6 +9,8 @@
  * sub-key that the table remembers for the name. A slot of the table that no view slot names is
  * hidden.
  *
+ * What concerns the configuration's slots alone, whatever the table, is a struct counter_names.
+ *
  * Immutable but for counter_view_make, which runs with the world stopped.
  */
 #ifndef ROLLCALL_COUNTER_SCHEMA_H
@@ -32,22 +34,28 @@ struct counter_schema {
     unsigned extra_count;
 };
 
+struct counter_names {
+    unsigned count;
+    uint32_t all; /* bit a slot */
+    char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
+    uint8_t lengths[ENGINE_SLOTS_MAX]; /* every slot key is compared with them */
+    uint64_t hashes[ENGINE_SLOTS_MAX]; /* for tokens */
+};
+
 struct counter_view_slot {
     int physical; /* or SCHEMA_AUX_ONLY */
     uint8_t sub;  /* of the aux dict */
     unsigned offset, bits;
     uint64_t in_place_max; /* largest value kept in the payload; unused when aux only */
-    uint64_t name_hash;    /* for tokens */
 };
 
 struct counter_view {
     struct counter_view_slot slots[ENGINE_SLOTS_MAX]; /* in the configuration's order */
     unsigned slot_count;
-    uint32_t all;      /* bit a slot */
-    uint32_t aux_only; /* those that are no physical slot */
-    char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
-    uint8_t name_lengths[ENGINE_SLOTS_MAX]; /* every slot key is compared with them */
+    uint32_t aux_only; /* bit a slot: those that are no physical slot */
 };
+
+void counter_names_init(struct counter_names *names, const struct counter_config *config);
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);
 
@@ -57,6 +65,15 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
  */
 bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
                        const struct counter_config *config);
+
+/* Bit a slot of the view. */
+static inline uint32_t counter_view_all(const struct counter_view *view)
+{
+    return (uint32_t)((1u << view->slot_count) - 1);
+}
+
+/* Are its physical slots those of the configuration, in any order? */
+bool counter_schema_is(const struct counter_schema *schema, const struct counter_config *config);
 
 /* All ones of a slot of that many bits: the mark of a value in the aux dict. */
 static inline uint64_t counter_slot_in_aux(unsigned bits)

@@ -11,7 +11,11 @@
 #define PLACES_MAX      32   /* choice bits of a wide group */
 #define WIDE_GAIN       0.75 /* wide groups read two lines a hit: only when they save this much */
 #define ID_BITS         63
-#define SPILLED_SHARE   60 /* 1 % have spilled, and a dict refuses its first key when 3/4 full */
+#define REM_BYTES_USUAL 2
+#define RANGES_HELD     2 /* of a window: full tables as the last one was */
+/* A small table's pages fill less evenly than thousands do: up to 4 % of 64 KiB have spilled. */
+#define EXTEND_BYTES_LEAST (2 * DICT_POOL_MIN)
+#define SPILLED_SHARE      60 /* 1 % have spilled, and a dict refuses its first key when 3/4 full */
 
 /*
  * Share of the places in use when 1 % of the records have spilled, by places a group, in
@@ -64,15 +68,13 @@ static unsigned rem_bytes_for(const struct counter_shape *shape, unsigned window
 }
 
 /*
- * With the spacing of ids known: two bytes, or as many as it takes for the range of a full table to
- * fit into the three quarters of the window above the first id (see anchor() in table.c), and then
- * as many as cost no place. A narrower window would send most ids to the dict.
+ * Two bytes, or as many as it takes for the window to hold so many ids, and then as many as cost no
+ * place. A narrower window would send most ids to the dict. set_groups() has been called.
  */
-static void set_spaced(struct counter_shape *shape, unsigned group_bytes, uint64_t spacing)
+static void set_fewest(struct counter_shape *shape, unsigned __int128 window)
 {
-    unsigned rem_bytes = 2;
-    set_groups(shape, group_bytes, rem_bytes);
-    unsigned __int128 window = (unsigned __int128)shape->capacity * spacing / 3 * 4;
+    unsigned group_bytes = shape->group_bytes;
+    unsigned rem_bytes = REM_BYTES_USUAL;
     while (shape->group_bits + 8 * rem_bytes < ID_BITS &&
            window > (unsigned __int128)1 << (shape->group_bits + 8 * rem_bytes)) {
         rem_bytes++;
@@ -98,20 +100,26 @@ static void set_window(struct counter_shape *shape, unsigned group_bytes, unsign
 }
 
 static void set_size(struct counter_shape *shape, const struct counter_config *config,
-                     unsigned group_bytes)
+                     uint64_t range, unsigned group_bytes)
 {
     if (config->any_ids) {
         set_window(shape, group_bytes, bits_of(config->max_id));
-    } else if (config->id_spacing) {
-        set_spaced(shape, group_bytes, config->id_spacing);
-    } else {
-        set_window(shape, group_bytes, ID_BITS);
+        return;
     }
+    if (!range && !config->id_spacing) {
+        set_window(shape, group_bytes, ID_BITS);
+        return;
+    }
+    set_groups(shape, group_bytes, REM_BYTES_USUAL);
+    /* By spacing: a full table fits into what is above the first id (counter_table_settle). */
+    unsigned __int128 spaced =
+        (unsigned __int128)shape->capacity * config->id_spacing / (WINDOW_BELOW - 1) * WINDOW_BELOW;
+    set_fewest(shape, range ? (unsigned __int128)RANGES_HELD * range : spaced);
 }
 
-static uint64_t at_least_minimum(uint64_t bytes)
+static uint64_t at_least(uint64_t least, uint64_t bytes)
 {
-    return bytes < DICT_POOL_MIN ? DICT_POOL_MIN : bytes;
+    return bytes < least ? least : bytes;
 }
 
 /* Pools are powers of two. One of small records needs twice its share to hold what spills. */
@@ -122,24 +130,31 @@ static uint64_t extend_share(const struct counter_shape *shape)
     return bytes < spilled ? 2 * bytes : bytes;
 }
 
-void counter_shape_init(struct counter_shape *shape, const struct counter_config *config)
+static void set_pools(struct counter_shape *shape, const struct counter_config *config)
+{
+    uint64_t extend = config->extend_bytes ? at_least(DICT_POOL_MIN, config->extend_bytes)
+                                           : at_least(EXTEND_BYTES_LEAST, extend_share(shape));
+    uint64_t aux = config->aux_bytes ? config->aux_bytes : shape->table_bytes / TABLE_POOL_SHARE;
+    shape->extend_bytes = extend;
+    shape->aux_bytes = at_least(DICT_POOL_MIN, aux);
+}
+
+void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,
+                        uint64_t range)
 {
     struct counter_schema schema;
     counter_schema_init(&schema, config);
     struct counter_shape narrow = {.table_bytes = config->table_bytes,
                                    .payload_bytes = schema.payload_bytes};
     struct counter_shape wide = narrow;
-    set_size(&wide, config, TABLE_WIDE_BYTES);
+    set_size(&wide, config, range, TABLE_WIDE_BYTES);
     bool fits = schema.payload_bytes + 8 + LOCK_WORD_BYTES <= TABLE_GROUP_BYTES;
     if (fits) {
-        set_size(&narrow, config, TABLE_GROUP_BYTES);
+        set_size(&narrow, config, range, TABLE_GROUP_BYTES);
     }
     /* Both have the same bytes: the capacities compare the bytes a record. */
     bool choose_wide = !fits || (double)narrow.capacity < WIDE_GAIN * (double)wide.capacity;
     *shape = choose_wide ? wide : narrow;
-    shape->extend_bytes =
-        at_least_minimum(config->extend_bytes ? config->extend_bytes : extend_share(shape));
-    shape->aux_bytes = at_least_minimum(config->aux_bytes ? config->aux_bytes
-                                                          : shape->table_bytes / TABLE_POOL_SHARE);
+    set_pools(shape, config);
     CHECK(shape->places >= 1 && shape->rem_bytes <= 8);
 }

@@ -10,19 +10,10 @@
 #include "base/clock.h"
 #include "counter/table_private.h"
 
-static uint64_t first_origin(const struct counter_table *t)
-{
-    /* Without a known spacing the window holds every id; else the first id anchors it. */
-    bool all = !t->capped || t->shape.window_bits == 63;
-    return all ? 0 : TABLE_UNANCHORED;
-}
-
-static void reset_counts(struct counter_table *t)
-{
-    atomic_store(&t->origin, first_origin(t));
-    atomic_store(&t->records, 0);
-    id_span_clear(&t->ids);
-}
+#define EXTEND_TAKES  70 /* per cent of a dict's places: then it refuses its first key */
+#define APART_SHARE   75 /* per cent of those, at most */
+#define SPILLED_SHARE 90 /* of the capacity; 1 % as a rule */
+#define SPILLED_MORE  64 /* pages of a small table fill unevenly */
 
 static void set_layout(struct counter_table *t)
 {
@@ -36,7 +27,62 @@ static void set_layout(struct counter_table *t)
     CHECK(t->rem_offset >= shape->places * shape->payload_bytes);
 }
 
-struct counter_table *counter_table_create(const struct counter_config *config)
+/*
+ * Entries of the extend dict that may be kept apart: most of what it takes, but what spills until
+ * the table is at its capacity has to find its place, or ids that belong inside were refused.
+ */
+static uint64_t apart_max(const struct counter_table *t)
+{
+    uint64_t places = dict_pool_bytes(t->extend) / dict_entry_bytes(t->extend);
+    uint64_t takes = places * EXTEND_TAKES / 100;
+    uint64_t spilled = t->shape.capacity / SPILLED_SHARE + SPILLED_MORE;
+    uint64_t left = takes > spilled ? takes - spilled : 0;
+    uint64_t most = takes * APART_SHARE / 100;
+    most = left < most ? left : most;
+    return most < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : most;
+}
+
+static bool reserve(struct counter_table *t)
+{
+    t->extend = dict_create(t->shape.payload_bytes, t->shape.extend_bytes, clock_random());
+    t->aux = dict_create(sizeof(uint64_t), t->shape.aux_bytes, clock_random());
+    t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
+#ifdef ROLLCALL_SHADOW_IDS
+    t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof *t->shadow);
+#endif
+    return t->extend && t->aux && t->stripes;
+}
+
+/* Says what a new table is: as the root it is a layer of, or by what is known of its ids. */
+static void set_kind(struct counter_table *t, const struct counter_config *config,
+                     const struct row_want *want)
+{
+    const struct counter_table *root = (const void *)want->layer_of;
+    if (root) {
+        t->shape = root->shape;
+        t->schema = root->schema;
+        t->origin = root->origin;
+        t->root = (struct counter_table *)root;
+    } else {
+        counter_schema_init(&t->schema, config);
+        counter_shape_init(&t->shape, config, want->first ? 0 : want->range);
+        t->origin = want->first && !config->any_ids ? TABLE_NO_WINDOW : want->base;
+        t->root = t;
+    }
+    counter_table_set_view(t, config);
+    /* With ids: any there is no row to roll: the table is full when its dict is. */
+    t->row.capacity = config->any_ids ? UINT64_MAX : t->shape.capacity;
+}
+
+/* The last id of the window; an unsettled table has none, and nothing is ahead of it. */
+static uint64_t window_last(const struct counter_table *t)
+{
+    bool all = t->origin == TABLE_NO_WINDOW || t->permute.mask > ROW_ID_MAX - t->origin;
+    return all ? ROW_ID_MAX : t->origin + t->permute.mask;
+}
+
+struct counter_table *counter_table_create(const struct counter_config *config,
+                                           const struct row_want *want, struct row *row)
 {
     struct counter_table *t = NULL;
     if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof *t) != 0) {
@@ -45,26 +91,22 @@ struct counter_table *counter_table_create(const struct counter_config *config)
     }
     memset(t, 0, sizeof *t);
     t->magic = TABLE_MAGIC;
-    t->capped = !config->any_ids;
-    counter_schema_init(&t->schema, config);
-    counter_shape_init(&t->shape, config);
+    t->in_row = row;
+    t->memory = want->region;
+    set_kind(t, config, want);
+    CHECK(t->shape.table_bytes <= want->region_bytes);
     set_layout(t);
     t->secret = clock_random();
     const uint64_t keys[PERMUTE_ROUNDS] = {clock_random(), clock_random(), clock_random()};
     permute_init(&t->permute, t->shape.window_bits, keys);
-    t->memory = memory_region_create(t->shape.table_bytes);
-    t->extend = dict_create(t->shape.payload_bytes, t->shape.extend_bytes, clock_random());
-    t->aux = dict_create(sizeof(uint64_t), t->shape.aux_bytes, clock_random());
-    t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
-#ifdef ROLLCALL_SHADOW_IDS
-    t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof *t->shadow);
-#endif
-    reset_counts(t);
-    if (!t->memory || !t->extend || !t->aux || !t->stripes) {
+    id_span_clear(&t->row.ids);
+    t->row.window_last = window_last(t);
+    if (!reserve(t)) {
         counter_table_destroy(t);
         errno = ENOMEM;
         return NULL;
     }
+    t->apart_max = apart_max(t);
     return t;
 }
 
@@ -80,18 +122,8 @@ void counter_table_destroy(struct counter_table *t)
     memory_region_destroy(t->stripes, TABLE_STRIPES * sizeof *t->stripes);
     dict_destroy(t->aux);
     dict_destroy(t->extend);
-    memory_region_destroy(t->memory, t->shape.table_bytes);
     t->magic = 0;
     free(t);
-}
-
-void counter_table_clear(struct counter_table *t)
-{
-    CHECK(t->magic == TABLE_MAGIC);
-    memory_region_clear(t->memory, t->shape.table_bytes);
-    dict_clear(t->extend);
-    dict_clear(t->aux);
-    reset_counts(t);
 }
 
 const struct counter_shape *counter_table_shape(const struct counter_table *t)
@@ -99,27 +131,35 @@ const struct counter_shape *counter_table_shape(const struct counter_table *t)
     return &t->shape;
 }
 
-struct counter_schema *counter_table_schema(struct counter_table *t)
+const struct counter_schema *counter_table_schema(const struct counter_table *t)
 {
     return &t->schema;
 }
 
-/*
- * The first id of a table whose window does not hold every id sets it: a quarter of the window
- * below for late ids, the rest above. Nothing is in the table before, so there is nothing to move.
- */
-static uint64_t anchor(const struct counter_table *t, uint64_t id)
+const struct counter_view *counter_table_view(const struct counter_table *t)
 {
-    uint64_t below = (t->permute.mask >> 2) + 1;
-    uint64_t origin = id > below ? id - below : 0;
-    uint64_t expected = TABLE_UNANCHORED;
-    _Atomic uint64_t *shared = &((struct counter_table *)t)->origin;
-    return atomic_compare_exchange_strong(shared, &expected, origin) ? origin : expected;
+    return &t->view;
 }
 
-uint64_t counter_table_origin(const struct counter_table *t)
+bool counter_table_can_view(const struct counter_table *t, const struct counter_config *config)
 {
-    return atomic_load_explicit(&t->origin, memory_order_acquire);
+    struct counter_schema learns = t->schema;
+    struct counter_view view;
+    return counter_view_make(&view, &learns, config);
+}
+
+void counter_table_set_view(struct counter_table *t, const struct counter_config *config)
+{
+    bool viewed = counter_view_make(&t->view, &t->schema, config);
+    CHECK(viewed); /* asked before, or every slot is a physical one */
+}
+
+void table_set_window(struct counter_table *t, uint64_t low)
+{
+    uint64_t below = t->permute.mask / WINDOW_BELOW + 1;
+    bool all = t->shape.window_bits == TABLE_ID_BITS;
+    t->origin = all || low < below ? 0 : low - below;
+    t->row.window_last = window_last(t);
 }
 
 static void prefetch_group(const struct counter_table *t, uint64_t group, bool for_change)
@@ -137,21 +177,13 @@ static void prefetch_group(const struct counter_table *t, uint64_t group, bool f
 void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_change,
                           struct counter_locus *locus)
 {
-    uint64_t origin = counter_table_origin(t);
-    if (UNLIKELY(origin == TABLE_UNANCHORED) && for_change) {
-        origin = anchor(t, id);
-    }
     locus->id = id;
     locus->rem = 0;
     locus->group = TABLE_OUTSIDE;
-    if (UNLIKELY(origin == TABLE_UNANCHORED)) {
-        locus->group = TABLE_NOWHERE;
-        return;
-    }
-    if (UNLIKELY(id - origin > t->permute.mask)) {
+    if (UNLIKELY(id - t->origin > t->permute.mask)) {
         return; /* below the origin wraps to far above it */
     }
-    uint64_t x = permute_forward(&t->permute, id - origin);
+    uint64_t x = permute_forward(&t->permute, id - t->origin);
     unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
     locus->group = x >> rem_bits;
     locus->rem = x & ((1ull << rem_bits) - 1);
@@ -166,13 +198,13 @@ uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t 
     bool alternate = group_choices(t, words, word) >> place & 1;
     uint64_t home = alternate ? group_other(t, group, rem_hash(t, rem)) : group;
     unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
-    return permute_back(&t->permute, home << rem_bits | rem) + atomic_load(&t->origin);
+    return permute_back(&t->permute, home << rem_bits | rem) + t->origin;
 }
 
 void counter_table_stats(const struct counter_table *t, struct counter_table_stats *stats)
 {
     *stats = (struct counter_table_stats){
-        .records = atomic_load_explicit(&t->records, memory_order_relaxed),
+        .records = atomic_load_explicit(&t->row.count, memory_order_relaxed),
         .aux = dict_count(t->aux),
         .extend = dict_count(t->extend),
         .aux_used_bytes = dict_used_bytes(t->aux),
@@ -181,16 +213,11 @@ void counter_table_stats(const struct counter_table *t, struct counter_table_sta
         .extend_used_bytes = dict_used_bytes(t->extend),
         .extend_pool_bytes = dict_pool_bytes(t->extend),
         .extend_entry_bytes = dict_entry_bytes(t->extend),
-        .first_id = id_span_first(&t->ids),
-        .last_id = id_span_last(&t->ids),
-        .origin = atomic_load_explicit(&t->origin, memory_order_relaxed),
+        .first_id = id_span_first(&t->row.ids),
+        .last_id = id_span_last(&t->row.ids),
+        .window_first = t->origin,
+        .settled = t->origin != TABLE_NO_WINDOW,
     };
-    stats->anchored = stats->origin != TABLE_UNANCHORED;
-}
-
-void counter_table_populate(struct counter_table *t, const _Atomic bool *stop)
-{
-    memory_populate_until(t->memory, t->shape.table_bytes, stop);
 }
 
 #ifdef ROLLCALL_SHADOW_IDS

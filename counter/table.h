@@ -18,12 +18,19 @@
  * to its own other group; else the record goes to the extend dict and the home is marked `spilled`.
  * Deleting fills the hole with the group's last record: no tombstones. Ids outside the window
  * [origin, origin + 2^w) live in the extend dict; a stripe of lock words stands in for their home.
+ * An unsettled table (engine/row.h) has no window: every id is outside.
+ *
+ * In a row. A table is a struct row_table: the row routes ids to it and is asked, under the home's
+ * lock, before a new one is stored. What it wants kept apart lies in the extend dict, as far as it
+ * leaves room for what spills. A further layer has the shape, schema and origin of its root;
+ * once there is one, the root takes no new id: what is absent there is looked for, and created, in
+ * the layer. The memory of the groups is the row's, all else the table's own.
  *
  * Locks: a change holds the home's lock from its decision until it is handed to the sink, and that
  * of any further group it touches (tried, never waited for: on failure all is released and it
- * begins again). Buckets of dicts are taken last and briefly. Every insert, delete or move of an id
- * raises the version of its home; a reader that found nothing, or read a dict, looks at the home
- * again.
+ * begins again). The row's lock and buckets of dicts are taken last and briefly. Every insert,
+ * delete or move of an id raises the version of its home; a reader that found nothing, or read a
+ * dict, looks at the home again.
  *
  * Invariants (counter_table_check):
  *   T1 no group or stripe is locked
@@ -34,10 +41,12 @@
  *   T5 an id in the extend dict is outside the window or its home is marked spilled
  *   T6 a slot that is all ones has an aux entry, and an aux entry's record exists and says so
  *   T7 no record has all its slots unset (aux-only ones included)
- *   T8 the records add up to counter_table_records()
+ *   T8 the records add up to row.count
+ *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
  * Cost: 1.2 lines a hit, 1.1 a miss; a look-up in a prefetched batch about 30 ns.
- * Thread rule: locate, read, edit: any thread. create, destroy, clear, check: alone.
+ * Thread rule: locate, look, read, edit: any thread, inside the barrier. The rest: alone, or with
+ * the world stopped.
  */
 #ifndef ROLLCALL_COUNTER_TABLE_H
 #define ROLLCALL_COUNTER_TABLE_H
@@ -49,6 +58,7 @@
 #include "counter/record.h"
 #include "counter/schema.h"
 #include "engine/change.h"
+#include "engine/row.h"
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
@@ -59,7 +69,10 @@
  */
 #define TABLE_POOL_SHARE 32u
 
-/* What a table is made of; derived from a configuration alone. */
+/* The first id of a spaced table lies at 1 / WINDOW_BELOW of its window: late ones come below. */
+#define WINDOW_BELOW 4u
+
+/* What a table is made of. */
 struct counter_shape {
     uint64_t table_bytes;
     uint64_t groups; /* a power of two */
@@ -73,39 +86,54 @@ struct counter_shape {
     uint64_t capacity;      /* records at which about 1 % have spilled */
     uint64_t extend_bytes, aux_bytes;
 };
-void counter_shape_init(struct counter_shape *shape, const struct counter_config *config);
+/* range: ids a full table spans; 0: not known. */
+void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,
+                        uint64_t range);
 
 /* Where an id belongs. */
 struct counter_locus {
     uint64_t id;
-    uint64_t group; /* home, or one of the two below */
+    uint64_t group; /* home, or TABLE_OUTSIDE */
     uint64_t rem;
 };
-#define TABLE_OUTSIDE    UINT64_MAX       /* of the window: in the extend dict, if anywhere */
-#define TABLE_NOWHERE    (UINT64_MAX - 1) /* the window was not anchored: no id was there */
-#define TABLE_UNANCHORED UINT64_MAX       /* no origin yet */
+#define TABLE_OUTSIDE UINT64_MAX /* of the window: in the extend dict, if anywhere */
 
-struct counter_table;
+struct counter_table; /* its first member is a struct row_table */
 
-/* config is valid. NULL with errno when memory is refused. */
-struct counter_table *counter_table_create(const struct counter_config *config);
-void counter_table_destroy(struct counter_table *table); /* NULL: no-op */
-void counter_table_clear(struct counter_table *table);
+static inline struct counter_table *counter_table_of(struct row_table *row_table)
+{
+    return (struct counter_table *)(void *)row_table;
+}
+
+static inline struct row_table *counter_table_in_row(struct counter_table *table)
+{
+    return (struct row_table *)(void *)table;
+}
+
+/*
+ * As row_functions.create: config is valid, its table_bytes are those of the region. row NULL: a
+ * table on its own, which admits what it has room for. NULL with errno when memory is refused.
+ */
+struct counter_table *counter_table_create(const struct counter_config *config,
+                                           const struct row_want *want, struct row *row);
+void counter_table_destroy(struct counter_table *table); /* NULL: no-op. All but the region */
+
+/* As row_functions.settle and move. A slot that `to` has no view of is lost by a move. */
+void counter_table_settle(struct counter_table *table);
+bool counter_table_move(struct counter_table *from, struct counter_table *to);
 
 const struct counter_shape *counter_table_shape(const struct counter_table *table);
-struct counter_schema *counter_table_schema(struct counter_table *table); /* for views: stopped */
+const struct counter_schema *counter_table_schema(const struct counter_table *table);
 
 /*
- * Where the window begins, or TABLE_UNANCHORED before the first id is there. What was located is
- * right while this is the same: it changes when the window is anchored and at clear.
+ * The slots the table is looked at with: those of the configuration it was created with, until
+ * set_view. can_view: false if the table has no room for their names.
  */
-uint64_t counter_table_origin(const struct counter_table *table);
+const struct counter_view *counter_table_view(const struct counter_table *table);
+bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
+void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
 
-/*
- * Computes where id belongs and asks for its line; for_change: it is about to be written, which
- * anchors the window if it is not yet. A locus of TABLE_NOWHERE finds nothing, whatever came since:
- * an edit of one must not create.
- */
+/* Computes where id belongs and asks for its line; for_change: it is about to be written. */
 void counter_table_locate(const struct counter_table *table, uint64_t id, bool for_change,
                           struct counter_locus *locus);
 
@@ -119,20 +147,18 @@ enum counter_look {
 /*
  * Reads the slots of `wanted` (bits of the view) if the record lies in its home group and needs no
  * dict; else says COUNTER_ABSENT or COUNTER_FURTHER. values->set tells all set slots of the view.
+ * COUNTER_ABSENT is of this table: a further layer is the caller's to look at.
  */
 enum counter_look counter_table_look(const struct counter_table *table,
-                                     const struct counter_locus *locus,
-                                     const struct counter_view *view, uint32_t wanted,
+                                     const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values);
 /* The same wherever it lies: COUNTER_FOUND or COUNTER_ABSENT. */
 enum counter_look counter_table_read(const struct counter_table *table,
-                                     const struct counter_locus *locus,
-                                     const struct counter_view *view, uint32_t wanted,
+                                     const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values);
 
 /* One change: filled by the caller but for the results. */
 struct counter_edit {
-    const struct counter_view *view;
     uint32_t named; /* slots whose values the decision needs and may change */
     /*
      * Decides under the lock: from the record as it is (present, values of `named`) to what it
@@ -142,13 +168,17 @@ struct counter_edit {
     enum engine_status (*decide)(const struct counter_edit *edit, bool present,
                                  const struct counter_values *before, struct counter_values *after);
     void *context;
-    struct counter_values after; /* result when the status is ENGINE_DONE */
-    bool deleted_hidden;         /* the whole record goes, hidden slots too (delete of a record) */
+    bool deleted_hidden; /* the whole record goes, hidden slots too (delete of a record) */
+    /* Results. */
+    const struct counter_view *view; /* the table's */
+    struct counter_values after;     /* when the status is ENGINE_DONE */
+    bool elsewhere;                  /* not here, nothing was decided: edit it in the layer */
 };
 
 /*
- * Carries out an edit. Returns its status, or ENGINE_ERROR with *error. The sink gets the change,
- * if any, in the table's terms of the view's slots.
+ * Carries out an edit. Returns its status, or ENGINE_ERROR with *error, or ENGINE_PENDING: a new id
+ * for which the row changes first; row_wait() is the caller's. The sink gets the change, if any, in
+ * the terms of the view's slots.
  */
 enum engine_status counter_table_edit(struct counter_table *table,
                                       const struct counter_locus *locus, struct counter_edit *edit,
@@ -160,15 +190,12 @@ struct counter_table_stats {
     uint64_t aux_used_bytes, aux_pool_bytes, extend_used_bytes, extend_pool_bytes;
     uint64_t aux_entry_bytes, extend_entry_bytes;
     uint64_t first_id, last_id; /* ever inserted; meaningless while nothing was */
-    uint64_t origin;            /* of the window */
-    bool anchored;              /* the origin is known */
+    uint64_t window_first;      /* meaningless while unsettled */
+    bool settled;
 };
 void counter_table_stats(const struct counter_table *table, struct counter_table_stats *stats);
 
-/* Makes the table resident. Blocks; ends early once *stop is true. */
-void counter_table_populate(struct counter_table *table, const _Atomic bool *stop);
-
-/* CHECKs T1 to T8. O(records). */
+/* CHECKs T1 to T9. O(records). */
 void counter_table_check(const struct counter_table *table);
 
 #endif

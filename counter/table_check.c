@@ -10,7 +10,25 @@ struct check {
     uint64_t aux_extra; /* those of names the table learned */
 };
 
-/* T6, T7 of one record. */
+/* Is there a record of the id? */
+static bool stands_in(const struct counter_table *t, uint64_t id)
+{
+    struct counter_locus locus;
+    counter_table_locate(t, id, false, &locus);
+    bool found = dict_get(t->extend, id, 0, NULL);
+    if (locus.group != TABLE_OUTSIDE) {
+        uint64_t other = group_other(t, locus.group, rem_hash(t, locus.rem));
+        const shared_word *home = group_words(t, locus.group);
+        const shared_word *away = group_words(t, other);
+        uint32_t home_word = verlock_read(group_lock(t, home));
+        uint32_t away_word = verlock_read(group_lock(t, away));
+        found = found || table_match(t, home, home_word, locus.rem, false) >= 0 ||
+                table_match(t, away, away_word, locus.rem, true) >= 0;
+    }
+    return found;
+}
+
+/* T6, T7, T9 of one record. */
 static void check_payload(struct check *check, uint64_t id, const uint64_t *payload)
 {
     const struct counter_table *t = check->table;
@@ -29,7 +47,9 @@ static void check_payload(struct check *check, uint64_t id, const uint64_t *payl
         check->aux_extra += there;
         any = any || there;
     }
-    CHECK(any); /* T7 */
+    CHECK(any);                                                /* T7 */
+    CHECK(id >= t->root->row.base && id <= t->root->row.last); /* T9 */
+    CHECK(t->root == t || !stands_in(t->root, id));            /* T9 */
     check->records++;
 }
 
@@ -81,7 +101,6 @@ static void check_extend(void *context, uint64_t id, uint8_t sub, const uint64_t
     CHECK(sub == 0);
     struct counter_locus locus;
     counter_table_locate(t, id, false, &locus);
-    CHECK(locus.group != TABLE_NOWHERE); /* the window is anchored */
     if (locus.group != TABLE_OUTSIDE) {
         uint32_t home = verlock_read(group_lock(t, group_words(t, locus.group)));
         CHECK(home & GROUP_SPILLED); /* T5 */
@@ -106,6 +125,6 @@ void counter_table_check(const struct counter_table *t)
     dict_check(t->extend);
     dict_check(t->aux);
     dict_each(t->extend, check_extend, &check);
-    CHECK(check.records == atomic_load(&t->records));               /* T8 */
+    CHECK(check.records == atomic_load(&t->row.count));             /* T8 */
     CHECK(check.aux_named + check.aux_extra == dict_count(t->aux)); /* T6 */
 }

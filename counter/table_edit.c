@@ -16,34 +16,21 @@ struct work {
     struct counter_values before; /* of the view */
     uint64_t payload[SCHEMA_PAYLOAD_WORDS];
     uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
-    enum engine_error error;
+    enum table_ask ask;
+    enum engine_status status;       /* as decided */
+    enum table_insert_result result; /* of what was to be stored */
 };
 
-static void hold_home(struct work *w)
+/* Why an insert failed, as the operation says it. */
+static enum engine_error insert_error(enum table_insert_result result)
 {
-    struct counter_table *t = w->table;
-    struct table_held *home = &w->hold.held[0];
-    w->hold.count = 1;
-    home->changed = false;
-    home->group = w->locus->group;
-    if (w->locus->group >= TABLE_NOWHERE) {
-        home->words = NULL;
-        home->lock = stripe_lock(t, w->locus->id);
-        home->version_one = STRIPE_VERSION_ONE;
-    } else {
-        home->words = group_words(t, w->locus->group);
-        home->lock = group_lock(t, home->words);
-        home->version_one = t->version_one;
-    }
-    home->word = verlock_take(home->lock);
-}
-
-static void release_all(struct table_hold *hold)
-{
-    while (hold->count > 0) {
-        struct table_held *held = &hold->held[--hold->count];
-        verlock_release(held->lock, held->word + (held->changed ? held->version_one : 0));
-    }
+    static const enum engine_error errors[] = {
+        [TABLE_INSERT_FULL] = ENGINE_E_OUT_OF_MEMORY,
+        [TABLE_INSERT_NO_TABLE] = ENGINE_E_NO_TABLE_FREE,
+        [TABLE_INSERT_TOO_FAR] = ENGINE_E_ID_TOO_FAR,
+        [TABLE_INSERT_AGAIN] = ENGINE_E_NONE,
+    };
+    return errors[result];
 }
 
 static bool match_held(struct work *w, struct table_held *held, bool alternate)
@@ -86,16 +73,14 @@ static bool find_held(struct work *w)
             return true;
         }
     }
-    /* An id that is nowhere may have come since, under another lock: not to be touched. */
-    w->present =
-        w->locus->group != TABLE_NOWHERE && dict_get(t->extend, w->locus->id, 0, w->payload);
+    w->present = dict_get(t->extend, w->locus->id, 0, w->payload);
     return true;
 }
 
 /* Sorts the named slots: new payload bits, and aux entries to make, set or drop. */
 static void plan(struct work *w)
 {
-    const struct counter_view *view = w->edit->view;
+    const struct counter_view *view = &w->table->view;
     const struct counter_values *after = &w->edit->after;
     w->aux_new = w->aux_changed = w->aux_freed = 0;
     for (uint32_t named = w->edit->named; named; named &= named - 1) {
@@ -122,7 +107,7 @@ static void drop_aux(struct work *w, uint32_t slots)
 {
     for (; slots; slots &= slots - 1) {
         unsigned i = (unsigned)__builtin_ctz(slots);
-        dict_delete(w->table->aux, w->locus->id, w->edit->view->slots[i].sub);
+        dict_delete(w->table->aux, w->locus->id, w->table->view.slots[i].sub);
         w->hold.held[0].changed = true;
     }
 }
@@ -131,7 +116,7 @@ static bool put_aux(struct work *w, uint32_t slots)
 {
     for (uint32_t left = slots; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        if (!dict_put(w->table->aux, w->locus->id, w->edit->view->slots[i].sub,
+        if (!dict_put(w->table->aux, w->locus->id, w->table->view.slots[i].sub,
                       &w->edit->after.value[i])) {
             drop_aux(w, slots & ~left);
             return false;
@@ -160,18 +145,15 @@ static enum table_insert_result store(struct work *w)
 {
     plan(w);
     if (!put_aux(w, w->aux_new)) {
-        w->error = ENGINE_E_OUT_OF_MEMORY;
         return TABLE_INSERT_FULL;
     }
     enum table_insert_result result = TABLE_INSERTED;
     if (w->present) {
         store_present(w);
     } else {
-        CHECK(w->locus->group != TABLE_NOWHERE);
-        result = table_insert(w->table, w->locus, &w->hold, w->payload);
+        result = table_insert(w->table, w->locus, &w->hold, w->payload, w->ask);
     }
     if (result != TABLE_INSERTED) {
-        w->error = w->table->capped ? ENGINE_E_NO_TABLE_FREE : ENGINE_E_OUT_OF_MEMORY;
         drop_aux(w, w->aux_new);
         return result;
     }
@@ -181,28 +163,32 @@ static enum table_insert_result store(struct work *w)
     return TABLE_INSERTED;
 }
 
+void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload)
+{
+    const struct counter_schema *schema = &t->schema;
+    for (unsigned i = 0; i < schema->slot_count; i++) {
+        unsigned bits = schema->slots[i].bits;
+        if (bits_get(payload, schema->offset[i], bits) == counter_slot_in_aux(bits)) {
+            dict_delete(t->aux, id, (uint8_t)i);
+        }
+    }
+    for (unsigned i = 0; i < schema->extra_count; i++) {
+        dict_delete(t->aux, id, (uint8_t)(ENGINE_SLOTS_MAX + i));
+    }
+}
+
 /* Takes the whole record out, hidden slots and all their aux entries too. */
 static void erase(struct work *w)
 {
     struct counter_table *t = w->table;
-    const struct counter_schema *schema = &t->schema;
-    struct table_held *home = &w->hold.held[0];
-    for (unsigned i = 0; i < schema->slot_count; i++) {
-        unsigned bits = schema->slots[i].bits;
-        if (bits_get(w->payload, schema->offset[i], bits) == counter_slot_in_aux(bits)) {
-            dict_delete(t->aux, w->locus->id, (uint8_t)i);
-        }
-    }
-    for (unsigned i = 0; i < schema->extra_count; i++) {
-        dict_delete(t->aux, w->locus->id, (uint8_t)(ENGINE_SLOTS_MAX + i));
-    }
+    table_free_aux(t, w->locus->id, w->payload);
     if (w->held) {
         table_remove(t, w->held, w->place);
     } else {
         dict_delete(t->extend, w->locus->id, 0);
     }
-    home->changed = true;
-    atomic_fetch_sub_explicit(&t->records, 1, memory_order_relaxed);
+    w->hold.held[0].changed = true;
+    row_removed(&t->root->row, &t->row, w->locus->id);
 }
 
 /* Hands the change to the sink, under the lock. */
@@ -221,33 +207,63 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     sink->functions->put(sink, &change);
 }
 
-/* Locks, finds and decides. False: begin again (nothing is held). */
-static bool decide(struct work *w, enum engine_status *status)
+/* What the record is before the edit, and `after` as if nothing were decided. */
+static void set_before(struct work *w)
 {
-    hold_home(w);
-    if (!find_held(w)) {
-        release_all(&w->hold);
-        return false;
-    }
-    if (!w->present) {
-        w->before = (struct counter_values){0};
-    } else {
-        uint32_t in_aux = table_decode(w->edit->view, w->payload, &w->before);
-        table_read_aux(w->table, w->locus->id, w->edit->view,
-                       in_aux & (w->edit->named | w->edit->view->aux_only), &w->before);
-    }
+    const struct counter_table *t = w->table;
     struct counter_values *after = &w->edit->after;
+    if (w->present) {
+        uint32_t in_aux = table_decode(&t->view, w->payload, &w->before);
+        table_read_aux(t, w->locus->id, in_aux & (w->edit->named | t->view.aux_only), &w->before);
+    } else {
+        w->before = (struct counter_values){0};
+    }
     after->set = w->before.set;
-    for (unsigned i = 0; i < w->edit->view->slot_count; i++) {
+    for (unsigned i = 0; i < t->view.slot_count; i++) {
         after->value[i] = w->before.value[i];
     }
-    *status = w->edit->decide(w->edit, w->before.set != 0, &w->before, after);
+}
+
+/* Locks, finds and decides. False: begin again (nothing is held). */
+static bool decide(struct work *w)
+{
+    table_hold_home(w->table, w->locus, &w->hold);
+    if (!find_held(w)) {
+        table_release(&w->hold);
+        return false;
+    }
+    set_before(w);
+    if (UNLIKELY(!w->present && w->table->row.further)) {
+        w->edit->elsewhere = true; /* for good: nothing new comes here */
+        w->status = ENGINE_ABSENT;
+        return true;
+    }
+    w->status = w->edit->decide(w->edit, w->before.set != 0, &w->before, &w->edit->after);
     return true;
 }
 
-enum engine_status counter_table_edit(struct counter_table *t, const struct counter_locus *locus,
-                                      struct counter_edit *edit, uint32_t space,
-                                      struct change_sink *sink, enum engine_error *error)
+/* Makes what was decided so and unlocks. True: there was something to change, and it is done. */
+static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
+{
+    bool erased = w->edit->deleted_hidden || w->edit->after.set == 0;
+    bool changes = w->status == ENGINE_DONE && (!erased || w->present);
+    w->result = TABLE_INSERTED;
+    if (changes && erased) {
+        erase(w);
+    } else if (changes) {
+        w->result = store(w);
+    }
+    bool put = changes && w->result == TABLE_INSERTED;
+    if (put) {
+        hand_over(w, space, sink, erased);
+    }
+    table_release(&w->hold);
+    return put;
+}
+
+enum engine_status table_edit(struct counter_table *t, const struct counter_locus *locus,
+                              struct counter_edit *edit, uint32_t space, struct change_sink *sink,
+                              enum table_ask ask, enum engine_error *error)
 {
     CHECK(t->magic == TABLE_MAGIC);
     if (!sink->functions->reserve(sink)) {
@@ -258,38 +274,33 @@ enum engine_status counter_table_edit(struct counter_table *t, const struct coun
     w.table = t;
     w.locus = locus;
     w.edit = edit;
-    w.error = ENGINE_E_NONE;
-    enum engine_status status;
-    enum table_insert_result result = TABLE_INSERT_AGAIN;
+    w.ask = ask;
+    edit->view = &t->view;
+    edit->elsewhere = false;
     bool put = false;
     unsigned spins = 0;
-    while (result == TABLE_INSERT_AGAIN) {
-        if (!decide(&w, &status)) {
-            verlock_pause(&spins);
-            continue;
+    for (;;) {
+        if (LIKELY(decide(&w))) {
+            put = carry_out(&w, space, sink);
+            if (LIKELY(w.result != TABLE_INSERT_AGAIN)) {
+                break;
+            }
         }
-        result = TABLE_INSERTED;
-        bool erased = edit->deleted_hidden || edit->after.set == 0;
-        if (status == ENGINE_DONE && !erased) {
-            result = store(&w);
-        } else if (status == ENGINE_DONE && w.present) {
-            erase(&w);
-        }
-        put = status == ENGINE_DONE && result == TABLE_INSERTED && (!erased || w.present);
-        if (put) {
-            hand_over(&w, space, sink, erased);
-        }
-        release_all(&w.hold);
-        if (UNLIKELY(result == TABLE_INSERT_AGAIN)) {
-            verlock_pause(&spins); /* the holder of the further lock may need this processor */
-        }
+        verlock_pause(&spins); /* the holder of the further lock may need this processor */
     }
     if (!put) {
         sink->functions->cancel(sink);
     }
-    if (result == TABLE_INSERT_FULL) {
-        *error = w.error;
-        return ENGINE_ERROR;
+    if (LIKELY(w.result == TABLE_INSERTED)) {
+        return w.status;
     }
-    return status;
+    *error = insert_error(w.result);
+    return w.result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
+}
+
+enum engine_status counter_table_edit(struct counter_table *t, const struct counter_locus *locus,
+                                      struct counter_edit *edit, uint32_t space,
+                                      struct change_sink *sink, enum engine_error *error)
+{
+    return table_edit(t, locus, edit, space, sink, TABLE_ASK_ADMIT, error);
 }

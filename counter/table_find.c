@@ -71,12 +71,12 @@ uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
     return in_aux;
 }
 
-void table_read_aux(const struct counter_table *t, uint64_t id, const struct counter_view *view,
-                    uint32_t mask, struct counter_values *values)
+void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
+                    struct counter_values *values)
 {
     for (; mask; mask &= mask - 1) {
         unsigned i = (unsigned)__builtin_ctz(mask);
-        bool there = dict_get(t->aux, id, view->slots[i].sub, &values->value[i]);
+        bool there = dict_get(t->aux, id, t->view.slots[i].sub, &values->value[i]);
         values->set = (values->set & ~(1u << i)) | (uint32_t)there << i;
     }
 }
@@ -88,12 +88,11 @@ static uint32_t aux_needed(const struct counter_view *view, uint32_t in_aux, uin
 }
 
 enum counter_look counter_table_look(const struct counter_table *t,
-                                     const struct counter_locus *locus,
-                                     const struct counter_view *view, uint32_t wanted,
+                                     const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values)
 {
-    if (UNLIKELY(locus->group >= TABLE_NOWHERE)) {
-        return locus->group == TABLE_NOWHERE ? COUNTER_ABSENT : COUNTER_FURTHER;
+    if (UNLIKELY(locus->group == TABLE_OUTSIDE)) {
+        return COUNTER_FURTHER;
     }
     const shared_word *words = group_words(t, locus->group);
     const verlock *lock = group_lock(t, words);
@@ -115,8 +114,8 @@ enum counter_look counter_table_look(const struct counter_table *t,
         return COUNTER_FURTHER;
     }
     payload[(bytes + 7) / 8] = 0;
-    uint32_t in_aux = table_decode(view, payload, values);
-    if (UNLIKELY(aux_needed(view, in_aux, wanted))) {
+    uint32_t in_aux = table_decode(&t->view, payload, values);
+    if (UNLIKELY(aux_needed(&t->view, in_aux, wanted))) {
         return COUNTER_FURTHER;
     }
     return values->set ? COUNTER_FOUND : COUNTER_ABSENT;
@@ -167,13 +166,9 @@ static struct find find_record(const struct counter_table *t, const struct count
 }
 
 enum counter_look counter_table_read(const struct counter_table *t,
-                                     const struct counter_locus *locus,
-                                     const struct counter_view *view, uint32_t wanted,
+                                     const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values)
 {
-    if (UNLIKELY(locus->group == TABLE_NOWHERE)) {
-        return COUNTER_ABSENT;
-    }
     const verlock *home = locus->group == TABLE_OUTSIDE
                               ? stripe_lock(t, locus->id)
                               : group_lock(t, group_words(t, locus->group));
@@ -184,8 +179,8 @@ enum counter_look counter_table_read(const struct counter_table *t,
         uint32_t in_aux = 0;
         values->set = 0;
         if (find.found) {
-            in_aux = table_decode(view, payload, values);
-            table_read_aux(t, locus->id, view, aux_needed(view, in_aux, wanted), values);
+            in_aux = table_decode(&t->view, payload, values);
+            table_read_aux(t, locus->id, aux_needed(&t->view, in_aux, wanted), values);
         }
         if (verlock_unchanged(find.lock, find.word) && verlock_unchanged(home, word)) {
             return values->set ? COUNTER_FOUND : COUNTER_ABSENT;

@@ -139,24 +139,34 @@ static void store_behind(const struct counter_table *t, const struct counter_loc
     held->word += GROUP_COUNT_ONE;
 }
 
-static enum table_insert_result insert_extend(struct counter_table *t,
-                                              const struct counter_locus *locus,
-                                              struct table_hold *hold, const uint64_t *payload)
+static bool insert_extend(struct counter_table *t, const struct counter_locus *locus,
+                          struct table_hold *hold, const uint64_t *payload)
 {
     if (!dict_put(t->extend, locus->id, 0, payload)) {
-        return TABLE_INSERT_FULL;
+        return false;
     }
     struct table_held *home = &hold->held[0];
     if (home->words) {
         home->word |= GROUP_SPILLED;
     }
     home->changed = true;
-    return TABLE_INSERTED;
+    return true;
 }
 
-static enum table_insert_result insert_somewhere(struct counter_table *t,
-                                                 const struct counter_locus *locus,
-                                                 struct table_hold *hold, const uint64_t *payload)
+/* The home is full: takes the alternate's lock too. False: somebody has it. */
+static bool hold_alternate(const struct counter_table *t, const struct counter_locus *locus,
+                           struct table_hold *hold)
+{
+    const struct table_held *home = &hold->held[0];
+    if (!home->words || has_room(t, home->word) || hold->count > 1) {
+        return true;
+    }
+    return table_hold_group(t, hold, group_other(t, locus->group, rem_hash(t, locus->rem)));
+}
+
+/* In place: home, alternate, or extend dict. What hold_alternate() takes is held. */
+static bool insert_in_place(struct counter_table *t, const struct counter_locus *locus,
+                            struct table_hold *hold, const uint64_t *payload)
 {
     struct table_held *home = &hold->held[0];
     if (!home->words) {
@@ -164,36 +174,85 @@ static enum table_insert_result insert_somewhere(struct counter_table *t,
     }
     if (has_room(t, home->word)) {
         store_behind(t, locus, hold, home, payload);
-        return TABLE_INSERTED;
-    }
-    if (hold->count == 1 &&
-        !table_hold_group(t, hold, group_other(t, locus->group, rem_hash(t, locus->rem)))) {
-        return TABLE_INSERT_AGAIN;
+        return true;
     }
     if (has_room(t, hold->held[1].word)) {
         store_behind(t, locus, hold, &hold->held[1], payload);
-        return TABLE_INSERTED;
+        return true;
     }
     uint32_t place = 0;
     struct table_held *held = make_hole(t, hold, &place);
     if (held) {
         store_new(t, locus, hold, held, place, payload);
-        return TABLE_INSERTED;
+        return true;
     }
     return insert_extend(t, locus, hold, payload);
 }
 
-enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
-                                      struct table_hold *hold, const uint64_t *payload)
+/* A table on its own takes what its capacity allows. */
+static enum row_verdict admit_alone(struct counter_table *t, uint64_t id)
 {
-    uint64_t records = atomic_load_explicit(&t->records, memory_order_relaxed);
-    if (t->capped && records >= t->shape.capacity) {
+    if (atomic_load_explicit(&t->row.count, memory_order_relaxed) >= t->row.capacity) {
+        return ROW_NO_TABLE;
+    }
+    atomic_fetch_add_explicit(&t->row.count, 1, memory_order_relaxed);
+    id_span_note(&t->row.ids, id);
+    return ROW_INSIDE;
+}
+
+/* May a new id be stored, and where? It is counted when it may. */
+static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table_ask ask)
+{
+    if (ask == TABLE_ASK_PLACE) {
+        return row_place(&t->row, id, true) ? ROW_INSIDE : ROW_APART;
+    }
+    return t->in_row ? row_admit(t->in_row, &t->root->row, id) : admit_alone(t, id);
+}
+
+/* There was no room for an admitted id. */
+static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart)
+{
+    row_removed(&t->root->row, &t->row, id);
+    if (!apart || !t->in_row) {
         return TABLE_INSERT_FULL;
     }
-    enum table_insert_result result = insert_somewhere(t, locus, hold, payload);
-    if (result == TABLE_INSERTED) {
-        atomic_fetch_add_explicit(&t->records, 1, memory_order_relaxed);
-        id_span_note(&t->ids, locus->id);
+    enum row_verdict verdict = row_too_far(t->in_row, &t->root->row);
+    return verdict == ROW_WAIT ? TABLE_INSERT_WAIT : TABLE_INSERT_TOO_FAR;
+}
+
+/* A sample always has room: row_config.sample is so large. */
+static bool room_apart(const struct counter_table *t)
+{
+    uint64_t apart = atomic_load_explicit(&t->root->row.apart, memory_order_relaxed);
+    return apart <= t->apart_max || !t->root->row.settled;
+}
+
+enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
+                                      struct table_hold *hold, const uint64_t *payload,
+                                      enum table_ask ask)
+{
+    if (!hold_alternate(t, locus, hold)) {
+        return TABLE_INSERT_AGAIN;
     }
-    return result;
+    enum row_verdict verdict = ask_row(t, locus->id, ask);
+    if (verdict == ROW_INSIDE) {
+        return insert_in_place(t, locus, hold, payload) ? TABLE_INSERTED
+                                                        : take_back(t, locus->id, false);
+    }
+    if (verdict == ROW_APART) {
+        bool stored = room_apart(t) && insert_extend(t, locus, hold, payload);
+        return stored ? TABLE_INSERTED : take_back(t, locus->id, true);
+    }
+    if (verdict == ROW_WAIT) {
+        return TABLE_INSERT_WAIT;
+    }
+    return verdict == ROW_NO_TABLE ? TABLE_INSERT_NO_TABLE : TABLE_INSERT_TOO_FAR;
+}
+
+bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
+                          struct table_hold *hold, const uint64_t *payload)
+{
+    bool held = hold_alternate(t, locus, hold);
+    CHECK(held); /* nobody else is there */
+    return insert_in_place(t, locus, hold, payload);
 }

@@ -14,7 +14,6 @@
 #include "base/words.h"
 #include "counter/permute.h"
 #include "counter/table.h"
-#include "engine/id_span.h"
 
 #define TABLE_MAGIC 0x74626c31u
 
@@ -32,27 +31,33 @@ struct table_stripe {
     _Alignas(MEMORY_LINE_BYTES) verlock lock;
 };
 
+#define TABLE_ID_BITS   63
+#define TABLE_NO_WINDOW (1ull << 63) /* an origin that every id is outside of */
+
 struct counter_table {
+    struct row_table row; /* first, and whole cache lines */
+    /* What every look-up reads. Only settling changes any of it, with the world stopped. */
+    uint64_t origin; /* of the window; TABLE_NO_WINDOW: unsettled */
+    shared_word *memory;
+    uint64_t secret;
     uint32_t magic;
-    bool wide;   /* more than TABLE_NARROW_PLACES: choice bits in a word of their own */
-    bool capped; /* refuses new ids at capacity (ids: growing) */
     uint32_t count_mask;
     uint32_t choice_mask; /* narrow: one bit a place */
     uint32_t version_one;
     uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
     uint32_t rem_offset;  /* of the remainders in a group */
-    uint64_t secret;
-    shared_word *memory;
+    bool wide;            /* more than TABLE_NARROW_PLACES: choice bits in a word of their own */
     struct permute permute;
     struct counter_shape shape;
-    struct counter_schema schema;
+    struct counter_view view;
     struct dict *extend;          /* id -> payload */
     struct dict *aux;             /* id, sub-key -> value */
     struct table_stripe *stripes; /* homes of ids outside the window */
+    struct row *in_row;           /* NULL: on its own */
+    struct counter_table *root;   /* whose layer it is; itself if it is none */
+    uint64_t apart_max;           /* entries that may be kept apart */
     uint64_t *shadow;             /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
-    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t origin;
-    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t records;
-    struct id_span ids;
+    struct counter_schema schema;
 };
 
 /* Groups and their words. */
@@ -116,12 +121,13 @@ static inline verlock *stripe_lock(const struct counter_table *t, uint64_t id)
 int table_match(const struct counter_table *t, const shared_word *words, uint32_t word,
                 uint64_t rem, bool alternate);
 
-/* Slots of a view out of a payload: what is set, the values in place. Returns bit a slot in aux. */
+/* The view's slots out of a payload: what is set, the values in place. Returns bit a slot in aux.
+ */
 uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
                       struct counter_values *values);
 /* Values of the slots of `mask` out of the aux dict; those not found become unset. */
-void table_read_aux(const struct counter_table *t, uint64_t id, const struct counter_view *view,
-                    uint32_t mask, struct counter_values *values);
+void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
+                    struct counter_values *values);
 
 /* A lock that is held: the group's or stripe's word as it will be left. */
 struct table_held {
@@ -140,17 +146,72 @@ struct table_hold {
     unsigned count;
 };
 
+/* Takes the lock of a locus' home. */
+static inline void table_hold_home(const struct counter_table *t, const struct counter_locus *locus,
+                                   struct table_hold *hold)
+{
+    struct table_held *home = &hold->held[0];
+    hold->count = 1;
+    home->changed = false;
+    home->group = locus->group;
+    if (UNLIKELY(locus->group == TABLE_OUTSIDE)) {
+        home->words = NULL;
+        home->lock = stripe_lock(t, locus->id);
+        home->version_one = STRIPE_VERSION_ONE;
+    } else {
+        home->words = group_words(t, locus->group);
+        home->lock = group_lock(t, home->words);
+        home->version_one = t->version_one;
+    }
+    home->word = verlock_take(home->lock);
+}
+
+static inline void table_release(struct table_hold *hold)
+{
+    while (hold->count > 0) {
+        struct table_held *held = &hold->held[--hold->count];
+        verlock_release(held->lock, held->word + (held->changed ? held->version_one : 0));
+    }
+}
+
 /* Tries the lock of a further group. NULL: taken by somebody else. */
 struct table_held *table_hold_group(const struct counter_table *t, struct table_hold *hold,
                                     uint64_t group);
 
-enum table_insert_result { TABLE_INSERTED, TABLE_INSERT_FULL, TABLE_INSERT_AGAIN };
+/* Who says where a new id is stored. */
+enum table_ask {
+    TABLE_ASK_ADMIT, /* row_admit(), or the table itself when it is on its own */
+    TABLE_ASK_PLACE, /* row_place(): it moves here, with the world stopped */
+};
+
+enum table_insert_result {
+    TABLE_INSERTED,
+    TABLE_INSERT_FULL,
+    TABLE_INSERT_NO_TABLE,
+    TABLE_INSERT_TOO_FAR,
+    TABLE_INSERT_WAIT, /* the row changes first */
+    TABLE_INSERT_AGAIN,
+};
 
 /* Stores a new record. The home is held. On anything but TABLE_INSERTED nothing was changed. */
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
-                                      struct table_hold *hold, const uint64_t *payload);
+                                      struct table_hold *hold, const uint64_t *payload,
+                                      enum table_ask ask);
+/* The same for one that is counted already: in place as far as there is room. False: none. */
+bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
+                          struct table_hold *hold, const uint64_t *payload);
 /* Takes the record of a place out; the group's last record fills the hole. */
 void table_remove(const struct counter_table *t, struct table_held *held, uint32_t place);
+
+/* counter_table_edit with a choice of who is asked. */
+enum engine_status table_edit(struct counter_table *t, const struct counter_locus *locus,
+                              struct counter_edit *edit, uint32_t space, struct change_sink *sink,
+                              enum table_ask ask, enum engine_error *error);
+/* Drops all aux entries of a record, hidden ones too. */
+void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload);
+
+/* Sets the window of a table that had none, for ids from `low` on. */
+void table_set_window(struct counter_table *t, uint64_t low);
 
 /* The id of a place, from its group, remainder and choice bit. */
 uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,

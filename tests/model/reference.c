@@ -32,7 +32,7 @@ struct reference {
     uint64_t records;
     char names[REFERENCE_NAMES_MAX][ENGINE_SPACE_NAME_MAX + 1];
     unsigned name_count;
-    unsigned first_names; /* those of the configuration it was created with */
+    uint64_t in_place; /* bit a name: every table that may be there has a slot for it */
     struct counter_config config;
     unsigned name_of[ENGINE_SLOTS_MAX]; /* by slot */
     uint64_t visible;                   /* bit a name */
@@ -63,13 +63,18 @@ void reference_reconfigure(struct reference *r, const struct counter_config *con
         r->name_of[i] = name_number(r, config->slots[i].name);
         r->visible |= 1ull << r->name_of[i];
     }
+    bool anew = r->records == 0 && !config->any_ids; /* an empty table is made of the new slots */
+    bool opens = config->tables > 1 && !config->any_ids;
+    if (anew || opens) {
+        r->in_place = anew ? r->visible : r->in_place & r->visible;
+    }
 }
 
 struct reference *reference_create(const struct counter_config *config)
 {
     struct reference *r = memory_zalloc(sizeof *r);
     reference_reconfigure(r, config);
-    r->first_names = r->name_count;
+    r->in_place = r->visible;
     return r;
 }
 
@@ -97,6 +102,7 @@ void reference_clear(struct reference *r)
             drop(r, &r->buckets[i]);
         }
     }
+    r->in_place = r->visible;
 }
 
 void reference_destroy(struct reference *r)
@@ -293,14 +299,14 @@ static void plan_read(struct reference *r, const struct engine_op *op,
 
 /*
  * A new record may find no place, a number too large for a slot of two bits no aux entry, and the
- * same holds for any number in a slot that the table learned after its creation.
+ * same holds for any number in a slot that a table learned after its creation.
  */
 static bool may_need_room(const struct reference *r, uint64_t names, bool known)
 {
     bool large = false;
     for (unsigned i = 0; i < REFERENCE_NAMES_MAX; i++) {
         bool set = (r->after.set & names) >> i & 1;
-        large = large || (set && (r->after.value[i] > SMALLEST_EDGE || i >= r->first_names));
+        large = large || (set && (r->after.value[i] > SMALLEST_EDGE || !(r->in_place >> i & 1)));
     }
     return !known || large;
 }

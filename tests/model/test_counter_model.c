@@ -34,6 +34,7 @@
 #define SWING_EVERY    40000u /* between filling and emptying */
 #define CLEAR_ONCE_IN  400000u
 #define STRAYS         8u
+#define NEWEST         300u /* ids that half of the operations of a row are about */
 #define STRAY_ONCE_IN  200u
 #define FIRST_SECOND   1700000000ull
 #define FIRST_MS       1700000000000ull
@@ -48,6 +49,8 @@ struct profile {
     uint64_t spacing;
     uint64_t indices; /* ids are those of 0 .. indices - 1 */
     bool any_ids;
+    unsigned tables; /* that are never recycled; 0: one */
+    bool same_slots; /* what moves to another table leaves hidden slots behind: none are hidden */
 };
 
 struct model {
@@ -58,6 +61,7 @@ struct model {
     struct reference *reference;
     uint64_t strays[STRAYS];
     uint64_t done, refused;
+    uint64_t ops_all;
     uint64_t checked, shaped; /* `done` when it last happened */
     bool filling;
     uint64_t large_one_in; /* values: how often for the aux dict */
@@ -93,15 +97,17 @@ static uint64_t random_id_of_a_span(uint64_t index)
 }
 
 static const struct profile profiles[] = {
-    {"dense, spacing given", "s0:20 s1:20 s2:20 s3:20", dense_id, 1, 7000, false},
-    {"dense", "s0:16 s1:16", dense_id, 0, 8000, false},
-    {"seconds", "s0:2 s1:7 s2:33 s3:64", seconds_id, 2097, 5000, false},
-    {"milliseconds", "s0:20 s1:12 s2:5", milliseconds_id, 1u << 20, 9000, false},
-    {"random", "s0:10 s1:64 s2:3", random_id, 0, 6000, true},
-    {"random in a span", "s0:16 s1:16", random_id_of_a_span, 1u << 10, 14000, false},
-    {"one slot", "s0:8", random_id, 0, 20000, true},
+    {"dense, spacing given", "s0:20 s1:20 s2:20 s3:20", dense_id, 1, 7000, false, 0, false},
+    {"dense", "s0:16 s1:16", dense_id, 0, 8000, false, 0, false},
+    {"seconds", "s0:2 s1:7 s2:33 s3:64", seconds_id, 2097, 5000, false, 0, false},
+    {"milliseconds", "s0:20 s1:12 s2:5", milliseconds_id, 1u << 20, 9000, false, 0, false},
+    {"random", "s0:10 s1:64 s2:3", random_id, 0, 6000, true, 0, false},
+    {"random in a span", "s0:16 s1:16", random_id_of_a_span, 1u << 10, 14000, false, 0, false},
+    {"one slot", "s0:8", random_id, 0, 20000, true, 0, false},
     {"wide", "s0:64 s1:64 s2:64 s3:64 s4:2 s5:3 s6:30 s7:31 s8:32 s9:33 s10:4 s11:5 s12:6 s13:7",
-     dense_id, 1, 1500, false},
+     dense_id, 1, 1500, false, 0, false},
+    {"dense, three tables", "s0:20 s1:12 s2:40", dense_id, 0, 13000, false, 3, true},
+    {"seconds, five tables", "s0:20 s1:20 s2:20", seconds_id, 0, 24000, false, 5, true},
 };
 
 #define PROFILES (sizeof profiles / sizeof *profiles)
@@ -113,12 +119,24 @@ static uint64_t below(struct model *m, uint64_t bound)
     return test_random_below(&m->random, bound);
 }
 
+/* Where there are several tables the ids grow with time, and half of them are new ones. */
+static uint64_t any_index(struct model *m)
+{
+    uint64_t indices = m->profile->indices;
+    if (!m->profile->tables) {
+        return below(m, indices);
+    }
+    uint64_t top = 1 + (indices - 1) * (m->done < m->ops_all ? m->done : m->ops_all) / m->ops_all;
+    uint64_t newest = top < NEWEST ? top : NEWEST;
+    return test_random_once_in(&m->random, 2) ? top - 1 - below(m, newest) : below(m, top);
+}
+
 static uint64_t any_id(struct model *m)
 {
     if (!m->profile->any_ids && test_random_once_in(&m->random, STRAY_ONCE_IN)) {
         return m->strays[below(m, STRAYS)];
     }
-    return m->profile->id(below(m, m->profile->indices));
+    return m->profile->id(any_index(m));
 }
 
 /* Small, anything, or about the edge of a slot of some bits. */
@@ -235,7 +253,8 @@ static bool was_refused(const struct model *m, const struct engine_op *op,
                         const struct reference_answer *answer)
 {
     enum engine_error full = m->profile->any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
-    bool refused = op->error == full || op->error == ENGINE_E_OUT_OF_MEMORY;
+    bool refused = op->error == full || op->error == ENGINE_E_OUT_OF_MEMORY ||
+                   (op->error == ENGINE_E_ID_TOO_FAR && !m->profile->any_ids);
     return answer->status == ENGINE_DONE && answer->grows && op->status == ENGINE_ERROR && refused;
 }
 
@@ -284,6 +303,11 @@ static size_t run_some(struct model *m, size_t first, size_t count)
             op->cas = reference_token(m->reference, op->slot, op->id);
         }
         functions->change(m->engine, op, change_sink_null());
+        while (op->status == ENGINE_PENDING) {
+            functions->maintain(m->engine, NULL);
+            functions->prepare(m->engine, m->ops + first, count - first);
+            functions->change(m->engine, op, change_sink_null());
+        }
         n = 1;
     }
     for (size_t i = 0; i < n; i++) {
@@ -310,6 +334,9 @@ static void reshape(struct model *m)
     struct counter_config next = m->config;
     unsigned bits_left = COUNTER_RECORD_BITS_MAX;
     uint64_t taken = 0;
+    if (m->profile->same_slots) {
+        return;
+    }
     size_t wanted = 1 + below(m, ENGINE_SLOTS_MAX);
     memset(next.slots, 0, sizeof next.slots);
     next.slot_count = 0;
@@ -394,6 +421,7 @@ static void start(struct model *m, const struct profile *profile, uint64_t seed)
     counters_config(&m->config, profile->slots);
     m->config.id_spacing = profile->spacing;
     m->config.any_ids = profile->any_ids;
+    m->config.tables = profile->tables ? profile->tables : 1;
     uint64_t last = profile->id(profile->indices - 1);
     const uint64_t strays[STRAYS] = {
         0,        1, last + 10, last + 1000000, last + 1000000000000, 1ull << 62, INT64_MAX - 1,
@@ -408,6 +436,7 @@ static void run_profile(const struct profile *profile, uint64_t seed, uint64_t o
     static struct model model; /* large for a stack */
     struct model *m = &model;
     start(m, profile, seed);
+    m->ops_all = ops;
     uint64_t most = 0;
     while (m->done < ops) {
         run_batch(m);

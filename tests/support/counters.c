@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/memory.h"
 
 #define TABLE_BYTES (64u << 10)
+#define PENDING_MAX 8 /* changes of the row one operation may wait for */
 
 void counters_config_slots(struct counter_config *config, const char *slots)
 {
@@ -27,6 +29,8 @@ void counters_config(struct counter_config *config, const char *slots)
     memset(config, 0, sizeof *config);
     config->table_bytes = TABLE_BYTES;
     config->max_id = COUNTER_MAX_ID_DEFAULT;
+    config->tables = 1;
+    config->late_room = ROW_LATE_AUTO;
     counters_config_slots(config, slots);
 }
 
@@ -57,16 +61,26 @@ void counters_call_init(struct counters_call *call, enum engine_verb verb, int s
     call->value[0] = '\0';
 }
 
-enum engine_status counters_run(struct engine *engine, struct counters_call *call,
-                                struct change_sink *sink)
+static void run_once(struct engine *engine, struct engine_op *op, struct change_sink *sink)
 {
-    struct engine_op *op = &call->op;
     op->value_length = 0;
     engine->functions->prepare(engine, &op, 1);
     if (op->verb == ENGINE_READ || op->verb == ENGINE_TOUCH) {
         engine->functions->read(engine, &op, 1);
     } else {
         engine->functions->change(engine, op, sink);
+    }
+}
+
+enum engine_status counters_run(struct engine *engine, struct counters_call *call,
+                                struct change_sink *sink)
+{
+    struct engine_op *op = &call->op;
+    run_once(engine, op, sink);
+    for (unsigned i = 0; op->status == ENGINE_PENDING; i++) {
+        CHECK(i < PENDING_MAX);
+        engine->functions->maintain(engine, NULL);
+        run_once(engine, op, sink);
     }
     CHECK(op->value_length < sizeof call->value);
     call->value[op->value_length] = '\0';
@@ -78,6 +92,37 @@ enum engine_status counters_do(struct engine *engine, struct counters_call *call
 {
     counters_call_init(call, verb, slot, id, text);
     return counters_run(engine, call, change_sink_null());
+}
+
+void counters_table_open(struct counters_table *opened, const struct counter_config *config,
+                         uint64_t first_id)
+{
+    memset(opened, 0, sizeof *opened);
+    opened->bytes = config->table_bytes;
+    opened->region = memory_region_create(opened->bytes);
+    CHECK(opened->region);
+    struct row_want want = {.first = true, .region = opened->region, .region_bytes = opened->bytes};
+    opened->table = counter_table_create(config, &want, NULL);
+    CHECK(opened->table);
+    counter_table_in_row(opened->table)->last = ROW_ID_MAX;
+    if (!config->any_ids && first_id != COUNTERS_UNSETTLED) {
+        counters_table_settle(opened, first_id, first_id);
+    }
+}
+
+void counters_table_settle(struct counters_table *opened, uint64_t low, uint64_t frontier)
+{
+    struct row_table *row = counter_table_in_row(opened->table);
+    row->low = low;
+    atomic_store(&row->frontier, frontier);
+    row->settled = true;
+    counter_table_settle(opened->table);
+}
+
+void counters_table_close(struct counters_table *opened)
+{
+    counter_table_destroy(opened->table);
+    memory_region_destroy(opened->region, opened->bytes);
 }
 
 static bool sink_reserve(struct change_sink *base)

@@ -68,16 +68,14 @@ static enum engine_status decide_ones(const struct counter_edit *edit, bool pres
 }
 
 /* Inserts ids 0 .. until the table refuses or `most` are there; returns why it refused. */
-static enum engine_error fill(struct counter_table *table, const struct counter_config *config,
-                              uint64_t (*id)(uint64_t), uint64_t most)
+static enum engine_error fill(struct counter_table *table, uint64_t (*id)(uint64_t), uint64_t most)
 {
-    struct counter_view view;
-    assert_true(counter_view_make(&view, counter_table_schema(table), config));
+    uint32_t all = counter_view_all(counter_table_view(table));
     enum engine_error error = ENGINE_E_NONE;
     for (uint64_t i = 0; i < most; i++) {
         struct counter_locus locus;
         counter_table_locate(table, id(i), true, &locus);
-        struct counter_edit edit = {.view = &view, .named = view.all, .decide = decide_ones};
+        struct counter_edit edit = {.named = all, .decide = decide_ones};
         if (counter_table_edit(table, &locus, &edit, 0, change_sink_null(), &error) !=
             ENGINE_DONE) {
             return error;
@@ -93,10 +91,11 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
     counters_config(&config, slots);
     config.table_bytes = table_bytes;
     config.id_spacing = ids->spacing;
-    struct counter_table *table = counter_table_create(&config);
-    assert_non_null(table);
+    struct counters_table opened;
+    counters_table_open(&opened, &config, ids->id(0));
+    struct counter_table *table = opened.table;
     const struct counter_shape *shape = counter_table_shape(table);
-    enum engine_error error = fill(table, &config, ids->id, UINT64_MAX);
+    enum engine_error error = fill(table, ids->id, UINT64_MAX);
     assert_int_equal(error, ENGINE_E_NO_TABLE_FREE);
     struct counter_table_stats stats;
     counter_table_stats(table, &stats);
@@ -116,7 +115,7 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
     if (table_bytes <= CHECK_BYTES_MAX) {
         counter_table_check(table);
     }
-    counter_table_destroy(table);
+    counters_table_close(&opened);
 }
 
 static void fill_size(uint64_t table_bytes)
@@ -168,17 +167,17 @@ static uint64_t scattered(uint64_t index)
 /* About 1 % have spilled at the capacity the shape promises, however many places a group has. */
 static void expect_spilled(const struct counter_config *config, const struct counter_shape *shape)
 {
-    struct counter_table *table = counter_table_create(config);
-    assert_non_null(table);
-    assert_int_equal(fill(table, config, scattered, shape->capacity), ENGINE_E_NONE);
+    struct counters_table opened;
+    counters_table_open(&opened, config, scattered(0));
+    assert_int_equal(fill(opened.table, scattered, shape->capacity), ENGINE_E_NONE);
     struct counter_table_stats stats;
-    counter_table_stats(table, &stats);
+    counter_table_stats(opened.table, &stats);
     double spilled = (double)stats.extend / (double)stats.records;
     printf("%3u bytes, %2u places: %.3f full, %.2f %% spilled\n", shape->group_bytes, shape->places,
            (double)shape->capacity / (double)(shape->groups * shape->places), 100 * spilled);
     assert_true(spilled <= SPILLED_MOST);
     assert_true(spilled >= SPILLED_AIM / 2 || shape->places > 16);
-    counter_table_destroy(table);
+    counters_table_close(&opened);
 }
 
 static void test_spilled_at_capacity(void **unused)
@@ -193,7 +192,7 @@ static void test_spilled_at_capacity(void **unused)
         slots_of_bytes(&config, bytes);
         config.table_bytes = 16 * MIB;
         config.id_spacing = 8;
-        counter_shape_init(&shape, &config);
+        counter_shape_init(&shape, &config, 0);
         bool *this = &seen[shape.group_bytes == TABLE_WIDE_BYTES][shape.places];
         if (!*this) {
             expect_spilled(&config, &shape);

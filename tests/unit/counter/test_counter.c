@@ -321,32 +321,11 @@ static void test_ids_any(void **unused)
     close_space(engine);
 }
 
-/* A refused change anchors no window: a typo would spoil the table. */
-static void test_refusals_anchor_nothing(void **unused)
+static uint64_t items(const struct engine *engine, enum engine_memory_kind kind)
 {
-    (void)unused;
-    struct counter_config config;
-    counters_config(&config, SLOTS);
-    config.id_spacing = 1;
-    struct engine *engine = counters_create(&config);
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    struct counters_call call;
-    counters_do(engine, &call, ENGINE_SET, 0, 1ull << 60, "no number");
-    counters_do(engine, &call, ENGINE_SET, 0, 1000, "1");
-    counters_do(engine, &call, ENGINE_SET, 0, 2000, "1");
     engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items, 2);
-    assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 0);
-    /* An operation that was prepared before a flush finds its place after it. */
-    counters_call_init(&call, ENGINE_SET, 0, 5000, "5");
-    struct engine_op *op = &call.op;
-    engine->functions->prepare(engine, &op, 1);
-    engine->functions->clear(engine);
-    engine->functions->change(engine, op, change_sink_null());
-    assert_int_equal(call.op.status, ENGINE_DONE);
-    counters_do(engine, &call, ENGINE_READ, 0, 5000, NULL);
-    assert_string_equal(call.value, "5");
-    close_space(engine);
+    return kinds[kind].items;
 }
 
 /* Reads of many keys at once, the same id several times, hits between misses. */
@@ -490,6 +469,19 @@ static void test_stats_and_size(void **unused)
     counters_config(&config, SLOTS);
     counter_config_size(&config, &size);
     assert_true(size.bytes >= config.table_bytes && size.records > 3000);
+    assert_true(size.tables == 1 && size.spare == 0);
+    const struct counter_size one = size;
+    config.tables = 4;
+    counter_config_size(&config, &size);
+    assert_true(size.tables == 4 && size.spare == 0 && size.bytes == 4 * one.bytes);
+    config.recycle = true;
+    counter_config_size(&config, &size);
+    assert_true(size.tables == 3 && size.spare == 1 && size.bytes == 4 * one.bytes);
+    assert_true(size.records == 3 * one.records && size.bytes_per_record == one.bytes_per_record);
+    config.any_ids = true;
+    counter_config_size(&config, &size);
+    assert_true(size.tables == 1 && size.spare == 0 && size.records < one.records);
+    counters_config(&config, SLOTS);
     struct engine *engine = counters_create(&config);
     for (uint64_t id = 0; id < 5; id++) {
         counters_do(engine, &call, ENGINE_SET, REC, id, "1,2,3,99999999");
@@ -503,7 +495,7 @@ static void test_stats_and_size(void **unused)
     assert_string_equal(tables.records, "5");
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
     engine->functions->memory(engine, kinds);
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items, 5);
+    assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
     assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.table_bytes);
     assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
     _Atomic bool stop = false;
@@ -522,16 +514,17 @@ static void test_spilled_counted_once(void **unused)
     struct counter_size size;
     struct counters_call call;
     counters_config(&config, SLOTS);
+    config.id_spacing = 1;
     counter_config_size(&config, &size);
     struct engine *engine = counters_create(&config);
     for (uint64_t id = 0; id < size.records; id++) {
         assert_int_equal(counters_do(engine, &call, ENGINE_SET, 0, id, "1"), ENGINE_DONE);
     }
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
-    engine->functions->memory(engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_EXTEND].items > 0);
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items,
+    assert_true(items(engine, ENGINE_MEMORY_EXTEND) > 0);
+    assert_int_equal(items(engine, ENGINE_MEMORY_TABLES) + items(engine, ENGINE_MEMORY_EXTEND),
                      size.records);
+    assert_int_equal(counters_do(engine, &call, ENGINE_SET, 0, size.records, "1"), ENGINE_ERROR);
+    assert_int_equal(call.op.error, ENGINE_E_NO_TABLE_FREE);
     close_space(engine);
 }
 
@@ -546,7 +539,6 @@ int main(void)
         cmocka_unit_test(test_misses),
         cmocka_unit_test(test_slot_names),
         cmocka_unit_test(test_ids_any),
-        cmocka_unit_test(test_refusals_anchor_nothing),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_reconfigure),
         cmocka_unit_test(test_reconfigure_role_and_refusal),

@@ -66,7 +66,7 @@ static void test_view_by_name(void **unused)
     struct counter_view before, after;
     make(&schema, "a:10 b:20 c:30");
     assert_true(view(&before, &schema, "a:10 b:20 c:30"));
-    assert_int_equal(before.all, 7);
+    assert_int_equal(counter_view_all(&before), 7);
     assert_int_equal(before.aux_only, 0);
     assert_true(view(&after, &schema, "new:5 c:60 a:10"));
     assert_int_equal(after.slot_count, 3);
@@ -76,15 +76,48 @@ static void test_view_by_name(void **unused)
     assert_int_equal(after.slots[1].physical, 2);
     assert_int_equal(after.slots[1].bits, 30); /* the table's, whatever the configuration says */
     assert_int_equal(after.slots[1].offset, 30);
-    assert_true(after.slots[1].name_hash == before.slots[2].name_hash);
-    assert_true(after.slots[1].name_hash != after.slots[2].name_hash);
-    assert_string_equal(after.names[0], "new");
     assert_int_equal(schema.extra_count, 1);
     /* A name keeps its sub-key, and comes back to it. */
     assert_true(view(&after, &schema, "other:5 a:9 new:64"));
     assert_int_equal(after.slots[0].sub, ENGINE_SLOTS_MAX + 1);
     assert_int_equal(after.slots[2].sub, ENGINE_SLOTS_MAX);
     assert_int_equal(after.aux_only, 5);
+}
+
+static void test_names(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counter_names before, after;
+    counters_config(&config, "a:10 b:20 c:30");
+    counter_names_init(&before, &config);
+    counters_config(&config, "new:5 c:60 a:10");
+    counter_names_init(&after, &config);
+    assert_true(before.count == 3 && before.all == 7);
+    assert_string_equal(after.names[0], "new");
+    assert_int_equal(after.lengths[0], 3);
+    assert_true(after.hashes[1] == before.hashes[2]);
+    assert_true(after.hashes[1] != after.hashes[2]);
+}
+
+static bool same_slots(const struct counter_schema *schema, const char *slots)
+{
+    struct counter_config config;
+    counters_config(&config, slots);
+    return counter_schema_is(schema, &config);
+}
+
+static void test_same_slots(void **unused)
+{
+    (void)unused;
+    struct counter_schema schema;
+    make(&schema, "a:10 b:20 c:30");
+    assert_true(same_slots(&schema, "a:10 b:20 c:30"));
+    assert_true(same_slots(&schema, "c:30 a:10 b:20"));
+    assert_false(same_slots(&schema, "a:10 b:20"));
+    assert_false(same_slots(&schema, "a:10 b:20 c:31"));
+    assert_false(same_slots(&schema, "a:10 b:20 d:30"));
+    assert_false(same_slots(&schema, "a:10 b:20 c:30 d:5"));
 }
 
 static void test_extras_run_out(void **unused)
@@ -148,7 +181,17 @@ static void test_tables_that_are_none(void **unused)
     config.table_bytes = 1u << 20;
     config.id_spacing = 1ull << 63;
     expect_refused(&config, "id-spacing");
-    config.any_ids = true; /* which knows no spacing */
+    config.id_spacing = 0;
+    config.tables = 0;
+    expect_refused(&config, "tables");
+    config.tables = ROW_TABLES_MAX + 1;
+    expect_refused(&config, "tables");
+    config.tables = 1;
+    config.late_room = 1;
+    expect_refused(&config, "late-room");
+    config.any_ids = true; /* which knows nothing of these */
+    config.id_spacing = 1ull << 63;
+    config.tables = 0;
     config.max_id = 0;
     expect_refused(&config, "max-id");
     config.max_id = 1ull << 63;
@@ -156,10 +199,10 @@ static void test_tables_that_are_none(void **unused)
 }
 
 /* Every shape a configuration can give holds its bytes, its window and some records. */
-static void expect_shape(const struct counter_config *config)
+static void expect_shape(const struct counter_config *config, uint64_t range)
 {
     struct counter_shape shape;
-    counter_shape_init(&shape, config);
+    counter_shape_init(&shape, config, range);
     assert_true(shape.groups * shape.group_bytes == shape.table_bytes);
     assert_true(1ull << shape.group_bits == shape.groups);
     unsigned place = shape.payload_bytes + shape.rem_bytes;
@@ -167,6 +210,20 @@ static void expect_shape(const struct counter_config *config)
     assert_true(shape.window_bits > shape.group_bits && shape.window_bits <= 63);
     assert_true(shape.window_bits - shape.group_bits <= 8 * shape.rem_bytes);
     assert_true(shape.capacity > 0 && shape.capacity < shape.groups * shape.places);
+}
+
+/* A later table, that knows the range of the one before, holds twice as much. */
+static void expect_range_shape(const struct counter_config *config, uint64_t range)
+{
+    struct counter_shape shape, next;
+    struct counter_config denser = *config;
+    counter_shape_init(&shape, config, range);
+    expect_shape(config, range);
+    assert_true(shape.window_bits == 63 || 1ull << shape.window_bits >= 2 * range);
+    denser.id_spacing = 0; /* the range says more than the spacing */
+    counter_shape_init(&next, &denser, range);
+    assert_int_equal(next.window_bits, shape.window_bits);
+    assert_int_equal(next.places, shape.places);
 }
 
 static void test_shapes(void **unused)
@@ -189,12 +246,15 @@ static void test_shapes(void **unused)
             config.any_ids = false;
             for (unsigned spacing = 0; spacing < 63; spacing += 7) {
                 config.id_spacing = spacing ? 1ull << spacing : 0;
-                expect_shape(&config);
+                expect_shape(&config, 0);
+            }
+            for (unsigned range = 0; range < 63; range += 7) {
+                expect_range_shape(&config, 1ull << range);
             }
             config.any_ids = true;
             for (unsigned id = 0; id < 63; id += 7) {
                 config.max_id = 1ull << id;
-                expect_shape(&config);
+                expect_shape(&config, 0);
             }
         }
     }
@@ -206,6 +266,8 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_edges_of_bits),
         cmocka_unit_test(test_view_by_name),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_same_slots),
         cmocka_unit_test(test_extras_run_out),
         cmocka_unit_test(test_slots_that_are_none),
         cmocka_unit_test(test_tables_that_are_none),

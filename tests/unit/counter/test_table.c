@@ -1,6 +1,6 @@
 /*
  * test_table.c: one table through its own interface: slot edges and the aux dict, unsetting, groups
- * and extend dict, full tables and dicts, windows, the sink.
+ * and extend dict, full tables and dicts, windows, settling and moving, the sink.
  */
 #include "counter/table.h"
 
@@ -19,34 +19,34 @@
 
 #define UNSET     0x5bad5bad5bad5badu /* in a list of values; no test stores it */
 #define MANY      6000u               /* more than a table of 64 KiB holds */
+#define SAMPLE    50u
 #define FAR_ABOVE (1ull << 62)
 
 struct fixture {
     struct counter_config config;
+    struct counters_table opened;
     struct counter_table *table;
-    struct counter_view view;
     struct counters_sink sink;
     enum engine_error error;
 };
 
-static void open_table(struct fixture *f)
+static void open_table(struct fixture *f, uint64_t first_id)
 {
-    f->table = counter_table_create(&f->config);
-    assert_non_null(f->table);
-    assert_true(counter_view_make(&f->view, counter_table_schema(f->table), &f->config));
+    counters_table_open(&f->opened, &f->config, first_id);
+    f->table = f->opened.table;
     counters_sink_init(&f->sink);
 }
 
 static void open_slots(struct fixture *f, const char *slots)
 {
     counters_config(&f->config, slots);
-    open_table(f);
+    open_table(f, 0);
 }
 
 static void close_table(struct fixture *f)
 {
     counter_table_check(f->table);
-    counter_table_destroy(f->table);
+    counters_table_close(&f->opened);
     assert_int_equal(f->sink.reserved, f->sink.put + f->sink.cancelled);
 }
 
@@ -75,8 +75,7 @@ static enum engine_status edit_slots(struct fixture *f, uint64_t id, uint32_t na
                                      const struct counter_values *values)
 {
     struct wish wish = {values, ENGINE_DONE};
-    struct counter_edit edit = {
-        .view = &f->view, .named = named, .decide = decide_wish, .context = &wish};
+    struct counter_edit edit = {.named = named, .decide = decide_wish, .context = &wish};
     struct counter_locus locus;
     counter_table_locate(f->table, id, true, &locus);
     f->error = ENGINE_E_NONE;
@@ -100,8 +99,9 @@ static bool read_record(struct fixture *f, uint64_t id, struct counter_values *v
 {
     struct counter_locus locus;
     counter_table_locate(f->table, id, false, &locus);
-    enum counter_look first = counter_table_look(f->table, &locus, &f->view, f->view.all, values);
-    enum counter_look look = counter_table_read(f->table, &locus, &f->view, f->view.all, values);
+    uint32_t all = counter_view_all(counter_table_view(f->table));
+    enum counter_look first = counter_table_look(f->table, &locus, all, values);
+    enum counter_look look = counter_table_read(f->table, &locus, all, values);
     assert_true(look == first || first == COUNTER_FURTHER);
     return look == COUNTER_FOUND;
 }
@@ -209,7 +209,7 @@ static void test_full_growing(void **unused)
     struct fixture f;
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
     f.config.id_spacing = 1;
-    open_table(&f);
+    open_table(&f, 1000);
     uint64_t count = fill(&f, 1000);
     assert_int_equal(f.error, ENGINE_E_NO_TABLE_FREE);
     struct counter_table_stats full = stats_of(&f);
@@ -240,7 +240,7 @@ static void test_full_any(void **unused)
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
     f.config.any_ids = true;
     f.config.max_id = 1u << 20;
-    open_table(&f);
+    open_table(&f, 0);
     uint64_t count = fill(&f, 0);
     assert_int_equal(f.error, ENGINE_E_OUT_OF_MEMORY);
     assert_true(count >= counter_table_shape(f.table)->capacity * 9 / 10);
@@ -260,7 +260,7 @@ static void test_delete_and_create_again(void **unused)
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
     f.config.any_ids = true;
     f.config.max_id = 1u << 20;
-    open_table(&f);
+    open_table(&f, 0);
     uint64_t count = fill(&f, 0);
     assert_true(stats_of(&f).extend > 0);
     for (unsigned round = 0; round < 8; round++) {
@@ -352,23 +352,19 @@ static void test_several_slots_all_or_none(void **unused)
     close_table(&f);
 }
 
-/* With the spacing given the first id anchors a window; ids outside it live in the extend dict. */
+/* With the spacing given settling anchors a window; ids outside it live in the extend dict. */
 static void test_window(void **unused)
 {
     (void)unused;
     struct fixture f;
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
     f.config.id_spacing = 1;
-    open_table(&f);
-    uint64_t window = 1ull << counter_table_shape(f.table)->window_bits;
     uint64_t first = 1ull << 50;
-    assert_false(stats_of(&f).anchored);
-    assert_true(counter_table_origin(f.table) == TABLE_UNANCHORED);
-    expect_slot(&f, first, 0, UNSET); /* reading anchors nothing */
-    assert_false(stats_of(&f).anchored);
-    assert_int_equal(set_slot(&f, first, 0, 7), ENGINE_DONE);
-    uint64_t origin = stats_of(&f).origin;
-    assert_true(stats_of(&f).anchored && origin == first - window / 4);
+    open_table(&f, first);
+    uint64_t window = 1ull << counter_table_shape(f.table)->window_bits;
+    uint64_t origin = stats_of(&f).window_first;
+    assert_true(stats_of(&f).settled && origin == first - window / 4);
+    assert_true(counter_table_in_row(f.table)->window_last == origin + window - 1);
     const uint64_t inside[] = {origin, first + 1, origin + window - 1};
     const uint64_t outside[] = {0, 1, origin - 1, origin + window, FAR_ABOVE, INT64_MAX};
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
@@ -387,11 +383,97 @@ static void test_window(void **unused)
         expect_slot(&f, outside[i], 1, UNSET);
     }
     assert_int_equal(stats_of(&f).extend, 0);
-    counter_table_clear(f.table);
-    assert_false(stats_of(&f).anchored);
-    assert_int_equal(set_slot(&f, 3, 0, 7), ENGINE_DONE); /* near zero the window begins there */
-    assert_int_equal(stats_of(&f).origin, 0);
     close_table(&f);
+    open_table(&f, 3);
+    assert_int_equal(stats_of(&f).window_first, 0); /* near zero the window begins there */
+    close_table(&f);
+}
+
+/* Ids come before anybody knows where the window is; settling puts in place what is no stray. */
+static void settle_some(uint64_t spacing, uint64_t first)
+{
+    struct fixture f;
+    counters_config(&f.config, "a:20 b:20");
+    f.config.id_spacing = spacing;
+    open_table(&f, COUNTERS_UNSETTLED);
+    for (uint64_t i = 0; i < SAMPLE; i++) {
+        assert_int_equal(set_slot(&f, first + i * 3, 0, i % 4 ? i : UINT64_MAX - i), ENGINE_DONE);
+    }
+    const uint64_t strays[] = {0, first + 1000, first + (1u << 30), FAR_ABOVE, INT64_MAX};
+    const size_t stray_count = sizeof strays / sizeof *strays;
+    for (size_t i = 0; i < stray_count; i++) {
+        assert_int_equal(set_slot(&f, strays[i], 1, UINT64_MAX), ENGINE_DONE);
+    }
+    assert_int_equal(stats_of(&f).extend, SAMPLE + stray_count);
+    assert_false(stats_of(&f).settled);
+    expect_slot(&f, first + 1, 0, UNSET);
+    counter_table_check(f.table);
+    counters_table_settle(&f.opened, first, first + (SAMPLE - 1) * 3);
+    counter_table_check(f.table);
+    assert_true(stats_of(&f).settled);
+    /* Strays above stay apart; one below is in place if the window holds every id. */
+    assert_int_equal(stats_of(&f).extend, spacing ? stray_count : stray_count - 1);
+    for (uint64_t i = 0; i < SAMPLE; i++) {
+        expect_slot(&f, first + i * 3, 0, i % 4 ? i : UINT64_MAX - i);
+    }
+    for (size_t i = 0; i < stray_count; i++) {
+        expect_slot(&f, strays[i], 1, UINT64_MAX);
+        assert_int_equal(set_slot(&f, strays[i], 0, 9), ENGINE_DONE);
+        assert_int_equal(unset_slots(&f, strays[i], 2), ENGINE_DONE);
+        expect_slot(&f, strays[i], 0, 9);
+    }
+    assert_int_equal(stats_of(&f).records, SAMPLE + stray_count);
+    close_table(&f);
+}
+
+static void test_settle(void **unused)
+{
+    (void)unused;
+    settle_some(0, 1ull << 40);
+    settle_some(1, 1ull << 40);
+}
+
+/* What a new table takes over from an older one: numbers by name, whatever the schemas. */
+static void test_move(void **unused)
+{
+    (void)unused;
+    struct fixture f, g;
+    struct counter_config next;
+    counters_config(&f.config, "a:20 b:4 c:20");
+    f.config.id_spacing = 1;
+    open_table(&f, 1000);
+    const uint64_t base = 1ull << 40;
+    for (uint64_t i = 0; i < 20; i++) { /* ahead of f, which has no row to tell */
+        struct counter_values values = {.set = 7, .value = {i, 100 + i, UINT64_MAX - i}};
+        assert_int_equal(edit_slots(&f, base + i - 5, 7, &values), ENGINE_DONE);
+    }
+    assert_int_equal(stats_of(&f).extend, 20);
+    counters_config(&next, "c:30 d:9 a:3"); /* b is not named any more */
+    counter_table_set_view(f.table, &next);
+    counters_config(&g.config, "c:30 d:9 a:3");
+    g.config.id_spacing = 1;
+    open_table(&g, base);
+    struct row_table *to = counter_table_in_row(g.table);
+    to->base = base;
+    atomic_store(&to->trusted, base - 1);
+    to->reach_min = 100;
+    assert_true(counter_table_move(f.table, g.table));
+    struct row_table *from = counter_table_in_row(f.table);
+    from->last = base - 1; /* what the row does */
+    atomic_fetch_sub(&from->count, atomic_load(&to->count));
+    assert_int_equal(stats_of(&f).records, 5);
+    assert_int_equal(stats_of(&f).aux, 10); /* b and c of those that stayed */
+    assert_int_equal(stats_of(&g).records, 15);
+    assert_int_equal(stats_of(&g).extend, 0);
+    for (uint64_t i = 5; i < 20; i++) {
+        expect_slot(&g, base + i - 5, 0, UINT64_MAX - i);
+        expect_slot(&g, base + i - 5, 1, UNSET);
+        expect_slot(&g, base + i - 5, 2, i);
+        expect_slot(&f, base + i - 5, 0, UNSET);
+    }
+    expect_slot(&f, base - 1, 2, 4);
+    close_table(&f);
+    close_table(&g);
 }
 
 static void test_window_of_all_ids(void **unused)
@@ -400,7 +482,7 @@ static void test_window_of_all_ids(void **unused)
     struct fixture f;
     open_slots(&f, "a:20 b:20 c:20 d:20");
     const uint64_t ids[] = {0, 1, 1ull << 40, FAR_ABOVE, INT64_MAX};
-    assert_true(stats_of(&f).anchored);
+    assert_true(stats_of(&f).settled);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         assert_int_equal(set_slot(&f, ids[i], 0, i), ENGINE_DONE);
     }
@@ -433,32 +515,13 @@ static void test_sink(void **unused)
     assert_int_equal(f.sink.last.set, 5);
     assert_true(f.sink.last.values[0] == 7 && f.sink.last.values[2] == UINT64_MAX);
     struct wish wish = {&values, ENGINE_EXISTS};
-    struct counter_edit edit = {
-        .view = &f.view, .named = 7, .decide = decide_wish, .context = &wish};
+    struct counter_edit edit = {.named = 7, .decide = decide_wish, .context = &wish};
     struct counter_locus locus;
     counter_table_locate(f.table, 1, true, &locus);
     assert_int_equal(counter_table_edit(f.table, &locus, &edit, 3, &f.sink.sink, &f.error),
                      ENGINE_EXISTS);
     assert_int_equal(f.sink.put, 1);
     assert_int_equal(f.sink.cancelled, 1);
-    close_table(&f);
-}
-
-static void test_clear_and_populate(void **unused)
-{
-    (void)unused;
-    struct fixture f;
-    open_slots(&f, "a:20 b:20 c:20 d:20");
-    _Atomic bool stop = false;
-    counter_table_populate(f.table, &stop);
-    uint64_t count = fill(&f, 0);
-    assert_int_equal(set_slot(&f, 0, 0, UINT64_MAX), ENGINE_DONE);
-    counter_table_clear(f.table);
-    assert_int_equal(stats_of(&f).records + stats_of(&f).aux + stats_of(&f).extend, 0);
-    expect_slot(&f, 0, 0, UNSET);
-    counter_table_check(f.table);
-    assert_true(fill(&f, 0) >= count * 9 / 10);
-    counter_table_destroy(NULL);
     close_table(&f);
 }
 
@@ -473,9 +536,10 @@ int main(void)
         cmocka_unit_test(test_aux_full),
         cmocka_unit_test(test_several_slots_all_or_none),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_move),
         cmocka_unit_test(test_window_of_all_ids),
         cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_clear_and_populate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,142 @@
+/*
+ * table_move.c: records that change their place with the world stopped: an unsettled table's when
+ * it settles, and those of another one kept apart that belong to a new table.
+ */
+#include <stdlib.h>
+
+#include "counter/table_private.h"
+
+/* Ids of the extend dict, to be moved when all of them have been seen. */
+struct entries {
+    uint64_t least;
+    size_t count, room;
+    uint64_t *ids;
+};
+
+static void note_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct entries *entries = context;
+    (void)sub;
+    (void)value;
+    if (id < entries->least) {
+        return;
+    }
+    CHECK(entries->count < entries->room);
+    entries->ids[entries->count++] = id;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Those from `least` on, in rising order. */
+static void entries_init(struct entries *entries, const struct counter_table *t, uint64_t least)
+{
+    entries->least = least;
+    entries->count = 0;
+    entries->room = dict_count(t->extend);
+    entries->ids = memory_zalloc((entries->room + 1) * sizeof *entries->ids);
+    dict_each(t->extend, note_entry, entries);
+    qsort(entries->ids, entries->count, sizeof *entries->ids, by_id);
+}
+
+static void entries_fini(struct entries *entries)
+{
+    free(entries->ids);
+}
+
+/* An entry that is not ahead: into the groups, or back to the dict as a spilled one. */
+static void settle_inside(struct counter_table *t, const struct counter_locus *locus,
+                          struct table_hold *hold)
+{
+    uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
+    bool there = dict_get(t->extend, locus->id, 0, payload);
+    CHECK(there);
+    dict_delete(t->extend, locus->id, 0);
+    bool stored = table_insert_counted(t, locus, hold, payload);
+    CHECK(stored); /* the dict has at least the place it had */
+}
+
+void counter_table_settle(struct counter_table *t)
+{
+    CHECK(t->magic == TABLE_MAGIC && t->origin == TABLE_NO_WINDOW);
+    table_set_window(t, t->row.low);
+    uint64_t frontier = atomic_load(&t->row.frontier);
+    struct entries entries;
+    entries_init(&entries, t, 0);
+    for (size_t i = 0; i < entries.count; i++) {
+        struct counter_locus locus;
+        struct table_hold hold;
+        counter_table_locate(t, entries.ids[i], true, &locus);
+        if (locus.group == TABLE_OUTSIDE) {
+            continue;
+        }
+        table_hold_home(t, &locus, &hold);
+        if (locus.id <= frontier) {
+            settle_inside(t, &locus, &hold);
+        } else {
+            hold.held[0].word |= GROUP_SPILLED;
+        }
+        table_release(&hold);
+    }
+    entries_fini(&entries);
+}
+
+static enum engine_status decide_copy(const struct counter_edit *edit, bool present,
+                                      const struct counter_values *before,
+                                      struct counter_values *after)
+{
+    CHECK(!present);
+    (void)before;
+    *after = *(const struct counter_values *)edit->context;
+    return ENGINE_DONE;
+}
+
+/* Puts a record into another table, as the configuration's slots show it. False: no room. */
+static bool copy_record(struct counter_table *from, uint64_t id, struct counter_table *to)
+{
+    struct counter_values values = {0};
+    struct counter_locus locus;
+    enum engine_error error;
+    uint32_t all = counter_view_all(&to->view);
+    counter_table_locate(from, id, false, &locus);
+    if (counter_table_read(from, &locus, all, &values) != COUNTER_FOUND) {
+        return true; /* hidden slots alone */
+    }
+    struct counter_edit edit = {.named = all, .decide = decide_copy, .context = &values};
+    counter_table_locate(to, id, true, &locus);
+    return table_edit(to, &locus, &edit, 0, change_sink_null(), TABLE_ASK_PLACE, &error) ==
+           ENGINE_DONE;
+}
+
+static void drop_record(struct counter_table *t, uint64_t id)
+{
+    uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
+    bool there = dict_get(t->extend, id, 0, payload);
+    CHECK(there);
+    table_free_aux(t, id, payload);
+    dict_delete(t->extend, id, 0);
+}
+
+bool counter_table_move(struct counter_table *from, struct counter_table *to)
+{
+    CHECK(from->magic == TABLE_MAGIC && to->magic == TABLE_MAGIC && !from->row.further);
+    struct entries entries;
+    entries_init(&entries, from, to->row.base);
+    bool fits = true;
+    for (size_t i = 0; fits && i < entries.count; i++) {
+        fits = copy_record(from, entries.ids[i], to);
+    }
+    for (size_t i = 0; fits && i < entries.count; i++) {
+        drop_record(from, entries.ids[i]);
+    }
+    /* The row takes away what has been counted in `to`; the rest is gone. */
+    for (uint64_t i = atomic_load(&to->row.count); fits && i < entries.count; i++) {
+        row_removed(&from->row, &from->row, entries.ids[i]);
+    }
+    entries_fini(&entries);
+    return fits;
+}

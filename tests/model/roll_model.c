@@ -1,0 +1,280 @@
+/* roll_model.c: the plain map beside a space. */
+#include "tests/model/roll_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+#define ROOM_FIRST 4096u
+/* Pairs that never were and are found nevertheless, at a rate of one in a million. */
+#define WRONG_ALWAYS 3u
+#define WRONG_ONE_IN 100000u
+
+/* What the map answers. */
+struct expected {
+    enum engine_status status;
+    enum engine_error error;
+    enum engine_miss miss;
+    bool there; /* afterwards */
+    uint64_t value;
+};
+
+/* ---- items ---- */
+
+static void *resize(void *memory, size_t bytes)
+{
+    void *resized = realloc(memory, bytes);
+    CHECK(resized);
+    return resized;
+}
+
+static uint32_t *find(const struct roll_model *m, uint64_t id, uint32_t member)
+{
+    size_t mask = 2 * m->room - 1;
+    size_t at = hash_u64(hash_u64(id) + member) & mask;
+    while (m->index[at]) {
+        const struct roll_item *item = &m->items[m->index[at] - 1];
+        if (item->id == id && item->member == member) {
+            break;
+        }
+        at = (at + 1) & mask;
+    }
+    return &m->index[at];
+}
+
+static void grow(struct roll_model *m)
+{
+    m->room = m->room ? 2 * m->room : ROOM_FIRST;
+    m->items = resize(m->items, m->room * sizeof *m->items);
+    m->index = resize(m->index, 2 * m->room * sizeof *m->index);
+    memset(m->index, 0, 2 * m->room * sizeof *m->index);
+    for (size_t i = 0; i < m->count; i++) {
+        *find(m, m->items[i].id, m->items[i].member) = (uint32_t)i + 1;
+    }
+}
+
+size_t roll_model_item(struct roll_model *m, uint64_t id, uint32_t member)
+{
+    if (m->count == m->room) {
+        grow(m);
+    }
+    uint32_t *at = find(m, id, member);
+    if (!*at) {
+        m->items[m->count++] = (struct roll_item){.id = id, .member = member};
+        *at = (uint32_t)m->count;
+    }
+    return *at - 1;
+}
+
+/* ---- the space ---- */
+
+static void start(struct roll_model *m, const char *name)
+{
+    m->name = name;
+    grow(m);
+    roll_worker_init(&m->worker, &m->roll);
+}
+
+void roll_model_init_counter(struct roll_model *m, const char *name,
+                             const struct counter_config *config)
+{
+    memset(m, 0, sizeof *m);
+    roll_init_counter(&m->roll, config, false);
+    start(m, name);
+}
+
+void roll_model_init_phantom(struct roll_model *m, const char *name,
+                             const struct phantom_config *config)
+{
+    memset(m, 0, sizeof *m);
+    roll_init_phantom(&m->roll, config, false);
+    start(m, name);
+}
+
+void roll_model_fini(struct roll_model *m)
+{
+    roll_settle(&m->roll);
+    roll_model_compare(m);
+    assert_true(m->wrong_denials <= WRONG_ALWAYS + m->denials / WRONG_ONE_IN);
+    roll_worker_fini(&m->worker);
+    roll_fini(&m->roll);
+    free(m->items);
+    free(m->index);
+}
+
+/* ---- operations ---- */
+
+static struct expected refuse(const struct roll_item *item, enum engine_status status,
+                              enum engine_error error)
+{
+    return (struct expected){status, error, ENGINE_MISS_ABSENT, item->there, item->value};
+}
+
+static struct expected expect_below(const struct roll_item *item, enum engine_verb verb)
+{
+    switch (verb) {
+    case ENGINE_READ:
+    case ENGINE_TOUCH:
+        return (struct expected){ENGINE_ABSENT, ENGINE_E_NONE, ENGINE_MISS_BELOW, item->there,
+                                 item->value};
+    case ENGINE_REPLACE:
+    case ENGINE_DELETE:
+        return refuse(item, ENGINE_ABSENT, ENGINE_E_NONE);
+    default:
+        return refuse(item, ENGINE_ERROR, ENGINE_E_ID_BELOW);
+    }
+}
+
+static struct expected expect(const struct roll_item *item, enum engine_verb verb, uint64_t value)
+{
+    uint64_t old = item->there ? item->value : 0;
+    struct expected done = {ENGINE_DONE, ENGINE_E_NONE, ENGINE_MISS_ABSENT, true, value};
+    bool needs = verb != ENGINE_SET && verb != ENGINE_ADD && verb != ENGINE_INCR &&
+                 verb != ENGINE_DECR; /* something there */
+    if (needs && !item->there) {
+        return refuse(item, ENGINE_ABSENT, ENGINE_E_NONE);
+    }
+    switch (verb) {
+    case ENGINE_READ:
+    case ENGINE_TOUCH:
+        done.value = old;
+        break;
+    case ENGINE_ADD:
+        return item->there ? refuse(item, ENGINE_EXISTS, ENGINE_E_NONE) : done;
+    case ENGINE_INCR:
+        done.value = old + value;
+        break;
+    case ENGINE_DECR:
+        done.value = old < value ? 0 : old - value;
+        break;
+    case ENGINE_DELETE:
+        done.there = false;
+        break;
+    default:
+        break;
+    }
+    return done;
+}
+
+static void fill(struct roll_model *m, struct engine_op **op, enum engine_verb verb,
+                 const struct roll_item *item, uint64_t value)
+{
+    snprintf(m->text, sizeof m->text, "%" PRIu64, m->roll.phantom ? 1 : value);
+    if (m->roll.phantom) {
+        snprintf(m->member, sizeof m->member, "u%" PRIu32, item->member);
+        phantoms_call_init(&m->call.phantom, verb, item->id, m->member, m->text);
+        *op = &m->call.phantom.op;
+    } else {
+        int slot = verb == ENGINE_DELETE ? ENGINE_SLOT_RECORD : 0;
+        counters_call_init(&m->call.counter, verb, slot, item->id, m->text);
+        *op = &m->call.counter.op;
+    }
+}
+
+static void look_up_oldest(struct roll_model *m)
+{
+    if (m->maintained != m->roll.maintained) {
+        m->maintained = m->roll.maintained;
+        m->oldest = roll_oldest(&m->roll);
+    }
+}
+
+static void complain(struct roll_model *m, const struct engine_op *op, const struct roll_item *item,
+                     const struct expected *expected)
+{
+    roll_print(&m->roll);
+    fail_msg("%s, after %" PRIu64 ": verb %d id %" PRIu64 " member %" PRIu32 " text '%s': status %d"
+             " error %d miss %d '%.*s', expected %d %d %d %" PRIu64 "; %s, oldest %" PRIu64,
+             m->name, m->done, (int)op->verb, op->id, item->member, m->text, (int)op->status,
+             (int)op->error, (int)op->miss, (int)op->value_length, op->value, (int)expected->status,
+             (int)expected->error, (int)expected->miss, expected->value,
+             item->there     ? "there"
+             : item->deleted ? "deleted"
+                             : "never was",
+             m->oldest);
+}
+
+/* A pair that never was, taken for there. */
+static bool is_wrong_denial(struct roll_model *m, const struct engine_op *op,
+                            const struct roll_item *item)
+{
+    if (!m->roll.phantom || item->there || item->deleted || op->verb == ENGINE_SET) {
+        return false;
+    }
+    m->denials++;
+    bool found = op->status == (op->verb == ENGINE_ADD ? ENGINE_EXISTS : ENGINE_DONE);
+    m->wrong_denials += found;
+    return found;
+}
+
+static bool is_right(const struct roll_model *m, const struct engine_op *op,
+                     const struct expected *expected)
+{
+    bool miss = op->verb == ENGINE_READ && expected->status == ENGINE_ABSENT;
+    bool text = !m->roll.phantom && expected->status == ENGINE_DONE &&
+                (op->verb == ENGINE_READ || op->verb == ENGINE_INCR || op->verb == ENGINE_DECR);
+    char number[24];
+    int length = snprintf(number, sizeof number, "%" PRIu64, expected->value);
+    return op->status == expected->status &&
+           (op->status != ENGINE_ERROR || op->error == expected->error) &&
+           (!miss || op->miss == expected->miss) &&
+           (!text || (op->value_length == (uint32_t)length &&
+                      memcmp(op->value, number, (size_t)length) == 0));
+}
+
+/* Refused for want of room: then nothing may have changed, as later reads tell. */
+static bool was_refused(struct roll_model *m, const struct engine_op *op, struct roll_item *item)
+{
+    bool anew =
+        !item->there && (op->error == ENGINE_E_NO_TABLE_FREE || op->error == ENGINE_E_ID_TOO_FAR);
+    bool refused = (m->may_refuse || item->refused) && op->status == ENGINE_ERROR &&
+                   (anew || op->error == ENGINE_E_OUT_OF_MEMORY);
+    m->refused += refused;
+    item->refused = item->refused || refused; /* what had no room may have none later */
+    return refused;
+}
+
+void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, uint64_t value)
+{
+    struct roll_item *item = &m->items[number];
+    struct engine_op *op;
+    fill(m, &op, verb, item, value);
+    roll_run(&m->worker, &op, 1);
+    look_up_oldest(m);
+    m->done++;
+    bool below = item->id < m->oldest;
+    if (!below && was_refused(m, op, item)) {
+        return;
+    }
+    struct expected expected = below ? expect_below(item, verb) : expect(item, verb, value);
+    if (!below && is_wrong_denial(m, op, item)) {
+        item->there = verb == ENGINE_ADD;
+        item->deleted = verb == ENGINE_DELETE;
+        return;
+    }
+    if (!is_right(m, op, &expected)) {
+        complain(m, op, item, &expected);
+    }
+    item->deleted = (item->deleted || item->there) && !expected.there;
+    item->there = expected.there;
+    item->value = expected.value;
+}
+
+void roll_model_compare(struct roll_model *m)
+{
+    roll_check(&m->roll);
+    for (size_t i = 0; i < m->count; i++) {
+        roll_model_do(m, ENGINE_READ, i, 0);
+    }
+}

@@ -1,0 +1,63 @@
+/*
+ * roll_model.h: a space with rolling ids and a plain map of what it must hold, run side by side:
+ * every operation goes to both, and its answer must be the map's. What was recycled is told by the
+ * oldest table's base. Counters use one slot; phantoms a member, of which an id may have several.
+ *
+ * A filter may take a pair that never was for there; such answers are counted, never those for
+ * pairs that were added or deleted. Thread rule: one thread.
+ */
+#ifndef ROLLCALL_TESTS_MODEL_ROLL_MODEL_H
+#define ROLLCALL_TESTS_MODEL_ROLL_MODEL_H
+
+#include "tests/model/roll.h"
+#include "tests/support/random.h"
+
+struct roll_item {
+    uint64_t id, value;
+    uint32_t member;
+    bool there;
+    bool deleted; /* it was there before: must be denied */
+    bool refused; /* for want of room, once */
+};
+
+struct roll_model {
+    struct roll roll;
+    struct roll_worker worker;
+    const char *name; /* of the test, for messages */
+    size_t count, room;
+    struct roll_item *items;         /* all that were ever named */
+    uint32_t *index;                 /* hash of id and member: 1 + place in items; 2 x room */
+    uint64_t done;                   /* operations */
+    uint64_t oldest;                 /* base of the oldest table */
+    uint64_t maintained;             /* when that was looked up */
+    uint64_t denials, wrong_denials; /* pairs that never were: asked for, and found */
+    bool may_refuse;                 /* what is new; and what has no room in a pool */
+    uint64_t refused;
+    union {
+        struct counters_call counter;
+        struct phantoms_call phantom;
+    } call;
+    char text[24];
+    char member[ROLL_MEMBER_MAX];
+};
+
+void roll_model_init_counter(struct roll_model *model, const char *name,
+                             const struct counter_config *config);
+void roll_model_init_phantom(struct roll_model *model, const char *name,
+                             const struct phantom_config *config);
+/* Compares every item, checks the invariants, gives all back. */
+void roll_model_fini(struct roll_model *model);
+
+/* The place of an item in model->items: as it is, or new and not there. */
+size_t roll_model_item(struct roll_model *model, uint64_t id, uint32_t member);
+
+/*
+ * One operation on slot 0, on the record (DELETE), or on the pair; value is what is set or the
+ * delta. Fails the test if the answer is not the map's, or if it was refused and may not be.
+ */
+void roll_model_do(struct roll_model *model, enum engine_verb verb, size_t item, uint64_t value);
+
+/* Reads every item, and checks the invariants. */
+void roll_model_compare(struct roll_model *model);
+
+#endif
