@@ -104,10 +104,10 @@ static unsigned line_count(const struct phantom_filter *filter, uint64_t line)
 double phantom_filter_rate(const struct phantom_filter *filter)
 {
     uint64_t lines = filter->lines < PHANTOM_SAMPLE_LINES ? filter->lines : PHANTOM_SAMPLE_LINES;
-    uint64_t step = filter->lines / lines;
     double sum = 0;
+    /* Members are spread by their hash: the first lines are as good a sample as any. */
     for (uint64_t i = 0; i < lines; i++) {
-        double share = (double)line_count(filter, i * step) / PHANTOM_LINE_BITS;
+        double share = (double)line_count(filter, i) / PHANTOM_LINE_BITS;
         sum += power(share, filter->bits);
     }
     return sum / (double)lines;

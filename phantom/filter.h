@@ -61,6 +61,8 @@ static inline shared_word *phantom_filter_words(const struct phantom_filter *fil
 static inline void phantom_filter_prefetch(const struct phantom_filter *filter, uint64_t hash)
 {
     __builtin_prefetch(phantom_filter_words(filter, hash), 0, 3);
+    /* Without this GCC takes an inline function that only prefetches for one that does nothing. */
+    __asm__ volatile("");
 }
 
 /* Was it set? True also for some that were not; never false for one that was. */

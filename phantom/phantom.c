@@ -1,5 +1,5 @@
 /*
- * phantom.c: the engine's life: configuration, creation, reconfiguration.
+ * phantom.c: the engine's life: configuration, creation, reconfiguration, and its part of the row.
  */
 #include "phantom/phantom.h"
 
@@ -11,10 +11,29 @@
 #include "base/memory.h"
 #include "phantom/phantom_private.h"
 
+#define LATE_START    0.50 /* members of an id go on arriving long after it */
+#define LATE_ROOM_MAX 0.9
+
 static bool refuse(char error[PHANTOM_ERROR_MAX], const char *text)
 {
     snprintf(error, PHANTOM_ERROR_MAX, "%s", text);
     return false;
+}
+
+/* What only a row of tables needs. */
+static bool row_settings_valid(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX])
+{
+    if (config->tables < 1 || config->tables > ROW_TABLES_MAX) {
+        return refuse(error, "tables is 1 to 1024");
+    }
+    if (config->recycle && config->tables < 2) {
+        return refuse(error, "tables is 2 to 1024 where the oldest is recycled: one is the spare");
+    }
+    if (config->late_room != ROW_LATE_AUTO &&
+        !(config->late_room >= 0 && config->late_room <= LATE_ROOM_MAX)) {
+        return refuse(error, "late-room is auto or 0 to 0.9");
+    }
+    return true;
 }
 
 bool phantom_config_valid(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX])
@@ -36,25 +55,132 @@ bool phantom_config_valid(const struct phantom_config *config, char error[PHANTO
         (exceptions < PHANTOM_EXCEPTIONS_BYTES_MIN || exceptions > PHANTOM_TABLE_BYTES_MAX)) {
         return refuse(error, "exceptions-memory is 4 KiB to 1 TiB");
     }
-    return true;
+    return config->any_ids || row_settings_valid(config, error);
+}
+
+static unsigned spare_tables(const struct phantom_config *config)
+{
+    return !config->any_ids && config->recycle;
+}
+
+static unsigned all_tables(const struct phantom_config *config)
+{
+    return config->any_ids ? 1 : config->tables;
 }
 
 void phantom_config_size(const struct phantom_config *config, struct phantom_size *size)
 {
     struct phantom_shape shape;
     phantom_shape_init(&shape, config);
-    size->bytes = shape.table_bytes + shape.exceptions_bytes;
-    size->members = shape.capacity;
+    size->spare = spare_tables(config);
+    size->tables = all_tables(config) - size->spare;
+    size->bytes = all_tables(config) * phantom_shape_bytes(&shape);
+    size->members = size->tables * shape.capacity;
     size->bits_per_member = 8.0 * (double)shape.table_bytes / (double)shape.capacity;
 }
 
-static void take_small_settings(struct phantom *phantom, const struct phantom_config *config)
+/* ---- the row's tables ---- */
+
+static struct row_table *create_table(void *engine, const struct row_want *want)
 {
+    const struct phantom *phantom = engine;
+    return (struct row_table *)phantom_table_create(&phantom->shape, &phantom->secrets, want);
+}
+
+static void destroy_table(struct row_table *table)
+{
+    phantom_table_destroy(phantom_table_of(table));
+}
+
+static void settle_table(void *engine, struct row_table *table)
+{
+    (void)engine;
+    phantom_table_settle(phantom_table_of(table));
+}
+
+static bool move_table(void *engine, struct row_table *from, struct row_table *to)
+{
+    (void)engine;
+    return phantom_table_move(phantom_table_of(from), phantom_table_of(to));
+}
+
+static uint64_t held_members(const struct row_table *table)
+{
+    struct phantom_table_stats stats;
+    phantom_table_stats(phantom_table_of((struct row_table *)table), &stats);
+    return stats.members;
+}
+
+static const struct row_functions row_functions = {
+    .held = held_members,
+    .create = create_table,
+    .destroy = destroy_table,
+    .settle = settle_table,
+    .move = move_table,
+};
+
+static struct row_config row_config_of(const struct phantom *phantom)
+{
+    const struct phantom_config *config = &phantom->config;
+    return (struct row_config){
+        .any_ids = config->any_ids,
+        .recycle = spare_tables(config),
+        .tables = all_tables(config),
+        .table_bytes = config->table_bytes,
+        .late_room = config->late_room,
+        .late_start = LATE_START,
+        .sample = phantom_shape_sample(&phantom->shape),
+    };
+}
+
+/* ---- reconfiguration ---- */
+
+struct deletes {
+    bool on;
+    uint64_t exceptions_bytes;
+    bool refused;
+};
+
+static void turn_deletes(void *context, struct row_table *table, bool layer)
+{
+    struct deletes *deletes = context;
+    if (!layer &&
+        !phantom_table_deletes(phantom_table_of(table), deletes->on, deletes->exceptions_bytes)) {
+        deletes->refused = true;
+    }
+}
+
+/* In all tables or in none: what was made in vain is empty, and turning deletes off drops it. */
+static bool turn_all_deletes(const struct phantom *phantom, const struct phantom_config *config)
+{
+    struct deletes next = {config->deletes, config->exceptions_bytes, false};
+    struct deletes off = {false, 0, false};
+    row_each(&phantom->row, turn_deletes, &next);
+    if (next.refused) {
+        row_each(&phantom->row, turn_deletes, &off);
+    }
+    return !next.refused;
+}
+
+/* The configuration that holds from now on: what needs a restart stays as it is. */
+static void take_config(struct phantom *phantom, const struct phantom_config *config)
+{
+    struct phantom_config now = phantom->config;
+    phantom->config = *config;
+    phantom->config.space = now.space;
+    phantom->config.any_ids = now.any_ids;
+    phantom->config.max_id = now.max_id;
+    if (now.any_ids) {
+        phantom->config.table_bytes = now.table_bytes;
+        phantom->config.false_positives = now.false_positives;
+    } else if (config->any_ids) { /* says nothing of a row */
+        phantom->config.tables = now.tables;
+        phantom->config.recycle = now.recycle;
+        phantom->config.late_room = now.late_room;
+    }
     phantom->engine.role_cache = config->role_cache;
     phantom->engine.flags = config->value_flags;
-    phantom->config.role_cache = config->role_cache;
-    phantom->config.value_flags = config->value_flags;
-    phantom->config.deletes = config->deletes;
+    phantom_shape_init(&phantom->shape, &phantom->config);
 }
 
 bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
@@ -62,25 +188,35 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
 {
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    struct phantom_shape shape;
-    phantom_shape_init(&shape, config);
-    if (!phantom_table_deletes(phantom->table, config->deletes, shape.exceptions_bytes)) {
+    if (!turn_all_deletes(phantom, config)) {
         return refuse(error, "the system refuses the memory for exceptions");
     }
-    take_small_settings(phantom, config);
+    take_config(phantom, config);
+    struct row_config row = row_config_of(phantom);
+    row_reconfigure(&phantom->row, &row, false);
     return true;
 }
 
+/* ---- life ---- */
+
 static void phantom_clear(struct engine *engine)
 {
-    struct phantom *phantom = (struct phantom *)engine;
-    phantom_table_clear(phantom->table);
-    phantom->opened_s = clock_wall_s();
+    row_clear(&((struct phantom *)engine)->row);
 }
 
 static void phantom_populate(struct engine *engine, const _Atomic bool *stop)
 {
-    phantom_table_populate(((struct phantom *)engine)->table, stop);
+    row_populate(&((struct phantom *)engine)->row, stop);
+}
+
+static void phantom_maintain(struct engine *engine, struct barrier *barrier)
+{
+    row_maintain(&((struct phantom *)engine)->row, barrier);
+}
+
+static uint64_t phantom_recycled(const struct engine *engine)
+{
+    return ((const struct phantom *)engine)->row.recycled_ids;
 }
 
 static void phantom_destroy(struct engine *engine)
@@ -90,7 +226,7 @@ static void phantom_destroy(struct engine *engine)
         return;
     }
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    phantom_table_destroy(phantom->table);
+    row_fini(&phantom->row);
     phantom->magic = 0;
     free(phantom);
 }
@@ -106,6 +242,8 @@ static const struct engine_functions phantom_functions = {
     .stats_tables = phantom_stats_tables,
     .memory = phantom_memory,
     .populate = phantom_populate,
+    .maintain = phantom_maintain,
+    .recycled = phantom_recycled,
     .destroy = phantom_destroy,
 };
 
@@ -114,24 +252,34 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
     CHECK(phantom_config_valid(config, error));
     struct phantom *phantom = memory_zalloc(sizeof *phantom);
     phantom->magic = PHANTOM_MAGIC;
-    phantom->config = *config;
     phantom->engine.functions = &phantom_functions;
     phantom->engine.space = config->space;
-    phantom->opened_s = clock_wall_s();
-    phantom->table = phantom_table_create(config);
-    if (!phantom->table) {
-        snprintf(error, PHANTOM_ERROR_MAX, "the system refuses %llu bytes of memory for a table",
-                 (unsigned long long)config->table_bytes);
+    phantom->secrets.first = clock_random();
+    phantom->secrets.second = clock_random();
+    phantom->config = *config;
+    take_config(phantom, config);
+    struct row_config row = row_config_of(phantom);
+    if (!row_init(&phantom->row, &row, &row_functions, phantom, &phantom->engine.keeper)) {
+        snprintf(error, PHANTOM_ERROR_MAX, "the system refuses %llu bytes of memory for tables",
+                 (unsigned long long)row.table_bytes * row.tables);
         free(phantom);
         return NULL;
     }
-    take_small_settings(phantom, config);
     return &phantom->engine;
+}
+
+static void check_table(void *context, struct row_table *table, bool layer)
+{
+    (void)context;
+    if (!layer) {
+        phantom_table_check(phantom_table_of(table));
+    }
 }
 
 void phantom_check(const struct engine *engine)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    phantom_table_check(phantom->table);
+    row_check(&phantom->row);
+    row_each(&phantom->row, check_table, NULL);
 }

@@ -4,8 +4,9 @@
  *
  * Answers may be wrong in one direction only: a member that was added is always found until it is
  * deleted; one that never was is found with the probability `false_positives`, at capacity. A space
- * holds one table (the row of tables comes with engine/row). The design and its figures are in
- * phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60 ns.
+ * is a row of tables, each for a range of ids (engine/row.h); with ids: any, one table. The design
+ * and its figures are in phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60
+ * ns.
  *
  * Thread rule: as engine.h says.
  */
@@ -35,6 +36,9 @@ struct phantom_config {
     double false_positives;    /* a share, at capacity */
     bool deletes;              /* keep exact exceptions, so that members can be deleted */
     uint64_t exceptions_bytes; /* of memory for them; 0: table_bytes / 32 */
+    unsigned tables;           /* growing only: in memory, the spare included */
+    bool recycle;              /* growing only: when all are used the oldest is dropped */
+    double late_room;          /* growing only: share kept for late ids, or ROW_LATE_AUTO */
 };
 
 /* Is this a configuration? On false `error` says what is wrong and what would be right. */
@@ -42,8 +46,10 @@ bool phantom_config_valid(const struct phantom_config *config, char error[PHANTO
 
 /* What it will cost and hold, for the memory sum and the start-up line. */
 struct phantom_size {
-    uint64_t bytes;         /* of memory held: table and pool */
-    uint64_t members;       /* capacity */
+    uint64_t bytes;         /* of memory held: all tables and pools */
+    unsigned tables;        /* that hold members at a time */
+    unsigned spare;         /* 1 or 0 more */
+    uint64_t members;       /* capacity of all that hold members */
     double bits_per_member; /* table bits at capacity */
 };
 void phantom_config_size(const struct phantom_config *config, struct phantom_size *size);
@@ -52,9 +58,11 @@ void phantom_config_size(const struct phantom_config *config, struct phantom_siz
 struct engine *phantom_create(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX]);
 
 /*
- * Takes a changed configuration with the world stopped: role, value-flags and deletes at once (what
- * was deleted before deletes are turned off stays deleted); the rest keeps its value until a
- * restart. False, with nothing changed, if memory for exceptions is refused (`error` says so).
+ * Takes a changed configuration with the world stopped. At once: role, value-flags and deletes
+ * (what was deleted before deletes are turned off stays deleted). From the next table on:
+ * table_bytes, false_positives, tables, recycle, late_room, pools. ids and max_id keep their values
+ * until a restart, with ids: any table_bytes and false_positives too. False, with nothing changed,
+ * if memory for exceptions is refused (`error` says so).
  */
 bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
                          char error[PHANTOM_ERROR_MAX]);

@@ -1,6 +1,8 @@
 /*
- * phantom_ops.c: operations of the engine on the table: one table says what each verb does with a
+ * phantom_ops.c: operations of the engine on its tables: one table says what each verb does with a
  * member that is there and with one that is not.
+ *
+ * scratch[0] of an op: the member's hash; scratch[1]: its table, NULL below the oldest.
  */
 #include <string.h>
 
@@ -18,7 +20,14 @@ bool phantom_slot_of(const struct engine *engine, const char *tail, size_t lengt
 
 static struct phantom_member member_of(const struct engine_op *op)
 {
-    return (struct phantom_member){op->id, op->scratch[0], op->member, op->member_length};
+    return (struct phantom_member){
+        .id = op->id, .hash = op->scratch[0], .bytes = op->member, .length = op->member_length};
+}
+
+/* The table of a prepared op; NULL: its id lies below the oldest. */
+static struct phantom_table *table_of(const struct engine_op *op)
+{
+    return phantom_table_of((struct row_table *)(uintptr_t)op->scratch[1]);
 }
 
 void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
@@ -26,8 +35,12 @@ void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     const struct phantom *phantom = (const struct phantom *)engine;
     for (size_t i = 0; i < n; i++) {
         struct engine_op *op = ops[i];
-        op->scratch[0] = phantom_table_hash(phantom->table, op->id, op->member, op->member_length);
-        phantom_table_prefetch(phantom->table, op->scratch[0]);
+        struct row_table *table = row_find(&phantom->row, op->id);
+        op->scratch[1] = (uintptr_t)table;
+        op->scratch[0] = phantom_hash(&phantom->secrets, op->id, op->member, op->member_length);
+        if (LIKELY(table != NULL)) {
+            phantom_table_prefetch(phantom_table_of(table), op->scratch[0]);
+        }
     }
 }
 
@@ -39,11 +52,12 @@ static bool out_of_range(const struct phantom *phantom, uint64_t id)
 static void read_one(const struct phantom *phantom, struct engine_op *op)
 {
     struct phantom_member member = member_of(op);
+    const struct phantom_table *table = table_of(op);
     op->error = ENGINE_E_NONE;
     op->cas_now = MEMBER_TOKEN;
-    if (out_of_range(phantom, op->id) || !phantom_table_holds(phantom->table, &member)) {
+    if (!table || out_of_range(phantom, op->id) || !phantom_table_holds(table, &member)) {
         op->status = ENGINE_ABSENT;
-        op->miss = ENGINE_MISS_ABSENT;
+        op->miss = table ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
         return;
     }
     op->status = ENGINE_DONE;
@@ -117,20 +131,33 @@ static enum engine_error refusal_of(const struct phantom *phantom, const struct 
     return out_of_range(phantom, op->id) ? ENGINE_E_ID_TOO_LARGE : ENGINE_E_NONE;
 }
 
-/* Under the lock. */
-static enum engine_error carry_out(struct phantom *phantom, enum act act,
-                                   const struct phantom_member *member)
+/* What a refused admission is called; ENGINE_PENDING has no error. */
+static enum engine_error refusal_by_row(const struct phantom *phantom, enum row_verdict verdict)
 {
+    if (verdict == ROW_TOO_FAR) {
+        return ENGINE_E_ID_TOO_FAR;
+    }
+    return phantom->config.any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
+}
+
+/* Under the lock. True: done; else the op's status and error say why not. */
+static bool carry_out(struct phantom *phantom, struct engine_op *op, enum act act,
+                      const struct phantom_member *member)
+{
+    struct phantom_table *table = table_of(op);
     if (act == ACT_ADD) {
-        bool any = phantom->config.any_ids;
-        bool added = phantom_table_add(phantom->table, member);
-        return added ? ENGINE_E_NONE : any ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
+        enum row_verdict verdict = phantom_table_add(&phantom->row, table, member);
+        if (verdict == ROW_INSIDE || verdict == ROW_APART) {
+            return true;
+        }
+        op->status = ENGINE_PENDING;
+        op->error = verdict == ROW_WAIT ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
+        return false;
     }
-    if (!phantom->config.deletes) {
-        return ENGINE_E_DELETES_OFF;
-    }
-    bool removed = phantom_table_remove(phantom->table, member);
-    return removed ? ENGINE_E_NONE : ENGINE_E_OUT_OF_MEMORY;
+    op->error = !phantom->config.deletes              ? ENGINE_E_DELETES_OFF
+                : phantom_table_remove(table, member) ? ENGINE_E_NONE
+                                                      : ENGINE_E_OUT_OF_MEMORY;
+    return op->error == ENGINE_E_NONE;
 }
 
 static void hand_over(const struct phantom *phantom, enum act act,
@@ -143,7 +170,7 @@ static void hand_over(const struct phantom *phantom, enum act act,
     change.named = 0;
     change.set = 0;
     change.member[0] = member->hash;
-    change.member[1] = phantom_table_second_hash(phantom->table, member);
+    change.member[1] = member->second;
     (void)sink->functions->put(sink, &change);
 }
 
@@ -152,19 +179,46 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
                  struct change_sink *sink)
 {
     struct phantom_member member = member_of(op);
-    phantom_table_lock(phantom->table, &member);
-    bool there = phantom_table_holds(phantom->table, &member);
+    struct phantom_table *table = table_of(op);
+    phantom_table_lock(table, &member);
+    bool there = phantom_table_holds(table, &member);
     enum act act = there ? rule->there : rule->absent;
     op->status = there ? rule->there_is : rule->absent_is;
     if (act != ACT_NOTHING) {
-        op->error = carry_out(phantom, act, &member);
+        member.second = phantom_second_hash(&phantom->secrets, &member);
     }
-    if (act != ACT_NOTHING && op->error == ENGINE_E_NONE) {
+    if (act != ACT_NOTHING && carry_out(phantom, op, act, &member)) {
         hand_over(phantom, act, &member, sink);
     } else {
         sink->functions->cancel(sink);
     }
-    phantom_table_unlock(phantom->table, &member);
+    phantom_table_unlock(table, &member);
+    if (op->status == ENGINE_PENDING && op->error == ENGINE_E_NONE) {
+        row_wait(&phantom->row, &op->ticket);
+    }
+}
+
+/* Its table was recycled: nothing is there, and nothing can be put there. */
+static void change_below(struct engine_op *op, const struct rule *rule)
+{
+    op->status = rule->absent_is;
+    op->error = rule->absent == ACT_ADD ? ENGINE_E_ID_BELOW : ENGINE_E_NONE;
+}
+
+static void change(struct phantom *phantom, struct engine_op *op, const struct rule *rule,
+                   struct change_sink *sink)
+{
+    if (!table_of(op)) {
+        change_below(op, rule);
+    } else if (rule->there == ACT_NOTHING && rule->absent == ACT_NOTHING) {
+        struct phantom_member member = member_of(op);
+        bool there = phantom_table_holds(table_of(op), &member);
+        op->status = there ? rule->there_is : rule->absent_is;
+    } else if (sink->functions->reserve(sink)) {
+        edit(phantom, op, rule, sink);
+    } else {
+        op->error = ENGINE_E_JOURNAL_BUSY;
+    }
 }
 
 void phantom_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
@@ -173,18 +227,9 @@ void phantom_change(struct engine *engine, struct engine_op *op, struct change_s
     CHECK(phantom->magic == PHANTOM_MAGIC);
     CHECK(op->verb == ENGINE_SET || op->verb == ENGINE_ADD || op->verb == ENGINE_REPLACE ||
           op->verb == ENGINE_CAS || op->verb == ENGINE_DELETE);
-    const struct rule *rule = &rules[op->verb][op->expires];
     op->error = refusal_of(phantom, op);
     if (op->error == ENGINE_E_NONE) {
-        if (rule->there == ACT_NOTHING && rule->absent == ACT_NOTHING) {
-            struct phantom_member member = member_of(op);
-            bool there = phantom_table_holds(phantom->table, &member);
-            op->status = there ? rule->there_is : rule->absent_is;
-        } else if (sink->functions->reserve(sink)) {
-            edit(phantom, op, rule, sink);
-        } else {
-            op->error = ENGINE_E_JOURNAL_BUSY;
-        }
+        change(phantom, op, &rules[op->verb][op->expires], sink);
     }
     if (op->error != ENGINE_E_NONE) {
         op->status = ENGINE_ERROR;

@@ -4,6 +4,7 @@
 #ifndef ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
 #define ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
 
+#include "engine/row.h"
 #include "phantom/phantom.h"
 #include "phantom/table.h"
 
@@ -13,8 +14,9 @@ struct phantom {
     struct engine engine; /* first: an engine is a phantom */
     uint32_t magic;
     struct phantom_config config;
-    struct phantom_table *table;
-    uint64_t opened_s; /* wall clock */
+    struct phantom_shape shape; /* of the next table */
+    struct phantom_secrets secrets;
+    struct row row;
 };
 
 /* phantom_ops.c */

@@ -1,60 +1,117 @@
 /*
  * phantom_stats.c: what the engine tells of itself.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "engine/emit.h"
 #include "phantom/phantom_private.h"
+
+#define LOAD_DIGITS 4
+#define RATE_DIGITS 8
+
+/* ---- of the space ---- */
+
+static void add_table(void *context, struct row_table *table, bool layer)
+{
+    struct phantom_table_stats *sum = context;
+    struct phantom_table_stats stats;
+    if (layer) {
+        return; /* its table speaks for it */
+    }
+    phantom_table_stats(phantom_table_of(table), &stats);
+    sum->members += stats.members;
+    sum->put += stats.put;
+    sum->capacity += stats.capacity;
+    sum->exceptions += stats.exceptions;
+    sum->pools_used_bytes += stats.pools_used_bytes;
+    sum->pools_bytes += stats.pools_bytes;
+}
+
+static struct phantom_table_stats sum_tables(const struct phantom *phantom)
+{
+    struct phantom_table_stats sum = {0};
+    row_each(&phantom->row, add_table, &sum);
+    return sum;
+}
 
 void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
     struct emitter to = {emit, context};
-    struct phantom_table_stats stats;
-    phantom_table_stats(phantom->table, &stats);
+    struct phantom_table_stats sum = sum_tables(phantom);
     emit_text(&to, "kind", "phantom");
     emit_text(&to, "ids", phantom->config.any_ids ? "any" : "growing");
     emit_text(&to, "role", engine->role_cache ? "cache" : "store");
     emit_text(&to, "deletes", phantom->config.deletes ? "yes" : "no");
-    emit_u64(&to, "tables", 1);
+    emit_u64(&to, "members", sum.members);
+    emit_u64(&to, "capacity", sum.capacity);
+    emit_u64(&to, "exceptions", sum.exceptions);
+    row_emit_space(&phantom->row, &to);
+}
+
+/* ---- of a table ---- */
+
+/* Puts "<serial>:" in front of names. */
+struct prefixed {
+    struct emitter to;
+    uint64_t serial;
+};
+
+static void emit_prefixed(void *context, const char *name, const char *text)
+{
+    const struct prefixed *prefixed = context;
+    char full[ENGINE_STAT_TEXT_MAX];
+    snprintf(full, sizeof full, "%" PRIu64 ":%s", prefixed->serial, name);
+    emit_text(&prefixed->to, full, text);
+}
+
+struct telling {
+    const struct row *row;
+    struct emitter to;
+};
+
+static void tell_table(void *context, struct row_table *row_table, bool layer)
+{
+    const struct telling *telling = context;
+    if (layer) {
+        return;
+    }
+    const struct phantom_table *table = phantom_table_of(row_table);
+    const struct phantom_shape *shape = phantom_table_shape(table);
+    struct prefixed prefixed = {telling->to, row_table->serial};
+    struct emitter to = {emit_prefixed, &prefixed};
+    struct phantom_table_stats stats;
+    phantom_table_stats(table, &stats);
     emit_u64(&to, "members", stats.members);
-    emit_u64(&to, "capacity", phantom_table_shape(phantom->table)->capacity);
+    emit_u64(&to, "capacity", stats.capacity);
+    emit_real(&to, "load", LOAD_DIGITS, (double)stats.put / (double)stats.capacity);
+    emit_u64(&to, "bits_set_a_member", shape->plan.bits);
+    emit_real(&to, "false_positives_at_capacity", RATE_DIGITS, shape->plan.rate);
+    emit_real(&to, "false_positives", RATE_DIGITS, phantom_table_rate(table));
     emit_u64(&to, "exceptions", stats.exceptions);
-    emit_u64(&to, "frontier", stats.last_id);
-    emit_u64(&to, "ahead_ids", 0);
+    emit_u64(&to, "exceptions_bytes", stats.exceptions_bytes);
+    emit_u64(&to, "bytes", stats.layers * shape->table_bytes);
+    row_emit_table(telling->row, row_table, &telling->to);
 }
 
 void phantom_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
-    const struct phantom_shape *shape = phantom_table_shape(phantom->table);
-    struct emitter to = {emit, context};
-    struct phantom_table_stats stats;
-    phantom_table_stats(phantom->table, &stats);
-    emit_u64(&to, "0:base", 0);
-    emit_u64(&to, "0:first_id", stats.put ? stats.first_id : 0);
-    emit_u64(&to, "0:last_id", stats.last_id);
-    emit_u64(&to, "0:members", stats.members);
-    emit_u64(&to, "0:capacity", shape->capacity);
-    emit_real(&to, "0:load", 4, (double)stats.put / (double)shape->capacity);
-    emit_u64(&to, "0:bits_set_a_member", shape->plan.bits);
-    emit_real(&to, "0:false_positives_at_capacity", 8, shape->plan.rate);
-    emit_real(&to, "0:false_positives", 8, phantom_table_rate(phantom->table));
-    emit_u64(&to, "0:exceptions", stats.exceptions);
-    emit_u64(&to, "0:exceptions_bytes", stats.exception_pool_bytes);
-    emit_u64(&to, "0:bytes", shape->table_bytes);
-    emit_text(&to, "0:state", "open");
-    emit_u64(&to, "0:opened_at", phantom->opened_s);
+    struct telling telling = {&phantom->row, {emit, context}};
+    row_each(&phantom->row, tell_table, &telling);
 }
+
+/* ---- memory ---- */
 
 void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
 {
     const struct phantom *phantom = (const struct phantom *)engine;
-    const struct phantom_shape *shape = phantom_table_shape(phantom->table);
     struct engine_memory *filters = &kinds[ENGINE_MEMORY_FILTERS];
-    struct phantom_table_stats stats;
-    phantom_table_stats(phantom->table, &stats);
-    double bytes = (double)shape->table_bytes / (double)shape->capacity;
-    filters->items += stats.members;
+    struct phantom_table_stats sum = sum_tables(phantom);
+    double bytes = (double)phantom->shape.table_bytes / (double)phantom->shape.capacity;
+    filters->items += sum.members;
     filters->item_bytes = (uint64_t)bytes + 1;
-    filters->used_bytes += (uint64_t)((double)stats.put * bytes) + stats.exception_used_bytes;
-    filters->held_bytes += shape->table_bytes + stats.exception_pool_bytes;
+    filters->used_bytes += (uint64_t)((double)sum.put * bytes) + sum.pools_used_bytes;
+    filters->held_bytes += row_held_bytes(&phantom->row) + sum.pools_bytes;
 }

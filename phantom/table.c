@@ -1,62 +1,97 @@
 /*
- * table.c: the filter, the exceptions and the locks as one.
+ * table.c: life of a table, checks and changes: the filter, its layer and the exceptions as one.
  */
 #include "phantom/table.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/dict.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/verlock.h"
-#include "engine/id_span.h"
+#include "phantom/table_private.h"
 
-#define TABLE_MAGIC             0x7068746cu /* "phtl" */
-#define EXCEPTIONS_SHARE        32          /* default: this part of the table's size */
-#define STRIPES_BYTES           (PHANTOM_STRIPES * sizeof(verlock))
-#define STRIPE_VERSION_ONE      2u /* nobody reads it; it keeps the word's form */
-#define CHECKED_WHOLE_BYTES_MAX (1ull << 30)
+#define EXCEPTIONS_SHARE   32 /* default: this part of the table's size */
+#define STRIPES_BYTES      (PHANTOM_STRIPES * sizeof(verlock))
+#define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
+#define SAMPLE_POOL_SHARE  4  /* entries of the sample take at most this part of the pool */
 
-struct phantom_table {
-    uint32_t magic;
-    struct phantom_shape shape;
-    struct phantom_filter filter;
-    uint64_t secret;         /* of the filter's hash */
-    uint64_t second_secret;  /* of the exceptions' second hash */
-    struct dict *exceptions; /* NULL: deletes are off and none stands */
-    verlock *stripes;        /* [PHANTOM_STRIPES] */
-    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t put;
-    struct id_span ids;
-};
+/* ---- shape ---- */
 
-static uint64_t pool_bytes(const struct phantom_config *config)
+static uint64_t exceptions_pool(uint64_t table_bytes, uint64_t wanted)
 {
-    uint64_t bytes = config->exceptions_bytes;
-    bytes = bytes ? bytes : config->table_bytes / EXCEPTIONS_SHARE;
+    uint64_t bytes = wanted ? wanted : table_bytes / EXCEPTIONS_SHARE;
     return bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ? PHANTOM_EXCEPTIONS_BYTES_MIN : bytes;
+}
+
+static uint64_t apart_pool(uint64_t table_bytes)
+{
+    uint64_t bytes = table_bytes / PHANTOM_APART_SHARE;
+    return bytes < DICT_POOL_MIN ? DICT_POOL_MIN : bytes;
+}
+
+static void set_size(struct phantom_shape *shape, uint64_t table_bytes)
+{
+    shape->table_bytes = table_bytes;
+    shape->capacity = (uint64_t)((double)(table_bytes / PHANTOM_LINE_BYTES) * shape->plan.load);
 }
 
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config)
 {
-    shape->table_bytes = config->table_bytes;
-    shape->exceptions_bytes = config->deletes ? pool_bytes(config) : 0;
+    uint64_t bytes = config->table_bytes;
+    shape->exceptions_bytes =
+        config->deletes ? exceptions_pool(bytes, config->exceptions_bytes) : 0;
+    shape->apart_bytes = config->any_ids ? 0 : apart_pool(bytes);
     phantom_filter_plan(config->false_positives, &shape->plan);
-    shape->capacity =
-        (uint64_t)((double)(config->table_bytes / PHANTOM_LINE_BYTES) * shape->plan.load);
+    set_size(shape, bytes);
 }
 
-static void reset_counts(struct phantom_table *t)
+uint64_t phantom_shape_bytes(const struct phantom_shape *shape)
 {
-    atomic_store(&t->put, 0);
-    id_span_clear(&t->ids);
+    return shape->table_bytes + shape->exceptions_bytes + shape->apart_bytes + STRIPES_BYTES;
 }
 
-struct phantom_table *phantom_table_create(const struct phantom_config *config)
+unsigned phantom_shape_sample(const struct phantom_shape *shape)
+{
+    uint64_t fit =
+        shape->apart_bytes / (SAMPLE_POOL_SHARE * (DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES));
+    fit = fit < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : fit;
+    return fit > ROW_SAMPLE_MAX ? ROW_SAMPLE_MAX : (unsigned)fit;
+}
+
+/* ---- life ---- */
+
+static const struct phantom_table *table_of(const struct row_table *table)
+{
+    return (const struct phantom_table *)table;
+}
+
+static uint64_t window_last(const struct row_want *want)
+{
+    uint64_t width;
+    uint64_t last;
+    if (want->range == 0 || __builtin_mul_overflow(want->range, PHANTOM_WINDOW_RANGES, &width) ||
+        __builtin_add_overflow(want->base, width, &last) || last > ROW_ID_MAX) {
+        return ROW_ID_MAX;
+    }
+    return last;
+}
+
+static bool create_own_parts(struct phantom_table *t)
+{
+    t->stripes = memory_region_create(STRIPES_BYTES);
+    if (t->shape.apart_bytes) {
+        t->apart = dict_create(PHANTOM_APART_VALUE_BYTES, t->shape.apart_bytes, clock_random());
+    }
+    return t->stripes && (t->apart || !t->shape.apart_bytes) &&
+           phantom_table_deletes(t, t->shape.exceptions_bytes != 0, t->shape.exceptions_bytes);
+}
+
+struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
+                                           const struct phantom_secrets *secrets,
+                                           const struct row_want *want)
 {
     struct phantom_table *t = NULL;
     if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof *t) != 0) {
@@ -64,17 +99,20 @@ struct phantom_table *phantom_table_create(const struct phantom_config *config)
         return NULL;
     }
     memset(t, 0, sizeof *t);
-    t->magic = TABLE_MAGIC;
-    phantom_shape_init(&t->shape, config);
-    t->secret = clock_random();
-    t->second_secret = clock_random();
-    t->filter.lines = config->table_bytes / PHANTOM_LINE_BYTES;
+    t->magic = PHANTOM_TABLE_MAGIC;
+    t->shape = want->layer_of ? table_of(want->layer_of)->shape : *shape;
+    t->secrets = *secrets;
+    if (want->region_bytes < t->shape.table_bytes) {
+        CHECK(!want->layer_of); /* of the size before, when all was cleared */
+        set_size(&t->shape, want->region_bytes);
+    }
+    t->filter.lines = t->shape.table_bytes / PHANTOM_LINE_BYTES;
     t->filter.bits = t->shape.plan.bits;
-    t->filter.words = memory_region_create(config->table_bytes);
-    t->stripes = memory_region_create(STRIPES_BYTES);
-    reset_counts(t);
-    if (!t->filter.words || !t->stripes ||
-        !phantom_table_deletes(t, config->deletes, t->shape.exceptions_bytes)) {
+    t->filter.words = want->region;
+    t->row.capacity = t->shape.capacity;
+    t->row.window_last = window_last(want);
+    atomic_init(&t->apart_first, UINT64_MAX);
+    if (!want->layer_of && !create_own_parts(t)) {
         phantom_table_destroy(t);
         errno = ENOMEM;
         return NULL;
@@ -87,22 +125,12 @@ void phantom_table_destroy(struct phantom_table *t)
     if (!t) {
         return;
     }
-    CHECK(t->magic == TABLE_MAGIC);
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
     dict_destroy(t->exceptions);
+    dict_destroy(t->apart);
     memory_region_destroy(t->stripes, STRIPES_BYTES);
-    memory_region_destroy(t->filter.words, t->shape.table_bytes);
     t->magic = 0;
     free(t);
-}
-
-void phantom_table_clear(struct phantom_table *t)
-{
-    CHECK(t->magic == TABLE_MAGIC);
-    memory_region_clear(t->filter.words, t->shape.table_bytes);
-    if (t->exceptions) {
-        dict_clear(t->exceptions);
-    }
-    reset_counts(t);
 }
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *t)
@@ -113,7 +141,8 @@ const struct phantom_shape *phantom_table_shape(const struct phantom_table *t)
 bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions_bytes)
 {
     if (on && !t->exceptions) {
-        t->exceptions = dict_create(sizeof(uint64_t), exceptions_bytes, clock_random());
+        uint64_t bytes = exceptions_pool(t->shape.table_bytes, exceptions_bytes);
+        t->exceptions = dict_create(sizeof(uint64_t), bytes, clock_random());
         return t->exceptions != NULL;
     }
     if (!on && t->exceptions && dict_count(t->exceptions) == 0) {
@@ -123,45 +152,52 @@ bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions
     return true;
 }
 
+/* ---- hashes ---- */
+
 /* Seeds are mixed: XXH3 only adds the seed to a short text, so near ids would give one hash. */
-uint64_t phantom_table_hash(const struct phantom_table *t, uint64_t id, const char *bytes,
-                            size_t length)
+uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
+                      size_t length)
 {
-    return hash_bytes(bytes, length, hash_u64(id ^ t->secret));
+    return hash_bytes(bytes, length, hash_u64(id ^ secrets->first));
 }
 
-uint64_t phantom_table_second_hash(const struct phantom_table *t,
-                                   const struct phantom_member *member)
+uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
+                             const struct phantom_member *member)
 {
-    return hash_bytes(member->bytes, member->length, hash_u64(member->id ^ t->second_secret));
+    return hash_bytes(member->bytes, member->length, hash_u64(member->id ^ secrets->second));
 }
 
-void phantom_table_prefetch(const struct phantom_table *t, uint64_t hash)
+/* ---- is it there? ---- */
+
+/* Has the frontier reached the id, so that its bits may have been set? */
+static bool reached(const struct phantom_table *t, uint64_t id)
 {
-    phantom_filter_prefetch(&t->filter, hash);
+    return t->row.closed || !t->apart ||
+           id <= atomic_load_explicit(&t->row.frontier, memory_order_relaxed);
 }
 
-/* ---- exceptions ---- */
+bool phantom_exception_stands(const struct phantom_table *t, uint64_t hash, uint64_t second)
+{
+    uint64_t value;
+    return t->exceptions && dict_count(t->exceptions) != 0 &&
+           dict_get(t->exceptions, hash, (uint8_t)second, &value) && value == second;
+}
 
 /* Does an exception stand for it? The second hash only where there is any exception at all. */
 static bool excepted(const struct phantom_table *t, const struct phantom_member *member)
 {
-    if (!t->exceptions || dict_count(t->exceptions) == 0) {
-        return false;
-    }
-    uint64_t second = phantom_table_second_hash(t, member);
-    uint64_t value;
-    return dict_get(t->exceptions, member->hash, (uint8_t)second, &value) && value == second;
+    return t->exceptions && dict_count(t->exceptions) != 0 &&
+           phantom_exception_stands(t, member->hash, phantom_second_hash(&t->secrets, member));
 }
 
-bool phantom_table_holds(const struct phantom_table *t, const struct phantom_member *member)
+bool phantom_table_confirms(const struct phantom_table *t, const struct phantom_member *member)
 {
-    return phantom_filter_holds(&t->filter, member->hash) && LIKELY(!excepted(t, member));
+    return LIKELY(reached(t, member->id)) && LIKELY(!excepted(t, member));
 }
 
 /* ---- changes ---- */
 
-/* Members of one hash share their line, so their stripe. */
+/* Pairs of one line share their stripe, in a layer too: it has the same lines. */
 static verlock *stripe_of(const struct phantom_table *t, const struct phantom_member *member)
 {
     return t->stripes + phantom_filter_line(&t->filter, member->hash) % PHANTOM_STRIPES;
@@ -169,7 +205,7 @@ static verlock *stripe_of(const struct phantom_table *t, const struct phantom_me
 
 void phantom_table_lock(struct phantom_table *t, const struct phantom_member *member)
 {
-    CHECK(t->magic == TABLE_MAGIC);
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC && t->stripes);
     (void)verlock_take(stripe_of(t, member));
 }
 
@@ -181,46 +217,76 @@ void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *
     verlock_release(stripe, (word & ~VERLOCK_LOCKED) + STRIPE_VERSION_ONE);
 }
 
-bool phantom_table_add(struct phantom_table *t, const struct phantom_member *member)
+enum row_verdict phantom_table_add(struct row *row, struct phantom_table *t,
+                                   const struct phantom_member *member)
 {
-    if (phantom_filter_holds(&t->filter, member->hash)) {
-        uint64_t second = phantom_table_second_hash(t, member);
-        bool stood = dict_delete(t->exceptions, member->hash, (uint8_t)second);
-        CHECK(stood);
-        return true;
+    if (phantom_exception_stands(t, member->hash, member->second)) {
+        CHECK(dict_delete(t->exceptions, member->hash, (uint8_t)member->second));
+        return ROW_INSIDE;
     }
-    if (atomic_fetch_add_explicit(&t->put, 1, memory_order_relaxed) >= t->shape.capacity) {
-        atomic_fetch_sub_explicit(&t->put, 1, memory_order_relaxed);
-        return false;
+    enum row_verdict verdict = row_admit(row, &t->row, member->id);
+    if (verdict == ROW_INSIDE) {
+        struct row_table *layer = t->row.further;
+        phantom_filter_set(layer ? &phantom_table_of(layer)->filter : &t->filter, member->hash);
+    } else if (verdict == ROW_APART && !phantom_apart_put(t, member)) {
+        row_removed(&t->row, &t->row, member->id);
+        return row_too_far(row, &t->row);
     }
-    phantom_filter_set(&t->filter, member->hash);
-    id_span_note(&t->ids, member->id);
-    return true;
+    return verdict;
+}
+
+/* Makes an exception; false: no room, or the key is another pair's, which must stay. */
+static bool except(struct phantom_table *t, const struct phantom_member *member)
+{
+    CHECK(t->exceptions);
+    uint8_t sub = (uint8_t)member->second;
+    return !dict_get(t->exceptions, member->hash, sub, NULL) &&
+           dict_put(t->exceptions, member->hash, sub, &member->second);
 }
 
 bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *member)
 {
-    CHECK(t->exceptions && phantom_filter_holds(&t->filter, member->hash));
-    uint64_t second = phantom_table_second_hash(t, member);
-    if (dict_get(t->exceptions, member->hash, (uint8_t)second, NULL)) {
-        return false; /* another member's, of equal hashes: it must not be overwritten */
+    bool in_place = phantom_table_filtered(t, member->hash) && reached(t, member->id) &&
+                    !phantom_exception_stands(t, member->hash, member->second);
+    /* The exception first: it may fail. What is apart may pass for being in place as well. */
+    if (in_place && !except(t, member)) {
+        return false;
     }
-    return dict_put(t->exceptions, member->hash, (uint8_t)second, &second);
+    if (phantom_apart_remove(t, member)) {
+        row_removed(&t->row, &t->row, member->id);
+    }
+    return true;
 }
 
 /* ---- figures ---- */
 
+static void add_pool(struct phantom_table_stats *stats, const struct dict *dict)
+{
+    stats->pools_used_bytes += dict_count(dict) * dict_entry_bytes(dict);
+    stats->pools_bytes += dict_pool_bytes(dict);
+}
+
 void phantom_table_stats(const struct phantom_table *t, struct phantom_table_stats *stats)
 {
+    const struct row_table *layer = t->row.further;
     *stats = (struct phantom_table_stats){
-        .put = atomic_load_explicit(&t->put, memory_order_relaxed),
-        .first_id = id_span_first(&t->ids),
-        .last_id = id_span_last(&t->ids),
+        .put = atomic_load_explicit(&t->row.count, memory_order_relaxed),
+        .capacity = t->shape.capacity,
+        .layers = 1,
     };
+    if (layer) {
+        stats->put += atomic_load_explicit(&layer->count, memory_order_relaxed);
+        stats->capacity += layer->capacity;
+        stats->layers++;
+    }
     if (t->exceptions) {
         stats->exceptions = dict_count(t->exceptions);
-        stats->exception_used_bytes = stats->exceptions * dict_entry_bytes(t->exceptions);
-        stats->exception_pool_bytes = dict_pool_bytes(t->exceptions);
+        stats->exceptions_bytes = dict_pool_bytes(t->exceptions);
+        add_pool(stats, t->exceptions);
+    }
+    if (t->apart) {
+        stats->apart = dict_count(t->apart);
+        add_pool(stats, t->apart);
     }
     /* Deletes of what was only wrongly said to be there can outnumber it. */
     stats->members = stats->put > stats->exceptions ? stats->put - stats->exceptions : 0;
@@ -228,37 +294,9 @@ void phantom_table_stats(const struct phantom_table *t, struct phantom_table_sta
 
 double phantom_table_rate(const struct phantom_table *t)
 {
-    return phantom_filter_rate(&t->filter);
-}
-
-void phantom_table_populate(struct phantom_table *t, const _Atomic bool *stop)
-{
-    memory_populate_until(t->filter.words, t->shape.table_bytes, stop);
-}
-
-/* ---- invariants ---- */
-
-static void check_exception(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
-{
-    const struct phantom_table *t = context;
-    CHECK((uint8_t)*value == sub);
-    CHECK(phantom_filter_holds(&t->filter, hash)); /* T4 */
-}
-
-void phantom_table_check(const struct phantom_table *t)
-{
-    CHECK(t->magic == TABLE_MAGIC);
-    uint64_t put = atomic_load(&t->put);
-    for (size_t i = 0; i < PHANTOM_STRIPES; i++) {
-        CHECK(!(__atomic_load_n(&t->stripes[i], __ATOMIC_ACQUIRE) & VERLOCK_LOCKED)); /* T1 */
+    double right = 1;
+    for (const struct row_table *layer = &t->row; layer; layer = layer->further) {
+        right *= 1 - phantom_filter_rate(&table_of(layer)->filter);
     }
-    CHECK(put <= t->shape.capacity); /* T2 */
-    if (t->shape.table_bytes <= CHECKED_WHOLE_BYTES_MAX) {
-        uint64_t set = phantom_filter_count(&t->filter);
-        CHECK(set <= put * t->filter.bits && (put == 0) == (set == 0)); /* T3 */
-    }
-    if (t->exceptions) {
-        dict_each(t->exceptions, check_exception, (void *)t);
-        dict_check(t->exceptions); /* T5 */
-    }
+    return 1 - right;
 }

@@ -1,99 +1,187 @@
 /*
- * table.h: a filter with its exceptions, its locks and its count of members.
+ * table.h: a table of a row: a filter with its exceptions, what it keeps apart, its locks, and at
+ * most one further layer.
  *
- * A member is there if the filter says so and no exception stands for it. Adding sets bits, or
- * takes an exception away; removing makes an exception. Exceptions are exact: the dict's key is the
- * hash the filter uses and the low byte of a second hash of its own seed, its value the whole
- * second hash: two members are taken for one with a probability of 2^-128 a pair.
+ * State of a pair, an id and a member of it:
+ *     F  it is *in place*: its id has been reached by the frontier, and the filter of the table or
+ *        of its layer says yes
+ *     X  an exception stands for it
+ *     A  it is kept apart
+ * It is there if A, or F and not X. Adding takes an exception away, or sets bits, or puts the pair
+ * apart (row_admit() says which); removing makes an exception, and what was apart is deleted there.
+ * Bits of ids above the frontier are never set, so a yes of the filter to one of them means nothing
+ * and is not believed: a pair that may move to a later table is always kept apart, never only
+ * taken for there.
+ *
+ * Exceptions and what is apart are exact: the dict's key is the hash the filter uses and the low
+ * byte of a second hash of its own secret, and its value holds the whole second hash: two pairs are
+ * taken for one with a probability of 2^-128. What is apart keeps its id and both hashes: all that
+ * another table needs, since the hashes are the same in all tables of a space.
+ *
+ * A layer has the shape of its table, so a pair has the same line in both and pairs of one line
+ * have one lock. It has no locks, exceptions and nothing apart of its own.
  *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
- *   T2 members put into the filter are at most the capacity
+ *   T2 members put into a filter are at most its capacity
  *   T3 set bits are at most `bits` a member put in, and some if there is a member
- *   T4 the filter says yes to every exception
- *   T5 the exceptions are a sound dict
+ *   T4 the filter, or the layer's, says yes to every exception
+ *   T5 exceptions and what is apart are sound dicts
+ *   T6 ids apart lie in the table's range, at or above apart_first
+ *   T7 no exception stands for what is apart
+ *   T8 a layer has exactly the shape of its table, and no layer
  *
- * Thread rule: hash, prefetch, holds, stats by any thread at any time; add and remove between
+ * Thread rule: hashes, prefetch, holds, stats by any thread at any time; add and remove between
  * phantom_table_lock() and unlock of that member; the rest with the world stopped.
  */
 #ifndef ROLLCALL_PHANTOM_TABLE_H
 #define ROLLCALL_PHANTOM_TABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/verlock.h"
+#include "engine/row.h"
 #include "phantom/filter.h"
 #include "phantom/phantom.h"
 
-#define PHANTOM_STRIPES 8192 /* locks; a power of two */
-
-struct phantom_table;
+#define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
+#define PHANTOM_APART_SHARE   64   /* this part of the table's size is the pool of what is apart */
+#define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most so many ranges from its base */
 
 struct phantom_shape {
     uint64_t table_bytes;
     uint64_t exceptions_bytes; /* of the pool, 0 without deletes */
+    uint64_t apart_bytes;      /* of the pool, 0 with ids: any */
     uint64_t capacity;         /* members */
     struct phantom_plan plan;
 };
+/* About a millisecond: not with the world stopped for a new table. */
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config);
+uint64_t phantom_shape_bytes(const struct phantom_shape *shape);  /* all that a table holds */
+unsigned phantom_shape_sample(const struct phantom_shape *shape); /* row_config.sample */
+
+/* Of a space, the same in all its tables. */
+struct phantom_secrets {
+    uint64_t first;  /* of the filters' hash */
+    uint64_t second; /* of the one that tells two pairs of equal hashes apart */
+};
 
 /* Who it is about. `bytes` are the caller's and live as long as it. */
 struct phantom_member {
     uint64_t id;
-    uint64_t hash; /* phantom_table_hash() of the rest */
+    uint64_t hash; /* phantom_hash() of the rest */
     const char *bytes;
     size_t length;
+    uint64_t second; /* phantom_second_hash(), for changes only */
 };
 
-/* NULL with errno when memory is refused. */
-struct phantom_table *phantom_table_create(const struct phantom_config *config);
-void phantom_table_destroy(struct phantom_table *table); /* NULL: no-op */
-void phantom_table_clear(struct phantom_table *table);   /* world stopped */
+/* Open only for what is inlined below. */
+struct phantom_table {
+    struct row_table row; /* first: a pointer to it is one to the table */
+    uint32_t magic;
+    struct phantom_filter filter; /* its words are the row's region */
+    _Atomic uint64_t apart_first; /* no id apart is smaller; UINT64_MAX: none is apart */
+    struct dict *apart;           /* NULL: a layer, or ids: any */
+    struct dict *exceptions;      /* NULL: deletes are off and none stands, or a layer */
+    verlock *stripes;             /* [PHANTOM_STRIPES]; NULL: a layer */
+    struct phantom_secrets secrets;
+    struct phantom_shape shape;
+};
+
+static inline struct phantom_table *phantom_table_of(struct row_table *table)
+{
+    return (struct phantom_table *)table;
+}
+
+uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id, const char *bytes,
+                      size_t length);
+uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
+                             const struct phantom_member *member);
+
+/* For row_functions: of this shape or, as a layer, of its table's. NULL when memory is refused. */
+struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
+                                           const struct phantom_secrets *secrets,
+                                           const struct row_want *want);
+void phantom_table_destroy(struct phantom_table *table); /* but its region. NULL: no-op */
+void phantom_table_settle(struct phantom_table *table);
+bool phantom_table_move(struct phantom_table *from, struct phantom_table *to);
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *table);
 
 /*
- * Turns removing on or off, world stopped. Exceptions that stand go on standing. False, nothing
- * changed, when the memory is refused.
+ * Turns removing on or off; exceptions_bytes: of the pool, 0: the usual part of the table.
+ * Exceptions that stand go on standing. False, nothing changed, when the memory is refused.
  */
 bool phantom_table_deletes(struct phantom_table *table, bool on, uint64_t exceptions_bytes);
 
-/* The hash of a member at an id, and a second, independent one. */
-uint64_t phantom_table_hash(const struct phantom_table *table, uint64_t id, const char *bytes,
-                            size_t length);
-uint64_t phantom_table_second_hash(const struct phantom_table *table,
-                                   const struct phantom_member *member);
-void phantom_table_prefetch(const struct phantom_table *table, uint64_t hash);
+/* Asks for the lines a member has in the table and its layer. */
+static inline void phantom_table_prefetch(const struct phantom_table *table, uint64_t hash)
+{
+    const struct row_table *layer = table->row.further;
+    phantom_filter_prefetch(&table->filter, hash);
+    if (UNLIKELY(layer != NULL)) {
+        phantom_filter_prefetch(&((const struct phantom_table *)layer)->filter, hash);
+    }
+}
 
-/* Is it there? */
-bool phantom_table_holds(const struct phantom_table *table, const struct phantom_member *member);
+/* A: is it kept apart? */
+bool phantom_apart_holds(const struct phantom_table *table, const struct phantom_member *member);
+/* A filter says yes: is the id reached, and stands no exception? */
+bool phantom_table_confirms(const struct phantom_table *table, const struct phantom_member *member);
+
+/* Does a filter say yes, the table's or its layer's? */
+static inline bool phantom_table_filtered(const struct phantom_table *table, uint64_t hash)
+{
+    const struct row_table *layer = table->row.further;
+    return phantom_filter_holds(&table->filter, hash) ||
+           (UNLIKELY(layer != NULL) &&
+            phantom_filter_holds(&((const struct phantom_table *)layer)->filter, hash));
+}
+
+/* Is it there? In this and what follows, `table` is never a layer. */
+static inline bool phantom_table_holds(const struct phantom_table *table,
+                                       const struct phantom_member *member)
+{
+    uint64_t apart_first = atomic_load_explicit(&table->apart_first, memory_order_relaxed);
+    if (UNLIKELY(member->id >= apart_first) && phantom_apart_holds(table, member)) {
+        return true;
+    }
+    return phantom_table_filtered(table, member->hash) && phantom_table_confirms(table, member);
+}
 
 void phantom_table_lock(struct phantom_table *table, const struct phantom_member *member);
 void phantom_table_unlock(struct phantom_table *table, const struct phantom_member *member);
 
-/* Under the lock: adds one that is not there. False, nothing changed: the table is at capacity. */
-bool phantom_table_add(struct phantom_table *table, const struct phantom_member *member);
-/* Under the lock: removes one that is there. False, nothing changed: no room for an exception. */
+/*
+ * Under the lock: adds one that is not there. ROW_INSIDE or ROW_APART: done; else nothing changed,
+ * and the verdict says why (ROW_WAIT: the caller calls row_wait()).
+ */
+enum row_verdict phantom_table_add(struct row *row, struct phantom_table *table,
+                                   const struct phantom_member *member);
+/* Likewise: removes one that is there. False, nothing changed: no room for an exception. */
 bool phantom_table_remove(struct phantom_table *table, const struct phantom_member *member);
 
+/* Of a table and its layer. */
 struct phantom_table_stats {
     uint64_t members;    /* put in, less the exceptions */
-    uint64_t put;        /* into the filter: what capacity counts */
+    uint64_t put;        /* into filters and apart: what capacity counts */
+    uint64_t capacity;   /* of all layers */
     uint64_t exceptions; /* standing */
-    uint64_t exception_used_bytes;
-    uint64_t exception_pool_bytes;
-    uint64_t first_id; /* smallest and largest with a member; UINT64_MAX and 0 when empty */
-    uint64_t last_id;
+    uint64_t apart;      /* of `put` */
+    uint64_t pools_used_bytes;
+    uint64_t pools_bytes;
+    uint64_t exceptions_bytes; /* of pools_bytes */
+    unsigned layers;           /* 1 or 2 */
 };
 void phantom_table_stats(const struct phantom_table *table, struct phantom_table_stats *stats);
 
-/* The present share of wrong answers, from a sample of lines: up to a millisecond or two. */
+/* The present share of wrong answers, over all layers, from a sample of lines: some 0.1 ms. */
 double phantom_table_rate(const struct phantom_table *table);
 
-/* Makes the filter resident. Blocks; ends early once *stop is true. */
-void phantom_table_populate(struct phantom_table *table, const _Atomic bool *stop);
-
+/* Of a table; its layer is walked with it. */
 void phantom_table_check(const struct phantom_table *table);
 
 #endif

@@ -1,15 +1,24 @@
 /* phantoms.c: phantom spaces for tests. */
 #include "tests/support/phantoms.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "engine/row.h"
+
+#define PENDING_MAX 100 /* times in a row: the keeper does nothing about it */
 
 struct phantom_config phantoms_config(bool deletes)
 {
     return (struct phantom_config){
-        .table_bytes = PHANTOM_TABLE_BYTES_MIN, .false_positives = 0.001, .deletes = deletes};
+        .table_bytes = PHANTOM_TABLE_BYTES_MIN,
+        .false_positives = 0.001,
+        .deletes = deletes,
+        .tables = 1,
+        .late_room = ROW_LATE_AUTO,
+    };
 }
 
 struct engine *phantoms_create(const struct phantom_config *config)
@@ -41,7 +50,7 @@ void phantoms_call_init(struct phantoms_call *call, enum engine_verb verb, uint6
     call->op.value = call->value;
 }
 
-enum engine_status phantoms_run(struct engine *engine, struct phantoms_call *call,
+enum engine_status phantoms_try(struct engine *engine, struct phantoms_call *call,
                                 struct change_sink *sink)
 {
     struct engine_op *op = &call->op;
@@ -52,6 +61,20 @@ enum engine_status phantoms_run(struct engine *engine, struct phantoms_call *cal
         engine->functions->change(engine, op, sink);
     }
     return op->status;
+}
+
+enum engine_status phantoms_run(struct engine *engine, struct phantoms_call *call,
+                                struct change_sink *sink)
+{
+    enum engine_status status = ENGINE_PENDING;
+    for (unsigned i = 0; status == ENGINE_PENDING; i++) {
+        CHECK(i < PENDING_MAX);
+        status = phantoms_try(engine, call, sink);
+        if (call->op.verb != ENGINE_READ && call->op.verb != ENGINE_TOUCH) {
+            engine->functions->maintain(engine, NULL);
+        }
+    }
+    return status;
 }
 
 enum engine_status phantoms_do(struct engine *engine, enum engine_verb verb, uint64_t id,
@@ -67,18 +90,82 @@ bool phantoms_hold(struct engine *engine, uint64_t id, const char *member)
     return phantoms_do(engine, ENGINE_READ, id, member) == ENGINE_DONE;
 }
 
-static void see_members(void *context, const char *name, const char *text)
+void phantoms_settle(struct engine *engine, uint64_t id)
 {
-    if (strcmp(name, "members") == 0) {
-        *(uint64_t *)context = strtoull(text, NULL, 10);
+    char member[32];
+    struct phantoms_call call;
+    for (unsigned i = 0;; i++) {
+        CHECK(i <= ROW_SAMPLE_MAX);
+        snprintf(member, sizeof member, "settler %u", i);
+        phantoms_call_init(&call, ENGINE_SET, id, member, "1");
+        if (phantoms_try(engine, &call, change_sink_null()) == ENGINE_PENDING) {
+            engine->functions->maintain(engine, NULL);
+            return;
+        }
     }
+}
+
+/* ---- figures ---- */
+
+struct search {
+    const char *name;
+    unsigned place, seen; /* of a table: how many have been begun */
+    bool of_table;
+    char serial[ENGINE_STAT_TEXT_MAX];
+    struct phantoms_figure figure;
+};
+
+static void see(void *context, const char *name, const char *text)
+{
+    struct search *search = context;
+    const char *colon = strchr(name, ':');
+    CHECK((colon != NULL) == search->of_table);
+    size_t length = colon ? (size_t)(colon - name) : 0;
+    if (colon && (strncmp(search->serial, name, length) != 0 || search->serial[length] != '\0')) {
+        snprintf(search->serial, sizeof search->serial, "%.*s", (int)length, name);
+        search->seen++;
+    }
+    const char *own = colon ? colon + 1 : name;
+    bool here = !colon || search->seen == search->place + 1;
+    if (here && search->name && strcmp(own, search->name) == 0) {
+        snprintf(search->figure.text, sizeof search->figure.text, "%s", text);
+    }
+}
+
+struct phantoms_figure phantoms_space_figure(const struct engine *engine, const char *name)
+{
+    struct search search = {.name = name};
+    engine->functions->stats_space(engine, see, &search);
+    return search.figure;
+}
+
+struct phantoms_figure phantoms_table_figure(const struct engine *engine, unsigned place,
+                                             const char *name)
+{
+    struct search search = {.name = name, .place = place, .of_table = true};
+    engine->functions->stats_tables(engine, see, &search);
+    return search.figure;
+}
+
+uint64_t phantoms_table_number(const struct engine *engine, unsigned place, const char *name)
+{
+    struct phantoms_figure figure = phantoms_table_figure(engine, place, name);
+    CHECK(figure.text[0] != '\0');
+    return strtoull(figure.text, NULL, 10);
+}
+
+unsigned phantoms_tables(const struct engine *engine)
+{
+    struct search search = {.of_table = true};
+    engine->functions->stats_tables(engine, see, &search);
+    return search.seen;
 }
 
 uint64_t phantoms_members(const struct engine *engine)
 {
-    uint64_t members = UINT64_MAX;
-    engine->functions->stats_space(engine, see_members, &members);
-    return members;
+    struct phantoms_figure figure = phantoms_space_figure(engine, "members");
+    CHECK(figure.text[0] != '\0');
+    return strtoull(figure.text, NULL, 10);
 }
 
 static bool sink_reserve(struct change_sink *sink)

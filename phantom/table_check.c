@@ -1,0 +1,62 @@
+/*
+ * table_check.c: the invariants of a table.
+ */
+#include "base/check.h"
+#include "phantom/table_private.h"
+
+#define CHECKED_WHOLE_BYTES_MAX (1ull << 30)
+
+static bool says_yes(const struct row_table *table, uint64_t hash)
+{
+    for (; table; table = table->further) {
+        if (phantom_filter_holds(&((const struct phantom_table *)table)->filter, hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_exception(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
+{
+    const struct phantom_table *t = context;
+    CHECK((uint8_t)*value == sub);
+    CHECK(says_yes(&t->row, hash)); /* T4 */
+}
+
+/* Of a table or a layer. */
+static void check_filter(const struct phantom_table *t)
+{
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
+    uint64_t put = atomic_load(&t->row.count) - (t->apart ? dict_count(t->apart) : 0);
+    CHECK(put <= t->shape.capacity); /* T2 */
+    CHECK(t->row.capacity == t->shape.capacity);
+    if (t->shape.table_bytes <= CHECKED_WHOLE_BYTES_MAX) {
+        uint64_t set = phantom_filter_count(&t->filter);
+        CHECK(set <= put * t->filter.bits && (put == 0) == (set == 0)); /* T3 */
+    }
+}
+
+static void check_layer(const struct phantom_table *t, const struct phantom_table *layer)
+{
+    check_filter(layer);
+    CHECK(!layer->apart && !layer->exceptions && !layer->stripes && !layer->row.further); /* T8 */
+    CHECK(layer->filter.lines == t->filter.lines && layer->filter.bits == t->filter.bits);
+}
+
+void phantom_table_check(const struct phantom_table *t)
+{
+    check_filter(t);
+    for (size_t i = 0; i < PHANTOM_STRIPES; i++) {
+        CHECK(!(__atomic_load_n(&t->stripes[i], __ATOMIC_ACQUIRE) & VERLOCK_LOCKED)); /* T1 */
+    }
+    if (t->row.further) {
+        check_layer(t, (const struct phantom_table *)t->row.further);
+    }
+    if (t->apart) {
+        phantom_apart_check(t);
+    }
+    if (t->exceptions) {
+        dict_each(t->exceptions, check_exception, (void *)t);
+        dict_check(t->exceptions); /* T5 */
+    }
+}

@@ -1,0 +1,22 @@
+/*
+ * table_private.h: what table*.c share.
+ */
+#ifndef ROLLCALL_PHANTOM_TABLE_PRIVATE_H
+#define ROLLCALL_PHANTOM_TABLE_PRIVATE_H
+
+#include "base/dict.h"
+#include "phantom/table.h"
+
+#define PHANTOM_TABLE_MAGIC 0x7068746cu /* "phtl" */
+
+#define PHANTOM_APART_VALUE_BYTES 16 /* of an entry apart: the id and the second hash */
+
+/* table_apart.c: under the member's lock, with its second hash. False: no room. */
+bool phantom_apart_put(struct phantom_table *table, const struct phantom_member *member);
+bool phantom_apart_remove(struct phantom_table *table, const struct phantom_member *member);
+void phantom_apart_check(const struct phantom_table *table);
+
+/* table.c: does an exception stand for the pair of these hashes? */
+bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
+
+#endif
