@@ -55,10 +55,10 @@ enum key_kind {
     X(touch_hits, "touches of what is there")                                                      \
     X(touch_misses, "touches of what is not there")                                                \
     X(total_items, "writes that stored")                                                           \
-    X(evictions, "writes dropped for want of room (role cache)")                                   \
+    X(evictions, "writes dropped for want of room (role cache); stats add what was recycled")      \
     X(no_space, "keys of no space")                                                                \
     X(refused_noreply, "refusals nobody was told of")                                              \
-    X(suspensions, "requests that waited for a disk read")
+    X(suspensions, "requests that waited for a table or a disk read")
 
 struct command_metrics {
     metric none; /* takes what a command does not count */
@@ -101,9 +101,9 @@ const struct command *command_find(enum verb verb, enum key_kind kind, bool past
 bool command_has_keys(enum verb verb);
 
 /*
- * Must what a command of this verb wrote or read be deleted after it, the exptime being past? Writes
- * of existence keys need not: their engine is told (engine_op.expires), because what is once added
- * stays in a filter.
+ * Must what a command of this verb wrote or read be deleted after it, the exptime being past?
+ * Writes of existence keys need not: their engine is told (engine_op.expires), because what is once
+ * added stays in a filter.
  */
 bool command_deletes_after(enum verb verb, enum key_kind kind);
 

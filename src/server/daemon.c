@@ -1,5 +1,6 @@
 #include "server/daemon.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -214,6 +215,16 @@ static void hold_signals(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+static bool start_keeper(const struct daemon *daemon)
+{
+    bool started = keeper_start(daemon->server->keeper, daemon->server->spaces);
+
+    if (!started) {
+        log_error("cannot start a thread: %s", strerror(errno));
+    }
+    return started;
+}
+
 /* Everything that can fail, in an order that lets nothing half done be seen from outside. */
 static bool start(struct daemon *daemon)
 {
@@ -223,7 +234,7 @@ static bool start(struct daemon *daemon)
         return false;
     }
     hold_signals();
-    if (!create_server(daemon) || !open_net(daemon)) {
+    if (!create_server(daemon) || !open_net(daemon) || !start_keeper(daemon)) {
         return false;
     }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
@@ -254,6 +265,9 @@ static void finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
+    if (daemon->server != NULL) {
+        keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
+    }
     net_destroy(daemon->net);
     server_destroy(daemon->server);
     spaces_drop(spaces, NULL);

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "server/populate.h"
 
+#define MIB 1048576.0
+
 /* The configuration of the space of that name, or NULL. */
 static const struct space_settings *wanted_for(const struct settings *settings, const char *name)
 {
@@ -15,18 +17,6 @@ static const struct space_settings *wanted_for(const struct settings *settings, 
         }
     }
     return NULL;
-}
-
-static bool same(const struct space_settings *a, const struct space_settings *b)
-{
-    bool slots = a->slot_count == b->slot_count;
-
-    for (size_t i = 0; slots && i < a->slot_count; i++) {
-        slots =
-            strcmp(a->slots[i].name, b->slots[i].name) == 0 && a->slots[i].bits == b->slots[i].bits;
-    }
-    return slots && a->role == b->role && a->value_flags == b->value_flags &&
-           a->deletes == b->deletes && strcmp(a->key, b->key) == 0;
 }
 
 /* Which spaces of a set have to change, and what they were. */
@@ -70,11 +60,18 @@ static void collect(struct changes *changes, const struct spaces *now, const str
         struct space *space = now->at[i];
         const struct space_settings *wanted = wanted_for(next, space->name);
 
-        if (wanted != NULL && !same(&space->settings, wanted)) {
+        if (wanted != NULL && settings_space_changes(&space->settings, wanted, NULL, NULL) > 0) {
             changes->before[changes->count] = space->settings;
             changes->spaces[changes->count++] = space;
         }
     }
+}
+
+static void log_change(void *context, const char *name, const char *what)
+{
+    const struct space *space = context;
+
+    log_info("reload: %s: %s %s", space->name, name, what);
 }
 
 static void log_spaces(const struct spaces *before, const struct spaces *after,
@@ -94,7 +91,21 @@ static void log_spaces(const struct spaces *before, const struct spaces *after,
         }
     }
     for (size_t i = 0; i < changes->count; i++) {
-        log_info("reload: changed %s", changes->spaces[i]->name);
+        struct space *space = changes->spaces[i];
+
+        settings_space_changes(&changes->before[i], &space->settings, log_change, space);
+    }
+}
+
+/* World stopped. What spaces that go have recycled stays counted. */
+static void keep_counted(struct server *server, const struct spaces *after)
+{
+    for (size_t i = 0; i < server->spaces->count; i++) {
+        const struct space *space = server->spaces->at[i];
+
+        if (spaces_find(after, space->name) == NULL) {
+            metric_add(&server->recycled_gone, space->engine->functions->recycled(space->engine));
+        }
     }
 }
 
@@ -108,6 +119,7 @@ static bool publish(struct server *server, const struct settings *next, struct s
     bool changed = change_spaces(changes, next, error);
 
     if (changed) {
+        keep_counted(server, spaces);
         server_publish(server, next, spaces);
     }
     barrier_go(server->barrier);
@@ -133,11 +145,44 @@ static bool keeps_stores(const struct spaces *before, const struct settings *nex
     return true;
 }
 
+/*
+ * Behind the switch nobody reaches the spaces that `after` lacks. Requests that wait for one of
+ * their tables are woken with it: they are run again, and find no space.
+ */
+static void wake_waiting(const struct spaces *before, const struct spaces *after)
+{
+    for (size_t i = 0; i < before->count; i++) {
+        struct engine *engine = before->at[i]->engine;
+
+        if (spaces_find(after, before->at[i]->name) == NULL) {
+            engine->functions->maintain(engine, NULL);
+        }
+    }
+}
+
+/* Tables may be more and larger, but the memory is that of the start. */
+static bool fits(const struct server *server, const struct settings *next)
+{
+    struct settings running = *next; /* borrowed: what it holds with what only a restart changes */
+
+    running.memory_bytes = server->memory_bytes;
+    running.threads = server->threads;
+    uint64_t sum = settings_memory_sum(&running, NULL);
+
+    if (sum > server->memory_bytes) {
+        log_error("reload: this holds up to %.1f MiB, and the daemon was started with memory of "
+                  "%.1f MiB; nothing was changed",
+                  (double)sum / MIB, (double)server->memory_bytes / MIB);
+        return false;
+    }
+    return true;
+}
+
 static bool apply(struct server *server, const struct settings *next, space_engine_fn *create)
 {
     struct spaces *before = server->spaces;
 
-    if (!keeps_stores(before, next)) {
+    if (!keeps_stores(before, next) || !fits(server, next)) {
         return false;
     }
     char error[SPACES_ERROR_MAX];
@@ -148,22 +193,26 @@ static bool apply(struct server *server, const struct settings *next, space_engi
         log_error("reload: %s; nothing was changed", error);
         return false;
     }
+    keeper_attach(server->keeper, spaces);
     collect(&changes, before, next);
     if (!publish(server, next, spaces, &changes)) {
         spaces_drop(spaces, before);
         return false;
     }
     log_spaces(before, spaces, &changes);
+    wake_waiting(before, spaces);
     spaces_drop(before, spaces);
     return true;
 }
 
 bool reload_apply(struct server *server, const struct settings *next, space_engine_fn *create)
 {
+    keeper_stop(server->keeper);
     populate_stop(server->populate);
     bool applied = apply(server, next, create);
 
     populate_go(server->populate, server->spaces);
+    keeper_go(server->keeper, server->spaces);
     if (applied) {
         net_reconfigure(server->net, next->max_connections, next->idle_timeout_s,
                         next->request_timeout_s);

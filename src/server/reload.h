@@ -2,9 +2,11 @@
  * reload.h: SIGHUP: the configuration is read again and what can change while running changes.
  *
  * All or nothing: everything that can fail is built before the world is stopped; with the world
- * stopped the spaces that stay take their slots, role and flags, one after another, and are given
- * back their old ones should one refuse. Then the new set and settings are published, and only when
- * workers run with them are the old ones freed. Every mistake is logged and leaves all as it was.
+ * stopped the spaces that stay take what can change, one after another, and are given back what
+ * they had should one refuse. Then the new set and settings are published, and only when workers
+ * run with them are the old ones freed. Every mistake is logged and leaves all as it was; so is
+ * every change, and since when it holds: at once, or from the next table on. Meanwhile nothing is
+ * maintained or populated (keeper.h, populate.h).
  *
  * What needs a restart is compared with what the daemon was started with, and named on the log.
  * Main thread.

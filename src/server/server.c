@@ -16,6 +16,7 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
 
     CHECK(settings->threads > 0 && settings->threads <= NET_THREADS_MAX);
     server->threads = settings->threads;
+    server->memory_bytes = settings->memory_bytes;
     server->metrics = aligned_alloc(MEMORY_LINE_BYTES, bytes);
     CHECK(server->metrics != NULL);
     memset(server->metrics, 0, bytes);
@@ -23,6 +24,8 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     CHECK(server->barrier != NULL);
     server->sink = change_sink_null();
     server->populate = populate_create();
+    server->keeper = keeper_create(server->barrier);
+    keeper_attach(server->keeper, spaces);
     server->started_s = clock_monotonic_us() / 1000000;
     server_publish(server, settings, spaces);
     return server;
@@ -33,6 +36,7 @@ void server_destroy(struct server *server)
     if (server == NULL) {
         return;
     }
+    keeper_destroy(server->keeper);
     populate_destroy(server->populate);
     barrier_destroy(server->barrier);
     free(server->metrics);
@@ -76,6 +80,7 @@ void server_publish(struct server *server, const struct settings *settings, stru
 void server_clear(struct server *server, struct barrier_member *member)
 {
     barrier_leave(member);
+    keeper_stop(server->keeper); /* it may be at work between two stops of its own */
     populate_stop(server->populate);
     barrier_stop(server->barrier);
     for (size_t i = 0; i < server->spaces->count; i++) {
@@ -85,5 +90,6 @@ void server_clear(struct server *server, struct barrier_member *member)
     }
     barrier_go(server->barrier);
     populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
+    keeper_go(server->keeper, NULL);
     barrier_enter(member);
 }

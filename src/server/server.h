@@ -18,6 +18,7 @@
 #include "engine/change.h"
 #include "net/net.h"
 #include "server/command.h"
+#include "server/keeper.h"
 #include "server/settings.h"
 #include "server/spaces.h"
 
@@ -36,10 +37,14 @@ struct server {
     struct barrier *barrier;
     struct change_sink *sink;
     struct populate *populate; /* idle at first */
+    struct keeper *keeper;     /* has the spaces' engines; started by the creator */
     struct net *net;           /* NULL before server_attach */
     unsigned threads;
+    uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
     struct net_metrics net_base;     /* likewise */
+    metric recycled_gone;            /* by engines that are gone. Main thread */
+    metric recycled_base;            /* likewise what `stats reset` subtracts */
     uint64_t started_s;              /* monotonic */
     /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
     bool (*signalled)(void *context, int signal_number);
@@ -48,7 +53,8 @@ struct server {
 
 /* A server for settings->threads workers. Settings and spaces stay the caller's. Never NULL. */
 struct server *server_create(const struct settings *settings, struct spaces *spaces);
-void server_destroy(struct server *server); /* after net_destroy. NULL: no-op */
+/* After keeper_end and net_destroy, before the spaces are dropped. NULL: no-op */
+void server_destroy(struct server *server);
 
 /* The service to give to net_create; server outlives net. */
 void server_service(struct server *server, struct net_service *service);
@@ -60,9 +66,9 @@ void server_attach(struct server *server, struct net *net);
 void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);
 
 /*
- * Empties every space with the world stopped. By a worker in its turn: `member` steps out
- * meanwhile, so two workers that do it at once take turns; nothing read inside the barrier before
- * is valid after.
+ * Empties every space with the world stopped, and nothing maintained or populated meanwhile. By a
+ * worker in its turn: `member` steps out, so two workers that do it at once take turns; nothing
+ * read inside the barrier before is valid after.
  */
 void server_clear(struct server *server, struct barrier_member *member);
 

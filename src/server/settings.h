@@ -116,10 +116,25 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit, void *
 
 /*
  * Compares old with new: calls emit(context, name, what) for each setting that differs and cannot
- * change while running ("needs a restart"). Returns how many.
+ * change while running ("needs a restart"). Returns how many. The rest of a space's differences is
+ * settings_space_changes()'s.
  */
 size_t settings_need_restart(const struct settings *now, const struct settings *next,
                              engine_stat_fn *emit, void *context);
+
+/*
+ * What a space that runs with `now` makes of `next`, which has its name: every key that can change
+ * while running as in `next`, the others as in `now`. What belongs to a table can, from the next
+ * table on, where ids grow; with ids: any there is no next one.
+ */
+void settings_space_next(const struct space_settings *now, const struct space_settings *next,
+                         struct space_settings *taken);
+/*
+ * Calls emit(context, name, "from A to B, since when") for each key that differs and can change
+ * while running. Returns how many. emit may be NULL.
+ */
+size_t settings_space_changes(const struct space_settings *now, const struct space_settings *next,
+                              engine_stat_fn *emit, void *context);
 
 /* Bytes all connections' private buffers together may hold: 1/16 of memory, at least 16 MiB. */
 uint64_t settings_buffer_bytes(const struct settings *settings);

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "engine/row.h"
 
 #define BUFFERS_SHARE     16 /* connections' buffers: this part of memory */
 #define BUFFERS_BYTES_MIN (16ull << 20)
 /* A worker's read buffer, batch of operations with their values, and stack in use. */
 #define WORKER_BYTES  (1ull << 20)
 #define WORKERS_SHARE 4 /* threads: auto gives the workers at most this part of memory */
-#define TABLES_HELD   1 /* tables of a space this version keeps */
 #define MIB           1048576.0
 
 /* ---- one space ---- */
@@ -109,7 +109,9 @@ static bool check_space(struct settings_draft *draft, size_t number)
         return false;
     check_keys(draft, number);
     if (space->oldest == SPACE_OLDEST_DEFAULT)
-        space->oldest = space->role == SPACE_STORE ? SPACE_OLDEST_REFUSE : SPACE_OLDEST_RECYCLE;
+        space->oldest = space->role == SPACE_CACHE && space->ids == SPACE_IDS_GROWING
+                            ? SPACE_OLDEST_RECYCLE
+                            : SPACE_OLDEST_REFUSE;
     if (space->kind == SPACE_COUNTER)
         check_slots(draft, number);
     return space->kind != SPACE_PLAIN && check_key(draft, number);
@@ -277,9 +279,18 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
     return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
 }
 
+static double late_room(const struct space_settings *from)
+{
+    if (from->ids == SPACE_IDS_ANY)
+        return 0;
+    return from->late_room < 0 ? ROW_LATE_AUTO : from->late_room;
+}
+
 void settings_counter_config(const struct space_settings *from, uint32_t space,
                              struct counter_config *config)
 {
+    bool growing = from->ids == SPACE_IDS_GROWING;
+
     CHECK(from->kind == SPACE_COUNTER);
     *config = (struct counter_config){
         .space = space,
@@ -290,6 +301,9 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
         .role_cache = from->role == SPACE_CACHE,
         .value_flags = from->value_flags,
         .table_bytes = from->table_bytes,
+        .tables = growing ? from->tables : 1,
+        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .late_room = late_room(from),
         .extend_bytes = from->extend_bytes,
         .aux_bytes = from->aux_bytes,
     };
@@ -302,6 +316,8 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
 void settings_phantom_config(const struct space_settings *from, uint32_t space,
                              struct phantom_config *config)
 {
+    bool growing = from->ids == SPACE_IDS_GROWING;
+
     CHECK(from->kind == SPACE_PHANTOM);
     *config = (struct phantom_config){
         .space = space,
@@ -313,11 +329,14 @@ void settings_phantom_config(const struct space_settings *from, uint32_t space,
         .false_positives = from->false_positives,
         .deletes = from->deletes,
         .exceptions_bytes = from->exceptions_bytes,
+        .tables = growing ? from->tables : 1,
+        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .late_room = late_room(from),
     };
 }
 
-/* What the tables of a space and their pools hold. */
-static uint64_t space_bytes(const struct space_settings *space, uint32_t number)
+/* What the tables of a space and their pools hold; *tables: how many there are. */
+static uint64_t space_bytes(const struct space_settings *space, uint32_t number, unsigned *tables)
 {
     struct counter_config counter;
     struct counter_size records;
@@ -327,11 +346,13 @@ static uint64_t space_bytes(const struct space_settings *space, uint32_t number)
     if (space->kind == SPACE_PHANTOM) {
         settings_phantom_config(space, number, &phantom);
         phantom_config_size(&phantom, &members);
-        return members.bytes * TABLES_HELD;
+        *tables = members.tables + members.spare;
+        return members.bytes;
     }
     settings_counter_config(space, number, &counter);
     counter_config_size(&counter, &records);
-    return records.bytes * TABLES_HELD;
+    *tables = records.tables + records.spare;
+    return records.bytes;
 }
 
 /* One line of the sum: what, and how much. */
@@ -345,10 +366,12 @@ static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
 static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
 {
     char table[OPTIONS_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
+    unsigned tables;
+    uint64_t bytes = space_bytes(space, number, &tables);
 
     options_format_size(space->table_bytes, table);
-    snprintf(what, sizeof(what), "space %s: %d x %s and pools", space->name, TABLES_HELD, table);
-    return add_part(out, space_bytes(space, number), what);
+    snprintf(what, sizeof(what), "space %s: %u x %s and pools", space->name, tables, table);
+    return add_part(out, bytes, what);
 }
 
 uint64_t settings_memory_sum(const struct settings *settings, FILE *out)

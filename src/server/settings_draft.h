@@ -35,6 +35,8 @@
 #define ROW_LATER      (1u << 10) /* known, and refused: "not available in this version" */
 #define ROW_ANY_ONLY   (1u << 11) /* holds only with ids: any */
 #define ROW_GROWING    (1u << 12) /* holds only with ids: growing */
+#define ROW_NEXT_TABLE (1u << 13) /* SIGHUP may change it where ids grow: from the next table on */
+#define ROW_NEW_TABLE  (1u << 14) /* reloadable; where ids grow, a table is opened for it */
 
 #define KIND_COUNTER (1u << SPACE_COUNTER)
 #define KIND_PHANTOM (1u << SPACE_PHANTOM)
@@ -65,6 +67,9 @@ const char *settings_rows_nearest(const struct settings_rows *rows, const char *
 void settings_rows_initial(const struct settings_rows *rows, void *object);
 /* Does a row say anything for this space (its kind and ids)? */
 bool settings_row_applies(const struct settings_row *row, const struct space_settings *space);
+/* Can a space that runs with `now` take the row's value from `next`, which has its name? */
+bool settings_row_reloads(const struct settings_row *row, const struct space_settings *now,
+                          const struct space_settings *next);
 /* Is it printed at all: not of a later version, and not only for kinds that cannot run yet? */
 bool settings_row_shown(const struct settings_row *row);
 

@@ -145,7 +145,8 @@ static void take_evictions_off(struct taking *taking, const struct flag *flag, c
     (void)argument;
     place.flag = flag->shown;
     for (size_t i = 0; i < taking->draft->settings->space_count; i++) {
-        if (taking->draft->settings->spaces[i].kind != SPACE_PLAIN)
+        if (settings_row_applies(&settings_space_rows.rows[row],
+                                 &taking->draft->settings->spaces[i]))
             settings_draft_put(taking->draft, row, (int)i, "refuse", &place);
     }
 }

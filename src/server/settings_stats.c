@@ -144,30 +144,66 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     }
 }
 
-/* ---- what a reload cannot change ---- */
+/* ---- what a reload changes, and what it cannot ---- */
 
-/* Emits a row that differs and needs a restart. Returns how many: 0 or 1. */
-static size_t compare(const struct sink *now, const struct space_settings *space,
-                      const struct settings *next, const struct space_settings *next_space,
-                      const struct settings_row *row)
-{
-    char name[NAME_MAX_BYTES];
+/* One value before and after; of the top level when both spaces are NULL. */
+struct comparison {
     char *before, *after;
     bool differ;
+};
+
+static void compare(struct comparison *comparison, const struct settings_row *row,
+                    const struct settings *now, const struct space_settings *now_space,
+                    const struct settings *next, const struct space_settings *next_space)
+{
+    comparison->before = settings_print_value(now, now_space, row, false);
+    comparison->after = settings_print_value(next, next_space, row, false);
+    comparison->differ = strcmp(comparison->before, comparison->after) != 0;
+}
+
+/* Emits what differs, and frees it. Returns how many: 0 or 1. */
+static size_t tell(struct comparison *comparison, const struct sink *to, const char *name,
+                   const char *more)
+{
+    const char *before = *comparison->before ? comparison->before : "none";
+    const char *after = *comparison->after ? comparison->after : "none";
+
+    if (comparison->differ && to->emit != NULL)
+        emit(to, name, "from %.100s to %.100s%s", before, after, more);
+    free(comparison->before);
+    free(comparison->after);
+    return comparison->differ;
+}
+
+static bool applies(const struct settings_row *row, const struct space_settings *now,
+                    const struct space_settings *next)
+{
+    return settings_row_shown(row) && settings_row_applies(row, now) &&
+           settings_row_applies(row, next);
+}
+
+static size_t top_needs_restart(const struct sink *now, const struct settings *next,
+                                const struct settings_row *row)
+{
+    struct comparison comparison;
 
     if (!settings_row_shown(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0)
         return 0;
-    before = settings_print_value(now->settings, space, row, false);
-    after = settings_print_value(next, next_space, row, false);
-    differ = strcmp(before, after) != 0;
-    snprintf(name, sizeof(name), "%s%s%s%s", space ? "spaces." : "", space ? space->name : "",
-             space ? "." : "", row->option.name);
-    if (differ)
-        emit(now, name, "from %.100s to %.100s", *before ? before : "none",
-             *after ? after : "none");
-    free(before);
-    free(after);
-    return differ;
+    compare(&comparison, row, now->settings, NULL, next, NULL);
+    return tell(&comparison, now, row->option.name, "");
+}
+
+static size_t space_needs_restart(const struct sink *now, const struct space_settings *space,
+                                  const struct space_settings *next, const struct settings_row *row)
+{
+    struct comparison comparison;
+    char name[NAME_MAX_BYTES];
+
+    if (!applies(row, space, next) || settings_row_reloads(row, space, next))
+        return 0;
+    snprintf(name, sizeof(name), "spaces.%s.%s", space->name, row->option.name);
+    compare(&comparison, row, NULL, space, NULL, next);
+    return tell(&comparison, now, name, "");
 }
 
 static const struct space_settings *find_space(const struct settings *settings, const char *name)
@@ -186,11 +222,55 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
     size_t count = 0; /* spaces come and go without one */
 
     for (size_t i = 0; i < settings_top_rows.count; i++)
-        count += compare(&sink, NULL, next, NULL, &settings_top_rows.rows[i]);
+        count += top_needs_restart(&sink, next, &settings_top_rows.rows[i]);
     for (size_t i = 0; i < now->space_count; i++) {
-        const struct space_settings *other = find_space(next, now->spaces[i].name);
+        const struct space_settings *space = &now->spaces[i];
+        const struct space_settings *other = find_space(next, space->name);
         for (size_t j = 0; other != NULL && j < settings_space_rows.count; j++)
-            count += compare(&sink, &now->spaces[i], next, other, &settings_space_rows.rows[j]);
+            count += space_needs_restart(&sink, space, other, &settings_space_rows.rows[j]);
     }
     return count;
+}
+
+/* Since when a reloaded value holds. */
+static const char *since(const struct settings_row *row, const struct space_settings *space)
+{
+    if ((row->option.flags & ROW_NEXT_TABLE) != 0)
+        return ", from the next table on";
+    if ((row->option.flags & ROW_NEW_TABLE) != 0 && space->ids == SPACE_IDS_GROWING)
+        return ", in a table opened for it";
+    return "";
+}
+
+size_t settings_space_changes(const struct space_settings *now, const struct space_settings *next,
+                              engine_stat_fn *emit_stat, void *context)
+{
+    struct sink sink = {NULL, emit_stat, context};
+    size_t count = 0;
+
+    for (size_t i = 0; i < settings_space_rows.count; i++) {
+        const struct settings_row *row = &settings_space_rows.rows[i];
+        struct comparison comparison;
+
+        if (!applies(row, now, next) || !settings_row_reloads(row, now, next))
+            continue;
+        compare(&comparison, row, NULL, now, NULL, next);
+        count += tell(&comparison, &sink, row->option.name, since(row, now));
+    }
+    return count;
+}
+
+void settings_space_next(const struct space_settings *now, const struct space_settings *next,
+                         struct space_settings *taken)
+{
+    *taken = *next;
+    for (size_t i = 0; i < settings_space_rows.count; i++) {
+        const struct settings_row *row = &settings_space_rows.rows[i];
+        struct option_value value;
+
+        if (row->option.type == OPTION_CUSTOM || settings_row_reloads(row, now, next))
+            continue;
+        options_load(&row->option, now, &value);
+        options_store(&row->option, taken, &value);
+    }
 }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "engine/row.h"
 
 #define TOP(member)                                                                                \
     .offset = offsetof(struct settings, member), .bytes = sizeof(((struct settings *)0)->member)
@@ -200,7 +201,7 @@ static const struct settings_row space_rows[] = {
      .sample = "feed:{id}"},
     {.option = {.name = "slots",
                 .type = OPTION_CUSTOM,
-                .flags = ROW_MANDATORY | ROW_RELOADABLE,
+                .flags = ROW_MANDATORY | ROW_RELOADABLE | ROW_NEW_TABLE,
                 .help =
                     "Required. The counters of an id, each with its bits, 2 to 64; at most 16 "
                     "slots and 512 "
@@ -250,46 +251,50 @@ static const struct settings_row space_rows[] = {
      .kinds = KIND_ID},
     {.option = {.name = "table-size",
                 .type = OPTION_SIZE,
-                .flags = OPTION_POWER_OF_TWO,
+                .flags = OPTION_POWER_OF_TWO | ROW_NEXT_TABLE,
                 OF_SPACE(table_bytes),
                 .min = COUNTER_TABLE_BYTES_MIN,
                 .max = COUNTER_TABLE_BYTES_MAX,
                 .initial = "16MiB",
-                .help = "Size of one table."},
+                .help = "Size of one table. A changed one holds from the next table on; with ids: "
+                        "any after a restart."},
      .kinds = KIND_ID},
     {.option = {.name = "tables",
                 .type = OPTION_NUMBER,
+                .flags = ROW_GROWING | ROW_NEXT_TABLE,
                 OF_SPACE(tables),
                 .min = 1,
-                .max = 1024,
+                .max = ROW_TABLES_MAX,
                 .initial = "5",
                 .help =
-                    "Tables in memory, the spare included. This version holds one table, whatever "
-                    "the number here."},
+                    "Tables in memory, each for a range of ids. With oldest: recycle one of them "
+                    "is the spare, zeroed and ready for the next range."},
      .kinds = KIND_ID},
-    {.option = {.name = "oldest",
-                .type = OPTION_WORD,
-                .flags = ROW_RELOADABLE,
-                OF_SPACE(oldest),
-                .words = oldest_words,
-                .words_hidden = 1u << SPACE_OLDEST_DUMP,
-                .initial = "auto",
-                .help =
-                    "When the tables are used up: recycle the oldest or refuse new ids. auto: "
-                    "refuse for role store, recycle for cache. While one table is held there is "
-                    "no other to recycle, and new ids are refused. Flag -M: refuse."},
+    {.option =
+         {.name = "oldest",
+          .type = OPTION_WORD,
+          .flags = ROW_GROWING | ROW_NEXT_TABLE,
+          OF_SPACE(oldest),
+          .words = oldest_words,
+          .words_hidden = 1u << SPACE_OLDEST_DUMP,
+          .initial = "auto",
+          .help = "When the tables are used up: recycle the oldest, with the ids in it, or refuse "
+                  "new ids. auto: refuse for role store, recycle for cache. Flag -M: refuse."},
      .kinds = KIND_ID},
-    {.option = {.name = "late-room",
-                .type = OPTION_REAL,
-                OF_SPACE(late_room),
-                .real_max = 0.9,
-                .automatic = "auto",
-                .initial = "auto",
-                .help = "Share of a table kept for ids that arrive after the next one was opened. "
-                        "Without effect while one table is held."},
+    {.option =
+         {.name = "late-room",
+          .type = OPTION_REAL,
+          .flags = ROW_GROWING | ROW_NEXT_TABLE,
+          OF_SPACE(late_room),
+          .real_max = 0.9,
+          .automatic = "auto",
+          .initial = "auto",
+          .help = "Share of a table kept for ids that arrive after the next one was opened. auto: "
+                  "0.1 for counters, 0.5 for phantoms, then what earlier tables received."},
      .kinds = KIND_ID},
     {.option = {.name = "extend-memory",
                 .type = OPTION_SIZE,
+                .flags = ROW_NEXT_TABLE,
                 OF_SPACE(extend_bytes),
                 .min = 4096,
                 .max = COUNTER_TABLE_BYTES_MAX,
@@ -300,6 +305,7 @@ static const struct settings_row space_rows[] = {
      .kinds = KIND_COUNTER},
     {.option = {.name = "aux-memory",
                 .type = OPTION_SIZE,
+                .flags = ROW_NEXT_TABLE,
                 OF_SPACE(aux_bytes),
                 .min = 4096,
                 .max = COUNTER_TABLE_BYTES_MAX,
@@ -318,6 +324,7 @@ static const struct settings_row space_rows[] = {
      .kinds = KIND_ID},
     {.option = {.name = "false-positives",
                 .type = OPTION_REAL,
+                .flags = ROW_NEXT_TABLE,
                 OF_SPACE(false_positives),
                 .real_min = PHANTOM_FALSE_POSITIVES_MIN,
                 .real_max = PHANTOM_FALSE_POSITIVES_MAX,
@@ -335,6 +342,7 @@ static const struct settings_row space_rows[] = {
      .kinds = KIND_PHANTOM},
     {.option = {.name = "exceptions-memory",
                 .type = OPTION_SIZE,
+                .flags = ROW_NEXT_TABLE,
                 OF_SPACE(exceptions_bytes),
                 .min = PHANTOM_EXCEPTIONS_BYTES_MIN,
                 .max = PHANTOM_TABLE_BYTES_MAX,
@@ -413,6 +421,15 @@ bool settings_row_applies(const struct settings_row *row, const struct space_set
     unsigned wrong_ids = space->ids == SPACE_IDS_ANY ? ROW_GROWING : ROW_ANY_ONLY;
 
     return (row->kinds & 1u << space->kind) != 0 && (row->option.flags & wrong_ids) == 0;
+}
+
+bool settings_row_reloads(const struct settings_row *row, const struct space_settings *now,
+                          const struct space_settings *next)
+{
+    unsigned flags = row->option.flags;
+    bool growing = now->ids == SPACE_IDS_GROWING && next->ids == SPACE_IDS_GROWING;
+
+    return (flags & ROW_RELOADABLE) != 0 || ((flags & ROW_NEXT_TABLE) != 0 && growing);
 }
 
 bool settings_row_shown(const struct settings_row *row)

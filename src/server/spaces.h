@@ -20,6 +20,7 @@
 #include "base/metrics.h"
 #include "engine/engine.h"
 #include "engine/pattern.h"
+#include "server/keeper.h"
 #include "server/settings.h"
 
 #define SPACES_ERROR_MAX 512 /* bytes of an error text, NUL included */
@@ -54,7 +55,8 @@ struct space_metrics {
 
 struct space {
     struct engine *engine;
-    uint32_t index; /* in its set: below SETTINGS_SPACES_MAX */
+    struct keeper_job job; /* what the engine notifies */
+    uint32_t index;        /* in its set: below SETTINGS_SPACES_MAX */
     char name[ENGINE_SPACE_NAME_MAX + 1];
     char bad_key_words[SPACES_WORDS_MAX];  /* bad key for space NAME */
     char id_large_words[SPACES_WORDS_MAX]; /* id above max-id of space NAME */
@@ -83,7 +85,7 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
 bool space_reconfigure(struct space *space, const struct space_settings *next,
                        char error[SPACES_ERROR_MAX]);
 
-/* The line of the log that says what a space holds: "1 table x 16 MiB, about 1.1 million ids, …".
+/* The line of the log that says what a space holds: "4 + 1 tables x 16 MiB, about 4.5 million …".
  */
 void space_describe(const struct space_settings *settings, char *text, size_t size);
 

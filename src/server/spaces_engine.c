@@ -6,7 +6,8 @@
 #include "phantom/phantom.h"
 #include "server/spaces.h"
 
-#define WHY_MAX COUNTER_ERROR_MAX /* room for the error of any engine */
+#define WHY_MAX         COUNTER_ERROR_MAX /* room for the error of any engine */
+#define TABLES_TEXT_MAX 96
 
 _Static_assert(PHANTOM_ERROR_MAX <= WHY_MAX, "WHY_MAX: the largest");
 
@@ -27,6 +28,20 @@ static void text_bytes(uint64_t bytes, char *text, size_t size)
         unit++;
     }
     snprintf(text, size, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+/* "4 + 1 tables x 16 MiB": those that hold something at a time, and the spare. */
+static void text_tables(unsigned tables, unsigned spare, uint64_t bytes, char text[TABLES_TEXT_MAX])
+{
+    char each[32];
+    int length = snprintf(text, TABLES_TEXT_MAX, "%u", tables);
+
+    if (spare > 0) {
+        length += snprintf(text + length, TABLES_TEXT_MAX - (size_t)length, " + %u", spare);
+    }
+    text_bytes(bytes, each, sizeof(each));
+    snprintf(text + length, TABLES_TEXT_MAX - (size_t)length, " table%s x %s",
+             tables + spare == 1 ? "" : "s", each);
 }
 
 static void text_count(uint64_t count, char *text, size_t size)
@@ -66,15 +81,15 @@ static void describe_counter(const struct space_settings *settings, char *text, 
 {
     struct counter_config config;
     struct counter_size holds;
-    char table[32];
+    char tables[TABLES_TEXT_MAX];
     char ids[32];
 
     settings_counter_config(settings, 0, &config);
     counter_config_size(&config, &holds);
-    text_bytes(settings->table_bytes, table, sizeof(table));
+    text_tables(holds.tables, holds.spare, settings->table_bytes, tables);
     text_count(holds.records, ids, sizeof(ids));
-    snprintf(text, size, "%s: 1 table x %s, about %s ids, %.1f bytes each", settings->name, table,
-             ids, holds.bytes_per_record);
+    snprintf(text, size, "%s: %s, about %s ids, %.1f bytes each", settings->name, tables, ids,
+             holds.bytes_per_record);
 }
 
 /* ---- kind phantom ---- */
@@ -101,15 +116,15 @@ static void describe_phantom(const struct space_settings *settings, char *text, 
 {
     struct phantom_config config;
     struct phantom_size holds;
-    char table[32];
+    char tables[TABLES_TEXT_MAX];
     char members[32];
 
     settings_phantom_config(settings, 0, &config);
     phantom_config_size(&config, &holds);
-    text_bytes(settings->table_bytes, table, sizeof(table));
+    text_tables(holds.tables, holds.spare, settings->table_bytes, tables);
     text_count(holds.members, members, sizeof(members));
-    snprintf(text, size, "%s: 1 table x %s, about %s members, %.1f bits each, 1 in %.0f wrong",
-             settings->name, table, members, holds.bits_per_member, 1 / settings->false_positives);
+    snprintf(text, size, "%s: %s, about %s members, %.1f bits each, 1 in %.0f wrong",
+             settings->name, tables, members, holds.bits_per_member, 1 / settings->false_positives);
 }
 
 /* ---- by kind ---- */
@@ -146,14 +161,16 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
 bool space_reconfigure(struct space *space, const struct space_settings *next,
                        char error[SPACES_ERROR_MAX])
 {
+    struct space_settings taken;
     char why[WHY_MAX];
 
     CHECK(space->settings.kind == next->kind);
-    if (!kind_of(next)->reconfigure(space->engine, next, space->index, why)) {
+    settings_space_next(&space->settings, next, &taken);
+    if (!kind_of(&taken)->reconfigure(space->engine, &taken, space->index, why)) {
         refuse(error, space->name, why);
         return false;
     }
-    space->settings = *next;
+    space->settings = taken;
     return true;
 }
 

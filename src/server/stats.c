@@ -47,6 +47,18 @@ static void rebase(void *figures, size_t stride, size_t n)
     }
 }
 
+uint64_t stats_recycled(const struct server *server)
+{
+    uint64_t sum = metric_read(&server->recycled_gone);
+
+    for (size_t i = 0; i < server->spaces->count; i++) {
+        const struct engine *engine = server->spaces->at[i]->engine;
+
+        sum += engine->functions->recycled(engine);
+    }
+    return sum;
+}
+
 void stats_reset(struct dispatch_worker *worker)
 {
     struct server *server = worker->server;
@@ -58,6 +70,7 @@ void stats_reset(struct dispatch_worker *worker)
 
         rebase(space->metrics, sizeof(space->metrics[0]), server->threads);
     }
+    atomic_store(&server->recycled_base, stats_recycled(server));
     net_metrics_sum(server->net, &net);
 #define KEEP(name, meaning) atomic_store(&server->net_base.name, metric_read(&net.name));
     NET_METRICS(KEEP)
@@ -103,7 +116,7 @@ static bool is_reset(const struct request *request)
            memcmp(request->value, "reset", strlen("reset")) == 0;
 }
 
-/* More figures than an empty output holds: never with 64 spaces of one table. */
+/* More figures than an empty output holds: with a thousand tables or more. */
 static enum dispatch_end answer_full(struct dispatch_worker *worker, const struct request *request,
                                      size_t start)
 {

@@ -73,9 +73,13 @@ static void emit_commands(struct stats_out *out)
     const struct server *server = out->worker->server;
 
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        stats_number(out, figures[i].name,
-                     stats_sum(server->metrics, sizeof(server->metrics[0]), server->threads,
-                               figures[i].offset));
+        uint64_t sum = stats_sum(server->metrics, sizeof(server->metrics[0]), server->threads,
+                                 figures[i].offset);
+
+        if (figures[i].offset == offsetof(struct command_metrics, evictions)) {
+            sum += stats_recycled(server) - metric_read(&server->recycled_base);
+        }
+        stats_number(out, figures[i].name, sum);
     }
     stats_number(out, "auth_cmds", 0);
     stats_number(out, "auth_errors", 0);
@@ -94,7 +98,7 @@ void stats_general(struct stats_out *out)
     emit_process(out);
     emit_connections(out);
     emit_commands(out);
-    stats_number(out, "limit_maxbytes", out->worker->settings->memory_bytes);
+    stats_number(out, "limit_maxbytes", out->worker->server->memory_bytes);
     stats_number(out, "threads", out->worker->server->threads);
     stats_number(out, "spaces", out->worker->spaces->count);
     stats_number(out, "bytes", bytes);

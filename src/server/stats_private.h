@@ -22,6 +22,9 @@ void stats_number(struct stats_out *out, const char *name, uint64_t number);
  */
 uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset);
 
+/* Records and members that went with their tables since the start. Inside the barrier. */
+uint64_t stats_recycled(const struct server *server);
+
 /* What all spaces together hold of each kind of memory. */
 void stats_memory_sum(const struct spaces *spaces, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 

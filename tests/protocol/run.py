@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Runs protocol scripts against a daemon: what is sent, what must come back, which figures change.
 
-A script has three kinds of line; a line that begins with # is a comment.
+A script has four kinds of line; a line that begins with # is a comment.
 
     send BYTES        written to the connection as they are: no line end is added
     expect BYTES      exactly these come next; empty: nothing has come, and the connection still
                       answers (a `mn` is sent and must be what comes back)
+    each A B BYTES => BYTES
+                      sends and expects once for each number from A to B, which is $(id) there,
+                      many at a time; no other marks but $(TEXT*N). BYTES may be empty:
+                      nothing is expected
     stat NAME +N      the figure NAME of `stats` grew by N since the last stat lines (or the start);
-                      ARGS/NAME: a figure of `stats ARGS`
+                      =N: it is N now; >N: it is more than N now. ARGS/NAME: a figure of `stats ARGS`
 
 In BYTES: \\r \\n \\t \\\\ \\xHH, and
     $(TEXT*N)   TEXT, N times
@@ -39,6 +43,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 ANSWER_S = 20  # the longest wait for one answer
 START_S = 30
 BYTEWISE_MAX = 64 << 10  # longer sends are split at random instead of at every byte
+EACH_IDS = 5000  # numbers of an `each` that are sent together
 SPLITS = ("none", "byte", "random")
 MARK = re.compile(rb"\$\(((?:[^()\\]|\\.|\([^()]*\))*)\)", re.S)
 ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)", re.S)
@@ -309,6 +314,31 @@ class Run:
         else:
             self.known.update(self.connection.expect(Expectation(text, self.known)))
 
+    def each(self, text):
+        first, last, rest = text.split(None, 2)
+        ask, _, answer = rest.partition(b" =>")
+        ask, answer = list(parts(ask)), list(parts(answer[1:]))
+        for begin in range(int(first), int(last) + 1, EACH_IDS):
+            ids = range(begin, min(int(last) + 1, begin + EACH_IDS))
+            if self.connection is None:
+                self.connection = Connection(self.address)
+            self.connection.send(split(self.filled(ask, ids), self.how, self.rng))
+            answers = Expectation(b"", {})
+            answers.plain = self.filled(answer, ids)
+            try:
+                self.connection.expect(answers)
+            except Mismatch as problem:
+                raise Mismatch("%s, of %d to %d" % (problem or "another answer", ids[0], ids[-1]))
+
+    @staticmethod
+    def filled(pieces, ids):
+        """The bytes of all ids together."""
+        if any(kind == "mark" and value != b"id" for kind, value in pieces):
+            raise ValueError("each: no mark but $(id)")
+        return b"".join(
+            b"%d" % number if kind == "mark" else value
+            for number in ids for kind, value in pieces)
+
     def stat(self, text, fresh):
         name, change = text.rsplit(None, 1)
         arguments, _, name = name.rpartition(b"/")
@@ -316,9 +346,15 @@ class Run:
         fresh[arguments] = now
         if name not in now:
             raise Mismatch("there is no such figure")
-        grown = int(now[name]) - int(self.figures[arguments][name])
-        if grown != int(change):
-            raise Mismatch("it grew by %d" % grown)
+        value = int(now[name])
+        grown = value - int(self.figures[arguments][name])
+        tests = {b"=": lambda n: value == n, b">": lambda n: value > n}
+        if change[:1] in tests:
+            good = tests[change[:1]](int(change[1:]))
+        else:
+            good = grown == int(change)
+        if not good:
+            raise Mismatch("it is %d and grew by %d" % (value, grown))
 
     def line(self, verb, text, fresh):
         if verb != b"stat" and fresh:
@@ -328,6 +364,8 @@ class Run:
             self.send(text)
         elif verb == b"expect":
             self.expect(text)
+        elif verb == b"each":
+            self.each(text)
         else:
             self.stat(text, fresh)
 
@@ -363,8 +401,8 @@ def read_script(path):
                 by_itself = True
             elif line.startswith(b"#") or not line.strip():
                 continue
-            elif verb not in (b"send", b"expect", b"stat"):
-                raise SystemExit("%s:%d: neither send, expect nor stat" % (path, number))
+            elif verb not in (b"send", b"expect", b"each", b"stat"):
+                raise SystemExit("%s:%d: neither send, expect, each nor stat" % (path, number))
             else:
                 lines.append((number, verb, text))
     if not lines:

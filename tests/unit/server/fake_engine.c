@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/barrier.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -30,13 +31,22 @@ struct kept {
 struct fake {
     struct engine engine;
     pthread_mutex_t lock;
-    pthread_cond_t kept_more;
+    pthread_cond_t changed;
     uint64_t held[MARKS_MAX];
     size_t held_count;
     uint64_t broken[MARKS_MAX];
     size_t broken_count;
     struct kept kept[TICKETS_MAX];
     size_t kept_count;
+    uint64_t needed[MARKS_MAX]; /* ids that need a table … */
+    size_t needed_count;
+    uint64_t asked[MARKS_MAX]; /* … and those of them that were asked for */
+    size_t asked_count;
+    bool gate_closed;
+    bool maintaining;
+    uint64_t recycle;
+    uint64_t recycled;
+    uint64_t maintained;
     bool full;
     uint64_t reads_longest;
     uint64_t changes;
@@ -84,16 +94,40 @@ static uint64_t token_of(const struct entry *entry)
     return hash_bytes(entry->text, entry->length, entry->id) | 1;
 }
 
+static void keep_ticket(struct fake *fake, struct engine_op *op)
+{
+    CHECK(fake->kept_count < TICKETS_MAX);
+    fake->kept[fake->kept_count++] = (struct kept){op->id, op->ticket};
+    op->status = ENGINE_PENDING;
+    pthread_cond_broadcast(&fake->changed);
+}
+
 /* True if the operation has to wait, and keeps its ticket. */
 static bool waits(struct fake *fake, struct engine_op *op)
 {
     if (!marked(fake->held, fake->held_count, op->id)) {
         return false;
     }
-    CHECK(fake->kept_count < TICKETS_MAX);
-    fake->kept[fake->kept_count++] = (struct kept){op->id, op->ticket};
-    op->status = ENGINE_PENDING;
-    pthread_cond_broadcast(&fake->kept_more);
+    keep_ticket(fake, op);
+    return true;
+}
+
+/* True if the id is new and there is no table for it yet. */
+static bool needs_table(struct fake *fake, struct engine_op *op)
+{
+    bool creates =
+        op->verb != ENGINE_DELETE && op->verb != ENGINE_REPLACE && op->verb != ENGINE_CAS;
+
+    if (!creates || !marked(fake->needed, fake->needed_count, op->id) ||
+        entry_of(fake, op->id, op->slot)->there) {
+        return false;
+    }
+    keep_ticket(fake, op);
+    CHECK(fake->asked_count < MARKS_MAX);
+    if (!marked(fake->asked, fake->asked_count, op->id)) {
+        fake->asked[fake->asked_count++] = op->id;
+    }
+    fake->engine.keeper.notify(fake->engine.keeper.context);
     return true;
 }
 
@@ -234,7 +268,7 @@ static void fake_change(struct engine *engine, struct engine_op *op, struct chan
 
     CHECK(sink != NULL && op->scratch[0] == hash_u64(op->id));
     pthread_mutex_lock(&fake->lock);
-    if (!waits(fake, op)) {
+    if (!waits(fake, op) && !needs_table(fake, op)) {
         change_one(fake, op);
     }
     pthread_mutex_unlock(&fake->lock);
@@ -256,6 +290,7 @@ static void fake_clear(struct engine *engine)
     struct fake *fake = fake_of(engine);
 
     pthread_mutex_lock(&fake->lock);
+    CHECK(!fake->maintaining); /* which may be between two stops of its own */
     memset(fake->entries, 0, ENTRIES * sizeof(*fake->entries));
     fake->clears++;
     pthread_mutex_unlock(&fake->lock);
@@ -286,52 +321,6 @@ static void fake_populate(struct engine *engine, const _Atomic bool *stop)
     (void)stop;
 }
 
-static void fake_destroy(struct engine *engine)
-{
-    struct fake *fake = fake_of(engine);
-
-    pthread_mutex_destroy(&fake->lock);
-    pthread_cond_destroy(&fake->kept_more);
-    free(fake->entries);
-    free(fake);
-}
-
-static const struct engine_functions functions = {
-    .kind = "fake",
-    .slot = fake_slot,
-    .prepare = fake_prepare,
-    .read = fake_read,
-    .change = fake_change,
-    .clear = fake_clear,
-    .stats_space = fake_stats_space,
-    .stats_tables = fake_stats_tables,
-    .memory = fake_memory,
-    .populate = fake_populate,
-    .destroy = fake_destroy,
-};
-
-struct engine *fake_engine_create(bool role_cache)
-{
-    struct fake *fake = memory_zalloc(sizeof(*fake));
-
-    fake->engine.functions = &functions;
-    fake->engine.role_cache = role_cache;
-    fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
-    pthread_mutex_init(&fake->lock, NULL);
-    pthread_cond_init(&fake->kept_more, NULL);
-    return &fake->engine;
-}
-
-void fake_engine_hold(struct engine *engine, uint64_t id)
-{
-    struct fake *fake = fake_of(engine);
-
-    pthread_mutex_lock(&fake->lock);
-    CHECK(fake->held_count < MARKS_MAX);
-    fake->held[fake->held_count++] = id;
-    pthread_mutex_unlock(&fake->lock);
-}
-
 /* Under the lock: moves the tickets of id to `out`. */
 static size_t take_tickets(struct fake *fake, uint64_t id, struct engine_ticket *out)
 {
@@ -347,6 +336,121 @@ static size_t take_tickets(struct fake *fake, uint64_t id, struct engine_ticket 
     }
     fake->kept_count = stay;
     return taken;
+}
+
+/* Under the lock. Lets through what was asked for; the tickets to wake into `out`. */
+static size_t grant(struct fake *fake, struct engine_ticket *out)
+{
+    size_t taken = 0;
+
+    for (size_t i = 0; i < fake->asked_count; i++) {
+        uint64_t id = fake->asked[i];
+        size_t stay = 0;
+
+        for (size_t j = 0; j < fake->needed_count; j++) {
+            if (fake->needed[j] != id) {
+                fake->needed[stay++] = fake->needed[j];
+            }
+        }
+        fake->needed_count = stay;
+        taken += take_tickets(fake, id, out + taken);
+    }
+    fake->asked_count = 0;
+    return taken;
+}
+
+static void wake_all(struct engine_ticket *tickets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tickets[i].wake(tickets[i].target, tickets[i].serial);
+    }
+    free(tickets);
+}
+
+static void fake_maintain(struct engine *engine, struct barrier *barrier)
+{
+    struct fake *fake = fake_of(engine);
+    struct engine_ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
+
+    if (barrier != NULL) { /* a switch, as a row makes one */
+        barrier_stop(barrier);
+        barrier_go(barrier);
+    }
+    pthread_mutex_lock(&fake->lock);
+    CHECK(!fake->maintaining); /* by one thread, and never twice at once */
+    fake->maintaining = true;
+    pthread_cond_broadcast(&fake->changed);
+    while (fake->gate_closed) {
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    }
+    size_t taken = grant(fake, tickets);
+
+    fake->maintaining = false;
+    fake->recycled += fake->recycle;
+    fake->maintained++;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+    wake_all(tickets, taken);
+}
+
+static uint64_t fake_recycled(const struct engine *engine)
+{
+    struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
+
+    pthread_mutex_lock(&fake->lock);
+    uint64_t recycled = fake->recycled;
+
+    pthread_mutex_unlock(&fake->lock);
+    return recycled;
+}
+
+static void fake_destroy(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    CHECK(!fake->maintaining);
+    pthread_mutex_destroy(&fake->lock);
+    pthread_cond_destroy(&fake->changed);
+    free(fake->entries);
+    free(fake);
+}
+
+static const struct engine_functions functions = {
+    .kind = "fake",
+    .slot = fake_slot,
+    .prepare = fake_prepare,
+    .read = fake_read,
+    .change = fake_change,
+    .clear = fake_clear,
+    .stats_space = fake_stats_space,
+    .stats_tables = fake_stats_tables,
+    .memory = fake_memory,
+    .populate = fake_populate,
+    .maintain = fake_maintain,
+    .recycled = fake_recycled,
+    .destroy = fake_destroy,
+};
+
+struct engine *fake_engine_create(bool role_cache)
+{
+    struct fake *fake = memory_zalloc(sizeof(*fake));
+
+    fake->engine.functions = &functions;
+    fake->engine.role_cache = role_cache;
+    fake->entries = memory_zalloc(ENTRIES * sizeof(*fake->entries));
+    pthread_mutex_init(&fake->lock, NULL);
+    pthread_cond_init(&fake->changed, NULL);
+    return &fake->engine;
+}
+
+void fake_engine_hold(struct engine *engine, uint64_t id)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    CHECK(fake->held_count < MARKS_MAX);
+    fake->held[fake->held_count++] = id;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 void fake_engine_release(struct engine *engine, uint64_t id)
@@ -366,10 +470,7 @@ void fake_engine_release(struct engine *engine, uint64_t id)
     size_t taken = take_tickets(fake, id, tickets);
 
     pthread_mutex_unlock(&fake->lock);
-    for (size_t i = 0; i < taken; i++) {
-        tickets[i].wake(tickets[i].target, tickets[i].serial);
-    }
-    free(tickets);
+    wake_all(tickets, taken);
 }
 
 void fake_engine_await(struct engine *engine, size_t n)
@@ -378,7 +479,7 @@ void fake_engine_await(struct engine *engine, size_t n)
 
     pthread_mutex_lock(&fake->lock);
     while (fake->kept_count < n) {
-        pthread_cond_wait(&fake->kept_more, &fake->lock);
+        pthread_cond_wait(&fake->changed, &fake->lock);
     }
     pthread_mutex_unlock(&fake->lock);
 }
@@ -402,6 +503,46 @@ void fake_engine_fill(struct engine *engine, bool full)
     pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_engine_need_table(struct engine *engine, uint64_t id)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    CHECK(fake->needed_count < MARKS_MAX);
+    fake->needed[fake->needed_count++] = id;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_gate(struct engine *engine, bool closed)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->gate_closed = closed;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_gate_await(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    while (!fake->maintaining) {
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    }
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_recycle(struct engine *engine, uint64_t records)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->recycle = records;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static uint64_t figure(struct engine *engine, const uint64_t *at)
 {
     struct fake *fake = fake_of(engine);
@@ -421,6 +562,11 @@ uint64_t fake_engine_reads_longest(struct engine *engine)
 uint64_t fake_engine_changes(struct engine *engine)
 {
     return figure(engine, &fake_of(engine)->changes);
+}
+
+uint64_t fake_engine_maintained(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->maintained);
 }
 
 uint64_t fake_engine_clears(struct engine *engine)

@@ -1,6 +1,6 @@
 /*
  * fake_engine.h: an engine for tests: a plain map under one lock that can be told to answer PENDING
- * or a failed read for chosen ids, and to be full.
+ * or a failed read for chosen ids, to be full, and to need maintenance before it takes an id.
  *
  * Slots are .a (0) and .b (1). A slot and the record of its id are separate entries: the map knows
  * nothing of records. Values are kept as text; a slot takes only numbers.
@@ -23,6 +23,18 @@ void fake_engine_await(struct engine *engine, size_t n);
 void fake_engine_break(struct engine *engine, uint64_t id);
 /* SET, ADD, REPLACE, CAS, INCR and DECR end in ENGINE_E_OUT_OF_MEMORY. */
 void fake_engine_fill(struct engine *engine, bool full);
+
+/*
+ * The next operation on id that would create it answers PENDING and notifies the keeper; maintain()
+ * then lets it through and wakes all such. An id may be named again.
+ */
+void fake_engine_need_table(struct engine *engine, uint64_t id);
+/* Maintenance waits inside until it is let go; `await` blocks until it is there. */
+void fake_engine_gate(struct engine *engine, bool closed);
+void fake_engine_gate_await(struct engine *engine);
+/* Each maintenance from now on recycles so many records. */
+void fake_engine_recycle(struct engine *engine, uint64_t records);
+uint64_t fake_engine_maintained(struct engine *engine); /* calls of maintain that have ended */
 
 uint64_t fake_engine_reads_longest(struct engine *engine); /* operations of the longest read call */
 uint64_t fake_engine_changes(struct engine *engine);       /* changes made */

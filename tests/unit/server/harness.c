@@ -25,8 +25,15 @@ static struct engine *create(const struct space_settings *settings, uint32_t num
     return fake_engine_create(settings->role == SPACE_CACHE);
 }
 
+/* What a real engine would take, too: a reload says what it holds. */
 static void name_space(struct space_settings *space, const char *name, enum space_role role)
 {
+    space->table_bytes = 1u << 20;
+    space->tables = 1;
+    strcpy(space->slots[0].name, "a");
+    strcpy(space->slots[1].name, "b");
+    space->slots[0].bits = space->slots[1].bits = 20;
+    space->slot_count = 2;
     snprintf(space->name, sizeof(space->name), "%s", name);
     snprintf(space->key, sizeof(space->key), "%s:{id}", name);
     space->role = role;
@@ -78,6 +85,9 @@ void harness_start(struct harness *harness)
     harness->net = net_create(&options, &service, error, &in_use);
     assert_non_null(harness->net);
     server_attach(harness->server, harness->net);
+    if (!harness->keeper_later) {
+        assert_true(keeper_start(harness->server->keeper, harness->spaces));
+    }
     assert_int_equal(pthread_create(&harness->thread, NULL, run, harness->net), 0);
 }
 
@@ -85,6 +95,7 @@ void harness_fini(struct harness *harness)
 {
     net_stop(harness->net);
     pthread_join(harness->thread, NULL);
+    keeper_end(harness->server->keeper);
     net_destroy(harness->net);
     harness->spaces = harness->server->spaces; /* a reload may have made others */
     server_destroy(harness->server);

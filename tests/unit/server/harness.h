@@ -21,6 +21,7 @@ struct harness {
     space_engine_fn *create; /* of all spaces; by default of fake engines */
     struct engine *store;    /* of f, as it was at the start … */
     struct engine *cache;    /* … and of c */
+    bool keeper_later;       /* the test starts the keeper itself, or never */
     pthread_t thread;        /* runs net_run */
 };
 

@@ -125,7 +125,6 @@ static void test_key_and_role_change_at_once(void **state)
     close(fd);
 }
 
-/* The last of several changes cannot be: nothing has changed. */
 /* A space of another kind comes, learns deletes, and may not become a counter. */
 static void test_phantom(void **state)
 {
@@ -155,6 +154,7 @@ static void test_phantom(void **state)
     close(fd);
 }
 
+/* The last of several changes cannot be: nothing has changed. */
 static void test_all_or_nothing(void **state)
 {
     struct settings next = harness.settings;
@@ -175,9 +175,172 @@ static void test_all_or_nothing(void **state)
     assert_false(reload(&next));
     harness_ask(fd, "get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
     next = harness.settings;
+    next.spaces[0].table_bytes = harness.settings.memory_bytes; /* and the limit cannot be raised */
+    next.memory_bytes *= 4;
+    assert_false(reload(&next));
+    next.memory_bytes = 1u << 20; /* nor is it lowered before the restart */
+    next.spaces[0].table_bytes = harness.settings.spaces[0].table_bytes;
+    assert_true(reload(&next));
+    assert_int_equal(harness_stat(&harness, "limit_maxbytes"), harness.settings.memory_bytes);
+    assert_true(reload(&harness.settings));
+    next = harness.settings;
     next.spaces[1].kind = SPACE_PHANTOM;
+    next.spaces[1].false_positives = 0.001;
     assert_false(reload(&next));
     harness_ask(fd, "incr c:1.a 1\r\n", "1\r\n");
+    close(fd);
+}
+
+/* ---- tables ---- */
+
+#define TABLE_BYTES (64u << 10)
+#define LINE_BYTES  64
+#define WINDOW      500 /* requests sent together */
+
+/* Asks the same of ids first to last; each must get this answer. */
+__attribute__((format(printf, 4, 0))) static void each(int fd, unsigned first, unsigned last,
+                                                       const char *format, const char *answer)
+{
+    static char ask[WINDOW * LINE_BYTES];
+    static char answers[WINDOW * LINE_BYTES];
+
+    for (unsigned id = first; id <= last;) {
+        size_t asked = 0;
+        size_t answered = 0;
+
+        for (int i = 0; i < WINDOW && id <= last; i++, id++) {
+            asked += (size_t)snprintf(ask + asked, LINE_BYTES, format, id);
+            answered += (size_t)snprintf(answers + answered, LINE_BYTES, "%s", answer);
+        }
+        harness_send(fd, ask, asked);
+        harness_expect_bytes(fd, answers, answered);
+    }
+}
+
+/* A figure of `stats <group>`; -1: there is none. */
+static double figure(int fd, const char *group, const char *name)
+{
+    char line[128];
+
+    snprintf(line, sizeof(line), "stats %s\r\n", group);
+    harness_say(fd, line);
+    char *answer = harness_until_end(fd);
+
+    snprintf(line, sizeof(line), "STAT %s ", name);
+    const char *at = strstr(answer, line);
+    double value = at != NULL ? atof(at + strlen(line)) : -1;
+
+    free(answer);
+    return value;
+}
+
+/* Until the keeper has done it; teardown's alarm ends a test that waits for nothing. */
+static void await_figure(int fd, const char *group, const char *name, double value)
+{
+    while (figure(fd, group, name) != value) {
+    }
+}
+
+static int setup_tables(void **state)
+{
+    (void)state;
+    alarm(60);
+    log_setup("test_reload", LOG_LEVEL_ERROR);
+    harness_init(&harness, 2);
+    harness.create = space_engine_create;
+    make_space(&harness.settings.spaces[0], "f");
+    make_space(&harness.settings.spaces[1], "c");
+    harness.settings.spaces[0].table_bytes = TABLE_BYTES;
+    harness.settings.spaces[0].tables = 3;
+    harness.settings.spaces[0].oldest = SPACE_OLDEST_REFUSE;
+    harness.settings.spaces[0].late_room = 0.1;
+    harness_start(&harness);
+    return 0;
+}
+
+static int teardown_tables(void **state)
+{
+    alarm(0);
+    return teardown(state);
+}
+
+/* A table of the new slots is opened at once; ids of the older one have them, too. */
+static void test_slots_open_a_table(void **state)
+{
+    struct settings next = harness.settings;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    each(fd, 1, 2000, "incr f:%u.a 7\r\n", "7\r\n");
+    assert_true(figure(fd, "spaces", "f:tables") == 1);
+    next.spaces[0].slots[2] = slot("new", 12);
+    next.spaces[0].slot_count = 3;
+    assert_true(reload(&next));
+    await_figure(fd, "spaces", "f:tables", 2);
+    each(fd, 2001, 3000, "incr f:%u 7,,9\r\n", "7,,9\r\n");
+    each(fd, 1, 3000, "incr f:%u.b 3\r\n", "3\r\n");
+    each(fd, 1, 30, "incr f:%u.new 1\r\n", "1\r\n"); /* in the pool for large numbers */
+    harness_ask(fd, "get f:1 f:2000 f:2001 f:3000\r\n",
+                "VALUE f:1 0 5\r\n7,3,1\r\nVALUE f:2000 0 4\r\n7,3,\r\n"
+                "VALUE f:2001 0 5\r\n7,3,9\r\nVALUE f:3000 0 5\r\n7,3,9\r\nEND\r\n");
+    assert_true(figure(fd, "tables", "f:1:base") > 2000);
+    assert_true(reload(&harness.settings));
+    harness_ask(fd, "get f:1 f:3000\r\n",
+                "VALUE f:1 0 3\r\n7,3\r\nVALUE f:3000 0 3\r\n7,3\r\nEND\r\n");
+    close(fd);
+}
+
+/* Sizes hold from the next table on: what stands keeps its own. */
+static void test_table_size(void **state)
+{
+    struct settings next = harness.settings;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    each(fd, 1, 2000, "incr f:%u.a 7\r\n", "7\r\n");
+    next.spaces[0].table_bytes = 4 * TABLE_BYTES;
+    next.spaces[0].late_room = 0.25;
+    assert_true(reload(&next));
+    assert_true(figure(fd, "tables", "f:0:bytes") == TABLE_BYTES);
+    each(fd, 2001, 15000, "incr f:%u.a 7\r\n", "7\r\n");
+    assert_true(figure(fd, "spaces", "f:tables") == 2);
+    assert_true(figure(fd, "tables", "f:0:bytes") == TABLE_BYTES);
+    assert_true(figure(fd, "tables", "f:1:bytes") == 4 * TABLE_BYTES);
+    assert_true(figure(fd, "spaces", "f:late_room") == 0.25);
+    each(fd, 1, 15000, "incr f:%u.a 1\r\n", "8\r\n");
+    assert_true(reload(&harness.settings));
+    close(fd);
+}
+
+/* Full and refusing; more tables, then recycling, make room; fewer tables let the oldest go. */
+static void test_tables_and_oldest(void **state)
+{
+    struct settings next = harness.settings;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    each(fd, 1, 50000, "incr f:%u.a 7 noreply\r\n", "");
+    harness_ask(fd, "incr f:50001.a 1\r\n", "SERVER_ERROR no table free\r\n");
+    next.spaces[0].tables = 5;
+    assert_true(reload(&next));
+    harness_ask(fd, "incr f:50001.a 1\r\nincr f:1.a 1\r\n", "1\r\n8\r\n");
+    await_figure(fd, "spaces", "f:tables", 4);
+    each(fd, 50002, 90000, "incr f:%u.a 7 noreply\r\n", "");
+    harness_ask(fd, "incr f:90001.a 1\r\n", "SERVER_ERROR no table free\r\n");
+    struct settings rolling = next;
+
+    rolling.spaces[0].oldest = SPACE_OLDEST_RECYCLE;
+    assert_true(reload(&rolling));
+    each(fd, 90001, 99999, "incr f:%u.a 1\r\n", "1\r\n");
+    harness_ask(fd, "get f:1.a\r\nincr f:1.a 1\r\n",
+                "END\r\nCLIENT_ERROR id below the oldest table\r\n");
+    struct settings fewer = rolling;
+
+    fewer.spaces[0].tables = 2;
+    assert_true(reload(&fewer));
+    each(fd, 100000, 130000, "incr f:%u.a 1\r\n", "1\r\n");
+    await_figure(fd, "spaces", "f:tables", 1);
+    assert_true(reload(&harness.settings));
     close(fd);
 }
 
@@ -243,7 +406,8 @@ static void test_under_load(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_TABLES(name) cmocka_unit_test_setup_teardown(name, setup_tables, teardown_tables)
     const struct CMUnitTest tests[] = {
         TEST(test_slots_are_matched_by_name),
         TEST(test_spaces_come_and_go),
@@ -251,6 +415,9 @@ int main(void)
         TEST(test_phantom),
         TEST(test_all_or_nothing),
         TEST(test_under_load),
+        TEST_TABLES(test_slots_open_a_table),
+        TEST_TABLES(test_table_size),
+        TEST_TABLES(test_tables_and_oldest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/row.h"
 #include "tests/unit/server/settings_run.h"
 
 /* ---- values ---- */
@@ -30,7 +31,8 @@ static void test_values(void **unused)
              "listen: [127.0.0.1, '[::1]:7', /tmp/x.sock]\nthreads: 3\nmemory: 512M\n"
              "idle-timeout: 1min\nflush-all: true\nuser: 'a \"b\" \\'\nspaces:\n"
              "  u-1: {kind: counter, key: 'n_{id}', slots: {b: 2, a: 64}, ids: any, max-id: 77,\n"
-             "        role: cache, table-size: 64k, late-room: 5%, value-flags: 9}\n",
+             "        role: cache, table-size: 64k, value-flags: 9}\n"
+             "  g: {kind: counter, slots: {a: 9}, role: cache, tables: 3, late-room: 5%}\n",
              "");
     space = &settings->spaces[0];
     assert_int_equal(settings->listen_count, 3);
@@ -47,9 +49,11 @@ static void test_values(void **unused)
     assert_string_equal(space->slots[0].name, "b");
     assert_int_equal(space->slots[1].bits, 64);
     assert_true(space->ids == SPACE_IDS_ANY && space->max_id == 77);
-    assert_true(space->role == SPACE_CACHE && space->oldest == SPACE_OLDEST_RECYCLE);
-    assert_true(space->table_bytes == 65536 && space->late_room == 0.05);
+    assert_true(space->role == SPACE_CACHE && space->oldest == SPACE_OLDEST_REFUSE);
+    assert_int_equal(space->table_bytes, 65536);
     assert_int_equal(space->value_flags, 9);
+    assert_true(space[1].oldest == SPACE_OLDEST_RECYCLE && space[1].late_room == 0.05);
+    assert_int_equal(space[1].tables, 3);
     finish(&run);
 }
 
@@ -122,7 +126,7 @@ static void test_memcached_flags(void **unused)
     assert_string_equal(settings->pidfile, "/tmp/p");
     finish(&run);
     settings = good(&run, "flush-all: yes\n" FEED,
-                    "--daemon --memory-limit=100 --disable-flush-all --verbose=vv --conn-limit 3");
+                    "--daemon --memory-limit=150 --disable-flush-all --verbose=vv --conn-limit 3");
     assert_true(settings->daemonize && !settings->flush_all && settings->max_connections == 3);
     assert_true(settings->spaces[0].table_bytes == 16 * MIB); /* of the file: -m does not size it */
     finish(&run);
@@ -130,6 +134,12 @@ static void test_memcached_flags(void **unused)
     assert_true(settings->memory_bytes == 1024 * MIB);
     assert_true(settings->spaces[0].table_bytes == 32 * MIB);
     assert_true(settings->spaces[0].oldest == SPACE_OLDEST_REFUSE);
+    finish(&run);
+    settings = good(&run, /* -M says nothing where no table follows another */
+                    "spaces:\n  a: {kind: counter, slots: {x: 9}, ids: any}\n"
+                    "  b: {kind: phantom, role: cache, oldest: recycle}\n",
+                    "-M");
+    assert_true(settings->spaces[1].oldest == SPACE_OLDEST_REFUSE);
     finish(&run);
     settings = good(&run, NULL, "-m 64 --set spaces.feed.table-size=4M");
     assert_true(settings->spaces[0].table_bytes == 4 * MIB);
@@ -260,22 +270,23 @@ static void test_memory(void **unused)
     sum = settings_memory_sum(run.settings, out);
     fclose(out);
     assert_true(settings_buffer_bytes(run.settings) == 64 * MIB);
-    assert_true(sum > 64 * MIB + 16 * MIB && sum < 90 * MIB);
+    assert_true(sum > 64 * MIB + 5 * 16 * MIB && sum < 158 * MIB);
     assert_true(sum == settings_memory_sum(run.settings, NULL));
-    assert_non_null(strstr(text, "space feed: 1 x 16MiB and pools"));
+    assert_non_null(strstr(text, "space feed: 5 x 16MiB and pools"));
     assert_non_null(strstr(text, "buffers of connections"));
     assert_non_null(strstr(text, "2 workers"));
     free(text);
     finish(&run);
 
-    start(&run, "memory: 33MiB\nthreads: 2\n" FEED, "");
+    /* half of what it needs */
+    start(&run, "memory: 52MiB\nthreads: 2\n" FEED, "");
     assert_int_equal(run.action, SETTINGS_EXIT_ERROR);
     assert_int_equal(strncmp(run.err,
-                             "t.yaml:1:9: error: memory of 33MiB is too little: this configuration "
+                             "t.yaml:1:9: error: memory of 52MiB is too little: this configuration "
                              "holds up to ",
                              78),
                      0);
-    assert_non_null(strstr(run.err, "    memory: 33MiB\n            ^\n    space feed: 1 x 16MiB"));
+    assert_non_null(strstr(run.err, "    memory: 52MiB\n            ^\n    space feed: 5 x 16MiB"));
     assert_non_null(strstr(run.err, "    together "));
     finish(&run);
     start(&run, FEED, "-m 20");
@@ -301,6 +312,33 @@ static void test_counter_config(void **unused)
     assert_true(!config.any_ids && config.id_spacing == 5 && config.role_cache);
     assert_true(config.table_bytes == MIB && config.extend_bytes == 65536);
     assert_true(config.aux_bytes == 8192 && config.value_flags == 3);
+    assert_true(config.tables == 5 && config.recycle && config.late_room == ROW_LATE_AUTO);
+    finish(&run);
+    good(&run,
+         "spaces: {s: {kind: counter, slots: {a: 2}, tables: 4, late-room: 0.25},\n"
+         " u: {kind: counter, slots: {a: 2}, ids: any, role: cache}}",
+         "");
+    settings_counter_config(&run.settings->spaces[0], 0, &config);
+    assert_true(config.tables == 4 && !config.recycle && config.late_room == 0.25);
+    settings_counter_config(&run.settings->spaces[1], 1, &config);
+    assert_true(config.tables == 1 && !config.recycle && config.late_room == 0);
+    finish(&run);
+}
+
+static void test_phantom_config(void **unused)
+{
+    struct phantom_config config;
+    struct run run;
+
+    (void)unused;
+    good(&run, "spaces: {s: {kind: phantom, tables: 4, oldest: recycle, late-room: 10%}}", "");
+    settings_phantom_config(&run.settings->spaces[0], 3, &config);
+    assert_int_equal(config.space, 3);
+    assert_true(config.tables == 4 && config.recycle && config.late_room == 0.1);
+    finish(&run);
+    good(&run, "spaces: {s: {kind: phantom, ids: any}}", "");
+    settings_phantom_config(&run.settings->spaces[0], 3, &config);
+    assert_true(config.any_ids && config.tables == 1 && !config.recycle && config.late_room == 0);
     finish(&run);
 }
 
@@ -339,8 +377,8 @@ static void test_help(void **unused)
 {
     static const char *const named[] = {"--config", "--set",           "-p, --port=", "table-size",
                                         "-vv",      "max-connections", "late-room"};
-    static const char *const hidden[] = {"plain:",    "dump,",          "checkpoint", "auth-file",
-                                         "tls",       "--print-sample", "binary"};
+    static const char *const hidden[] = {"plain:", "dump,",          "checkpoint", "auth-file",
+                                         "tls",    "--print-sample", "binary"};
     struct run run;
 
     (void)unused;
@@ -360,9 +398,10 @@ static void test_round_trip(void **unused)
                               "idle-timeout: 1h\nunix-mode: 0\nlog-level: debug\n"
                               "spaces:\n"
                               "  'no': {kind: counter, slots: {'yes': 2, '1': 64}, ids: any,\n"
-                              "         max-id: 9223372036854775807, late-room: 0.123456789}\n"
+                              "         max-id: 9223372036854775807}\n"
                               "  '12': {kind: counter, slots: {a: 3}, key: '{id}', id-spacing: 7,\n"
-                              "         role: cache, oldest: refuse, table-size: 64K}\n"
+                              "         role: cache, oldest: refuse, table-size: 64K, tables: 7,\n"
+                              "         late-room: 0.123456789}\n"
                               "  liked: {kind: phantom, deletes: yes, false-positives: 0.0123,\n"
                               "          ids: any, max-id: 77, exceptions-memory: 1M}\n";
     static const char *const yamls[] = {NULL, FEED, odd};
@@ -408,93 +447,7 @@ static void test_sample(void **unused)
     finish(&run);
 }
 
-/* ---- statistics and reload ---- */
-
-struct stats {
-    char text[32768];
-    size_t length;
-};
-
-static void add_stat(void *context, const char *name, const char *text)
-{
-    struct stats *stats = context;
-
-    stats->length += (size_t)snprintf(stats->text + stats->length,
-                                      sizeof(stats->text) - stats->length, "%s=%s\n", name, text);
-}
-
-static void test_stats(void **unused)
-{
-    static const char *const wanted[] = {
-        "maxbytes=1073741824\n",
-        "maxconns=1024\n",
-        "tcpport=7\n",
-        "udpport=0\n",
-        "inter=127.0.0.1\n",
-        "verbosity=1\n",
-        "oldest=0\n",
-        "evictions=off\n",
-        "domain_socket=NULL\n",
-        "umask=700\n",
-        "num_threads=2\n",
-        "cas_enabled=yes\n",
-        "reqs_per_event=256\n",
-        "tcp_backlog=1024\n",
-        "flush_enabled=no\n",
-        "idle_timeout=0\n",
-        "item_size_max=4096\n",
-        "listen=[127.0.0.1:7]\n",
-        "memory=1GiB\n",
-        "user=NULL\n",
-        "space_a_b_table_size=16MiB\n",
-        "space_a_b_slots={like:20}\n",
-    };
-    struct stats stats = {.length = 0};
-    struct run run;
-
-    (void)unused;
-    good(&run, "spaces: {a-b: {kind: counter, slots: {like: 20}}}", "-t 2 -m 1024 -p 7 -v");
-    settings_each(run.settings, add_stat, &stats);
-    for (size_t i = 0; i < LENGTH(wanted); i++) {
-        const char *at = strstr(stats.text, wanted[i]);
-        if (at == NULL || (at != stats.text && at[-1] != '\n'))
-            fail_msg("no line %s in\n%s", wanted[i], stats.text);
-    }
-    for (char *line = stats.text, *end; *line != '\0'; line = end + 1) {
-        size_t name =
-            strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        end = strchr(line, '\n');
-        assert_int_equal(line[name], '=');
-        line[name] = '\0';
-        /* Each name once: a tool keeps them in a map. */
-        for (char *other = end + 1; *other != '\0'; other = strchr(other, '\n') + 1)
-            assert_true(strncmp(other, line, name) != 0 || other[name] != '=');
-    }
-    finish(&run);
-}
-
-static void test_need_restart(void **unused)
-{
-    struct stats stats = {.length = 0};
-    struct run now, next;
-
-    (void)unused;
-    good(&now,
-         "threads: 2\nspaces:\n  a: {kind: counter, slots: {x: 2}}\n"
-         "  gone: {kind: counter, slots: {x: 2}}\n",
-         "");
-    good(&next,
-         "threads: 3\nmax-connections: 9\nspaces:\n  new: {kind: counter, slots: {x: 2}}\n"
-         "  a: {kind: counter, slots: {x: 3, y: 2}, table-size: 1M, role: cache, key: 'q{id}'}\n",
-         "");
-    assert_int_equal(settings_need_restart(now.settings, next.settings, add_stat, &stats), 2);
-    assert_string_equal(stats.text, "threads=from 2 to 3\n"
-                                    "spaces.a.table-size=from 16MiB to 1MiB\n");
-    stats.length = 0;
-    assert_int_equal(settings_need_restart(now.settings, now.settings, add_stat, &stats), 0);
-    finish(&now);
-    finish(&next);
-}
+/* ---- reload ---- */
 
 static void test_reload(void **unused)
 {
@@ -531,8 +484,7 @@ int main(void)
         cmocka_unit_test(test_memory),     cmocka_unit_test(test_counter_config),
         cmocka_unit_test(test_exits),      cmocka_unit_test(test_help),
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_stats),      cmocka_unit_test(test_need_restart),
-        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_reload),     cmocka_unit_test(test_phantom_config),
     };
 
     return cmocka_run_group_tests(tests, settings_run_enter, settings_run_leave);

@@ -1,0 +1,60 @@
+/*
+ * keeper.h: one thread that does what engines ask for and workers must not: open tables, recycle
+ * them (engine_functions.maintain). It is named "keeper".
+ *
+ * An engine notifies the keeper through its engine_keeper, from any thread, also while the world is
+ * stopped: a flag of its own and, if that was down, one wake-up. The keeper runs the engines that
+ * raised theirs one after another, in turn; one that notifies while it is maintained is run again.
+ *
+ * The keeper is no member of the barrier: maintain stops the world itself, and may take long
+ * outside of that. So whoever replaces what an engine holds (reload, flush_all) or drops an engine
+ * brackets it with keeper_stop() and keeper_go(): between the two nothing is maintained, and nobody
+ * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
+ * populate_stop, barrier_stop; back the other way round.
+ *
+ * Thread rule: as each function says.
+ */
+#ifndef ROLLCALL_SERVER_KEEPER_H
+#define ROLLCALL_SERVER_KEEPER_H
+
+#include <stdbool.h>
+
+#include "base/barrier.h"
+#include "engine/engine.h"
+
+struct keeper;
+struct spaces;
+
+/* What an engine notifies: embedded in its space, lives as long as the engine. */
+struct keeper_job {
+    struct keeper *keeper;
+    struct engine *engine;
+    _Atomic bool asked;
+};
+
+/* Without a thread yet; what is asked for meanwhile is kept. Never NULL. */
+struct keeper *keeper_create(struct barrier *barrier);
+/* After the engines' last operation, before they are destroyed. NULL: no-op */
+void keeper_destroy(struct keeper *keeper);
+
+/*
+ * Has the engines of a set notify this keeper, those that already do excepted. Before any other
+ * thread can reach them: at creation, and before a set is published.
+ */
+void keeper_attach(struct keeper *keeper, struct spaces *spaces);
+
+/* Starts the thread, for the engines of a set. False with errno: there is no thread. */
+bool keeper_start(struct keeper *keeper, const struct spaces *spaces);
+/*
+ * Ends the thread, after the step it is in: nobody's ticket is woken by it from here on. Requests
+ * that wait for it wait for ever, so the workers are ended next. Brackets still exclude each other.
+ * By the thread that started it; NULL, or not started: no-op.
+ */
+void keeper_end(struct keeper *keeper);
+
+/* Waits until nothing is maintained, and for other brackets. Any thread outside the barrier. */
+void keeper_stop(struct keeper *keeper);
+/* Goes on, with the engines of a set; NULL: the same as before. By whoever stopped it. */
+void keeper_go(struct keeper *keeper, const struct spaces *spaces);
+
+#endif
