@@ -22,12 +22,13 @@
 struct bench_conn {
     uint32_t mark;
     int fd;
+    uint64_t lane;
     uint64_t pipeline;
-    uint64_t ids_a_request;
+    size_t words_a_request;
     uint64_t batch;    /* requests composed */
     uint64_t answered; /* of those */
     struct bench_reply reply;
-    uint64_t *ids;
+    uint64_t *words;
     char *output;
     size_t output_max;
     size_t output_length;
@@ -126,7 +127,8 @@ static int connect_to(const char *text, char error[BENCH_CONN_ERROR_MAX])
 }
 
 struct bench_conn *bench_conn_create(const char *address, const struct bench_workload *workload,
-                                     uint64_t pipeline, char error[BENCH_CONN_ERROR_MAX])
+                                     uint64_t lane, uint64_t pipeline,
+                                     char error[BENCH_CONN_ERROR_MAX])
 {
     int fd = connect_to(address, error);
     if (fd < 0)
@@ -139,11 +141,12 @@ struct bench_conn *bench_conn_create(const char *address, const struct bench_wor
     struct bench_conn *conn = memory_zalloc(sizeof(*conn));
     conn->mark = CONN_MARK;
     conn->fd = fd;
+    conn->lane = lane;
     conn->pipeline = pipeline;
-    conn->ids_a_request = bench_workload_ids(workload);
+    conn->words_a_request = bench_workload_words(workload);
     conn->output_max = bench_workload_bytes_max(workload) * pipeline;
     conn->output = memory_zalloc(conn->output_max);
-    conn->ids = memory_zalloc(conn->ids_a_request * pipeline * sizeof(*conn->ids));
+    conn->words = memory_zalloc(conn->words_a_request * pipeline * sizeof(*conn->words));
     return conn;
 }
 
@@ -154,7 +157,7 @@ void bench_conn_destroy(struct bench_conn *conn)
     CHECK(conn->mark == CONN_MARK);
     close(conn->fd);
     free(conn->output);
-    free(conn->ids);
+    free(conn->words);
     free(conn);
 }
 
@@ -182,8 +185,9 @@ void bench_conn_start(struct bench_conn *conn, struct bench_workload *workload, 
     conn->output_length = 0;
     conn->output_sent = 0;
     for (uint64_t i = 0; i < requests; i++)
-        conn->output_length += bench_workload_compose(workload, conn->output + conn->output_length,
-                                                      conn->ids + i * conn->ids_a_request);
+        conn->output_length +=
+            bench_workload_compose(workload, conn->lane, conn->output + conn->output_length,
+                                   conn->words + i * conn->words_a_request);
     CHECK(conn->output_length <= conn->output_max);
 }
 
@@ -203,14 +207,14 @@ bool bench_conn_send(struct bench_conn *conn, struct bench_tally *tally)
 }
 
 /* Judges all complete items of the input. False: it is no reply. */
-static bool judge_input(struct bench_conn *conn, const struct bench_workload *workload,
+static bool judge_input(struct bench_conn *conn, struct bench_workload *workload,
                         struct bench_tally *tally)
 {
     size_t at = 0;
 
     while (at < conn->input_length && conn->answered < conn->batch) {
-        const uint64_t *ids = conn->ids + conn->answered * conn->ids_a_request;
-        size_t taken = bench_workload_judge(workload, ids, conn->input + at,
+        const uint64_t *words = conn->words + conn->answered * conn->words_a_request;
+        size_t taken = bench_workload_judge(workload, words, conn->input + at,
                                             conn->input_length - at, &conn->reply, tally);
         if (conn->reply.broken)
             return false;
@@ -232,19 +236,14 @@ static enum bench_conn_result batch_end(struct bench_conn *conn, struct bench_ta
 {
     if (conn->answered < conn->batch)
         return BENCH_CONN_WAIT;
-    tally->requests += conn->batch;
-    tally->ids += conn->batch * conn->ids_a_request;
     if (conn->input_length == 0)
         return BENCH_CONN_BATCH;
-    tally->mismatches++;
-    if (tally->first_mismatch[0] == '\0')
-        snprintf(tally->first_mismatch, sizeof(tally->first_mismatch), "bytes nobody asked for");
+    bench_tally_mismatch(tally, "bytes nobody asked for", NULL, 0);
     errno = EPROTO;
     return BENCH_CONN_LOST;
 }
 
-enum bench_conn_result bench_conn_receive(struct bench_conn *conn,
-                                          const struct bench_workload *workload,
+enum bench_conn_result bench_conn_receive(struct bench_conn *conn, struct bench_workload *workload,
                                           struct bench_tally *tally)
 {
     CHECK(conn->mark == CONN_MARK && conn->input_length < sizeof(conn->input));

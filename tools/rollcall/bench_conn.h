@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/rollcall/bench_item.h"
 #include "tools/rollcall/bench_workload.h"
 
 #define BENCH_CONN_INPUT_BYTES (4 * BENCH_ITEM_MAX)
@@ -25,10 +26,12 @@ enum bench_conn_result {
 
 /*
  * Connects to host:port, [v6]:port, host (port 11211) or /path; blocks while it does. Its batches
- * have at most `pipeline` requests of the workload. NULL with `error` when it cannot.
+ * have at most `pipeline` requests of the workload; lane: its number among the run's connections,
+ * from 0. NULL with `error` when it cannot.
  */
 struct bench_conn *bench_conn_create(const char *address, const struct bench_workload *workload,
-                                     uint64_t pipeline, char error[BENCH_CONN_ERROR_MAX]);
+                                     uint64_t lane, uint64_t pipeline,
+                                     char error[BENCH_CONN_ERROR_MAX]);
 void bench_conn_destroy(struct bench_conn *conn); /* closes. NULL: no-op */
 
 int bench_conn_fd(const struct bench_conn *conn);
@@ -42,8 +45,7 @@ void bench_conn_start(struct bench_conn *conn, struct bench_workload *workload, 
 bool bench_conn_send(struct bench_conn *conn, struct bench_tally *tally);
 
 /* Reads what is there and judges it. */
-enum bench_conn_result bench_conn_receive(struct bench_conn *conn,
-                                          const struct bench_workload *workload,
+enum bench_conn_result bench_conn_receive(struct bench_conn *conn, struct bench_workload *workload,
                                           struct bench_tally *tally);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/num.h"
+#include "tools/rollcall/bench_feed.h"
 
 #define ADDRESS_DEFAULT    "127.0.0.1:11211"
 #define PER_SECOND_MAX     1000000u
@@ -23,7 +24,7 @@
 #define LOCAL_OPTIONS_FROM 256 /* getopt's values for the rows of the table */
 
 static const char *const shapes[] = {"dense", "seconds", "ms", "random", NULL};
-static const char *const workloads[] = {"incr", "slot", "record", "page", "exist", NULL};
+static const char *const workloads[] = {"incr", "slot", "record", "page", "exist", "mix", NULL};
 static const char *const layouts[] = {"records", "slots", NULL};
 static const char *const verifies[] = {"values", "form", "off", NULL};
 
@@ -68,19 +69,37 @@ static const struct option_row rows[] = {
      "slot that incr and slot use (like, else the first)"},
     {"workload", "NAME", OPTION_CHOICE, AT(workload), 0, 0, workloads,
      "incr (default): incr ID.slot 1; slot: get ID.slot; record: get ID; page: one get of many "
-     "ids; exist: one get of many existence keys"},
+     "ids; exist: one get of many existence keys; mix: a feed's traffic on growing ids"},
     {"page-ids", "N", OPTION_NUMBER, AT(page_ids), 1, BENCH_PAGE_IDS_MAX, NULL,
      "ids of a page, checks of an exist (20)"},
     {"hits", "PERCENT", OPTION_NUMBER, AT(hits), 0, 100, NULL,
      "exist: checks that ask for a member --load added (10)"},
     {"one-in", "N", OPTION_NUMBER, AT(one_in), 2, 1000000000ull, NULL,
-     "exist: wrong answers the server plans, one in N (1000); a few times as many fail"},
+     "exist, mix: wrong answers the server plans, one in N (1000); a few times as many fail"},
+    {"mix", "SHARES", OPTION_TEXT, AT(mix), 0, 0, NULL,
+     "mix: requests of each kind, as weights (page=40,record=8,slot=8,incr=10,several=3,create=4,"
+     "delete=1,exist=20,like=5,unlike=1); those named change"},
+    {"window", "N", OPTION_NUMBER, AT(window), BENCH_WINDOW_MIN, BENCH_WINDOW_MAX, NULL,
+     "mix: newest ids, which most requests are for and the server must still have (10000)"},
+    {"old", "PERCENT", OPTION_NUMBER, AT(old), 0, 100, NULL,
+     "mix: ids drawn from all there ever were, not from the window (5)"},
+    {"late", "PERCENT", OPTION_NUMBER, AT(late), 0, BENCH_FEED_LATE_MAX, NULL,
+     "mix: ids that are created only when half a window of newer ones was (5)"},
+    {"members", "N", OPTION_NUMBER, AT(members), 1, BENCH_MEMBERS_MAX, NULL,
+     "mix: different members that like an id (8)"},
+    {"exist-space", "NAME", OPTION_TEXT, AT(exist_space), 0, 0, NULL,
+     "mix: space of the existence keys (liked)"},
+    {"exist-key", "PATTERN", OPTION_TEXT, AT(exist_key), 0, 0, NULL,
+     "mix: pattern of the existence keys (<exist-space>:{id}:{member})"},
+    {"allow", "TEXT", OPTION_TEXT, AT(allow), 0, 0, NULL,
+     "error lines that begin so are counted but do not fail the run"},
     {"layout", "LAYOUT", OPTION_CHOICE, AT(layout), 0, 0, layouts,
      "records (default): a key an id; slots: a key a slot, to load and read other servers"},
     {"load", NULL, OPTION_FLAG, AT(load), 0, 0, NULL,
      "first set all ids, in rising order, to known values"},
     {"verify", "HOW", OPTION_CHOICE, AT(verify), 0, 0, verifies,
-     "values (default): as --load set them; form: right keys, numbers; off: count replies"},
+     "values (default): as --load set them, mix: as it wrote them itself; form: right keys, "
+     "numbers; off: count replies"},
     {"seed", "N", OPTION_NUMBER, AT(seed), 0, UINT64_MAX, NULL, "of the drawn ids (1)"},
     {"pid", "PID", OPTION_NUMBER, AT(pid), 1, PID_MAX, NULL,
      "the server's process: report its processor time a request"},
@@ -228,43 +247,71 @@ static bool choose_slot(struct bench_options *options)
     return options->slot == NULL || bad("--slot: \"%s\" is not among --slots", wanted);
 }
 
-/* exist: {member} is the end of a pattern; the rest of what follows {id} is its tail. */
-static bool split_member(struct bench_options *options)
-{
-    size_t length = strlen(options->key_tail);
+/* A key pattern: the option that says it, and where its two ends go. */
+struct pattern {
+    const char *option;
+    const char *text; /* NULL: the usual of the space */
+    const char *space;
+    bool member;
+    char *head, *tail; /* of BENCH_KEY_MAX + 1 bytes */
+};
 
-    if (options->workload != BENCH_EXIST)
+/* {member} is the end of an existence key; the rest of what follows {id} is its tail. */
+static bool split_member(const struct pattern *pattern)
+{
+    size_t length = strlen(pattern->tail);
+
+    if (!pattern->member)
         return true;
-    if (length <= strlen(MEMBER) ||
-        strcmp(options->key_tail + length - strlen(MEMBER), MEMBER) != 0)
-        return bad("--key: \"%s\" has not {id}, something between and {member} at its end",
-                   options->key);
-    options->key_tail[length - strlen(MEMBER)] = '\0';
+    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0)
+        return bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
+                   pattern->option, pattern->text);
+    pattern->tail[length - strlen(MEMBER)] = '\0';
     return true;
 }
 
-static bool split_key(struct bench_options *options)
+static bool split_pattern(const struct pattern *pattern)
 {
-    const char *pattern = options->key;
-    const char *place = pattern != NULL ? strstr(pattern, PLACE) : NULL;
+    const char *text = pattern->text;
+    const char *place = text != NULL ? strstr(text, PLACE) : NULL;
 
-    if (pattern == NULL) {
-        snprintf(options->key_head, sizeof(options->key_head), "%s:", options->space);
-        if (options->workload == BENCH_EXIST)
-            strcpy(options->key_tail, ":");
+    if (text == NULL) {
+        snprintf(pattern->head, BENCH_KEY_MAX + 1, "%s:", pattern->space);
+        strcpy(pattern->tail, pattern->member ? ":" : "");
         return true;
     }
     if (place == NULL || strstr(place + 1, PLACE) != NULL)
-        return bad("--key: \"%s\" has not exactly one {id}", pattern);
-    for (const char *at = pattern; *at != '\0'; at++) {
+        return bad("--%s: \"%s\" has not exactly one {id}", pattern->option, text);
+    for (const char *at = text; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || *at == 127)
-            return bad("--key: a key holds no space or control character");
+            return bad("--%s: a key holds no space or control character", pattern->option);
     }
-    if (strlen(pattern) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
-        return bad("--key: keys would be longer than %u bytes", BENCH_KEY_MAX);
-    memcpy(options->key_head, pattern, (size_t)(place - pattern));
-    snprintf(options->key_tail, sizeof(options->key_tail), "%s", place + strlen(PLACE));
-    return split_member(options);
+    if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
+        return bad("--%s: keys would be longer than %u bytes", pattern->option, BENCH_KEY_MAX);
+    memcpy(pattern->head, text, (size_t)(place - text));
+    snprintf(pattern->tail, BENCH_KEY_MAX + 1, "%s", place + strlen(PLACE));
+    return split_member(pattern);
+}
+
+static bool split_keys(struct bench_options *options)
+{
+    const struct pattern key = {
+        .option = "key",
+        .text = options->key,
+        .space = options->space,
+        .member = options->workload == BENCH_EXIST,
+        .head = options->key_head,
+        .tail = options->key_tail,
+    };
+    const struct pattern exist_key = {
+        .option = "exist-key",
+        .text = options->exist_key,
+        .space = options->exist_space,
+        .member = true,
+        .head = options->exist_head,
+        .tail = options->exist_tail,
+    };
+    return split_pattern(&key) && split_pattern(&exist_key);
 }
 
 /* The largest id of the population must be one. */
@@ -272,7 +319,8 @@ static bool place_ids(struct bench_options *options)
 {
     static const uint64_t firsts[] = {1, FIRST_SECOND << STAMP_SHIFT, FIRST_MS << STAMP_SHIFT, 0};
     uint64_t stamps_a_second = options->shape == BENCH_MS ? 1000 : 1;
-    unsigned __int128 span = options->ids;
+    bool mix = options->workload == BENCH_MIX;
+    unsigned __int128 span = options->ids + (mix ? BENCH_MIX_IDS_MAX : 0);
 
     if (options->first == UINT64_MAX)
         options->first = firsts[options->shape];
@@ -287,29 +335,51 @@ static bool place_ids(struct bench_options *options)
     return true;
 }
 
-static bool complete(struct bench_options *options)
+static bool take_shares(struct bench_options *options)
 {
-    bool exist = options->workload == BENCH_EXIST;
+    char error[BENCH_SHARES_ERROR_MAX];
 
-    if (options->space == NULL)
-        options->space = exist ? "liked" : "feed";
-    if (exist && options->layout != BENCH_RECORDS)
+    options->shares = bench_shares_default();
+    return options->mix == NULL || bench_shares_parse(options->mix, &options->shares, error) ||
+           bad("--mix: %s", error);
+}
+
+static bool space_valid(const char *option, const char *name)
+{
+    return name_valid(name, strlen(name)) ||
+           bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
+}
+
+/* Do the options of the run and of the workload go together? */
+static bool fits(const struct bench_options *options)
+{
+    bool mix = options->workload == BENCH_MIX;
+
+    if ((mix || options->workload == BENCH_EXIST) && options->layout != BENCH_RECORDS)
         return bad("--layout slots: existence keys have none");
-    if (!name_valid(options->space, strlen(options->space)))
-        return bad("--space: \"%s\" is not 1 to %u of a-z 0-9 _ -", options->space, BENCH_NAME_MAX);
+    if (mix && options->shape == BENCH_RANDOM)
+        return bad("--shape random: ids that grow are dense, seconds or ms");
     if (options->requests != UINT64_MAX && options->seconds != 0)
         return bad("--requests and --seconds: only one of them");
-    if (options->requests == UINT64_MAX && options->seconds == 0)
-        options->seconds = BENCH_SECONDS_DEFAULT;
     if (options->requests == 0 && !options->load)
         return bad("--requests 0 without --load: nothing to do");
-    if (!split_slots(options) || !choose_slot(options) || !split_key(options))
-        return false;
     if (options->connections * options->pipeline * options->page_ids * options->slot_count >
         BENCH_IN_FLIGHT_MAX)
         return bad("--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
                    BENCH_IN_FLIGHT_MAX);
-    return place_ids(options);
+    return true;
+}
+
+static bool complete(struct bench_options *options)
+{
+    if (options->space == NULL)
+        options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
+    if (options->requests == UINT64_MAX && options->seconds == 0)
+        options->seconds = BENCH_SECONDS_DEFAULT;
+    return space_valid("space", options->space) &&
+           space_valid("exist-space", options->exist_space) && split_slots(options) &&
+           choose_slot(options) && split_keys(options) && take_shares(options) && fits(options) &&
+           place_ids(options);
 }
 
 static const struct bench_options defaults = {
@@ -324,6 +394,11 @@ static const struct bench_options defaults = {
     .page_ids = 20,
     .hits = 10,
     .one_in = 1000,
+    .exist_space = "liked",
+    .window = 10000,
+    .late = 5,
+    .old = 5,
+    .members = 8,
     .seed = 1,
 };
 
@@ -374,5 +449,6 @@ void bench_options_help(void)
             printf("; %" PRIu64 " to %" PRIu64, rows[i].minimum, rows[i].maximum);
         putchar('\n');
     }
-    puts("\nExample: rollcall bench --load --workload page --pid $(pidof rollcalld)");
+    puts("\nExample: rollcall bench --load --workload page --pid $(pidof rollcalld)\n"
+         "         rollcall bench --workload mix --seconds 60 --window 100000");
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/rollcall/bench_shares.h"
+
 #define BENCH_CONNECTIONS_MAX 10000u
 #define BENCH_PIPELINE_MAX    10000u
 #define BENCH_PAGE_IDS_MAX    1000u
@@ -22,18 +24,33 @@
 #define BENCH_NAME_MAX        32u
 #define BENCH_KEY_MAX         250u
 #define BENCH_ID_MAX          0x7fffffffffffffffull
+#define BENCH_MIX_IDS_MAX     1000000000ull /* mix: ids created in a run */
+#define BENCH_WINDOW_MIN      100u
+#define BENCH_WINDOW_MAX      10000000u
+#define BENCH_MEMBERS_MAX     32u
 
 enum bench_shape { BENCH_DENSE, BENCH_SECONDS, BENCH_MS, BENCH_RANDOM };
-enum bench_workload_kind { BENCH_INCR, BENCH_SLOT, BENCH_RECORD, BENCH_PAGE, BENCH_EXIST };
+enum bench_workload_kind {
+    BENCH_INCR,
+    BENCH_SLOT,
+    BENCH_RECORD,
+    BENCH_PAGE,
+    BENCH_EXIST,
+    BENCH_MIX
+};
 enum bench_layout { BENCH_RECORDS, BENCH_SLOTS }; /* a key an id, or a key a slot */
 enum bench_verify { BENCH_VALUES, BENCH_FORM, BENCH_OFF };
 
 struct bench_options {
     const char *address; /* host:port, [v6]:port or /path */
     const char *space;
-    const char *key;   /* pattern; NULL: <space>:{id}, exist: <space>:{id}:{member} */
-    const char *slots; /* names, or how many */
-    const char *slot;  /* the one that incr and slot use; NULL: like, else the first */
+    const char *key;         /* pattern; NULL: <space>:{id}, exist: <space>:{id}:{member} */
+    const char *slots;       /* names, or how many */
+    const char *slot;        /* the one that incr and slot use; NULL: like, else the first */
+    const char *mix;         /* mix: shares; NULL: as they are */
+    const char *exist_space; /* mix: of the existence keys */
+    const char *exist_key;   /* mix: NULL: <exist-space>:{id}:{member} */
+    const char *allow;       /* error lines that begin so are expected; NULL: none */
     uint64_t connections;
     uint64_t pipeline;
     uint64_t requests; /* UINT64_MAX: until `seconds` have passed */
@@ -41,9 +58,13 @@ struct bench_options {
     uint64_t ids;
     uint64_t first; /* the smallest id, or where the shape's clock starts */
     uint64_t per_second;
-    uint64_t page_ids; /* exist: checks */
+    uint64_t page_ids; /* exist, mix: checks too */
     uint64_t hits;     /* exist: per cent of the checks that ask for a loaded member */
-    uint64_t one_in;   /* exist: the server plans one wrong answer in so many */
+    uint64_t one_in;   /* exist, mix: the server plans one wrong answer in so many */
+    uint64_t window;   /* mix: newest ids: what is mostly asked for, and what is verified */
+    uint64_t late;     /* mix: per cent of the ids that are created half a window later */
+    uint64_t old;      /* mix: per cent of the draws that are from all ids */
+    uint64_t members;  /* mix: different ones of an id */
     uint64_t seed;
     uint64_t pid;      /* 0: none */
     uint64_t shape;    /* enum bench_shape */
@@ -59,8 +80,11 @@ struct bench_options {
     char slot_names[BENCH_SLOTS_MAX][BENCH_NAME_MAX + 1];
     size_t slot_count;
     size_t slot_chosen;
-    char key_head[BENCH_KEY_MAX + 1]; /* the pattern before {id} */
-    char key_tail[BENCH_KEY_MAX + 1]; /* and behind it, without {member} */
+    char key_head[BENCH_KEY_MAX + 1];   /* the pattern before {id} */
+    char key_tail[BENCH_KEY_MAX + 1];   /* and behind it, without {member} */
+    char exist_head[BENCH_KEY_MAX + 1]; /* mix: the same of the existence keys */
+    char exist_tail[BENCH_KEY_MAX + 1];
+    struct bench_shares shares;
 };
 
 /*

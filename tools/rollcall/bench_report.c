@@ -13,6 +13,12 @@ static const struct {
 } percentiles[] = {{"p50", "p50", 50}, {"p99", "p99", 99}, {"p99.9", "p99_9", 99.9}};
 #define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
+/* Where the counts of the histogram are cut. */
+static const uint64_t steps_us[] = {10,     20,     50,     100,     200,     500,
+                                    1000,   2000,   5000,   10000,   20000,   50000,
+                                    100000, 200000, 500000, 1000000, 10000000};
+#define STEPS (sizeof(steps_us) / sizeof(steps_us[0]))
+
 static double rate(uint64_t things, uint64_t ns)
 {
     return ns == 0 ? 0 : (double)things * NS_A_SECOND / (double)ns;
@@ -33,6 +39,52 @@ static void text_latency(const struct histogram *latency)
     printf("max %.1f us\n", (double)histogram_max(latency) / NS_A_US);
 }
 
+/* Batches that took longer than the step before and at most this one. */
+static uint64_t between_steps(const struct histogram *latency, size_t step)
+{
+    uint64_t below = step == 0 ? 0 : histogram_at_most(latency, steps_us[step - 1] * 1000);
+    return histogram_at_most(latency, steps_us[step] * 1000) - below;
+}
+
+static void text_histogram(const struct histogram *latency)
+{
+    uint64_t counted = 0;
+
+    for (size_t i = 0; i < STEPS; i++) {
+        uint64_t count = between_steps(latency, i);
+        counted += count;
+        if (count != 0)
+            printf("  to %8" PRIu64 " us %12" PRIu64 "\n", steps_us[i], count);
+    }
+    if (counted < histogram_count(latency))
+        printf("  longer         %12" PRIu64 "\n", histogram_count(latency) - counted);
+}
+
+/* What each kind of request of the workload mix came to. */
+static void text_kinds(const struct bench_tally *tally)
+{
+    printf("kind          %12s %12s %12s %12s %12s\n", "requests", "operations", "hits", "misses",
+           "errors");
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
+        const struct bench_kind_tally *kind = &tally->kinds[i];
+        if (kind->requests != 0)
+            printf("  %-11s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
+                   "\n",
+                   bench_kind_name((enum bench_kind)i), kind->requests, kind->operations,
+                   kind->hits, kind->misses, kind->errors);
+    }
+    printf("verified      %" PRIu64 " answers exactly\n", tally->checked);
+}
+
+static void text_errors(const struct bench_tally *tally)
+{
+    for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++)
+        printf("error         %" PRIu64 " x %s%s\n", tally->error_lines[i].count,
+               tally->error_lines[i].text, tally->error_lines[i].expected ? " (expected)" : "");
+    if (tally->first_mismatch[0] != '\0')
+        printf("first wrong   %s\n", tally->first_mismatch);
+}
+
 static void text_cpu(const struct bench_result *result)
 {
     uint64_t requests = result->tally.requests;
@@ -45,28 +97,30 @@ static void text_cpu(const struct bench_result *result)
     printf("client cpu    %.3f us a request\n", us_each(result->client_cpu_ns, requests));
 }
 
-static void text_result(const struct bench_result *result)
+static void text_result(const struct bench_result *result, bool mix)
 {
     const struct bench_tally *tally = &result->tally;
 
     printf("requests      %" PRIu64 " in %.3f s\n", tally->requests,
            (double)result->elapsed_ns / NS_A_SECOND);
     printf("requests/s    %.0f\n", rate(tally->requests, result->elapsed_ns));
-    printf("ids/s         %.0f\n", rate(tally->ids, result->elapsed_ns));
+    printf("%s%.0f\n", mix ? "operations/s  " : "ids/s         ",
+           rate(tally->operations, result->elapsed_ns));
     printf("bytes         %" PRIu64 " sent, %" PRIu64 " received\n", tally->bytes_sent,
            tally->bytes_received);
     text_latency(result->latency_ns);
+    if (mix)
+        text_histogram(result->latency_ns);
     text_cpu(result);
     printf("replies       hits %" PRIu64 "   misses %" PRIu64 "   errors %" PRIu64
-           "   mismatches %" PRIu64 "\n",
-           tally->hits, tally->misses, tally->errors, tally->mismatches);
+           "   expected errors %" PRIu64 "   mismatches %" PRIu64 "\n",
+           tally->hits, tally->misses, tally->errors, tally->expected, tally->mismatches);
+    if (mix)
+        text_kinds(tally);
     if (tally->foreign != 0)
         printf("foreign       %" PRIu64 " asked, %" PRIu64 " wrongly found: %.6f %%\n",
                tally->foreign, tally->wrong, 100.0 * (double)tally->wrong / (double)tally->foreign);
-    if (tally->first_error[0] != '\0')
-        printf("first error   %s\n", tally->first_error);
-    if (tally->first_mismatch[0] != '\0')
-        printf("first wrong   %s\n", tally->first_mismatch);
+    text_errors(tally);
 }
 
 void bench_report_text(const struct bench_options *options, const struct bench_result *load,
@@ -76,7 +130,7 @@ void bench_report_text(const struct bench_options *options, const struct bench_r
         printf("load          %" PRIu64 " ids, %s, from %" PRIu64 ", by %s\n", options->ids,
                bench_shape_name(options->shape), options->first,
                bench_layout_name(options->layout));
-        text_result(load);
+        text_result(load, false);
     }
     if (load != NULL && run != NULL)
         puts("");
@@ -85,13 +139,17 @@ void bench_report_text(const struct bench_options *options, const struct bench_r
     printf("workload      %s", bench_workload_name(options->workload));
     if (options->workload == BENCH_PAGE)
         printf(" of %" PRIu64 " ids", options->page_ids);
+    if (options->workload == BENCH_MIX)
+        printf(", window %" PRIu64 ", %" PRIu64 " %% late, %" PRIu64 " %% old", options->window,
+               options->late, options->old);
     if (options->workload == BENCH_EXIST)
         printf(", %" PRIu64 " checks, %" PRIu64 " %% hits", options->page_ids, options->hits);
-    printf(", %" PRIu64 " ids, %s, from %" PRIu64 "\n", options->ids,
-           bench_shape_name(options->shape), options->first);
+    if (options->workload != BENCH_MIX || options->load)
+        printf(", %" PRIu64 " ids", options->ids);
+    printf(", %s, from %" PRIu64 "\n", bench_shape_name(options->shape), options->first);
     printf("connections   %" PRIu64 ", %" PRIu64 " pipelined\n", options->connections,
            options->pipeline);
-    text_result(run);
+    text_result(run, options->workload == BENCH_MIX);
 }
 
 static void json_text(const char *text)
@@ -108,15 +166,50 @@ static void json_text(const char *text)
     putchar('"');
 }
 
-static void json_result(const char *name, const struct bench_result *result)
+static void json_histogram(const struct histogram *latency)
+{
+    printf(",\"latency_us_counts\":[");
+    for (size_t i = 0; i < STEPS; i++)
+        printf("%s[%" PRIu64 ",%" PRIu64 "]", i == 0 ? "" : ",", steps_us[i],
+               between_steps(latency, i));
+    putchar(']');
+}
+
+static void json_kinds(const struct bench_tally *tally)
+{
+    printf(",\"kinds\":{");
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
+        const struct bench_kind_tally *kind = &tally->kinds[i];
+        printf("%s\"%s\":{\"requests\":%" PRIu64 ",\"operations\":%" PRIu64 ",\"hits\":%" PRIu64
+               ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64 "}",
+               i == 0 ? "" : ",", bench_kind_name((enum bench_kind)i), kind->requests,
+               kind->operations, kind->hits, kind->misses, kind->errors);
+    }
+    printf("},\"checked\":%" PRIu64, tally->checked);
+}
+
+static void json_errors(const struct bench_tally *tally)
+{
+    printf(",\"error_lines\":[");
+    for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++) {
+        printf("%s{\"text\":", i == 0 ? "" : ",");
+        json_text(tally->error_lines[i].text);
+        printf(",\"count\":%" PRIu64 ",\"expected\":%s}", tally->error_lines[i].count,
+               tally->error_lines[i].expected ? "true" : "false");
+    }
+    printf("],\"first_mismatch\":");
+    json_text(tally->first_mismatch);
+}
+
+static void json_result(const char *name, const struct bench_result *result, bool mix)
 {
     const struct bench_tally *tally = &result->tally;
     uint64_t ns = result->elapsed_ns;
 
-    printf(",\"%s\":{\"seconds\":%.6f,\"requests\":%" PRIu64 ",\"ids\":%" PRIu64
-           ",\"requests_per_s\":%.1f,\"ids_per_s\":%.1f",
-           name, (double)ns / NS_A_SECOND, tally->requests, tally->ids, rate(tally->requests, ns),
-           rate(tally->ids, ns));
+    printf(",\"%s\":{\"seconds\":%.6f,\"requests\":%" PRIu64 ",\"requests_per_s\":%.1f", name,
+           (double)ns / NS_A_SECOND, tally->requests, rate(tally->requests, ns));
+    printf(",\"%s\":%" PRIu64 ",\"%s_per_s\":%.1f", mix ? "operations" : "ids", tally->operations,
+           mix ? "operations" : "ids", rate(tally->operations, ns));
     printf(",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"latency_us\":{",
            tally->bytes_sent, tally->bytes_received);
     for (size_t i = 0; i < PERCENTILES; i++)
@@ -129,15 +222,16 @@ static void json_result(const char *name, const struct bench_result *result)
                us_each(result->server.user_us * 1000, tally->requests),
                us_each(result->server.system_us * 1000, tally->requests));
     printf(",\"client_cpu_us\":%.4f,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64
-           ",\"mismatches\":%" PRIu64,
+           ",\"expected_errors\":%" PRIu64 ",\"mismatches\":%" PRIu64,
            us_each(result->client_cpu_ns, tally->requests), tally->hits, tally->misses,
-           tally->errors, tally->mismatches);
+           tally->errors, tally->expected, tally->mismatches);
+    if (mix) {
+        json_histogram(result->latency_ns);
+        json_kinds(tally);
+    }
     if (tally->foreign != 0)
         printf(",\"foreign\":%" PRIu64 ",\"wrongly_found\":%" PRIu64, tally->foreign, tally->wrong);
-    printf(",\"first_error\":");
-    json_text(tally->first_error);
-    printf(",\"first_mismatch\":");
-    json_text(tally->first_mismatch);
+    json_errors(tally);
     putchar('}');
 }
 
@@ -154,8 +248,8 @@ void bench_report_json(const struct bench_options *options, const struct bench_r
            options->connections, options->pipeline, options->ids, options->first, options->page_ids,
            options->seed);
     if (load != NULL)
-        json_result("load", load);
+        json_result("load", load, false);
     if (run != NULL)
-        json_result("run", run);
+        json_result("run", run, options->workload == BENCH_MIX);
     puts("}");
 }

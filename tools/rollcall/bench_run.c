@@ -191,7 +191,7 @@ static bool connect_all(struct run *run)
     raise_file_limit(plan->connections);
     for (uint64_t i = 0; i < plan->connections; i++) {
         struct lane *lane = &run->lanes[i];
-        lane->conn = bench_conn_create(plan->address, plan->workload, plan->pipeline, error);
+        lane->conn = bench_conn_create(plan->address, plan->workload, i, plan->pipeline, error);
         if (lane->conn == NULL) {
             fprintf(stderr, "rollcall bench: connection %" PRIu64 " of %" PRIu64 ": %s\n", i + 1,
                     plan->connections, error);

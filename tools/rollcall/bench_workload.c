@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "tools/rollcall/bench_random.h"
 
 #define STAMP_SHIFT   22
 #define MACHINE_SHIFT 12
@@ -15,17 +16,10 @@
 #define SEQUENCE_MASK 7u /* a snowflake's low bits are rarely above a handful */
 #define MS_A_SECOND   1000u
 #define RANDOM_SPAN   (1ull << 40)
-#define WEYL          0x9e3779b97f4a7c15ull /* 2^64 / golden ratio */
-#define MEMBER_SHIFT  34                    /* of a hash: leaves the number of a member */
+#define MEMBER_SHIFT  34 /* of a hash: leaves the number of a member */
 #define MEMBER_BYTES  (1 + BENCH_NUMBER_TEXT_MAX)
 #define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
 #define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
-
-/* x * y / 2^64: a number below y from 64 random bits. */
-static uint64_t scale_down(uint64_t x, uint64_t y)
-{
-    return (uint64_t)((unsigned __int128)x * y >> 64);
-}
 
 static uint64_t id_of_second(const struct bench_options *options, uint64_t index)
 {
@@ -56,7 +50,7 @@ static uint64_t id_of_ms(const struct bench_options *options, uint64_t index)
 static uint64_t id_at_random(const struct bench_options *options, uint64_t index)
 {
     uint64_t stride = RANDOM_SPAN / options->ids;
-    uint64_t within = scale_down(hash_u64(index * WEYL + options->ids), stride);
+    uint64_t within = bench_scale(hash_u64(index * BENCH_WEYL + options->ids), stride);
     return options->first + index * stride + within;
 }
 
@@ -157,12 +151,16 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
 
     workload->mark = BENCH_WORKLOAD_MARK;
     workload->options = options;
+    if (!load && options->workload == BENCH_MIX) {
+        workload->mix = bench_mix_create(options);
+        return workload;
+    }
     workload->verb = load ? BENCH_VERB_SET : incr ? BENCH_VERB_INCR : BENCH_VERB_GET;
     workload->verify = (enum bench_verify)options->verify;
     workload->climbed = options->load && options->verify == BENCH_VALUES;
     workload->ids = !load && many ? options->page_ids : 1;
     workload->hit_below = options->hits == 100 ? UINT64_MAX : UINT64_MAX / 100 * options->hits;
-    workload->random = hash_u64(options->seed + WEYL);
+    workload->random = bench_random_state(options->seed);
     workload->head_length =
         (size_t)snprintf(workload->head, sizeof(workload->head), " %s", options->key_head);
     workload->value_head_length = (size_t)snprintf(
@@ -181,6 +179,7 @@ void bench_workload_destroy(struct bench_workload *workload)
     if (workload == NULL)
         return;
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
+    bench_mix_destroy(workload->mix);
     free(workload);
 }
 
@@ -189,15 +188,17 @@ uint64_t bench_workload_load_requests(const struct bench_options *options)
     return options->ids * (options->layout == BENCH_SLOTS ? options->slot_count : 1);
 }
 
-uint64_t bench_workload_ids(const struct bench_workload *workload)
+size_t bench_workload_words(const struct bench_workload *workload)
 {
-    return workload->ids;
+    return workload->mix != NULL ? bench_mix_words(workload->mix) : workload->ids;
 }
 
 size_t bench_workload_bytes_max(const struct bench_workload *workload)
 {
     size_t longest = 0;
 
+    if (workload->mix != NULL)
+        return bench_mix_bytes_max(workload->mix);
     for (size_t i = 0; i < workload->key_count; i++) {
         if (workload->keys[i].suffix_length > longest)
             longest = workload->keys[i].suffix_length;
@@ -208,9 +209,8 @@ size_t bench_workload_bytes_max(const struct bench_workload *workload)
 
 static uint64_t draw_id(struct bench_workload *workload)
 {
-    workload->random += WEYL;
-    uint64_t drawn = hash_u64(workload->random);
-    uint64_t index = scale_down(drawn, workload->options->ids);
+    uint64_t drawn = bench_random_next(&workload->random);
+    uint64_t index = bench_scale(drawn, workload->options->ids);
     uint64_t id = bench_workload_id(workload->options, index);
     bool exist = workload->options->workload == BENCH_EXIST;
     return exist && hash_u64(drawn) >= workload->hit_below ? id | BENCH_FOREIGN : id;
@@ -218,7 +218,7 @@ static uint64_t draw_id(struct bench_workload *workload)
 
 char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out)
 {
-    out = bench_workload_put(out, key->suffix, key->suffix_length);
+    out = bench_put(out, key->suffix, key->suffix_length);
     if (key->slot != BENCH_SLOT_MEMBER)
         return out;
     *out++ = id & BENCH_FOREIGN ? 'f' : 'u';
@@ -237,8 +237,8 @@ static char *put_keys(const struct bench_workload *workload, char *out, uint64_t
 
     for (size_t i = 0; i < workload->key_count; i++) {
         const struct bench_key *key = &workload->keys[i];
-        out = bench_workload_put(out, workload->head, workload->head_length);
-        out = bench_workload_put(out, digits, digit_count);
+        out = bench_put(out, workload->head, workload->head_length);
+        out = bench_put(out, digits, digit_count);
         out = bench_workload_put_suffix(key, id, out);
     }
     return out;
@@ -251,35 +251,36 @@ static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *
     uint64_t id = bench_workload_id(workload->options, workload->next / workload->key_count);
     char value[BENCH_VALUE_TEXT_MAX + 4];
     size_t length = bench_workload_print_value(workload, id, key->slot, value);
-    char *at = bench_workload_put(out, "set", 3);
+    char *at = bench_put(out, "set", 3);
 
     workload->next++;
     *ids = id;
-    at = bench_workload_put(at, workload->head, workload->head_length);
+    at = bench_put(at, workload->head, workload->head_length);
     at += num_print(at, id);
     at = bench_workload_put_suffix(key, id, at);
-    at = bench_workload_put(at, " 0 0 ", 5);
+    at = bench_put(at, " 0 0 ", 5);
     at += num_print(at, length);
-    at = bench_workload_put(at, "\r\n", 2);
-    at = bench_workload_put(at, value, length);
-    at = bench_workload_put(at, "\r\n", 2);
+    at = bench_put(at, "\r\n", 2);
+    at = bench_put(at, value, length);
+    at = bench_put(at, "\r\n", 2);
     return (size_t)(at - out);
 }
 
-size_t bench_workload_compose(struct bench_workload *workload, char *out, uint64_t *ids)
+size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, char *out,
+                              uint64_t *words)
 {
     char *at = out;
 
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
+    if (workload->mix != NULL)
+        return bench_mix_compose(workload->mix, lane, out, words);
     if (workload->verb == BENCH_VERB_SET)
-        return compose_set(workload, out, ids);
-    at = workload->verb == BENCH_VERB_INCR ? bench_workload_put(at, "incr", 4)
-                                           : bench_workload_put(at, "get", 3);
+        return compose_set(workload, out, words);
+    at = workload->verb == BENCH_VERB_INCR ? bench_put(at, "incr", 4) : bench_put(at, "get", 3);
     for (uint64_t i = 0; i < workload->ids; i++) {
-        ids[i] = draw_id(workload);
-        at = put_keys(workload, at, ids[i]);
+        words[i] = draw_id(workload);
+        at = put_keys(workload, at, words[i]);
     }
-    at = workload->verb == BENCH_VERB_INCR ? bench_workload_put(at, " 1\r\n", 4)
-                                           : bench_workload_put(at, "\r\n", 2);
+    at = workload->verb == BENCH_VERB_INCR ? bench_put(at, " 1\r\n", 4) : bench_put(at, "\r\n", 2);
     return (size_t)(at - out);
 }

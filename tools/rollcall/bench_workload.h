@@ -1,16 +1,15 @@
 /*
  * bench_workload.h: the requests of a workload and the judgement of their replies.
  *
- * A workload composes one request after another into memory and remembers nothing of them but the
- * ids, which the caller keeps until the reply is judged. What a loaded id holds is a function of
- * (id, slot), so that any process can check any read:
- *     bits = hash_u64(id + slot / 4) >> 16 * (slot % 4), its low 16 bits; value = bits * 1000 >> 16
- * and so are the member a load adds to an id and the foreign one that is asked for instead of it:
- *     u<n> and f<n>, n = the high 30 bits of hash_u64(id)
- * Replies are judged item by item (a VALUE with its data, END, a number, an error line) as the
- * bytes come in. The common case composes the expected bytes and compares once; everything else is
- * parsed. Cost: about 15 ns to compose a key and 25 ns to judge a record of four slots. Not
- * thread-safe.
+ * A workload composes one request after another into memory and remembers nothing of them but a
+ * few words (the ids), which the caller keeps until the reply is judged. What a loaded id holds is
+ * a function of (id, slot), so that any process can check any read: bits = hash_u64(id + slot / 4)
+ * >> 16 * (slot % 4), its low 16 bits; value = bits * 1000 >> 16 and so are the member a load adds
+ * to an id and the foreign one that is asked for instead of it: u<n> and f<n>, n = the high 30 bits
+ * of hash_u64(id) Replies are judged item by item (a VALUE with its data, END, a number, an error
+ * line) as the bytes come in. The common case composes the expected bytes and compares once;
+ * everything else is parsed. The workload mix is a part of its own: bench_mix.h. Cost: about 15 ns
+ * to compose a key and 25 ns to judge a record of four slots. Not thread-safe.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_H
@@ -20,29 +19,11 @@
 #include <stdint.h>
 
 #include "tools/rollcall/bench_options.h"
-
-#define BENCH_TEXT_MAX 200u  /* bytes kept of the first error or mismatch, NUL included */
-#define BENCH_ITEM_MAX 8192u /* bytes of one item of a reply; a longer one is a fault */
+#include "tools/rollcall/bench_tally.h"
 
 #define BENCH_FOREIGN (1ull << 63)
 
 struct bench_workload;
-
-/* What was asked and answered. */
-struct bench_tally {
-    uint64_t requests;
-    uint64_t ids;
-    uint64_t hits;   /* keys answered */
-    uint64_t misses; /* keys not there */
-    uint64_t errors; /* error lines */
-    uint64_t mismatches;
-    uint64_t foreign; /* exist: members asked for that were never added */
-    uint64_t wrong;   /* of these, found */
-    uint64_t bytes_sent;
-    uint64_t bytes_received;
-    char first_error[BENCH_TEXT_MAX];
-    char first_mismatch[BENCH_TEXT_MAX];
-};
 
 /* Where in the reply to one request its judge stands. All zero at its beginning. */
 struct bench_reply {
@@ -60,20 +41,23 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
 void bench_workload_destroy(struct bench_workload *workload); /* NULL: no-op */
 
 uint64_t bench_workload_load_requests(const struct bench_options *options);
-uint64_t bench_workload_ids(const struct bench_workload *workload);     /* ids a request */
+size_t bench_workload_words(const struct bench_workload *workload);     /* words a request */
 size_t bench_workload_bytes_max(const struct bench_workload *workload); /* bytes a request */
 
 /*
- * Composes the next request at `out`, which has room for bench_workload_bytes_max(), and leaves its
- * ids in `ids` (exist: with BENCH_FOREIGN where it asks for a foreign member). Returns its length.
+ * Composes the next request of a connection (lane: 0 to options' connections - 1) at `out`, which
+ * has room for bench_workload_bytes_max(), and leaves in `words` what its judge must know: its ids
+ * (exist: with BENCH_FOREIGN where it asks for a foreign member; mix: its own). Returns its length.
  */
-size_t bench_workload_compose(struct bench_workload *workload, char *out, uint64_t *ids);
+size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, char *out,
+                              uint64_t *words);
 
 /*
- * Judges the next item of the reply to the request with these ids. Returns the bytes it took, 0
- * when the item is not complete yet; reply and tally say what it was.
+ * Judges the next item of the reply to the request with these words; replies of a lane are judged
+ * in their order. Returns the bytes it took, 0 when the item is not complete yet; reply and tally
+ * say what it was.
  */
-size_t bench_workload_judge(const struct bench_workload *workload, const uint64_t *ids,
+size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *words,
                             const char *bytes, size_t length, struct bench_reply *reply,
                             struct bench_tally *tally);
 

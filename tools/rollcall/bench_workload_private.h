@@ -5,6 +5,8 @@
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
 
+#include "tools/rollcall/bench_mix.h"
+#include "tools/rollcall/bench_text.h"
 #include "tools/rollcall/bench_workload.h"
 
 #define BENCH_WORKLOAD_MARK   0x576f726bu
@@ -33,6 +35,7 @@ struct bench_number {
 struct bench_workload {
     uint32_t mark;
     const struct bench_options *options;
+    struct bench_mix *mix; /* not NULL: everything is its own, the rest is unused */
     enum bench_verb verb;
     enum bench_verify verify;
     bool climbed;       /* incr after a load of our own: answers are above the loaded value */
@@ -56,12 +59,5 @@ size_t bench_workload_print_value(const struct bench_workload *workload, uint64_
 
 /* Appends what follows the id of a key: its suffix, and the member if it has one. */
 char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out);
-
-/* Appends length bytes; returns the new end. */
-static inline char *bench_workload_put(char *out, const char *bytes, size_t length)
-{
-    __builtin_memcpy(out, bytes, length);
-    return out + length;
-}
 
 #endif

@@ -88,3 +88,14 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
     }
     return histogram->max;
 }
+
+uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value)
+{
+    uint64_t seen = 0;
+
+    if (value >= histogram->max)
+        return histogram->count;
+    for (uint64_t bucket = 0; bucket < BUCKETS && bucket_middle(bucket) <= value; bucket++)
+        seen += histogram->buckets[bucket];
+    return seen;
+}

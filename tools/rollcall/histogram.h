@@ -27,4 +27,7 @@ uint64_t histogram_max(const struct histogram *histogram);   /* the largest, exa
  */
 uint64_t histogram_percentile(const struct histogram *histogram, double percent);
 
+/* How many recorded values are at most `value`, which is known as exactly as a percentile. */
+uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value);
+
 #endif

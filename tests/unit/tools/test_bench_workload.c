@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/tools/bench_line.h"
 #include "tools/rollcall/bench_workload.h"
 
-#define ARGUMENTS_MAX 16
-#define PAGE_IDS      3
+#define PAGE_IDS 3
 
 struct fixture {
     struct bench_options options;
@@ -27,19 +27,12 @@ struct fixture {
 /* Options by the words of a command line, and the first request. */
 static void start(struct fixture *fixture, const char *line, bool load)
 {
-    static char words[256];
-    char *arguments[ARGUMENTS_MAX] = {(char[]){"bench"}};
-    int count = 1;
-
     memset(fixture, 0, sizeof(*fixture));
-    snprintf(words, sizeof(words), "%s", line);
-    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " "))
-        arguments[count++] = word;
-    assert_true(bench_options_parse(count, arguments, &fixture->options));
+    assert_true(bench_line_parse(line, &fixture->options));
     fixture->workload = bench_workload_create(&fixture->options, load);
     assert_true(bench_workload_bytes_max(fixture->workload) <= sizeof(fixture->request));
     fixture->request_length =
-        bench_workload_compose(fixture->workload, fixture->request, fixture->ids);
+        bench_workload_compose(fixture->workload, 0, fixture->request, fixture->ids);
 }
 
 /* Feeds a reply whole, or byte by byte; returns the bytes taken. */
@@ -236,7 +229,16 @@ static void test_error_line(void **state)
     feed(&fixture, "SERVER_ERROR disk read failed\r\n", true);
     assert_true(fixture.reply.done);
     assert_int_equal(fixture.tally.errors, 1);
-    assert_string_equal(fixture.tally.first_error, "SERVER_ERROR disk read failed");
+    assert_int_equal(fixture.tally.expected, 0);
+    assert_int_equal(fixture.tally.requests, 1);
+    assert_string_equal(fixture.tally.error_lines[0].text, "SERVER_ERROR disk read failed");
+    bench_workload_destroy(fixture.workload);
+
+    start(&fixture, PAGE " --allow SERVER_ERROR", false);
+    feed(&fixture, "SERVER_ERROR disk read failed\r\n", true);
+    assert_int_equal(fixture.tally.errors, 0);
+    assert_int_equal(fixture.tally.expected, 1);
+    assert_true(fixture.tally.error_lines[0].expected);
     bench_workload_destroy(fixture.workload);
 }
 
@@ -287,7 +289,7 @@ static void test_load_rises(void **state)
         assert_string_equal(fixture.request, wanted);
         if (i < 5)
             fixture.request_length =
-                bench_workload_compose(fixture.workload, fixture.request, fixture.ids);
+                bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
     }
     feed(&fixture, "STORED\r\n", true);
     assert_int_equal(fixture.tally.hits, 1);

@@ -95,6 +95,20 @@ static void test_small_values_are_exact(void **state)
     histogram_destroy(histogram);
 }
 
+static void test_at_most(void **state)
+{
+    (void)state;
+    struct histogram *histogram = histogram_create();
+    for (uint64_t value = 1; value <= 100000; value++)
+        histogram_record(histogram, value);
+    assert_int_equal(histogram_at_most(histogram, 0), 0);
+    assert_int_equal(histogram_at_most(histogram, 100), 100);
+    assert_in_range(histogram_at_most(histogram, 50000), 49600, 50400);
+    assert_int_equal(histogram_at_most(histogram, 100000), 100000);
+    assert_int_equal(histogram_at_most(histogram, UINT64_MAX), 100000);
+    histogram_destroy(histogram);
+}
+
 /* A percentile above a lone value must not be more than the largest value seen. */
 static void test_never_above_max(void **state)
 {
@@ -122,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_random_data),
         cmocka_unit_test(test_every_power_of_two),
         cmocka_unit_test(test_small_values_are_exact),
+        cmocka_unit_test(test_at_most),
         cmocka_unit_test(test_never_above_max),
         cmocka_unit_test(test_empty),
     };
