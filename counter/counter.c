@@ -65,24 +65,39 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
     if (!config->any_ids && (config->tables < 1 || config->tables > ROW_TABLES_MAX)) {
         return refuse(error, "tables is 1 to 1024");
     }
+    if (!config->any_ids && config->recycle && config->tables < 2) {
+        return refuse(error, "tables is 2 to 1024 where the oldest is recycled: one is the spare");
+    }
     if (!config->any_ids && config->late_room >= 1) {
         return refuse(error, "late-room is less than a whole table");
     }
     return slots_valid(config, error);
 }
 
+static uint64_t held_bytes(const struct counter_shape *shape)
+{
+    return shape->table_bytes + shape->extend_bytes + shape->aux_bytes;
+}
+
 void counter_config_size(const struct counter_config *config, struct counter_size *size)
 {
-    struct counter_shape shape;
-    /* A later table of dense ids; by id-spacing they all are alike. */
-    counter_shape_init(&shape, config, config->any_ids || config->id_spacing ? 0 : DENSE_RANGE);
+    struct counter_shape first, later;
+    /* Later tables of dense ids; by id-spacing they all are alike. */
+    counter_shape_init(&first, config, 0);
+    counter_shape_init(&later, config, config->any_ids || config->id_spacing ? 0 : DENSE_RANGE);
     unsigned tables = config->any_ids ? 1 : config->tables;
-    uint64_t bytes = shape.table_bytes + shape.extend_bytes + shape.aux_bytes;
-    size->bytes = tables * bytes;
-    size->spare = !config->any_ids && config->recycle && tables > 1;
+    size->spare = !config->any_ids && config->recycle;
     size->tables = tables - size->spare;
-    size->records = size->tables * shape.capacity;
-    size->bytes_per_record = (double)bytes / (double)shape.capacity;
+    size->records = size->tables * later.capacity;
+    uint64_t bytes = size->tables * held_bytes(&later);
+    if (!size->spare) { /* the first is never recycled */
+        size->records += first.capacity - later.capacity;
+        bytes += held_bytes(&first) - held_bytes(&later);
+    }
+    size->bytes_per_record = (double)bytes / (double)size->records;
+    uint64_t larger =
+        held_bytes(&first) > held_bytes(&later) ? held_bytes(&first) : held_bytes(&later);
+    size->bytes = tables * larger;
 }
 
 static void take_slots(struct counter *counter, const struct counter_config *config)

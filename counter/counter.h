@@ -54,8 +54,8 @@ struct counter_size {
     uint64_t bytes;          /* of memory held: all tables and pools */
     unsigned tables;         /* that hold ids at a time */
     unsigned spare;          /* 1 or 0 more */
-    uint64_t records;        /* capacity of all that hold ids, once the density of ids is known */
-    double bytes_per_record; /* table and pools at capacity, likewise */
+    uint64_t records;        /* capacity of all that hold ids, dense ones in all but the first */
+    double bytes_per_record; /* tables and pools at capacity */
 };
 void counter_config_size(const struct counter_config *config, struct counter_size *size);
 

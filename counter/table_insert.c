@@ -210,10 +210,11 @@ static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table
 }
 
 /* There was no room for an admitted id. */
-static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart)
+static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart,
+                                          enum table_ask ask)
 {
     row_removed(&t->root->row, &t->row, id);
-    if (!apart || !t->in_row) {
+    if (!apart || !t->in_row || ask == TABLE_ASK_PLACE) {
         return TABLE_INSERT_FULL;
     }
     enum row_verdict verdict = row_too_far(t->in_row, &t->root->row);
@@ -237,11 +238,12 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
     enum row_verdict verdict = ask_row(t, locus->id, ask);
     if (verdict == ROW_INSIDE) {
         return insert_in_place(t, locus, hold, payload) ? TABLE_INSERTED
-                                                        : take_back(t, locus->id, false);
+                                                        : take_back(t, locus->id, false, ask);
     }
     if (verdict == ROW_APART) {
-        bool stored = room_apart(t) && insert_extend(t, locus, hold, payload);
-        return stored ? TABLE_INSERTED : take_back(t, locus->id, true);
+        bool room = ask == TABLE_ASK_PLACE || room_apart(t);
+        bool stored = room && insert_extend(t, locus, hold, payload);
+        return stored ? TABLE_INSERTED : take_back(t, locus->id, true, ask);
     }
     if (verdict == ROW_WAIT) {
         return TABLE_INSERT_WAIT;

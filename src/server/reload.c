@@ -160,14 +160,47 @@ static void wake_waiting(const struct spaces *before, const struct spaces *after
     }
 }
 
+static uint64_t held_bytes(const struct engine *engine)
+{
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
+    uint64_t bytes = 0;
+
+    engine->functions->memory(engine, kinds);
+    for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
+        bytes += kinds[i].held_bytes;
+    }
+    return bytes;
+}
+
+/* What a space that stays will hold: what it takes of `next`, or for a while what it has now. */
+static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
+{
+    struct space_settings taken;
+    uint64_t now = held_bytes(space->engine);
+
+    settings_space_next(&space->settings, next, &taken);
+    uint64_t then = settings_space_bytes(&taken);
+    return then > now ? then : now;
+}
+
 /* Tables may be more and larger, but the memory is that of the start. */
 static bool fits(const struct server *server, const struct settings *next)
 {
-    struct settings running = *next; /* borrowed: what it holds with what only a restart changes */
+    struct settings others = *next; /* borrowed: but for the spaces */
 
-    running.memory_bytes = server->memory_bytes;
-    running.threads = server->threads;
-    uint64_t sum = settings_memory_sum(&running, NULL);
+    others.memory_bytes = server->memory_bytes;
+    others.threads = server->threads;
+    others.space_count = 0;
+    uint64_t sum = settings_memory_sum(&others, NULL);
+
+    for (size_t i = 0; i < next->space_count; i++) {
+        const struct space_settings *wanted = &next->spaces[i];
+        const struct space *space = spaces_find(server->spaces, wanted->name);
+
+        sum += space == NULL || space->settings.kind != wanted->kind
+                   ? settings_space_bytes(wanted)
+                   : space_will_hold(space, wanted);
+    }
 
     if (sum > server->memory_bytes) {
         log_error("reload: this holds up to %.1f MiB, and the daemon was started with memory of "

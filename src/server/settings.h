@@ -145,6 +145,9 @@ uint64_t settings_buffer_bytes(const struct settings *settings);
  */
 uint64_t settings_memory_sum(const struct settings *settings, FILE *out);
 
+/* The part of that sum that is one space's: its tables and their pools. */
+uint64_t settings_space_bytes(const struct space_settings *space);
+
 /* What the counter engine needs to know of space number `space`, which is of kind counter. */
 void settings_counter_config(const struct space_settings *from, uint32_t space,
                              struct counter_config *config);

@@ -355,6 +355,13 @@ static uint64_t space_bytes(const struct space_settings *space, uint32_t number,
     return records.bytes;
 }
 
+uint64_t settings_space_bytes(const struct space_settings *space)
+{
+    unsigned tables;
+
+    return space_bytes(space, 0, &tables);
+}
+
 /* One line of the sum: what, and how much. */
 static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
 {

@@ -73,7 +73,8 @@ static void test_counters(void **state)
     expect_counter(&rolling, "feed: 4 + 1 tables x 16 MiB");
     expect_counter(&refusing, "feed: 5 tables x 16 MiB");
     expect_counter(&two, "feed: 1 + 1 tables x 16 MiB");
-    expect_counter(&lone, "feed: 1 table x 16 MiB");
+    lone.table_bytes = 64 * MIB;
+    expect_counter(&lone, "feed: 1 table x 64 MiB");
     expect_counter(&any, "user: 1 table x 1 GiB");
 }
 
