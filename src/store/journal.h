@@ -1,0 +1,185 @@
+/*
+ * journal.h: one totally ordered stream of records on disk: every change of every space.
+ *
+ * A position in the stream is an LSN: 64 bits, bytes since the first record ever. The stream lies
+ * in segments, files of a fixed size named journal-<start LSN in 16 hex digits>; the format of
+ * segment and record stands at the top of journal_format.h.
+ *
+ * Way of a record:
+ *   - journal_reserve, before anything is changed: room in the ring and on the disk. False: none
+ *     now, nothing may be changed. Room is taken from the ring in large pieces, so this is rarely
+ *     more than a subtraction.
+ *   - journal_put, under the lock of what changed, so that the order of LSNs is the order of the
+ *     changes of an id: takes the LSN and fills the record in the ring.
+ *   - journal_commit, at the end of a turn, before its answers leave: makes the stream written
+ *     (handed to the system) through the ring's head of that moment. One thread writes at a time;
+ *     the others find their part written already.
+ *   - durable by fdatasync: never by itself (JOURNAL_SYNC_NEVER), by the sync thread each second
+ *     (EVERYSEC), or as soon as something is written (ALWAYS: the answers wait with
+ *     journal_wait_durable).
+ * So a killed process loses no committed change under any sync setting, and a power cut loses none
+ * under ALWAYS, and about the last second under EVERYSEC.
+ *
+ * Room on the disk is allocated before it is promised: a segment is made whole, and the next one
+ * before the present one is used up, so a full disk makes journal_reserve() say no (`full`), and
+ * never a record that cannot be written. The sync thread tries again each second. Should a file
+ * system break that promise (full when it is written), journal_commit() says false, `full` is set
+ * and the records stay in the ring until they can be written: not acknowledged, but not lost.
+ *
+ * A failed fdatasync is never tried again on its file: what the kernel then holds is unknown. The
+ * journal begins a new segment at the durable position and writes what is not durable again, from
+ * the ring, which keeps it until then. If that fails too the journal is `failed`: every
+ * journal_reserve() says no until a restart. So it is at once under NEVER, where the ring keeps
+ * nothing that is written. A write that fails is tried once more in a new segment.
+ *
+ * After a kill or a power cut journal_open() begins where journal_scan() found the end; what is
+ * older is made durable first, and what lies behind is deleted.
+ *
+ * Thread rule: a writer belongs to one thread; all else any thread. Nobody waits for room.
+ */
+#ifndef ROLLCALL_STORE_JOURNAL_H
+#define ROLLCALL_STORE_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/vfs.h"
+
+#define JOURNAL_RECORD_MAX        2040 /* bytes: 255 units of 8, header included */
+#define JOURNAL_HEADER_BYTES      8    /* of a record */
+#define JOURNAL_PAYLOAD_MAX       (JOURNAL_RECORD_MAX - JOURNAL_HEADER_BYTES)
+#define JOURNAL_SEGMENT_BYTES_MIN (1ull << 20)
+#define JOURNAL_SEGMENT_BYTES_MAX (16ull << 30)
+#define JOURNAL_BUFFER_BYTES_MIN  (256ull << 10)
+#define JOURNAL_BUFFER_BYTES_MAX  (4ull << 30)
+#define JOURNAL_ERROR_MAX         512
+#define JOURNAL_TYPES_RESERVED    16 /* record types 0..15 are the journal's own */
+
+enum journal_sync { JOURNAL_SYNC_NEVER, JOURNAL_SYNC_EVERYSEC, JOURNAL_SYNC_ALWAYS };
+
+struct journal_config {
+    struct vfs *vfs;
+    const char *directory;  /* exists */
+    uint64_t segment_bytes; /* a multiple of 4096 */
+    uint64_t buffer_bytes;  /* of the ring: a power of two */
+    enum journal_sync sync;
+    uint64_t epoch;     /* of this start: raised by every start without a clean stop */
+    uint64_t start_lsn; /* where the stream goes on: the end that recovery found, a multiple of 8 */
+    uint64_t sum; /* journal_scan's, with its end; 0: unknown, one check less at the next scan */
+};
+
+struct journal;
+
+/* Begins a new segment at start_lsn, starts the sync thread. NULL with `error`. All below start_lsn
+ * is durable when it returns. */
+struct journal *journal_open(const struct journal_config *config, char error[JOURNAL_ERROR_MAX]);
+/* Writes and syncs all, notes the clean end in the stream, ends the thread. Writers are gone. NULL:
+ * no-op. */
+void journal_close(struct journal *journal);
+
+/* ---- writing ---- */
+
+struct journal_writer {
+    struct journal *journal;
+    uint64_t credit; /* bytes of room it holds */
+    uint64_t end;    /* LSN behind its last record */
+    bool wrote;      /* since the last commit */
+};
+
+void journal_writer_init(struct journal_writer *writer, struct journal *journal);
+void journal_writer_fini(struct journal_writer *writer); /* gives its room back */
+
+/* Room for records of `bytes` together (each rounded up to 8, header included). What is not used
+ * stays the writer's until its next commit. Never more than the ring holds. */
+bool journal_reserve(struct journal_writer *writer, size_t bytes);
+/*
+ * Appends a record: type at least JOURNAL_TYPES_RESERVED, two bytes and a payload of the caller's.
+ * Its room was reserved. Returns the LSN where it begins. Never fails, never waits.
+ */
+uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
+                     const void *payload, size_t bytes);
+/*
+ * Makes everything put so far, by anyone, written. False: the journal has failed or the disk broke
+ * its promise, and what this writer put since its last commit must not be acknowledged. Surplus
+ * room is given back.
+ */
+bool journal_commit(struct journal_writer *writer);
+
+/* ---- durability ---- */
+
+uint64_t journal_head(const struct journal *journal);    /* behind the last record put */
+uint64_t journal_written(const struct journal *journal); /* handed to the system up to here */
+uint64_t journal_durable(const struct journal *journal); /* survives a power cut up to here */
+
+/* Calls wake(target, serial) once, from any thread, when the stream is durable up to lsn, or the
+ * journal has failed or is closed; at once if it is so already. The types are those of an engine's
+ * ticket. */
+void journal_wait_durable(struct journal *journal, uint64_t lsn,
+                          void (*wake)(void *target, uint64_t serial), void *target,
+                          uint64_t serial);
+/* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
+bool journal_sync_now(struct journal *journal);
+
+/* Deletes segments that end at or below lsn and are durable whole. False: one could not be (errno);
+ * it is tried again at the next call. Not on a worker. */
+bool journal_trim(struct journal *journal, uint64_t lsn);
+
+struct journal_stats {
+    uint64_t head, written, durable;
+    uint64_t oldest; /* where the first segment begins */
+    uint64_t segments, segment_bytes, buffer_used_bytes;
+    uint64_t records, writes, syncs;
+    uint64_t unsynced_us; /* age of the oldest byte that is not durable */
+    uint64_t reserve_failures;
+    bool full; /* no room on the disk for a further segment */
+    bool failed;
+    char error[JOURNAL_ERROR_MAX]; /* why, with file and offset; "" if nothing is wrong */
+};
+void journal_stats(const struct journal *journal, struct journal_stats *stats);
+
+/* ---- reading: recovery, verify, inspect ---- */
+
+struct journal_record {
+    uint64_t lsn;
+    uint8_t type, a, b;
+    const void *payload; /* valid during the call; aligned to 8 */
+    size_t bytes;        /* of the payload, rounded up to 8 with zeroes */
+};
+
+/* Return false to stop the scan. */
+typedef bool journal_record_fn(void *context, const struct journal_record *record);
+
+enum journal_scan_end {
+    JOURNAL_SCAN_CLEAN,   /* ends where a journal_close() ended it */
+    JOURNAL_SCAN_TORN,    /* ends at an incomplete record above the durable mark: a kill, a cut */
+    JOURNAL_SCAN_STOPPED, /* the callback wanted no more */
+    JOURNAL_SCAN_DAMAGED, /* below the durable mark something is wrong or missing */
+    JOURNAL_SCAN_FAILED,  /* a file could not be read */
+};
+
+#define JOURNAL_FROM_OLDEST UINT64_MAX /* whatever there is: for verify, inspect */
+
+struct journal_scan {
+    uint64_t from;       /* in: records at or above this LSN are given */
+    uint64_t first;      /* out: where the oldest segment begins */
+    uint64_t end;        /* out: behind the last sound record: the start_lsn of the next open */
+    uint64_t sum;        /* out: for the next open, with `end` */
+    uint64_t durable;    /* out: the highest durable mark seen */
+    uint64_t epoch;      /* out: the highest seen */
+    uint64_t torn_bytes; /* out: cut off behind `end`; up to where 1 MiB holds nothing */
+    bool empty;          /* out: there is no segment at all */
+    char error[JOURNAL_ERROR_MAX]; /* out: DAMAGED, FAILED: what, file, offset, what to do */
+};
+
+/*
+ * Reads the stream of a directory in order. Never changes a file. Segments must follow one another
+ * without a gap from the one that holds `from`; older ones are not read. It is damage too if none
+ * holds `from`, or the stream ends below it. The journal's own records are not given. No segment at
+ * all: CLEAN and `empty`, with end = from, if from is 0 or JOURNAL_FROM_OLDEST (then end is 0).
+ */
+enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
+                                   struct journal_scan *scan, journal_record_fn *record,
+                                   void *context);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * journal_chain.h: which segments a directory holds and which of them make up the stream. Reads
+ * only their header pages. Part of journal; used by journal*.c only.
+ *
+ * A segment ends all that was made before it, from where it begins: after a cut, or a failed sync,
+ * the stream goes on in a new one, and what older ones hold beyond is dead. So taken in the order
+ * of their numbers, each removes from the chain all that begin at or above its own start, and cuts
+ * the last one left. What remains is live, rising in start and number.
+ *
+ * Thread rule: a chain belongs to one thread.
+ */
+#ifndef ROLLCALL_STORE_JOURNAL_CHAIN_H
+#define ROLLCALL_STORE_JOURNAL_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/journal.h"
+#include "store/journal_format.h"
+
+struct journal_found {
+    char name[JOURNAL_NAME_MAX];
+    uint64_t name_start; /* what the name says */
+    enum journal_page_state state;
+    const char *why; /* it is not sound; static */
+    /* the rest only if it is sound */
+    struct journal_header header;
+    struct journal_mark mark;
+    uint64_t end;  /* of a live one: where it is full, or where the next one begins below that */
+    uint64_t size; /* of the file, now */
+};
+
+struct journal_chain {
+    struct journal_found *found; /* all; the sound ones first, by number */
+    size_t count, sound, capacity;
+    struct journal_found **live; /* in the order of the stream */
+    size_t live_count;
+    uint64_t durable;       /* the highest mark of a live one; 0: none */
+    uint64_t epoch, number; /* the highest seen */
+};
+
+/* False: a file could not be read, or is of a newer format; `error` says so. Either way fini. */
+bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char *directory,
+                        char error[JOURNAL_ERROR_MAX]);
+void journal_chain_fini(struct journal_chain *chain);
+
+/* The unsound one with the lowest start from `from` to `until`, both included; NULL: none. */
+const struct journal_found *journal_chain_unsound(const struct journal_chain *chain, uint64_t from,
+                                                  uint64_t until);
+
+/* Reads and decodes the header page of an open segment. Returns what pread did: -1 with errno. */
+int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * journal_format.h: the files of the journal, byte for byte. All numbers are little-endian.
+ *
+ * A segment is a file journal-<LSN where it begins, 16 hex digits>, made whole at once and zero
+ * where nothing was written. What is not in place yet ends in VFS_TEMPORARY.
+ *
+ *     offset  size  meaning
+ *          0   512  header, written once, before the segment gets its name
+ *       1024    32  mark 0 \ what is known to be durable; written in turn after a sync. Each has
+ *       2048    32  mark 1 / its own sector, so that a power cut leaves the other one whole
+ *       4096     .  records, without a gap; the record with LSN x at 4096 + x - start
+ *     All else below 4096 is zero. The file may be shorter than the header says: what is missing
+ *     counts as zero.
+ *
+ *     header
+ *          0     8  magic "RCjournl"
+ *          8     4  format version
+ *         12     4  feature bits: a reader that does not know one refuses the file
+ *         16     8  epoch of the start that made it
+ *         24     8  number: every segment of a directory has a higher one than all made before it
+ *         32     8  LSN where it begins
+ *         40     8  size of the file when full, a multiple of 8
+ *         48     8  durable LSN when it was made
+ *         56     8  its predecessor's number; 0: it is the first
+ *         64     8  LSN where the predecessor begins
+ *         72     8  running sum of the predecessor from there to where this one begins; 0: unknown
+ *         80   424  zero
+ *        504     8  XXH3 of the 504 bytes before
+ *
+ *     mark: all zero until it is first written
+ *          0     8  everything below this LSN is durable
+ *          8     8  serial of the mark in this segment, from 1; the higher one holds
+ *         16     8  1: sealed: a successor is there and durable, nothing more comes here
+ *         24     8  XXH3 of the 24 bytes before, seeded from the segment's start and number
+ *
+ *     record: a multiple of 8 bytes; it never crosses the end of its segment
+ *          0     4  low half of the XXH3 of the rest, seeded from its LSN
+ *          4     1  type: 1 pad (fills a segment's end), 2 closed (a clean end), 16.. the caller's
+ *          5     1  length in units of 8 bytes, this header included
+ *          6     1  a \ the caller's
+ *          7     1  b /
+ *          8     .  payload, zeroes up to the next 8
+ *     Eight zero bytes where a record would begin: nothing was written here.
+ *
+ * A segment that was written again after a failed sync may take the place of several: then it is
+ * longer, and pads stand where those ended.
+ *
+ * The running sum of a segment goes over the first 8 bytes of each of its records: they hold the
+ * checksums of all the rest. The seeds make a record or a mark that stands elsewhere than it was
+ * written for a wrong one.
+ *
+ * Pure functions, any thread.
+ */
+#ifndef ROLLCALL_STORE_JOURNAL_FORMAT_H
+#define ROLLCALL_STORE_JOURNAL_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+#define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
+#define JOURNAL_VERSION    1u
+#define JOURNAL_FEATURES   0u /* known ones */
+#define JOURNAL_PAGE_BYTES 4096u
+#define JOURNAL_NAME_MAX   32
+#define JOURNAL_MARKS      2
+#define JOURNAL_UNIT       8u
+
+enum journal_own_type { JOURNAL_PAD = 1, JOURNAL_CLOSED = 2 };
+
+/* A segment as its successor knows it. */
+struct journal_link {
+    uint64_t number; /* 0: there is none */
+    uint64_t start;
+    uint64_t sum; /* 0: unknown */
+};
+
+struct journal_header {
+    uint64_t epoch;
+    uint64_t number;
+    uint64_t start;
+    uint64_t bytes; /* of the file */
+    uint64_t durable;
+    struct journal_link previous;
+};
+
+struct journal_mark {
+    uint64_t durable;
+    uint64_t serial; /* 0: there is none */
+    bool sealed;
+};
+
+enum journal_page_state {
+    JOURNAL_PAGE_SOUND,
+    JOURNAL_PAGE_BAD,
+    JOURNAL_PAGE_NEWER, /* whole, but of a version or with features this program does not know */
+};
+
+static inline uint64_t journal_end_of(const struct journal_header *header) /* LSN when full */
+{
+    return header->start + header->bytes - JOURNAL_PAGE_BYTES;
+}
+
+static inline uint64_t journal_offset_of(const struct journal_header *header, uint64_t lsn)
+{
+    return JOURNAL_PAGE_BYTES + lsn - header->start;
+}
+
+/* The whole page, without marks. */
+void journal_page_encode(const struct journal_header *header, void *page);
+/* BAD: *why says what is wrong (static). SOUND: the header and the newest mark. A damaged mark
+ * counts as never written: it is only torn when it was being replaced. */
+enum journal_page_state journal_page_decode(const void *page, struct journal_header *header,
+                                            struct journal_mark *mark, const char **why);
+
+/* A mark and where it belongs in the file: that of the serial before stays. */
+#define JOURNAL_MARK_BYTES 32u
+uint64_t journal_mark_encode(const struct journal_header *header, const struct journal_mark *mark,
+                             void *bytes);
+
+void journal_name(char name[JOURNAL_NAME_MAX], uint64_t start);
+bool journal_name_parse(const char *name, uint64_t *start); /* false: not a segment's name */
+
+/* ---- records ---- */
+
+static inline uint64_t journal_record_word(uint32_t checksum, uint8_t type, uint8_t units,
+                                           uint8_t a, uint8_t b)
+{
+    return checksum | (uint64_t)type << 32 | (uint64_t)units << 40 | (uint64_t)a << 48 |
+           (uint64_t)b << 56;
+}
+
+static inline uint8_t journal_word_type(uint64_t word)
+{
+    return (uint8_t)(word >> 32);
+}
+
+static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record */
+{
+    return (word >> 40 & 0xff) * JOURNAL_UNIT;
+}
+
+/* Of a whole record of `bytes` (at least 8) in one piece. */
+static inline uint32_t journal_checksum(const void *record, size_t bytes, uint64_t lsn)
+{
+    uint64_t seed = lsn * 0x9e3779b97f4a7c15u + 0xd1b54a32d192ed03u;
+    return (uint32_t)hash_bytes((const char *)record + 4, bytes - 4, seed);
+}
+
+/* Begins with 0 at a segment's start. */
+static inline uint64_t journal_sum(uint64_t sum, uint64_t word)
+{
+    sum ^= word;
+    return (sum << 29 | sum >> 35) * 0xbf58476d1ce4e5b9u;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * journal_private.h: what the files of the journal share. Included by journal*.c only.
+ *
+ *     journal.c          writers, writing out, figures
+ *     journal_open.c     open and close
+ *     journal_segment.c  making, naming, marking, replacing and deleting segments
+ *     journal_sync.c     the sync thread, waiting for it, trouble
+ *
+ * Two locks, write before state. Files are written and begun under the write lock; synced,
+ * allocated, sealed and deleted under none: by the sync thread, and by whoever trims.
+ *
+ * Invariants
+ *   1 durable <= written == run.end <= head
+ *   2 current->header.start <= run.end <= current->end
+ *   3 of the list, segments before `unsynced` are durable whole; from it on all have an open file
+ *   4 the ring holds all from `cleared` on; cleared <= durable (written, if sync is never)
+ *   5 the ring's limit is below cleared + its size, and below what is allocated
+ */
+#ifndef ROLLCALL_STORE_JOURNAL_PRIVATE_H
+#define ROLLCALL_STORE_JOURNAL_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/journal.h"
+#include "store/journal_format.h"
+#include "store/journal_ring.h"
+
+#define JOURNAL_CLASS       0x6a726e6cu /* "jrnl" */
+#define JOURNAL_WRITE_BYTES (1u << 20)  /* a piece of writing, and of writing back */
+#define JOURNAL_SECOND_US   1000000u
+#define JOURNAL_SPARE_NAME  "journal-next" VFS_TEMPORARY
+#define JOURNAL_AGAIN_NAME  "journal-again" VFS_TEMPORARY
+
+struct journal_segment {
+    struct journal_segment *next;
+    struct journal_header header;
+    uint64_t end; /* of the stream in it: where it is full, less if it was replaced from there on */
+    uint64_t mark_serial; /* of its last mark; the sync thread's */
+    int fd;               /* -1: closed, sealed */
+};
+
+struct journal_waiter {
+    uint64_t lsn;
+    void (*wake)(void *target, uint64_t serial);
+    void *target;
+    uint64_t serial;
+};
+
+enum journal_trouble {
+    JOURNAL_NO_TROUBLE,
+    JOURNAL_STUCK, /* the disk is full although it promised the room: tried again */
+    JOURNAL_FAILED,
+};
+
+struct journal {
+    uint32_t class;
+    struct vfs *vfs;
+    char *directory;
+    enum journal_sync sync;
+    uint64_t epoch;
+    uint64_t segment_bytes;
+    pthread_t thread;
+    pthread_mutex_t write_lock, state_lock, trim_lock;
+
+    /* under the write lock */
+    struct journal_segment *first, *unsynced, *current;
+    struct journal_segment *dead; /* replaced, to be deleted before any other */
+    struct journal_run run; /* what is written, and the running sum of `current` up to there */
+    uint64_t durable_sum;   /* of the segment that holds `durable`, up to there */
+    uint64_t cleared;
+    uint64_t hinted; /* writing back was asked for up to here */
+    uint64_t number; /* of the newest segment */
+    uint64_t writes, syncs;
+    uint64_t unsynced_since_us; /* 0: all written is durable */
+    int spare_fd;               /* the next segment, allocated, not begun; -1: none */
+    bool names_changed;         /* since the last sync_dir */
+
+    /* under the state lock */
+    pthread_cond_t work, done;
+    bool stop;
+    _Atomic uint64_t sync_target; /* somebody waits for it; read without the lock too */
+    struct journal_waiter *waiters;
+    size_t waiters_count, waiters_capacity;
+    char error[JOURNAL_ERROR_MAX];
+
+    /* the sync thread's own */
+    uint64_t synced_us, spare_again_us, stuck_again_us;
+
+    struct journal_ring ring;
+    _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t written;
+    _Atomic uint64_t durable;
+    _Atomic int trouble; /* enum journal_trouble */
+    _Atomic bool full;   /* no further segment could be allocated */
+    _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
+    _Atomic bool room_wanted, spare_wanted;
+    _Atomic uint64_t reserve_failures;
+};
+
+static inline bool journal_failed(const struct journal *journal)
+{
+    return atomic_load_explicit(&journal->trouble, memory_order_acquire) == JOURNAL_FAILED;
+}
+
+/* ---- journal.c ---- */
+
+/* Writes what is put, waiting for records that are being filled, up to target. False: failed or
+ * stuck. Under the write lock. */
+bool journal_write_through(struct journal *journal, uint64_t target);
+/* Lets the ring's room follow what was cleared and allocated. Under the write lock. */
+void journal_set_limit(struct journal *journal);
+
+/* ---- journal_segment.c; false, NULL, -1: with errno ---- */
+
+/* A new file of that size under a temporary name, zero, durable but for the name. */
+int journal_segment_make(struct journal *journal, const char *temporary, uint64_t bytes);
+/* Writes its header, which becomes durable if wanted, and gives it its name. The segment then owns
+ * fd; NULL: the file is gone. */
+struct journal_segment *journal_segment_begin(struct journal *journal, int fd,
+                                              const char *temporary,
+                                              const struct journal_header *header, bool durable);
+void journal_segment_free(struct journal *journal, struct journal_segment *segment); /* closes */
+/* Under the write lock: goes on in the next segment; the current one is full. */
+bool journal_segment_next(struct journal *journal);
+/*
+ * Under the write lock: leaves the current file, which failed, for a new one that ends where it did
+ * and is durable. After a failed sync (by the sync thread) it begins at what is durable, holds all
+ * written since, and takes the place of every segment that was open; else it begins, empty, at what
+ * is written.
+ */
+bool journal_segment_again(struct journal *journal, bool after_sync);
+/* Bytes of the ring into a segment's file. */
+bool journal_segment_write(struct journal *journal, int fd, const struct journal_header *header,
+                           uint64_t from, uint64_t until);
+/* Notes what is durable in a segment; it need not succeed. The sync thread, or nobody else. */
+void journal_segment_mark(struct journal *journal, struct journal_segment *segment,
+                          uint64_t durable, bool sealed);
+/* The same for one that is not open. */
+void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable);
+bool journal_unlink(struct journal *journal, const char *name); /* true also if it is not there */
+
+/* ---- journal_sync.c ---- */
+
+bool journal_sync_start(struct journal *journal); /* false with errno */
+void journal_sync_stop(struct journal *journal);  /* waiters that are left are woken */
+void journal_kick(struct journal *journal);       /* the thread looks whether there is work */
+/* Notes trouble with a file, errno its reason; no trouble: only the text. */
+void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, const char *name,
+                         uint64_t offset, const char *doing);
+void journal_end_trouble(struct journal *journal); /* but for failure */
+
+#endif

@@ -1,0 +1,205 @@
+/* journal_ring.c: records in memory and the room for them. */
+#include "store/journal_ring.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "store/journal.h"
+#include "store/journal_format.h"
+
+#define PIECE_BYTES (64u << 10)
+#define PIECE_SHARE 16 /* of a small ring */
+#define TAKE_SHARE  4  /* of the room left, if less was asked for */
+
+#define WORD_BYTES sizeof(shared_word)
+
+_Static_assert(JOURNAL_BUFFER_BYTES_MIN >= 16 * JOURNAL_RECORD_MAX, "room beside the margin");
+
+bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origin,
+                       uint64_t capacity)
+{
+    CHECK((bytes & (bytes - 1)) == 0 && origin % JOURNAL_UNIT == 0);
+    CHECK(capacity % JOURNAL_UNIT == 0 && capacity > JOURNAL_RECORD_MAX);
+    ring->words = memory_region_create(bytes);
+    if (!ring->words) {
+        return false;
+    }
+    memory_populate(ring->words, bytes); /* no put shall wait for a page; advice only */
+    ring->bytes = bytes;
+    ring->origin = origin;
+    ring->capacity = capacity;
+    /* ends of segments within the ring, one each side, and the clean end */
+    ring->margin = (bytes / capacity + 3) * JOURNAL_RECORD_MAX;
+    ring->piece = bytes / PIECE_SHARE < PIECE_BYTES ? bytes / PIECE_SHARE : PIECE_BYTES;
+    atomic_init(&ring->head, origin);
+    atomic_init(&ring->promised, origin);
+    atomic_init(&ring->limit, origin);
+    atomic_init(&ring->window, origin);
+    return true;
+}
+
+void journal_ring_fini(struct journal_ring *ring)
+{
+    memory_region_destroy(ring->words, ring->bytes);
+    ring->words = NULL;
+}
+
+/* ---- room ---- */
+
+uint64_t journal_ring_take(struct journal_ring *ring, uint64_t least)
+{
+    uint64_t promised = atomic_load_explicit(&ring->promised, memory_order_relaxed);
+    for (;;) {
+        uint64_t limit = atomic_load_explicit(&ring->limit, memory_order_acquire);
+        uint64_t left = limit > promised ? limit - promised : 0;
+        if (left < least) {
+            return 0;
+        }
+        uint64_t more = left / TAKE_SHARE < ring->piece ? left / TAKE_SHARE : ring->piece;
+        uint64_t taken = (more > least ? more : least) & ~(uint64_t)(JOURNAL_UNIT - 1);
+        if (atomic_compare_exchange_weak_explicit(&ring->promised, &promised, promised + taken,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+            return taken;
+        }
+    }
+}
+
+void journal_ring_give(struct journal_ring *ring, uint64_t bytes)
+{
+    if (bytes > 0) {
+        atomic_fetch_sub_explicit(&ring->promised, bytes, memory_order_relaxed);
+    }
+}
+
+void journal_ring_limit(struct journal_ring *ring, uint64_t cleared, uint64_t allocated)
+{
+    uint64_t limit = cleared + ring->bytes;
+    limit = limit < allocated ? limit : allocated;
+    atomic_store_explicit(&ring->limit, limit - ring->margin, memory_order_release);
+}
+
+/* ---- put ---- */
+
+/* Bytes from lsn to the end of its segment, at least 8. */
+static uint64_t left_in_segment(struct journal_ring *ring, uint64_t lsn)
+{
+    uint64_t inside = lsn - atomic_load_explicit(&ring->window, memory_order_relaxed);
+    if (UNLIKELY(inside >= ring->capacity)) {
+        inside = (lsn - ring->origin) % ring->capacity;
+        atomic_store_explicit(&ring->window, lsn - inside, memory_order_relaxed);
+    }
+    return ring->capacity - inside;
+}
+
+uint64_t journal_ring_segment_end(struct journal_ring *ring, uint64_t lsn)
+{
+    return lsn + left_in_segment(ring, lsn);
+}
+
+/* The swap is also what makes visible to this thread that the place was cleared: whoever had room
+ * up to here saw the limit that said so. */
+static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    do {
+        uint64_t left = left_in_segment(ring, head);
+        *pad = bytes > left ? left : 0;
+    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + *pad + bytes,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    return head + *pad;
+}
+
+static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)
+{
+    return (lsn & (ring->bytes - 1)) / WORD_BYTES;
+}
+
+static void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *from,
+                       uint64_t count)
+{
+    uint64_t index = word_index(ring, lsn);
+    uint64_t straight = ring->bytes / WORD_BYTES - index;
+    if (LIKELY(count <= straight)) {
+        memcpy(ring->words + index, from, count * WORD_BYTES);
+        return;
+    }
+    memcpy(ring->words + index, from, straight * WORD_BYTES);
+    memcpy(ring->words, from + straight, (count - straight) * WORD_BYTES);
+}
+
+/* image: the whole record, its first word still without checksum. */
+static void fill(struct journal_ring *ring, uint64_t lsn, uint64_t *image, uint64_t bytes)
+{
+    uint64_t word = image[0] | journal_checksum(image, bytes, lsn);
+    copy_words(ring, lsn + WORD_BYTES, image + 1, bytes / WORD_BYTES - 1);
+    shared_word *first = ring->words + word_index(ring, lsn);
+    CHECK(__atomic_load_n(first, __ATOMIC_RELAXED) == 0); /* else room was given twice */
+    __atomic_store_n(first, word, __ATOMIC_RELEASE);
+}
+
+static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, uint64_t lsn,
+                                                    uint64_t bytes)
+{
+    uint64_t image[JOURNAL_RECORD_MAX / WORD_BYTES] = {0};
+    CHECK(bytes <= sizeof image);
+    atomic_fetch_add_explicit(&ring->promised, bytes, memory_order_relaxed);
+    image[0] = journal_record_word(0, JOURNAL_PAD, (uint8_t)(bytes / JOURNAL_UNIT), 0, 0);
+    fill(ring, lsn, image, bytes);
+}
+
+uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
+                          const void *payload, size_t bytes)
+{
+    uint64_t image[JOURNAL_RECORD_MAX / WORD_BYTES];
+    uint64_t whole = journal_ring_record_bytes(bytes);
+    image[whole / WORD_BYTES - 1] = 0;
+    image[0] = journal_record_word(0, type, (uint8_t)(whole / JOURNAL_UNIT), a, b);
+    if (bytes > 0) {
+        memcpy(image + 1, payload, bytes);
+    }
+    uint64_t pad;
+    uint64_t lsn = claim(ring, whole, &pad);
+    if (UNLIKELY(pad > 0)) {
+        put_pad(ring, lsn - pad, pad);
+    }
+    fill(ring, lsn, image, whole);
+    return lsn;
+}
+
+/* ---- writing out ---- */
+
+void journal_ring_walk(const struct journal_ring *ring, struct journal_run *run, uint64_t until)
+{
+    /* Nothing at or above the head is looked at: it may be about to be cleared, or filled. */
+    uint64_t head = journal_ring_head(ring);
+    until = until < head ? until : head;
+    while (run->end < until) {
+        uint64_t word = __atomic_load_n(ring->words + word_index(ring, run->end), __ATOMIC_ACQUIRE);
+        if (word == 0) {
+            return;
+        }
+        run->end += journal_word_bytes(word);
+        run->sum = journal_sum(run->sum, word);
+        run->records += journal_word_type(word) >= JOURNAL_TYPES_RESERVED;
+    }
+}
+
+const void *journal_ring_at(const struct journal_ring *ring, uint64_t lsn, uint64_t *bytes)
+{
+    uint64_t offset = lsn & (ring->bytes - 1);
+    uint64_t straight = ring->bytes - offset;
+    *bytes = *bytes < straight ? *bytes : straight;
+    return (const char *)ring->words + offset;
+}
+
+void journal_ring_clear(struct journal_ring *ring, uint64_t from, uint64_t until)
+{
+    CHECK(from <= until && until - from <= ring->bytes);
+    while (from < until) {
+        uint64_t bytes = until - from;
+        uint64_t offset = from & (ring->bytes - 1);
+        bytes = bytes < ring->bytes - offset ? bytes : ring->bytes - offset;
+        memset((char *)ring->words + offset, 0, bytes);
+        from += bytes;
+    }
+}

@@ -1,0 +1,372 @@
+/* journal_scan.c: reading the stream back, and telling a torn end from damage. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "store/journal_chain.h"
+
+#define WINDOW_BYTES (1u << 20) /* read at once */
+
+/* What is known of one place in the stream. */
+enum step {
+    STEP_GO_ON,
+    STEP_NOTHING, /* zeroes: nothing was written here */
+    STEP_BAD,     /* reader.why */
+    STEP_STOPPED,
+    STEP_FAILED, /* errno */
+};
+
+struct reader {
+    struct vfs *vfs;
+    const char *directory;
+    struct journal_scan *scan;
+    journal_record_fn *record;
+    void *context;
+    struct journal_chain chain;
+    unsigned char *window; /* of the present segment's file, zeroes behind its end */
+    uint64_t window_lsn, window_bytes;
+    const struct journal_found *segment;
+    int fd;
+    uint64_t at;  /* LSN behind the last sound record */
+    uint64_t sum; /* of the present segment up to there */
+    bool closed;  /* the last record was a clean end */
+    const char *why;
+};
+
+/* ---- one segment ---- */
+
+static bool open_segment(struct reader *reader, const struct journal_found *segment)
+{
+    char path[VFS_PATH_MAX];
+    if (reader->fd >= 0) {
+        reader->vfs->functions->close(reader->vfs, reader->fd);
+        reader->fd = -1;
+    }
+    reader->segment = segment;
+    reader->at = segment->header.start;
+    reader->sum = 0;
+    reader->closed = false;
+    reader->window_bytes = 0;
+    if (vfs_path(path, reader->directory, segment->name)) {
+        reader->fd = reader->vfs->functions->open(reader->vfs, path, O_RDONLY);
+    }
+    return reader->fd >= 0;
+}
+
+/* Brings `bytes` bytes from lsn on into the window. */
+static bool fill_window(struct reader *reader, uint64_t lsn, uint64_t bytes)
+{
+    if (lsn >= reader->window_lsn && lsn + bytes <= reader->window_lsn + reader->window_bytes) {
+        return true;
+    }
+    ssize_t got = vfs_read_all(reader->vfs, reader->fd, reader->window, WINDOW_BYTES,
+                               journal_offset_of(&reader->segment->header, lsn));
+    if (got < 0) {
+        return false;
+    }
+    memset(reader->window + got, 0, WINDOW_BYTES - (size_t)got);
+    reader->window_lsn = lsn;
+    reader->window_bytes = WINDOW_BYTES;
+    return true;
+}
+
+static enum step bad(struct reader *reader, const char *why)
+{
+    reader->why = why;
+    return STEP_BAD;
+}
+
+/* Looks at a record that is whole in the window. */
+static enum step judge_record(struct reader *reader, const unsigned char *bytes, uint64_t word)
+{
+    uint64_t whole = journal_word_bytes(word);
+    uint64_t left = journal_end_of(&reader->segment->header) - reader->at;
+    uint8_t type = journal_word_type(word);
+    if (whole > left || reader->at + whole > reader->segment->end) {
+        return bad(reader, "a record is longer than what is left");
+    }
+    if ((uint32_t)word != journal_checksum(bytes, whole, reader->at)) {
+        return bad(reader, "a record's checksum does not fit");
+    }
+    if (type < JOURNAL_TYPES_RESERVED && type != JOURNAL_PAD && type != JOURNAL_CLOSED) {
+        return bad(reader, "a record's type is unknown");
+    }
+    return STEP_GO_ON;
+}
+
+static bool give(struct reader *reader, const unsigned char *bytes, uint64_t word)
+{
+    if (journal_word_type(word) < JOURNAL_TYPES_RESERVED || reader->at < reader->scan->from) {
+        return true;
+    }
+    struct journal_record record = {
+        .lsn = reader->at,
+        .type = journal_word_type(word),
+        .a = (uint8_t)(word >> 48),
+        .b = (uint8_t)(word >> 56),
+        .payload = bytes + JOURNAL_HEADER_BYTES,
+        .bytes = journal_word_bytes(word) - JOURNAL_HEADER_BYTES,
+    };
+    return reader->record(reader->context, &record);
+}
+
+static enum step read_record(struct reader *reader)
+{
+    uint64_t word;
+    if (!fill_window(reader, reader->at, JOURNAL_UNIT)) {
+        return STEP_FAILED;
+    }
+    memcpy(&word, reader->window + (reader->at - reader->window_lsn), sizeof word);
+    if (word == 0) {
+        return STEP_NOTHING;
+    }
+    uint64_t whole = journal_word_bytes(word);
+    if (whole == 0) {
+        return bad(reader, "a record has no length");
+    }
+    if (!fill_window(reader, reader->at, whole)) {
+        return STEP_FAILED;
+    }
+    const unsigned char *bytes = reader->window + (reader->at - reader->window_lsn);
+    enum step step = judge_record(reader, bytes, word);
+    if (step != STEP_GO_ON) {
+        return step;
+    }
+    if (!give(reader, bytes, word)) {
+        return STEP_STOPPED;
+    }
+    reader->at += whole;
+    reader->sum = journal_sum(reader->sum, word);
+    reader->closed = journal_word_type(word) == JOURNAL_CLOSED;
+    return STEP_GO_ON;
+}
+
+static enum step read_segment(struct reader *reader)
+{
+    enum step step = STEP_GO_ON;
+    while (step == STEP_GO_ON && reader->at < reader->segment->end) {
+        step = read_record(reader);
+    }
+    return step;
+}
+
+/* ---- what is cut off ---- */
+
+static void count_torn(struct reader *reader, uint64_t from)
+{
+    uint64_t end = journal_end_of(&reader->segment->header);
+    uint64_t last = from;
+    reader->window_bytes = 0;
+    for (uint64_t lsn = from; lsn < end && lsn - last < WINDOW_BYTES; lsn += WINDOW_BYTES) {
+        if (!fill_window(reader, lsn, WINDOW_BYTES)) {
+            break; /* a figure only */
+        }
+        for (uint64_t i = WINDOW_BYTES; i > 0; i--) {
+            if (reader->window[i - 1] != 0) {
+                last = lsn + i;
+                break;
+            }
+        }
+    }
+    reader->scan->torn_bytes += last - from;
+}
+
+static void count_torn_behind(struct reader *reader, size_t index)
+{
+    count_torn(reader, reader->at);
+    for (size_t i = index + 1; i < reader->chain.live_count; i++) {
+        if (open_segment(reader, reader->chain.live[i])) {
+            count_torn(reader, reader->segment->header.start);
+        }
+    }
+}
+
+/* ---- the verdict ---- */
+
+static enum journal_scan_end damaged(struct reader *reader, const char *name, uint64_t offset,
+                                     const char *why)
+{
+    snprintf(reader->scan->error, JOURNAL_ERROR_MAX,
+             "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 ", durable up to %" PRIu64
+             "); `rollcall verify %s` tells more",
+             reader->directory, name, offset, why, reader->at, reader->scan->durable,
+             reader->directory);
+    return JOURNAL_SCAN_DAMAGED;
+}
+
+static enum journal_scan_end damaged_here(struct reader *reader, const char *why)
+{
+    return damaged(reader, reader->segment->name,
+                   journal_offset_of(&reader->segment->header, reader->at), why);
+}
+
+static enum journal_scan_end missing(struct reader *reader, uint64_t start)
+{
+    const struct journal_found *unsound = journal_chain_unsound(&reader->chain, start, start);
+    char name[JOURNAL_NAME_MAX];
+    journal_name(name, start);
+    return damaged(reader, name, 0, unsound ? unsound->why : "the segment is missing");
+}
+
+static enum journal_scan_end failed(struct reader *reader)
+{
+    snprintf(reader->scan->error, JOURNAL_ERROR_MAX, "%s/%s: offset %" PRIu64 ": %s",
+             reader->directory, reader->segment->name,
+             journal_offset_of(&reader->segment->header, reader->at), strerror(errno));
+    return JOURNAL_SCAN_FAILED;
+}
+
+/*
+ * The stream breaks off at reader->at, in or behind the segment with this index. All that was ever
+ * marked durable was on the disk before the mark was, so a break below a mark is damage, whatever
+ * made it; above it is what a kill or a power cut leaves.
+ */
+static enum journal_scan_end break_off(struct reader *reader, enum step step, size_t index)
+{
+    struct journal_scan *scan = reader->scan;
+    bool last = index + 1 == reader->chain.live_count;
+    bool full = reader->at == journal_end_of(&reader->segment->header);
+    if (full && (reader->at < scan->durable || (last && reader->segment->mark.sealed))) {
+        return missing(reader, reader->at);
+    }
+    if (reader->at < scan->durable) {
+        return damaged_here(reader, step == STEP_BAD ? reader->why : "there is no record");
+    }
+    if (last && reader->segment->mark.sealed) {
+        return damaged_here(reader, "the segment that went on from here is missing");
+    }
+    if (reader->at < scan->from) {
+        return damaged_here(reader, "the stream ends below where it is to be read from");
+    }
+    if (reader->closed && last && step == STEP_NOTHING) {
+        return JOURNAL_SCAN_CLEAN;
+    }
+    count_torn_behind(reader, index);
+    return JOURNAL_SCAN_TORN;
+}
+
+/* Whether this segment, read to its end, is the one its successor followed. */
+static bool is_followed_by(const struct reader *reader, const struct journal_found *next)
+{
+    const struct journal_link *link = &next->header.previous;
+    const struct journal_header *header = &reader->segment->header;
+    return link->number == header->number && link->start == header->start &&
+           (link->sum == 0 || link->sum == reader->sum);
+}
+
+/* ---- the chain ---- */
+
+/* The index of the segment that holds `from`, or the oldest; live_count: there is none. */
+static size_t first_index(const struct reader *reader)
+{
+    const struct journal_chain *chain = &reader->chain;
+    if (reader->scan->from == JOURNAL_FROM_OLDEST) {
+        return 0;
+    }
+    size_t index = chain->live_count;
+    for (size_t i = 0; i < chain->live_count; i++) {
+        if (chain->live[i]->header.start <= reader->scan->from) {
+            index = i;
+        }
+    }
+    return index;
+}
+
+static enum journal_scan_end read_from(struct reader *reader, size_t index)
+{
+    for (;; index++) {
+        const struct journal_found *segment = reader->chain.live[index];
+        if (!open_segment(reader, segment)) {
+            return failed(reader);
+        }
+        enum step step = read_segment(reader);
+        reader->scan->end = reader->at;
+        reader->scan->sum = reader->sum;
+        if (step == STEP_FAILED) {
+            return failed(reader);
+        }
+        if (step == STEP_STOPPED) {
+            return JOURNAL_SCAN_STOPPED;
+        }
+        const struct journal_found *next =
+            index + 1 < reader->chain.live_count ? reader->chain.live[index + 1] : NULL;
+        if (step != STEP_GO_ON || !next || next->header.start != reader->at) {
+            return break_off(reader, step == STEP_GO_ON ? STEP_NOTHING : step, index);
+        }
+        if (!is_followed_by(reader, next)) {
+            return damaged(reader, next->name, 0, "does not follow the segment before it");
+        }
+    }
+}
+
+/* No segment holds `from`. */
+static enum journal_scan_end none_holds(struct reader *reader)
+{
+    struct journal_scan *scan = reader->scan;
+    bool all = scan->from == JOURNAL_FROM_OLDEST;
+    reader->at = all ? 0 : scan->from;
+    scan->end = reader->at;
+    const struct journal_found *unsound = journal_chain_unsound(&reader->chain, 0, reader->at);
+    if (!unsound && reader->chain.live_count == 0) {
+        unsound = journal_chain_unsound(&reader->chain, 0, UINT64_MAX);
+    }
+    if (unsound) {
+        return damaged(reader, unsound->name, 0, unsound->why);
+    }
+    scan->empty = reader->chain.count == 0;
+    if (scan->empty && reader->at == 0) {
+        return JOURNAL_SCAN_CLEAN;
+    }
+    return missing(reader, reader->at);
+}
+
+static enum journal_scan_end read_chain(struct reader *reader)
+{
+    struct journal_scan *scan = reader->scan;
+    const struct journal_chain *chain = &reader->chain;
+    scan->durable = chain->durable;
+    scan->epoch = chain->epoch;
+    size_t index = first_index(reader);
+    if (index == chain->live_count) {
+        return none_holds(reader);
+    }
+    scan->first = chain->live[0]->header.start;
+    if (scan->from == JOURNAL_FROM_OLDEST) {
+        scan->from = scan->first;
+        const struct journal_found *older = journal_chain_unsound(chain, 0, scan->first);
+        if (older) {
+            reader->at = older->name_start;
+            return damaged(reader, older->name, 0, older->why);
+        }
+    }
+    return read_from(reader, index);
+}
+
+enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
+                                   struct journal_scan *scan, journal_record_fn *record,
+                                   void *context)
+{
+    struct reader reader = {.vfs = vfs,
+                            .directory = directory,
+                            .scan = scan,
+                            .record = record,
+                            .context = context,
+                            .fd = -1};
+    *scan = (struct journal_scan){.from = scan->from};
+    enum journal_scan_end end = JOURNAL_SCAN_FAILED;
+    if (journal_chain_init(&reader.chain, vfs, directory, scan->error)) {
+        reader.window = memory_zalloc(WINDOW_BYTES);
+        end = read_chain(&reader);
+        free(reader.window);
+    }
+    if (reader.fd >= 0) {
+        vfs->functions->close(vfs, reader.fd);
+    }
+    journal_chain_fini(&reader.chain);
+    return end;
+}

@@ -1,0 +1,428 @@
+/* journal_sync.c: the thread that makes the journal durable and allocates its next segment. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "store/journal_private.h"
+
+#define WAITERS_FIRST 64
+
+/* ---- trouble ---- */
+
+void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, const char *name,
+                         uint64_t offset, const char *doing)
+{
+    int error = errno;
+    pthread_mutex_lock(&journal->state_lock);
+    if (!journal_failed(journal)) {
+        snprintf(journal->error, sizeof journal->error, "%s/%s: offset %" PRIu64 ": %s: %s",
+                 journal->directory, name, offset, doing, strerror(error));
+        if (trouble != JOURNAL_NO_TROUBLE) {
+            atomic_store(&journal->trouble, (int)trouble);
+        }
+    }
+    pthread_cond_broadcast(&journal->done);
+    pthread_mutex_unlock(&journal->state_lock);
+    journal_kick(journal);
+}
+
+void journal_end_trouble(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->state_lock);
+    if (!journal_failed(journal)) {
+        atomic_store(&journal->trouble, (int)JOURNAL_NO_TROUBLE);
+        journal->error[0] = '\0'; /* of a segment that cannot be allocated it is soon said again */
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+}
+
+/* ---- waiting ---- */
+
+void journal_kick(struct journal *journal)
+{
+    if (!atomic_exchange(&journal->kicked, true)) {
+        pthread_mutex_lock(&journal->state_lock);
+        pthread_cond_signal(&journal->work);
+        pthread_mutex_unlock(&journal->state_lock);
+    }
+}
+
+static bool is_settled(const struct journal *journal, uint64_t lsn)
+{
+    return journal_durable(journal) >= lsn || journal_failed(journal);
+}
+
+static void add_waiter(struct journal *journal, const struct journal_waiter *waiter)
+{
+    if (journal->waiters_count == journal->waiters_capacity) {
+        size_t capacity = journal->waiters_capacity ? 2 * journal->waiters_capacity : WAITERS_FIRST;
+        struct journal_waiter *grown = memory_zalloc(capacity * sizeof *grown);
+        if (journal->waiters_count > 0) {
+            memcpy(grown, journal->waiters, journal->waiters_count * sizeof *grown);
+        }
+        free(journal->waiters);
+        journal->waiters = grown;
+        journal->waiters_capacity = capacity;
+    }
+    journal->waiters[journal->waiters_count++] = *waiter;
+}
+
+void journal_wait_durable(struct journal *journal, uint64_t lsn,
+                          void (*wake)(void *target, uint64_t serial), void *target,
+                          uint64_t serial)
+{
+    struct journal_waiter waiter = {.lsn = lsn, .wake = wake, .target = target, .serial = serial};
+    pthread_mutex_lock(&journal->state_lock);
+    bool settled = is_settled(journal, lsn);
+    if (!settled) {
+        add_waiter(journal, &waiter);
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+    if (settled) {
+        wake(target, serial);
+    } else if (journal->sync == JOURNAL_SYNC_ALWAYS) {
+        journal_kick(journal);
+    }
+}
+
+/* Takes out those whose time has come (all: every one). The caller frees what it gets. */
+static struct journal_waiter *take_settled(struct journal *journal, bool all, size_t *count)
+{
+    struct journal_waiter *settled = NULL;
+    *count = 0;
+    pthread_mutex_lock(&journal->state_lock);
+    size_t left = 0;
+    if (journal->waiters_count > 0) {
+        settled = memory_zalloc(journal->waiters_count * sizeof *settled);
+    }
+    for (size_t i = 0; i < journal->waiters_count; i++) {
+        struct journal_waiter waiter = journal->waiters[i];
+        if (all || is_settled(journal, waiter.lsn)) {
+            settled[(*count)++] = waiter;
+        } else {
+            journal->waiters[left++] = waiter;
+        }
+    }
+    journal->waiters_count = left;
+    pthread_cond_broadcast(&journal->done);
+    pthread_mutex_unlock(&journal->state_lock);
+    return settled;
+}
+
+static void wake_settled(struct journal *journal, bool all)
+{
+    size_t count;
+    struct journal_waiter *settled = take_settled(journal, all, &count);
+    for (size_t i = 0; i < count; i++) {
+        settled[i].wake(settled[i].target, settled[i].serial);
+    }
+    free(settled);
+}
+
+bool journal_sync_now(struct journal *journal)
+{
+    uint64_t target = journal_written(journal);
+    pthread_mutex_lock(&journal->state_lock);
+    if (journal->sync_target < target) {
+        journal->sync_target = target;
+    }
+    atomic_store(&journal->kicked, true);
+    pthread_cond_signal(&journal->work);
+    while (!is_settled(journal, target)) {
+        pthread_cond_wait(&journal->done, &journal->state_lock);
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+    return journal_durable(journal) >= target && !journal_failed(journal);
+}
+
+/* ---- one sync ---- */
+
+struct sync_round {
+    struct journal_segment *first, *last; /* what is open, as far as it is written */
+    uint64_t target, sum;
+    uint64_t began_us;
+    bool names_changed;
+};
+
+static struct sync_round begin_round(struct journal *journal)
+{
+    struct sync_round round = {.began_us = journal->vfs->functions->now_us(journal->vfs)};
+    pthread_mutex_lock(&journal->write_lock);
+    round.first = journal->unsynced;
+    round.last = journal->current;
+    round.target = journal->run.end;
+    round.sum = journal->run.sum;
+    round.names_changed = journal->names_changed;
+    journal->names_changed = false;
+    pthread_mutex_unlock(&journal->write_lock);
+    return round;
+}
+
+/* Names first: what is in a file without a durable name is not durable. Segments between first and
+ * last do not change any more, so the list may be followed without a lock. */
+static bool sync_files(struct journal *journal, const struct sync_round *round)
+{
+    const struct vfs_functions *file = journal->vfs->functions;
+    if (round->names_changed && file->sync_dir(journal->vfs, journal->directory) != 0) {
+        return false;
+    }
+    for (struct journal_segment *s = round->first;; s = s->next) {
+        if (file->fdatasync(journal->vfs, s->fd) != 0) {
+            return false;
+        }
+        if (s == round->last) {
+            return true;
+        }
+    }
+}
+
+/* A failed sync: what is not durable is written again into a new file, from the ring. */
+static bool write_again(struct journal *journal, struct sync_round *round)
+{
+    char name[JOURNAL_NAME_MAX];
+    journal_name(name, round->first->header.start);
+    uint64_t offset = journal_offset_of(&round->first->header, journal_durable(journal));
+    bool kept = journal->sync != JOURNAL_SYNC_NEVER && !journal_failed(journal);
+    pthread_mutex_lock(&journal->write_lock);
+    bool again = kept && journal_segment_again(journal, true);
+    if (!again) {
+        journal_set_trouble(journal, JOURNAL_FAILED, name, offset, "cannot make durable");
+    } else {
+        round->first = round->last = journal->current;
+        round->target = journal->run.end;
+        round->sum = journal->run.sum;
+    }
+    pthread_mutex_unlock(&journal->write_lock);
+    return again;
+}
+
+static void note_durable(struct journal *journal, const struct sync_round *round)
+{
+    pthread_mutex_lock(&journal->write_lock);
+    journal->durable_sum = round->sum;
+    journal->unsynced = round->last;
+    journal->syncs++;
+    journal->unsynced_since_us = journal->run.end > round->target ? round->began_us : 0;
+    atomic_store_explicit(&journal->durable, round->target, memory_order_release);
+    pthread_mutex_unlock(&journal->write_lock);
+}
+
+static void give_room(struct journal *journal, uint64_t target)
+{
+    if (journal->sync == JOURNAL_SYNC_NEVER) {
+        return; /* given when it was written */
+    }
+    journal_ring_clear(&journal->ring, journal->cleared, target);
+    pthread_mutex_lock(&journal->write_lock);
+    journal->cleared = target;
+    journal_set_limit(journal);
+    pthread_mutex_unlock(&journal->write_lock);
+}
+
+/* The last segment's successor does not count as there before it is durable: so only those are
+ * sealed that were complete when the round began. */
+static void mark_segments(struct journal *journal, const struct sync_round *round)
+{
+    struct journal_segment *s = round->first;
+    while (s != round->last) {
+        struct journal_segment *next = s->next;
+        journal_segment_mark(journal, s, round->target, true);
+        int fd = s->fd;
+        pthread_mutex_lock(&journal->write_lock);
+        s->fd = -1; /* a trim may free it from now on */
+        pthread_mutex_unlock(&journal->write_lock);
+        journal->vfs->functions->close(journal->vfs, fd);
+        s = next;
+    }
+    journal_segment_mark(journal, round->last, round->target, false);
+}
+
+static void sync_round(struct journal *journal)
+{
+    struct sync_round round = begin_round(journal);
+    if (!sync_files(journal, &round) && !write_again(journal, &round)) {
+        wake_settled(journal, false);
+        return;
+    }
+    note_durable(journal, &round);
+    wake_settled(journal, false);
+    give_room(journal, round.target);
+    mark_segments(journal, &round);
+    journal->synced_us = round.began_us;
+}
+
+/* ---- the next segment ---- */
+
+static void make_spare(struct journal *journal, uint64_t now_us)
+{
+    int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, journal->segment_bytes);
+    if (fd < 0) {
+        journal->spare_again_us = now_us + JOURNAL_SECOND_US;
+        atomic_store(&journal->full, true);
+        journal_set_trouble(journal, JOURNAL_NO_TROUBLE, JOURNAL_SPARE_NAME, 0,
+                            "cannot allocate the next segment");
+        return;
+    }
+    pthread_mutex_lock(&journal->write_lock);
+    journal->spare_fd = fd;
+    journal_set_limit(journal);
+    pthread_mutex_unlock(&journal->write_lock);
+    if (atomic_exchange(&journal->full, false) &&
+        atomic_load(&journal->trouble) == JOURNAL_NO_TROUBLE) {
+        journal_end_trouble(journal);
+    }
+}
+
+/* Tries to write what a full disk held up. */
+static void write_stuck(struct journal *journal, uint64_t now_us)
+{
+    journal->stuck_again_us = now_us + JOURNAL_SECOND_US;
+    pthread_mutex_lock(&journal->write_lock);
+    journal_write_through(journal, journal_ring_head(&journal->ring));
+    pthread_mutex_unlock(&journal->write_lock);
+}
+
+/* ---- the thread ---- */
+
+enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_SPARE, WORK_SYNC };
+
+static bool is_sync_due(struct journal *journal, uint64_t now_us)
+{
+    uint64_t durable = journal_durable(journal);
+    uint64_t unsynced = journal_written(journal) - durable;
+    if (unsynced == 0) {
+        return false;
+    }
+    if (journal->sync_target > durable || journal->sync == JOURNAL_SYNC_ALWAYS) {
+        return true;
+    }
+    bool room_wanted = atomic_exchange(&journal->room_wanted, false);
+    return journal->sync == JOURNAL_SYNC_EVERYSEC &&
+           (room_wanted || unsynced > journal->ring.bytes / 2 ||
+            now_us - journal->synced_us >= JOURNAL_SECOND_US);
+}
+
+static bool is_spare_due(struct journal *journal, uint64_t now_us)
+{
+    if (now_us < journal->spare_again_us) {
+        return false;
+    }
+    bool wanted = atomic_exchange(&journal->spare_wanted, false);
+    pthread_mutex_lock(&journal->write_lock);
+    uint64_t left = journal->current->end - journal->run.end;
+    bool due = journal->spare_fd < 0 &&
+               (wanted || left <= journal->segment_bytes / 2 || atomic_load(&journal->full));
+    pthread_mutex_unlock(&journal->write_lock);
+    return due;
+}
+
+/* Without a lock: the write lock comes before the state lock. */
+static enum sync_work find_work(struct journal *journal, uint64_t now_us)
+{
+    if (journal_failed(journal)) {
+        return WORK_WAKE;
+    }
+    if (is_sync_due(journal, now_us)) {
+        return WORK_SYNC;
+    }
+    if (is_spare_due(journal, now_us)) {
+        return WORK_SPARE;
+    }
+    if (atomic_load(&journal->trouble) == JOURNAL_STUCK && now_us >= journal->stuck_again_us) {
+        return WORK_WRITE;
+    }
+    return WORK_NONE;
+}
+
+static bool do_work(struct journal *journal)
+{
+    uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
+    switch (find_work(journal, now_us)) {
+    case WORK_SYNC:
+        sync_round(journal);
+        return true;
+    case WORK_SPARE:
+        make_spare(journal, now_us);
+        return true;
+    case WORK_WRITE:
+        write_stuck(journal, now_us);
+        return true;
+    case WORK_WAKE:
+        wake_settled(journal, false);
+        return false;
+    case WORK_NONE:
+        break;
+    }
+    return false;
+}
+
+/* At most a second: the clock of the table of file calls may be another than the system's. */
+static void wait_for_work(struct journal *journal)
+{
+    uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
+    uint64_t passed_us = now_us - journal->synced_us;
+    uint64_t wait_us = JOURNAL_SECOND_US;
+    if (journal->sync == JOURNAL_SYNC_EVERYSEC && passed_us < JOURNAL_SECOND_US &&
+        journal_written(journal) > journal_durable(journal)) {
+        wait_us -= passed_us;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + wait_us * 1000;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_cond_timedwait(&journal->work, &journal->state_lock, &until);
+}
+
+static void *sync_main(void *context)
+{
+    struct journal *journal = context;
+    pthread_mutex_lock(&journal->state_lock);
+    while (!journal->stop) {
+        atomic_store(&journal->kicked, false);
+        pthread_mutex_unlock(&journal->state_lock);
+        bool worked = do_work(journal);
+        pthread_mutex_lock(&journal->state_lock);
+        if (!worked && !journal->stop && !atomic_load(&journal->kicked)) {
+            wait_for_work(journal);
+        }
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+    return NULL;
+}
+
+bool journal_sync_start(struct journal *journal)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&journal->work, &attributes);
+    pthread_cond_init(&journal->done, NULL);
+    pthread_condattr_destroy(&attributes);
+    journal->synced_us = journal->vfs->functions->now_us(journal->vfs);
+    int error = pthread_create(&journal->thread, NULL, sync_main, journal);
+    if (error != 0) {
+        pthread_cond_destroy(&journal->work);
+        pthread_cond_destroy(&journal->done);
+        errno = error;
+        return false;
+    }
+    return true;
+}
+
+void journal_sync_stop(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->state_lock);
+    journal->stop = true;
+    pthread_cond_signal(&journal->work);
+    pthread_mutex_unlock(&journal->state_lock);
+    pthread_join(journal->thread, NULL);
+    wake_settled(journal, true);
+    free(journal->waiters);
+    pthread_cond_destroy(&journal->work);
+    pthread_cond_destroy(&journal->done);
+}

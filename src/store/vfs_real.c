@@ -1,0 +1,202 @@
+/* vfs_real.c: the system's files and clock. */
+#include "store/vfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define FILE_MODE      0600
+#define DIRECTORY_MODE 0700
+
+/* A system call again as long as a signal cuts it short. */
+#define REPEAT(result, call)                                                                       \
+    do {                                                                                           \
+        (result) = (call);                                                                         \
+    } while ((result) == -1 && errno == EINTR)
+
+static int real_open(struct vfs *vfs, const char *path, int flags)
+{
+    (void)vfs;
+    int fd;
+    REPEAT(fd, open(path, flags | O_CLOEXEC, FILE_MODE));
+    return fd;
+}
+
+static int real_close(struct vfs *vfs, int fd)
+{
+    (void)vfs;
+    int result = close(fd);
+    /* Linux has closed it then; again would close what another thread has opened meanwhile. */
+    return result == -1 && errno == EINTR ? 0 : result;
+}
+
+static ssize_t real_pread(struct vfs *vfs, int fd, void *to, size_t bytes, uint64_t offset)
+{
+    (void)vfs;
+    ssize_t got;
+    REPEAT(got, pread(fd, to, bytes, (off_t)offset));
+    return got;
+}
+
+static ssize_t real_pwrite(struct vfs *vfs, int fd, const void *from, size_t bytes, uint64_t offset)
+{
+    (void)vfs;
+    ssize_t put;
+    REPEAT(put, pwrite(fd, from, bytes, (off_t)offset));
+    return put;
+}
+
+static int real_fdatasync(struct vfs *vfs, int fd)
+{
+    (void)vfs;
+    int result;
+    REPEAT(result, fdatasync(fd));
+    return result;
+}
+
+static int real_writeback(struct vfs *vfs, int fd, uint64_t offset, uint64_t bytes)
+{
+    (void)vfs;
+    int result;
+    /* Without the flags that wait: those would take the report of a failed write away from the
+     * fdatasync that must see it. */
+    REPEAT(result, sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE));
+    return result;
+}
+
+static int real_truncate(struct vfs *vfs, int fd, uint64_t bytes)
+{
+    (void)vfs;
+    int result;
+    REPEAT(result, ftruncate(fd, (off_t)bytes));
+    return result;
+}
+
+static int64_t real_size(struct vfs *vfs, int fd)
+{
+    (void)vfs;
+    struct stat about;
+    return fstat(fd, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+static int real_allocate(struct vfs *vfs, int fd, uint64_t bytes)
+{
+    int64_t before = real_size(vfs, fd);
+    if (before < 0) {
+        return -1;
+    }
+    int result;
+    REPEAT(result, fallocate(fd, 0, 0, (off_t)bytes));
+    if (result == 0) {
+        return 0;
+    }
+    if (errno == EOPNOTSUPP || errno == ENOSYS) {
+        return vfs_extend(vfs, fd, bytes) ? 0 : -1;
+    }
+    int error = errno;
+    if (real_size(vfs, fd) > before) { /* a disk that filled up on the way gets its room back */
+        real_truncate(vfs, fd, (uint64_t)before);
+    }
+    errno = error;
+    return -1;
+}
+
+static int real_rename(struct vfs *vfs, const char *from, const char *to)
+{
+    (void)vfs;
+    return rename(from, to);
+}
+
+static int real_unlink(struct vfs *vfs, const char *path)
+{
+    (void)vfs;
+    return unlink(path);
+}
+
+static int real_mkdir(struct vfs *vfs, const char *path)
+{
+    (void)vfs;
+    return mkdir(path, DIRECTORY_MODE);
+}
+
+static int real_sync_dir(struct vfs *vfs, const char *path)
+{
+    int fd = real_open(vfs, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) {
+        return -1;
+    }
+    int result;
+    REPEAT(result, fsync(fd));
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+static int real_list(struct vfs *vfs, const char *path, vfs_entry_fn *entry, void *context)
+{
+    (void)vfs;
+    DIR *directory = opendir(path); /* has O_CLOEXEC */
+    if (!directory) {
+        return -1;
+    }
+    for (;;) {
+        errno = 0;
+        const struct dirent *found = readdir(directory);
+        if (!found) {
+            break;
+        }
+        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0) {
+            entry(context, found->d_name);
+        }
+    }
+    int error = errno;
+    closedir(directory);
+    errno = error;
+    return error ? -1 : 0;
+}
+
+static int real_lock(struct vfs *vfs, int fd)
+{
+    (void)vfs;
+    int result;
+    REPEAT(result, flock(fd, LOCK_EX | LOCK_NB));
+    return result;
+}
+
+static uint64_t real_now_us(struct vfs *vfs)
+{
+    (void)vfs;
+    return clock_monotonic_us();
+}
+
+struct vfs *vfs_real(void)
+{
+    static const struct vfs_functions functions = {
+        .open = real_open,
+        .close = real_close,
+        .pread = real_pread,
+        .pwrite = real_pwrite,
+        .fdatasync = real_fdatasync,
+        .writeback = real_writeback,
+        .allocate = real_allocate,
+        .truncate = real_truncate,
+        .size = real_size,
+        .rename = real_rename,
+        .unlink = real_unlink,
+        .mkdir = real_mkdir,
+        .sync_dir = real_sync_dir,
+        .list = real_list,
+        .lock = real_lock,
+        .now_us = real_now_us,
+    };
+    static const struct vfs real = {&functions};
+    return (struct vfs *)&real; /* it has no state: nobody writes to it */
+}

@@ -1,0 +1,124 @@
+/* journal_run.c: records that tell where they belong. */
+#include "tests/unit/store/journal_run.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+#define WAIT_US_MAX   60000000u
+#define PAYLOAD_WORDS (JOURNAL_PAYLOAD_MAX / 8)
+
+struct journal_config run_config(struct vfs *vfs, enum journal_sync sync)
+{
+    return (struct journal_config){
+        .vfs = vfs,
+        .directory = RUN_DIRECTORY,
+        .segment_bytes = RUN_SEGMENT_BYTES,
+        .buffer_bytes = RUN_BUFFER_BYTES,
+        .sync = sync,
+        .epoch = 1,
+    };
+}
+
+void run_make_directory(struct vfs *vfs)
+{
+    assert_true(vfs->functions->mkdir(vfs, RUN_DIRECTORY) == 0 || errno == EEXIST);
+    assert_int_equal(vfs->functions->sync_dir(vfs, "/"), 0);
+}
+
+struct journal *run_open(struct journal_config *config, const struct recovered *recovered)
+{
+    char error[JOURNAL_ERROR_MAX];
+    if (recovered) {
+        config->start_lsn = recovered->scan.end;
+        config->sum = recovered->scan.sum;
+        config->epoch = recovered->scan.epoch + (recovered->end != JOURNAL_SCAN_CLEAN);
+    }
+    struct journal *journal = journal_open(config, error);
+    if (!journal) {
+        fail_msg("%s", error);
+    }
+    return journal;
+}
+
+void run_pause(uint64_t *waited)
+{
+    if (*waited == 0) {
+        *waited = clock_monotonic_us();
+    }
+    if (clock_monotonic_us() - *waited > WAIT_US_MAX) {
+        fail_msg("waited in vain");
+    }
+    sched_yield();
+}
+
+void run_reserve(struct journal_writer *writer, size_t bytes)
+{
+    RUN_WAIT_FOR(journal_reserve(writer, bytes));
+}
+
+/* `bytes` of payload, zeroes up to the next word. */
+static void make_payload(uint64_t *words, uint8_t w, uint64_t number, uint64_t life, size_t bytes)
+{
+    size_t count = (bytes + 7) / 8;
+    words[0] = number | (uint64_t)bytes << 48;
+    words[1] = life;
+    for (size_t i = 2; i < count; i++) {
+        words[i] = hash_u64(number * 0x9e3779b97f4a7c15u + life * 1024 + w + i);
+    }
+    memset((char *)words + bytes, 0, count * 8 - bytes);
+}
+
+uint64_t run_put(struct journal_writer *writer, uint8_t w, uint64_t number, uint64_t life,
+                 size_t bytes)
+{
+    uint64_t words[PAYLOAD_WORDS];
+    make_payload(words, w, number, life, bytes);
+    return journal_put(writer, RUN_TYPE, w, (uint8_t)number, words, bytes);
+}
+
+bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64_t life,
+               size_t bytes)
+{
+    run_reserve(writer, bytes + 2 * JOURNAL_HEADER_BYTES);
+    run_put(writer, w, number, life, bytes);
+    return journal_commit(writer);
+}
+
+static bool check_record(void *context, const struct journal_record *record)
+{
+    struct recovered *recovered = context;
+    uint64_t words[PAYLOAD_WORDS];
+    uint64_t number;
+    uint64_t life;
+    assert_int_equal(record->type, RUN_TYPE);
+    assert_true(record->a < RUN_WRITERS);
+    assert_true(record->bytes >= RUN_PAYLOAD_MIN && record->bytes <= JOURNAL_PAYLOAD_MAX);
+    assert_int_equal((uintptr_t)record->payload % 8, 0);
+    memcpy(&number, record->payload, 8);
+    memcpy(&life, (const char *)record->payload + 8, 8);
+    size_t bytes = number >> 48;
+    number &= ~0ull >> 16;
+    assert_int_equal(number, recovered->count[record->a] + 1);
+    assert_int_equal(record->b, (uint8_t)number);
+    assert_true(life >= recovered->life);
+    assert_int_equal((bytes + 7) / 8 * 8, record->bytes);
+    make_payload(words, record->a, number, life, bytes);
+    assert_memory_equal(words, record->payload, record->bytes);
+    recovered->count[record->a] = number;
+    recovered->life = life;
+    return true;
+}
+
+void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered)
+{
+    recovered->scan.from = from;
+    recovered->end = journal_scan(vfs, RUN_DIRECTORY, &recovered->scan, check_record, recovered);
+}

@@ -1,0 +1,63 @@
+/*
+ * journal_run.h: what the tests of the journal share: records whose content tells where they
+ * belong, and a scan that checks them all.
+ *
+ * A record of writer W (its byte `a`) carries its number in W's sequence, from 1, and the life of
+ * the journal it was put in; the rest of its payload follows from these. A scan finds each
+ * writer's numbers without a gap and lives that never fall, or fails the test.
+ * Thread rule: none; a recovered belongs to one thread.
+ */
+#ifndef ROLLCALL_TESTS_UNIT_STORE_JOURNAL_RUN_H
+#define ROLLCALL_TESTS_UNIT_STORE_JOURNAL_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/journal.h"
+
+#define RUN_DIRECTORY     "/journal"
+#define RUN_WRITERS       8
+#define RUN_TYPE          77
+#define RUN_PAYLOAD_MIN   16
+#define RUN_SEGMENT_BYTES JOURNAL_SEGMENT_BYTES_MIN
+#define RUN_BUFFER_BYTES  JOURNAL_BUFFER_BYTES_MIN
+
+/* What a scan found, or what one found before if it goes on from there. */
+struct recovered {
+    enum journal_scan_end end;
+    struct journal_scan scan;
+    uint64_t count[RUN_WRITERS]; /* the highest number of each */
+    uint64_t life;
+};
+
+struct journal_config run_config(struct vfs *vfs, enum journal_sync sync);
+/* Made if it is not there; its name durable. */
+void run_make_directory(struct vfs *vfs);
+
+/* Opens where `recovered` (NULL: nothing) ended. Fails the test if it cannot. */
+struct journal *run_open(struct journal_config *config, const struct recovered *recovered);
+
+/* Room there is as soon as others, the disk and the sync thread have done their part. */
+void run_reserve(struct journal_writer *writer, size_t bytes);
+/* Puts a record of so many bytes of payload; its room is reserved. Returns its LSN. */
+uint64_t run_put(struct journal_writer *writer, uint8_t w, uint64_t number, uint64_t life,
+                 size_t bytes);
+/* Reserves, puts, commits. False: what the commit said. */
+bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64_t life,
+               size_t bytes);
+
+/* Reads the stream from `from` on. Below it, `recovered` holds what is there. */
+void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered);
+
+/* Waits until the condition holds, at most a minute; then fails the test. */
+#define RUN_WAIT_FOR(condition)                                                                    \
+    do {                                                                                           \
+        uint64_t run_waited = 0;                                                                   \
+        while (!(condition)) {                                                                     \
+            run_pause(&run_waited);                                                                \
+        }                                                                                          \
+    } while (0)
+void run_pause(uint64_t *waited);
+
+#endif

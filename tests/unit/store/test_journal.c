@@ -1,0 +1,390 @@
+/* test_journal.c: the journal when nothing goes wrong: all that is put comes back. */
+#include "store/journal.h"
+
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/random.h"
+#include "tests/support/vfs_sim.h"
+#include "tests/unit/store/journal_run.h"
+
+#define ROUND_TRIP_BYTES (8u << 20)
+#define COMMIT_ONCE_IN   20
+#define LIVES            5
+
+/* A world for one test: a disk, a directory. */
+static struct vfs_sim *begin(struct vfs **vfs)
+{
+    struct vfs_sim *sim = vfs_sim_create(test_seed());
+    *vfs = vfs_sim_vfs(sim);
+    run_make_directory(*vfs);
+    return sim;
+}
+
+/* Writes at least `bytes` of records of all sizes. Returns how many writer 0 has put. */
+static uint64_t write_many(struct journal *journal, struct test_random *random, uint64_t number,
+                           uint64_t life, uint64_t bytes)
+{
+    struct journal_writer writer;
+    uint64_t until = journal_head(journal) + bytes;
+    journal_writer_init(&writer, journal);
+    while (journal_head(journal) < until) {
+        size_t size = test_random_once_in(random, 4)
+                          ? RUN_PAYLOAD_MIN +
+                                test_random_below(random, JOURNAL_PAYLOAD_MAX - RUN_PAYLOAD_MIN + 1)
+                          : RUN_PAYLOAD_MIN + test_random_below(random, 32);
+        run_reserve(&writer, size + 16);
+        uint64_t lsn = run_put(&writer, 0, ++number, life, size);
+        assert_int_equal(lsn % 8, 0);
+        assert_true(writer.end > lsn + size && writer.end <= journal_head(journal));
+        if (test_random_once_in(random, COMMIT_ONCE_IN)) {
+            assert_true(journal_commit(&writer));
+            assert_true(journal_written(journal) >= writer.end);
+            assert_int_equal(writer.credit, 0);
+        }
+    }
+    assert_true(journal_commit(&writer));
+    assert_int_equal(journal_written(journal), journal_head(journal));
+    journal_writer_fini(&writer);
+    return number;
+}
+
+static void check_figures(struct journal *journal, uint64_t records)
+{
+    struct journal_stats stats;
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.records, records);
+    assert_int_equal(stats.head, journal_head(journal));
+    assert_int_equal(stats.written, journal_written(journal));
+    assert_true(stats.writes > 0 && stats.segments > 0);
+    assert_true(stats.segment_bytes >= stats.segments * RUN_SEGMENT_BYTES);
+    assert_false(stats.full || stats.failed);
+    assert_string_equal(stats.error, "");
+}
+
+/* Several lives over many segments, under every sync setting. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (unsigned sync = JOURNAL_SYNC_NEVER; sync <= JOURNAL_SYNC_ALWAYS; sync++) {
+        struct vfs *vfs;
+        struct vfs_sim *sim = begin(&vfs);
+        struct test_random random = {.state = sync};
+        struct recovered recovered = {0};
+        uint64_t number = 0;
+        for (uint64_t life = 0; life < LIVES; life++) {
+            struct journal_config config = run_config(vfs, sync);
+            config.segment_bytes += 4096 * test_random_below(&random, 100);
+            struct journal *journal = run_open(&config, life > 0 ? &recovered : NULL);
+            uint64_t before = number;
+            number = write_many(journal, &random, number, life, ROUND_TRIP_BYTES / LIVES);
+            check_figures(journal, number - before);
+            journal_close(journal);
+            recovered = (struct recovered){0};
+            run_scan(vfs, 0, &recovered);
+            assert_string_equal(recovered.scan.error, "");
+            assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+            assert_int_equal(recovered.count[0], number);
+            assert_int_equal(recovered.scan.durable, recovered.scan.end);
+            assert_int_equal(recovered.scan.torn_bytes, 0);
+            assert_int_equal(recovered.scan.epoch, 1);
+        }
+        vfs_sim_destroy(sim);
+    }
+}
+
+/* A stream that begins far from 0, and an end that is not clean. */
+static void test_any_start(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct test_random random = {.state = 1};
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_EVERYSEC);
+    config.start_lsn = 123456789012345608;
+    struct journal *journal = run_open(&config, NULL);
+    uint64_t number = write_many(journal, &random, 0, 0, 3 * RUN_SEGMENT_BYTES);
+    uint64_t head = journal_head(journal);
+    vfs_sim_kill(sim);
+    journal_close(journal);
+
+    vfs = vfs_sim_vfs(sim);
+    struct recovered recovered = {0};
+    run_scan(vfs, config.start_lsn, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
+    assert_int_equal(recovered.count[0], number);
+    assert_int_equal(recovered.scan.first, config.start_lsn);
+    assert_int_equal(recovered.scan.end, head);
+    assert_int_equal(recovered.scan.torn_bytes, 0);
+    recovered = (struct recovered){0};
+    run_scan(vfs, JOURNAL_FROM_OLDEST, &recovered);
+    assert_int_equal(recovered.count[0], number);
+    run_scan(vfs, config.start_lsn - 8, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+    run_scan(vfs, head + 8, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+    vfs_sim_destroy(sim);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct recovered recovered = {0};
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_true(recovered.scan.empty);
+    assert_int_equal(recovered.scan.end, 0);
+    run_scan(vfs, 8, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+
+    /* opened and left without a record; a kill leaves it as good as empty */
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_EVERYSEC);
+    struct journal *journal = run_open(&config, NULL);
+    vfs_sim_kill(sim);
+    journal_close(journal);
+    vfs = config.vfs = vfs_sim_vfs(sim);
+    recovered = (struct recovered){0};
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
+    assert_false(recovered.scan.empty);
+    assert_int_equal(recovered.scan.end, 0);
+    journal = run_open(&config, &recovered);
+    journal_close(journal);
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    vfs_sim_destroy(sim);
+}
+
+static bool stop_after_ten(void *context, const struct journal_record *record)
+{
+    (void)record;
+    return ++*(unsigned *)context < 10;
+}
+
+/* From the middle, and not to the end. */
+static void test_part(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct test_random random = {.state = 2};
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal *journal = run_open(&config, NULL);
+    uint64_t number = write_many(journal, &random, 0, 0, 2 * RUN_SEGMENT_BYTES);
+    uint64_t middle = journal_head(journal);
+    uint64_t last = write_many(journal, &random, number, 0, 2 * RUN_SEGMENT_BYTES);
+    journal_close(journal);
+
+    struct recovered recovered = {.count = {number}};
+    vfs_sim_counts_clear(sim);
+    run_scan(vfs, middle, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_int_equal(recovered.count[0], last);
+    /* of the older segments only the header page */
+    assert_int_equal(vfs_sim_bytes(sim, VFS_SIM_PREAD, "journal-0000000000000000"), 4096);
+    unsigned seen = 0;
+    struct journal_scan scan = {.from = 0};
+    assert_int_equal(journal_scan(vfs, RUN_DIRECTORY, &scan, stop_after_ten, &seen),
+                     JOURNAL_SCAN_STOPPED);
+    assert_int_equal(seen, 10);
+    vfs_sim_destroy(sim);
+}
+
+/* Trimmed segments go, the oldest first; what is not durable never does. */
+static void test_trim(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct test_random random = {.state = 3};
+    struct journal_stats stats;
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal *journal = run_open(&config, NULL);
+    uint64_t number = write_many(journal, &random, 0, 0, 4 * RUN_SEGMENT_BYTES);
+    assert_true(journal_trim(journal, UINT64_MAX));
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.oldest, 0);
+    assert_true(stats.segments >= 4);
+    assert_true(journal_sync_now(journal));
+    assert_int_equal(journal_durable(journal), journal_head(journal));
+    assert_true(journal_trim(journal, RUN_SEGMENT_BYTES - 4096));
+    RUN_WAIT_FOR((journal_trim(journal, RUN_SEGMENT_BYTES - 4096), journal_stats(journal, &stats),
+                  stats.oldest > 0));
+    assert_int_equal(stats.oldest, RUN_SEGMENT_BYTES - 4096);
+    uint64_t middle = journal_head(journal);
+    RUN_WAIT_FOR(
+        (journal_trim(journal, middle), journal_stats(journal, &stats), stats.segments == 1));
+    uint64_t last = write_many(journal, &random, number, 0, RUN_SEGMENT_BYTES);
+    journal_close(journal);
+    struct recovered recovered = {.count = {number}};
+    run_scan(vfs, middle, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_int_equal(recovered.count[0], last);
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
+    vfs_sim_destroy(sim);
+}
+
+static void post(void *target, uint64_t serial)
+{
+    assert_int_equal(serial, 42);
+    sem_post(target);
+}
+
+/* always: what is committed becomes durable by itself; the others: when it is asked for. */
+static void test_wait(void **state)
+{
+    (void)state;
+    for (unsigned sync = JOURNAL_SYNC_NEVER; sync <= JOURNAL_SYNC_ALWAYS; sync++) {
+        struct vfs *vfs;
+        struct vfs_sim *sim = begin(&vfs);
+        struct journal_config config = run_config(vfs, sync);
+        struct journal *journal = run_open(&config, NULL);
+        struct journal_writer writer;
+        sem_t woken;
+        sem_init(&woken, 0, 0);
+        journal_writer_init(&writer, journal);
+        uint64_t rounds = sync == JOURNAL_SYNC_EVERYSEC ? 1 : 10; /* it takes its second */
+        for (uint64_t number = 1; number <= rounds; number++) {
+            assert_true(run_write(&writer, 0, number, 0, 100));
+            journal_wait_durable(journal, writer.end, post, &woken, 42);
+            if (sync == JOURNAL_SYNC_NEVER) {
+                assert_int_equal(sem_trywait(&woken), -1);
+                assert_true(journal_sync_now(journal));
+            }
+            sem_wait(&woken);
+            assert_true(journal_durable(journal) >= writer.end);
+        }
+        /* what waits for something that is never written is woken by the end, and not before */
+        sem_t late;
+        sem_init(&late, 0, 0);
+        journal_wait_durable(journal, writer.end + 8000, post, &late, 42);
+        assert_true(run_write(&writer, 0, rounds + 1, 0, 100));
+        journal_wait_durable(journal, writer.end, post, &woken, 42);
+        assert_true(journal_sync_now(journal));
+        sem_wait(&woken);
+        assert_int_equal(sem_trywait(&late), -1);
+        journal_wait_durable(journal, 0, post, &woken, 42);
+        assert_int_equal(sem_trywait(&woken), 0);
+        journal_writer_fini(&writer);
+        journal_close(journal);
+        assert_int_equal(sem_trywait(&late), 0);
+        sem_destroy(&late);
+        sem_destroy(&woken);
+        vfs_sim_destroy(sim);
+    }
+}
+
+/* everysec by its clock: no sync before the second is over, one after it. */
+static void test_everysec(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct journal_stats stats;
+    vfs_sim_set_clock(sim, 5000000);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_EVERYSEC);
+    struct journal *journal = run_open(&config, NULL);
+    struct journal_writer writer;
+    journal_writer_init(&writer, journal);
+    assert_true(run_write(&writer, 0, 1, 0, 100));
+    vfs_sim_advance(sim, 999000);
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.unsynced_us, 999000);
+    assert_int_equal(stats.durable, 0);
+    vfs_sim_advance(sim, 1000);
+    RUN_WAIT_FOR(journal_durable(journal) == writer.end);
+    RUN_WAIT_FOR((journal_stats(journal, &stats), stats.buffer_used_bytes == 0));
+    assert_int_equal(stats.unsynced_us, 0);
+    assert_int_equal(stats.syncs, 1);
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    vfs_sim_destroy(sim);
+}
+
+/* The ring is full until it is written (never) or durable (the others); no record is lost. */
+static void test_full_ring(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct journal_stats stats;
+    vfs_sim_set_clock(sim, 0);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal *journal = run_open(&config, NULL);
+    struct journal_writer writer;
+    journal_writer_init(&writer, journal);
+    uint64_t number = 0;
+    while (journal_reserve(&writer, 1000)) {
+        run_put(&writer, 0, ++number, 0, 992);
+    }
+    assert_true(number * 1000 > RUN_BUFFER_BYTES * 9 / 10);
+    assert_true(number * 1000 <= RUN_BUFFER_BYTES);
+    journal_stats(journal, &stats);
+    assert_true(stats.reserve_failures > 0);
+    assert_int_equal(stats.buffer_used_bytes, number * 1000);
+    assert_true(journal_commit(&writer));
+    assert_true(journal_reserve(&writer, 1000));
+    run_put(&writer, 0, ++number, 0, 992);
+    assert_true(journal_commit(&writer));
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    struct recovered recovered = {0};
+    run_scan(vfs, 0, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_int_equal(recovered.count[0], number);
+    vfs_sim_destroy(sim);
+}
+
+/* On the system's own files. */
+static void test_real_files(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/test_journal.XXXXXX";
+    char error[JOURNAL_ERROR_MAX];
+    char command[64];
+    assert_non_null(mkdtemp(directory));
+    struct test_random random = {.state = 4};
+    struct journal_config config = run_config(vfs_real(), JOURNAL_SYNC_ALWAYS);
+    config.directory = directory;
+    struct journal *journal = journal_open(&config, error);
+    assert_non_null(journal);
+    write_many(journal, &random, 0, 0, 3 * RUN_SEGMENT_BYTES);
+    uint64_t head = journal_head(journal);
+    journal_close(journal);
+    unsigned seen = 0;
+    struct journal_scan scan = {.from = 0};
+    assert_int_equal(journal_scan(vfs_real(), directory, &scan, stop_after_ten, &seen),
+                     JOURNAL_SCAN_STOPPED);
+    scan.from = head;
+    assert_int_equal(journal_scan(vfs_real(), directory, &scan, stop_after_ten, &seen),
+                     JOURNAL_SCAN_CLEAN);
+    assert_int_equal(scan.end, head + 16);
+    snprintf(command, sizeof command, "rm -r '%s'", directory);
+    assert_int_equal(system(command), 0);
+    config.directory = "/nowhere";
+    assert_null(journal_open(&config, error));
+    assert_non_null(strstr(error, "/nowhere"));
+    journal_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_any_start),
+        cmocka_unit_test(test_empty),      cmocka_unit_test(test_part),
+        cmocka_unit_test(test_trim),       cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_everysec),   cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_real_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
