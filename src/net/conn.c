@@ -73,7 +73,7 @@ static void close_counted(struct net_conn *conn, metric *reason)
     net_conn_close(conn);
 }
 
-static void close_for_budget(struct net_conn *conn)
+void net_conn_close_for_budget(struct net_conn *conn)
 {
     close_counted(conn, &conn->worker->metrics.budget_closed);
 }
@@ -166,29 +166,57 @@ static ssize_t send_some(struct net_conn *conn, const char *bytes, size_t length
     return sent;
 }
 
-/* Sends the worker's output and keeps what the socket does not take. False: it was closed. */
-static bool send_output(struct net_conn *conn)
+/* Sends answers and keeps what the socket does not take. False: it was closed. */
+static bool send_output(struct net_conn *conn, const char *bytes, size_t length)
 {
-    const struct buf *out = &conn->worker->out;
-    CHECK(out->length <= NET_OUTPUT_MAX && conn->out.length == 0);
-    if (out->length == 0) {
+    CHECK(length <= NET_OUTPUT_MAX && conn->out.length == 0);
+    if (length == 0) {
         return true;
     }
-    ssize_t sent = send_some(conn, out->data, out->length);
+    ssize_t sent = send_some(conn, bytes, length);
     if (sent < 0) {
         net_conn_close(conn);
         return false;
     }
-    size_t left = out->length - (size_t)sent;
+    size_t left = length - (size_t)sent;
     if (left == 0) {
         return true;
     }
     conn->progress_us = conn->worker->now_us;
-    if (!buf_append(&conn->out, out->data + sent, left)) {
-        close_for_budget(conn);
+    if (!buf_append(&conn->out, bytes + sent, left)) {
+        net_conn_close_for_budget(conn);
         return false;
     }
     return true;
+}
+
+void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
+{
+    if (send_output(conn, bytes, length)) {
+        settle(conn);
+    }
+}
+
+/* After a turn: its output leaves, or is held. `kept`: so was the input that is left. */
+static void end_turn(struct net_conn *conn, bool hold, bool kept)
+{
+    struct net_worker *worker = conn->worker;
+    if (UNLIKELY(hold && worker->common->service.commit != NULL)) {
+        worker->hold.uncommitted = true;
+        if (kept && worker->out.length > 0) {
+            net_hold_keep(conn);
+            return;
+        }
+        buf_truncate(&worker->out, 0); /* it is closed: what is not committed is not said */
+    }
+    if (!send_output(conn, worker->out.data, worker->out.length)) {
+        return;
+    }
+    if (!kept) {
+        net_conn_close_for_budget(conn);
+        return;
+    }
+    settle(conn);
 }
 
 /* One turn on bytes that are the worker's shared buffer, or the connection's own. */
@@ -214,14 +242,7 @@ static void take_turn(struct net_conn *conn, const char *bytes, size_t length, b
     } else if (left > 0 && !conn->unread) {
         kept = buf_append(&conn->in, bytes + turn.consumed, left);
     }
-    if (!send_output(conn)) {
-        return;
-    }
-    if (!kept) {
-        close_for_budget(conn);
-        return;
-    }
-    settle(conn);
+    end_turn(conn, turn.hold, kept);
 }
 
 static void turn_on_private(struct net_conn *conn)
@@ -242,9 +263,9 @@ void net_conn_woken(struct net_conn *conn)
         return; /* it runs anyway, or was woken for something it no longer waits for */
     }
     conn->next = NET_AGAIN;
-    if (conn->out.length == 0) {
+    if (conn->out.length == 0 && conn->hold == NET_HOLD_NONE) {
         net_worker_queue(conn->worker, conn);
-    } /* else when it has drained */
+    } /* else when all is sent */
 }
 
 /* Reads into the worker's shared buffer. Returns the bytes, 0 if none; closed, -1, if over. */
@@ -281,13 +302,14 @@ static void on_readable(struct net_conn *conn)
         conn->in_done = 0;
     }
     if (!buf_append(&conn->in, worker->read, (size_t)got)) {
-        close_for_budget(conn);
+        net_conn_close_for_budget(conn);
         return;
     }
     turn_on_private(conn);
 }
 
-static void on_writable(struct net_conn *conn)
+/* Sends private output as far as the socket takes it, then goes on as the turn had said. */
+static void drain(struct net_conn *conn)
 {
     const struct buf *out = &conn->out;
     ssize_t sent = send_some(conn, out->data + conn->out_done, out->length - conn->out_done);
@@ -302,12 +324,18 @@ static void on_writable(struct net_conn *conn)
     if (conn->out_done == out->length) {
         buf_fini(&conn->out);
         conn->out_done = 0;
-        settle(conn);
     }
+    settle(conn);
 }
 
-/* A suspended connection became readable: gone, or it says more than we want to hear now. */
-static void look_while_suspended(struct net_conn *conn)
+void net_conn_unseal(struct net_conn *conn)
+{
+    conn->progress_us = conn->worker->now_us; /* its client did not make it wait */
+    drain(conn);
+}
+
+/* One that must wait became readable: gone, or it says more than we want to hear now. */
+static void look_while_waiting(struct net_conn *conn)
 {
     char byte;
     ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK);
@@ -326,11 +354,11 @@ static void on_event(evutil_socket_t fd, short what, void *argument)
     CHECK(conn->magic == NET_CONN_MAGIC);
     net_worker_awake(conn->worker);
     if (conn->wanted == EV_WRITE) {
-        on_writable(conn);
+        drain(conn);
     } else if (conn->lingering) {
         (void)receive(conn, NET_READ_BYTES);
-    } else if (conn->next == NET_SUSPENDED) {
-        look_while_suspended(conn);
+    } else if (conn->next == NET_SUSPENDED || conn->hold != NET_HOLD_NONE) {
+        look_while_waiting(conn);
     } else if (conn->next == NET_WAIT) {
         on_readable(conn);
     } /* queued: what came waits in the socket; the loop does not sleep now anyway */
@@ -356,6 +384,9 @@ void net_conn_sweep(struct net_conn *conn)
 {
     net_conn_check(conn);
     uint64_t age_s = net_conn_idle_s(conn);
+    if (conn->hold != NET_HOLD_NONE) {
+        return; /* it waits for us, not we for it */
+    }
     if (conn->out.length > 0) {
         if (age_s >= NET_WRITE_STALL_S) {
             close_counted(conn, &conn->worker->metrics.write_stalls);
@@ -371,12 +402,14 @@ void net_conn_sweep(struct net_conn *conn)
 
 void net_conn_check(const struct net_conn *conn)
 {
-    bool draining = conn->out.length > 0;
+    bool waits = conn->hold != NET_HOLD_NONE;
+    bool draining = conn->out.length > 0 && !waits;
     CHECK(conn->magic == NET_CONN_MAGIC);
     CHECK(conn->in.length == 0 ? conn->in_done == 0 : conn->in_done < conn->in.length);
     CHECK(conn->out.length == 0 ? conn->out_done == 0 : conn->out_done < conn->out.length);
     CHECK((conn->wanted == EV_WRITE) == draining);
-    CHECK(conn->queued == (conn->next == NET_AGAIN && !draining));
+    CHECK(conn->queued == (conn->next == NET_AGAIN && !draining && !waits));
+    CHECK(!waits || (conn->out.length > 0) == (conn->hold == NET_HOLD_SEALED));
 }
 
 void *net_conn_state(struct net_conn *conn)

@@ -3,19 +3,26 @@
  * that knows libevent.
  *
  * net moves bytes; what they mean is the service's. For every connection that can go on, its worker
- * calls service->turn() with the bytes it has; the service consumes some of them, appends answers to
- * `out` and says how to go on. The worker then sends `out` in one write.
+ * calls service->turn() with the bytes it has; the service consumes some of them, appends answers
+ * to `out` and says how to go on. The worker then sends `out` in one write.
  *
- * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another. Only
- * what a turn leaves over is copied to a private buffer of the connection, from one budget all
+ * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another.
+ * Only what a turn leaves over is copied to a private buffer of the connection, from one budget all
  * connections share; an idle connection holds no buffer. A connection with private input that
  * could go on is put on its worker's run list: no socket event will come for it.
  *
  * Output beyond the socket's room is kept privately, and the connection is not read until it has
  * drained; NET_WRITE_STALL_S without progress closes it.
  *
- * Threads: net_create() starts `threads` workers; the caller's thread runs net_run(): signals and the
- * listeners. Accepted connections are dealt to the workers in turn. A connection belongs to one
+ * Answers may have to wait until what they acknowledge is kept, and that costs a write which all
+ * turns of a wake-up should share. So a turn may have its answers held: the worker keeps them and
+ * calls service->commit() once at the end of the wake-up (earlier when it holds NET_HOLD_BYTES).
+ * That says of all answers held by then: send them; or they wait for a number, and go when
+ * net_release() has been called with it; or they must never be sent. A connection whose answers are
+ * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait.
+ *
+ * Threads: net_create() starts `threads` workers; the caller's thread runs net_run(): signals and
+ * the listeners. Accepted connections are dealt to the workers in turn. A connection belongs to one
  * worker for life; all service functions for it run on that worker's thread.
  */
 #ifndef ROLLCALL_NET_NET_H
@@ -28,12 +35,13 @@
 #include "base/buf.h"
 #include "base/metrics.h"
 
-#define NET_READ_BYTES       (64u << 10)  /* the worker's read buffer */
+#define NET_READ_BYTES       (64u << 10)                /* the worker's read buffer */
 #define NET_INPUT_MAX        ((1u << 20) + (64u << 10)) /* a connection's private input */
-#define NET_OUTPUT_MAX       (1u << 20)   /* answers of one turn */
+#define NET_OUTPUT_MAX       (1u << 20)                 /* answers of one turn */
+#define NET_HOLD_BYTES       (1u << 20) /* held answers of a worker that make it commit early */
 #define NET_WRITE_STALL_S    60
 #define NET_ACCEPTS_PER_TURN 64
-#define NET_STATE_BYTES_MAX  64           /* the service's state embedded in a connection */
+#define NET_STATE_BYTES_MAX  64 /* the service's state embedded in a connection */
 #define NET_THREADS_MAX      64
 #define NET_LISTEN_MAX       64
 #define NET_ERROR_MAX        256
@@ -42,13 +50,13 @@
 #define NET_METRICS(X)                                                                             \
     X(total_connections, "connections accepted since the start")                                   \
     X(curr_connections, "connections open now")                                                    \
-    X(rejected_connections, "connections refused because of max-connections")                     \
-    X(listen_disabled_num, "times accepting stopped for want of descriptors or connections")      \
+    X(rejected_connections, "connections refused because of max-connections")                      \
+    X(listen_disabled_num, "times accepting stopped for want of descriptors or connections")       \
     X(bytes_read, "bytes received")                                                                \
     X(bytes_written, "bytes sent")                                                                 \
     X(idle_closed, "connections closed by idle-timeout")                                           \
-    X(request_timeouts, "connections closed with a half-sent request")                            \
-    X(write_stalls, "connections closed because they did not read")                               \
+    X(request_timeouts, "connections closed with a half-sent request")                             \
+    X(write_stalls, "connections closed because they did not read")                                \
     X(conn_yields, "turns ended for fairness")                                                     \
     X(budget_closed, "connections closed because the buffers' budget was used up")
 
@@ -68,10 +76,17 @@ enum net_next {
 };
 
 struct net_turn {
-    const char *in;    /* valid during the call */
-    size_t in_length;  /* may be 0 (after a wake) */
-    size_t consumed;   /* set by the service: bytes of `in` that are done with */
-    struct buf *out;   /* empty at the start of the call; at most NET_OUTPUT_MAX bytes */
+    const char *in;   /* valid during the call */
+    size_t in_length; /* may be 0 (after a wake) */
+    size_t consumed;  /* set by the service: bytes of `in` that are done with */
+    struct buf *out;  /* empty at the start of the call; at most NET_OUTPUT_MAX bytes */
+    bool hold;        /* set by the service: `out` leaves only after a commit */
+};
+
+enum net_commit {
+    NET_COMMITTED,     /* the held answers leave now */
+    NET_COMMIT_LATER,  /* they leave when net_release() has been called with *wait or more */
+    NET_COMMIT_FAILED, /* they are thrown away and their connections closed */
 };
 
 /* What the server is to net. */
@@ -84,7 +99,13 @@ struct net_service {
     void (*turns_begin)(void *worker_state);
     void (*turns_end)(void *worker_state);
     enum net_next (*turn)(void *worker_state, struct net_conn *conn, struct net_turn *turn);
-    /* The connection is gone, whatever the reason: also while suspended. */
+    /*
+     * Once for all turns since the last commit that set `hold` (also if they had no answer): the
+     * held answers' fate. Between turns_begin and turns_end. *wait: with NET_COMMIT_LATER, below
+     * UINT64_MAX and never lower than the worker's last one. NULL: `hold` is ignored.
+     */
+    enum net_commit (*commit)(void *worker_state, uint64_t *wait);
+    /* The connection is gone, whatever the reason: also while suspended, or its answers held. */
     void (*closed)(void *worker_state, struct net_conn *conn);
     /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */
     bool (*signalled)(void *context, int signal_number);
@@ -94,10 +115,10 @@ struct net_service {
 struct net_options {
     const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
     size_t address_count;
-    unsigned unix_mode;        /* permission bits of unix sockets, e.g. 0700 */
-    unsigned threads;          /* 1 .. NET_THREADS_MAX */
+    unsigned unix_mode; /* permission bits of unix sockets, e.g. 0700 */
+    unsigned threads;   /* 1 .. NET_THREADS_MAX */
     unsigned max_connections;
-    unsigned backlog;          /* of listen(2) */
+    unsigned backlog;           /* of listen(2) */
     unsigned idle_timeout_s;    /* 0: never */
     unsigned request_timeout_s; /* 0: never */
     struct budget *budget;      /* of all private buffers */
@@ -105,8 +126,8 @@ struct net_options {
 
 /*
  * Opens the listeners and starts the workers (asleep: nothing is accepted before net_run; every
- * worker_open has returned). Returns NULL with `error` filled; *in_use is set when an address is taken
- * (error then begins with that address). SIGPIPE is ignored from here on.
+ * worker_open has returned). Returns NULL with `error` filled; *in_use is set when an address is
+ * taken (error then begins with that address). SIGPIPE is ignored from here on.
  */
 struct net *net_create(const struct net_options *options, const struct net_service *service,
                        char error[NET_ERROR_MAX], bool *in_use);
@@ -137,7 +158,8 @@ void net_worker_each(struct net_worker *worker, net_conn_visit *visit, void *con
 unsigned net_worker_index(const struct net_worker *worker);
 uint64_t net_worker_now_us(const struct net_worker *worker); /* taken once a wake-up */
 
-/* A connection: the service's state, its number (never used again), peer, descriptor, private bytes. */
+/* A connection: the service's state, its number (never used again), peer, descriptor, private
+ * bytes. */
 void *net_conn_state(struct net_conn *conn);
 uint64_t net_conn_serial(const struct net_conn *conn);
 const char *net_conn_peer(const struct net_conn *conn, char text[128]);
@@ -151,5 +173,15 @@ uint64_t net_conn_idle_s(const struct net_conn *conn);
  * Its type is that of engine_ticket.wake.
  */
 void net_wake(void *worker, uint64_t serial);
+
+/*
+ * Any thread: answers of this worker that wait for a number <= upto may leave; they do in the order
+ * of their numbers. May come before the commit that names the number has returned: what was
+ * released once stays so, the highest `upto` counts. Wakes the worker only if something waits for
+ * it, once for all that wait. As with net_wake, no call may be under way or come once net_destroy
+ * has returned. What waits at net_destroy, or for ever, is never sent.
+ * Its type is that of engine_ticket.wake.
+ */
+void net_release(void *worker, uint64_t upto);
 
 #endif

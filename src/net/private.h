@@ -1,12 +1,14 @@
 /*
- * private.h: a worker and its connections, as worker.c and conn.c know them. Only src/net includes
- * it.
+ * private.h: a worker and its connections, as worker.c, conn.c and hold.c know them. Only src/net
+ * includes it.
  *
  * A connection is always in exactly one of these places, and the event that moves it on is the one
  * named:
  *     reading     next WAIT, nothing to send      its socket is readable
  *     queued      next AGAIN, nothing to send     its turn on the run list
  *     suspended   next SUSPENDED, nothing to send a wake
+ *     held        answers held, any next          the commit at the end of the wake-up
+ *     sealed      answers wait, any next          net_release
  *     draining    something to send, any next     its socket is writable
  *     lingering   next CLOSE, all sent            the peer's FIN, or NET_LINGER_S
  *
@@ -40,11 +42,14 @@ struct net_common {
     _Atomic unsigned request_timeout_s;
 };
 
+enum net_hold_place { NET_HOLD_NONE, NET_HOLD_HELD, NET_HOLD_SEALED };
+
 /*
  * Invariants (net_conn_check):
  * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
  * 2. wanted is EV_WRITE exactly while draining.
- * 3. queued exactly while next is AGAIN and nothing is to be sent.
+ * 3. queued exactly while next is AGAIN and nothing is to be sent, held or sealed.
+ * 4. `out` holds nothing while held, and all the answers while sealed.
  */
 struct net_conn {
     uint32_t magic;
@@ -52,7 +57,7 @@ struct net_conn {
     uint64_t serial;
     struct net_worker *worker;
     struct net_conn *bucket_next; /* in the worker's table */
-    TAILQ_ENTRY(net_conn) run;    /* while queued */
+    TAILQ_ENTRY(net_conn) run;    /* while queued, held or sealed: in that list */
     struct buf in;                /* private input; the first in_done bytes are done with */
     struct buf out;               /* private output; the first out_done bytes are sent */
     uint32_t in_done;
@@ -60,9 +65,17 @@ struct net_conn {
     uint64_t progress_us; /* when a request last began or ended, or output was taken */
     short wanted;         /* the socket events asked for: EV_READ, EV_WRITE or 0 */
     uint8_t next;         /* enum net_next */
+    uint8_t hold;         /* enum net_hold_place */
     bool queued;
     bool lingering;
     bool unread; /* CLOSE left input over */
+    union {
+        struct {
+            uint32_t begin; /* held: its answers in the worker's hold */
+            uint32_t length;
+        } held;
+        uint64_t wait; /* sealed: the number that lets them go */
+    };
     struct event event;
     uint64_t state[NET_STATE_BYTES_MAX / sizeof(uint64_t)];
 };
@@ -82,6 +95,20 @@ struct net_letters {
     size_t capacity;
 };
 
+TAILQ_HEAD(net_conns, net_conn);
+
+/* Answers that may not leave yet. */
+struct net_hold {
+    struct buf bytes;        /* of all held connections */
+    struct net_conns held;   /* since the last commit */
+    struct net_conns sealed; /* their answers are in their `out`; in the order of `wait` */
+    bool uncommitted;        /* a turn was to be held since the last commit */
+    uint64_t wait_last;
+    _Atomic uint64_t released; /* the highest number released */
+    /* A release of this number or more has to wake the worker; whoever does sets it to none. */
+    _Atomic uint64_t wake_at;
+};
+
 struct net_worker {
     struct net_common *common;
     struct net_metrics metrics;
@@ -93,8 +120,9 @@ struct net_worker {
     bool in_turns; /* turns_begin was called */
     char *read;    /* NET_READ_BYTES */
     struct buf out;
-    TAILQ_HEAD(, net_conn) run_list;
+    struct net_conns run_list;
     size_t run_count;
+    struct net_hold hold;
 
     struct net_conn **buckets; /* by serial */
     size_t bucket_count;       /* a power of two */
@@ -103,7 +131,7 @@ struct net_worker {
 
     struct event tick;
     struct event mail_event;
-    int mail_fd;                 /* eventfd: written when `mail` stops being empty, and to stop */
+    int mail_fd; /* eventfd: written when `mail` stops being empty, for a release, and to stop */
     pthread_mutex_t mail_lock;   /* of `mail` */
     struct net_letters mail;     /* arriving */
     struct net_letters mail_now; /* being read */
@@ -126,14 +154,27 @@ void net_worker_awake(struct net_worker *worker); /* each callback calls it firs
 void net_worker_turns(struct net_worker *worker); /* before a turn or `closed`: turns_begin, once */
 void net_worker_queue(struct net_worker *worker, struct net_conn *conn); /* to the run list */
 void net_worker_enter(struct net_worker *worker, struct net_conn *conn); /* into the table */
-void net_worker_leave(struct net_worker *worker, struct net_conn *conn); /* table and run list */
+void net_worker_leave(struct net_worker *worker, struct net_conn *conn); /* table and any list */
+void net_worker_signal(struct net_worker *worker); /* any thread: wakes it up */
 
 /* conn.c. After any of these but check, the connection may be gone. */
 void net_conn_open(struct net_worker *worker, int fd, uint64_t serial); /* takes fd over */
 void net_conn_close(struct net_conn *conn);
 void net_conn_run(struct net_conn *conn);   /* from the run list */
 void net_conn_woken(struct net_conn *conn); /* by net_wake */
-void net_conn_sweep(struct net_conn *conn); /* closes it if its time is up */
+void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length); /* was held */
+void net_conn_unseal(struct net_conn *conn); /* sends what was sealed */
+void net_conn_sweep(struct net_conn *conn);  /* closes it if its time is up */
 void net_conn_check(const struct net_conn *conn);
+void net_conn_close_for_budget(struct net_conn *conn);
+
+/* hold.c */
+void net_hold_init(struct net_hold *hold);
+void net_hold_fini(struct net_hold *hold);
+/* Holds the worker's output for this connection. May commit: any connection may then be gone. */
+void net_hold_keep(struct net_conn *conn);
+void net_hold_leave(struct net_conn *conn); /* off the list it is on; what was held is dropped */
+void net_hold_commit(struct net_worker *worker);
+void net_hold_release(struct net_worker *worker); /* sends what was released */
 
 #endif

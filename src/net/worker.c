@@ -75,6 +75,9 @@ void net_worker_leave(struct net_worker *worker, struct net_conn *conn)
         worker->run_count--;
         conn->queued = false;
     }
+    if (conn->hold != NET_HOLD_NONE) {
+        net_hold_leave(conn);
+    }
 }
 
 void net_worker_each(struct net_worker *worker, net_conn_visit *visit, void *context)
@@ -157,6 +160,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     if (worker->out.capacity > NET_OUT_KEEP_BYTES) {
         buf_fini(&worker->out);
     }
+    if (worker->hold.bytes.length == 0 && worker->hold.bytes.capacity > NET_OUT_KEEP_BYTES) {
+        buf_fini(&worker->hold.bytes);
+    }
 }
 
 static void wake_up(struct net_worker *worker)
@@ -165,6 +171,9 @@ static void wake_up(struct net_worker *worker)
     (void)event_base_loop(worker->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
     net_worker_awake(worker);
     run_queued(worker);
+    if (worker->hold.uncommitted) {
+        net_hold_commit(worker);
+    }
     sweep_some(worker);
     end_turns(worker);
     worker->awake = false;
@@ -172,7 +181,7 @@ static void wake_up(struct net_worker *worker)
 
 /* Mail from other threads. */
 
-static void signal_mail(struct net_worker *worker)
+void net_worker_signal(struct net_worker *worker)
 {
     const uint64_t one = 1;
     ssize_t written = write(worker->mail_fd, &one, sizeof(one));
@@ -201,7 +210,7 @@ static void post(struct net_worker *worker, struct net_letter letter)
     letters_append(&worker->mail, letter);
     pthread_mutex_unlock(&worker->mail_lock);
     if (first) {
-        signal_mail(worker);
+        net_worker_signal(worker);
     }
 }
 
@@ -248,6 +257,7 @@ static void on_mail(evutil_socket_t fd, short what, void *argument)
         }
     }
     worker->mail_now.count = 0;
+    net_hold_release(worker);
 }
 
 /* The thread. */
@@ -340,6 +350,7 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     TAILQ_INIT(&worker->run_list);
     /* Not from the budget: clients that fill it must not stop the others' answers. */
     buf_init(&worker->out, NET_OUTPUT_MAX, NULL);
+    net_hold_init(&worker->hold);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->opened, 0, 0);
     worker->mail_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -360,7 +371,7 @@ void net_worker_stop(struct net_worker *worker)
 {
     if (worker->started) {
         atomic_store(&worker->stopping, true);
-        signal_mail(worker);
+        net_worker_signal(worker);
         pthread_join(worker->thread, NULL);
     }
     worker->started = false;
@@ -383,6 +394,7 @@ void net_worker_destroy(struct net_worker *worker)
     free(worker->buckets);
     free(worker->read);
     buf_fini(&worker->out);
+    net_hold_fini(&worker->hold);
     sem_destroy(&worker->opened);
     pthread_mutex_destroy(&worker->mail_lock);
     free(worker);

@@ -1,5 +1,6 @@
 #include "echo.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,6 +39,7 @@ static void *echo_worker_open(void *context, struct net_worker *worker)
     CHECK(state != NULL);
     state->echo = context;
     state->worker = worker;
+    atomic_store(&state->echo->workers[net_worker_index(worker)], worker);
     return state;
 }
 
@@ -60,6 +63,26 @@ static void echo_turns_end(void *worker_state)
     struct echo_worker *state = worker_state;
     CHECK(state->inside);
     state->inside = false;
+}
+
+static enum net_commit echo_commit(void *worker_state, uint64_t *wait)
+{
+    struct echo_worker *state = worker_state;
+    struct echo *echo = state->echo;
+    CHECK(state->inside && *wait == 0);
+    if (atomic_load(&echo->gated)) {
+        unsigned mine = atomic_fetch_add(&echo->at_gate, 1) + 1;
+        while (atomic_load(&echo->permits) < mine) {
+            (void)poll(NULL, 0, 1);
+        }
+    }
+    enum net_commit verdict = (enum net_commit)atomic_load(&echo->verdict);
+    *wait = atomic_fetch_add(&echo->number, 1) + 1;
+    if (atomic_load(&echo->release_in_commit)) {
+        net_release(state->worker, *wait);
+    }
+    atomic_fetch_add(&echo->commits, 1);
+    return verdict;
 }
 
 static void *wake_early(void *argument)
@@ -132,11 +155,25 @@ static enum net_next line(struct echo_worker *worker, struct net_conn *conn, con
     return buf_append(out, text, length + 1) ? NET_WAIT : NET_AGAIN;
 }
 
+/* Takes "hold " off the line; the rest is done as ever, but for "mute". */
+static enum net_next any_line(struct echo_worker *worker, struct net_conn *conn,
+                              struct net_turn *turn, const char *text, size_t length)
+{
+    if (length < 5 || memcmp(text, "hold ", 5) != 0) {
+        return line(worker, conn, text, length, turn->out);
+    }
+    turn->hold = true;
+    if (length == 9 && memcmp(text, "hold mute", 9) == 0) {
+        return NET_WAIT;
+    }
+    return line(worker, conn, text + 5, length - 5, turn->out);
+}
+
 static enum net_next echo_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn)
 {
     struct echo_worker *worker = worker_state;
     struct echo_state *state = net_conn_state(conn);
-    CHECK(worker->inside && turn->out->length == 0);
+    CHECK(worker->inside && turn->out->length == 0 && !turn->hold);
     if (!state->seen) {
         state->seen = true;
         atomic_fetch_add(&worker->echo->conns_of[net_worker_index(worker->worker)], 1);
@@ -147,7 +184,7 @@ static enum net_next echo_turn(void *worker_state, struct net_conn *conn, struct
         if (end == NULL) {
             return NET_WAIT;
         }
-        enum net_next next = line(worker, conn, text, (size_t)(end - text), turn->out);
+        enum net_next next = any_line(worker, conn, turn, text, (size_t)(end - text));
         if (next == NET_AGAIN || next == NET_SUSPENDED) {
             return next;
         }
@@ -201,9 +238,11 @@ bool echo_start(struct echo *echo, const struct net_options *options)
                                         .turns_begin = echo_turns_begin,
                                         .turns_end = echo_turns_end,
                                         .turn = echo_turn,
+                                        .commit = echo->holds ? echo_commit : NULL,
                                         .closed = echo_closed,
                                         .signalled = echo_signalled,
                                         .state_bytes = sizeof(struct echo_state)};
+    echo->threads = options->threads;
     echo->net = net_create(options, &service, echo->error, &echo->in_use);
     if (echo->net == NULL) {
         return false;
@@ -218,7 +257,7 @@ void echo_stop(struct echo *echo)
     pthread_join(echo->thread, NULL);
     net_destroy(echo->net);
     echo->net = NULL;
-    assert_int_equal(atomic_load(&echo->workers_closed), ECHO_WORKERS);
+    assert_int_equal(atomic_load(&echo->workers_closed), echo->threads);
     assert_int_equal(atomic_load(&echo->budget.used_bytes), 0);
 }
 
@@ -307,6 +346,41 @@ void client_reset(int fd)
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
     close(fd);
+}
+
+int client_ready(const struct echo *echo)
+{
+    int fd = client_open(echo);
+    client_say(fd, "hi\n");
+    client_expect(fd, "hi\n");
+    return fd;
+}
+
+void client_say_taken(int fd, const char *text)
+{
+    int left = 1;
+    client_say(fd, text);
+    for (unsigned looks = 0; left != 0; looks++) {
+        assert_true(looks < ECHO_TIMEOUT_S * 1000);
+        assert_int_equal(ioctl(fd, SIOCOUTQ, &left), 0);
+        (void)poll(NULL, 0, left != 0);
+    }
+}
+
+void client_expect_nothing(int fd)
+{
+    char byte;
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+void client_expect_big(int fd, size_t letters)
+{
+    char *got = malloc(letters + 1);
+    assert_non_null(got);
+    client_receive(fd, got, letters + 1);
+    assert_null(memchr(got, '\n', letters));
+    assert_int_equal(got[letters], '\n');
+    free(got);
 }
 
 /* One more look of a wait: false when it took too long. */

@@ -6,8 +6,12 @@
  *     quit        "bye" and close
  *     wait        suspended until released is set and a wake comes, then "done"
  *     early       woken by another thread before the turn has returned NET_SUSPENDED, then "early"
+ *     hold text   echoed, and the turn's answers are held
+ *     hold big N  as big N, held
+ *     hold mute   held, without an answer
  *
- * A turn does at most ECHO_LINES_PER_TURN lines.
+ * A turn does at most ECHO_LINES_PER_TURN lines. With `holds` set there is a commit: it counts, and
+ * says `verdict`, with a number that rises by one each time.
  */
 #ifndef ROLLCALL_TESTS_UNIT_NET_ECHO_H
 #define ROLLCALL_TESTS_UNIT_NET_ECHO_H
@@ -39,6 +43,17 @@ struct echo {
     _Atomic unsigned workers_closed;
     _Atomic(struct net_worker *) waiting_worker; /* of the last "wait" */
     _Atomic uint64_t waiting_serial;
+
+    bool holds;                     /* before the start: the service has a commit */
+    _Atomic unsigned verdict;       /* enum net_commit */
+    _Atomic bool gated;             /* a commit waits for its permit before it says anything */
+    _Atomic unsigned at_gate;       /* commits that came to the gate */
+    _Atomic unsigned permits;       /* so many of them may go on */
+    _Atomic bool release_in_commit; /* the number is released before the commit returns */
+    _Atomic unsigned commits;       /* ended */
+    _Atomic uint64_t number;        /* of the last commit */
+    _Atomic(struct net_worker *) workers[ECHO_WORKERS];
+    unsigned threads; /* as started */
 };
 
 /* Options for one listener on `address`, ECHO_WORKERS threads and the echo's budget. */
@@ -63,7 +78,11 @@ void client_say(int fd, const char *text);
 void client_receive(int fd, char *bytes, size_t length); /* all of them */
 void client_expect(int fd, const char *text);            /* exactly these bytes come next */
 void client_expect_end(int fd);                          /* the server has closed, in order */
+void client_expect_nothing(int fd);                      /* nothing has come yet */
+void client_expect_big(int fd, size_t letters);          /* the answer to "big" */
 void client_reset(int fd);                               /* closes by a reset */
+int client_ready(const struct echo *echo);               /* opened, and its worker has it */
+void client_say_taken(int fd, const char *text);         /* and it lies in the server's socket */
 
 /* Looks again and again until the figure has the value; fails the test after ECHO_TIMEOUT_S. */
 void wait_for(_Atomic unsigned *figure, unsigned value);
