@@ -1,0 +1,243 @@
+/* manifest.c: the content of a manifest, and its file. */
+#include "store/manifest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#define FILES_FIRST 16 /* places of a space's first list of files */
+
+/* ---- what is allowed ---- */
+
+static const char plain_characters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+static const char file_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+/* 1 .. length_max characters, all out of a set. */
+static bool word_allowed(const char *word, size_t length_max, const char *characters)
+{
+    size_t length = strnlen(word, length_max + 1);
+    return length > 0 && length <= length_max && strspn(word, characters) == length;
+}
+
+static bool file_allowed(const struct manifest_file *file)
+{
+    /* A dot in front would allow `..`; such names are nobody's business here. */
+    return word_allowed(file->name, MANIFEST_FILE_NAME_MAX, file_characters) &&
+           file->name[0] != '.' && strcmp(file->name, MANIFEST_NAME) != 0 &&
+           file->role <= MANIFEST_DUMP && file->start_lsn <= file->end_lsn &&
+           file->first_id <= file->last_id;
+}
+
+/* ---- the content ---- */
+
+struct manifest *manifest_create(void)
+{
+    return memory_zalloc(sizeof(struct manifest));
+}
+
+void manifest_destroy(struct manifest *manifest)
+{
+    for (size_t i = 0; manifest && i < manifest->spaces_count; i++) {
+        struct manifest_space *space = &manifest->spaces[i];
+        for (size_t k = 0; k < space->data_count; k++) {
+            free(space->data[k].bytes);
+        }
+        free(space->files);
+    }
+    free(manifest);
+}
+
+struct manifest_space *manifest_find_space(struct manifest *manifest, const char *name)
+{
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        if (strcmp(manifest->spaces[i].name, name) == 0) {
+            return &manifest->spaces[i];
+        }
+    }
+    return NULL;
+}
+
+struct manifest_space *manifest_add_space(struct manifest *manifest, const char *name,
+                                          uint64_t number, const char *kind)
+{
+    bool allowed = word_allowed(name, MANIFEST_SPACE_NAME_MAX, plain_characters) &&
+                   word_allowed(kind, MANIFEST_WORD_MAX, plain_characters) &&
+                   manifest->spaces_count < MANIFEST_SPACES_MAX &&
+                   !manifest_find_space(manifest, name);
+    for (size_t i = 0; allowed && i < manifest->spaces_count; i++) {
+        allowed = manifest->spaces[i].number != number;
+    }
+    if (!allowed) {
+        return NULL;
+    }
+    struct manifest_space *space = &manifest->spaces[manifest->spaces_count++];
+    *space = (struct manifest_space){.number = number};
+    memcpy(space->name, name, strlen(name));
+    memcpy(space->kind, kind, strlen(kind));
+    return space;
+}
+
+static struct manifest_data *data_of(struct manifest_space *space, const char *label)
+{
+    for (size_t i = 0; i < space->data_count; i++) {
+        if (strcmp(space->data[i].label, label) == 0) {
+            return &space->data[i];
+        }
+    }
+    return NULL;
+}
+
+const struct manifest_data *manifest_find_data(const struct manifest_space *space,
+                                               const char *label)
+{
+    return data_of((struct manifest_space *)space, label); /* it only looks */
+}
+
+bool manifest_set_data(struct manifest_space *space, const char *label, const void *bytes,
+                       size_t length)
+{
+    struct manifest_data *data = data_of(space, label);
+    if (!word_allowed(label, MANIFEST_WORD_MAX, plain_characters) ||
+        length > MANIFEST_DATA_BYTES_MAX || (!data && space->data_count == MANIFEST_DATA_MAX)) {
+        return false;
+    }
+    if (!data) {
+        data = &space->data[space->data_count++];
+        *data = (struct manifest_data){.length = 0};
+        memcpy(data->label, label, strlen(label));
+    }
+    unsigned char *copy = memory_zalloc(length + 1); /* never of nothing */
+    if (length > 0) {
+        memcpy(copy, bytes, length);
+    }
+    free(data->bytes);
+    data->bytes = copy;
+    data->length = length;
+    return true;
+}
+
+/* Where the file of that name stands, or would stand: the list is sorted. */
+static size_t place_of(const struct manifest_space *space, const char *name, bool *found)
+{
+    size_t low = 0;
+    size_t high = space->files_count;
+    *found = false;
+    while (low < high && !*found) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(space->files[middle].name, name);
+        *found = order == 0;
+        low = order < 0 ? middle + 1 : order == 0 ? middle : low;
+        high = order > 0 ? middle : high;
+    }
+    return low;
+}
+
+const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name)
+{
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        bool found;
+        size_t place = place_of(&manifest->spaces[i], name, &found);
+        if (found) {
+            return &manifest->spaces[i].files[place];
+        }
+    }
+    return NULL;
+}
+
+static void files_grow(struct manifest_space *space)
+{
+    size_t capacity = space->files_capacity ? 2 * space->files_capacity : FILES_FIRST;
+    struct manifest_file *files = memory_zalloc(capacity * sizeof *files);
+    if (space->files_count > 0) {
+        memcpy(files, space->files, space->files_count * sizeof *files);
+    }
+    free(space->files);
+    space->files = files;
+    space->files_capacity = capacity;
+}
+
+bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
+                       const struct manifest_file *file)
+{
+    bool found;
+    CHECK(space >= manifest->spaces && space < manifest->spaces + manifest->spaces_count);
+    if (!file_allowed(file) || space->files_count == MANIFEST_FILES_MAX ||
+        manifest_find_file(manifest, file->name)) {
+        return false;
+    }
+    if (space->files_count == space->files_capacity) {
+        files_grow(space);
+    }
+    struct manifest_file *place = space->files + place_of(space, file->name, &found);
+    size_t after = (size_t)(space->files + space->files_count - place);
+    memmove(place + 1, place, after * sizeof *place);
+    *place = *file;
+    space->files_count++;
+    return true;
+}
+
+bool manifest_remove_file(struct manifest_space *space, const char *name)
+{
+    bool found;
+    struct manifest_file *place = space->files + place_of(space, name, &found);
+    if (found) {
+        space->files_count--;
+        size_t after = (size_t)(space->files + space->files_count - place);
+        memmove(place, place + 1, after * sizeof *place);
+    }
+    return found;
+}
+
+/* ---- the file ---- */
+
+enum manifest_state manifest_load(struct vfs *vfs, const char *directory,
+                                  struct manifest **manifest, char error[MANIFEST_ERROR_MAX])
+{
+    char path[VFS_PATH_MAX];
+    char *text = NULL;
+    size_t length = 0;
+    if (vfs_path(path, directory, MANIFEST_NAME)) {
+        text = vfs_read_file(vfs, path, MANIFEST_BYTES_MAX, &length);
+    }
+    if (!text && errno == ENOENT) {
+        return MANIFEST_NONE;
+    }
+    if (!text) {
+        snprintf(error, MANIFEST_ERROR_MAX, "%s/" MANIFEST_NAME ": cannot read: %s; check the disk",
+                 directory, strerror(errno));
+        return errno == EFBIG ? MANIFEST_DAMAGED : MANIFEST_FAILED;
+    }
+    enum manifest_state state = manifest_parse(text, length, path, manifest, error);
+    free(text);
+    return state;
+}
+
+bool manifest_store(struct vfs *vfs, const char *directory, const struct manifest *manifest,
+                    char error[MANIFEST_ERROR_MAX])
+{
+    struct buf text;
+    buf_init(&text, MANIFEST_BYTES_MAX, NULL);
+    if (!manifest_compose(manifest, &text)) {
+        snprintf(error, MANIFEST_ERROR_MAX,
+                 "%s/" MANIFEST_NAME ": larger than %u bytes: fewer dumped tables, or no memory",
+                 directory, MANIFEST_BYTES_MAX);
+        buf_fini(&text);
+        errno = EFBIG;
+        return false;
+    }
+    bool stored = vfs_replace_file(vfs, directory, MANIFEST_NAME, text.data, text.length);
+    int reason = errno;
+    if (!stored) {
+        snprintf(error, MANIFEST_ERROR_MAX, "%s/" MANIFEST_NAME ": cannot replace: %s; %s",
+                 directory, strerror(reason),
+                 reason == ENOSPC || reason == EDQUOT ? "make room" : "check the disk");
+    }
+    buf_fini(&text);
+    errno = reason;
+    return stored;
+}

@@ -1,0 +1,316 @@
+/* table_file_open.c: opening a table file: what is checked before a page of it is read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "store/table_file_private.h"
+
+void table_file_explain(char *error, const char *format, ...)
+{
+    int reason = errno;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, TABLE_FILE_ERROR_MAX, format, arguments);
+    va_end(arguments);
+    errno = reason;
+}
+
+void *table_file_pages_alloc(uint64_t pages)
+{
+    if (pages > SIZE_MAX / TABLE_FILE_PAGE_BYTES) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return aligned_alloc(TABLE_FILE_PAGE_BYTES, (size_t)pages * TABLE_FILE_PAGE_BYTES);
+}
+
+enum table_file_result table_file_read_at(const struct table_file *file, void *to, size_t bytes,
+                                          uint64_t offset, const char *what, char *error)
+{
+    ssize_t got = vfs_read_all(file->vfs, file->fd, to, bytes, offset);
+    if (got < 0) {
+        table_file_explain(error, "%s: cannot read %s at offset %" PRIu64 ": %s; check the disk",
+                           file->path, what, offset, strerror(errno));
+        return TABLE_FILE_FAILED;
+    }
+    if ((size_t)got < bytes) {
+        table_file_explain(
+            error, "%s: ends at offset %" PRIu64 ", in %s: it was cut short; " TABLE_FILE_RESTORE,
+            file->path, offset + (uint64_t)got, what);
+        return TABLE_FILE_DAMAGED;
+    }
+    return TABLE_FILE_DONE;
+}
+
+static enum table_file_result damaged(const struct table_file *file, const char *what,
+                                      uint64_t offset, char *error)
+{
+    table_file_explain(error,
+                       "%s: %s at offset %" PRIu64 "; delete it if it was never completed, "
+                       "else " TABLE_FILE_RESTORE,
+                       file->path, what, offset);
+    return TABLE_FILE_DAMAGED;
+}
+
+static int open_fd(struct table_file *file, bool direct)
+{
+    file->direct = direct;
+    return file->vfs->functions->open(file->vfs, file->path, O_RDONLY | (direct ? O_DIRECT : 0));
+}
+
+/* Some file systems take O_DIRECT and refuse its reads: the header is the trial. */
+static enum table_file_result open_and_read(struct table_file *file, bool direct, char *error)
+{
+    const char *what = "the header";
+    enum table_file_result result = TABLE_FILE_FAILED;
+    file->fd = open_fd(file, direct);
+    if (file->fd >= 0) {
+        result = table_file_read_at(file, file->header, sizeof *file->header, 0, what, error);
+    } else if (errno == ENOENT) {
+        return TABLE_FILE_ABSENT;
+    } else {
+        table_file_explain(error, "%s: cannot open: %s", file->path, strerror(errno));
+    }
+    if (result != TABLE_FILE_FAILED || errno != EINVAL || !direct) {
+        return result;
+    }
+    if (file->fd >= 0) {
+        file->vfs->functions->close(file->vfs, file->fd);
+    }
+    return open_and_read(file, false, error);
+}
+
+static enum table_file_result check_header(const struct table_file *file, char *error)
+{
+    const struct table_file_header *header = file->header;
+    if (header->magic != TABLE_FILE_MAGIC) {
+        return damaged(file, "no table file: there is no header", 0, error);
+    }
+    if (table_file_header_sum(header) != header->checksum) {
+        return damaged(file, "the header does not match its checksum", 0, error);
+    }
+    if (header->version != TABLE_FILE_VERSION || (header->features & ~TABLE_FILE_FEATURES) != 0) {
+        table_file_explain(error,
+                           "%s: format version %" PRIu32 ", features %" PRIx32 ": this program "
+                           "knows version %u; use the one that wrote it",
+                           file->path, header->version, header->features, TABLE_FILE_VERSION);
+        return TABLE_FILE_NEWER;
+    }
+    bool sane = header->identity != 0 && header->sections <= TABLE_FILE_SECTIONS_MAX &&
+                header->pages <= TABLE_FILE_PAGES_MAX &&
+                header->description_bytes <= TABLE_FILE_DESCRIPTION_MAX &&
+                memchr(header->kind, 0, sizeof file->info.kind) &&
+                memchr(header->space, 0, sizeof file->info.space);
+    for (unsigned i = 0; sane && i < header->sections; i++) {
+        sane = header->section[i].value_bytes <= TABLE_FILE_VALUE_MAX &&
+               header->section[i].entries <= TABLE_FILE_ENTRIES_MAX;
+    }
+    return sane ? TABLE_FILE_DONE : damaged(file, "the header holds impossible numbers", 0, error);
+}
+
+static void take_info(struct table_file *file)
+{
+    const struct table_file_header *header = file->header;
+    struct table_file_info *info = &file->info;
+    memcpy(info->kind, header->kind, sizeof info->kind);
+    memcpy(info->space, header->space, sizeof info->space);
+    info->serial = header->serial;
+    info->generation = header->generation;
+    info->layer = header->layer;
+    info->start_lsn = header->start_lsn;
+    info->sections = header->sections;
+    for (unsigned i = 0; i < header->sections; i++) {
+        info->section[i].value_bytes = header->section[i].value_bytes;
+        info->section[i].entries = header->section[i].entries;
+    }
+    info->description = header->description;
+    info->description_bytes = header->description_bytes;
+    info->identity = header->identity;
+    info->pages = header->pages;
+    info->file_bytes = header->file_bytes;
+}
+
+/* Where everything is follows from the header; the file must be just as long. */
+static enum table_file_result lay_out(struct table_file *file, char *error)
+{
+    const struct table_file_info *info = &file->info;
+    uint64_t at = info->pages;
+    for (unsigned i = 0; i < info->sections; i++) {
+        const struct table_file_section *section = &info->section[i];
+        file->section_begin[i] = at;
+        at +=
+            table_file_pages_for(section->entries, table_file_entries_a_page(section->value_bytes));
+    }
+    file->section_begin[info->sections] = at;
+    file->index_pages = table_file_pages_for(at - info->pages, TABLE_FILE_KEYS_A_PAGE);
+    at += file->index_pages;
+    file->sum_pages = table_file_pages_for(at ? at : 1, TABLE_FILE_CHECKSUMS_A_PAGE);
+    uint64_t bytes = table_file_offset(at + file->sum_pages) + TABLE_FILE_PAGE_BYTES;
+    int64_t size = file->vfs->functions->size(file->vfs, file->fd);
+    if (size < 0) {
+        table_file_explain(error, "%s: cannot see its size: %s; check the disk", file->path,
+                           strerror(errno));
+        return TABLE_FILE_FAILED;
+    }
+    if (bytes != info->file_bytes || bytes != (uint64_t)size) {
+        table_file_explain(error,
+                           "%s: has %" PRId64 " bytes, its header says %" PRIu64
+                           ", its sections make %" PRIu64 "; " TABLE_FILE_RESTORE,
+                           file->path, size, info->file_bytes, bytes);
+        return TABLE_FILE_DAMAGED;
+    }
+    return TABLE_FILE_DONE;
+}
+
+static enum table_file_result read_footer(struct table_file *file, uint64_t *sum, char *error)
+{
+    uint64_t offset = file->info.file_bytes - TABLE_FILE_PAGE_BYTES;
+    struct table_file_footer *footer = table_file_pages_alloc(1);
+    if (!footer) {
+        table_file_explain(error, "%s: no memory", file->path);
+        return TABLE_FILE_FAILED;
+    }
+    enum table_file_result result =
+        table_file_read_at(file, footer, sizeof *footer, offset, "the footer", error);
+    bool sound = result == TABLE_FILE_DONE && footer->magic == TABLE_FILE_FOOTER_MAGIC &&
+                 footer->identity == file->info.identity &&
+                 footer->header_checksum == file->header->checksum &&
+                 footer->checksum == table_file_footer_sum(footer, file->info.identity) &&
+                 footer->end_lsn >= file->info.start_lsn;
+    if (sound) {
+        *sum = footer->checksums_sum;
+        file->info.end_lsn = footer->end_lsn;
+    } else if (result == TABLE_FILE_DONE) {
+        result = damaged(file, "there is no sound footer of this file", offset, error);
+    }
+    free(footer);
+    return result;
+}
+
+/* Index and checksums stand side by side in the file: one piece of memory, one read. */
+static enum table_file_result read_tail(struct table_file *file, uint64_t sum, char *error)
+{
+    uint64_t first = file->section_begin[file->info.sections];
+    uint64_t pages = file->index_pages + file->sum_pages;
+    uint64_t sums_offset = table_file_offset(first + file->index_pages);
+    unsigned char *tail = table_file_pages_alloc(pages);
+    if (!tail) {
+        table_file_explain(error, "%s: no memory for its checksums", file->path);
+        return TABLE_FILE_FAILED;
+    }
+    file->first_keys = (void *)tail;
+    file->checksums = (void *)(tail + file->index_pages * TABLE_FILE_PAGE_BYTES);
+    enum table_file_result result =
+        table_file_read_at(file, tail, (size_t)pages * TABLE_FILE_PAGE_BYTES,
+                           table_file_offset(first), "index and checksums", error);
+    if (result != TABLE_FILE_DONE) {
+        return result;
+    }
+    size_t bytes = (size_t)file->sum_pages * TABLE_FILE_PAGE_BYTES;
+    return hash_bytes(file->checksums, bytes, file->info.identity) == sum
+               ? TABLE_FILE_DONE
+               : damaged(file, "the section of checksums was damaged", sums_offset, error);
+}
+
+static enum table_file_result open_parts(struct table_file *file, bool direct, char *error)
+{
+    uint64_t sum = 0;
+    enum table_file_result result = open_and_read(file, direct, error);
+    if (result == TABLE_FILE_DONE) {
+        result = check_header(file, error);
+    }
+    if (result == TABLE_FILE_DONE) {
+        take_info(file);
+        result = lay_out(file, error);
+    }
+    if (result == TABLE_FILE_DONE) {
+        result = read_footer(file, &sum, error);
+    }
+    return result == TABLE_FILE_DONE ? read_tail(file, sum, error) : result;
+}
+
+enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
+                                            struct table_file **file, char *error)
+{
+    struct table_file *opened = memory_zalloc(sizeof *opened);
+    enum table_file_result result = TABLE_FILE_FAILED;
+    opened->class = TABLE_FILE_CLASS;
+    opened->vfs = vfs;
+    opened->fd = -1;
+    opened->path = memory_strdup(path);
+    opened->header = table_file_pages_alloc(1);
+    if (opened->header) {
+        result = open_parts(opened, direct, error);
+    } else {
+        table_file_explain(error, "%s: no memory", path);
+    }
+    if (result == TABLE_FILE_DONE) {
+        *file = opened;
+    } else {
+        table_file_close(opened);
+    }
+    return result;
+}
+
+/* F3, and that the index is what was written. */
+static bool index_sound(const struct table_file *file, char *error)
+{
+    const struct table_file_info *info = &file->info;
+    uint64_t index_begin = file->section_begin[info->sections];
+    const unsigned char *pages = (const void *)file->first_keys;
+    for (uint64_t i = 0; i < file->index_pages; i++) {
+        if (!table_file_page_sound(file, index_begin + i, pages + i * TABLE_FILE_PAGE_BYTES,
+                                   error)) {
+            return false;
+        }
+    }
+    for (unsigned section = 0; section < info->sections; section++) {
+        const struct table_file_key *keys =
+            file->first_keys + (file->section_begin[section] - info->pages);
+        uint64_t count = file->section_begin[section + 1] - file->section_begin[section];
+        for (uint64_t i = 1; i < count; i++) {
+            if (!table_file_below(&keys[i - 1], &keys[i])) {
+                table_file_explain(error,
+                                   "%s: the index of section %u does not rise; " TABLE_FILE_RESTORE,
+                                   file->path, section);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+enum table_file_result table_file_open(struct vfs *vfs, const char *path, bool direct,
+                                       struct table_file **file, char error[TABLE_FILE_ERROR_MAX])
+{
+    struct table_file *opened = NULL;
+    enum table_file_result result = table_file_open_core(vfs, path, direct, &opened, error);
+    if (result == TABLE_FILE_DONE && !index_sound(opened, error)) {
+        table_file_close(opened);
+        return TABLE_FILE_DAMAGED;
+    }
+    *file = result == TABLE_FILE_DONE ? opened : NULL;
+    return result;
+}
+
+void table_file_close(struct table_file *file)
+{
+    if (!file) {
+        return;
+    }
+    CHECK(file->class == TABLE_FILE_CLASS);
+    int error = errno;
+    if (file->fd >= 0) {
+        file->vfs->functions->close(file->vfs, file->fd);
+    }
+    free(file->first_keys); /* the checksums lie in the same piece */
+    free(file->header);
+    free(file->path);
+    free(file);
+    errno = error;
+}

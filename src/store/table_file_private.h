@@ -1,0 +1,65 @@
+/* table_file_private.h: what reading a table file and verifying it share. Included by these only.
+ */
+#ifndef ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
+#define ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
+
+#include "store/table_file_format.h"
+
+#define TABLE_FILE_CLASS       0x7461626cu
+#define TABLE_FILE_BLOCK_PAGES (TABLE_FILE_BLOCK_BYTES / TABLE_FILE_PAGE_BYTES)
+#define TABLE_FILE_RESTORE     "restore the file from a copy"
+
+/*
+ * Invariants, all set by open and never changed:
+ *   F1 section_begin[] rises; section_begin[0] = info.pages; [info.sections] is where the index is
+ *   F2 the file has exactly the bytes its header says
+ *   F3 first_keys rise within a section (not promised to verify, which looks for itself)
+ */
+struct table_file {
+    uint32_t class;
+    int fd;
+    bool direct;
+    struct vfs *vfs;
+    char *path;
+    struct table_file_header *header;
+    struct table_file_info info;
+    uint64_t section_begin[TABLE_FILE_SECTIONS_MAX + 1]; /* page numbers */
+    uint64_t index_pages;
+    uint64_t sum_pages;
+    /* Index and checksums as in the file, in one piece of memory that begins at first_keys. */
+    struct table_file_key *first_keys;
+    uint32_t *checksums;
+};
+
+/* Without a look at the index. Otherwise as table_file_open. */
+enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
+                                            struct table_file **file, char *error);
+
+/* Pages with checksums: from the first of the table to the last of the index. */
+static inline uint64_t table_file_summed_pages(const struct table_file *file)
+{
+    return file->section_begin[file->info.sections] + file->index_pages;
+}
+
+/* Reads all of `bytes`; `what` is their name in an error. */
+enum table_file_result table_file_read_at(const struct table_file *file, void *to, size_t bytes,
+                                          uint64_t offset, const char *what, char *error);
+/* Reads `count` whole pages without a look at their checksums. */
+enum table_file_result table_file_read_run(const struct table_file *file, uint64_t first,
+                                           uint64_t count, void *to, char *error);
+/* Does the page match its checksum? False with `error`. */
+bool table_file_page_sound(const struct table_file *file, uint64_t number, const void *page,
+                           char *error);
+/* Entries in a page of that section. */
+size_t table_file_entries_in(const struct table_file *file, unsigned section, uint64_t number);
+/* Do the entries of a page rise, above `last` (NULL: nothing came before)? False with `error`. */
+bool table_file_order_sound(const struct table_file *file, unsigned section, uint64_t number,
+                            const unsigned char *page, const struct table_file_key *last,
+                            char *error);
+/* Page-aligned memory, freed with free(). NULL when refused. */
+void *table_file_pages_alloc(uint64_t pages);
+
+/* printf into error[TABLE_FILE_ERROR_MAX], cut short if it is too long; errno stays. */
+__attribute__((format(printf, 2, 3))) void table_file_explain(char *error, const char *format, ...);
+
+#endif
