@@ -114,6 +114,9 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
     }
     for (size_t i = 0; i < row->count; i++) {
         row->tables[i]->refused = false;
+        row->tables[i]->warned = false;
+        row->tables[i]->cluster_from = 0;
+        row->tables[i]->bulk_from = 0;
     }
     row->untidy = true;
     if (renew) {

@@ -23,15 +23,24 @@
  * for them, anywhere in the row, a little below the smallest, since more may come in any order; ids
  * between go on to the older table. When ROW_BULK ids are ahead, or the room for them is used up by
  * ROW_CLUSTER ids at least, a table opens for the bulk of them: the stream is sparser than was
- * thought. (Not if its window takes fewer than ROW_CLUSTER of them.) What was kept apart at or
- * above the new base moves with it.
+ * thought. (Not if they are fewer than a quarter of what the table took meanwhile: typos go on for
+ * ever; nor if its window takes fewer than ROW_CLUSTER of them.) What was kept apart at or above
+ * the new base moves with it.
+ *
+ * A table opened for ahead ids is a *jump* until it is a quarter full: they may be typos after all.
+ * Half of the tables (one at least) may be jumps. A further one takes the place of the oldest, if
+ * they are recycled and that is not where most ids come in (which is no jump, once ROW_CLUSTER
+ * did); else its ids stay apart.
  *
  * A closed table at its capacity takes one further layer, a table of the same shape from the same
  * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
- * of them is always spare and zeroed: when it was taken, the table with the smallest range is
- * dropped. Without, all are used, then new ids are refused.
+ * of them is always spare and zeroed: when it was taken, the table opened longest ago is dropped;
+ * but neither one that is needed for the opening, nor where most ids came in since the last one.
+ * With a stream that rises it has the smallest ids. If there is a table below it, that takes over
+ * its range: what was there is plainly absent, and may be created again. Without `recycle`, all are
+ * used, then new ids are refused.
  *
  * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
  * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
@@ -64,6 +73,7 @@
 #define ROW_AHEAD_KEPT 1024   /* ahead ids remembered for finding clusters: the latest */
 #define ROW_CLUSTER    16     /* ahead ids within reach of each other: not typos */
 #define ROW_BULK       256    /* ahead ids that are no typos wherever they lie */
+#define ROW_BULK_SHARE 4      /* if they are one in so many */
 #define ROW_REACH_MIN  1024   /* ids above the frontier are not ahead, whatever was seen */
 #define ROW_LOOKED_AT  16     /* newest tables looked at one by one before a binary search */
 #define ROW_LATE_AUTO  (-1.0) /* late_room: follows what earlier tables received */
@@ -72,9 +82,9 @@ struct row;
 struct row_table;
 
 struct row_config {
-    bool any_ids;    /* one table over all ids: nothing else but table_bytes applies */
-    bool recycle;    /* the oldest is dropped when a table is needed; else new ids are refused */
-    unsigned tables; /* 1 to ROW_TABLES_MAX, the spare included */
+    bool any_ids;         /* one table over all ids: nothing else but table_bytes applies */
+    bool recycle;         /* a table is dropped when one is needed; else new ids are refused */
+    unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */
     double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
     double late_start;    /* what ROW_LATE_AUTO begins with */
@@ -132,6 +142,7 @@ struct row_table {
     uint64_t base, last;       /* its range of ids */
     uint64_t window_last;      /* ids above are ahead wherever the frontier is */
     uint64_t low;              /* where its ids really begin: base, or what settling found */
+    uint64_t step;             /* from the frontier of the table it followed to low */
     uint64_t range;            /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;        /* ahead begins at least this far above `trusted` */
     uint64_t capacity;         /* records or members */
@@ -141,9 +152,13 @@ struct row_table {
     struct row_table *further; /* its layer: takes whatever is new */
     struct row_region *region;
     bool settled;
-    bool closed;    /* frontier = last: only late ids come */
-    bool refused;   /* no table can be had for it, until the row changes */
-    bool scattered; /* no window takes enough of its ahead ids, until the row changes */
+    bool closed;                      /* frontier = last: only late ids come */
+    bool refused;                     /* no table can be had for it, until the row changes */
+    bool warned;                      /* of that, until a table opens */
+    bool jumped;                      /* it was opened for ahead ids */
+    uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
+    uint64_t seen;                    /* ids that had come by the last opening */
+    unsigned misfits;                 /* openings at which what is apart did not fit */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*
@@ -154,10 +169,16 @@ struct row_table {
     _Atomic uint64_t newer_least; /* of the ids above `trusted`; UINT64_MAX: none yet */
     _Atomic uint32_t newer;       /* so many of them */
     _Atomic uint64_t count; /* ids (pairs) it holds, apart or not; a further layer counts its own */
+    _Atomic uint64_t gone;  /* ids that were in place, here or in its layer, and were removed */
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
     _Atomic uint64_t apart; /* kept apart, about: exact after settling, opening and moving */
     _Atomic uint32_t wants; /* ROW_WANT_* */
     struct id_span ids;
+};
+
+/* An ahead id, and what its table had admitted when it came. */
+struct row_ahead {
+    uint64_t id, admitted;
 };
 
 struct row_waiters {
@@ -185,8 +206,9 @@ struct row {
     size_t sample_count; /* creations of the unsettled table */
     uint64_t sample[ROW_SAMPLE_MAX];
     size_t ahead_count;
-    uint64_t ahead[ROW_AHEAD_KEPT]; /* distinct, the oldest first */
-    uint64_t waits;                 /* tickets left so far */
+    struct row_ahead ahead[ROW_AHEAD_KEPT]; /* distinct, the oldest first */
+    uint64_t noted;                         /* ahead ids so far */
+    uint64_t waits;                         /* tickets left so far */
     struct row_waiters waiters;
     size_t region_count;
     struct row_region *regions[ROW_TABLES_MAX];

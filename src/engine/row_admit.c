@@ -105,7 +105,7 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
     if (taken) {
         row->sample[row->sample_count++] = id;
     }
-    bool is_full = row->sample_count == row->config.sample;
+    bool is_full = row->sample_count >= row->config.sample; /* it may have been larger */
     row_unlock(row);
     if (is_full) {
         row_want(row, table, ROW_WANT_SETTLE);
@@ -138,7 +138,6 @@ static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
         return;
     }
     uint32_t bits = row_ahead_note(row, table, id);
-    bits &= table->scattered ? ~ROW_WANT_BULK : UINT32_MAX;
     if (bits != 0) {
         row_want(row, table, bits);
     }
@@ -173,7 +172,12 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
     if (UNLIKELY(!table->settled)) {
         return admit_unsettled(row, table, id);
     }
-    return table->closed ? admit_late(row, table, id) : admit_open(row, table, id);
+    if (LIKELY(!table->closed && table->further == NULL)) {
+        return admit_open(row, table, id);
+    }
+    /* A layered one that took over the range above it takes none of that: another opens for it. */
+    bool late = table->closed || id <= row_frontier_of(table);
+    return late ? admit_late(row, table, id) : full(row, table, ROW_WANT_OPEN);
 }
 
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
@@ -181,6 +185,9 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
     CHECK(holder == table || holder == table->further);
     CHECK(atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed) > 0);
     bool apart = id > row_frontier_of(table); /* below it: about */
+    if (!apart) {
+        atomic_fetch_add_explicit(&table->gone, 1, memory_order_relaxed);
+    }
     uint64_t left = apart ? atomic_load(&table->apart) : 0;
     while (left > 0 && !atomic_compare_exchange_weak(&table->apart, &left, left - 1)) {
     }
@@ -206,7 +213,7 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
     if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return ROW_WAIT;
     }
-    if (table->refused || table->scattered || row_ahead_count(row, table) < ROW_CLUSTER) {
+    if (table->refused || !row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
         return ROW_TOO_FAR;
     }
     row_want(row, table, ROW_WANT_BULK);

@@ -13,19 +13,19 @@ static void drop(struct row *row, const struct row_table *table, uint64_t limit)
 {
     size_t kept = 0;
     for (size_t i = 0; i < row->ahead_count; i++) {
-        uint64_t id = row->ahead[i];
+        uint64_t id = row->ahead[i].id;
         if (!in_range(table, id) || id > limit) {
-            row->ahead[kept++] = id;
+            row->ahead[kept++] = row->ahead[i];
         }
     }
     row->ahead_count = kept;
 }
 
 /* Under the lock: appends it, if it is not there. */
-static void append(struct row *row, uint64_t id)
+static void append(struct row *row, const struct row_table *table, uint64_t id)
 {
     for (size_t i = 0; i < row->ahead_count; i++) {
-        if (row->ahead[i] == id) {
+        if (row->ahead[i].id == id) {
             return;
         }
     }
@@ -33,7 +33,8 @@ static void append(struct row *row, uint64_t id)
         memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof row->ahead[0]);
         row->ahead_count--;
     }
-    row->ahead[row->ahead_count++] = id;
+    row->ahead[row->ahead_count++] = (struct row_ahead){id, row_admitted(table)};
+    row->noted++;
 }
 
 /* Under the lock: those of the range that lie in low .. high, to ids if that is not NULL. */
@@ -42,7 +43,7 @@ static size_t pick(const struct row *row, const struct row_table *table, uint64_
 {
     size_t n = 0;
     for (size_t i = 0; i < row->ahead_count; i++) {
-        uint64_t id = row->ahead[i];
+        uint64_t id = row->ahead[i].id;
         if (in_range(table, id) && low <= id && id <= high) {
             if (ids != NULL) {
                 ids[n] = id;
@@ -67,29 +68,47 @@ static bool is_clustered(const struct row *row, const struct row_table *table, u
     return row_policy_cluster(ids, n, ROW_CLUSTER, reach, id, &first);
 }
 
+/*
+ * Under the lock: are ahead ids a real share of what came since the oldest of them? Of the newest
+ * ROW_BULK, at least `least`: of single typos any number comes together in time.
+ */
+static bool is_bulk(const struct row *row, const struct row_table *table, size_t least)
+{
+    size_t n = 0;
+    uint64_t oldest = 0;
+    for (size_t i = row->ahead_count; i > 0 && n < ROW_BULK; i--) {
+        if (in_range(table, row->ahead[i - 1].id)) {
+            oldest = row->ahead[i - 1].admitted;
+            n++;
+        }
+    }
+    int64_t since = (int64_t)(row_admitted(table) - oldest);
+    return row->noted >= table->bulk_from && n >= least && (int64_t)n * ROW_BULK_SHARE >= since;
+}
+
 uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id)
 {
     uint32_t wants = 0;
     row_lock(row);
     drop(row, table, row_limit(table));
-    append(row, id);
-    if (row_clusters(row) && is_clustered(row, table, id)) {
+    append(row, table, id);
+    if (row_clusters(row) && row->noted >= table->cluster_from && is_clustered(row, table, id)) {
         wants |= ROW_WANT_CLUSTER;
     }
-    if (row->ahead_count >= ROW_BULK && pick(row, table, 0, ROW_ID_MAX, NULL) >= ROW_BULK) {
+    if (is_bulk(row, table, ROW_BULK)) {
         wants |= ROW_WANT_BULK;
     }
     row_unlock(row);
     return wants;
 }
 
-size_t row_ahead_count(struct row *row, const struct row_table *table)
+bool row_ahead_is_bulk(struct row *row, const struct row_table *table, size_t least)
 {
     row_lock(row);
     drop(row, table, row_limit(table));
-    size_t n = pick(row, table, 0, ROW_ID_MAX, NULL);
+    bool bulk = is_bulk(row, table, least);
     row_unlock(row);
-    return n;
+    return bulk;
 }
 
 size_t row_ahead_sorted(struct row *row, const struct row_table *table,
@@ -107,5 +126,23 @@ void row_ahead_drop(struct row *row, const struct row_table *table)
 {
     row_lock(row);
     drop(row, table, row_limit(table));
+    row_unlock(row);
+}
+
+void row_ahead_forget(struct row *row, const struct row_table *table)
+{
+    row_lock(row);
+    drop(row, table, UINT64_MAX);
+    row_unlock(row);
+}
+
+void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more)
+{
+    row_lock(row);
+    for (size_t i = 0; i < row->ahead_count; i++) {
+        if (in_range(table, row->ahead[i].id)) {
+            row->ahead[i].admitted += more;
+        }
+    }
     row_unlock(row);
 }

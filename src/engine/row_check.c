@@ -24,7 +24,7 @@ static void check_layer(const struct row_table *table)
     if (layer == NULL) {
         return;
     }
-    CHECK(table->closed && layer->further == NULL);                  /* R4 */
+    CHECK(table->settled && layer->further == NULL);                 /* R4 */
     CHECK(layer->region != table->region && layer->region->used);    /* R5 */
     CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
     CHECK(row_count_of(layer) <= layer->capacity);                   /* R6 */
@@ -63,7 +63,7 @@ void row_check(const struct row *row)
         check_layer(row->tables[i]);
         tables += row->tables[i]->further != NULL;
     }
-    CHECK(regions_used(row) >= tables + retired_count(row));                   /* R5 */
-    CHECK(row->tables[0]->settled || row->sample_count <= row->config.sample); /* R7 */
-    CHECK(!row->tables[0]->settled || row->sample_count == 0);                 /* R7 */
+    CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */
+    CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX); /* R7 */
+    CHECK(!row->tables[0]->settled || row->sample_count == 0);             /* R7 */
 }

@@ -1,5 +1,7 @@
-/* row_keep.c: the keeper's round. */
+/* row_keep.c: the keeper's round, and whose memory is used again. */
 #include "engine/row_private.h"
+
+#define JUMP_PART 4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
 
 void row_dispose(struct row *row)
 {
@@ -15,6 +17,211 @@ void row_dispose(struct row *row)
         table = next;
     }
 }
+
+/* -- whose memory is used again; with the world stopped -- */
+
+/* Ids that came in place, here and in the layer; what is apart may be typos. */
+static uint64_t placed_so_far(const struct row_table *table)
+{
+    uint64_t all = row_admitted(table);
+    all += table->further ? row_count_of(table->further) : 0;
+    uint64_t apart = atomic_load(&table->apart);
+    return all > apart ? all - apart : 0;
+}
+
+void row_see_table(struct row_table *table)
+{
+    table->seen = placed_so_far(table);
+}
+
+void row_see_activity(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        row_see_table(row->tables[i]);
+    }
+}
+
+static uint64_t placed_since(const struct row_table *table)
+{
+    uint64_t placed = placed_so_far(table);
+    return placed > table->seen ? placed - table->seen : 0;
+}
+
+/* Where most ids came in since the last opening. NULL: none came. */
+static const struct row_table *most_active(const struct row *row)
+{
+    const struct row_table *found = NULL;
+    for (size_t i = 0; i < row->count; i++) {
+        uint64_t most = found ? placed_since(found) : 0;
+        found = placed_since(row->tables[i]) > most ? row->tables[i] : found;
+    }
+    return found;
+}
+
+/* Where the stream has gone on is none, however few ids have come yet. */
+static bool is_jump(const struct row_table *table, const struct row_table *active)
+{
+    return table->jumped && row_count_of(table) < table->capacity / JUMP_PART &&
+           (table != active || placed_since(table) < ROW_CLUSTER);
+}
+
+/* Jumps beyond those there may be, if there were `more` of them. */
+static size_t jumps_too_many(const struct row *row, size_t more)
+{
+    const struct row_table *active = most_active(row);
+    size_t jumps = more;
+    for (size_t i = 0; i < row->count; i++) {
+        jumps += is_jump(row->tables[i], active);
+    }
+    size_t live = row->config.tables - (row->config.recycle ? 1 : 0);
+    size_t most = live / 2 > 1 ? live / 2 : 1;
+    return jumps > most ? jumps - most : 0;
+}
+
+/* Who stays: where most ids come in, the one opened last; and who alone may go. */
+#define STAY_ACTIVE 1u
+#define STAY_NEWEST 2u
+#define GO_JUMPS    4u
+#define GO_OLDER    8u /* than the one in need */
+#define GO_NOBODY   16u
+
+/* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
+static struct row_table *oldest(const struct row *row, const struct row_table *needed,
+                                unsigned rules)
+{
+    const struct row_table *active = most_active(row);
+    struct row_table *found = NULL;
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *table = row->tables[i];
+        bool stays = table == needed || (rules & STAY_ACTIVE && table == active) ||
+                     (rules & STAY_NEWEST && table->serial + 1 == row->serials) ||
+                     (rules & GO_JUMPS && !is_jump(table, active)) ||
+                     (rules & GO_OLDER && table->serial > needed->serial);
+        if (!stays && (found == NULL || table->serial < found->serial)) {
+            found = table;
+        }
+    }
+    return found;
+}
+
+/* By the first rules that let one go. */
+#define RULES_MAX 3
+typedef unsigned rules_list[RULES_MAX];
+
+static struct row_table *victim(const struct row *row, const struct row_table *needed,
+                                const rules_list rules)
+{
+    struct row_table *found = NULL;
+    for (size_t i = 0; i < RULES_MAX && found == NULL && rules[i] != GO_NOBODY; i++) {
+        found = oldest(row, needed, rules[i]);
+    }
+    return found;
+}
+
+/* Without a region nothing can be done: a stream is worth any table, a layer older ones and jumps,
+ * a jump what is not used. */
+static const rules_list for_region[] = {
+    [ROW_NEED_NEXT] = {STAY_ACTIVE | STAY_NEWEST, STAY_NEWEST, 0},
+    [ROW_NEED_LAYER] = {STAY_ACTIVE | STAY_NEWEST | GO_OLDER, STAY_NEWEST | GO_OLDER,
+                        STAY_ACTIVE | GO_JUMPS},
+    [ROW_NEED_JUMP] = {STAY_ACTIVE | STAY_NEWEST, GO_NOBODY},
+};
+static const rules_list for_region_of_jump = {STAY_ACTIVE | GO_JUMPS, STAY_ACTIVE | STAY_NEWEST,
+                                              GO_NOBODY};
+
+/* Without a spare one the next opening takes longer. */
+static const rules_list for_spare[] = {
+    [ROW_NEED_NEXT] = {STAY_ACTIVE | STAY_NEWEST, STAY_NEWEST, GO_NOBODY},
+    [ROW_NEED_LAYER] = {STAY_ACTIVE | STAY_NEWEST | GO_OLDER, STAY_NEWEST | GO_OLDER, GO_NOBODY},
+    [ROW_NEED_JUMP] = {STAY_ACTIVE | STAY_NEWEST, GO_NOBODY},
+};
+
+static uint64_t held_by(const struct row *row, const struct row_table *table)
+{
+    if (row->functions->held != NULL) {
+        return row->functions->held(table);
+    }
+    return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
+}
+
+/* Nothing of the range is in place there: it lies above all that ever was. */
+static void take_over(struct row_table *table, uint64_t last)
+{
+    table->last = last;
+    table->closed = false;
+    if (table->further != NULL) {
+        table->further->last = last;
+    }
+}
+
+void row_recycle(struct row *row, struct row_table *table)
+{
+    size_t at = row_rank(row, table->base, row->count) - 1;
+    row->recycled_tables++;
+    row->recycled_ids += held_by(row, table);
+    row_ahead_forget(row, table);
+    if (at > 0) {
+        take_over(row->tables[at - 1], table->last);
+    }
+    row_retire(row, table);
+}
+
+bool row_jumps_enough(const struct row *row)
+{
+    return jumps_too_many(row, 1) > 0 &&
+           (!row->config.recycle || oldest(row, NULL, STAY_ACTIVE | GO_JUMPS) == NULL);
+}
+
+bool row_make_room(struct row *row, const struct row_table *table, enum row_need need)
+{
+    if (row->untidy) {
+        row->untidy = false;
+        return true;
+    }
+    bool instead = need == ROW_NEED_JUMP && jumps_too_many(row, 1) > 0;
+    const unsigned *rules = instead ? for_region_of_jump : for_region[need];
+    struct row_table *found = row->config.recycle ? victim(row, table, rules) : NULL;
+    bool any = found != NULL;
+    while (found != NULL) {
+        row_recycle(row, found);
+        found = row_spare_fits(row) ? NULL : victim(row, table, rules);
+    }
+    return any;
+}
+
+/* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
+static void drop_jumps(struct row *row)
+{
+    while (jumps_too_many(row, 0) > 0) {
+        struct row_table *found = oldest(row, NULL, STAY_ACTIVE | STAY_NEWEST | GO_JUMPS);
+        if (found == NULL) {
+            return;
+        }
+        row_recycle(row, found);
+    }
+}
+
+void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need)
+{
+    if (!row->config.recycle) {
+        return;
+    }
+    if (need == ROW_NEED_JUMP) {
+        drop_jumps(row);
+    }
+    while (!row_spare_fits(row)) {
+        struct row_table *found = victim(row, table, for_spare[need]);
+        if (found == NULL && need == ROW_NEED_NEXT) {
+            found = oldest(row, NULL, STAY_NEWEST); /* what was in need is satisfied */
+        }
+        if (found == NULL) {
+            return;
+        }
+        row_recycle(row, found);
+    }
+}
+
+/* -- the keeper's round -- */
 
 /* The newest is served first: it may recycle the oldest. */
 static struct row_table *next_wanting(const struct row *row)
@@ -35,7 +242,6 @@ static void allow_again(struct row *row)
     }
     for (size_t i = 0; i < row->count; i++) {
         row->tables[i]->refused = false;
-        row->tables[i]->scattered = false;
     }
 }
 

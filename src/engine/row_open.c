@@ -16,7 +16,10 @@
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2 /* one may be missing */
 #define LOWER_PART       4
-#define SPREADS_REACHED  4 /* of those a table opens for: more than the trusted id lies behind */
+#define CLUSTER_AGAIN    64 /* ahead ids, until it is asked again whether a table may open */
+/* What is apart is hashed anew in each table: where it has no room in one, it may in another. */
+#define MISFITS_MAX     4
+#define SPREADS_REACHED 4 /* of those a table opens for: more than the trusted id lies behind */
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -156,60 +159,16 @@ struct row_region *row_take_newest(struct row *row)
     return region;
 }
 
-static uint64_t held_by(const struct row *row, const struct row_table *table)
-{
-    if (row->functions->held != NULL) {
-        return row->functions->held(table);
-    }
-    return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
-}
-
-static void recycle_oldest(struct row *row)
-{
-    row->recycled_tables++;
-    row->recycled_ids += held_by(row, row->tables[0]);
-    row_retire(row, row->tables[0]);
-}
-
-/* May the oldest be dropped, while this one is needed? */
-static bool may_recycle(const struct row *row, const struct row_table *needed)
-{
-    return row->config.recycle && row->count >= 2 && row->tables[0] != needed;
-}
-
-/* No region was free for what a table wants. True: there is one once the keeper has cleared it. */
-static bool make_room(struct row *row, struct row_table *table)
-{
-    if (row->untidy) {
-        row->untidy = false;
-        return true;
-    }
-    if (!may_recycle(row, table)) {
-        table->refused = true;
-        return false;
-    }
-    do {
-        recycle_oldest(row);
-    } while (may_recycle(row, table) && !row_spare_fits(row));
-    return true;
-}
-
-/* With recycling one region is to be spare; what was just given a layer is worth more. */
-static void keep_spare(struct row *row, const struct row_table *layered)
-{
-    while (may_recycle(row, layered) && !row_spare_fits(row)) {
-        recycle_oldest(row);
-    }
-}
-
-static void give_up(struct row *row, const struct row_table *table, struct row_region *region)
+static void give_up(struct row *row, struct row_table *table, struct row_region *region,
+                    const char *why)
 {
     row_region_give(row, region);
-    if (!table->refused) {
+    if (why == NULL || !table->refused || table->warned) {
         return;
     }
-    log_warning("no table can follow the one of ids from %llu: memory was refused",
-                (unsigned long long)table->base);
+    table->warned = true;
+    log_warning("no table can follow the one of ids from %llu: %s", (unsigned long long)table->base,
+                why);
 }
 
 /* -- opening -- */
@@ -218,9 +177,12 @@ struct opening {
     uint64_t base;
     uint64_t low;       /* the smallest id expected; base or more */
     uint64_t reach_min; /* of the new table at least; 0: as follows from the old one */
+    bool jump;          /* for ahead ids */
     /* For the bulk of these, however far apart: what is known of the range does not hold. */
     const uint64_t *bulk;
-    size_t bulk_count;
+    /* The ids of a jump. */
+    size_t count;
+    uint64_t high; /* the largest of them, strays left out */
 };
 
 static uint64_t placed_in(const struct row_table *table)
@@ -231,13 +193,16 @@ static uint64_t placed_in(const struct row_table *table)
 }
 
 /* What the next table's range will be, as this one shows. */
-static uint64_t next_range(const struct row_table *table)
+static uint64_t next_range(const struct row_table *table, uint64_t low)
 {
     uint64_t count = placed_in(table);
-    if (count == 0 || count < table->capacity / 2) {
+    /* Its window ended before it was full: ids are sparser than its range says. */
+    bool sparser = table->range != 0 && low > table->window_last && count >= ROW_CLUSTER;
+    if (count == 0 || (count < table->capacity / 2 && !sparser)) {
         return table->range;
     }
-    return row_policy_range(row_spanned(table) + 1, count, table->capacity);
+    uint64_t shown = row_policy_range(row_spanned(table) + 1, count, table->capacity);
+    return sparser ? larger(shown, table->range) : shown;
 }
 
 static uint64_t next_reach_min(const struct row_table *from, const struct opening *opening,
@@ -254,7 +219,9 @@ static uint64_t next_reach_min(const struct row_table *from, const struct openin
     uint64_t spanned = frontier > from->low ? frontier - from->low : 0;
     uint64_t gap = opening->low - frontier;
     reach = larger(reach, spanned);
-    return gap / STEP_SPREADS_MAX <= spanned ? larger(reach, STEPS_REACHED * gap) : reach;
+    bool again = gap / STEPS_REACHED <= from->step; /* such a jump for the second time */
+    bool own = again || gap / STEP_SPREADS_MAX <= spanned;
+    return own ? larger(reach, STEPS_REACHED * gap) : reach;
 }
 
 /* Moves what lies at or above the new base. False, with nothing changed: it does not fit. */
@@ -262,6 +229,10 @@ static bool move_apart(struct row *row, struct row_table *from, struct row_table
 {
     uint64_t last = from->last;
     from->last = to->base - 1;
+    if (from->further != NULL) {
+        from->further->last = from->last;
+        return true; /* it keeps nothing apart */
+    }
     if (!row->functions->move(row->engine, from, to)) {
         from->last = last;
         return false;
@@ -278,55 +249,99 @@ static bool move_apart(struct row *row, struct row_table *from, struct row_table
 static bool takes_enough(const struct opening *opening, const struct row_table *next)
 {
     size_t taken = 0;
-    for (size_t i = 0; i < opening->bulk_count; i++) {
+    for (size_t i = 0; opening->bulk && i < opening->count; i++) {
         uint64_t id = opening->bulk[i];
         taken += opening->base <= id && id <= next->window_last;
     }
     return opening->bulk == NULL || taken >= ROW_CLUSTER;
 }
 
-/* NULL: it was refused, or is of no use; the region is the caller's, not zeroed. */
-static struct row_table *open_in(struct row *row, struct row_table *table,
-                                 const struct opening *opening, struct row_region *region)
+/*
+ * For ahead ids: the window must hold those it opens for, however dense ids were said to be. Then
+ * it is as wide as a full table of such would be.
+ */
+static struct row_table *make_next(struct row *row, const struct row_table *table,
+                                   const struct opening *opening, struct row_region *region)
 {
-    struct row_want want = {.base = opening->base, .range = opening->bulk ? 0 : next_range(table)};
+    struct row_want want = {.base = opening->base,
+                            .range = opening->bulk ? 0 : next_range(table, opening->low)};
     struct row_table *next = make_table(row, &want, table->last, region);
+    if (next == NULL || !opening->jump || opening->high <= next->window_last) {
+        return next;
+    }
+    row->functions->destroy(next);
+    row_region_clear(row, region);
+    uint64_t spanned = opening->high - opening->base + 1;
+    uint64_t shown = row_policy_range(spanned, opening->count, table->capacity);
+    want.range = larger(want.range, shown);
+    return make_table(row, &want, table->last, region);
+}
+
+static const char REFUSED_MEMORY[] = "memory was refused";
+static const char REFUSED_MOVE[] = "no room in the next for what is kept apart";
+
+/*
+ * NULL: it was refused, and *why says by what, or is of no use; the region is the caller's, not
+ * zeroed.
+ */
+static struct row_table *open_in(struct row *row, struct row_table *table,
+                                 const struct opening *opening, struct row_region *region,
+                                 const char **why)
+{
+    struct row_table *next = make_next(row, table, opening, region);
+    *why = REFUSED_MEMORY;
     if (next == NULL) {
         table->refused = true;
         return NULL;
     }
     if (!takes_enough(opening, next)) {
-        table->scattered = true;
+        *why = NULL;
+        table->bulk_from = row->noted + ROW_BULK;
         row->functions->destroy(next);
         return NULL;
     }
     next->reach_min = next_reach_min(table, opening, next);
     next->low = opening->low;
+    next->step = opening->low - row_frontier_of(table);
+    next->jumped = opening->jump;
     start_at(next, opening->low - 1);
     if (!move_apart(row, table, next)) {
-        table->refused = true;
+        *why = REFUSED_MOVE;
+        table->refused = ++table->misfits % MISFITS_MAX == 0;
         row->functions->destroy(next);
         return NULL;
     }
     return next;
 }
 
-static bool open_table(struct row *row, struct row_table *table, const struct opening *opening)
+/* Its ahead ids stay apart. Not asked again for each that comes, but the row may change. */
+static void leave_apart(struct row *row, struct row_table *table)
 {
-    CHECK(opening->base <= table->last);
-    CHECK(opening->base > row_frontier_of(table) || row_count_of(table) == 0);
-    CHECK(opening->low >= opening->base && opening->low <= table->last);
-    struct row_region *region = row_region_take(row);
-    if (region == NULL) {
-        return make_room(row, table);
+    table->cluster_from = row->noted + CLUSTER_AGAIN;
+    table->bulk_from = row->noted + ROW_BULK;
+    row_see_activity(row);
+}
+
+/* As row_serve. */
+static bool need_room(struct row *row, struct row_table *table, bool jump)
+{
+    if (row_make_room(row, table, jump ? ROW_NEED_JUMP : ROW_NEED_NEXT)) {
+        return true;
     }
-    struct row_table *next = open_in(row, table, opening, region);
-    if (next == NULL) {
-        give_up(row, table, region);
-        return false;
+    if (jump) {
+        leave_apart(row, table);
+    } else {
+        table->refused = true;
     }
-    if (opening->base == table->base) {
+    return false;
+}
+
+/* It lies above `table`, or takes its place. */
+static void put_in(struct row *row, struct row_table *table, struct row_table *next)
+{
+    if (next->base == table->base) {
         CHECK(row_count_of(table) == 0);
+        next->jumped = next->jumped || table->jumped;
         row_retire(row, table); /* all it had was apart */
     } else {
         row_note_closed(row, table);
@@ -334,7 +349,37 @@ static bool open_table(struct row *row, struct row_table *table, const struct op
     insert(row, next);
     row_note_closed(row, next);
     row_ahead_drop(row, next);
-    keep_spare(row, NULL);
+    row_see_table(next);
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->warned = false;
+    }
+}
+
+static bool open_table(struct row *row, struct row_table *table, const struct opening *opening)
+{
+    CHECK(opening->base <= table->last);
+    CHECK(opening->base > row_frontier_of(table) || row_count_of(table) == 0);
+    CHECK(opening->low >= opening->base && opening->low <= table->last);
+    if (opening->jump && row_jumps_enough(row)) {
+        leave_apart(row, table);
+        return false;
+    }
+    struct row_region *region = row_region_take(row);
+    if (region == NULL) {
+        return need_room(row, table, opening->jump);
+    }
+    const char *why;
+    uint64_t admitted = row_admitted(table);
+    struct row_table *next = open_in(row, table, opening, region, &why);
+    if (next == NULL) {
+        give_up(row, table, region, why);
+        return why == REFUSED_MOVE && !table->refused;
+    }
+    row_ahead_shift(row, table, row_admitted(table) - admitted);
+    row_ahead_shift(row, next, row_admitted(next) - admitted);
+    put_in(row, table, next);
+    row_keep_spare(row, table, opening->jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
+    row_see_activity(row);
     return false;
 }
 
@@ -410,7 +455,8 @@ static bool open_behind(struct row *row, struct row_table *table)
 static bool want_open(struct row *row, struct row_table *table)
 {
     row_note_closed(row, table);
-    if (!table->settled || table->closed || row_count_of(table) < table->fill) {
+    bool full = row_count_of(table) >= table->fill || table->further != NULL;
+    if (!table->settled || table->closed || !full) {
         return false;
     }
     if (row_regions_free(row) > 0) {
@@ -453,7 +499,10 @@ static bool want_cluster(struct row *row, struct row_table *table)
     uint64_t lower = spread / LOWER_PART;
     struct opening opening = {.base = low - least > lower ? low - lower : least,
                               .low = low,
-                              .reach_min = spreads_reached(spread)};
+                              .reach_min = spreads_reached(spread),
+                              .jump = true,
+                              .count = ROW_CLUSTER,
+                              .high = low + spread};
     return open_table(row, table, &opening);
 }
 
@@ -468,8 +517,10 @@ static bool want_bulk(struct row *row, struct row_table *table)
     struct opening opening = {.base = span.low,
                               .low = span.low,
                               .reach_min = spreads_reached(span.spread),
+                              .jump = true,
                               .bulk = ids,
-                              .bulk_count = n};
+                              .count = n,
+                              .high = span.high};
     return open_table(row, table, &opening);
 }
 
@@ -484,13 +535,15 @@ static bool want_layer(struct row *row, struct row_table *table)
         return false;
     }
     if (region == NULL) {
-        return make_room(row, table);
+        bool again = row_make_room(row, table, ROW_NEED_LAYER);
+        table->refused = !again;
+        return again;
     }
     struct row_want want = {.base = table->base, .range = table->range, .layer_of = table};
     struct row_table *layer = make_table(row, &want, table->last, region);
     if (layer == NULL) {
         table->refused = true;
-        give_up(row, table, region);
+        give_up(row, table, region, REFUSED_MEMORY);
         return false;
     }
     layer->serial = table->serial;
@@ -499,7 +552,7 @@ static bool want_layer(struct row *row, struct row_table *table)
     layer->closed = true;
     atomic_store(&layer->frontier, table->last);
     table->further = layer;
-    keep_spare(row, table);
+    row_keep_spare(row, table, ROW_NEED_LAYER);
     return false;
 }
 

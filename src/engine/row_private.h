@@ -53,6 +53,12 @@ static inline uint64_t row_limit(const struct row_table *table)
     return limit > frontier ? limit : frontier;
 }
 
+/* Ids that came so far and were not moved away. */
+static inline uint64_t row_admitted(const struct row_table *table)
+{
+    return row_count_of(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
+}
+
 /* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
 static inline bool row_clusters(const struct row *row)
 {
@@ -63,13 +69,18 @@ static inline bool row_clusters(const struct row *row)
 
 /* Remembers an ahead id of a settled table and says what it may want now. Any thread inside. */
 uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id);
-/* So many distinct ids ahead of a table are remembered. Any thread inside. */
-size_t row_ahead_count(struct row *row, const struct row_table *table);
-/* Copies them, sorted, to ids. Any thread inside. */
+/* Are there so many ids ahead of a table that one may open for the bulk of them? Any thread inside.
+ */
+bool row_ahead_is_bulk(struct row *row, const struct row_table *table, size_t least);
+/* Copies those remembered, sorted, to ids. Any thread inside. */
 size_t row_ahead_sorted(struct row *row, const struct row_table *table,
                         uint64_t ids[ROW_AHEAD_KEPT]);
 /* Forgets those of the table's range that are not ahead of it (any more). Any thread inside. */
 void row_ahead_drop(struct row *row, const struct row_table *table);
+/* Forgets all of its range. Stopped. */
+void row_ahead_forget(struct row *row, const struct row_table *table);
+/* What its range has is `more` admissions further on than was noted (modulo 2^64). Stopped. */
+void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more);
 
 /* row_regions.c: memory */
 
@@ -103,7 +114,23 @@ void row_note_closed(struct row *row, struct row_table *table);
 /* The newest table is no more; its region, zeroed and still taken. */
 struct row_region *row_take_newest(struct row *row);
 
-/* row_keep.c: destroys what was retired and frees its memory. Keeper, or nobody else there. */
+/* row_keep.c: whose memory is used again; stopped, but row_dispose */
+
+/* What needs a region, and for which table. */
+enum row_need { ROW_NEED_NEXT, ROW_NEED_JUMP, ROW_NEED_LAYER };
+
+/* Destroys what was retired and frees its memory. Keeper, or nobody else there. */
 void row_dispose(struct row *row);
+/* Is a table for ahead ids too many, and none of such can give way? */
+bool row_jumps_enough(const struct row *row);
+/* No region was free. True: there is one once the keeper has cleared it. False: nothing may go. */
+bool row_make_room(struct row *row, const struct row_table *table, enum row_need need);
+/* The table has what it needed: others go until a region is spare. */
+void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
+/* Drops it; the table below takes over its range. */
+void row_recycle(struct row *row, struct row_table *table);
+/* From here on it is counted where most ids come in: to each table, or this one. */
+void row_see_activity(struct row *row);
+void row_see_table(struct row_table *table);
 
 #endif

@@ -152,13 +152,29 @@ void row_region_give(struct row *row, struct row_region *region)
     row_unlock(row);
 }
 
+/* Under the lock: regions of the configured size. */
+static size_t configured(const struct row *row)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < row->region_count; i++) {
+        n += row->regions[i]->bytes == row->config.table_bytes;
+    }
+    return n;
+}
+
+/* Under the lock: may one more than the budget allows be held? The first of a new size. */
+static bool first_of_size(const struct row *row, size_t have)
+{
+    return row->config.recycle && configured(row) == have;
+}
+
 /* Gives back a free region that is of no use with this configuration; false: there is none. */
 static bool drop_one(struct row *row)
 {
     struct row_region *surplus = NULL;
     bool destroy = false;
     row_lock(row);
-    bool over = held_bytes(row) > budget_of(row);
+    bool over = held_bytes(row) > budget_of(row) && !first_of_size(row, 1);
     for (size_t i = 0; i < row->region_count && surplus == NULL; i++) {
         struct row_region *region = row->regions[i];
         if (!region->used && (over || region->bytes != row->config.table_bytes)) {
@@ -173,12 +189,16 @@ static bool drop_one(struct row *row)
     return surplus != NULL;
 }
 
-/* Bytes of a region that is missing; 0: none is. */
+/*
+ * Bytes of a region that is missing; 0: none is. The first of a new size may be one too many: where
+ * a single older one is larger than all that is configured, nothing could ever take its place else.
+ */
 static uint64_t missing_bytes(const struct row *row)
 {
     row_lock(row);
     uint64_t bytes = row->config.table_bytes;
-    bool missing = held_bytes(row) + bytes <= budget_of(row) && row->region_count < ROW_TABLES_MAX;
+    bool fits = held_bytes(row) + bytes <= budget_of(row);
+    bool missing = (fits || first_of_size(row, 0)) && row->region_count < ROW_TABLES_MAX;
     row_unlock(row);
     return missing ? bytes : 0;
 }

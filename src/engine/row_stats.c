@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define NAME_BYTES   64
-#define SHARE_DIGITS 4
+#define NAME_BYTES      64
+#define SHARE_DIGITS    4
+#define GROWING_FIGURES 2 /* the last ones */
 
 static uint64_t waits_of(const struct row *row)
 {
@@ -72,20 +73,23 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
     uint64_t first = id_span_first(&table->ids);
     uint64_t late = atomic_load(&table->late);
     uint64_t count = row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
+    uint64_t reach = table->settled ? row_reach(table) : 0;
     const struct figure figures[] = {
         {"base", table->base},
         {"range_last", table->last},
         {"first_id", first == UINT64_MAX ? 0 : first},
         {"last_id", id_span_last(&table->ids)},
         {"frontier", row_frontier_of(table)},
-        {"reach", table->settled ? row_reach(table) : 0},
         {"late", late},
         {"apart", atomic_load(&table->apart)},
         {"layers", table->further ? 2 : 1},
-        {"fill", table->fill},
         {"opened_at", table->opened_s},
+        /* Of growing ids. */
+        {"reach", reach < ROW_ID_MAX ? reach : ROW_ID_MAX},
+        {"fill", table->fill},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+    size_t shown = sizeof figures / sizeof figures[0] - (row->config.any_ids ? GROWING_FIGURES : 0);
+    for (size_t i = 0; i < shown; i++) {
         emit_number(table, to, &figures[i]);
     }
     char full[NAME_BYTES];

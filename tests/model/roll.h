@@ -66,7 +66,12 @@ void roll_check(const struct roll *roll);
 
 /* A figure of `stats spaces`. Fails the test if there is none of that name. */
 uint64_t roll_figure(const struct roll *roll, const char *name);
-/* Tables opened so far, by the highest serial number there is; the oldest table's base. */
+/* The tables there are, in the order of their ranges: to `ranges`. Returns how many. */
+struct roll_range {
+    uint64_t serial, base, last;
+};
+size_t roll_ranges(const struct roll *roll, struct roll_range ranges[ROW_TABLES_MAX]);
+/* Tables opened so far, by the highest serial number there is; the first table's base. */
 uint64_t roll_opened(const struct roll *roll);
 uint64_t roll_oldest(const struct roll *roll);
 /* Prints the figures of the space and of each table. */

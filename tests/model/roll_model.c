@@ -182,11 +182,58 @@ static void fill(struct roll_model *m, struct engine_op **op, enum engine_verb v
     }
 }
 
-static void look_up_oldest(struct roll_model *m)
+static const struct roll_range *range_of(const struct roll_range *ranges, size_t n, uint64_t id)
 {
-    if (m->maintained != m->roll.maintained) {
-        m->maintained = m->roll.maintained;
-        m->oldest = roll_oldest(&m->roll);
+    while (n > 0 && ranges[n - 1].base > id) {
+        n--;
+    }
+    return n > 0 ? &ranges[n - 1] : NULL;
+}
+
+static bool has_serial(const struct roll_range *ranges, size_t n, uint64_t serial)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ranges[i].serial == serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a table that is no more had of `old`; later ones opened in the same round. */
+static void forget_range(struct roll_model *m, const struct roll_range *old, uint64_t later)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct roll_item *item = &m->items[i];
+        if (!item->there || item->id < old->base || item->id > old->last ||
+            item->id < m->ranges[0].base) {
+            continue;
+        }
+        item->unsure = range_of(m->ranges, m->range_count, item->id)->serial >= later;
+        item->there = item->unsure;
+        m->gone += !item->unsure;
+    }
+}
+
+static void look_up_ranges(struct roll_model *m)
+{
+    static struct roll_range old[ROW_TABLES_MAX];
+    if (m->maintained == m->roll.maintained && m->range_count > 0) {
+        return;
+    }
+    size_t n = m->range_count;
+    uint64_t later = 0;
+    memcpy(old, m->ranges, sizeof old);
+    m->maintained = m->roll.maintained;
+    m->range_count = roll_ranges(&m->roll, m->ranges);
+    m->oldest = m->ranges[0].base;
+    for (size_t i = 0; i < n; i++) {
+        later = old[i].serial >= later ? old[i].serial + 1 : later;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!has_serial(m->ranges, m->range_count, old[i].serial)) {
+            forget_range(m, &old[i], later);
+        }
     }
 }
 
@@ -245,15 +292,31 @@ static bool was_refused(struct roll_model *m, const struct engine_op *op, struct
     return refused;
 }
 
+/* A refusal of what is new tells as well: it is gone. */
+static void make_sure(struct roll_model *m, const struct engine_op *op, struct roll_item *item,
+                      uint64_t value)
+{
+    if (!item->unsure) {
+        return;
+    }
+    struct expected there = expect(item, op->verb, value);
+    item->unsure = false;
+    item->there = is_right(m, op, &there);
+    m->gone += !item->there;
+}
+
 void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, uint64_t value)
 {
     struct roll_item *item = &m->items[number];
     struct engine_op *op;
     fill(m, &op, verb, item, value);
     roll_run(&m->worker, &op, 1);
-    look_up_oldest(m);
+    look_up_ranges(m);
     m->done++;
     bool below = item->id < m->oldest;
+    if (!below) {
+        make_sure(m, op, item, value);
+    }
     if (!below && was_refused(m, op, item)) {
         return;
     }

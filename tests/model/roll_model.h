@@ -1,7 +1,9 @@
 /*
  * roll_model.h: a space with rolling ids and a plain map of what it must hold, run side by side:
  * every operation goes to both, and its answer must be the map's. What was recycled is told by the
- * oldest table's base. Counters use one slot; phantoms a member, of which an id may have several.
+ * oldest table's base; where a table between others went, what it had is gone, unless it may have
+ * moved to one opened in the same round. Counters use one slot; phantoms a member, of which an id
+ * may have several.
  *
  * A filter may take a pair that never was for there; such answers are counted, never those for
  * pairs that were added or deleted. Thread rule: one thread.
@@ -18,6 +20,7 @@ struct roll_item {
     bool there;
     bool deleted; /* it was there before: must be denied */
     bool refused; /* for want of room, once */
+    bool unsure;  /* there, or gone with its table: the next answer tells */
 };
 
 struct roll_model {
@@ -25,11 +28,14 @@ struct roll_model {
     struct roll_worker worker;
     const char *name; /* of the test, for messages */
     size_t count, room;
-    struct roll_item *items;         /* all that were ever named */
-    uint32_t *index;                 /* hash of id and member: 1 + place in items; 2 x room */
-    uint64_t done;                   /* operations */
-    uint64_t oldest;                 /* base of the oldest table */
-    uint64_t maintained;             /* when that was looked up */
+    struct roll_item *items; /* all that were ever named */
+    uint32_t *index;         /* hash of id and member: 1 + place in items; 2 x room */
+    uint64_t done;           /* operations */
+    uint64_t oldest;         /* base of the first table */
+    uint64_t maintained;     /* when that was looked up, and these */
+    size_t range_count;
+    struct roll_range ranges[ROW_TABLES_MAX];
+    uint64_t gone;                   /* items, with tables between others */
     uint64_t denials, wrong_denials; /* pairs that never were: asked for, and found */
     bool may_refuse;                 /* what is new; and what has no room in a pool */
     uint64_t refused;

@@ -131,13 +131,12 @@ static void case_scattered_first(struct run *r, uint64_t distance)
     stream_until(r, r->plan->total);
 }
 
-/* So many that the row believes them. */
-static void case_bulk(struct run *r, uint64_t distance)
+/* So many that the row believes them, if few others come between. */
+static void case_bulk(struct run *r, uint64_t every)
 {
-    (void)distance;
     stream_until(r, r->plan->rolls[0] / 2);
     r->stream.model.may_refuse = true; /* there may be no room for so many */
-    scatter(r, BULK_TYPOS, 10);
+    scatter(r, BULK_TYPOS, every);
     r->stream.model.may_refuse = false;
     stream_more(r);
 }
@@ -295,7 +294,8 @@ static const struct {
     {"a clock half a table ahead", case_clock, 5, true},
     {"a clock most of a table ahead", case_clock, 9, true},
     {"a clock five tables ahead", case_clock, 50, true},
-    {"three hundred typos", case_bulk, 0, false},
+    {"three hundred typos", case_bulk, 10, false},
+    {"three hundred typos, one in three", case_bulk, 2, false},
     {"a cluster, a table ahead", case_clustered, 20, true},
     {"a cluster, 10^12 ahead", case_clustered, 1000000000000, false},
     {"a cluster at the end", case_clustered, INT64_MAX, false},

@@ -10,7 +10,7 @@
 #define NEVER        UINT64_MAX
 #define REMOVED      (UINT64_MAX - 1)
 #define PLACES_LEAST 64
-#define ROUNDS_MAX   64
+#define ROUNDS_MAX   8
 #define TABLE_BYTES  4096
 #define SAMPLE       64
 #define LATE_START   0.1
@@ -155,8 +155,9 @@ static void settle(void *engine, struct row_table *table)
 
 static bool move(void *engine, struct row_table *from, struct row_table *to)
 {
-    const struct fake *fake = engine;
-    if (fake->refuse_move) {
+    struct fake *fake = engine;
+    if (fake->refuse_move || fake->misfits > 0) {
+        fake->misfits -= fake->misfits > 0;
         return false;
     }
     struct fake_table *source = (struct fake_table *)from;
@@ -347,6 +348,16 @@ static void check_one(const struct row_table *table)
     }
 }
 
+/* What is in a layer is not above the frontier, though the range may be. */
+static void check_reached(const struct row_table *table)
+{
+    const struct set *set = &((const struct fake_table *)table->further)->placed;
+    CHECK(table->further->base == table->base && table->further->last == table->last);
+    for (size_t i = 0; i < set->places; i++) {
+        CHECK(set->ids[i] >= REMOVED || set->ids[i] <= table->frontier);
+    }
+}
+
 void fake_check(const struct fake *fake)
 {
     row_check(&fake->row);
@@ -356,6 +367,7 @@ void fake_check(const struct fake *fake)
         if (table->further != NULL) {
             check_one(table->further);
             CHECK(((const struct fake_table *)table->further)->apart.count == 0);
+            check_reached(table);
         }
     }
 }

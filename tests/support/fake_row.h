@@ -33,6 +33,7 @@ struct fake {
     size_t apart_max;    /* of a table */
     bool refuse_create;  /* the next tables are refused */
     bool refuse_move;    /* so is moving */
+    unsigned misfits;    /* the next so many movings are refused */
     _Atomic size_t live; /* structs that exist; destroyed by any thread */
     uint64_t woken;      /* tickets */
 };

@@ -441,7 +441,7 @@ static void test_bulk_scattered(void **unused)
     assert_true(row_asked(&rows.row));
     fake_maintain(&rows);
     assert_int_equal(rows.row.count, 1);
-    assert_true(table(&rows, 0)->scattered);
+    assert_int_equal(table(&rows, 0)->bulk_from, rows.row.noted + ROW_BULK);
     rows.apart_max = ROW_BULK;
     assert_int_equal(fake_add(&rows, FAR / 2), FAKE_TOO_FAR);
     add(&rows, FIRST + CAPACITY / 2, CAPACITY * 4 / 10);
