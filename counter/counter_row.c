@@ -65,10 +65,10 @@ static void row_settle(void *engine, struct row_table *table)
     }
 }
 
-static bool row_move(void *engine, struct row_table *from, struct row_table *to)
+static bool row_move(void *engine, struct row_table *from, struct row_table *to, bool all)
 {
     (void)engine;
-    return counter_table_move(counter_table_of(from), counter_table_of(to));
+    return counter_table_move(counter_table_of(from), counter_table_of(to), all);
 }
 
 const struct row_functions counter_row_functions = {

@@ -121,14 +121,14 @@ static void drop_record(struct counter_table *t, uint64_t id)
     dict_delete(t->extend, id, 0);
 }
 
-bool counter_table_move(struct counter_table *from, struct counter_table *to)
+bool counter_table_move(struct counter_table *from, struct counter_table *to, bool all)
 {
     CHECK(from->magic == TABLE_MAGIC && to->magic == TABLE_MAGIC && !from->row.further);
     struct entries entries;
     entries_init(&entries, from, to->row.base);
     bool fits = true;
     for (size_t i = 0; fits && i < entries.count; i++) {
-        fits = copy_record(from, entries.ids[i], to);
+        fits = copy_record(from, entries.ids[i], to) || !all;
     }
     for (size_t i = 0; fits && i < entries.count; i++) {
         drop_record(from, entries.ids[i]);

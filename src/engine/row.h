@@ -112,9 +112,10 @@ struct row_functions {
     void (*settle)(void *engine, struct row_table *table);
     /*
      * Moves what `from` keeps apart at or above to->base into `to`, in rising order of ids, asking
-     * row_place() for each. False, with nothing changed in `from`: it does not fit.
+     * row_place() for each. all: false, with nothing changed in `from`, if it does not fit. Not
+     * all: what finds no room is dropped, and taken off both tables by row_removed().
      */
-    bool (*move)(void *engine, struct row_table *from, struct row_table *to);
+    bool (*move)(void *engine, struct row_table *from, struct row_table *to, bool all);
     /* Records or members that go with a table and its layer. NULL: as many as they count. */
     uint64_t (*held)(const struct row_table *table);
 };

@@ -224,7 +224,20 @@ static uint64_t next_reach_min(const struct row_table *from, const struct openin
     return own ? larger(reach, STEPS_REACHED * gap) : reach;
 }
 
-/* Moves what lies at or above the new base. False, with nothing changed: it does not fit. */
+static void note_lost(struct row *row, const struct row_table *from, uint64_t lost)
+{
+    row->recycled_ids += lost;
+    if (lost > 0) {
+        log_warning("%llu ids far above %llu were dropped: the next table has no room for them",
+                    (unsigned long long)lost, (unsigned long long)row_frontier_of(from));
+    }
+}
+
+/*
+ * Moves what lies at or above the new base. False, with nothing changed: it does not fit, and is to
+ * be tried with another table. What does not fit into one of MISFITS_MAX is dropped: the stream
+ * must not end for a few ids far ahead of it.
+ */
 static bool move_apart(struct row *row, struct row_table *from, struct row_table *to)
 {
     uint64_t last = from->last;
@@ -233,10 +246,14 @@ static bool move_apart(struct row *row, struct row_table *from, struct row_table
         from->further->last = from->last;
         return true; /* it keeps nothing apart */
     }
-    if (!row->functions->move(row->engine, from, to)) {
+    uint64_t before = row_count_of(from);
+    bool all = ++from->misfits % MISFITS_MAX != 0;
+    if (!row->functions->move(row->engine, from, to, all)) {
         from->last = last;
         return false;
     }
+    from->misfits = 0;
+    note_lost(row, from, all ? 0 : before - row_count_of(from));
     uint64_t moved = row_count_of(to);
     CHECK(moved <= row_count_of(from));
     atomic_fetch_sub(&from->count, moved);
@@ -307,7 +324,6 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
     start_at(next, opening->low - 1);
     if (!move_apart(row, table, next)) {
         *why = REFUSED_MOVE;
-        table->refused = ++table->misfits % MISFITS_MAX == 0;
         row->functions->destroy(next);
         return NULL;
     }

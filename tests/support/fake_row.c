@@ -153,10 +153,10 @@ static void settle(void *engine, struct row_table *table)
     free(ids);
 }
 
-static bool move(void *engine, struct row_table *from, struct row_table *to)
+static bool move(void *engine, struct row_table *from, struct row_table *to, bool all)
 {
     struct fake *fake = engine;
-    if (fake->refuse_move || fake->misfits > 0) {
+    if (all && (fake->refuse_move || fake->misfits > 0)) {
         fake->misfits -= fake->misfits > 0;
         return false;
     }
@@ -165,8 +165,13 @@ static bool move(void *engine, struct row_table *from, struct row_table *to)
     size_t n = source->apart.count;
     uint64_t *ids = set_sorted(&source->apart);
     for (size_t i = 0; i < n; i++) {
-        if (ids[i] >= to->base) {
-            CHECK(set_remove(&source->apart, ids[i]));
+        if (ids[i] < to->base) {
+            continue;
+        }
+        CHECK(set_remove(&source->apart, ids[i]));
+        if (fake->refuse_move) {
+            row_removed(from, from, ids[i]);
+        } else {
             set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
         }
     }

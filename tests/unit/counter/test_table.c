@@ -457,7 +457,7 @@ static void test_move(void **unused)
     to->base = base;
     atomic_store(&to->trusted, base - 1);
     to->reach_min = 100;
-    assert_true(counter_table_move(f.table, g.table));
+    assert_true(counter_table_move(f.table, g.table, true));
     struct row_table *from = counter_table_in_row(f.table);
     from->last = base - 1; /* what the row does */
     atomic_fetch_sub(&from->count, atomic_load(&to->count));

@@ -501,7 +501,7 @@ static void test_refused(void **unused)
     struct fake rows;
     begin_dense(&rows, CAPACITY / 2);
     add(&rows, FAR, 3);
-    rows.refuse_move = true;
+    rows.refuse_create = true;
     add(&rows, FIRST + CAPACITY / 2, CAPACITY / 2 - 3);
     fake_maintain(&rows);
     assert_int_equal(rows.row.count, 1);
@@ -512,7 +512,7 @@ static void test_refused(void **unused)
     /* A deletion makes room for one; another configuration lets it be tried again. */
     fake_remove(&rows, FIRST);
     add(&rows, FIRST + CAPACITY, 1);
-    rows.refuse_move = false;
+    rows.refuse_create = false;
     struct row_config config = rows.row.config;
     row_reconfigure(&rows.row, &config, false);
     add(&rows, FIRST + CAPACITY + 1, 1);

@@ -325,6 +325,25 @@ static void test_misfit(void **unused)
     fake_fini(&rows);
 }
 
+/* Where it fits none, it is dropped and counted: the stream goes on. */
+static void test_no_room_apart(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 4, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, 3);
+    rows.refuse_move = true;
+    add(&rows, FIRST + 500, CAPACITY);
+    assert_int_equal(rows.row.count, 2);
+    assert_false(fake_is_apart(&rows, FAR));
+    assert_int_equal(rows.row.recycled_ids, 3);
+    assert_int_equal(atomic_load(&rows.row.tables[0]->count) +
+                         atomic_load(&rows.row.tables[1]->count),
+                     500 + CAPACITY);
+    fake_fini(&rows);
+}
+
 struct seen {
     char text[4096];
     size_t length;
@@ -372,7 +391,8 @@ int main(void)
         cmocka_unit_test(test_no_jump_any_more), cmocka_unit_test(test_jumps_refusing),
         cmocka_unit_test(test_gap_above_jump),   cmocka_unit_test(test_share),
         cmocka_unit_test(test_share_moved),      cmocka_unit_test(test_smaller_sample),
-        cmocka_unit_test(test_misfit),           cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_misfit),           cmocka_unit_test(test_no_room_apart),
+        cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
