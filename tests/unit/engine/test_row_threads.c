@@ -203,7 +203,8 @@ static void check_end(struct shared *shared, const struct worker *workers)
     if (!shared->clears) {
         assert_int_equal(held + row->recycled_ids, added);
         assert_int_equal(refused, 0);
-        assert_true(row->recycled_tables > 10);
+        /* at most two of four regions hold one table and its layer */
+        assert_true(3 * row->recycled_tables + 4 > added / CAPACITY);
     }
 }
 
