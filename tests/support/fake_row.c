@@ -1,6 +1,7 @@
 /* fake_row.c: sets of ids by open addressing; removed ones leave a mark. */
 #include "tests/support/fake_row.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,4 +385,13 @@ size_t fake_layers(const struct fake *fake)
         layers += fake->row.tables[i]->further != NULL;
     }
     return layers;
+}
+
+void fake_see(void *context, const char *name, const char *text)
+{
+    struct fake_seen *seen = context;
+    size_t room = sizeof seen->text - seen->length;
+    int n = snprintf(seen->text + seen->length, room, "%s=%s\n", name, text);
+    CHECK(n > 0 && (size_t)n < room);
+    seen->length += (size_t)n;
 }

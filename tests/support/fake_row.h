@@ -59,4 +59,12 @@ void fake_maintain(struct fake *fake);
 void fake_check(const struct fake *fake);
 size_t fake_layers(const struct fake *fake);
 
+/* Collects figures as lines "name=value": fake_see is an engine_stat_fn, its context a fake_seen.
+ */
+struct fake_seen {
+    char text[4096];
+    size_t length;
+};
+void fake_see(void *context, const char *name, const char *text);
+
 #endif

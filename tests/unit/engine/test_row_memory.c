@@ -515,20 +515,6 @@ static void test_init_refused(void **unused)
 
 /* -- figures -- */
 
-struct seen {
-    char text[4096];
-    size_t length;
-};
-
-static void see(void *context, const char *name, const char *text)
-{
-    struct seen *seen = context;
-    size_t room = sizeof seen->text - seen->length;
-    int n = snprintf(seen->text + seen->length, room, "%s=%s\n", name, text);
-    assert_true(n > 0 && (size_t)n < room);
-    seen->length += (size_t)n;
-}
-
 static void count_visits(void *context, struct row_table *visited, bool layer)
 {
     unsigned *visits = context;
@@ -545,8 +531,8 @@ static void test_figures(void **unused)
     for (uint64_t i = 0; i < 101; i++) {
         add(&rows, FIRST + 2 * i + 1, 1);
     }
-    struct seen seen = {.length = 0};
-    struct emitter to = {see, &seen};
+    struct fake_seen seen = {.length = 0};
+    struct emitter to = {fake_see, &seen};
     row_emit_space(&rows.row, &to);
     assert_non_null(strstr(seen.text, "tables=2\nlayers=1\ntables_max=4\nspare=1\n"));
     assert_non_null(strstr(seen.text, "oldest=refuse\n"));

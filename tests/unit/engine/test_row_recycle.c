@@ -344,20 +344,6 @@ static void test_no_room_apart(void **unused)
     fake_fini(&rows);
 }
 
-struct seen {
-    char text[4096];
-    size_t length;
-};
-
-static void see(void *context, const char *name, const char *text)
-{
-    struct seen *seen = context;
-    size_t room = sizeof seen->text - seen->length;
-    int n = snprintf(seen->text + seen->length, room, "%s=%s\n", name, text);
-    assert_true(n > 0 && (size_t)n < room);
-    seen->length += (size_t)n;
-}
-
 /* Neither figures that mean nothing, nor numbers beyond all ids. */
 static void test_figures(void **unused)
 {
@@ -365,8 +351,8 @@ static void test_figures(void **unused)
     struct fake rows;
     struct row_config config = {.any_ids = true, .table_bytes = 4096};
     fake_init(&rows, &config, CAPACITY);
-    struct seen seen = {.length = 0};
-    struct emitter to = {see, &seen};
+    struct fake_seen seen = {.length = 0};
+    struct emitter to = {fake_see, &seen};
     row_emit_table(&rows.row, table(&rows, 0), &to);
     assert_null(strstr(seen.text, "reach"));
     assert_null(strstr(seen.text, "fill"));

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "store/vfs.h"
+#include "tests/support/vfs_sim.h"
 
 #define FILES_BYTES_MAX (1u << 20)
 
@@ -71,6 +72,23 @@ static inline bool files_hold(struct vfs *vfs, const char *path, const char *tex
 static inline void files_sync_dir(struct vfs *vfs, const char *path)
 {
     assert_int_equal(vfs->functions->sync_dir(vfs, path), 0);
+}
+
+/* A hook of a simulated disk: cuts the power before its calls_left-th call from now. */
+struct files_cutter {
+    struct vfs_sim *sim;
+    unsigned calls_left;
+    uint64_t seed;
+};
+
+static inline void files_cut(void *context, enum vfs_sim_op op, const char *path)
+{
+    (void)op;
+    (void)path;
+    struct files_cutter *cutter = context;
+    if (cutter->calls_left > 0 && --cutter->calls_left == 0) {
+        vfs_sim_power_cut(cutter->sim, cutter->seed);
+    }
 }
 
 #endif

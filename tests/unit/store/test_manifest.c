@@ -541,22 +541,6 @@ static void test_store_fails(void **state)
     }
 }
 
-struct cutter {
-    struct vfs_sim *sim;
-    unsigned calls_left;
-    uint64_t seed;
-};
-
-static void cut_at(void *context, enum vfs_sim_op op, const char *path)
-{
-    (void)op;
-    (void)path;
-    struct cutter *cutter = context;
-    if (cutter->calls_left > 0 && --cutter->calls_left == 0) {
-        vfs_sim_power_cut(cutter->sim, cutter->seed);
-    }
-}
-
 /* Before each of its calls: the old one or the new one, and both are seen; so with the first. */
 static void test_power_cut(void **state)
 {
@@ -569,8 +553,8 @@ static void test_power_cut(void **state)
         struct vfs_sim *sim = made;
         uint64_t old = seed / 8 % 2;
         assert_true(old == 0 || store(sim, old, error));
-        struct cutter cutter = {sim, 1 + (unsigned)(seed % 7), seed};
-        vfs_sim_hook(sim, cut_at, &cutter);
+        struct files_cutter cutter = {sim, 1 + (unsigned)(seed % 7), seed};
+        vfs_sim_hook(sim, files_cut, &cutter);
         bool stored = store(sim, 2, error);
         vfs_sim_hook(sim, NULL, NULL);
         if (stored) {

@@ -322,22 +322,6 @@ static void test_replace_fails(void **state)
     assert_true(files_hold(vfs, "name", "newer"));
 }
 
-struct cutter {
-    struct vfs_sim *sim;
-    unsigned calls_left;
-    uint64_t seed;
-};
-
-static void cut_at(void *context, enum vfs_sim_op op, const char *path)
-{
-    (void)op;
-    (void)path;
-    struct cutter *cutter = context;
-    if (cutter->calls_left > 0 && --cutter->calls_left == 0) {
-        vfs_sim_power_cut(cutter->sim, cutter->seed);
-    }
-}
-
 /* The power goes before each of its calls: the old or the new is there, whole; both are seen. */
 static void test_replace_cut(void **state)
 {
@@ -345,9 +329,9 @@ static void test_replace_cut(void **state)
     unsigned olds = 0, news = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct vfs_sim *sim = vfs_sim_create(seed);
-        struct cutter cutter = {sim, 1 + (unsigned)(seed % 6), seed};
+        struct files_cutter cutter = {sim, 1 + (unsigned)(seed % 6), seed};
         assert_true(vfs_replace_file(vfs_sim_vfs(sim), "/", "name", "old", 3));
-        vfs_sim_hook(sim, cut_at, &cutter);
+        vfs_sim_hook(sim, files_cut, &cutter);
         assert_false(vfs_replace_file(vfs_sim_vfs(sim), "/", "name", "longer", 6));
         vfs_sim_hook(sim, NULL, NULL);
         bool old = files_hold(vfs_sim_vfs(sim), "name", "old");
