@@ -287,6 +287,10 @@ static bool was_refused(struct roll_model *m, const struct engine_op *op, struct
         !item->there && (op->error == ENGINE_E_NO_TABLE_FREE || op->error == ENGINE_E_ID_TOO_FAR);
     bool refused = (m->may_refuse || item->refused) && op->status == ENGINE_ERROR &&
                    (anew || op->error == ENGINE_E_OUT_OF_MEMORY);
+    bool unlucky = !refused && op->status == ENGINE_ERROR && op->error == ENGINE_E_OUT_OF_MEMORY &&
+                   m->unlucky < m->unlucky_max;
+    m->unlucky += unlucky;
+    refused = refused || unlucky;
     m->refused += refused;
     item->refused = item->refused || refused; /* what had no room may have none later */
     return refused;

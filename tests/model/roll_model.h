@@ -39,6 +39,9 @@ struct roll_model {
     uint64_t denials, wrong_denials; /* pairs that never were: asked for, and found */
     bool may_refuse;                 /* what is new; and what has no room in a pool */
     uint64_t refused;
+    /* So many times a 64 KiB table's side dict may have no place for an id: luck of hashes. */
+    uint64_t unlucky_max;
+    uint64_t unlucky;
     union {
         struct counters_call counter;
         struct phantoms_call phantom;

@@ -22,6 +22,7 @@
 #define TABLES       5u /* four and a spare one */
 #define TABLES_LEAST 3u
 #define TABLES_KEPT  8u /* without recycling */
+#define UNLUCKY_MAX  3  /* of some 10^5 ids */
 #define LAZY         3u
 #define WORTH        10u /* tables' worth of things: of a stream after clusters */
 #define WORTH_LONG   30u /* of one with single strays */
@@ -46,6 +47,7 @@ static void start(struct run *r, size_t kind, size_t shape, unsigned tables, boo
     roll_stream_init(&r->stream, &roll_kinds[kind], &roll_shapes[shape], tables, recycle, seed,
                      name);
     r->stream.model.roll.lazy = LAZY;
+    r->stream.model.unlucky_max = UNLUCKY_MAX;
 }
 
 static uint64_t capacity(const struct run *r)
