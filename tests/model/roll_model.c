@@ -290,6 +290,7 @@ static bool was_refused(struct roll_model *m, const struct engine_op *op, struct
     bool unlucky = !refused && op->status == ENGINE_ERROR && op->error == ENGINE_E_OUT_OF_MEMORY &&
                    m->unlucky < m->unlucky_max;
     m->unlucky += unlucky;
+    item->unlucky = item->unlucky || unlucky;
     refused = refused || unlucky;
     m->refused += refused;
     item->refused = item->refused || refused; /* what had no room may have none later */

@@ -20,6 +20,7 @@ struct roll_item {
     bool there;
     bool deleted; /* it was there before: must be denied */
     bool refused; /* for want of room, once */
+    bool unlucky; /* for want of a place in a side dict, once */
     bool unsure;  /* there, or gone with its table: the next answer tells */
 };
 

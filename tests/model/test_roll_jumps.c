@@ -72,7 +72,7 @@ static uint64_t newest_exact(struct run *r)
         uint64_t id = roll_stream_id(s, n - 1);
         unsigned member = (unsigned)((n - 1) % roll_stream_members(s));
         const struct roll_item *item = &s->model.items[roll_model_item(&s->model, id, member)];
-        if (id < s->model.oldest || !item->there) {
+        if (id < s->model.oldest || (!item->there && !item->unlucky)) {
             break;
         }
         n--;
