@@ -1,13 +1,8 @@
 /*
  * counter_stats.c: what the engine tells of itself.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "counter/counter_private.h"
 #include "engine/emit.h"
-
-#define STAT_NAME_MAX 64
 
 /* Figures of some tables, added up. */
 struct sums {
@@ -60,23 +55,6 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     row_emit_space(&counter->row, &to);
 }
 
-/* A figure of a table: "<serial>:<name>". */
-static void emit_of(const struct emitter *to, const struct row_table *table, const char *name,
-                    uint64_t value)
-{
-    char full[STAT_NAME_MAX];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", table->serial, name);
-    emit_u64(to, full, value);
-}
-
-static void emit_load(const struct emitter *to, const struct row_table *table,
-                      const struct sums *sums)
-{
-    char full[STAT_NAME_MAX];
-    snprintf(full, sizeof full, "%" PRIu64 ":load", table->serial);
-    emit_share(to, full, sums->records, sums->places);
-}
-
 static void emit_table(const struct counter *counter, const struct row_table *table,
                        const struct emitter *to)
 {
@@ -84,25 +62,27 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     const struct counter_shape *shape = counter_table_shape(this);
     struct counter_table_stats stats;
     struct sums sums = {0};
+    struct emit_numbered numbered;
+    struct emitter own = emit_numbered(&numbered, to, table->serial);
     counter_table_stats(this, &stats);
     add(&sums, table);
     if (table->further) {
         add(&sums, table->further);
     }
     row_emit_table(&counter->row, table, to);
-    emit_of(to, table, "window_first", stats.settled ? stats.window_first : 0);
-    emit_of(to, table, "window_bits", shape->window_bits);
-    emit_of(to, table, "records", sums.records);
-    emit_of(to, table, "capacity", sums.capacity);
-    emit_load(to, table, &sums);
-    emit_of(to, table, "places_a_group", shape->places);
-    emit_of(to, table, "group_bytes", shape->group_bytes);
-    emit_of(to, table, "aux", sums.aux);
-    emit_of(to, table, "aux_bytes", sums.aux_pool_bytes);
-    emit_of(to, table, "extend", sums.extend);
-    emit_of(to, table, "extend_bytes", sums.extend_pool_bytes);
-    emit_of(to, table, "exceptions", 0);
-    emit_of(to, table, "bytes", sums.table_bytes);
+    emit_u64(&own, "window_first", stats.settled ? stats.window_first : 0);
+    emit_u64(&own, "window_bits", shape->window_bits);
+    emit_u64(&own, "records", sums.records);
+    emit_u64(&own, "capacity", sums.capacity);
+    emit_share(&own, "load", sums.records, sums.places);
+    emit_u64(&own, "places_a_group", shape->places);
+    emit_u64(&own, "group_bytes", shape->group_bytes);
+    emit_u64(&own, "aux", sums.aux);
+    emit_u64(&own, "aux_bytes", sums.aux_pool_bytes);
+    emit_u64(&own, "extend", sums.extend);
+    emit_u64(&own, "extend_bytes", sums.extend_pool_bytes);
+    emit_u64(&own, "exceptions", 0);
+    emit_u64(&own, "bytes", sums.table_bytes);
 }
 
 void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)

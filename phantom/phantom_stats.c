@@ -1,9 +1,6 @@
 /*
  * phantom_stats.c: what the engine tells of itself.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "engine/emit.h"
 #include "phantom/phantom_private.h"
 
@@ -52,20 +49,6 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
 
 /* ---- of a table ---- */
 
-/* Puts "<serial>:" in front of names. */
-struct prefixed {
-    struct emitter to;
-    uint64_t serial;
-};
-
-static void emit_prefixed(void *context, const char *name, const char *text)
-{
-    const struct prefixed *prefixed = context;
-    char full[ENGINE_STAT_TEXT_MAX];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", prefixed->serial, name);
-    emit_text(&prefixed->to, full, text);
-}
-
 struct telling {
     const struct row *row;
     struct emitter to;
@@ -79,8 +62,8 @@ static void tell_table(void *context, struct row_table *row_table, bool layer)
     }
     const struct phantom_table *table = phantom_table_of(row_table);
     const struct phantom_shape *shape = phantom_table_shape(table);
-    struct prefixed prefixed = {telling->to, row_table->serial};
-    struct emitter to = {emit_prefixed, &prefixed};
+    struct emit_numbered numbered;
+    struct emitter to = emit_numbered(&numbered, &telling->to, row_table->serial);
     struct phantom_table_stats stats;
     phantom_table_stats(table, &stats);
     emit_u64(&to, "members", stats.members);

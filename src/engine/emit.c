@@ -28,3 +28,18 @@ void emit_share(const struct emitter *to, const char *name, uint64_t part, uint6
 {
     emit_real(to, name, SHARE_DIGITS, whole ? (double)part / (double)whole : 0.0);
 }
+
+static void pass_numbered(void *context, const char *name, const char *text)
+{
+    const struct emit_numbered *numbered = context;
+    char full[ENGINE_STAT_TEXT_MAX];
+    snprintf(full, sizeof full, "%" PRIu64 ":%s", numbered->number, name);
+    emit_text(&numbered->to, full, text);
+}
+
+struct emitter emit_numbered(struct emit_numbered *numbered, const struct emitter *to,
+                             uint64_t number)
+{
+    *numbered = (struct emit_numbered){*to, number};
+    return (struct emitter){pass_numbered, numbered};
+}

@@ -19,4 +19,13 @@ void emit_real(const struct emitter *to, const char *name, int digits, double va
 /* part / whole with four digits; 0 of nothing. */
 void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole);
 
+/* Puts "<number>:" in front of every name: figures of one table among several. */
+struct emit_numbered {
+    struct emitter to;
+    uint64_t number;
+};
+/* The emitter that does so for as long as `numbered`, which is filled here, lives. */
+struct emitter emit_numbered(struct emit_numbered *numbered, const struct emitter *to,
+                             uint64_t number);
+
 #endif

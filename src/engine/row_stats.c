@@ -1,12 +1,7 @@
 /* row_stats.c: figures, and the check of what must hold. */
 #include "engine/row_private.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#define NAME_BYTES      64
-#define SHARE_DIGITS    4
-#define GROWING_FIGURES 2 /* the last ones */
+#define SHARE_DIGITS 4
 
 static uint64_t waits_of(const struct row *row)
 {
@@ -45,55 +40,28 @@ static const char *state_of(const struct row_table *table)
     return table->closed ? "closed" : "open";
 }
 
-/* The figures of a table that are numbers. */
-struct figure {
-    const char *name;
-    uint64_t value;
-};
-
-static void emit_of_table(const struct row_table *table, const char *name, const struct emitter *to,
-                          const char *text)
-{
-    char full[NAME_BYTES];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", table->serial, name);
-    emit_text(to, full, text);
-}
-
-static void emit_number(const struct row_table *table, const struct emitter *to,
-                        const struct figure *figure)
-{
-    char full[NAME_BYTES];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", table->serial, figure->name);
-    emit_u64(to, full, figure->value);
-}
-
 void row_emit_table(const struct row *row, const struct row_table *table, const struct emitter *to)
 {
     CHECK(row->count > 0);
+    struct emit_numbered numbered;
+    struct emitter own = emit_numbered(&numbered, to, table->serial);
     uint64_t first = id_span_first(&table->ids);
     uint64_t late = atomic_load(&table->late);
     uint64_t count = row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
     uint64_t reach = table->settled ? row_reach(table) : 0;
-    const struct figure figures[] = {
-        {"base", table->base},
-        {"range_last", table->last},
-        {"first_id", first == UINT64_MAX ? 0 : first},
-        {"last_id", id_span_last(&table->ids)},
-        {"frontier", row_frontier_of(table)},
-        {"late", late},
-        {"apart", atomic_load(&table->apart)},
-        {"layers", table->further ? 2 : 1},
-        {"opened_at", table->opened_s},
-        /* Of growing ids. */
-        {"reach", reach < ROW_ID_MAX ? reach : ROW_ID_MAX},
-        {"fill", table->fill},
-    };
-    size_t shown = sizeof figures / sizeof figures[0] - (row->config.any_ids ? GROWING_FIGURES : 0);
-    for (size_t i = 0; i < shown; i++) {
-        emit_number(table, to, &figures[i]);
+    emit_u64(&own, "base", table->base);
+    emit_u64(&own, "range_last", table->last);
+    emit_u64(&own, "first_id", first == UINT64_MAX ? 0 : first);
+    emit_u64(&own, "last_id", id_span_last(&table->ids));
+    emit_u64(&own, "frontier", row_frontier_of(table));
+    emit_u64(&own, "late", late);
+    emit_u64(&own, "apart", atomic_load(&table->apart));
+    emit_u64(&own, "layers", table->further ? 2 : 1);
+    emit_u64(&own, "opened_at", table->opened_s);
+    if (!row->config.any_ids) {
+        emit_u64(&own, "reach", reach < ROW_ID_MAX ? reach : ROW_ID_MAX);
+        emit_u64(&own, "fill", table->fill);
     }
-    char full[NAME_BYTES];
-    snprintf(full, sizeof full, "%" PRIu64 ":late_share", table->serial);
-    emit_share(to, full, late < count ? late : count, count);
-    emit_of_table(table, "state", to, state_of(table));
+    emit_share(&own, "late_share", late < count ? late : count, count);
+    emit_text(&own, "state", state_of(table));
 }
