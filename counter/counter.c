@@ -19,36 +19,6 @@ static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
     return false;
 }
 
-static bool slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
-{
-    unsigned bits = 0;
-    if (config->slot_count < 1 || config->slot_count > ENGINE_SLOTS_MAX) {
-        return refuse(error, "a counter space needs 1 to 16 slots");
-    }
-    for (size_t i = 0; i < config->slot_count; i++) {
-        const struct counter_slot *slot = &config->slots[i];
-        if (slot->bits < COUNTER_SLOT_BITS_MIN || slot->bits > COUNTER_SLOT_BITS_MAX) {
-            snprintf(error, COUNTER_ERROR_MAX, "slot %s has %u bits; a slot has %d to %d bits",
-                     slot->name, slot->bits, COUNTER_SLOT_BITS_MIN, COUNTER_SLOT_BITS_MAX);
-            return false;
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(slot->name, config->slots[j].name) == 0) {
-                snprintf(error, COUNTER_ERROR_MAX, "slot %s is given twice", slot->name);
-                return false;
-            }
-        }
-        bits += slot->bits;
-    }
-    if (bits > COUNTER_RECORD_BITS_MAX) {
-        snprintf(error, COUNTER_ERROR_MAX,
-                 "the slots have %u bits together; a record has at most %d", bits,
-                 COUNTER_RECORD_BITS_MAX);
-        return false;
-    }
-    return true;
-}
-
 bool counter_config_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
 {
     uint64_t bytes = config->table_bytes;
@@ -71,7 +41,7 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
     if (!config->any_ids && config->late_room >= 1) {
         return refuse(error, "late-room is less than a whole table");
     }
-    return slots_valid(config, error);
+    return counter_slots_valid(config, error);
 }
 
 static uint64_t held_bytes(const struct counter_shape *shape)
@@ -100,15 +70,29 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
     size->bytes = tables * larger;
 }
 
-static void take_slots(struct counter *counter, const struct counter_config *config)
+void counter_take_slots(struct counter *counter, const struct counter_config *config)
+{
+    memmove(counter->config.slots, config->slots, sizeof config->slots);
+    counter->config.slot_count = config->slot_count;
+    counter_names_init(&counter->names, config);
+}
+
+static void take_role(struct counter *counter, const struct counter_config *config)
 {
     counter->engine.role_cache = config->role_cache;
     counter->engine.flags = config->value_flags;
     counter->config.role_cache = config->role_cache;
     counter->config.value_flags = config->value_flags;
-    memcpy(counter->config.slots, config->slots, sizeof config->slots);
-    counter->config.slot_count = config->slot_count;
-    counter_names_init(&counter->names, config);
+}
+
+static bool same_slots(const struct counter_config *a, const struct counter_config *b)
+{
+    bool same = a->slot_count == b->slot_count;
+    for (size_t i = 0; same && i < a->slot_count; i++) {
+        same =
+            a->slots[i].bits == b->slots[i].bits && strcmp(a->slots[i].name, b->slots[i].name) == 0;
+    }
+    return same;
 }
 
 /* What holds from the next table on. */
@@ -149,16 +133,21 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
 {
     struct counter *counter = (struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC);
-    if (!slots_valid(config, error)) {
+    if (!counter_slots_valid(config, error)) {
         return false;
     }
     struct viewing viewing = {config, true};
     row_each(&counter->row, ask_view, &viewing);
     if (!viewing.can) {
-        return refuse(error, "a table has learned 32 new slot names already; restart to add more");
+        return refuse(error, "a table has learned 32 new slot names already; it takes no more");
     }
     row_each(&counter->row, set_view, &viewing);
-    take_slots(counter, config);
+    bool same = same_slots(&counter->config, config);
+    take_role(counter, config);
+    counter_take_slots(counter, config);
+    if (!same) {
+        counter_log_space(counter);
+    }
     if (!counter->config.any_ids) {
         struct row_table *newest = counter->row.tables[counter->row.count - 1];
         bool renew = !counter_schema_is(counter_table_schema(counter_table_of(newest)), config);
@@ -169,7 +158,9 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
 
 static void counter_clear(struct engine *engine)
 {
-    row_clear(&((struct counter *)engine)->row);
+    struct counter *counter = (struct counter *)engine;
+    counter_log_space(counter);
+    row_clear(&counter->row);
 }
 
 static void counter_populate(struct engine *engine, const _Atomic bool *stop)
@@ -213,6 +204,7 @@ static const struct engine_functions counter_functions = {
     .maintain = counter_maintain,
     .recycled = counter_recycled,
     .destroy = counter_destroy,
+    .keeping = &counter_keeping,
 };
 
 struct engine *counter_create(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
@@ -224,7 +216,8 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     counter->config = *config;
     counter->engine.functions = &counter_functions;
     counter->engine.space = config->space;
-    take_slots(counter, config);
+    take_role(counter, config);
+    counter_take_slots(counter, config);
     counter_row_config(config, &row);
     if (!row_init(&counter->row, &row, &counter_row_functions, counter, &counter->engine.keeper)) {
         snprintf(error, COUNTER_ERROR_MAX,

@@ -28,6 +28,18 @@ void counter_change(struct engine *engine, struct engine_op *op, struct change_s
 extern const struct row_functions counter_row_functions;
 void counter_row_config(const struct counter_config *config, struct row_config *row);
 
+/* counter.c: the slots of a configuration, for the engine itself; its tables have views. */
+void counter_take_slots(struct counter *counter, const struct counter_config *config);
+
+/* counter_keep.c */
+extern const struct engine_keeping counter_keeping;
+void counter_log_space(const struct counter *counter); /* puts SPACE; without a log: nothing */
+
+/* counter_image.c */
+enum engine_image counter_image_write(struct engine *engine, const struct row_image *image,
+                                      struct barrier_member *member,
+                                      struct table_file_writer *writer, const _Atomic bool *stop);
+
 /* counter_stats.c */
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context);

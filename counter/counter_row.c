@@ -71,9 +71,23 @@ static bool row_move(void *engine, struct row_table *from, struct row_table *to,
     return counter_table_move(counter_table_of(from), counter_table_of(to), all);
 }
 
+static size_t row_describe_one(const struct row_table *table, unsigned char *bytes)
+{
+    return counter_table_describe(counter_table_of((struct row_table *)table), bytes);
+}
+
+static void row_each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
+                           void *context)
+{
+    counter_table_each_apart(counter_table_of((struct row_table *)table), visit, context);
+}
+
 const struct row_functions counter_row_functions = {
     .create = row_create,
     .destroy = row_destroy,
     .settle = row_settle,
     .move = row_move,
+    .describe = row_describe_one,
+    .described_bytes = counter_table_described_bytes,
+    .each_apart = row_each_apart,
 };

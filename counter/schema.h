@@ -55,6 +55,9 @@ struct counter_view {
     uint32_t aux_only; /* bit a slot: those that are no physical slot */
 };
 
+/* Are these slots of a record? On false `error` says what is wrong. */
+bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
+
 void counter_names_init(struct counter_names *names, const struct counter_config *config);
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);

@@ -1,14 +1,12 @@
 /*
  * shape.c: what a table is made of: group size, places, remainder and window, from a configuration.
  */
-#include "counter/table.h"
-
 #include "base/check.h"
 #include "base/dict.h"
+#include "counter/table_private.h"
 
 #define LOCK_WORD_BYTES 4
 #define META_WIDE_BYTES 8
-#define PLACES_MAX      32   /* choice bits of a wide group */
 #define WIDE_GAIN       0.75 /* wide groups read two lines a hit: only when they save this much */
 #define ID_BITS         63
 #define REM_BYTES_USUAL 2
@@ -23,11 +21,11 @@
  * looks at what has spilled there. A page has four times fewer wide groups, so its records spread
  * less evenly over pages.
  */
-static const uint16_t narrow_thousandths[PLACES_MAX + 1] = {
+static const uint16_t narrow_thousandths[TABLE_PLACES_MAX + 1] = {
     0,   383, 699, 823, 884, 920, 940, 955, 964, 971, 976, 981, 984, 986, 988, 990, 991,
     993, 994, 994, 995, 995, 995, 996, 996, 996, 997, 997, 997, 997, 997, 997, 997,
 };
-static const uint16_t wide_thousandths[PLACES_MAX + 1] = {
+static const uint16_t wide_thousandths[TABLE_PLACES_MAX + 1] = {
     0,   380, 690, 763, 825, 862, 887, 903, 917, 926, 932, 939, 944, 949, 951, 955, 958,
     961, 963, 965, 967, 969, 971, 972, 973, 974, 975, 976, 977, 978, 979, 980, 981,
 };
@@ -44,7 +42,14 @@ static unsigned places_of(unsigned group_bytes, unsigned place_bytes)
         places = (group_bytes - META_WIDE_BYTES) / place_bytes;
         places = places < TABLE_NARROW_PLACES ? TABLE_NARROW_PLACES : places;
     }
-    return places < PLACES_MAX ? places : PLACES_MAX;
+    return places < TABLE_PLACES_MAX ? places : TABLE_PLACES_MAX;
+}
+
+void table_shape_derive(struct counter_shape *shape)
+{
+    shape->groups = shape->table_bytes / shape->group_bytes;
+    shape->group_bits = bits_of(shape->groups) - 1;
+    shape->meta_bytes = shape->places > TABLE_NARROW_PLACES ? META_WIDE_BYTES : LOCK_WORD_BYTES;
 }
 
 /* Sets everything that follows from table bytes, payload, remainder and group size. */
@@ -52,10 +57,8 @@ static void set_groups(struct counter_shape *shape, unsigned group_bytes, unsign
 {
     shape->group_bytes = group_bytes;
     shape->rem_bytes = rem_bytes;
-    shape->groups = shape->table_bytes / group_bytes;
-    shape->group_bits = bits_of(shape->groups) - 1;
     shape->places = places_of(group_bytes, shape->payload_bytes + rem_bytes);
-    shape->meta_bytes = shape->places > TABLE_NARROW_PLACES ? META_WIDE_BYTES : LOCK_WORD_BYTES;
+    table_shape_derive(shape);
     const uint16_t *load = group_bytes == TABLE_WIDE_BYTES ? wide_thousandths : narrow_thousandths;
     shape->capacity = shape->groups * shape->places * load[shape->places] / 1000;
 }

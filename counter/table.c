@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "counter/table_private.h"
 
-#define EXTEND_TAKES  70 /* per cent of a dict's places: then it refuses its first key */
 #define APART_SHARE   75 /* per cent of those, at most */
 #define SPILLED_SHARE 90 /* of the capacity; 1 % as a rule */
 #define SPILLED_MORE  64 /* pages of a small table fill unevenly */
@@ -33,8 +32,7 @@ static void set_layout(struct counter_table *t)
  */
 static uint64_t apart_max(const struct counter_table *t)
 {
-    uint64_t places = dict_pool_bytes(t->extend) / dict_entry_bytes(t->extend);
-    uint64_t takes = places * EXTEND_TAKES / 100;
+    uint64_t takes = table_dict_takes(t->extend, t->extend_times);
     uint64_t spilled = t->shape.capacity / SPILLED_SHARE + SPILLED_MORE;
     uint64_t left = takes > spilled ? takes - spilled : 0;
     uint64_t most = takes * APART_SHARE / 100;
@@ -44,8 +42,10 @@ static uint64_t apart_max(const struct counter_table *t)
 
 static bool reserve(struct counter_table *t)
 {
-    t->extend = dict_create(t->shape.payload_bytes, t->shape.extend_bytes, clock_random());
-    t->aux = dict_create(sizeof(uint64_t), t->shape.aux_bytes, clock_random());
+    uint64_t extend_bytes = t->extend_times * t->shape.extend_bytes;
+    t->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
+    t->aux = dict_create(sizeof(uint64_t), t->aux_times * t->shape.aux_bytes, clock_random());
+    t->extend_max = t->aux_max = UINT64_MAX;
     t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
 #ifdef ROLLCALL_SHADOW_IDS
     t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof *t->shadow);
@@ -53,25 +53,69 @@ static bool reserve(struct counter_table *t)
     return t->extend && t->aux && t->stripes;
 }
 
-/* Says what a new table is: as the root it is a layer of, or by what is known of its ids. */
-static void set_kind(struct counter_table *t, const struct counter_config *config,
-                     const struct row_want *want)
+/* The numbers no other table has. */
+static void set_keys(struct counter_table *t, uint64_t secret, const uint64_t keys[PERMUTE_ROUNDS])
+{
+    t->secret = secret;
+    permute_init(&t->permute, t->shape.window_bits, keys);
+}
+
+/* A new table: as the root it is a layer of, or by what is known of its ids. */
+static void set_new(struct counter_table *t, const struct counter_config *config,
+                    const struct row_want *want)
 {
     const struct counter_table *root = (const void *)want->layer_of;
     if (root) {
         t->shape = root->shape;
         t->schema = root->schema;
         t->origin = root->origin;
-        t->root = (struct counter_table *)root;
     } else {
         counter_schema_init(&t->schema, config);
         counter_shape_init(&t->shape, config, want->first ? 0 : want->range);
         t->origin = want->first && !config->any_ids ? TABLE_NO_WINDOW : want->base;
-        t->root = t;
     }
+    const uint64_t keys[PERMUTE_ROUNDS] = {clock_random(), clock_random(), clock_random()};
+    set_keys(t, clock_random(), keys);
     counter_table_set_view(t, config);
+}
+
+/*
+ * One that was described. What the configuration names beyond it is not learned yet. False: what
+ * the row says of it is something else.
+ */
+static bool set_described(struct counter_table *t, const struct counter_config *config,
+                          const struct row_want *want)
+{
+    struct table_description is;
+    bool unsettled = want->first && !config->any_ids;
+    bool read = table_description_read(&is, want->description, want->description_bytes);
+    if (!read || unsettled != (is.origin == TABLE_NO_WINDOW) ||
+        is.shape.table_bytes > want->region_bytes) {
+        return false;
+    }
+    t->shape = is.shape;
+    t->schema = is.schema;
+    t->origin = is.origin;
+    set_keys(t, is.secret, is.odd);
+    counter_table_preview(t, config);
+    return true;
+}
+
+/* Says what a table is. False: nothing that can be. */
+static bool set_kind(struct counter_table *t, const struct counter_config *config,
+                     const struct row_want *want)
+{
+    t->root = want->layer_of ? (struct counter_table *)(void *)want->layer_of : t;
+    t->extend_times = t->aux_times = want->description ? TABLE_ROOMY : 1;
+    if (!want->description) {
+        set_new(t, config, want);
+    } else if (!set_described(t, config, want)) {
+        return false;
+    }
+    CHECK(t->shape.table_bytes <= want->region_bytes);
     /* With ids: any there is no row to roll: the table is full when its dict is. */
     t->row.capacity = config->any_ids ? UINT64_MAX : t->shape.capacity;
+    return true;
 }
 
 /* The last id of the window; an unsettled table has none, and nothing is ahead of it. */
@@ -93,12 +137,13 @@ struct counter_table *counter_table_create(const struct counter_config *config,
     t->magic = TABLE_MAGIC;
     t->in_row = row;
     t->memory = want->region;
-    set_kind(t, config, want);
-    CHECK(t->shape.table_bytes <= want->region_bytes);
+    if (!set_kind(t, config, want)) {
+        t->magic = 0;
+        free(t);
+        errno = EINVAL;
+        return NULL;
+    }
     set_layout(t);
-    t->secret = clock_random();
-    const uint64_t keys[PERMUTE_ROUNDS] = {clock_random(), clock_random(), clock_random()};
-    permute_init(&t->permute, t->shape.window_bits, keys);
     id_span_clear(&t->row.ids);
     t->row.window_last = window_last(t);
     if (!reserve(t)) {
@@ -152,6 +197,30 @@ void counter_table_set_view(struct counter_table *t, const struct counter_config
 {
     bool viewed = counter_view_make(&t->view, &t->schema, config);
     CHECK(viewed); /* asked before, or every slot is a physical one */
+    t->previewed = false;
+}
+
+void counter_table_preview(struct counter_table *t, const struct counter_config *config)
+{
+    struct counter_schema learns = t->schema;
+    struct counter_view view;
+    if (counter_view_make(&view, &learns, config)) {
+        t->view = view;
+    }
+    t->previewed = true;
+}
+
+bool counter_table_is_previewed(const struct counter_table *t)
+{
+    return t->previewed;
+}
+
+void counter_table_restored(struct counter_table *t)
+{
+    CHECK(t->magic == TABLE_MAGIC && !t->previewed);
+    if (t->extend_times > 1) {
+        table_dicts_trim(t);
+    }
 }
 
 void table_set_window(struct counter_table *t, uint64_t low)
@@ -242,6 +311,13 @@ void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t 
 {
     CHECK(__atomic_load_n(shadow_at(t, group, place), __ATOMIC_RELAXED) == id);
 }
+
+void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t word)
+{
+    for (uint32_t place = 0; place < group_count(t, word); place++) {
+        table_shadow_set(t, group, place, table_place_id(t, group, place, word));
+    }
+}
 #else
 void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id)
 {
@@ -257,5 +333,10 @@ void table_shadow_move(const struct counter_table *t, uint64_t group, uint32_t p
 void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id)
 {
     (void)t, (void)group, (void)place, (void)id;
+}
+
+void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t word)
+{
+    (void)t, (void)group, (void)word;
 }
 #endif

@@ -44,9 +44,12 @@
  *   T8 the records add up to row.count
  *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
+ * On the disk: a description (table_describe.c), the pages as they are in memory with lock and
+ * version zero, each copied at one moment, and a section of entries for each dict.
+ *
  * Cost: 1.2 lines a hit, 1.1 a miss; a look-up in a prefetched batch about 30 ns.
- * Thread rule: locate, look, read, edit: any thread, inside the barrier. The rest: alone, or with
- * the world stopped.
+ * Thread rule: locate, look, read, edit, copy_pages, section, owns_aux: any thread, inside the
+ * barrier. load: different tables by different threads. The rest: alone, or with the world stopped.
  */
 #ifndef ROLLCALL_COUNTER_TABLE_H
 #define ROLLCALL_COUNTER_TABLE_H
@@ -58,12 +61,14 @@
 #include "counter/record.h"
 #include "counter/schema.h"
 #include "engine/change.h"
+#include "engine/engine.h"
 #include "engine/row.h"
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
 #define TABLE_WIDE_BYTES    256u
 #define TABLE_NARROW_PLACES 10u /* up to here the choice bits fit into the lock word */
+#define TABLE_PLACES_MAX    32u /* choice bits of a wide group */
 #define TABLE_STRIPES       1024u
 /* A dict's default share of the table's bytes: one 32nd; two for the extend dict of small records.
  */
@@ -112,11 +117,23 @@ static inline struct row_table *counter_table_in_row(struct counter_table *table
 
 /*
  * As row_functions.create: config is valid, its table_bytes are those of the region. row NULL: a
- * table on its own, which admits what it has room for. NULL with errno when memory is refused.
+ * table on its own, which admits what it has room for. NULL with errno when memory is refused, or
+ * a description does not agree with what is wanted.
  */
 struct counter_table *counter_table_create(const struct counter_config *config,
                                            const struct row_want *want, struct row *row);
 void counter_table_destroy(struct counter_table *table); /* NULL: no-op. All but the region */
+
+/*
+ * A table that was described (want->description) is in one of three states. *Previewed*, at first:
+ * it is looked at with a configuration that it need not have known: names it lacks are not learned.
+ * Once it takes part, set_view learns them. counter_table_restored, when all is there and it is
+ * about to be shared: from then on its dicts, twice as large as described, keep the room that the
+ * next restart needs. preview: the same for another configuration that was before its time.
+ */
+void counter_table_preview(struct counter_table *table, const struct counter_config *config);
+bool counter_table_is_previewed(const struct counter_table *table);
+void counter_table_restored(struct counter_table *table);
 
 /* As row_functions.settle and move. A slot that `to` has no view of is lost by a move. */
 void counter_table_settle(struct counter_table *table);
@@ -132,6 +149,12 @@ const struct counter_schema *counter_table_schema(const struct counter_table *ta
 const struct counter_view *counter_table_view(const struct counter_table *table);
 bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
 void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
+
+/* As row_functions.describe, described_bytes and each_apart. The format: table_describe.c. */
+size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
+uint64_t counter_table_described_bytes(const void *description, size_t length);
+void counter_table_each_apart(const struct counter_table *table,
+                              void (*visit)(void *context, uint64_t id), void *context);
 
 /* Computes where id belongs and asks for its line; for_change: it is about to be written. */
 void counter_table_locate(const struct counter_table *table, uint64_t id, bool for_change,
@@ -173,6 +196,7 @@ struct counter_edit {
     const struct counter_view *view; /* the table's */
     struct counter_values after;     /* when the status is ENGINE_DONE */
     bool elsewhere;                  /* not here, nothing was decided: edit it in the layer */
+    bool created;                    /* replay alone: it was not there */
 };
 
 /*
@@ -184,6 +208,46 @@ enum engine_status counter_table_edit(struct counter_table *table,
                                       const struct counter_locus *locus, struct counter_edit *edit,
                                       uint32_t space, struct change_sink *sink,
                                       enum engine_error *error);
+
+enum counter_replayed {
+    COUNTER_REPLAYED,
+    COUNTER_REPLAY_FURTHER, /* not here, nothing was done: replay it on the layer */
+    COUNTER_REPLAY_FULL,    /* it finds no room: memory is refused */
+};
+
+/*
+ * Makes a SLOTS or DELETE again, its slots in the terms of the view, place at most APART; nobody
+ * else is there. *created: a record that was not there is, and is not counted yet; what is deleted
+ * is not counted any more.
+ */
+enum counter_replayed counter_table_replay(struct counter_table *table,
+                                           const struct counter_locus *locus,
+                                           const struct change *change, bool *created);
+
+/* ---- images (store/table_file.h): the groups' pages, and a section for each dict ---- */
+
+enum { COUNTER_TABLE_EXTEND, COUNTER_TABLE_AUX, COUNTER_TABLE_SECTIONS };
+
+struct dict;
+struct table_file;
+
+/* Copies pages as they are, each at one moment, without locks and versions. Inside the barrier. */
+void counter_table_copy_pages(const struct counter_table *table, uint64_t first, unsigned count,
+                              void *to);
+/* The dict of a section: to be collected when the pages have been, in this order. Inside. */
+const struct dict *counter_table_section(const struct counter_table *table, unsigned section);
+/*
+ * Is an aux entry a record's? One that was collected may have been there for a moment, for a change
+ * that then found no room. Inside.
+ */
+bool counter_table_owns_aux(const struct counter_table *table, uint64_t id, uint8_t sub);
+/*
+ * Fills an empty table, as described in the file, with what it has; counts the records. As
+ * engine_keeping.load. Touches nothing but the table.
+ */
+bool counter_table_load(struct counter_table *table, const struct table_file *file,
+                        _Atomic uint64_t *done, const _Atomic bool *stop,
+                        char error[ENGINE_ERROR_MAX]);
 
 struct counter_table_stats {
     uint64_t records, aux, extend;

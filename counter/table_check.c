@@ -15,17 +15,8 @@ static bool stands_in(const struct counter_table *t, uint64_t id)
 {
     struct counter_locus locus;
     counter_table_locate(t, id, false, &locus);
-    bool found = dict_get(t->extend, id, 0, NULL);
-    if (locus.group != TABLE_OUTSIDE) {
-        uint64_t other = group_other(t, locus.group, rem_hash(t, locus.rem));
-        const shared_word *home = group_words(t, locus.group);
-        const shared_word *away = group_words(t, other);
-        uint32_t home_word = verlock_read(group_lock(t, home));
-        uint32_t away_word = verlock_read(group_lock(t, away));
-        found = found || table_match(t, home, home_word, locus.rem, false) >= 0 ||
-                table_match(t, away, away_word, locus.rem, true) >= 0;
-    }
-    return found;
+    return dict_get(t->extend, id, 0, NULL) ||
+           (locus.group != TABLE_OUTSIDE && table_in_groups(t, &locus));
 }
 
 /* T6, T7, T9 of one record. */

@@ -1,6 +1,8 @@
 /*
  * table_edit.c: one change: lock, find, decide, take dict places, write, hand to the sink, unlock.
  */
+#include <string.h>
+
 #include "counter/table_private.h"
 
 /* An edit under way. */
@@ -17,6 +19,7 @@ struct work {
     uint64_t payload[SCHEMA_PAYLOAD_WORDS];
     uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
     enum table_ask ask;
+    enum change_place put;           /* where it was stored */
     enum engine_status status;       /* as decided */
     enum table_insert_result result; /* of what was to be stored */
 };
@@ -141,17 +144,30 @@ static void store_present(struct work *w)
     w->held->changed = true;
 }
 
+/* Makes the aux entries that are new. A restored table keeps some room for the next restart. */
+static bool put_aux_new(struct work *w)
+{
+    const struct counter_table *t = w->table;
+    if (UNLIKELY(table_is_replayed(w->ask))) {
+        w->aux_new |= w->aux_changed; /* an image may lack what its record speaks of */
+        w->aux_changed = 0;
+    }
+    bool full = w->aux_new && dict_count(t->aux) >= t->aux_max;
+    return !full && put_aux(w, w->aux_new);
+}
+
 static enum table_insert_result store(struct work *w)
 {
     plan(w);
-    if (!put_aux(w, w->aux_new)) {
+    if (!put_aux_new(w)) {
         return TABLE_INSERT_FULL;
     }
     enum table_insert_result result = TABLE_INSERTED;
+    w->put = CHANGE_THERE;
     if (w->present) {
         store_present(w);
     } else {
-        result = table_insert(w->table, w->locus, &w->hold, w->payload, w->ask);
+        result = table_insert(w->table, w->locus, &w->hold, w->payload, w->ask, &w->put);
     }
     if (result != TABLE_INSERTED) {
         drop_aux(w, w->aux_new);
@@ -177,8 +193,8 @@ void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *
     }
 }
 
-/* Takes the whole record out, hidden slots and all their aux entries too. */
-static void erase(struct work *w)
+/* Takes the whole record out, hidden slots and all their aux entries too. It stays counted. */
+static void take_out(struct work *w)
 {
     struct counter_table *t = w->table;
     table_free_aux(t, w->locus->id, w->payload);
@@ -188,6 +204,12 @@ static void erase(struct work *w)
         dict_delete(t->extend, w->locus->id, 0);
     }
     w->hold.held[0].changed = true;
+}
+
+static void erase(struct work *w)
+{
+    struct counter_table *t = w->table;
+    take_out(w);
     row_removed(&t->root->row, &t->row, w->locus->id);
 }
 
@@ -197,6 +219,7 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     struct change change;
     change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
     change.space = space;
+    change.place = erased ? CHANGE_THERE : w->put;
     change.id = w->locus->id;
     change.named = w->edit->named;
     change.set = w->edit->after.set & w->edit->named;
@@ -224,6 +247,26 @@ static void set_before(struct work *w)
     }
 }
 
+/*
+ * Replay: what an image has of a record that a change makes is of no account, not even its hidden
+ * slots. False: the change is of one that is not there any more.
+ */
+static bool decide_replayed(struct work *w)
+{
+    w->edit->created = !w->present;
+    if (w->ask == TABLE_REPLAY_THERE) {
+        return w->present;
+    }
+    if (w->present) {
+        take_out(w);
+        w->present = false;
+        w->held = NULL;
+        memset(w->payload, 0, sizeof w->payload);
+        set_before(w);
+    }
+    return true;
+}
+
 /* Locks, finds and decides. False: begin again (nothing is held). */
 static bool decide(struct work *w)
 {
@@ -238,6 +281,10 @@ static bool decide(struct work *w)
         w->status = ENGINE_ABSENT;
         return true;
     }
+    if (UNLIKELY(table_is_replayed(w->ask)) && !decide_replayed(w)) {
+        w->status = ENGINE_ABSENT;
+        return true;
+    }
     w->status = w->edit->decide(w->edit, w->before.set != 0, &w->before, &w->edit->after);
     return true;
 }
@@ -245,9 +292,14 @@ static bool decide(struct work *w)
 /* Makes what was decided so and unlocks. True: there was something to change, and it is done. */
 static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
 {
-    bool erased = w->edit->deleted_hidden || w->edit->after.set == 0;
+    /* In replay a record may for a while have nothing set: an image's is of no single time. */
+    bool emptied = w->edit->after.set == 0 && !table_is_replayed(w->ask);
+    bool erased = w->edit->deleted_hidden || emptied;
     bool changes = w->status == ENGINE_DONE && (!erased || w->present);
     w->result = TABLE_INSERTED;
+    if (changes) {
+        row_changed(&w->table->row);
+    }
     if (changes && erased) {
         erase(w);
     } else if (changes) {
@@ -266,6 +318,8 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
                               enum table_ask ask, enum engine_error *error)
 {
     CHECK(t->magic == TABLE_MAGIC);
+    edit->view = &t->view;
+    edit->elsewhere = false;
     if (!sink->functions->reserve(sink)) {
         *error = ENGINE_E_JOURNAL_BUSY;
         return ENGINE_ERROR;
@@ -275,8 +329,6 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
     w.locus = locus;
     w.edit = edit;
     w.ask = ask;
-    edit->view = &t->view;
-    edit->elsewhere = false;
     bool put = false;
     unsigned spins = 0;
     for (;;) {

@@ -52,6 +52,17 @@ int table_match(const struct counter_table *t, const shared_word *words, uint32_
     return -1;
 }
 
+bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus)
+{
+    uint64_t other = group_other(t, locus->group, rem_hash(t, locus->rem));
+    const shared_word *home = group_words(t, locus->group);
+    const shared_word *away = group_words(t, other);
+    uint32_t home_word = verlock_read(group_lock(t, home));
+    uint32_t away_word = verlock_read(group_lock(t, away));
+    return table_match(t, home, home_word, locus->rem, false) >= 0 ||
+           table_match(t, away, away_word, locus->rem, true) >= 0;
+}
+
 uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
                       struct counter_values *values)
 {
@@ -169,9 +180,7 @@ enum counter_look counter_table_read(const struct counter_table *t,
                                      const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values)
 {
-    const verlock *home = locus->group == TABLE_OUTSIDE
-                              ? stripe_lock(t, locus->id)
-                              : group_lock(t, group_words(t, locus->group));
+    const verlock *home = table_home_lock(t, locus);
     for (;;) {
         uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
         uint32_t word = verlock_read(home);

@@ -139,10 +139,16 @@ static void store_behind(const struct counter_table *t, const struct counter_loc
     held->word += GROUP_COUNT_ONE;
 }
 
-static bool insert_extend(struct counter_table *t, const struct counter_locus *locus,
-                          struct table_hold *hold, const uint64_t *payload)
+/* Has the dict room that is not kept for a restart? What is counted already may use that too. */
+static bool extend_takes(const struct counter_table *t)
 {
-    if (!dict_put(t->extend, locus->id, 0, payload)) {
+    return dict_count(t->extend) < t->extend_max;
+}
+
+static bool insert_extend(struct counter_table *t, const struct counter_locus *locus,
+                          struct table_hold *hold, const uint64_t *payload, bool counted)
+{
+    if ((!counted && !extend_takes(t)) || !dict_put(t->extend, locus->id, 0, payload)) {
         return false;
     }
     struct table_held *home = &hold->held[0];
@@ -166,11 +172,11 @@ static bool hold_alternate(const struct counter_table *t, const struct counter_l
 
 /* In place: home, alternate, or extend dict. What hold_alternate() takes is held. */
 static bool insert_in_place(struct counter_table *t, const struct counter_locus *locus,
-                            struct table_hold *hold, const uint64_t *payload)
+                            struct table_hold *hold, const uint64_t *payload, bool counted)
 {
     struct table_held *home = &hold->held[0];
     if (!home->words) {
-        return insert_extend(t, locus, hold, payload);
+        return insert_extend(t, locus, hold, payload, counted);
     }
     if (has_room(t, home->word)) {
         store_behind(t, locus, hold, home, payload);
@@ -186,7 +192,7 @@ static bool insert_in_place(struct counter_table *t, const struct counter_locus 
         store_new(t, locus, hold, held, place, payload);
         return true;
     }
-    return insert_extend(t, locus, hold, payload);
+    return insert_extend(t, locus, hold, payload, counted);
 }
 
 /* A table on its own takes what its capacity allows. */
@@ -206,6 +212,9 @@ static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table
     if (ask == TABLE_ASK_PLACE) {
         return row_place(&t->row, id, true) ? ROW_INSIDE : ROW_APART;
     }
+    if (table_is_replayed(ask)) {
+        return ask == TABLE_REPLAY_APART ? ROW_APART : ROW_INSIDE;
+    }
     return t->in_row ? row_admit(t->in_row, &t->root->row, id) : admit_alone(t, id);
 }
 
@@ -213,6 +222,9 @@ static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table
 static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart,
                                           enum table_ask ask)
 {
+    if (table_is_replayed(ask)) {
+        return TABLE_INSERT_FULL;
+    }
     row_removed(&t->root->row, &t->row, id);
     if (!apart || !t->in_row || ask == TABLE_ASK_PLACE) {
         return TABLE_INSERT_FULL;
@@ -230,19 +242,21 @@ static bool room_apart(const struct counter_table *t)
 
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload,
-                                      enum table_ask ask)
+                                      enum table_ask ask, enum change_place *place)
 {
     if (!hold_alternate(t, locus, hold)) {
         return TABLE_INSERT_AGAIN;
     }
     enum row_verdict verdict = ask_row(t, locus->id, ask);
     if (verdict == ROW_INSIDE) {
-        return insert_in_place(t, locus, hold, payload) ? TABLE_INSERTED
-                                                        : take_back(t, locus->id, false, ask);
+        *place = CHANGE_INSIDE;
+        bool stored = insert_in_place(t, locus, hold, payload, false);
+        return stored ? TABLE_INSERTED : take_back(t, locus->id, false, ask);
     }
     if (verdict == ROW_APART) {
-        bool room = ask == TABLE_ASK_PLACE || room_apart(t);
-        bool stored = room && insert_extend(t, locus, hold, payload);
+        *place = CHANGE_APART;
+        bool room = ask != TABLE_ASK_ADMIT || room_apart(t);
+        bool stored = room && insert_extend(t, locus, hold, payload, false);
         return stored ? TABLE_INSERTED : take_back(t, locus->id, true, ask);
     }
     if (verdict == ROW_WAIT) {
@@ -256,5 +270,5 @@ bool table_insert_counted(struct counter_table *t, const struct counter_locus *l
 {
     bool held = hold_alternate(t, locus, hold);
     CHECK(held); /* nobody else is there */
-    return insert_in_place(t, locus, hold, payload);
+    return insert_in_place(t, locus, hold, payload, true);
 }

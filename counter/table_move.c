@@ -85,6 +85,25 @@ void counter_table_settle(struct counter_table *t)
     entries_fini(&entries);
 }
 
+/* Above the frontier they are kept apart. */
+void table_tuck_in(struct counter_table *t)
+{
+    uint64_t frontier = atomic_load(&t->row.frontier);
+    struct entries entries;
+    entries_init(&entries, t, 0);
+    for (size_t i = 0; i < entries.count && entries.ids[i] <= frontier; i++) {
+        struct counter_locus locus;
+        struct table_hold hold;
+        counter_table_locate(t, entries.ids[i], true, &locus);
+        if (locus.group != TABLE_OUTSIDE) {
+            table_hold_home(t, &locus, &hold);
+            settle_inside(t, &locus, &hold);
+            table_release(&hold);
+        }
+    }
+    entries_fini(&entries);
+}
+
 static enum engine_status decide_copy(const struct counter_edit *edit, bool present,
                                       const struct counter_values *before,
                                       struct counter_values *after)

@@ -56,7 +56,12 @@ struct counter_table {
     struct row *in_row;           /* NULL: on its own */
     struct counter_table *root;   /* whose layer it is; itself if it is none */
     uint64_t apart_max;           /* entries that may be kept apart */
-    uint64_t *shadow;             /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
+    /* Entries new ones are refused beyond: a restored table's dicts have room to spare, which the
+       next restart needs. UINT64_MAX: what the dict takes. */
+    uint64_t extend_max, aux_max;
+    unsigned extend_times, aux_times; /* as large as the shape says: 1, or TABLE_ROOMY and more */
+    bool previewed;                   /* its schema has not learned the view's names yet */
+    uint64_t *shadow; /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     struct counter_schema schema;
 };
 
@@ -114,12 +119,23 @@ static inline verlock *stripe_lock(const struct counter_table *t, uint64_t id)
     return &t->stripes[hash_u64(id) % TABLE_STRIPES].lock;
 }
 
+/* The lock of a locus' home. */
+static inline verlock *table_home_lock(const struct counter_table *t,
+                                       const struct counter_locus *locus)
+{
+    return locus->group == TABLE_OUTSIDE ? stripe_lock(t, locus->id)
+                                         : group_lock(t, group_words(t, locus->group));
+}
+
 /*
  * The place of rem among a group's records that lie here at home (alternate false) or as their
  * alternate; -1 if none. Consistent only if the word is unchanged afterwards.
  */
 int table_match(const struct counter_table *t, const shared_word *words, uint32_t word,
                 uint64_t rem, bool alternate);
+
+/* Does a record of this locus, which is inside the window, lie in a group? Nobody else there. */
+bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
 /* The view's slots out of a payload: what is set, the values in place. Returns bit a slot in aux.
  */
@@ -182,7 +198,16 @@ struct table_held *table_hold_group(const struct counter_table *t, struct table_
 enum table_ask {
     TABLE_ASK_ADMIT, /* row_admit(), or the table itself when it is on its own */
     TABLE_ASK_PLACE, /* row_place(): it moves here, with the world stopped */
+    /* Nobody, it is counted elsewhere: a change is replayed that said so (engine/change.h). */
+    TABLE_REPLAY_THERE,  /* what is not there is left out */
+    TABLE_REPLAY_INSIDE, /* what is there becomes what is made, and nothing else */
+    TABLE_REPLAY_APART,
 };
+
+static inline bool table_is_replayed(enum table_ask ask)
+{
+    return ask >= TABLE_REPLAY_THERE;
+}
 
 enum table_insert_result {
     TABLE_INSERTED,
@@ -193,10 +218,13 @@ enum table_insert_result {
     TABLE_INSERT_AGAIN,
 };
 
-/* Stores a new record. The home is held. On anything but TABLE_INSERTED nothing was changed. */
+/*
+ * Stores a new record and says in *place where. The home is held. On anything but TABLE_INSERTED
+ * nothing was changed.
+ */
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload,
-                                      enum table_ask ask);
+                                      enum table_ask ask, enum change_place *place);
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
                           struct table_hold *hold, const uint64_t *payload);
@@ -213,6 +241,39 @@ void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *
 /* Sets the window of a table that had none, for ids from `low` on. */
 void table_set_window(struct counter_table *t, uint64_t low);
 
+/* Of a described table: what was in its dicts by another hash must fit again. */
+#define TABLE_ROOMY 2u
+
+/* Entries a dict takes for sure, were it that many times smaller. */
+uint64_t table_dict_takes(const struct dict *dict, unsigned times);
+/* While it is restored; false: memory is refused. The fuller one becomes larger. */
+bool table_dicts_grow(struct counter_table *t);
+/* They become as large as so many entries need. */
+bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
+/* All is there: they become as large as they must be, and keep the room that a restart needs. */
+void table_dicts_trim(struct counter_table *t);
+/* What spilled goes back to the groups, as far as there is room. Nobody else there. */
+void table_tuck_in(struct counter_table *t);
+
+/* What a description holds: all that a table is but its records. */
+struct table_description {
+    struct counter_shape shape;
+    struct counter_schema schema;
+    uint64_t origin, secret;
+    uint64_t odd[PERMUTE_ROUNDS];
+};
+/* False: these bytes are none, or say what cannot be. */
+bool table_description_read(struct table_description *description, const void *bytes,
+                            size_t length);
+/* Sets all of a shape that follows from table_bytes, group_bytes, places. */
+void table_shape_derive(struct counter_shape *shape);
+
+/* The word of a group without lock and version, as images have it. */
+static inline uint32_t group_word_still(const struct counter_table *t, uint32_t word)
+{
+    return word & (t->version_one - 1) & ~VERLOCK_LOCKED;
+}
+
 /* The id of a place, from its group, remainder and choice bit. */
 uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
                         uint32_t word);
@@ -222,5 +283,6 @@ void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t pl
 void table_shadow_move(const struct counter_table *t, uint64_t group, uint32_t place,
                        uint64_t to_group, uint32_t to_place);
 void table_shadow_check(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);
+void table_shadow_group(const struct counter_table *t, uint64_t group, uint32_t word); /* all */
 
 #endif

@@ -111,12 +111,34 @@ static uint64_t held_members(const struct row_table *table)
     return stats.members;
 }
 
+static size_t describe_table(const struct row_table *table, unsigned char *bytes)
+{
+    const struct phantom_table *t = phantom_table_of((struct row_table *)table);
+    phantom_shape_describe(phantom_table_shape(t), bytes);
+    return PHANTOM_DESCRIPTION_BYTES;
+}
+
+static uint64_t described_bytes(const void *description, size_t bytes)
+{
+    struct phantom_shape shape;
+    return phantom_shape_read(&shape, description, bytes) ? shape.table_bytes : 0;
+}
+
+static void each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
+                       void *context)
+{
+    phantom_table_each_apart(phantom_table_of((struct row_table *)table), visit, context);
+}
+
 static const struct row_functions row_functions = {
     .held = held_members,
     .create = create_table,
     .destroy = destroy_table,
     .settle = settle_table,
     .move = move_table,
+    .describe = describe_table,
+    .described_bytes = described_bytes,
+    .each_apart = each_apart,
 };
 
 static struct row_config row_config_of(const struct phantom *phantom)
@@ -150,10 +172,10 @@ static void turn_deletes(void *context, struct row_table *table, bool layer)
     }
 }
 
-/* In all tables or in none: what was made in vain is empty, and turning deletes off drops it. */
-static bool turn_all_deletes(const struct phantom *phantom, const struct phantom_config *config)
+/* What was made in vain is empty, and turning deletes off drops it. */
+bool phantom_turn_deletes(const struct phantom *phantom, bool on, uint64_t exceptions_bytes)
 {
-    struct deletes next = {config->deletes, config->exceptions_bytes, false};
+    struct deletes next = {on, exceptions_bytes, false};
     struct deletes off = {false, 0, false};
     row_each(&phantom->row, turn_deletes, &next);
     if (next.refused) {
@@ -188,10 +210,15 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
 {
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    if (!turn_all_deletes(phantom, config)) {
+    if (!phantom_turn_deletes(phantom, config->deletes, config->exceptions_bytes)) {
         return refuse(error, "the system refuses the memory for exceptions");
     }
+    bool turned = config->deletes != phantom->config.deletes ||
+                  config->exceptions_bytes != phantom->config.exceptions_bytes;
     take_config(phantom, config);
+    if (turned) {
+        phantom_log_space(phantom);
+    }
     struct row_config row = row_config_of(phantom);
     row_reconfigure(&phantom->row, &row, false);
     return true;
@@ -201,7 +228,9 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
 
 static void phantom_clear(struct engine *engine)
 {
-    row_clear(&((struct phantom *)engine)->row);
+    struct phantom *phantom = (struct phantom *)engine;
+    phantom_log_space(phantom); /* a reader of the journal may begin here */
+    row_clear(&phantom->row);
 }
 
 static void phantom_populate(struct engine *engine, const _Atomic bool *stop)
@@ -245,6 +274,7 @@ static const struct engine_functions phantom_functions = {
     .maintain = phantom_maintain,
     .recycled = phantom_recycled,
     .destroy = phantom_destroy,
+    .keeping = &phantom_keeping,
 };
 
 struct engine *phantom_create(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX])

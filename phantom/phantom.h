@@ -6,7 +6,7 @@
  * deleted; one that never was is found with the probability `false_positives`, at capacity. A space
  * is a row of tables, each for a range of ids (engine/row.h); with ids: any, one table. The design
  * and its figures are in phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60
- * ns.
+ * ns. It keeps and restores itself (engine/engine.h: engine_keeping), wrong answers included.
  *
  * Thread rule: as engine.h says.
  */
@@ -61,8 +61,9 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
  * Takes a changed configuration with the world stopped. At once: role, value-flags and deletes
  * (what was deleted before deletes are turned off stays deleted). From the next table on:
  * table_bytes, false_positives, tables, recycle, late_room, pools. ids and max_id keep their values
- * until a restart, with ids: any table_bytes and false_positives too. False, with nothing changed,
- * if memory for exceptions is refused (`error` says so).
+ * until a restart, with ids: any table_bytes and false_positives too (a table that was stored keeps
+ * those two over a restart as well, and a space its `ids:`). With a log, after its reserve() said
+ * true. False, with nothing changed, if memory for exceptions is refused (`error` says so).
  */
 bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
                          char error[PHANTOM_ERROR_MAX]);

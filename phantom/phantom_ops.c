@@ -142,11 +142,11 @@ static enum engine_error refusal_by_row(const struct phantom *phantom, enum row_
 
 /* Under the lock. True: done; else the op's status and error say why not. */
 static bool carry_out(struct phantom *phantom, struct engine_op *op, enum act act,
-                      const struct phantom_member *member)
+                      const struct phantom_member *member, enum change_place *place)
 {
     struct phantom_table *table = table_of(op);
     if (act == ACT_ADD) {
-        enum row_verdict verdict = phantom_table_add(&phantom->row, table, member);
+        enum row_verdict verdict = phantom_table_add(&phantom->row, table, member, place);
         if (verdict == ROW_INSIDE || verdict == ROW_APART) {
             return true;
         }
@@ -154,18 +154,19 @@ static bool carry_out(struct phantom *phantom, struct engine_op *op, enum act ac
         op->error = verdict == ROW_WAIT ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
         return false;
     }
-    op->error = !phantom->config.deletes              ? ENGINE_E_DELETES_OFF
-                : phantom_table_remove(table, member) ? ENGINE_E_NONE
-                                                      : ENGINE_E_OUT_OF_MEMORY;
+    op->error = !phantom->config.deletes                     ? ENGINE_E_DELETES_OFF
+                : phantom_table_remove(table, member, place) ? ENGINE_E_NONE
+                                                             : ENGINE_E_OUT_OF_MEMORY;
     return op->error == ENGINE_E_NONE;
 }
 
-static void hand_over(const struct phantom *phantom, enum act act,
+static void hand_over(const struct phantom *phantom, enum act act, enum change_place place,
                       const struct phantom_member *member, struct change_sink *sink)
 {
     struct change change;
     change.type = act == ACT_ADD ? CHANGE_MEMBER_ADD : CHANGE_MEMBER_DELETE;
     change.space = phantom->engine.space;
+    change.place = place;
     change.id = member->id;
     change.named = 0;
     change.set = 0;
@@ -187,8 +188,9 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
     if (act != ACT_NOTHING) {
         member.second = phantom_second_hash(&phantom->secrets, &member);
     }
-    if (act != ACT_NOTHING && carry_out(phantom, op, act, &member)) {
-        hand_over(phantom, act, &member, sink);
+    enum change_place place;
+    if (act != ACT_NOTHING && carry_out(phantom, op, act, &member, &place)) {
+        hand_over(phantom, act, place, &member, sink);
     } else {
         sink->functions->cancel(sink);
     }

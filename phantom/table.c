@@ -17,6 +17,8 @@
 #define STRIPES_BYTES      (PHANTOM_STRIPES * sizeof(verlock))
 #define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
 #define SAMPLE_POOL_SHARE  4  /* entries of the sample take at most this part of the pool */
+#define DESCRIBED_POOLS    2  /* times as large: what was in them by another hash must fit */
+#define APART_PART         4  /* of the places for what is apart one in so many stays free */
 
 /* ---- shape ---- */
 
@@ -41,11 +43,15 @@ static void set_size(struct phantom_shape *shape, uint64_t table_bytes)
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config)
 {
     uint64_t bytes = config->table_bytes;
-    shape->exceptions_bytes =
-        config->deletes ? exceptions_pool(bytes, config->exceptions_bytes) : 0;
     shape->apart_bytes = config->any_ids ? 0 : apart_pool(bytes);
     phantom_filter_plan(config->false_positives, &shape->plan);
     set_size(shape, bytes);
+    phantom_shape_deletes(shape, config->deletes, config->exceptions_bytes);
+}
+
+void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes)
+{
+    shape->exceptions_bytes = on ? exceptions_pool(shape->table_bytes, exceptions_bytes) : 0;
 }
 
 uint64_t phantom_shape_bytes(const struct phantom_shape *shape)
@@ -79,20 +85,81 @@ static uint64_t window_last(const struct row_want *want)
     return last;
 }
 
-static bool create_own_parts(struct phantom_table *t)
+/* A dict in `times` the pool; *places: what of it is to be used. NULL: memory is refused. */
+static struct dict *create_pool(size_t value_bytes, uint64_t bytes, unsigned times,
+                                uint64_t *places)
 {
+    struct dict *dict = dict_create(value_bytes, times * bytes, clock_random());
+    *places = dict ? dict_places(dict) / times : 0;
+    return dict;
+}
+
+static bool create_exceptions(struct phantom_table *t, uint64_t bytes, unsigned times)
+{
+    t->exceptions = create_pool(sizeof(uint64_t), bytes, times, &t->exceptions_max);
+    t->shape.exceptions_bytes = t->exceptions ? bytes : 0;
+    return t->exceptions != NULL;
+}
+
+static bool create_apart(struct phantom_table *t, unsigned times)
+{
+    uint64_t places;
+    t->apart = create_pool(PHANTOM_APART_VALUE_BYTES, t->shape.apart_bytes, times, &places);
+    t->apart_max = places / APART_PART * (APART_PART - 1);
+    return t->apart != NULL;
+}
+
+static bool create_own_parts(struct phantom_table *t, const struct row_want *want)
+{
+    unsigned times = want->description ? DESCRIBED_POOLS : 1;
     t->stripes = memory_region_create(STRIPES_BYTES);
-    if (t->shape.apart_bytes) {
-        t->apart = dict_create(PHANTOM_APART_VALUE_BYTES, t->shape.apart_bytes, clock_random());
+    return t->stripes && (!t->shape.apart_bytes || create_apart(t, times)) &&
+           (!t->shape.exceptions_bytes || create_exceptions(t, t->shape.exceptions_bytes, times));
+}
+
+static bool same_filter(const struct phantom_shape *a, const struct phantom_shape *b)
+{
+    return a->table_bytes == b->table_bytes && a->capacity == b->capacity &&
+           a->plan.bits == b->plan.bits;
+}
+
+/* What is wanted; `usual` is of the configuration. False: what is described cannot be. */
+static bool choose_shape(struct phantom_shape *shape, const struct phantom_shape *usual,
+                         const struct row_want *want)
+{
+    struct phantom_shape described;
+    if (want->description &&
+        !phantom_shape_read(&described, want->description, want->description_bytes)) {
+        return false;
     }
-    return t->stripes && (t->apart || !t->shape.apart_bytes) &&
-           phantom_table_deletes(t, t->shape.exceptions_bytes != 0, t->shape.exceptions_bytes);
+    if (want->layer_of) {
+        *shape = table_of(want->layer_of)->shape;
+        shape->exceptions_bytes = 0;
+        shape->apart_bytes = 0;
+        CHECK(want->region_bytes >= shape->table_bytes);
+        return !want->description || same_filter(shape, &described);
+    }
+    if (want->description) {
+        *shape = described;
+        return want->region_bytes >= shape->table_bytes &&
+               (shape->apart_bytes != 0) == (usual->apart_bytes != 0);
+    }
+    *shape = *usual;
+    if (want->region_bytes < shape->table_bytes) { /* of before, when all was cleared */
+        set_size(shape, want->region_bytes);
+    }
+    return true;
 }
 
 struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
                                            const struct phantom_secrets *secrets,
                                            const struct row_want *want)
 {
+    struct phantom_shape wanted;
+    if (!choose_shape(&wanted, shape, want)) {
+        errno = EINVAL;
+        return NULL;
+    }
     struct phantom_table *t = NULL;
     if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof *t) != 0) {
         errno = ENOMEM;
@@ -100,19 +167,15 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
     }
     memset(t, 0, sizeof *t);
     t->magic = PHANTOM_TABLE_MAGIC;
-    t->shape = want->layer_of ? table_of(want->layer_of)->shape : *shape;
+    t->shape = wanted;
     t->secrets = *secrets;
-    if (want->region_bytes < t->shape.table_bytes) {
-        CHECK(!want->layer_of); /* of the size before, when all was cleared */
-        set_size(&t->shape, want->region_bytes);
-    }
     t->filter.lines = t->shape.table_bytes / PHANTOM_LINE_BYTES;
     t->filter.bits = t->shape.plan.bits;
     t->filter.words = want->region;
     t->row.capacity = t->shape.capacity;
     t->row.window_last = window_last(want);
     atomic_init(&t->apart_first, UINT64_MAX);
-    if (!want->layer_of && !create_own_parts(t)) {
+    if (!want->layer_of && !create_own_parts(t, want)) {
         phantom_table_destroy(t);
         errno = ENOMEM;
         return NULL;
@@ -141,13 +204,12 @@ const struct phantom_shape *phantom_table_shape(const struct phantom_table *t)
 bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions_bytes)
 {
     if (on && !t->exceptions) {
-        uint64_t bytes = exceptions_pool(t->shape.table_bytes, exceptions_bytes);
-        t->exceptions = dict_create(sizeof(uint64_t), bytes, clock_random());
-        return t->exceptions != NULL;
+        return create_exceptions(t, exceptions_pool(t->shape.table_bytes, exceptions_bytes), 1);
     }
     if (!on && t->exceptions && dict_count(t->exceptions) == 0) {
         dict_destroy(t->exceptions);
         t->exceptions = NULL;
+        t->shape.exceptions_bytes = 0;
     }
     return true;
 }
@@ -217,17 +279,26 @@ void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *
     verlock_release(stripe, (word & ~VERLOCK_LOCKED) + STRIPE_VERSION_ONE);
 }
 
+void phantom_table_set_bits(struct phantom_table *t, uint64_t hash)
+{
+    struct row_table *layer = t->row.further;
+    row_changed(layer ? layer : &t->row);
+    phantom_filter_set(layer ? &phantom_table_of(layer)->filter : &t->filter, hash);
+}
+
 enum row_verdict phantom_table_add(struct row *row, struct phantom_table *t,
-                                   const struct phantom_member *member)
+                                   const struct phantom_member *member, enum change_place *place)
 {
     if (phantom_exception_stands(t, member->hash, member->second)) {
+        row_changed(&t->row);
         CHECK(dict_delete(t->exceptions, member->hash, (uint8_t)member->second));
+        *place = CHANGE_THERE;
         return ROW_INSIDE;
     }
     enum row_verdict verdict = row_admit(row, &t->row, member->id);
+    *place = verdict == ROW_APART ? CHANGE_APART : CHANGE_INSIDE;
     if (verdict == ROW_INSIDE) {
-        struct row_table *layer = t->row.further;
-        phantom_filter_set(layer ? &phantom_table_of(layer)->filter : &t->filter, member->hash);
+        phantom_table_set_bits(t, member->hash);
     } else if (verdict == ROW_APART && !phantom_apart_put(t, member)) {
         row_removed(&t->row, &t->row, member->id);
         return row_too_far(row, &t->row);
@@ -240,21 +311,27 @@ static bool except(struct phantom_table *t, const struct phantom_member *member)
 {
     CHECK(t->exceptions);
     uint8_t sub = (uint8_t)member->second;
-    return !dict_get(t->exceptions, member->hash, sub, NULL) &&
+    return dict_count(t->exceptions) < t->exceptions_max &&
+           !dict_get(t->exceptions, member->hash, sub, NULL) &&
            dict_put(t->exceptions, member->hash, sub, &member->second);
 }
 
-bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *member)
+bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *member,
+                          enum change_place *place)
 {
     bool in_place = phantom_table_filtered(t, member->hash) && reached(t, member->id) &&
                     !phantom_exception_stands(t, member->hash, member->second);
+    row_changed(&t->row);
     /* The exception first: it may fail. What is apart may pass for being in place as well. */
     if (in_place && !except(t, member)) {
         return false;
     }
-    if (phantom_apart_remove(t, member)) {
+    bool apart = phantom_apart_remove(t, member);
+    if (apart) {
         row_removed(&t->row, &t->row, member->id);
     }
+    CHECK(in_place || apart);
+    *place = !apart ? CHANGE_INSIDE : !in_place ? CHANGE_APART : CHANGE_BOTH;
     return true;
 }
 

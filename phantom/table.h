@@ -21,6 +21,12 @@
  * A layer has the shape of its table, so a pair has the same line in both and pairs of one line
  * have one lock. It has no locks, exceptions and nothing apart of its own.
  *
+ * What survives a restart (engine/row_log.h): the shape as a description, the filter's pages as
+ * they are in memory, exceptions and what is apart as sections of entries. A change says by its
+ * place (enum change_place) which of bits, exception and apart it touched, and replay does just
+ * that, by the two hashes alone: it asks neither the filter nor the frontier, which in an image are
+ * those of some time. Bits of changes above an image's S only come earlier than they would.
+ *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
  *   T2 members put into a filter are at most its capacity
@@ -31,8 +37,9 @@
  *   T7 no exception stands for what is apart
  *   T8 a layer has exactly the shape of its table, and no layer
  *
- * Thread rule: hashes, prefetch, holds, stats by any thread at any time; add and remove between
- * phantom_table_lock() and unlock of that member; the rest with the world stopped.
+ * Thread rule: hashes, prefetch, holds, stats, copy_pages by any thread at any time; add and remove
+ * between phantom_table_lock() and unlock of that member; load by one thread, nobody else uses the
+ * table; the rest with the world stopped.
  */
 #ifndef ROLLCALL_PHANTOM_TABLE_H
 #define ROLLCALL_PHANTOM_TABLE_H
@@ -51,10 +58,15 @@
 #define PHANTOM_APART_SHARE   64   /* this part of the table's size is the pool of what is apart */
 #define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most so many ranges from its base */
 
+#define PHANTOM_DESCRIPTION_BYTES 64 /* of a shape */
+
+/* Sections of a table's file, beside its pages; a layer has none. */
+enum phantom_section { PHANTOM_SECTION_EXCEPTIONS, PHANTOM_SECTION_APART, PHANTOM_SECTIONS };
+
 struct phantom_shape {
     uint64_t table_bytes;
-    uint64_t exceptions_bytes; /* of the pool, 0 without deletes */
-    uint64_t apart_bytes;      /* of the pool, 0 with ids: any */
+    uint64_t exceptions_bytes; /* of the pool, 0: none; of a layer 0 */
+    uint64_t apart_bytes;      /* of the pool, 0 with ids: any, of a layer 0 */
     uint64_t capacity;         /* members */
     struct phantom_plan plan;
 };
@@ -62,6 +74,13 @@ struct phantom_shape {
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config);
 uint64_t phantom_shape_bytes(const struct phantom_shape *shape);  /* all that a table holds */
 unsigned phantom_shape_sample(const struct phantom_shape *shape); /* row_config.sample */
+/* Whether and in how much memory deletes are kept; exceptions_bytes 0: the usual part. */
+void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes);
+
+/* As bytes and back. read: false if these are not what describe wrote. */
+void phantom_shape_describe(const struct phantom_shape *shape,
+                            unsigned char bytes[PHANTOM_DESCRIPTION_BYTES]);
+bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length);
 
 /* Of a space, the same in all its tables. */
 struct phantom_secrets {
@@ -82,12 +101,14 @@ struct phantom_member {
 struct phantom_table {
     struct row_table row; /* first: a pointer to it is one to the table */
     uint32_t magic;
-    struct phantom_filter filter; /* its words are the row's region */
-    _Atomic uint64_t apart_first; /* no id apart is smaller; UINT64_MAX: none is apart */
-    struct dict *apart;           /* NULL: a layer, or ids: any */
-    struct dict *exceptions;      /* NULL: deletes are off and none stands, or a layer */
-    verlock *stripes;             /* [PHANTOM_STRIPES]; NULL: a layer */
-    struct phantom_secrets secrets;
+    struct phantom_filter filter;   /* its words are the row's region */
+    _Atomic uint64_t apart_first;   /* no id apart is smaller; UINT64_MAX: none is apart */
+    struct dict *apart;             /* NULL: a layer, or ids: any */
+    uint64_t apart_max;             /* entries, so that all of it fits another table's as well */
+    struct dict *exceptions;        /* NULL: deletes are off and none stands, or a layer */
+    uint64_t exceptions_max;        /* entries: what was described has a larger pool than is used */
+    verlock *stripes;               /* [PHANTOM_STRIPES]; NULL: a layer */
+    struct phantom_secrets secrets; /* of the space */
     struct phantom_shape shape;
 };
 
@@ -101,7 +122,10 @@ uint64_t phantom_hash(const struct phantom_secrets *secrets, uint64_t id, const 
 uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
                              const struct phantom_member *member);
 
-/* For row_functions: of this shape or, as a layer, of its table's. NULL when memory is refused. */
+/*
+ * For row_functions: of this shape, of the one described or, as a layer, of its table's. NULL when
+ * memory is refused, or (EINVAL) the description is none or does not go with `ids:` or the table.
+ */
 struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
                                            const struct phantom_secrets *secrets,
                                            const struct row_want *want);
@@ -156,13 +180,42 @@ void phantom_table_lock(struct phantom_table *table, const struct phantom_member
 void phantom_table_unlock(struct phantom_table *table, const struct phantom_member *member);
 
 /*
- * Under the lock: adds one that is not there. ROW_INSIDE or ROW_APART: done; else nothing changed,
- * and the verdict says why (ROW_WAIT: the caller calls row_wait()).
+ * Under the lock: adds one that is not there. ROW_INSIDE or ROW_APART: done, *place says how; else
+ * nothing changed, and the verdict says why (ROW_WAIT: the caller calls row_wait()).
  */
 enum row_verdict phantom_table_add(struct row *row, struct phantom_table *table,
-                                   const struct phantom_member *member);
+                                   const struct phantom_member *member, enum change_place *place);
 /* Likewise: removes one that is there. False, nothing changed: no room for an exception. */
-bool phantom_table_remove(struct phantom_table *table, const struct phantom_member *member);
+bool phantom_table_remove(struct phantom_table *table, const struct phantom_member *member,
+                          enum change_place *place);
+
+/* ---- kept and restored (engine/row_log.h) ---- */
+
+struct table_file;
+
+/* Copies pages (TABLE_FILE_PAGE_BYTES) of the filter, while others set bits in it. */
+void phantom_table_copy_pages(const struct phantom_table *table, uint64_t first, uint64_t count,
+                              uint64_t *to);
+
+/*
+ * Reads the contents of a new table or layer. `done` is raised by what was read. False with
+ * `error`, which is empty if it was *stop.
+ */
+bool phantom_table_load(struct phantom_table *table, const struct table_file *file,
+                        _Atomic uint64_t *done, const _Atomic bool *stop,
+                        char error[ENGINE_ERROR_MAX]);
+
+/*
+ * Carries out a change of the table or its layer again, as its place says: what lies below the
+ * start_lsn of whichever of the two is left out. False with `error`: it is no change of a phantom
+ * table, or memory is refused.
+ */
+bool phantom_table_replay(struct row *row, struct phantom_table *table,
+                          const struct engine_replay *replay, char error[ENGINE_ERROR_MAX]);
+
+/* Calls visit for the id of every pair that is apart. */
+void phantom_table_each_apart(const struct phantom_table *table,
+                              void (*visit)(void *context, uint64_t id), void *context);
 
 /* Of a table and its layer. */
 struct phantom_table_stats {

@@ -8,13 +8,7 @@
 #include "base/memory.h"
 #include "phantom/table_private.h"
 
-#define PLACE_BYTES    32 /* of an entry, with its share of the bucket (base/dict.h) */
-#define FULL_NUMERATOR 3  /* of what the dict takes: so all of it fits another one as well */
-#define FULL_DIVISOR   4
-
-_Static_assert(DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES <= PLACE_BYTES, "an entry has its place");
-
-static void lower_first(struct phantom_table *t, uint64_t id)
+void phantom_apart_lower(struct phantom_table *t, uint64_t id)
 {
     uint64_t first = atomic_load_explicit(&t->apart_first, memory_order_relaxed);
     while (id < first && !atomic_compare_exchange_weak(&t->apart_first, &first, id)) {
@@ -46,7 +40,7 @@ static bool put(struct phantom_table *t, const struct pair *pair)
         !dict_put(t->apart, pair->hash, (uint8_t)pair->second, value)) {
         return false;
     }
-    lower_first(t, pair->id);
+    phantom_apart_lower(t, pair->id);
     return true;
 }
 
@@ -66,9 +60,21 @@ bool phantom_apart_holds(const struct phantom_table *t, const struct phantom_mem
 
 bool phantom_apart_put(struct phantom_table *t, const struct phantom_member *member)
 {
-    uint64_t limit = dict_pool_bytes(t->apart) / PLACE_BYTES / FULL_DIVISOR * FULL_NUMERATOR;
     struct pair pair = pair_of(member);
-    return dict_count(t->apart) < limit && put(t, &pair);
+    row_changed(&t->row);
+    return dict_count(t->apart) < t->apart_max && put(t, &pair);
+}
+
+bool phantom_apart_restore(struct phantom_table *t, const struct phantom_member *member)
+{
+    uint64_t value[DICT_VALUE_WORDS] = {member->id, member->second};
+    while (!dict_put(t->apart, member->hash, (uint8_t)member->second, value)) {
+        if (!dict_grow(&t->apart)) {
+            return false;
+        }
+    }
+    phantom_apart_lower(t, member->id);
+    return true;
 }
 
 bool phantom_apart_remove(struct phantom_table *t, const struct phantom_member *member)
@@ -164,6 +170,30 @@ bool phantom_table_move(struct phantom_table *from, struct phantom_table *to, bo
     }
     free(pairs.list);
     return fits;
+}
+
+/* ---- all of it ---- */
+
+struct visiting {
+    void (*visit)(void *context, uint64_t id);
+    void *context;
+};
+
+static void visit_one(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
+{
+    (void)hash;
+    (void)sub;
+    const struct visiting *visiting = context;
+    visiting->visit(visiting->context, value[0]);
+}
+
+void phantom_table_each_apart(const struct phantom_table *t,
+                              void (*visit)(void *context, uint64_t id), void *context)
+{
+    struct visiting visiting = {visit, context};
+    if (t->apart) {
+        dict_each(t->apart, visit_one, &visiting);
+    }
 }
 
 /* ---- invariants ---- */

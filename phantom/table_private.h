@@ -14,9 +14,15 @@
 /* table_apart.c: under the member's lock, with its second hash. False: no room. */
 bool phantom_apart_put(struct phantom_table *table, const struct phantom_member *member);
 bool phantom_apart_remove(struct phantom_table *table, const struct phantom_member *member);
+/* The same, nobody else there, whatever the limit; again: nothing. False: memory is refused. */
+bool phantom_apart_restore(struct phantom_table *table, const struct phantom_member *member);
+/* An entry of what is apart was put into the dict. */
+void phantom_apart_lower(struct phantom_table *table, uint64_t id);
 void phantom_apart_check(const struct phantom_table *table);
 
 /* table.c: does an exception stand for the pair of these hashes? */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
+/* table.c: sets the bits of a member in the layer, or in the table if it has none. */
+void phantom_table_set_bits(struct phantom_table *table, uint64_t hash);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -301,20 +302,94 @@ uint64_t dict_pool_bytes(const struct dict *dict)
     return dict->pool_bytes;
 }
 
-void dict_each(const struct dict *dict, dict_visit *visit, void *context)
+uint64_t dict_places(const struct dict *dict)
 {
-    uint64_t buckets = level_buckets(dict, atomic_load(&dict->levels)) - dict->first_buckets;
-    for (uint64_t i = 0; i < buckets; i++) {
-        shared_word *bucket = (shared_word *)(void *)(dict->pool + i * dict->bucket_bytes);
-        uint32_t count = word_count(verlock_read(bucket_lock(dict, bucket)));
-        for (uint32_t place = 0; place < count; place++) {
-            size_t at = (size_t)place * dict->entry_bytes;
-            uint64_t value[DICT_VALUE_WORDS];
-            words_copy_out(bucket, at + DICT_KEY_BYTES, dict->value_bytes, value);
-            visit(context, words_load(bucket, at, 8), (uint8_t)words_load(bucket, at + 8, 1),
-                  value);
+    return dict->pool_bytes / dict->bucket_bytes * dict->places;
+}
+
+/* Copies what stands in a bucket as it was at one moment; returns how many entries. */
+static uint32_t bucket_copy(const struct dict *dict, shared_word *bucket, uint64_t *local)
+{
+    const verlock *lock = bucket_lock(dict, bucket);
+    for (;;) {
+        uint32_t word = verlock_read(lock);
+        uint32_t count = word_count(word);
+        if (count > 0) {
+            words_copy_out(bucket, 0, (size_t)count * dict->entry_bytes, local);
+        }
+        if (verlock_unchanged(lock, word)) {
+            return count;
         }
     }
+}
+
+static uint32_t bucket_walk(const struct dict *dict, uint64_t index, dict_visit *visit,
+                            void *context)
+{
+    uint64_t local[BUCKET_BYTES_MAX / sizeof(uint64_t)];
+    uint32_t count =
+        bucket_copy(dict, (shared_word *)(void *)(dict->pool + index * dict->bucket_bytes), local);
+    for (uint32_t place = 0; place < count; place++) {
+        const unsigned char *entry = (unsigned char *)local + (size_t)place * dict->entry_bytes;
+        uint64_t value[DICT_VALUE_WORDS] = {0};
+        uint64_t id;
+        memcpy(&id, entry, sizeof id);
+        memcpy(value, entry + DICT_KEY_BYTES, dict->value_bytes);
+        visit(context, id, entry[sizeof id], value);
+    }
+    return count;
+}
+
+bool dict_walk(const struct dict *dict, uint64_t *at, size_t entries, dict_visit *visit,
+               void *context)
+{
+    CHECK(dict->magic == DICT_MAGIC);
+    /* What was there from the beginning lies in a level that was in use then: it does not move. */
+    uint64_t buckets = level_buckets(dict, atomic_load(&dict->levels)) - dict->first_buckets;
+    size_t done = 0;
+    while (*at < buckets && (done == 0 || done + dict->places <= entries)) {
+        uint32_t count = bucket_walk(dict, (*at)++, visit, context);
+        done += count > 0 ? count : 1; /* an empty one takes its time too */
+    }
+    return *at < buckets;
+}
+
+void dict_each(const struct dict *dict, dict_visit *visit, void *context)
+{
+    uint64_t at = 0;
+    (void)dict_walk(dict, &at, SIZE_MAX, visit, context);
+}
+
+struct growth {
+    struct dict *to;
+    bool fits;
+};
+
+static void put_again(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct growth *growth = context;
+    growth->fits = growth->fits && dict_put(growth->to, id, sub, value);
+}
+
+bool dict_grow(struct dict **dict)
+{
+    struct dict *from = *dict;
+    struct growth growth = {.fits = false};
+    /* The levels take 15/16 of a power of two: three times that are rounded down to twice. */
+    for (size_t bytes = 3 * from->pool_bytes; !growth.fits; bytes *= 2) {
+        growth.to = dict_create(from->value_bytes, bytes, hash_u64(from->seed + 1));
+        if (!growth.to) {
+            return false;
+        }
+        growth.fits = true;
+        dict_each(from, put_again, &growth);
+        if (!growth.fits) {
+            dict_destroy(growth.to);
+        }
+    }
+    dict_destroy(from);
+    *dict = growth.to;
+    return true;
 }
 
 /* How often a key stands in all its buckets, counting each bucket once. */

@@ -45,10 +45,27 @@ uint64_t dict_count(const struct dict *dict);
 uint64_t dict_entry_bytes(const struct dict *dict);
 uint64_t dict_used_bytes(const struct dict *dict); /* of the levels in use */
 uint64_t dict_pool_bytes(const struct dict *dict);
+uint64_t dict_places(const struct dict *dict); /* entries the pool has places for: not all fit */
+
+/*
+ * Puts everything into a pool of at least twice the size, under a new address. Nobody else uses it
+ * meanwhile. False: memory was refused, it is as it was.
+ */
+bool dict_grow(struct dict **dict);
 
 /* Calls visit for every entry; not while others change it. */
 typedef void dict_visit(void *context, uint64_t id, uint8_t sub, const uint64_t *value);
 void dict_each(const struct dict *dict, dict_visit *visit, void *context);
+
+/*
+ * Calls visit for every entry that is there from the beginning to the end of the walk, and maybe
+ * for some that come or go meanwhile; a value is one it had. None twice, but a key that was deleted
+ * and put again may be. Any thread, also while others change it. In pieces: *at is 0 at first;
+ * true: there is more, call again. A call visits at most `entries` (at least a bucket's) and looks
+ * at no more buckets than that. A visit happens with no bucket locked.
+ */
+bool dict_walk(const struct dict *dict, uint64_t *at, size_t entries, dict_visit *visit,
+               void *context);
 
 /*
  * CHECKs: D1 no bucket is locked; D2 every count is within the bucket; D3 every entry lies in one

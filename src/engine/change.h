@@ -1,12 +1,18 @@
 /*
- * change.h: one change to the data as a record, and the sink that takes it.
+ * change.h: one change to the data as a record, and the sink that takes it; and the events of a
+ * space, which say what its tables are, with the log that takes those.
  *
  * An engine asks the sink for room before it takes any lock (a sink may have none: a full journal)
  * and hands over each change after it has made it and while it still holds the lock, so that the
  * order of the sink is the order of the changes of an id. Values are results, not differences:
- * taking a change twice is harmless.
+ * taking a change twice is harmless. What a change does not say is where a new id was put; `place`
+ * does, so that whoever takes changes and events in their order has the same tables.
  * Without a data directory the sink is change_sink_null(); the journal is another one.
- * Thread rule: a sink is called by any number of threads at once.
+ *
+ * Events happen with the world stopped: all changes of a space are before or after each.
+ *
+ * Thread rule: a sink is used by one thread at a time (a worker has its own), different sinks by
+ * any number at once. A log: with the world stopped, or nobody else there.
  */
 #ifndef ROLLCALL_ENGINE_CHANGE_H
 #define ROLLCALL_ENGINE_CHANGE_H
@@ -24,9 +30,18 @@ enum change_type {
     CHANGE_MEMBER_DELETE, /* it is not */
 };
 
+/* Where what a change is about lay or was put (engine/row.h). */
+enum change_place {
+    CHANGE_THERE = 0,  /* SLOTS: it was there. MEMBER_ADD: an exception was taken away */
+    CHANGE_INSIDE = 1, /* new, in place. MEMBER_DELETE: an exception was made */
+    CHANGE_APART = 2,  /* new, kept apart. MEMBER_DELETE: it was apart and is no more */
+    CHANGE_BOTH = 3,   /* MEMBER_DELETE: both of these */
+};
+
 struct change {
     enum change_type type;
     uint32_t space; /* number of the space */
+    enum change_place place;
     uint64_t id;
     uint32_t named; /* bit a slot that changed */
     uint32_t set;   /* of those, which now hold a number */
@@ -55,5 +70,25 @@ struct change_sink {
 
 /* A sink that keeps nothing and always has room. Shared, never freed. */
 struct change_sink *change_sink_null(void);
+
+enum change_event {
+    CHANGE_EVENT_SPACE = 1, /* what the engine keeps for the space: slots, secrets */
+    CHANGE_EVENT_FIRST,     /* all tables are gone but this new one */
+    CHANGE_EVENT_SETTLE,    /* the first table settled (engine/row.h) */
+    CHANGE_EVENT_OPEN,      /* a table was opened; what lay apart above its base moved to it */
+    CHANGE_EVENT_LAYER,     /* a table got its layer */
+    CHANGE_EVENT_DROP,      /* a table is gone */
+};
+
+#define CHANGE_EVENT_BYTES_MAX  2000        /* of one event: fits a journal's record */
+#define CHANGE_EVENTS_BYTES_MAX (64u << 10) /* of all between two calls of reserve */
+
+struct change_log {
+    /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
+    bool (*reserve)(struct change_log *log);
+    /* Takes an event. Never fails. */
+    void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,
+                size_t length);
+};
 
 #endif

@@ -76,6 +76,9 @@ enum engine_error {
     ENGINE_E_BUSY,          /* the queue of disk reads is full */
     ENGINE_E_JOURNAL_BUSY,  /* the sink had no room */
     ENGINE_E_READ_FAILED,   /* the disk could not give it */
+    /* The server says these of a JOURNAL_BUSY; no engine does. */
+    ENGINE_E_JOURNAL_FULL,   /* the disk is full */
+    ENGINE_E_JOURNAL_FAILED, /* no change is taken before a restart */
 };
 
 /* Why a read found nothing; counted by the server for the space. */
@@ -142,7 +145,122 @@ struct engine_keeper {
 };
 
 struct barrier;
+struct barrier_member;
+struct row_image;
+struct cold;
+struct table_file;
+struct table_file_writer;
 struct engine; /* the first member of every engine's own struct */
+
+#define ENGINE_STATE_MAX 4096 /* bytes of a space's state, the row's part included */
+#define ENGINE_ERROR_MAX 512  /* of a text */
+
+enum engine_image {
+    ENGINE_IMAGE_DONE,
+    ENGINE_IMAGE_GONE,
+    ENGINE_IMAGE_STOPPED,
+    ENGINE_IMAGE_FAILED
+};
+
+/* A change with its place in the journal. */
+struct engine_replay {
+    uint64_t lsn;
+    struct change change;
+};
+
+/* Gets a table as files name it: serial, and whether it is the layer of the one of that serial. */
+typedef void engine_table_visit(void *context, uint64_t serial, bool layer);
+
+/* Where dumped tables are read, and what may be held in memory of their changes, all together. */
+struct engine_cold {
+    struct cold *cold;              /* store/cold.h */
+    uint64_t overlay_bytes_max;     /* `cold: {overlay}` */
+    _Atomic uint64_t overlay_bytes; /* held now, by all spaces */
+};
+
+/*
+ * What survives a restart. The order of things, and why it is sound, stands in engine/row_log.h.
+ *
+ * Keeping: the server calls set_log, begin() for a space that is new, and gives changes a
+ * sink that keeps them. A checkpoint calls, with the world stopped, state() and image_next() until
+ * there is no next; between them image_write() for each.
+ *
+ * Restoring, nobody else there: restore_begin with the state that was stored; load for each image,
+ * in the order of their tables, layers after theirs; restore_tables; replay and replay_event in the
+ * order of the journal; restore_end. No log is set before that.
+ */
+struct engine_keeping {
+    /* The space as it is, but its tables: at most ENGINE_STATE_MAX bytes. World stopped. */
+    size_t (*state)(const struct engine *engine, unsigned char bytes[ENGINE_STATE_MAX]);
+    void (*set_log)(struct engine *engine, struct change_log *log);
+    /* Puts SPACE and FIRST: replay of a new space begins with them. Nobody else there. */
+    void (*begin)(struct engine *engine);
+    /* As row_image_next, and fills the sections. World stopped. */
+    bool (*image_next)(struct engine *engine, uint64_t since, uint64_t now,
+                       struct row_image *image);
+    /*
+     * Writes pages and sections of an image. Blocks; takes `member` in and out of the barrier in
+     * pieces of less than a millisecond (NULL: nobody else is there), writes outside. GONE: the
+     * table was touched meanwhile, STOPPED: *stop was true, FAILED: see table_file_writer_error();
+     * then the writer is to be abandoned.
+     */
+    enum engine_image (*image_write)(struct engine *engine, const struct row_image *image,
+                                     struct barrier_member *member,
+                                     struct table_file_writer *writer, const _Atomic bool *stop);
+    /* World stopped: the image was not kept. */
+    void (*image_failed)(struct engine *engine, const struct row_image *image);
+
+    /* length 0: the space has begun, and there was no checkpoint since: SPACE and FIRST will come
+     * in the journal, unless it ended before that. */
+    bool (*restore_begin)(struct engine *engine, const void *state, size_t length,
+                          char error[ENGINE_ERROR_MAX]);
+    /*
+     * Makes a table of the file's description and start_lsn, and prepares its memory; *table is for
+     * load. One at a time; then load() reads the contents, several tables at once on threads of
+     * their own, and stops early once *stop is true (false without `error` then). `done` is raised
+     * by the bytes read so far, for showing progress. False with `error`.
+     */
+    bool (*restore_table)(struct engine *engine, const struct table_file *file, void **table,
+                          char error[ENGINE_ERROR_MAX]);
+    bool (*load)(struct engine *engine, void *table, const struct table_file *file,
+                 _Atomic uint64_t *done, const _Atomic bool *stop, char error[ENGINE_ERROR_MAX]);
+    bool (*restore_tables)(struct engine *engine, char error[ENGINE_ERROR_MAX]); /* all are there */
+    /*
+     * Changes of this space, in order. As many as a batch has are prefetched together: give 64 or
+     * so at a time. False with `error`: one cannot be carried out.
+     */
+    bool (*replay)(struct engine *engine, const struct engine_replay *changes, size_t n,
+                   char error[ENGINE_ERROR_MAX]);
+    /* rows: events of tables count too (not below M); else SPACE alone. */
+    bool (*replay_event)(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
+                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX]);
+    /* False: nothing was restored at all, the space is as new: set the log and call begin(). */
+    bool (*restore_end)(struct engine *engine);
+
+    /* Calls visit for each table and layer: a checkpoint keeps their files. World stopped. */
+    void (*each_table)(const struct engine *engine, engine_table_visit *visit, void *context);
+
+    /*
+     * Dumped tables (engine/row_cold.h). set_cold before restore_begin; without it no table leaves
+     * memory. images_wanted, any thread: is there a table to dump, or a file to merge? Then
+     * image_next yields it, and engine->imager is notified when that becomes so.
+     */
+    void (*set_cold)(struct engine *engine, struct engine_cold *cold);
+    bool (*images_wanted)(const struct engine *engine);
+    /*
+     * World stopped: the image is durable, and so is a manifest that names it. DUMP, MERGE: `file`
+     * is it, open, the engine's from now on. Returns the file that it replaces (NULL: none), which
+     * nobody reads any more once the world goes: the caller's, to forget (store/cold.h) and close.
+     */
+    struct table_file *(*image_done)(struct engine *engine, const struct row_image *image,
+                                     struct table_file *file);
+    /*
+     * In place of restore_table and load: a dumped table, with the image of its overlay (NULL:
+     * there is none). `file` is the engine's if it says true, `overlay` stays the caller's.
+     */
+    bool (*restore_dumped)(struct engine *engine, struct table_file *file,
+                           const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
+};
 
 struct engine_functions {
     const char *kind; /* "counter", "phantom" */
@@ -157,7 +275,7 @@ struct engine_functions {
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
-    /* Forgets everything: flush_all. With the world stopped. */
+    /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
     void (*clear)(struct engine *engine);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /* Figures of each table, oldest first, names prefixed "<serial number>:". */
@@ -173,6 +291,7 @@ struct engine_functions {
     /* Records or members that were dropped with their tables, so far. */
     uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);
+    const struct engine_keeping *keeping;
 };
 
 struct engine {
@@ -181,6 +300,7 @@ struct engine {
     uint32_t flags;              /* value-flags: the flags values are read back with */
     bool role_cache;             /* role: cache, else store */
     struct engine_keeper keeper; /* set by the server before the engine is shared */
+    struct engine_keeper imager; /* likewise: told that images_wanted() */
 };
 
 #endif

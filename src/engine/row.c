@@ -2,6 +2,7 @@
 #include "engine/row.h"
 
 #include "base/memory.h"
+#include "engine/row_log.h"
 #include "engine/row_private.h"
 
 #include <errno.h>
@@ -52,16 +53,9 @@ no_regions:
     return false;
 }
 
-static void retire_all(struct row *row)
-{
-    while (row->count > 0) {
-        row_retire(row, row->tables[0]);
-    }
-}
-
 void row_fini(struct row *row)
 {
-    retire_all(row);
+    row_retire_all(row);
     row_dispose(row);
     row_regions_fini(row);
     free(row->waiters.tickets);
@@ -74,7 +68,7 @@ void row_clear(struct row *row)
     if (region == NULL) {
         region = row_take_newest(row);
     }
-    retire_all(row);
+    row_retire_all(row);
     row_lock(row);
     row->sample_count = 0;
     row->ahead_count = 0;
@@ -83,6 +77,7 @@ void row_clear(struct row *row)
         row_dispose(row); /* what the old ones held is enough for one */
         CHECK(row_first_table(row, region) != NULL);
     }
+    row_log_first(row);
     row_wake(row);
     row_ask(row);
 }

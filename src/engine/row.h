@@ -47,6 +47,10 @@
  * row_maintain(), which changes the row with the world stopped (base/barrier.h) and wakes them.
  * Clearing and zeroing memory happens outside the stop.
  *
+ * With a log each such change is an event (engine/row_log.h), for which the log is asked for room
+ * first. If it has none nothing is changed, and who waited is woken: should it have to wait again,
+ * the keeper is asked again.
+ *
  * Thread rule: row_find, row_admit, row_removed, row_too_far, row_wait: any thread inside the
  * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or
  * nobody else there.
@@ -84,6 +88,8 @@ struct row_table;
 struct row_config {
     bool any_ids;         /* one table over all ids: nothing else but table_bytes applies */
     bool recycle;         /* a table is dropped when one is needed; else new ids are refused */
+    bool dump;            /* instead of refusing: one leaves memory (engine/row_cold.h) */
+    unsigned dumps_max;   /* tables that left, at most; 0: any number */
     unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */
     double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
@@ -98,7 +104,13 @@ struct row_want {
     uint64_t range; /* ids a full table spans, as the last one showed; 0: not known */
     bool first;     /* nothing is known: unsettled until its sample is full (not with any_ids) */
     const struct row_table *layer_of; /* not NULL: a further layer, of exactly its shape */
-    void *region;                     /* zeroed memory of region_bytes */
+    /*
+     * Not NULL: to be made as it was described (row_functions.describe), whatever the configuration
+     * says by now. The dicts are made twice as large: what was in them by another hash must fit.
+     */
+    const void *description;
+    size_t description_bytes;
+    void *region; /* zeroed memory of region_bytes */
     uint64_t region_bytes;
 };
 
@@ -118,6 +130,13 @@ struct row_functions {
     bool (*move)(void *engine, struct row_table *from, struct row_table *to, bool all);
     /* Records or members that go with a table and its layer. NULL: as many as they count. */
     uint64_t (*held)(const struct row_table *table);
+    /* What `create` needs to make it again, at most ROW_DESCRIPTION_MAX (engine/row_log.h). */
+    size_t (*describe)(const struct row_table *table, unsigned char *bytes);
+    /* The bytes of region a description needs. 0: it is none. */
+    uint64_t (*described_bytes)(const void *description, size_t bytes);
+    /* Calls visit for every id that is kept apart in an open or unsettled table. */
+    void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
+                       void *context);
 };
 
 /* Bits of `wants`. */
@@ -151,12 +170,20 @@ struct row_table {
     uint64_t opened_s;         /* wall clock */
     uint64_t closed_serial;    /* tables made by the time it closed */
     struct row_table *further; /* its layer: takes whatever is new */
-    struct row_region *region;
+    struct row_region *region; /* NULL: it is cold */
     bool settled;
     bool closed;                      /* frontier = last: only late ids come */
     bool refused;                     /* no table can be had for it, until the row changes */
     bool warned;                      /* of that, until a table opens */
     bool jumped;                      /* it was opened for ahead ids */
+    bool cold;                        /* it left memory: it has no region (engine/row_cold.h) */
+    bool leaving;                     /* it is to leave */
+    bool tapped;                      /* the image it leaves with is being made */
+    bool touched;                     /* an image of it must begin anew (engine/row_log.h) */
+    bool placing;                     /* replay: row_place() goes by the frontier as it is */
+    bool layer_due;                   /* restoring: it has a layer, which is still to come */
+    uint64_t touches;                 /* times it was */
+    uint64_t start_lsn;               /* S of its last image, or of the event that made it */
     uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
     uint64_t seen;                    /* ids that had come by the last opening */
     unsigned misfits;                 /* openings at which what is apart did not fit */
@@ -174,6 +201,7 @@ struct row_table {
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
     _Atomic uint64_t apart; /* kept apart, about: exact after settling, opening and moving */
     _Atomic uint32_t wants; /* ROW_WANT_* */
+    _Atomic bool changed;   /* since its last image: row_changed() */
     struct id_span ids;
 };
 
@@ -201,7 +229,10 @@ struct row {
     bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
     /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
     const struct engine_keeper *keeper;
-    _Atomic bool asked; /* some table wants something */
+    struct change_log *log; /* NULL: the row is kept in memory alone. Set before it is shared */
+    uint32_t space;         /* its number, for the log */
+    _Atomic bool asked;     /* some table wants something */
+    _Atomic bool denied;    /* the log had no room for what is wanted: who waits asks again */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
@@ -278,6 +309,14 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table);
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
 void row_wait(struct row *row, const struct engine_ticket *ticket);
 
+/* Something of the table (or layer) that holds it is about to be changed. Any thread inside. */
+static inline void row_changed(struct row_table *holder)
+{
+    if (UNLIKELY(!atomic_load_explicit(&holder->changed, memory_order_relaxed))) {
+        atomic_store_explicit(&holder->changed, true, memory_order_relaxed);
+    }
+}
+
 /*
  * For `move` and `settle`: may this id go in place (moving the frontier), or does it stay apart?
  * Counts it in `to` if `count`.
@@ -295,7 +334,8 @@ bool row_asked(const struct row *row);
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
 
-/* Forgets everything: one unsettled first table is left, whose memory was cleared here. */
+/* Forgets everything: one unsettled first table is left, whose memory was cleared here. With a log,
+ * its reserve() has said true; so for row_reconfigure(). */
 void row_clear(struct row *row);
 
 /*
@@ -319,7 +359,8 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
  * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
- * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table.
+ * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table;
+ * R8 serials differ and are below `serials`, nothing is half restored.
  */
 void row_check(const struct row *row);
 

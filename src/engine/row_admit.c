@@ -43,17 +43,10 @@ static bool wants_any(const struct row_table *table, uint32_t bits)
     return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
 }
 
-static void raise_to(_Atomic uint64_t *highest, uint64_t id)
-{
-    uint64_t now = atomic_load_explicit(highest, memory_order_relaxed);
-    while (now < id && !atomic_compare_exchange_weak(highest, &now, id)) {
-    }
-}
-
 /* An id came in. With several threads a round may miss one: as good, they are all recent. */
-static void pass(struct row_table *table, uint64_t id)
+void row_pass(struct row_table *table, uint64_t id)
 {
-    raise_to(&table->frontier, id);
+    row_raise_to(&table->frontier, id);
     if (id <= atomic_load_explicit(&table->trusted, memory_order_relaxed)) {
         return;
     }
@@ -63,7 +56,7 @@ static void pass(struct row_table *table, uint64_t id)
     if (atomic_fetch_add(&table->newer, 1) + 1 == ROW_CLUSTER) {
         least = atomic_exchange(&table->newer_least, UINT64_MAX);
         atomic_store(&table->newer, 0);
-        raise_to(&table->trusted, least == UINT64_MAX ? 0 : least);
+        row_raise_to(&table->trusted, least == UINT64_MAX ? 0 : least);
     }
 }
 
@@ -93,7 +86,7 @@ static enum row_verdict admit_any(struct row_table *table, uint64_t id)
     if (!take_place(table, &count)) {
         return ROW_NO_TABLE;
     }
-    raise_to(&table->frontier, id);
+    row_raise_to(&table->frontier, id);
     id_span_note(&table->ids, id);
     return ROW_INSIDE;
 }
@@ -154,7 +147,7 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
         admit_ahead(row, table, id);
         verdict = ROW_APART;
     } else {
-        pass(table, id);
+        row_pass(table, id);
     }
     id_span_note(&table->ids, id);
     if (UNLIKELY(count >= table->fill) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
@@ -227,11 +220,14 @@ bool row_place(struct row_table *to, uint64_t id, bool count)
     }
     atomic_fetch_add(&to->count, 1);
     id_span_note(&to->ids, id);
-    if (id > row_limit(to)) {
+    if (id > (to->placing ? row_frontier_of(to) : row_limit(to))) {
         atomic_fetch_add(&to->apart, 1);
         return false;
     }
-    pass(to, id);
+    if (to->placing) {
+        return true; /* the frontier was recorded */
+    }
+    row_pass(to, id);
     return true;
 }
 
@@ -252,6 +248,9 @@ void row_wait(struct row *row, const struct engine_ticket *ticket)
     waiters->tickets[waiters->count++] = *ticket;
     row->waits++;
     row_unlock(row);
+    if (UNLIKELY(atomic_load(&row->denied))) {
+        row_ask(row); /* what it waits for was wanted before, so nobody else does */
+    }
 }
 
 void row_wake(struct row *row)

@@ -22,7 +22,7 @@ static void drop(struct row *row, const struct row_table *table, uint64_t limit)
 }
 
 /* Under the lock: appends it, if it is not there. */
-static void append(struct row *row, const struct row_table *table, uint64_t id)
+static void append(struct row *row, uint64_t id, uint64_t admitted)
 {
     for (size_t i = 0; i < row->ahead_count; i++) {
         if (row->ahead[i].id == id) {
@@ -33,7 +33,7 @@ static void append(struct row *row, const struct row_table *table, uint64_t id)
         memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof row->ahead[0]);
         row->ahead_count--;
     }
-    row->ahead[row->ahead_count++] = (struct row_ahead){id, row_admitted(table)};
+    row->ahead[row->ahead_count++] = (struct row_ahead){id, admitted};
     row->noted++;
 }
 
@@ -91,7 +91,7 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
     uint32_t wants = 0;
     row_lock(row);
     drop(row, table, row_limit(table));
-    append(row, table, id);
+    append(row, id, row_admitted(table));
     if (row_clusters(row) && row->noted >= table->cluster_from && is_clustered(row, table, id)) {
         wants |= ROW_WANT_CLUSTER;
     }
@@ -100,6 +100,14 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
     }
     row_unlock(row);
     return wants;
+}
+
+void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t id)
+{
+    CHECK(in_range(table, id));
+    row_lock(row);
+    append(row, id, 0);
+    row_unlock(row);
 }
 
 bool row_ahead_is_bulk(struct row *row, const struct row_table *table, size_t least)

@@ -53,6 +53,19 @@ static size_t retired_count(const struct row *row)
     return retired;
 }
 
+static void check_serials(const struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        const struct row_table *table = row->tables[i];
+        CHECK(table->serial < row->serials);                                      /* R8 */
+        CHECK(table->further == NULL || table->further->serial == table->serial); /* R8 */
+        CHECK(!table->placing && !table->layer_due);                              /* R8 */
+        for (size_t j = 0; j < i; j++) {
+            CHECK(row->tables[j]->serial != table->serial); /* R8 */
+        }
+    }
+}
+
 void row_check(const struct row *row)
 {
     CHECK(row->count >= 1 && row->count <= ROW_TABLES_MAX);
@@ -63,6 +76,7 @@ void row_check(const struct row *row)
         check_layer(row->tables[i]);
         tables += row->tables[i]->further != NULL;
     }
+    check_serials(row);
     CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */
     CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX); /* R7 */
     CHECK(!row->tables[0]->settled || row->sample_count == 0);             /* R7 */

@@ -149,9 +149,8 @@ static void take_over(struct row_table *table, uint64_t last)
 {
     table->last = last;
     table->closed = false;
-    if (table->further != NULL) {
-        table->further->last = last;
-    }
+    row_follow_layer(table);
+    row_touch(table);
 }
 
 void row_recycle(struct row *row, struct row_table *table)
@@ -163,6 +162,7 @@ void row_recycle(struct row *row, struct row_table *table)
     if (at > 0) {
         take_over(row->tables[at - 1], table->last);
     }
+    row_log_drop(row, table);
     row_retire(row, table);
 }
 
@@ -245,12 +245,20 @@ static void allow_again(struct row *row)
     }
 }
 
-/* With the world stopped. True: again, after retired tables have been disposed of. */
+/*
+ * With the world stopped. True: again, after retired tables have been disposed of. Where the log
+ * has no room all stays as it is, and who still needs it when it has been woken says so.
+ */
 static bool act(struct row *row)
 {
     allow_again(row);
     struct row_table *table = next_wanting(row);
+    atomic_store(&row->denied, false);
     while (table != NULL) {
+        if (!row_log_room(row)) {
+            atomic_store(&row->denied, true);
+            return false;
+        }
         if (row_serve(row, table)) {
             return true;
         }

@@ -53,6 +53,17 @@ static inline uint64_t row_limit(const struct row_table *table)
     return limit > frontier ? limit : frontier;
 }
 
+/* Raises a number that many raise at once. Any thread. */
+static inline void row_raise_to(_Atomic uint64_t *highest, uint64_t id)
+{
+    uint64_t now = atomic_load_explicit(highest, memory_order_relaxed);
+    while (now < id && !atomic_compare_exchange_weak(highest, &now, id)) {
+    }
+}
+
+/* row_admit.c: an id came in place: the frontier follows. Any thread inside. */
+void row_pass(struct row_table *table, uint64_t id);
+
 /* Ids that came so far and were not moved away. */
 static inline uint64_t row_admitted(const struct row_table *table)
 {
@@ -79,6 +90,8 @@ size_t row_ahead_sorted(struct row *row, const struct row_table *table,
 void row_ahead_drop(struct row *row, const struct row_table *table);
 /* Forgets all of its range. Stopped. */
 void row_ahead_forget(struct row *row, const struct row_table *table);
+/* An ahead id of before a restart: it came when the table was empty. Nobody else there. */
+void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t id);
 /* What its range has is `more` admissions further on than was noted (modulo 2^64). Stopped. */
 void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more);
 
@@ -90,6 +103,9 @@ void row_regions_fini(struct row *row);
 struct row_region *row_region_take(struct row *row);
 /* A free region of at least so many bytes, or NULL. Stopped. */
 struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
+/* A region of just so many bytes, beyond the budget if need be. NULL: memory is refused. Restoring.
+ */
+struct row_region *row_region_obtain(struct row *row, uint64_t bytes);
 /* Zeroes a region that stays taken. Stopped or keeper. */
 void row_region_clear(struct row *row, struct row_region *region);
 /* Takes back a region that no table uses any more: zeroed here. Stopped or keeper. */
@@ -102,17 +118,87 @@ bool row_populate_step(struct row *row);
 bool row_spare_fits(const struct row *row);
 size_t row_regions_free(const struct row *row); /* of the configured size; any thread */
 
-/* row_open.c: tables; all stopped */
+/* row_tables.c: tables come and go; all stopped */
 
+/*
+ * A new table in a region, over want->base .. last; want gets the region. It has no serial and
+ * stands nowhere yet. NULL: refused; the region is the caller's.
+ */
+struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_t last,
+                                 struct row_region *region);
+/* Nothing above an id has come yet. */
+void row_start_at(struct row_table *table, uint64_t id);
+/* Puts a table between the others. row_insert gives it the next serial, row_stand keeps its own. */
+void row_insert(struct row *row, struct row_table *table);
+void row_stand(struct row *row, struct row_table *table);
+size_t row_index_of(const struct row *row, const struct row_table *table); /* it stands there */
 /* The only table of an empty row, in this region. NULL: memory is refused. */
 struct row_table *row_first_table(struct row *row, struct row_region *region);
+void row_note_closed(struct row *row, struct row_table *table);
+void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
+void row_retire_all(struct row *row);
+/* The newest table is no more; its region, zeroed and still taken. */
+struct row_region *row_take_newest(struct row *row);
+
+/* A layer has the range of its table, all of which it takes. */
+static inline void row_follow_layer(struct row_table *table)
+{
+    if (table->further != NULL) {
+        table->further->last = table->last;
+        atomic_store(&table->further->frontier, table->last);
+    }
+}
+
+/* row_open.c: opening; all stopped */
+
+#define ROW_REFUSED_MEMORY "memory was refused"
+
+struct row_opening {
+    uint64_t base;
+    uint64_t low;       /* the smallest id expected; base or more */
+    uint64_t reach_min; /* of the new table at least; 0: as follows from the old one */
+    bool jump;          /* for ahead ids */
+    /* For the bulk of these, however far apart: what is known of the range does not hold. */
+    const uint64_t *bulk;
+    /* The ids of a jump. */
+    size_t count;
+    uint64_t high; /* the largest of them, strays left out */
+};
+
+/* Opens a table above `table`, or in its place where nothing came in. As row_serve. */
+bool row_open(struct row *row, struct row_table *table, const struct row_opening *opening);
+/*
+ * Moves what lies at or above the new base. False, with nothing changed: it does not fit, and is to
+ * be tried with another table.
+ */
+bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to);
+/* What moves has moved: `next` stands above `table`, or takes its place. */
+void row_put_in(struct row *row, struct row_table *table, struct row_table *next);
+/* A table could not be made: its region is free again, and it is logged once. why NULL: silently.
+ */
+void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
+                 const char *why);
+
+/* row_wants.c: what tables want; all stopped */
+
 /* What a table wanted is done or refused. True: again, once retired tables have been disposed of.
  */
 bool row_serve(struct row *row, struct row_table *table);
-void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
-void row_note_closed(struct row *row, struct row_table *table);
-/* The newest table is no more; its region, zeroed and still taken. */
-struct row_region *row_take_newest(struct row *row);
+void row_attach_layer(struct row_table *table, struct row_table *layer);
+
+/* row_log.c: events; all stopped */
+
+/* Room for the events of one row_serve. False: the log has none, nothing may be changed. */
+bool row_log_room(struct row *row);
+/* A table (or layer) is as it is after the event. Without a log: nothing; so below. */
+void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
+void row_log_drop(struct row *row, const struct row_table *table);
+
+/* row_replay.c: a row of no tables, with nothing noted. Nobody else there. */
+void row_replay_forget(struct row *row);
+
+/* Which ids it (or its layer) holds has changed: an image that was begun is of no use. Stopped. */
+void row_touch(struct row_table *table);
 
 /* row_keep.c: whose memory is used again; stopped, but row_dispose */
 
@@ -127,7 +213,7 @@ bool row_jumps_enough(const struct row *row);
 bool row_make_room(struct row *row, const struct row_table *table, enum row_need need);
 /* The table has what it needed: others go until a region is spare. */
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
-/* Drops it; the table below takes over its range. */
+/* Drops it; the table below takes over its range. Puts DROP. */
 void row_recycle(struct row *row, struct row_table *table);
 /* From here on it is counted where most ids come in: to each table, or this one. */
 void row_see_activity(struct row *row);

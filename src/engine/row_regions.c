@@ -168,13 +168,14 @@ static bool first_of_size(const struct row *row, size_t have)
     return row->config.recycle && configured(row) == have;
 }
 
-/* Gives back a free region that is of no use with this configuration; false: there is none. */
-static bool drop_one(struct row *row)
+/* Gives back a free region that is of no use with this configuration, or any; false: there is none.
+ */
+static bool drop_one(struct row *row, bool any)
 {
     struct row_region *surplus = NULL;
     bool destroy = false;
     row_lock(row);
-    bool over = held_bytes(row) > budget_of(row) && !first_of_size(row, 1);
+    bool over = any || (held_bytes(row) > budget_of(row) && !first_of_size(row, 1));
     for (size_t i = 0; i < row->region_count && surplus == NULL; i++) {
         struct row_region *region = row->regions[i];
         if (!region->used && (over || region->bytes != row->config.table_bytes)) {
@@ -203,9 +204,28 @@ static uint64_t missing_bytes(const struct row *row)
     return missing ? bytes : 0;
 }
 
+/* Of the restored row: tables keep the bytes they had, whatever the configuration says by now. */
+struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
+{
+    struct row_region *region = take(row, bytes, bytes);
+    bool full = row->region_count == ROW_TABLES_MAX;
+    if (region == NULL && (!full || drop_one(row, true))) {
+        region = make_region(bytes);
+        if (region == NULL) {
+            return NULL;
+        }
+        region->used = true;
+        row_lock(row);
+        row->regions[row->region_count++] = region;
+        row_unlock(row);
+        row->untidy = true;
+    }
+    return region;
+}
+
 void row_regions_tidy(struct row *row)
 {
-    while (drop_one(row)) {
+    while (drop_one(row, false)) {
     }
     for (uint64_t bytes = missing_bytes(row); bytes != 0; bytes = missing_bytes(row)) {
         struct row_region *region = make_region(bytes);

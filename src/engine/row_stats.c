@@ -23,7 +23,7 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "layers", layers);
     emit_u64(to, "tables_max", row->config.tables);
     emit_u64(to, "spare", row_regions_free(row));
-    emit_u64(to, "frontier", row_frontier_of(row->tables[row->count - 1]));
+    emit_u64(to, "frontier", row->count ? row_frontier_of(row->tables[row->count - 1]) : 0);
     emit_u64(to, "ahead_ids", apart);
     emit_real(to, "late_room", SHARE_DIGITS, row->late_room);
     emit_text(to, "oldest", row->config.recycle ? "recycle" : "refuse");

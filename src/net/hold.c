@@ -13,6 +13,7 @@ void net_hold_init(struct net_hold *hold)
     TAILQ_INIT(&hold->sealed);
     atomic_init(&hold->released, 0);
     atomic_init(&hold->wake_at, NO_NUMBER);
+    atomic_init(&hold->no_more, false);
 }
 
 void net_hold_fini(struct net_hold *hold)
@@ -116,15 +117,26 @@ static uint64_t release_first(struct net_hold *hold)
  * The number waited for is told before `released` is looked at again, and net_release() does it the
  * other way round: so one of the two sees the other.
  */
-void net_hold_release(struct net_worker *worker)
+static void release_all(struct net_hold *hold)
 {
-    struct net_hold *hold = &worker->hold;
     while (!TAILQ_EMPTY(&hold->sealed)) {
         uint64_t next = release_first(hold);
         atomic_store(&hold->wake_at, next);
         if (next > atomic_load(&hold->released)) {
             return;
         }
+    }
+}
+
+/* Whoever sets no_more after this has looked wakes the worker to look again. */
+void net_hold_release(struct net_worker *worker)
+{
+    struct net_hold *hold = &worker->hold;
+    bool no_more = atomic_load(&hold->no_more);
+    release_all(hold);
+    for (struct net_conn *conn; no_more && (conn = TAILQ_FIRST(&hold->sealed)) != NULL;) {
+        net_hold_leave(conn);
+        net_conn_close(conn);
     }
 }
 
@@ -146,4 +158,10 @@ void net_release(void *worker, uint64_t upto)
             return;
         }
     }
+}
+
+void net_release_no_more(void *worker)
+{
+    atomic_store(&((struct net_worker *)worker)->hold.no_more, true);
+    net_worker_signal(worker);
 }

@@ -105,6 +105,9 @@ struct net_service {
      * UINT64_MAX and never lower than the worker's last one. NULL: `hold` is ignored.
      */
     enum net_commit (*commit)(void *worker_state, uint64_t *wait);
+    /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May be
+     * NULL. */
+    void (*tick)(void *worker_state);
     /* The connection is gone, whatever the reason: also while suspended, or its answers held. */
     void (*closed)(void *worker_state, struct net_conn *conn);
     /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */
@@ -183,5 +186,12 @@ void net_wake(void *worker, uint64_t serial);
  * Its type is that of engine_ticket.wake.
  */
 void net_release(void *worker, uint64_t upto);
+
+/*
+ * Any thread: of this worker's answers only those that were released still leave; the connections
+ * of all others that wait are closed, now and whenever one comes to wait. For ever. As to the time
+ * of a call: as net_release.
+ */
+void net_release_no_more(void *worker);
 
 #endif

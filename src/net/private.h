@@ -107,6 +107,7 @@ struct net_hold {
     _Atomic uint64_t released; /* the highest number released */
     /* A release of this number or more has to wake the worker; whoever does sets it to none. */
     _Atomic uint64_t wake_at;
+    _Atomic bool no_more; /* what was not released by now never will be */
 };
 
 struct net_worker {

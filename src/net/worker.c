@@ -163,6 +163,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     if (worker->hold.bytes.length == 0 && worker->hold.bytes.capacity > NET_OUT_KEEP_BYTES) {
         buf_fini(&worker->hold.bytes);
     }
+    if (worker->common->service.tick != NULL) {
+        worker->common->service.tick(worker->state);
+    }
 }
 
 static void wake_up(struct net_worker *worker)

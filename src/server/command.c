@@ -182,6 +182,10 @@ static const struct refusal {
     [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false},
     [ENGINE_E_JOURNAL_BUSY] = {REPLY_SERVER_ERROR, "journal busy", SPACE_FIGURE(refused_busy),
                                false},
+    [ENGINE_E_JOURNAL_FULL] = {REPLY_SERVER_ERROR, "out of disk space", SPACE_FIGURE(refused_busy),
+                               false},
+    [ENGINE_E_JOURNAL_FAILED] = {REPLY_SERVER_ERROR, "journal failed", SPACE_FIGURE(refused_busy),
+                                 false},
     [ENGINE_E_READ_FAILED] = {REPLY_SERVER_ERROR, "disk read failed", SPACE_FIGURE(refused_read),
                               false},
 };

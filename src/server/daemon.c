@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/data.h"
 #include "server/populate.h"
 #include "server/process.h"
 #include "server/reload.h"
@@ -26,9 +27,14 @@ struct daemon {
     struct settings *started; /* what needs a restart is compared with these */
     struct settings *now;     /* in force; the same value at first */
     struct budget budget;
+    struct data *data; /* NULL: in memory only */
     struct server *server;
     struct net *net;
     int ready_fd; /* of process_background; -1: none */
+    pthread_t loader;
+    _Atomic bool stop;    /* loading: no more */
+    _Atomic bool serving; /* all that loading makes stands */
+    bool failed;          /* it could not; the loader's until it is joined */
 };
 
 static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGUSR2};
@@ -95,16 +101,31 @@ static void reload(struct daemon *daemon)
     process_notify("READY=1");
 }
 
+static void checkpoint(struct daemon *daemon)
+{
+    if (daemon->data == NULL) {
+        log_info("no checkpoint without data");
+    } else if (!daemon->serving) {
+        log_info("no checkpoint while loading");
+    } else {
+        data_checkpoint(daemon->data);
+    }
+}
+
 static bool on_signal(void *context, int signal_number)
 {
     struct daemon *daemon = context;
 
     switch (signal_number) {
     case SIGHUP:
-        reload(daemon);
+        if (daemon->serving) {
+            reload(daemon);
+        } else {
+            log_error("reload: not while loading");
+        }
         return true;
     case SIGUSR2:
-        log_info("no checkpoint without data");
+        checkpoint(daemon);
         return true;
     default:
         log_info("stopping: %s", strsignal(signal_number));
@@ -159,7 +180,29 @@ static bool create_server(struct daemon *daemon)
     daemon->server = server_create(daemon->now, spaces);
     daemon->server->signalled = on_signal;
     daemon->server->signalled_context = daemon;
+    if (daemon->data != NULL) {
+        server_loading(daemon->server, daemon->data);
+    }
     return true;
+}
+
+/* As the user who is to have it. Before the port: what is refused here is seen by nobody. */
+static bool open_data(struct daemon *daemon)
+{
+    char error[DATA_ERROR_MAX];
+
+    if (daemon->now->data == NULL) {
+        return true;
+    }
+    if (!process_as(daemon->now->user)) {
+        return false;
+    }
+    daemon->data = data_open(daemon->now, error);
+    process_as_root();
+    if (daemon->data == NULL) {
+        log_error("%s", error);
+    }
+    return daemon->data != NULL;
 }
 
 static bool open_net(struct daemon *daemon)
@@ -234,7 +277,8 @@ static bool start(struct daemon *daemon)
         return false;
     }
     hold_signals();
-    if (!create_server(daemon) || !open_net(daemon) || !start_keeper(daemon)) {
+    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon) ||
+        (daemon->data == NULL && !start_keeper(daemon))) {
         return false;
     }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
@@ -247,20 +291,107 @@ static bool start(struct daemon *daemon)
     return true;
 }
 
-static void run(struct daemon *daemon)
+static void begin_populating(const struct daemon *daemon)
 {
-    log_spaces(daemon->server->spaces, daemon->now);
     populate_stop(daemon->server->populate);
     populate_go(daemon->server->populate, daemon->server->spaces);
-    populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
-    log_addresses(daemon->net);
+}
+
+static void say_ready(struct daemon *daemon)
+{
+    daemon->serving = true;
     process_background_ready(daemon->ready_fd);
     process_notify("READY=1");
+}
+
+/* ---- with data ---- */
+
+static void log_loaded(const struct data *data)
+{
+    struct data_stats stats;
+
+    data_stats(data, &stats);
+    log_info("ready: %llu tables, %llu records replayed in %.2f s",
+             (unsigned long long)stats.table_files, (unsigned long long)stats.recovered_records,
+             (double)stats.recovery_us / 1e6);
+}
+
+/* Behind data_recover: workers take changes as soon as the server says so. */
+static bool begin_serving(struct daemon *daemon)
+{
+    struct server *server = daemon->server;
+
+    if (!start_keeper(daemon)) {
+        return false;
+    }
+    begin_populating(daemon);
+    if (!data_start(daemon->data, server->barrier, &server->spaces)) {
+        log_error("cannot start a thread: %s", strerror(errno));
+        return false;
+    }
+    server_loaded(server, daemon->data);
+    return true;
+}
+
+static void *load(void *context)
+{
+    struct daemon *daemon = context;
+    char error[DATA_ERROR_MAX];
+
+    if (!data_recover(daemon->data, daemon->server->spaces, &daemon->stop, error)) {
+        daemon->failed = error[0] != '\0';
+        if (daemon->failed) {
+            log_error("%s", error);
+        }
+    } else {
+        daemon->failed = !begin_serving(daemon);
+    }
+    if (daemon->failed) {
+        net_stop(daemon->net);
+    } else if (!daemon->stop) {
+        log_loaded(daemon->data);
+        say_ready(daemon);
+    }
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static void run_net(struct daemon *daemon)
+{
     net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     process_notify("STOPPING=1");
     process_remove_pidfile(daemon->started->pidfile);
 }
 
+static void run_loading(struct daemon *daemon)
+{
+    if (!process_thread(&daemon->loader, load, daemon, "recovery")) {
+        log_error("cannot start a thread: %s", strerror(errno));
+        daemon->failed = true;
+        return;
+    }
+    run_net(daemon);
+    daemon->stop = true;
+    pthread_join(daemon->loader, NULL);
+}
+
+static void run(struct daemon *daemon)
+{
+    log_spaces(daemon->server->spaces, daemon->now);
+    if (daemon->data != NULL) {
+        log_addresses(daemon->net);
+        run_loading(daemon);
+        return;
+    }
+    begin_populating(daemon);
+    populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
+    log_addresses(daemon->net);
+    say_ready(daemon);
+    run_net(daemon);
+}
+
+/* Those that use the spaces go first; what holds the data sees them a last time. */
 static void finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
@@ -268,7 +399,16 @@ static void finish(struct daemon *daemon)
     if (daemon->server != NULL) {
         keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
     }
+    if (daemon->data != NULL) {
+        data_stop(daemon->data);
+    }
     net_destroy(daemon->net);
+    if (daemon->server != NULL) {
+        daemon->server->data = NULL;
+        populate_stop(daemon->server->populate);
+        populate_go(daemon->server->populate, NULL);
+    }
+    daemon->failed = !data_close(daemon->data, spaces, !daemon->failed) || daemon->failed;
     server_destroy(daemon->server);
     spaces_drop(spaces, NULL);
     if (daemon->now != daemon->started) {
@@ -294,5 +434,5 @@ int daemon_run(int argc, char **argv)
         run(&daemon);
     }
     finish(&daemon);
-    return started ? EXIT_SUCCESS : EXIT_FAILURE;
+    return started && !daemon.failed ? EXIT_SUCCESS : EXIT_FAILURE;
 }

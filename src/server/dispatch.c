@@ -25,6 +25,10 @@ static run_fn *const runners[VERB_COUNT] = {
     [VERB_NOOP] = dispatch_run_admin,    [VERB_QUIT] = dispatch_run_admin,
 };
 
+static run_fn *const loading_runners[VERB_COUNT] = {
+    [0 ... VERB_COUNT - 1] = dispatch_run_loading,
+};
+
 void *dispatch_open(void *context, struct net_worker *net_worker)
 {
     struct server *server = context;
@@ -41,6 +45,8 @@ void *dispatch_open(void *context, struct net_worker *net_worker)
     worker->next = memory_zalloc(sizeof(*worker->next));
     dispatch_chunk_init(worker->chunk, net_worker);
     dispatch_chunk_init(worker->next, net_worker);
+    worker->loading = true; /* unless the first turn finds otherwise */
+    worker->sink = change_sink_null();
     return worker;
 }
 
@@ -48,6 +54,7 @@ void dispatch_close(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
+    dispatch_journal_close(worker);
     barrier_resign(worker->member);
     free(worker->chunk);
     free(worker->next);
@@ -66,6 +73,11 @@ void dispatch_turns_begin(void *worker_state)
     barrier_enter(worker->member);
     worker->settings = worker->server->settings;
     worker->spaces = worker->server->spaces;
+    if (UNLIKELY(worker->loading) &&
+        !atomic_load_explicit(&worker->server->loading, memory_order_acquire)) {
+        worker->loading = false;
+        dispatch_journal_open(worker);
+    }
 }
 
 void dispatch_turns_end(void *worker_state)
@@ -97,7 +109,8 @@ static bool has_room(struct dispatch_worker *worker, const struct request *reque
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
-static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *stopped_at)
+static enum dispatch_end run_requests(struct dispatch_worker *worker, run_fn *const *run,
+                                      uint32_t *stopped_at)
 {
     const struct request_batch *batch = &worker->batch;
     enum dispatch_end end = DISPATCH_DONE;
@@ -106,7 +119,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
         const struct request *request = &batch->requests[i];
 
-        end = has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
+        end = has_room(worker, request) ? run[request->verb](worker, request) : DISPATCH_FULL;
     }
     *stopped_at = end == DISPATCH_FULL || end == DISPATCH_PENDING ? i - 1 : i;
     return end;
@@ -116,10 +129,13 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
 static enum dispatch_end run_batch(struct dispatch_worker *worker, size_t *consumed)
 {
     const struct request_batch *batch = &worker->batch;
+    bool loading = worker->loading;
     uint32_t stopped_at;
 
-    dispatch_route_begin(worker);
-    enum dispatch_end end = run_requests(worker, &stopped_at);
+    if (LIKELY(!loading)) {
+        dispatch_route_begin(worker);
+    }
+    enum dispatch_end end = run_requests(worker, loading ? loading_runners : runners, &stopped_at);
 
     if (stopped_at == batch->request_count) {
         *consumed += batch->consumed;
@@ -165,6 +181,7 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     worker->serial = net_conn_serial(conn);
     worker->codec = state->codec;
     worker->out = turn->out;
+    worker->changed = false;
     return state->codec != NULL;
 }
 
@@ -174,18 +191,11 @@ static uint32_t batch_work(const struct request_batch *batch)
     return batch->key_count > batch->request_count ? batch->key_count : batch->request_count;
 }
 
-enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn)
+/* Batches, until the bytes are used up, something stops them or fairness does. */
+static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn *turn)
 {
-    struct dispatch_worker *worker = worker_state;
     uint32_t work = 0;
 
-    turn->consumed = 0;
-    if (turn->in_length == 0) {
-        return NET_WAIT;
-    }
-    if (!turn_begin(worker, conn, turn)) {
-        return NET_CLOSE;
-    }
     do {
         enum protocol_result parsed =
             worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,
@@ -199,4 +209,23 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
         work += batch_work(&worker->batch);
     } while (work < worker->settings->requests_per_turn);
     return turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
+}
+
+enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    turn->consumed = 0;
+    if (turn->in_length == 0) {
+        return NET_WAIT;
+    }
+    if (!turn_begin(worker, conn, turn)) {
+        return NET_CLOSE;
+    }
+    enum net_next next = run_batches(worker, turn);
+
+    if (UNLIKELY(worker->journal != NULL)) {
+        turn->hold = dispatch_journal_holds(worker);
+    }
+    return next;
 }

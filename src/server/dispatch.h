@@ -12,6 +12,10 @@
  * routing when its ticket has been woken. A request whose answers may not fit the output is not
  * begun.
  *
+ * While the server loads its data (server.h) nothing is routed: what needs no engine is answered,
+ * the rest refused. With a journal a turn that changed something has its answers held until that
+ * is kept; a change the journal has no room for waits for it like any other, for a second at most.
+ *
  * Thread rule: each worker has a state of its own; all functions run on the worker's thread.
  */
 #ifndef ROLLCALL_SERVER_DISPATCH_H
@@ -25,6 +29,8 @@ void dispatch_close(void *worker_state);
 void dispatch_turns_begin(void *worker_state);
 void dispatch_turns_end(void *worker_state);
 enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn);
+enum net_commit dispatch_commit(void *worker_state, uint64_t *wait); /* dispatch_journal.c */
+void dispatch_tick(void *worker_state);
 void dispatch_closed(void *worker_state, struct net_conn *conn);
 size_t dispatch_state_bytes(void);
 

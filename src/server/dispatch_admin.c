@@ -48,10 +48,16 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
     if (request->delay != 0) {
         return refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all delay not supported");
     }
-    server_clear(worker->server, worker->member);
+    bool cleared = server_clear(worker->server, worker->member);
+
     worker->settings = worker->server->settings; /* a reload may have come between */
     worker->spaces = worker->server->spaces;
-    say(worker, request, REPLY_OK, NULL);
+    worker->changed = true; /* also if only some are empty */
+    if (cleared) {
+        say(worker, request, REPLY_OK, NULL);
+    } else {
+        refuse(worker, request, REPLY_SERVER_ERROR, "journal busy");
+    }
     return DISPATCH_LAST;
 }
 
@@ -116,4 +122,35 @@ static admin_fn *const admins[VERB_COUNT] = {
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request)
 {
     return admins[request->verb](worker, request);
+}
+
+/* ---- while the server loads ---- */
+
+static enum dispatch_end refuse_loading(struct dispatch_worker *worker,
+                                        const struct request *request)
+{
+    return refuse(worker, request, REPLY_SERVER_ERROR, "loading");
+}
+
+/* One line for a get, however many blocks it has. */
+static enum dispatch_end refuse_get(struct dispatch_worker *worker, const struct request *request)
+{
+    if (!worker->conn->skip_get) {
+        refuse_loading(worker, request);
+    }
+    worker->conn->skip_get = request->more;
+    return DISPATCH_DONE;
+}
+
+enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
+                                       const struct request *request)
+{
+    static admin_fn *const answered[VERB_COUNT] = {
+        [VERB_ERROR] = run_error, [VERB_VERSION] = run_version,   [VERB_VERBOSITY] = run_verbosity,
+        [VERB_STATS] = run_stats, [VERB_SHUTDOWN] = run_shutdown, [VERB_NOOP] = run_noop,
+        [VERB_QUIT] = run_quit,   [VERB_GET] = refuse_get,        [VERB_GAT] = refuse_get,
+    };
+    admin_fn *answer = answered[request->verb];
+
+    return (answer != NULL ? answer : refuse_loading)(worker, request);
 }

@@ -10,6 +10,7 @@
 #include "net/net.h"
 #include "protocol/protocol.h"
 #include "server/command.h"
+#include "server/journal_sink.h"
 #include "server/server.h"
 
 #define DISPATCH_CHUNK_KEYS 128
@@ -21,6 +22,8 @@ struct dispatch_conn {
     const struct codec *codec; /* NULL before the first byte */
     struct protocol_state parser;
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
+    uint64_t
+        busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
 };
 
 struct dispatch_key {
@@ -59,6 +62,13 @@ struct dispatch_worker {
     struct barrier_member *member;
     unsigned index;
     struct command_metrics *metrics;
+    bool loading;             /* as it was when the turns began; at first so */
+    bool changed;             /* of the turn: an engine changed something, or looked in order to */
+    struct change_sink *sink; /* the journal's, or one that keeps nothing */
+    struct journal *journal;  /* NULL: nothing is kept */
+    bool journal_failed;      /* it was found so: no change is taken before a restart */
+    struct journal_sink journal_sink;
+    bool busy; /* since the last tick a request began to wait for room in the journal */
     /* inside the barrier */
     const struct settings *settings;
     const struct spaces *spaces;
@@ -103,6 +113,21 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);
+/* Any request while the server loads: nothing is routed. */
+enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
+                                       const struct request *request);
+
+/* dispatch_journal.c */
+/* The first turns behind loading: takes a sink of the journal, if there is one. */
+void dispatch_journal_open(struct dispatch_worker *worker);
+void dispatch_journal_close(struct dispatch_worker *worker); /* the worker ends */
+/* With a journal: are the answers of this turn to be held? */
+bool dispatch_journal_holds(const struct dispatch_worker *worker);
+/*
+ * The sink had no room for op: it becomes PENDING and is woken when there is some, or its error
+ * says better why there is none.
+ */
+void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op);
 
 /* Composes a reply, unless the request is quiet. */
 static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,

@@ -50,6 +50,19 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
     }
 }
 
+static void change(struct dispatch_worker *worker, struct engine *engine, struct engine_op *op)
+{
+    engine->functions->change(engine, op, worker->sink);
+    if (UNLIKELY(op->status == ENGINE_ERROR)) {
+        if (op->error == ENGINE_E_JOURNAL_BUSY) {
+            dispatch_journal_busy(worker, op);
+        }
+        return;
+    }
+    worker->changed = true;
+    worker->conn->busy_since_us = 0;
+}
+
 static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
 {
     struct engine *engine = key->space->engine;
@@ -57,7 +70,7 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
 
     op->verb = ENGINE_DELETE;
     engine->functions->prepare(engine, &op, 1);
-    engine->functions->change(engine, op, worker->server->sink);
+    change(worker, engine, op);
     return op->status;
 }
 
@@ -200,7 +213,7 @@ static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key
     struct engine *engine = key->space->engine;
 
     if (key->command->call == COMMAND_CALL_CHANGE) {
-        engine->functions->change(engine, &key->op, worker->server->sink);
+        change(worker, engine, &key->op);
     } else {
         dispatch_read(worker);
     }

@@ -1,11 +1,11 @@
 #include "server/populate.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/memory.h"
+#include "server/process.h"
 
 struct populate {
     pthread_mutex_t bracket; /* held from stop to go */
@@ -74,22 +74,16 @@ void populate_stop(struct populate *populate)
 
 static void begin(struct populate *populate, const struct spaces *spaces)
 {
-    sigset_t all;
-    sigset_t before;
-
     populate->stop = false;
     populate->count = 0;
     for (size_t i = 0; i < spaces->count; i++) {
         populate->engines[populate->count++] = spaces->at[i]->engine;
     }
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_BLOCK, &all, &before);
     /* without a thread the first use of each page faults, no more */
     pthread_mutex_lock(&populate->lock);
-    populate->started = pthread_create(&populate->thread, NULL, run, populate) == 0;
+    populate->started = process_thread(&populate->thread, run, populate, "populate");
     populate->running = populate->started;
     pthread_mutex_unlock(&populate->lock);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void populate_go(struct populate *populate, const struct spaces *spaces)

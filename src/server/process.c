@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -102,6 +104,32 @@ bool process_drop_to(const char *user)
         return false;
     }
     return true;
+}
+
+bool process_as(const char *user)
+{
+    if (geteuid() != 0 || user == NULL) {
+        return true;
+    }
+    const struct passwd *entry = getpwnam(user);
+
+    if (entry == NULL) {
+        log_error("-u %s: there is no such user", user);
+        return false;
+    }
+    if (setegid(entry->pw_gid) == 0 && seteuid(entry->pw_uid) == 0) {
+        return true;
+    }
+    log_error("-u %s: cannot become this user: %s", user, strerror(errno));
+    process_as_root();
+    return false;
+}
+
+void process_as_root(void)
+{
+    if (getuid() == 0) {
+        CHECK(seteuid(0) == 0 && setegid(0) == 0);
+    }
 }
 
 bool process_write_pidfile(const char *path)
@@ -210,4 +238,21 @@ void process_notify(const char *state)
         log_warning("NOTIFY_SOCKET %s: %s", path, strerror(errno));
     }
     close(fd);
+}
+
+bool process_thread(pthread_t *thread, void *(*run)(void *context), void *context, const char *name)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int problem = pthread_create(thread, NULL, run, context);
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (problem == 0) {
+        (void)pthread_setname_np(*thread, name);
+    }
+    errno = problem;
+    return problem == 0;
 }

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_SERVER_PROCESS_H
 #define ROLLCALL_SERVER_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #define PROCESS_FDS_RESERVE 64 /* descriptors beside the connections: loops, listeners, files */
@@ -27,6 +28,13 @@ void process_lock_memory(void);
 /* Becomes user for good, all threads of the process. Nothing to do when not root. */
 bool process_drop_to(const char *user);
 
+/*
+ * Until process_as_root() files are opened and made as this user, whom the process can still be
+ * root again from. Nothing to do when not root. Before other threads start.
+ */
+bool process_as(const char *user);
+void process_as_root(void);
+
 bool process_write_pidfile(const char *path);
 void process_remove_pidfile(const char *path); /* NULL: no-op */
 
@@ -39,7 +47,14 @@ bool process_background(int *ready_fd);
 /* The daemon serves: lets the parent go, gives stdin, stdout and stderr away. -1: no-op */
 void process_background_ready(int ready_fd);
 
-/* Tells the service manager, if there is one (NOTIFY_SOCKET): e.g. "READY=1". */
+/* Tells the service manager, if there is one (NOTIFY_SOCKET): e.g. "READY=1". Any thread. */
 void process_notify(const char *state);
+
+/*
+ * Starts a thread that gets no signals: those are the main thread's. `name`: up to 15 characters.
+ * False with errno: there is none. Any thread; logs nothing.
+ */
+bool process_thread(pthread_t *thread, void *(*run)(void *context), void *context,
+                    const char *name);
 
 #endif

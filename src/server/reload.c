@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/data.h"
+#include "server/journal_sink.h"
 #include "server/populate.h"
 
-#define MIB 1048576.0
+#define MIB               1048576.0
+#define EVENTS_OF_CHANGED 2 /* of a space that is changed, and perhaps changed back */
+#define EVENTS_OF_ADDED   2
 
 /* The configuration of the space of that name, or NULL. */
 static const struct space_settings *wanted_for(const struct settings *settings, const char *name)
@@ -109,16 +113,91 @@ static void keep_counted(struct server *server, const struct spaces *after)
     }
 }
 
-/* Stops the world for the switch. False: as it was. */
+/* ---- with data ---- */
+
+/* Is it new, and stored? */
+static bool is_added(const struct server *server, const struct space *space)
+{
+    return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
+}
+
+static void take_numbers_back(struct server *server, const struct spaces *spaces)
+{
+    for (size_t i = 0; server->data != NULL && i < spaces->count; i++) {
+        if (is_added(server, spaces->at[i])) {
+            data_number_undo(server->data, spaces->at[i]->name);
+        }
+    }
+}
+
+/* Durable before a record names one. False: said, and none is given. */
+static bool give_numbers(struct server *server, const struct spaces *spaces)
+{
+    char error[DATA_ERROR_MAX];
+
+    for (size_t i = 0; server->data != NULL && i < spaces->count; i++) {
+        struct space *space = spaces->at[i];
+        struct engine *engine = space->engine;
+
+        if (is_added(server, space) &&
+            !data_number(server->data, space->name, engine->functions->kind, &engine->space,
+                         error)) {
+            log_error("reload: %s; nothing was changed", error);
+            take_numbers_back(server, spaces);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* World stopped: whatever is changed, or changed back, finds room for its events. */
+static bool log_has_room(struct server *server, const struct spaces *spaces,
+                         const struct changes *changes, char error[SPACES_ERROR_MAX])
+{
+    size_t events = EVENTS_OF_CHANGED * changes->count;
+
+    for (size_t i = 0; i < spaces->count; i++) {
+        events += is_added(server, spaces->at[i]) ? EVENTS_OF_ADDED : 0;
+    }
+    if (server->data == NULL || data_log_room(server->data, events)) {
+        return true;
+    }
+    snprintf(error, SPACES_ERROR_MAX, "the journal has no room");
+    return false;
+}
+
+/* World stopped. */
+static void begin_added(struct server *server, const struct spaces *spaces)
+{
+    if (server->data == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < spaces->count; i++) {
+        struct engine *engine = spaces->at[i]->engine;
+
+        if (is_added(server, spaces->at[i])) {
+            engine->functions->keeping->set_log(engine, server->log);
+            engine->functions->keeping->begin(engine);
+        }
+    }
+    /* what is not written now is with the next change that is acknowledged */
+    (void)journal_log_commit(data_log(server->data));
+}
+
+/* ---- the switch ---- */
+
+/* Stops the world for it. False: as it was. */
 static bool publish(struct server *server, const struct settings *next, struct spaces *spaces,
                     struct changes *changes)
 {
     char error[SPACES_ERROR_MAX];
 
     barrier_stop(server->barrier);
-    bool changed = change_spaces(changes, next, error);
+    bool changed =
+        log_has_room(server, spaces, changes, error) && change_spaces(changes, next, error);
 
     if (changed) {
+        begin_added(server, spaces);
         keep_counted(server, spaces);
         server_publish(server, next, spaces);
     }
@@ -129,18 +208,27 @@ static bool publish(struct server *server, const struct settings *next, struct s
     return changed;
 }
 
-/* A name mistyped in the file must not cost what the space has counted. */
-static bool keeps_stores(const struct spaces *before, const struct settings *next)
+/*
+ * A name mistyped in the file must not cost what the space has counted. With data the next start
+ * would refuse what the directory has and the file has not.
+ */
+static bool keeps_stores(const struct server *server, const struct settings *next)
 {
+    const struct spaces *before = server->spaces;
+
     for (size_t i = 0; i < before->count; i++) {
         const struct space *space = before->at[i];
 
-        if (space->settings.role == SPACE_STORE && wanted_for(next, space->name) == NULL) {
-            log_error("reload: space %s is not in the file, and what it counted is only in memory; "
-                      "restart to remove it; nothing was changed",
-                      space->name);
-            return false;
+        if (wanted_for(next, space->name) != NULL ||
+            (space->settings.role != SPACE_STORE && server->data == NULL)) {
+            continue;
         }
+        log_error("reload: space %s is not in the file, and what it counted is %s; nothing was "
+                  "changed",
+                  space->name,
+                  server->data == NULL ? "only in memory; restart to remove it"
+                                       : "in the data directory; put it back");
+        return false;
     }
     return true;
 }
@@ -215,7 +303,7 @@ static bool apply(struct server *server, const struct settings *next, space_engi
 {
     struct spaces *before = server->spaces;
 
-    if (!keeps_stores(before, next) || !fits(server, next)) {
+    if (!keeps_stores(server, next) || !fits(server, next)) {
         return false;
     }
     char error[SPACES_ERROR_MAX];
@@ -226,9 +314,14 @@ static bool apply(struct server *server, const struct settings *next, space_engi
         log_error("reload: %s; nothing was changed", error);
         return false;
     }
+    if (!give_numbers(server, spaces)) {
+        spaces_drop(spaces, before);
+        return false;
+    }
     keeper_attach(server->keeper, spaces);
     collect(&changes, before, next);
     if (!publish(server, next, spaces, &changes)) {
+        take_numbers_back(server, spaces);
         spaces_drop(spaces, before);
         return false;
     }
@@ -246,6 +339,9 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
 
     populate_go(server->populate, server->spaces);
     keeper_go(server->keeper, server->spaces);
+    if (applied && server->data != NULL) {
+        data_reconfigure(server->data, next);
+    }
     if (applied) {
         net_reconfigure(server->net, next->max_connections, next->idle_timeout_s,
                         next->request_timeout_s);

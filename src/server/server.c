@@ -5,9 +5,31 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "server/data.h"
 #include "server/dispatch.h"
+#include "server/journal_sink.h"
 #include "server/populate.h"
+
+static struct server_waker *create_wakers(unsigned threads)
+{
+    struct server_waker *wakers = memory_zalloc(threads * sizeof(wakers[0]));
+
+    for (unsigned i = 0; i < threads; i++) {
+        CHECK(pthread_mutex_init(&wakers[i].lock, NULL) == 0);
+    }
+    return wakers;
+}
+
+static void destroy_wakers(struct server_waker *wakers, unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        CHECK(wakers[i].net == NULL);
+        pthread_mutex_destroy(&wakers[i].lock);
+    }
+    free(wakers);
+}
 
 struct server *server_create(const struct settings *settings, struct spaces *spaces)
 {
@@ -22,7 +44,8 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     memset(server->metrics, 0, bytes);
     server->barrier = barrier_create();
     CHECK(server->barrier != NULL);
-    server->sink = change_sink_null();
+    server->sync = settings->journal.sync;
+    server->wakers = create_wakers(server->threads);
     server->populate = populate_create();
     server->keeper = keeper_create(server->barrier);
     keeper_attach(server->keeper, spaces);
@@ -39,9 +62,46 @@ void server_destroy(struct server *server)
     keeper_destroy(server->keeper);
     populate_destroy(server->populate);
     barrier_destroy(server->barrier);
+    destroy_wakers(server->wakers, server->threads);
     free(server->metrics);
     free(server);
 }
+
+/* ---- data ---- */
+
+void server_loading(struct server *server, struct data *data)
+{
+    CHECK(server->net == NULL);
+    server->data = data;
+    atomic_store(&server->loading, true);
+}
+
+void server_keep(struct server *server, struct journal *journal, struct change_log *log)
+{
+    CHECK(server->journal == NULL && journal != NULL && log != NULL);
+    server->journal = journal;
+    server->log = log;
+    atomic_store_explicit(&server->loading, false, memory_order_release);
+}
+
+void server_loaded(struct server *server, struct data *data)
+{
+    CHECK(data == server->data && atomic_load(&server->loading));
+    server_keep(server, data_journal(data), &data_log(data)->log);
+}
+
+void server_complain(struct server *server, const char *text)
+{
+    uint64_t now_s = clock_monotonic_us() / 1000000;
+    uint64_t last_s = atomic_load(&server->complained_s);
+
+    if ((last_s == 0 || now_s - last_s >= SERVER_COMPLAIN_S) &&
+        atomic_compare_exchange_strong(&server->complained_s, &last_s, now_s)) {
+        log_error("%s", text);
+    }
+}
+
+/* ---- net ---- */
 
 static bool on_signal(void *context, int signal_number)
 {
@@ -59,6 +119,8 @@ void server_service(struct server *server, struct net_service *service)
         .turns_begin = dispatch_turns_begin,
         .turns_end = dispatch_turns_end,
         .turn = dispatch_turn,
+        .commit = dispatch_commit,
+        .tick = dispatch_tick,
         .closed = dispatch_closed,
         .signalled = on_signal,
         .state_bytes = dispatch_state_bytes(),
@@ -77,19 +139,31 @@ void server_publish(struct server *server, const struct settings *settings, stru
     spaces_number(spaces);
 }
 
-void server_clear(struct server *server, struct barrier_member *member)
+/* World stopped. With a log: room is asked for a space at a time, as that is what one may take. */
+static bool clear_spaces(struct server *server)
+{
+    for (size_t i = 0; i < server->spaces->count; i++) {
+        struct engine *engine = server->spaces->at[i]->engine;
+
+        if (server->log != NULL && !server->log->reserve(server->log)) {
+            return false;
+        }
+        engine->functions->clear(engine);
+    }
+    return true;
+}
+
+bool server_clear(struct server *server, struct barrier_member *member)
 {
     barrier_leave(member);
     keeper_stop(server->keeper); /* it may be at work between two stops of its own */
     populate_stop(server->populate);
     barrier_stop(server->barrier);
-    for (size_t i = 0; i < server->spaces->count; i++) {
-        struct engine *engine = server->spaces->at[i]->engine;
+    bool cleared = clear_spaces(server);
 
-        engine->functions->clear(engine);
-    }
     barrier_go(server->barrier);
     populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
     keeper_go(server->keeper, NULL);
     barrier_enter(member);
+    return cleared;
 }

@@ -5,6 +5,18 @@
  * tests do the same with an engine of their own. Settings and spaces are read by workers inside the
  * barrier and replaced with the world stopped (reload.c, and flush_all from a worker's own turn).
  *
+ * With a data directory the server starts loading: what data says is told by stats, every other
+ * request is refused, and nobody here touches an engine, which are being restored on another
+ * thread. That thread ends it with server_loaded(): each worker then takes a sink of the journal at
+ * its next wake-up. From there on the answers of a turn that changed something, or that may tell
+ * of a change nobody has written yet, are held until they are written, under sync: always until
+ * they are durable (dispatch_journal.c).
+ *
+ * The order of an end: keeper_end, data_stop; net_destroy, which ends the workers and gives their
+ * sinks back; then the journal is closed (data_close); then server_destroy. The journal wakes whom
+ * it was asked to wake until it is closed, which is after net is gone: so it wakes a
+ * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
+ *
  * Thread rule: create, attach, publish, destroy on the main thread; fields marked (barrier) are
  * read inside it; figures are written by their worker and read by anyone.
  */
@@ -21,6 +33,7 @@
 #include "server/keeper.h"
 #include "server/settings.h"
 #include "server/spaces.h"
+#include "store/journal.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -29,16 +42,32 @@
 #define PACKAGE_VERSION "0.0.0"
 #endif
 
-#define SERVER_NAME "rollcalld"
+#define SERVER_NAME       "rollcalld"
+#define SERVER_COMPLAIN_S 10 /* between two lines of the log about the journal */
+
+struct data;
+
+/* What the journal wakes for a worker. */
+struct server_waker {
+    pthread_mutex_t lock;   /* of net, and while something is passed on */
+    struct net_worker *net; /* NULL: there is no worker (any more) */
+    struct journal *journal;
+};
 
 struct server {
     const struct settings *settings; /* (barrier) owned by the creator */
     struct spaces *spaces;           /* (barrier) owned by the creator */
     struct barrier *barrier;
-    struct change_sink *sink;
-    struct populate *populate; /* idle at first */
-    struct keeper *keeper;     /* has the spaces' engines; started by the creator */
-    struct net *net;           /* NULL before server_attach */
+    struct data *data;       /* NULL: in memory only */
+    _Atomic bool loading;    /* falls once; the three below are read behind it */
+    struct journal *journal; /* NULL: nothing is kept */
+    struct change_log *log;  /* NULL with it */
+    enum journal_sync sync;
+    struct server_waker *wakers;   /* [threads] */
+    _Atomic uint64_t complained_s; /* monotonic */
+    struct populate *populate;     /* idle at first */
+    struct keeper *keeper;         /* has the spaces' engines; started by the creator */
+    struct net *net;               /* NULL before server_attach */
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
@@ -53,8 +82,27 @@ struct server {
 
 /* A server for settings->threads workers. Settings and spaces stay the caller's. Never NULL. */
 struct server *server_create(const struct settings *settings, struct spaces *spaces);
-/* After keeper_end and net_destroy, before the spaces are dropped. NULL: no-op */
+/*
+ * After keeper_end, net_destroy and the end of the journal, before the spaces are dropped. NULL:
+ * no-op
+ */
 void server_destroy(struct server *server);
+
+/*
+ * It begins by loading: before net_create. data: whose figures stats shows; it outlives net, or is
+ * forgotten (server->data = NULL) when net is gone.
+ */
+void server_loading(struct server *server, struct data *data);
+/*
+ * Loading has ended, data_recover has said true: takes data's journal and log. By the thread that
+ * recovered, once; it touches no engine afterwards but with the world stopped.
+ */
+void server_loaded(struct server *server, struct data *data);
+/*
+ * What server_loaded does, with any journal: changes are kept by it from here on. log: of the
+ * spaces' events, whoever set it on the engines. Without server_loading: before net_create.
+ */
+void server_keep(struct server *server, struct journal *journal, struct change_log *log);
 
 /* The service to give to net_create; server outlives net. */
 void server_service(struct server *server, struct net_service *service);
@@ -68,8 +116,13 @@ void server_publish(struct server *server, const struct settings *settings, stru
 /*
  * Empties every space with the world stopped, and nothing maintained or populated meanwhile. By a
  * worker in its turn: `member` steps out, so two workers that do it at once take turns; nothing
- * read inside the barrier before is valid after.
+ * read inside the barrier before is valid after. False: the log has no room, and not all of
+ * them are empty.
  */
-void server_clear(struct server *server, struct barrier_member *member);
+bool server_clear(struct server *server, struct barrier_member *member);
+
+/* Logs an error about the journal, unless one was logged in the last SERVER_COMPLAIN_S. Any thread.
+ */
+void server_complain(struct server *server, const char *text);
 
 #endif

@@ -13,7 +13,6 @@ void settings_destroy(struct settings *settings)
         options_clear(&settings_top_rows.rows[i].option, settings);
     for (size_t i = 0; i < settings->listen_count; i++)
         free(settings->listen[i]);
-    free(settings->data);
     free(settings);
 }
 

@@ -21,12 +21,19 @@
 #include "engine/engine.h"
 #include "engine/pattern.h"
 #include "phantom/phantom.h"
+#include "store/journal.h"
 
-#define SETTINGS_SPACES_MAX PATTERN_SPACES_MAX
-#define SETTINGS_LISTEN_MAX 64
-#define SETTINGS_SLOT_BITS_MIN 2
-#define SETTINGS_SLOT_BITS_MAX 64
-#define SETTINGS_RECORD_BITS_MAX 512
+#define SETTINGS_SPACES_MAX                   PATTERN_SPACES_MAX
+#define SETTINGS_LISTEN_MAX                   64
+#define SETTINGS_SLOT_BITS_MIN                2
+#define SETTINGS_SLOT_BITS_MAX                64
+#define SETTINGS_RECORD_BITS_MAX              512
+#define SETTINGS_SEGMENT_UNIT                 4096
+#define SETTINGS_CHECKPOINT_MS_MIN            100
+#define SETTINGS_CHECKPOINT_MS_MAX            (30 * 86400 * 1000ull)
+#define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN (1ull << 20)
+#define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MAX (1ull << 46)
+#define SETTINGS_DATA_PATH_MAX                400
 
 enum space_kind { SPACE_COUNTER, SPACE_PHANTOM, SPACE_PLAIN };
 enum space_ids { SPACE_IDS_GROWING, SPACE_IDS_ANY };
@@ -69,7 +76,16 @@ struct settings {
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
     bool memory_given; /* by the file or -m, not the default */
-    char *data; /* NULL: memory only; always so in this version */
+    char *data; /* an absolute path; NULL: memory only, and what follows means nothing */
+    struct {
+        enum journal_sync sync;
+        uint64_t segment_bytes; /* a multiple of SETTINGS_SEGMENT_UNIT */
+        uint64_t buffer_bytes;  /* a power of two */
+    } journal;
+    struct {
+        uint64_t every_ms; /* 0: not by time */
+        uint64_t journal_bytes;
+    } checkpoint;
     unsigned max_connections;
     unsigned backlog;
     unsigned requests_per_turn; /* -R */

@@ -2,9 +2,12 @@
  */
 #include "server/settings_draft.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "engine/row.h"
@@ -187,6 +190,34 @@ static void check_version_shown(struct settings_draft *draft)
                        "version-shown must be three numbers such as 1.6.45, the first not 0");
 }
 
+/* The working directory of the start is not that of a daemon in the background. */
+static void complete_data(struct settings_draft *draft)
+{
+    const struct settings_place *place = settings_draft_place(draft, "data");
+    char **data = &draft->settings->data;
+    char folder[PATH_MAX], *whole;
+
+    if (*data == NULL || **data == '/')
+        return;
+    if (getcwd(folder, sizeof(folder)) == NULL) {
+        settings_error(draft, place, "the working directory: %s", strerror(errno));
+        return;
+    }
+    CHECK(asprintf(&whole, "%s/%s", folder, *data) >= 0);
+    free(*data);
+    *data = whole;
+    if (strlen(whole) > SETTINGS_DATA_PATH_MAX)
+        settings_error(draft, place, "data: the path has more than %d bytes",
+                       SETTINGS_DATA_PATH_MAX);
+}
+
+static void check_segment(struct settings_draft *draft)
+{
+    if (draft->settings->journal.segment_bytes % SETTINGS_SEGMENT_UNIT != 0)
+        settings_error(draft, settings_draft_place(draft, "journal.segment"),
+                       "journal.segment must be a multiple of 4KiB");
+}
+
 static void complete_threads(struct settings *settings)
 {
     uint64_t most = settings->memory_bytes / WORKERS_SHARE / WORKER_BYTES;
@@ -262,6 +293,8 @@ void settings_check(struct settings_draft *draft)
     settings_address_check(draft);
     check_spaces(draft);
     check_version_shown(draft);
+    complete_data(draft);
+    check_segment(draft);
     complete_threads(draft->settings);
     if (draft->error_count == 0)
         check_engines(draft);
@@ -392,6 +425,8 @@ uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
     snprintf(what, sizeof(what), "%u worker%s", settings->threads,
              settings->threads == 1 ? "" : "s");
     sum += add_part(out, settings->threads * WORKER_BYTES, what);
+    if (settings->data != NULL)
+        sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
     add_part(out, sum, "together");
     return sum;
 }

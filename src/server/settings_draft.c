@@ -145,3 +145,35 @@ void settings_draft_addresses(struct settings_draft *draft, const char *text,
         text += length + 1;
     }
 }
+
+void settings_draft_slot(struct settings_draft *draft, int space_number, const char *name,
+                         const char *bits, const struct settings_place *name_place,
+                         const struct settings_place *bits_place)
+{
+    struct space_settings *space = &draft->settings->spaces[space_number];
+    struct option_row row = {.name = name,
+                             .type = OPTION_NUMBER,
+                             .min = SETTINGS_SLOT_BITS_MIN,
+                             .max = SETTINGS_SLOT_BITS_MAX};
+    struct option_value value = {0};
+    char text[OPTIONS_TEXT_MAX], error[OPTIONS_ERROR_MAX];
+    size_t at = 0;
+
+    if (!settings_draft_name(draft, "slot", name, name_place))
+        return;
+    snprintf(text, sizeof(text), "bits of slot %s", name);
+    row.name = text;
+    if (!options_parse(&row, bits, &value, error))
+        settings_error(draft, bits_place, "%s", error);
+    settings_draft_space_place(draft, (size_t)space_number, "slots")->given = true;
+    while (at < space->slot_count && strcmp(space->slots[at].name, name) != 0)
+        at++;
+    if (at == ENGINE_SLOTS_MAX) {
+        settings_error(draft, name_place, "too many slots: at most %d", ENGINE_SLOTS_MAX);
+        return;
+    }
+    if (at == space->slot_count)
+        space->slot_count++;
+    strcpy(space->slots[at].name, name);
+    space->slots[at].bits = (unsigned)value.number;
+}

@@ -35,8 +35,11 @@
 #define ROW_LATER      (1u << 10) /* known, and refused: "not available in this version" */
 #define ROW_ANY_ONLY   (1u << 11) /* holds only with ids: any */
 #define ROW_GROWING    (1u << 12) /* holds only with ids: growing */
-#define ROW_NEXT_TABLE (1u << 13) /* SIGHUP may change it where ids grow: from the next table on */
-#define ROW_NEW_TABLE  (1u << 14) /* reloadable; where ids grow, a table is opened for it */
+#define ROW_NEXT_TABLE                                                                             \
+    (1u << 13)                   /* SIGHUP may change it where ids grow: from the next table on    \
+                                  */
+#define ROW_NEW_TABLE (1u << 14) /* reloadable; where ids grow, a table is opened for it */
+#define ROW_GROUP     (1u << 15) /* a mapping of the rows whose names are its own, a dot, a key */
 
 #define KIND_COUNTER (1u << SPACE_COUNTER)
 #define KIND_PHANTOM (1u << SPACE_PHANTOM)
@@ -72,6 +75,10 @@ bool settings_row_reloads(const struct settings_row *row, const struct space_set
                           const struct space_settings *next);
 /* Is it printed at all: not of a later version, and not only for kinds that cannot run yet? */
 bool settings_row_shown(const struct settings_row *row);
+/* And has it a value: is it no group? */
+bool settings_row_valued(const struct settings_row *row);
+/* Its key in a file: of a group's member what follows the dot. */
+const char *settings_row_key(const struct settings_row *row);
 
 /* ---- the draft ---- */
 
@@ -134,6 +141,10 @@ void settings_draft_listen(struct settings_draft *draft, const char *address, si
 /* Adds each of several addresses with commas between them. */
 void settings_draft_addresses(struct settings_draft *draft, const char *text,
                               const struct settings_place *place);
+/* Sets the bits of a slot of a space, which is made if it is new. */
+void settings_draft_slot(struct settings_draft *draft, int space_number, const char *name,
+                         const char *bits, const struct settings_place *name_place,
+                         const struct settings_place *bits_place);
 /* Is it a name a space or slot may have? Adds a mistake about `what` ("space", "slot") if not. */
 bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
                          const struct settings_place *place);

@@ -40,7 +40,7 @@ static void print_rows(FILE *out, const struct settings_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const struct option_row *option = &rows->rows[i].option;
         char limits[OPTIONS_TEXT_MAX];
-        if (!settings_row_shown(&rows->rows[i])) {
+        if (!settings_row_valued(&rows->rows[i])) {
             continue;
         }
         options_format_limits(option, limits);
@@ -85,7 +85,9 @@ void settings_print_man(FILE *out)
                "answers memcached clients. Flags win over the file, the file over the defaults.");
     fputs(".SH FLAGS\n", out);
     print_flags(out);
-    fputs(".SH CONFIGURATION\nA YAML file with these keys:\n", out);
+    fputs(".SH CONFIGURATION\nA YAML file with these keys; journal.sync is sync in the mapping "
+          "journal:\n",
+          out);
     print_rows(out, &settings_top_rows);
     fputs(".SS Keys of a space\n", out);
     print_rows(out, &settings_space_rows);
@@ -96,6 +98,8 @@ void settings_print_man(FILE *out)
                "Reads the configuration again. A file with a mistake changes nothing; what needs a "
                "restart is named in the log.");
     fputs(".TP\n.B SIGTERM, SIGINT, SIGUSR1\n", out);
-    print_text(out, "Finish and stop.");
+    print_text(out, "Finish and stop; with data, after a last checkpoint.");
+    fputs(".TP\n.B SIGUSR2\n", out);
+    print_text(out, "Makes a checkpoint of the data.");
     fputs(".SH SEE ALSO\n.BR memcached (1)\n", out);
 }

@@ -13,6 +13,7 @@
 #define HELP_COLUMN   22
 #define SAMPLE_COLUMN 96 /* comments of the sample file are broken before it */
 #define SPACE_INDENT  "    "
+#define MEMBER_INDENT "  " /* of a group's members */
 
 /* ---- values ---- */
 
@@ -89,14 +90,22 @@ char *settings_print_value(const struct settings *settings, const struct space_s
 
 /* ---- --print-config ---- */
 
+static bool is_member(const struct settings_row *row)
+{
+    return settings_row_key(row) != row->option.name;
+}
+
 static void print_row(const struct settings *settings, const struct space_settings *space,
                       const struct settings_row *row, FILE *out)
 {
     char *text = settings_print_value(settings, space, row, true);
     bool unset = strcmp(text, "\"\"") == 0; /* text without default: it has no spelling */
+    const char *indent = space != NULL ? SPACE_INDENT : is_member(row) ? MEMBER_INDENT : "";
 
-    if (!unset)
-        fprintf(out, "%s%s: %s\n", space ? SPACE_INDENT : "", row->option.name, text);
+    if ((row->option.flags & ROW_GROUP) != 0)
+        fprintf(out, "%s:\n", row->option.name);
+    else if (!unset)
+        fprintf(out, "%s%s: %s\n", indent, settings_row_key(row), text);
     free(text);
 }
 
@@ -162,23 +171,48 @@ static const char sample_head[] =
     "# Sizes take K M G T, 1024-based, with or without iB; times ms s min h; booleans yes and no.\n"
     "# rollcalld --config FILE --check-config tells all mistakes at once.\n";
 
-static void sample_row(const struct settings_row *row, const char *indent, FILE *out)
+/* What it means, in lines that begin with `indent` and "# ". */
+static void sample_help(const struct settings_row *row, const char *indent, FILE *out)
 {
-    const char *value = row->sample ? row->sample : row->option.initial;
-    bool mandatory = (row->option.flags & ROW_MANDATORY) != 0;
-    bool string = row->option.type == OPTION_STRING;
     char lead[32], *text = help_text(row);
 
     snprintf(lead, sizeof(lead), "%s# ", indent);
-    fprintf(out, "\n%s", lead);
+    fputs(lead, out);
     print_wrapped(out, text, lead, SAMPLE_COLUMN);
     free(text);
-    fprintf(out, "%s%s%s: ", indent, mandatory ? "" : "# ", row->option.name);
-    if (string)
+}
+
+/* The key with its value; of a group nothing follows in the line. */
+static void sample_value(const struct settings_row *row, const char *indent, FILE *out)
+{
+    const char *value = row->sample ? row->sample : row->option.initial;
+
+    fprintf(out, "%s%s:", indent, settings_row_key(row));
+    if ((row->option.flags & ROW_GROUP) == 0)
+        putc(' ', out);
+    if (row->option.type == OPTION_STRING)
         print_quoted(out, value);
-    else
+    else if (value != NULL)
         fputs(value, out);
     putc('\n', out);
+}
+
+static void sample_row(const struct settings_row *row, const char *indent, FILE *out)
+{
+    bool mandatory = (row->option.flags & ROW_MANDATORY) != 0;
+    char commented[32];
+
+    snprintf(commented, sizeof(commented), "%s%s", indent, mandatory ? "" : "# ");
+    putc('\n', out);
+    sample_help(row, indent, out);
+    sample_value(row, commented, out);
+}
+
+/* In a group, which is behind '#' as a whole. */
+static void sample_member(const struct settings_row *row, FILE *out)
+{
+    sample_help(row, "# " MEMBER_INDENT, out);
+    sample_value(row, "# " MEMBER_INDENT, out);
 }
 
 /* A space of the other kind, behind '#': the keys it has of its own, in the same order. */
@@ -194,12 +228,9 @@ static void sample_phantom(FILE *out)
 
         if (!settings_row_shown(row) || (row->kinds & KIND_COUNTER) != 0)
             continue;
-        char *text = help_text(row);
-
-        fputs("  #\n  #   # ", out);
-        print_wrapped(out, text, "  #   # ", SAMPLE_COLUMN);
-        fprintf(out, "  #   %s: %s\n", row->option.name, row->option.initial);
-        free(text);
+        fputs("  #\n", out);
+        sample_help(row, "  #   ", out);
+        sample_value(row, "  #   ", out);
     }
 }
 
@@ -208,7 +239,11 @@ void settings_print_sample(FILE *out)
     fputs(sample_head, out);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (settings_row_shown(row) && (row->option.flags & ROW_MANDATORY) == 0)
+        if (!settings_row_shown(row) || (row->option.flags & ROW_MANDATORY) != 0)
+            continue;
+        if (is_member(row))
+            sample_member(row, out);
+        else
             sample_row(row, "", out);
     }
     fputs("\n# ", out);
@@ -242,7 +277,7 @@ static void help_row(const struct settings_row *row, FILE *out)
 static void help_rows(const struct settings_rows *rows, FILE *out)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (settings_row_shown(&rows->rows[i]))
+        if (settings_row_valued(&rows->rows[i]))
             help_row(&rows->rows[i], out);
     }
 }
@@ -256,7 +291,9 @@ void settings_print_help(FILE *out)
           "Flags:\n",
           out);
     settings_flags_help(out);
-    fputs("\nKeys of the configuration file (YAML), and of --set:\n", out);
+    fputs("\nKeys of the configuration file (YAML: journal.sync is sync in the mapping journal), "
+          "and of\n--set:\n",
+          out);
     help_rows(&settings_top_rows, out);
     fputs("\nKeys of a space (--set spaces.<name>.<key>=<value>):\n", out);
     help_rows(&settings_space_rows, out);

@@ -113,7 +113,7 @@ static void emit_row(const struct sink *sink, const struct space_settings *space
     snprintf(name, sizeof(name), "%s%s%s%s", space ? "space_" : "", space ? space->name : "",
              space ? "_" : "", row->option.name);
     for (char *at = name; *at != '\0'; at++) {
-        if (*at == '-')
+        if (*at == '-' || *at == '.')
             *at = '_';
     }
     emit(sink, name, "%s", *text ? text : "NULL");
@@ -132,7 +132,7 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     emit_memcached(&sink);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (settings_row_shown(row) && !is_spaces(row))
+        if (settings_row_valued(row) && !is_spaces(row))
             emit_row(&sink, NULL, row);
     }
     for (size_t i = 0; i < settings->space_count; i++) {
@@ -187,7 +187,7 @@ static size_t top_needs_restart(const struct sink *now, const struct settings *n
 {
     struct comparison comparison;
 
-    if (!settings_row_shown(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0)
+    if (!settings_row_valued(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0)
         return 0;
     compare(&comparison, row, now->settings, NULL, next, NULL);
     return tell(&comparison, now, row->option.name, "");

@@ -19,6 +19,7 @@
         .option = {.name = (key), .type = OPTION_CUSTOM, .flags = ROW_LATER}, .kinds = (which)     \
     }
 
+static const char *const sync_words[] = {"never", "everysec", "always", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
 static const char *const kind_words[] = {"counter", "phantom", "plain", NULL};
 static const char *const ids_words[] = {"growing", "any", NULL};
@@ -162,9 +163,71 @@ static const struct settings_row top_rows[] = {
                 TOP(core_files),
                 .initial = "no",
                 .help = "Raise the limit of core files to what is allowed. Flag -r."}},
-    LATER("data", 0),
-    LATER("journal", 0),
-    LATER("checkpoint", 0),
+    {.option = {.name = "data",
+                .type = OPTION_STRING,
+                TOP(data),
+                .min = 1,
+                .max = SETTINGS_DATA_PATH_MAX,
+                .help =
+                    "Directory of one daemon's data, made if it is not there: what is acknowledged "
+                    "survives a kill and a restart. Default: none, all is in memory only."},
+     .sample = "/var/lib/rollcall"},
+    {.option = {.name = "journal",
+                .type = OPTION_CUSTOM,
+                .flags = ROW_GROUP,
+                .help = "With data: the journal, to which every change is written before it is "
+                        "acknowledged."}},
+    {.option = {.name = "journal.sync",
+                .type = OPTION_WORD,
+                TOP(journal.sync),
+                .words = sync_words,
+                .initial = "everysec",
+                .help =
+                    "What a power cut may cost; a killed daemon never loses what was acknowledged. "
+                    "never: what the system had not written yet. everysec: about the last second. "
+                    "always: nothing, and answers to writes wait for the disk."}},
+    {.option = {.name = "journal.segment",
+                .type = OPTION_SIZE,
+                TOP(journal.segment_bytes),
+                .min = JOURNAL_SEGMENT_BYTES_MIN,
+                .max = JOURNAL_SEGMENT_BYTES_MAX,
+                .initial = "256MiB",
+                .help = "Size of one of its files, a multiple of 4KiB. Two are on the disk at "
+                        "least."}},
+    {.option = {.name = "journal.buffer",
+                .type = OPTION_SIZE,
+                .flags = OPTION_POWER_OF_TWO,
+                TOP(journal.buffer_bytes),
+                .min = JOURNAL_BUFFER_BYTES_MIN,
+                .max = JOURNAL_BUFFER_BYTES_MAX,
+                .initial = "64MiB",
+                .help = "Memory for changes that are not on the disk yet. When it is full, writes "
+                        "wait up to a second, then they are refused."}},
+    {.option = {.name = "checkpoint",
+                .type = OPTION_CUSTOM,
+                .flags = ROW_GROUP,
+                .help = "With data: when tables that changed are written to files, so that older "
+                        "journal is not needed any more. One is made at the end, too, and on "
+                        "SIGUSR2."}},
+    {.option = {.name = "checkpoint.every",
+                .type = OPTION_DURATION,
+                .flags = ROW_RELOADABLE,
+                TOP(checkpoint.every_ms),
+                .min = SETTINGS_CHECKPOINT_MS_MIN,
+                .max = SETTINGS_CHECKPOINT_MS_MAX,
+                .unit_ms = 1,
+                .automatic = "0",
+                .initial = "10min",
+                .help = "Time between two, if anything changed; 0: not by time."}},
+    {.option = {.name = "checkpoint.journal",
+                .type = OPTION_SIZE,
+                .flags = ROW_RELOADABLE,
+                TOP(checkpoint.journal_bytes),
+                .min = SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN,
+                .max = SETTINGS_CHECKPOINT_JOURNAL_BYTES_MAX,
+                .initial = "1GiB",
+                .help = "Journal after which one is made: a restart reads about so much, and what "
+                        "was written meanwhile."}},
     LATER("cold", 0),
     LATER("auth-file", 0),
     LATER("tls", 0),
@@ -376,6 +439,7 @@ _Static_assert(LENGTH(top_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX")
 _Static_assert(LENGTH(space_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");
 _Static_assert(LOG_LEVEL_DEBUG == LENGTH(log_level_words) - 2,
                "log_level_words: as enum log_level");
+_Static_assert(JOURNAL_SYNC_ALWAYS == LENGTH(sync_words) - 2, "sync_words: as journal_sync");
 _Static_assert(SPACE_OLDEST_REFUSE == LENGTH(oldest_words) - 2, "oldest_words: as space_oldest");
 
 const struct settings_rows settings_top_rows = {top_rows, LENGTH(top_rows)};
@@ -437,4 +501,16 @@ bool settings_row_shown(const struct settings_row *row)
     bool can_run = row->kinds == 0 || (row->kinds & KIND_ID) != 0;
 
     return can_run && (row->option.flags & ROW_LATER) == 0;
+}
+
+bool settings_row_valued(const struct settings_row *row)
+{
+    return settings_row_shown(row) && (row->option.flags & ROW_GROUP) == 0;
+}
+
+const char *settings_row_key(const struct settings_row *row)
+{
+    const char *dot = strchr(row->option.name, '.');
+
+    return dot != NULL ? dot + 1 : row->option.name;
 }

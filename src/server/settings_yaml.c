@@ -17,6 +17,7 @@ struct reader {
     struct settings_draft *draft;
     yaml_document_t document;
     const struct settings_place *fixed; /* of --set; NULL: places are those of the nodes */
+    const char *group;                  /* whose members are read */
 };
 
 /* Takes one key of a mapping. */
@@ -143,39 +144,6 @@ static void take_listen(struct reader *reader, yaml_node_t *value)
 
 /* ---- slots ---- */
 
-/* Sets the bits of a slot, which is made if it is new. */
-static void put_slot(struct settings_draft *draft, int space_number, const char *name,
-                     const char *bits, const struct settings_place *name_place,
-                     const struct settings_place *bits_place)
-{
-    struct space_settings *space = &draft->settings->spaces[space_number];
-    struct option_row row = {.name = name,
-                             .type = OPTION_NUMBER,
-                             .min = SETTINGS_SLOT_BITS_MIN,
-                             .max = SETTINGS_SLOT_BITS_MAX};
-    struct option_value value = {0};
-    char text[OPTIONS_TEXT_MAX], error[OPTIONS_ERROR_MAX];
-    size_t at = 0;
-
-    if (!settings_draft_name(draft, "slot", name, name_place))
-        return;
-    snprintf(text, sizeof(text), "bits of slot %s", name);
-    row.name = text;
-    if (!options_parse(&row, bits, &value, error))
-        settings_error(draft, bits_place, "%s", error);
-    settings_draft_space_place(draft, (size_t)space_number, "slots")->given = true;
-    while (at < space->slot_count && strcmp(space->slots[at].name, name) != 0)
-        at++;
-    if (at == ENGINE_SLOTS_MAX) {
-        settings_error(draft, name_place, "too many slots: at most %d", ENGINE_SLOTS_MAX);
-        return;
-    }
-    if (at == space->slot_count)
-        space->slot_count++;
-    strcpy(space->slots[at].name, name);
-    space->slots[at].bits = (unsigned)value.number;
-}
-
 static void take_slot(struct reader *reader, int space, const char *key, yaml_node_t *key_node,
                       yaml_node_t *value)
 {
@@ -186,7 +154,7 @@ static void take_slot(struct reader *reader, int space, const char *key, yaml_no
     if (!is_text(value) || is_null(value))
         refuse_type(reader, options_quote(key, what), "a number of bits", value);
     else
-        put_slot(reader->draft, space, key, text_of(value), &key_place, &place);
+        settings_draft_slot(reader->draft, space, key, text_of(value), &key_place, &place);
 }
 
 static void take_slots(struct reader *reader, int space, yaml_node_t *value)
@@ -235,6 +203,12 @@ static void refuse_later(struct settings_draft *draft, const char *key,
     settings_error(draft, place, "%s is not available in this version", key);
 }
 
+static void unknown_key(struct settings_draft *draft, const struct settings_place *place,
+                        const struct settings_rows *rows, const char *key)
+{
+    settings_error_unknown(draft, place, "key", key, settings_rows_nearest(rows, key));
+}
+
 static void take_space_key(struct reader *reader, int space, const char *key, yaml_node_t *key_node,
                            yaml_node_t *value)
 {
@@ -242,8 +216,7 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
     struct settings_place place = place_of(reader, key_node);
 
     if (row < 0)
-        settings_error_unknown(reader->draft, &place, "key", key,
-                               settings_rows_nearest(&settings_space_rows, key));
+        unknown_key(reader->draft, &place, &settings_space_rows, key);
     else if ((settings_space_rows.rows[row].option.flags & ROW_LATER) != 0)
         refuse_later(reader->draft, key, &place);
     else if (settings_space_rows.rows[row].option.type == OPTION_CUSTOM)
@@ -280,6 +253,35 @@ static void take_spaces(struct reader *reader, yaml_node_t *value)
         refuse_type(reader, "spaces", "a mapping of names to spaces", value);
 }
 
+/* The row of a group's member, or -1. *name: what it is called in the table. */
+static int find_member(const char *group, const char *key, char name[OPTIONS_NAME_MAX])
+{
+    snprintf(name, OPTIONS_NAME_MAX, "%s.%s", group, key);
+    return settings_rows_find(&settings_top_rows, name);
+}
+
+static void take_member(struct reader *reader, int space, const char *key, yaml_node_t *key_node,
+                        yaml_node_t *value)
+{
+    struct settings_place place = place_of(reader, key_node);
+    char name[OPTIONS_NAME_MAX];
+    int row = find_member(reader->group, key, name);
+
+    if (row < 0)
+        unknown_key(reader->draft, &place, &settings_top_rows, name);
+    else
+        take_scalar(reader, &settings_top_rows, row, space, value);
+}
+
+static void take_group(struct reader *reader, const char *group, yaml_node_t *value)
+{
+    reader->group = group;
+    if (value->type == YAML_MAPPING_NODE)
+        each_key(reader, value, group, -1, take_member);
+    else
+        refuse_type(reader, group, "a mapping of its keys", value);
+}
+
 static void take_custom(struct reader *reader, int row, yaml_node_t *value,
                         const struct settings_place *place)
 {
@@ -288,7 +290,9 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
 
     *noted = *place;
     noted->given = true;
-    if (strcmp(settings_top_rows.rows[row].option.name, "listen") == 0)
+    if ((settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0)
+        take_group(reader, settings_top_rows.rows[row].option.name, value);
+    else if (strcmp(settings_top_rows.rows[row].option.name, "listen") == 0)
         take_listen(reader, value);
     else
         take_spaces(reader, value);
@@ -298,12 +302,14 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
 static void take_top_key(struct reader *reader, int space, const char *key, yaml_node_t *key_node,
                          yaml_node_t *value)
 {
+    bool dotted = strchr(key, '.') != NULL; /* a member's name in the table is none in a file */
     int row = settings_rows_find(&settings_top_rows, key);
     struct settings_place place = place_of(reader, key_node);
 
-    if (row < 0)
-        settings_error_unknown(reader->draft, &place, "key", key,
-                               settings_rows_nearest(&settings_top_rows, key));
+    if (dotted)
+        settings_error_unknown(reader->draft, &place, "key", key, NULL);
+    else if (row < 0)
+        unknown_key(reader->draft, &place, &settings_top_rows, key);
     else if ((settings_top_rows.rows[row].option.flags & ROW_LATER) != 0)
         refuse_later(reader->draft, key, &place);
     else if (settings_top_rows.rows[row].option.type == OPTION_CUSTOM)
@@ -498,18 +504,28 @@ static void set_space(struct settings_draft *draft, struct assignment *to, int s
         read_text(draft, &to->place, to->value, strlen(to->value), space, key, take_space_key);
 }
 
-static void set_path(struct settings_draft *draft, struct assignment *to)
+static bool is_group(const char *key)
 {
-    int space;
+    int row = settings_rows_find(&settings_top_rows, key);
 
-    if (strcmp(to->parts[0], "spaces") != 0 || to->count == 1) {
-        if (to->count == 1)
-            set_top(draft, to);
-        else
-            settings_error(draft, &to->place, "no such key: only spaces have keys below them");
-        return;
-    }
-    space = settings_draft_space(draft, to->parts[1], &to->place);
+    return row >= 0 && (settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0;
+}
+
+static void set_member(struct settings_draft *draft, struct assignment *to)
+{
+    char name[OPTIONS_NAME_MAX];
+    int row = find_member(to->parts[0], to->parts[1], name);
+
+    if (row < 0)
+        unknown_key(draft, &to->place, &settings_top_rows, name);
+    else
+        settings_draft_put(draft, row, -1, to->value, &to->place);
+}
+
+static void set_of_space(struct settings_draft *draft, struct assignment *to)
+{
+    int space = settings_draft_space(draft, to->parts[1], &to->place);
+
     if (space < 0)
         return;
     if (to->count == 2)
@@ -517,9 +533,21 @@ static void set_path(struct settings_draft *draft, struct assignment *to)
     else if (to->count == 3)
         set_space(draft, to, space);
     else if (strcmp(to->parts[2], "slots") == 0)
-        put_slot(draft, space, to->parts[3], to->value, &to->place, &to->place);
+        settings_draft_slot(draft, space, to->parts[3], to->value, &to->place, &to->place);
     else
         settings_error(draft, &to->place, "no such key: only slots have keys below them");
+}
+
+static void set_path(struct settings_draft *draft, struct assignment *to)
+{
+    if (to->count == 1)
+        set_top(draft, to);
+    else if (strcmp(to->parts[0], "spaces") == 0)
+        set_of_space(draft, to);
+    else if (to->count == 2 && is_group(to->parts[0]))
+        set_member(draft, to);
+    else
+        settings_error(draft, &to->place, "no such key: only spaces have keys below them");
 }
 
 void settings_yaml_set(struct settings_draft *draft, const char *assignment)

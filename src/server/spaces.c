@@ -125,6 +125,5 @@ void spaces_number(struct spaces *spaces)
 {
     for (size_t i = 0; i < spaces->count; i++) {
         spaces->at[i]->index = (uint32_t)i;
-        spaces->at[i]->engine->space = (uint32_t)i;
     }
 }

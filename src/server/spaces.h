@@ -105,7 +105,10 @@ void spaces_drop(struct spaces *spaces, const struct spaces *keep);
 /* The space of that name, or NULL. */
 struct space *spaces_find(const struct spaces *spaces, const char *name);
 
-/* Numbers the spaces of a set: when it is published, with the world stopped. */
+/*
+ * Numbers the spaces of a set: when it is published, with the world stopped. Not their engines:
+ * those keep what they were made with, or what data gave them (data.h).
+ */
 void spaces_number(struct spaces *spaces);
 
 #endif

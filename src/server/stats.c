@@ -89,22 +89,26 @@ static void stats_nothing(struct stats_out *out)
     (void)out;
 }
 
-static const struct {
+struct group {
     const char *argument;
     stats_fn *emit;
-} groups[] = {
-    {"", stats_general},      {"settings", stats_settings}, {"items", stats_items},
-    {"slabs", stats_slabs},   {"conns", stats_conns},       {"spaces", stats_spaces},
-    {"tables", stats_tables}, {"extstore", stats_nothing},
+    stats_fn *loading; /* while the server loads; NULL: refused */
 };
 
-static stats_fn *group_find(const struct request *request)
+static const struct group groups[] = {
+    {"", stats_general, stats_general},    {"settings", stats_settings, stats_settings},
+    {"items", stats_items, stats_nothing}, {"slabs", stats_slabs, stats_nothing},
+    {"conns", stats_conns, stats_conns},   {"spaces", stats_spaces, NULL},
+    {"tables", stats_tables, NULL},        {"extstore", stats_nothing, stats_nothing},
+};
+
+static const struct group *group_find(const struct request *request)
 {
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         if (strlen(groups[i].argument) == request->value_length &&
             strncmp(groups[i].argument, request->value_length > 0 ? request->value : "",
                     request->value_length) == 0) {
-            return groups[i].emit;
+            return &groups[i];
         }
     }
     return NULL;
@@ -131,25 +135,37 @@ static enum dispatch_end answer_full(struct dispatch_worker *worker, const struc
     return DISPATCH_DONE;
 }
 
-enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct request *request)
+static enum dispatch_end answer_group(struct dispatch_worker *worker, const struct request *request,
+                                      stats_fn *emit)
 {
     struct stats_out out = {.worker = worker, .request = request};
-    struct reply reply = {.status = REPLY_ERROR};
-    stats_fn *emit = group_find(request);
     size_t start = worker->out->length;
 
-    if (emit == NULL) {
-        if (is_reset(request)) {
-            stats_reset(worker);
-            reply.status = REPLY_RESET;
-        }
-        dispatch_reply(worker, request, &reply);
-        return DISPATCH_DONE;
-    }
     emit(&out);
     if (out.full) {
         return answer_full(worker, request, start);
     }
     worker->codec->compose_stats_end(worker->out, request);
+    return DISPATCH_DONE;
+}
+
+enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct request *request)
+{
+    static const char loading[] = "loading";
+    struct reply reply = {.status = REPLY_ERROR};
+    const struct group *group = group_find(request);
+    bool reset = is_reset(request);
+    stats_fn *emit = group == NULL ? NULL : worker->loading ? group->loading : group->emit;
+
+    if (emit != NULL) {
+        return answer_group(worker, request, emit);
+    }
+    if (worker->loading && (group != NULL || reset)) {
+        reply = (struct reply){REPLY_SERVER_ERROR, loading, sizeof(loading) - 1};
+    } else if (reset) {
+        stats_reset(worker);
+        reply.status = REPLY_RESET;
+    }
+    dispatch_reply(worker, request, &reply);
     return DISPATCH_DONE;
 }

@@ -8,6 +8,11 @@
  * '_'; one with a ':' begins with a numeric class; what stands after it in `stats spaces` and
  * `stats tables` only.
  *
+ * With a data directory the general figures tell of the journal, of checkpoints and of the
+ * recovery. While the server loads, how far it is; what the engines would have to tell is 0 or, in
+ * `items` and `slabs`, nothing, since tools want an END; `spaces`, `tables` and `reset` are
+ * refused.
+ *
  * Cost: a few microseconds, and as the engines' own for `spaces` and `tables`. On a worker, in its
  * turn.
  */

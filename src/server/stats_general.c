@@ -76,7 +76,8 @@ static void emit_commands(struct stats_out *out)
         uint64_t sum = stats_sum(server->metrics, sizeof(server->metrics[0]), server->threads,
                                  figures[i].offset);
 
-        if (figures[i].offset == offsetof(struct command_metrics, evictions)) {
+        if (figures[i].offset == offsetof(struct command_metrics, evictions) &&
+            !out->worker->loading) {
             sum += stats_recycled(server) - metric_read(&server->recycled_base);
         }
         stats_number(out, figures[i].name, sum);
@@ -86,24 +87,33 @@ static void emit_commands(struct stats_out *out)
     stats_number(out, "reclaimed", 0);
 }
 
-void stats_general(struct stats_out *out)
+/* What the engines hold. While they are being restored nobody may look. */
+static void emit_items(struct stats_out *out)
 {
-    struct engine_memory kinds[ENGINE_MEMORY_KINDS];
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
     uint64_t bytes = 0;
 
-    stats_memory_sum(out->worker->spaces, kinds);
+    if (!out->worker->loading) {
+        stats_memory_sum(out->worker->spaces, kinds);
+    }
     for (size_t i = 1; i < ENGINE_MEMORY_KINDS; i++) {
         bytes += kinds[i].used_bytes;
     }
+    stats_number(out, "bytes", bytes);
+    /* aux entries are numbers of records that are counted already */
+    stats_number(out, "curr_items",
+                 kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items +
+                     kinds[ENGINE_MEMORY_FILTERS].items + kinds[ENGINE_MEMORY_PLAIN].items);
+}
+
+void stats_general(struct stats_out *out)
+{
     emit_process(out);
     emit_connections(out);
     emit_commands(out);
     stats_number(out, "limit_maxbytes", out->worker->server->memory_bytes);
     stats_number(out, "threads", out->worker->server->threads);
     stats_number(out, "spaces", out->worker->spaces->count);
-    stats_number(out, "bytes", bytes);
-    /* aux entries are numbers of records that are counted already */
-    stats_number(out, "curr_items",
-                 kinds[ENGINE_MEMORY_TABLES].items + kinds[ENGINE_MEMORY_EXTEND].items +
-                     kinds[ENGINE_MEMORY_FILTERS].items + kinds[ENGINE_MEMORY_PLAIN].items);
+    emit_items(out);
+    stats_data(out);
 }

@@ -28,6 +28,9 @@ uint64_t stats_recycled(const struct server *server);
 /* What all spaces together hold of each kind of memory. */
 void stats_memory_sum(const struct spaces *spaces, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 
+/* The part of the general figures that is about the data directory. */
+void stats_data(struct stats_out *out); /* stats_data.c */
+
 /* The answers, one file a group. */
 typedef void stats_fn(struct stats_out *out);
 stats_fn stats_general; /* stats_general.c */

@@ -1,6 +1,7 @@
 /*
  * journal_chain.h: which segments a directory holds and which of them make up the stream. Reads
- * only their header pages. Part of journal; used by journal*.c only.
+ * only their header pages. Part of journal; used by journal*.c, and by tools that look at a
+ * directory without a daemon.
  *
  * A segment ends all that was made before it, from where it begins: after a cut, or a failed sync,
  * the stream goes on in a new one, and what older ones hold beyond is dead. So taken in the order

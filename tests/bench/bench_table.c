@@ -32,6 +32,8 @@
 #define SIZES_MAX    8
 #define GOAL_BATCH   32u
 #define GOAL_RATIO   0.25
+#define REPLAY_BATCH 64u
+#define GOAL_REPLAY  5.0 /* million a second */
 #define MIB          (1u << 20)
 
 struct shape {
@@ -301,6 +303,45 @@ static void print_job(struct bench *bench, const struct job *job, double line_ns
     fflush(stdout);
 }
 
+/* ---- replay: changes of one slot of ids that are there, as a journal has them ---- */
+
+static double replay_round(struct bench *bench, uint64_t *state)
+{
+    static struct engine_replay changes[REPLAY_BATCH];
+    const struct engine_keeping *keeping = bench->engine->functions->keeping;
+    char error[ENGINE_ERROR_MAX];
+    uint64_t done = 0;
+    double began = line_now_ns();
+
+    for (; done < LINE_OPS_A_ROUND; done += REPLAY_BATCH) {
+        for (size_t i = 0; i < REPLAY_BATCH; i++) {
+            uint64_t index = line_scale_down(hash_u64(*state), bench->records);
+            *state += LINE_WEYL;
+            changes[i].change.type = CHANGE_SLOTS;
+            changes[i].change.place = CHANGE_THERE;
+            changes[i].change.id = bench->shape->id(index);
+            changes[i].change.named = changes[i].change.set = 2;
+            changes[i].change.values[1] = done % 1000;
+        }
+        CHECK(keeping->replay(bench->engine, changes, REPLAY_BATCH, error));
+    }
+    return (line_now_ns() - began) / (double)done;
+}
+
+static void print_replay(struct bench *bench)
+{
+    uint64_t state = 1;
+    double best = 1e9;
+
+    for (int round = 0; round < LINE_ROUNDS; round++) {
+        double ns = replay_round(bench, &state);
+        best = ns < best ? ns : best;
+    }
+    printf("  %-11s  %8.1f in batches of %u: %.1f million a second (goal %.1f)\n", "replay", best,
+           REPLAY_BATCH, 1e3 / best, GOAL_REPLAY);
+    fflush(stdout);
+}
+
 /* ---- bare look-ups: all slots as numbers, no text, no engine ---- */
 
 static enum engine_status put_one_each(const struct counter_edit *edit, bool present,
@@ -423,6 +464,7 @@ static void measure_operations(struct bench *bench, uint64_t bytes)
                "32 / line");
         for (size_t j = 0; j < COUNT(jobs); j++)
             print_job(bench, &jobs[j], line_ns);
+        print_replay(bench);
         uint64_t records = bench->records;
         bench_destroy(bench);
         print_raw(&schemas[i], bytes, records, line_ns);

@@ -291,6 +291,7 @@ void roll_worker_init(struct roll_worker *worker, struct roll *roll)
 {
     memset(worker, 0, sizeof *worker);
     worker->roll = roll;
+    worker->sink = change_sink_null();
     worker->member = barrier_join(roll->barrier);
     CHECK(worker->member);
     pthread_mutex_init(&worker->lock, NULL);
@@ -346,8 +347,9 @@ static bool is_read(const struct engine_op *op)
 }
 
 /* Runs prepared ops in order; returns how many came to an end before one was pending. */
-static size_t run_turn(struct engine *engine, struct engine_op *const *ops, size_t n)
+static size_t run_turn(struct roll_worker *worker, struct engine_op *const *ops, size_t n)
 {
+    struct engine *engine = worker->roll->engine;
     size_t at = 0;
     while (at < n) {
         size_t run = 0;
@@ -357,7 +359,7 @@ static size_t run_turn(struct engine *engine, struct engine_op *const *ops, size
         if (run > 0) {
             engine->functions->read(engine, ops + at, run);
         } else {
-            engine->functions->change(engine, ops[at], change_sink_null());
+            engine->functions->change(engine, ops[at], worker->sink);
             run = 1;
         }
         for (; run > 0; run--, at++) {
@@ -425,7 +427,7 @@ void roll_run(struct roll_worker *worker, struct engine_op *const *ops, size_t n
         give_ticket(worker, ops + done, n - done);
         barrier_enter(worker->member);
         engine->functions->prepare(engine, ops + done, n - done);
-        size_t ended = run_turn(engine, ops + done, n - done);
+        size_t ended = run_turn(worker, ops + done, n - done);
         done += ended;
         tries = ended > 0 ? 0 : tries;
         barrier_leave(worker->member);

@@ -88,6 +88,7 @@ struct roll_waits {
 struct roll_worker {
     struct roll *roll;
     struct barrier_member *member;
+    struct change_sink *sink; /* of its changes: one that keeps nothing, unless it is set */
     struct roll_waits waits;
     unsigned since_asked; /* requests */
     /* Its ticket. */

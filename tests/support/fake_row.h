@@ -3,6 +3,8 @@
  * a set of ids, those in place and those apart. It checks on the way what a real one relies on: ids
  * are never created twice, nothing in place lies above a new base, counts are what is held.
  *
+ * With a recorder it keeps what it does, can be imaged as blurred as a real one, and be made again.
+ *
  * Thread rule: fake_try by any number of threads inside the barrier, each with ids of its own; the
  * rest as row.h says of what it calls, or by one thread.
  */
@@ -15,6 +17,8 @@
 #include <stdint.h>
 
 #include "engine/row.h"
+#include "engine/row_log.h"
+#include "tests/support/recorder.h"
 
 enum fake_answer {
     FAKE_ADDED,
@@ -22,20 +26,24 @@ enum fake_answer {
     FAKE_BELOW,
     FAKE_NO_TABLE,
     FAKE_TOO_FAR,
+    FAKE_BUSY, /* the recorder has no room */
 };
 
 struct fake {
+    struct engine engine; /* first; replay and replay_event alone */
     struct row row;
     struct engine_keeper keeper; /* nobody is told, until a test says whom */
     pthread_mutex_t lock;        /* of the sets */
     uint64_t capacity;
-    uint64_t window;     /* ids a table's window spans; 0: no end */
-    size_t apart_max;    /* of a table */
-    bool refuse_create;  /* the next tables are refused */
-    bool refuse_move;    /* nothing that moves fits */
-    unsigned misfits;    /* the next so many movings are refused */
-    _Atomic size_t live; /* structs that exist; destroyed by any thread */
-    uint64_t woken;      /* tickets */
+    uint64_t window;           /* ids a table's window spans; 0: no end */
+    size_t apart_max;          /* of a table */
+    bool refuse_create;        /* the next tables are refused */
+    bool refuse_move;          /* nothing that moves fits */
+    unsigned misfits;          /* the next so many movings are refused */
+    _Atomic size_t live;       /* structs that exist; destroyed by any thread */
+    uint64_t woken;            /* tickets */
+    struct recorder *recorder; /* NULL: nothing is kept */
+    struct recorder_sink sink;
 };
 
 /* A usual configuration: `tables` tables, recycling or not, late room auto from a tenth. */
@@ -58,6 +66,28 @@ void fake_maintain(struct fake *fake);
 /* row_check, and everything of the sets. */
 void fake_check(const struct fake *fake);
 size_t fake_layers(const struct fake *fake);
+
+/* From here on changes and events are recorded; one thread. FIRST is the caller's: row_log_first.
+ */
+void fake_keep(struct fake *fake, struct recorder *recorder);
+
+/* The contents of a table, taken in parts at different times. */
+#define FAKE_IMAGE_PARTS 2u /* an id belongs to one by its remainder */
+struct fake_set {
+    size_t places, used, count;
+    uint64_t *ids;
+};
+struct fake_image {
+    struct row_image image;
+    struct fake_set placed, apart;
+};
+/* As row_image_next, now. */
+bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image);
+/* Adds a part, as it is now; false: the table was touched meanwhile. */
+bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned part);
+void fake_image_fini(struct fake_image *image);
+/* Makes the table of an image, with its contents. False with `error`. */
+bool fake_load(struct fake *fake, const struct fake_image *image, char error[ROW_ERROR_MAX]);
 
 /* Collects figures as lines "name=value": fake_see is an engine_stat_fn, its context a fake_seen.
  */

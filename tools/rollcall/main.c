@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "tools/rollcall/bench.h"
+#include "tools/rollcall/inspect.h"
+#include "tools/rollcall/verify.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #else
 #define PACKAGE_VERSION "unversioned"
 #endif
-
-#define EXIT_USAGE 2
 
 typedef int verb_fn(int argc, char **argv);
 
@@ -25,6 +25,8 @@ static const struct {
     const char *help;
 } verbs[] = {
     {"bench", bench_main, "send load to a server, check its replies, print rates and latencies"},
+    {"verify", verify_main, "check a data directory: every checksum, order and count"},
+    {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
     {"help", help, "this text; rollcall VERB --help for the options of one"},
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
@@ -49,7 +51,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
-        return EXIT_USAGE;
+        return VERB_USAGE;
     }
     if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
         puts("rollcall " PACKAGE_VERSION);
@@ -62,5 +64,5 @@ int main(int argc, char **argv)
             return verbs[i].main(argc - 1, argv + 1);
     }
     fprintf(stderr, "rollcall: unknown verb \"%s\"; see rollcall help\n", argv[1]);
-    return EXIT_USAGE;
+    return VERB_USAGE;
 }

@@ -206,6 +206,31 @@ static void test_each(void **unused)
     dict_destroy(dict);
 }
 
+static void test_grow(void **unused)
+{
+    (void)unused;
+    struct dict *dict = dict_create(8, POOL_SMALL, 42);
+    uint64_t value = 0;
+    uint64_t id = 0;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        uint64_t places = dict_places(dict);
+        while (dict_put(dict, id, 3, &value)) {
+            value = ++id * 7;
+        }
+        assert_true(id > places / 2 && id <= places);
+        assert_true(dict_grow(&dict));
+        assert_int_equal(dict_places(dict), 2 * places);
+        assert_int_equal(dict_count(dict), id);
+        dict_check(dict);
+        for (uint64_t i = 0; i < id; i++) {
+            assert_true(dict_get(dict, i, 3, &value) && value == i * 7);
+        }
+        value = id * 7;
+        assert_true(dict_put(dict, id, 3, &value)); /* what found no room does now */
+    }
+    dict_destroy(dict);
+}
+
 struct worker {
     pthread_t thread;
     struct dict *dict;
@@ -278,8 +303,11 @@ static void test_threads_on_their_own_keys(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_against_plain),      cmocka_unit_test(test_full),
-        cmocka_unit_test(test_grows_by_levels),           cmocka_unit_test(test_each),
+        cmocka_unit_test(test_random_against_plain),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_grows_by_levels),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_grow),
         cmocka_unit_test(test_threads_on_their_own_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

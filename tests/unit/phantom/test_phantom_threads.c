@@ -3,7 +3,6 @@
  * pair at once exactly one is told it was new.
  */
 #include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,9 +13,8 @@
 
 #include <cmocka.h>
 
-#include "base/barrier.h"
 #include "engine/row.h"
-#include "tests/support/phantoms.h"
+#include "tests/support/phantom_threads.h"
 #include "tests/support/random.h"
 
 #define THREADS       4
@@ -30,60 +28,11 @@
 #define ROLL_STEP     500u
 #define ROLL_WORTH    10u
 
-/* ---- a keeper ---- */
-
-struct keeper {
-    struct engine *engine;
-    struct barrier *barrier;
-    pthread_t thread;
-    sem_t asked;
-    _Atomic bool stop;
-};
-
-static void keeper_notify(void *context)
-{
-    sem_post(context);
-}
-
-static void *keep(void *context)
-{
-    struct keeper *keeper = context;
-    for (;;) {
-        while (sem_wait(&keeper->asked) != 0) {
-        }
-        if (atomic_load(&keeper->stop)) {
-            return NULL;
-        }
-        keeper->engine->functions->maintain(keeper->engine, keeper->barrier);
-    }
-}
-
-static void keeper_start(struct keeper *keeper, struct engine *engine)
-{
-    *keeper = (struct keeper){.engine = engine, .barrier = barrier_create()};
-    assert_non_null(keeper->barrier);
-    sem_init(&keeper->asked, 0, 0);
-    engine->keeper = (struct engine_keeper){keeper_notify, &keeper->asked};
-    assert_int_equal(pthread_create(&keeper->thread, NULL, keep, keeper), 0);
-}
-
-static void keeper_end(struct keeper *keeper)
-{
-    atomic_store(&keeper->stop, true);
-    sem_post(&keeper->asked);
-    pthread_join(keeper->thread, NULL);
-    keeper->engine->keeper = (struct engine_keeper){NULL, NULL};
-    barrier_destroy(keeper->barrier);
-    sem_destroy(&keeper->asked);
-}
-
 /* ---- races ---- */
 
 struct race {
-    struct keeper *keeper;
-    struct barrier_member *turn;
+    struct phantom_turn turn;
     pthread_barrier_t *start;
-    sem_t woken;
     unsigned number;
     uint64_t ids; /* pairs are spread over so many */
     uint64_t pairs;
@@ -92,32 +41,6 @@ struct race {
     uint64_t below;
     _Atomic unsigned *wins; /* a pair */
 };
-
-static void wake(void *target, uint64_t serial)
-{
-    (void)serial;
-    sem_post(target);
-}
-
-/* An operation in a turn of its own, again for as long as it is pending. */
-static struct engine_op act(struct race *race, enum engine_verb verb, uint64_t id,
-                            const char *member)
-{
-    struct phantoms_call call;
-    for (;;) {
-        phantoms_call_init(&call, verb, id, member, "1");
-        call.op.ticket = (struct engine_ticket){wake, &race->woken, 0};
-        barrier_enter(race->turn);
-        enum engine_status status = phantoms_try(race->keeper->engine, &call, change_sink_null());
-        barrier_leave(race->turn);
-        if (status != ENGINE_PENDING) {
-            call.op.value = NULL; /* it ends here */
-            return call.op;
-        }
-        while (sem_wait(&race->woken) != 0) {
-        }
-    }
-}
 
 /* All threads add the same pairs in the same order, from a common start each round. */
 static void *race_adds(void *context)
@@ -129,10 +52,12 @@ static void *race_adds(void *context)
             pthread_barrier_wait(race->start);
         }
         snprintf(member, sizeof member, "u%llu", (unsigned long long)i);
-        if (act(race, ENGINE_ADD, i % race->ids, member).status == ENGINE_DONE) {
+        if (phantom_turn_run(&race->turn, ENGINE_ADD, i % race->ids, member).status ==
+            ENGINE_DONE) {
             atomic_fetch_add(&race->wins[i], 1);
         }
-        race->denied += act(race, ENGINE_READ, i % race->ids, member).status != ENGINE_DONE;
+        race->denied +=
+            phantom_turn_run(&race->turn, ENGINE_READ, i % race->ids, member).status != ENGINE_DONE;
     }
     return NULL;
 }
@@ -147,7 +72,7 @@ static void *race_deletes(void *context)
         bool deletes = (i / 8 + race->number) % 2;
         uint64_t id = i % 3 ? 1 : ROW_ID_MAX; /* in place, and apart */
         enum engine_verb verb = deletes ? ENGINE_DELETE : ENGINE_ADD;
-        bool done = act(race, verb, id, member).status == ENGINE_DONE;
+        bool done = phantom_turn_run(&race->turn, verb, id, member).status == ENGINE_DONE;
         race->done += done ? (deletes ? UINT64_MAX : 1) : 0;
     }
     return NULL;
@@ -168,8 +93,9 @@ static void *race_rolls(void *context)
         snprintf(member, sizeof member, "u%u.%llu", race->number,
                  (unsigned long long)(i % ROLL_MEMBERS));
         uint64_t id = i / ROLL_MEMBERS;
-        race->denied += act(race, ENGINE_SET, id, member).status != ENGINE_DONE;
-        struct engine_op op = act(race, ENGINE_READ, id - id / 4 * (i % 2), member);
+        race->denied += phantom_turn_run(&race->turn, ENGINE_SET, id, member).status != ENGINE_DONE;
+        struct engine_op op =
+            phantom_turn_run(&race->turn, ENGINE_READ, id - id / 4 * (i % 2), member);
         bool below = op.status == ENGINE_ABSENT && op.miss == ENGINE_MISS_BELOW;
         race->below += below;
         race->denied += op.status != ENGINE_DONE && !below;
@@ -181,31 +107,26 @@ static struct race run_race(struct engine *engine, void *(*body)(void *), struct
 {
     struct race races[THREADS];
     struct race sum = {0};
-    struct keeper keeper;
+    struct phantom_keeper keeper;
     pthread_t threads[THREADS];
     pthread_barrier_t start;
-    keeper_start(&keeper, engine);
+    phantom_keeper_start(&keeper, engine);
     pthread_barrier_init(&start, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
         races[i] = plan;
-        races[i].keeper = &keeper;
-        races[i].turn = barrier_join(keeper.barrier);
+        phantom_turn_init(&races[i].turn, &keeper, change_sink_null());
         races[i].start = &start;
         races[i].number = i;
-        sem_init(&races[i].woken, 0, 0);
         assert_int_equal(pthread_create(&threads[i], NULL, body, &races[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
-        barrier_resign(races[i].turn);
+        phantom_turn_fini(&races[i].turn);
         sum.done += races[i].done;
         sum.below += races[i].below;
         assert_int_equal(races[i].denied, 0);
     }
-    keeper_end(&keeper);
-    for (unsigned i = 0; i < THREADS; i++) {
-        sem_destroy(&races[i].woken);
-    }
+    phantom_keeper_end(&keeper);
     pthread_barrier_destroy(&start);
     phantom_check(engine);
     return sum;

@@ -262,15 +262,38 @@ static void change_one(struct fake *fake, struct engine_op *op)
     fake->changes += op->status == ENGINE_DONE;
 }
 
+/* Under the lock, as real engines do. A record is told as if it were deleted. */
+static void tell(struct fake *fake, const struct engine_op *op, struct change_sink *sink)
+{
+    const struct entry *entry = entry_of(fake, op->id, op->slot);
+    struct change change = {.space = fake->engine.space, .id = op->id, .type = CHANGE_DELETE};
+
+    if (op->status != ENGINE_DONE) {
+        sink->functions->cancel(sink);
+        return;
+    }
+    if (entry->there && op->slot != ENGINE_SLOT_RECORD) {
+        change.type = CHANGE_SLOTS;
+        change.named = change.set = 1u << op->slot;
+        CHECK(num_parse(entry->text, entry->length, &change.values[op->slot]));
+    }
+    sink->functions->put(sink, &change);
+}
+
 static void fake_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
 {
     struct fake *fake = fake_of(engine);
 
     CHECK(sink != NULL && op->scratch[0] == hash_u64(op->id));
+    if (!sink->functions->reserve(sink)) {
+        fail(op, ENGINE_E_JOURNAL_BUSY);
+        return;
+    }
     pthread_mutex_lock(&fake->lock);
     if (!waits(fake, op) && !needs_table(fake, op)) {
         change_one(fake, op);
     }
+    tell(fake, op, sink);
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -3,7 +3,8 @@
  * or a failed read for chosen ids, to be full, and to need maintenance before it takes an id.
  *
  * Slots are .a (0) and .b (1). A slot and the record of its id are separate entries: the map knows
- * nothing of records. Values are kept as text; a slot takes only numbers.
+ * nothing of records. Values are kept as text; a slot takes only numbers. Changes of slots, and
+ * deletes, are told to the sink.
  * Thread rule: any thread for everything.
  */
 #ifndef ROLLCALL_TESTS_FAKE_ENGINE_H

@@ -81,6 +81,11 @@ void harness_start(struct harness *harness)
     harness->store = spaces_find(harness->spaces, "f")->engine;
     harness->cache = spaces_find(harness->spaces, "c")->engine;
     harness->server = server_create(&harness->settings, harness->spaces);
+    if (harness->loading) {
+        server_loading(harness->server, NULL);
+    } else if (harness->journal != NULL) {
+        server_keep(harness->server, harness->journal, harness->log);
+    }
     server_service(harness->server, &service);
     harness->net = net_create(&options, &service, error, &in_use);
     assert_non_null(harness->net);
@@ -97,6 +102,9 @@ void harness_fini(struct harness *harness)
     pthread_join(harness->thread, NULL);
     keeper_end(harness->server->keeper);
     net_destroy(harness->net);
+    if (harness->net_gone != NULL) {
+        harness->net_gone(harness);
+    }
     harness->spaces = harness->server->spaces; /* a reload may have made others */
     server_destroy(harness->server);
     spaces_drop(harness->spaces, NULL);

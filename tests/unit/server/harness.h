@@ -22,7 +22,11 @@ struct harness {
     struct engine *store;    /* of f, as it was at the start … */
     struct engine *cache;    /* … and of c */
     bool keeper_later;       /* the test starts the keeper itself, or never */
-    pthread_t thread;        /* runs net_run */
+    bool loading;            /* the server begins by loading, without data */
+    struct journal *journal; /* what it keeps changes in, unless it is loading; NULL: none */
+    struct change_log *log;
+    void (*net_gone)(struct harness *harness); /* of harness_fini: before the server goes */
+    pthread_t thread;                          /* runs net_run */
 };
 
 void harness_init(struct harness *harness, unsigned threads);

@@ -236,7 +236,18 @@ static void test_bad_flags(void **unused)
         {"-Z", "-Z: enable-ssl is not available in this version"},
         {"--set x", "--set x: must be KEY=VALUE, such as memory=1GiB"},
         {"--set thread=1", "--set thread=1: unknown key 'thread'; did you mean 'threads'?"},
-        {"--set data=/x", "--set data=/x: data is not available in this version"},
+        {"--set data=", "--set data=: data has no value: it must be text of 1 to 400 bytes"},
+        {"--set cold=1", "--set cold=1: cold is not available in this version"},
+        {"--set journal.snc=always",
+         "--set journal.snc=always: unknown key 'journal.snc'; did you mean 'journal.sync'?"},
+        {"--set journal.sync=often",
+         "--set journal.sync=often: journal.sync must be never, everysec or always, not 'often'"},
+        {"--set journal.sync.x=1",
+         "--set journal.sync.x=1: no such key: only spaces have keys below them"},
+        {"--set journal.segment=1025K",
+         "--set journal.segment=1025K: journal.segment must be a multiple of 4KiB"},
+        {"--set journal=always",
+         "--set journal=always: journal must be a mapping of its keys, not a single value"},
         {"--set a.b=1", "--set a.b=1: no such key: only spaces have keys below them"},
         {"--set spaces.feed.ids.x=1",
          "--set spaces.feed.ids.x=1: no such key: only slots have keys below them"},
@@ -255,6 +266,71 @@ static void test_bad_flags(void **unused)
 }
 
 /* ---- memory ---- */
+
+static void test_data(void **unused)
+{
+    char here[4096], wanted[8192];
+    struct settings *settings;
+    struct run run;
+
+    (void)unused;
+    settings = good(&run, FEED, "");
+    assert_null(settings->data);
+    assert_int_equal(settings->journal.sync, JOURNAL_SYNC_EVERYSEC);
+    assert_true(settings->journal.segment_bytes == 256 * MIB);
+    assert_true(settings->journal.buffer_bytes == 64 * MIB);
+    assert_true(settings->checkpoint.every_ms == 600000);
+    assert_true(settings->checkpoint.journal_bytes == 1024 * MIB);
+    finish(&run);
+    settings = good(&run,
+                    "data: /var/x\njournal: {sync: always, segment: 1M, buffer: 256K}\n"
+                    "checkpoint:\n  every: 100ms\n" FEED,
+                    "--set checkpoint.journal=1M --set journal={sync:~never}");
+    assert_string_equal(settings->data, "/var/x");
+    assert_int_equal(settings->journal.sync, JOURNAL_SYNC_NEVER);
+    assert_true(settings->journal.segment_bytes == MIB);
+    assert_true(settings->journal.buffer_bytes == MIB / 4);
+    assert_true(settings->checkpoint.every_ms == 100);
+    assert_true(settings->checkpoint.journal_bytes == MIB);
+    finish(&run);
+    settings = good(&run, FEED, "--set data=here --set checkpoint.every=0");
+    assert_non_null(getcwd(here, sizeof(here)));
+    snprintf(wanted, sizeof(wanted), "%s/here", here);
+    assert_string_equal(settings->data, wanted);
+    assert_true(settings->checkpoint.every_ms == 0);
+    finish(&run);
+}
+
+static void test_long_data(void **unused)
+{
+    char flags[SETTINGS_DATA_PATH_MAX + 16] = "--set data=";
+    struct run run;
+
+    (void)unused;
+    memset(flags + strlen(flags), 'x', SETTINGS_DATA_PATH_MAX);
+    start(&run, FEED, flags);
+    assert_int_equal(run.action, SETTINGS_EXIT_ERROR);
+    assert_non_null(strstr(run.err, ": data: the path has more than 400 bytes\n"));
+    finish(&run);
+}
+
+/* The journal's buffer counts, if there is a journal. */
+static void test_memory_of_data(void **unused)
+{
+    struct run without, with;
+
+    (void)unused;
+    good(&without, FEED, "-t 2");
+    good(&with, FEED, "-t 2 --set data=/x --set journal.buffer=8M");
+    assert_true(settings_memory_sum(with.settings, NULL) ==
+                settings_memory_sum(without.settings, NULL) + 8 * MIB);
+    finish(&with);
+    finish(&without);
+    start(&with, FEED, "-t 2 -m 120 --set data=/x");
+    assert_int_equal(with.action, SETTINGS_EXIT_ERROR);
+    assert_non_null(strstr(with.err, "    buffer of the journal "));
+    finish(&with);
+}
 
 static void test_memory(void **unused)
 {
@@ -375,9 +451,10 @@ static void test_exits(void **unused)
 /* What --help must name, and what it must not: what does not exist yet. */
 static void test_help(void **unused)
 {
-    static const char *const named[] = {"--config", "--set",           "-p, --port=", "table-size",
-                                        "-vv",      "max-connections", "late-room"};
-    static const char *const hidden[] = {"plain:", "dump,",          "checkpoint", "auth-file",
+    static const char *const named[] = {
+        "--config",        "--set",     "-p, --port=", "table-size",   "-vv",
+        "max-connections", "late-room", "data  ",      "journal.sync", "checkpoint.every"};
+    static const char *const hidden[] = {"plain:", "dump,",          "cold",  "auth-file",
                                          "tls",    "--print-sample", "binary"};
     struct run run;
 
@@ -396,6 +473,8 @@ static void test_round_trip(void **unused)
     static const char odd[] = "listen: ['[::1]:7', \"/tmp/a b.sock\", 127.0.0.1:0]\n"
                               "threads: 3\nmemory: 2000000001\nuser: \"a\\\"b\\\\c: #d\"\n"
                               "idle-timeout: 1h\nunix-mode: 0\nlog-level: debug\n"
+                              "data: '/a b'\ncheckpoint: {every: 1500ms, journal: 2M}\n"
+                              "journal: {sync: never, segment: 1028K}\n"
                               "spaces:\n"
                               "  'no': {kind: counter, slots: {'yes': 2, '1': 64}, ids: any,\n"
                               "         max-id: 9223372036854775807}\n"
@@ -417,8 +496,11 @@ static void test_round_trip(void **unused)
         assert_string_equal(again.out, first.out);
         finish(&again);
         good(&again, first.out, "");
-        if (yamls[i] == odd)
+        if (yamls[i] == odd) {
             assert_string_equal(again.settings->user, "a\"b\\c: #d");
+            assert_string_equal(again.settings->data, "/a b");
+            assert_true(again.settings->checkpoint.every_ms == 1500);
+        }
         finish(&again);
         finish(&first);
     }
@@ -485,6 +567,8 @@ int main(void)
         cmocka_unit_test(test_exits),      cmocka_unit_test(test_help),
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_sample),
         cmocka_unit_test(test_reload),     cmocka_unit_test(test_phantom_config),
+        cmocka_unit_test(test_data),       cmocka_unit_test(test_memory_of_data),
+        cmocka_unit_test(test_long_data),
     };
 
     return cmocka_run_group_tests(tests, settings_run_enter, settings_run_leave);

@@ -50,6 +50,11 @@ static void test_stats(void **unused)
         "listen=[127.0.0.1:7]\n",
         "memory=1GiB\n",
         "user=NULL\n",
+        "data=NULL\n",
+        "journal_sync=everysec\n",
+        "journal_segment=256MiB\n",
+        "checkpoint_every=600000\n",
+        "checkpoint_journal=1GiB\n",
         "space_a_b_table_size=16MiB\n",
         "space_a_b_slots={like:20}\n",
     };
@@ -84,18 +89,22 @@ static void test_need_restart(void **unused)
 
     (void)unused;
     good(&now,
-         "threads: 2\nspaces:\n  a: {kind: counter, slots: {x: 2}}\n"
+         "threads: 2\ndata: /x\njournal: {sync: never}\nspaces:\n  a: {kind: counter, slots: {x: "
+         "2}}\n"
          "  u: {kind: counter, slots: {x: 2}, ids: any}\n"
          "  gone: {kind: counter, slots: {x: 2}}\n",
          "");
     good(&next,
-         "threads: 3\nmax-connections: 9\nspaces:\n  new: {kind: counter, slots: {x: 2}}\n"
+         "threads: 3\nmax-connections: 9\ndata: /y\njournal: {sync: always}\n"
+         "checkpoint: {every: 1s, journal: 1M}\nspaces:\n  new: {kind: counter, slots: {x: 2}}\n"
          "  a: {kind: counter, slots: {x: 3, y: 2}, table-size: 1M, role: cache, key: 'q{id}',\n"
          "      tables: 2}\n"
          "  u: {kind: counter, slots: {x: 3}, ids: any, table-size: 1M, role: cache}\n",
          "");
-    assert_int_equal(settings_need_restart(now.settings, next.settings, add_stat, &stats), 2);
+    assert_int_equal(settings_need_restart(now.settings, next.settings, add_stat, &stats), 4);
     assert_string_equal(stats.text, "threads=from 2 to 3\n"
+                                    "data=from /x to /y\n"
+                                    "journal.sync=from never to always\n"
                                     "spaces.u.table-size=from 16MiB to 1MiB\n");
     stats.length = 0;
     assert_int_equal(settings_need_restart(now.settings, now.settings, add_stat, &stats), 0);

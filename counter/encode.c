@@ -1,0 +1,99 @@
+#include "counter/encode.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "counter/schema.h"
+
+static void put(struct encoder *to, const void *bytes, size_t n)
+{
+    CHECK((size_t)(to->end - to->at) >= n);
+    memcpy(to->at, bytes, n);
+    to->at += n;
+}
+
+void encode_u8(struct encoder *to, unsigned value)
+{
+    CHECK(value <= UINT8_MAX);
+    unsigned char byte = (unsigned char)value;
+    put(to, &byte, 1);
+}
+
+void encode_u64(struct encoder *to, uint64_t value)
+{
+    put(to, &value, sizeof value);
+}
+
+void encode_name(struct encoder *to, const char *name)
+{
+    size_t length = strlen(name);
+    CHECK(length >= 1 && length <= ENGINE_SPACE_NAME_MAX);
+    encode_u8(to, (unsigned)length);
+    put(to, name, length);
+}
+
+void encode_slots(struct encoder *to, const struct counter_slot *slots, size_t count)
+{
+    encode_u8(to, (unsigned)count);
+    for (size_t i = 0; i < count; i++) {
+        encode_u8(to, slots[i].bits);
+        encode_name(to, slots[i].name);
+    }
+}
+
+/* True: there were n bytes, and they were taken. */
+static bool take(struct decoder *from, void *bytes, size_t n)
+{
+    memset(bytes, 0, n);
+    from->bad = from->bad || (size_t)(from->end - from->at) < n;
+    if (from->bad) {
+        return false;
+    }
+    memcpy(bytes, from->at, n);
+    from->at += n;
+    return true;
+}
+
+unsigned decode_u8(struct decoder *from)
+{
+    unsigned char byte;
+    take(from, &byte, 1);
+    return byte;
+}
+
+uint64_t decode_u64(struct decoder *from)
+{
+    uint64_t value;
+    take(from, &value, sizeof value);
+    return value;
+}
+
+void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1])
+{
+    size_t length = decode_u8(from);
+    memset(name, 0, ENGINE_SPACE_NAME_MAX + 1);
+    if (length < 1 || length > ENGINE_SPACE_NAME_MAX) {
+        from->bad = true;
+        return;
+    }
+    take(from, name, length);
+    from->bad = from->bad || strlen(name) != length;
+}
+
+void decode_slots(struct decoder *from, struct counter_config *config)
+{
+    char error[COUNTER_ERROR_MAX];
+    config->slot_count = decode_u8(from);
+    memset(config->slots, 0, sizeof config->slots);
+    from->bad = from->bad || config->slot_count > ENGINE_SLOTS_MAX;
+    for (size_t i = 0; i < config->slot_count && !from->bad; i++) {
+        config->slots[i].bits = decode_u8(from);
+        decode_name(from, config->slots[i].name);
+    }
+    from->bad = from->bad || !counter_slots_valid(config, error);
+}
+
+bool decode_ended(const struct decoder *from)
+{
+    return !from->bad && from->at == from->end;
+}

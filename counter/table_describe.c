@@ -1,0 +1,170 @@
+/*
+ * table_describe.c: all that a table is, but its records, as bytes, and back.
+ *
+ *     offset  size  meaning
+ *     0       8     DESCRIPTION_MAGIC and, in the low byte, the version of this format
+ *     8       8     origin of the window; 2^63: unsettled
+ *     16      8     secret of the marks
+ *     24      24    the permutation's three odd numbers
+ *     48      8     bytes of the groups
+ *     56      8     capacity
+ *     64      16    bytes of the extend and of the aux dict, as they were made at first
+ *     80      4     group bytes / 64, places, remainder bytes, window bits: a byte each
+ *     84            slots: number; of each bits, length of name, name
+ *                   extras: number; of each length of name, name
+ *
+ * All else follows from these. Nothing is behind it.
+ */
+#include <string.h>
+
+#include "counter/encode.h"
+#include "counter/table_private.h"
+#include "engine/row_log.h"
+
+#define DESCRIPTION_MAGIC   0x7266746e756f6300u /* "counter" and the version */
+#define DESCRIPTION_VERSION 1u
+#define FIXED_BYTES         84u
+
+_Static_assert(FIXED_BYTES + ENCODE_SLOTS_BYTES_MAX + 1 +
+                       SCHEMA_EXTRAS_MAX * ENCODE_NAME_BYTES_MAX <=
+                   ROW_DESCRIPTION_MAX,
+               "the longest description has its place");
+
+static void encode_shape(struct encoder *to, const struct counter_shape *shape)
+{
+    encode_u64(to, shape->table_bytes);
+    encode_u64(to, shape->capacity);
+    encode_u64(to, shape->extend_bytes);
+    encode_u64(to, shape->aux_bytes);
+    encode_u8(to, shape->group_bytes / TABLE_GROUP_BYTES);
+    encode_u8(to, shape->places);
+    encode_u8(to, shape->rem_bytes);
+    encode_u8(to, shape->window_bits);
+}
+
+size_t counter_table_describe(const struct counter_table *t, unsigned char *bytes)
+{
+    CHECK(t->magic == TABLE_MAGIC);
+    struct encoder to = encode_to(bytes, ROW_DESCRIPTION_MAX);
+    encode_u64(&to, DESCRIPTION_MAGIC | DESCRIPTION_VERSION);
+    encode_u64(&to, t->origin);
+    encode_u64(&to, t->secret);
+    for (unsigned i = 0; i < PERMUTE_ROUNDS; i++) {
+        encode_u64(&to, t->permute.odd[i]);
+    }
+    encode_shape(&to, &t->shape);
+    encode_slots(&to, t->schema.slots, t->schema.slot_count);
+    encode_u8(&to, t->schema.extra_count);
+    for (unsigned i = 0; i < t->schema.extra_count; i++) {
+        encode_name(&to, t->schema.extras[i]);
+    }
+    return (size_t)(to.at - bytes);
+}
+
+static void decode_shape(struct decoder *from, struct counter_shape *shape)
+{
+    memset(shape, 0, sizeof *shape);
+    shape->table_bytes = decode_u64(from);
+    shape->capacity = decode_u64(from);
+    shape->extend_bytes = decode_u64(from);
+    shape->aux_bytes = decode_u64(from);
+    shape->group_bytes = decode_u8(from) * TABLE_GROUP_BYTES;
+    shape->places = decode_u8(from);
+    shape->rem_bytes = decode_u8(from);
+    shape->window_bits = decode_u8(from);
+}
+
+static bool is_pool(uint64_t bytes)
+{
+    return bytes >= DICT_POOL_MIN && bytes <= COUNTER_TABLE_BYTES_MAX;
+}
+
+/* Could it be that of a table? Sets what follows from it. */
+static bool shape_valid(struct counter_shape *shape)
+{
+    uint64_t bytes = shape->table_bytes;
+    bool sized = bytes >= COUNTER_TABLE_BYTES_MIN && bytes <= COUNTER_TABLE_BYTES_MAX &&
+                 (bytes & (bytes - 1)) == 0;
+    bool grouped =
+        shape->group_bytes == TABLE_GROUP_BYTES || shape->group_bytes == TABLE_WIDE_BYTES;
+    if (!sized || !grouped || shape->places < 1 || shape->places > TABLE_PLACES_MAX) {
+        return false;
+    }
+    table_shape_derive(shape);
+    unsigned place_bytes = shape->payload_bytes + shape->rem_bytes;
+    unsigned window = shape->window_bits;
+    bool held = window <= TABLE_ID_BITS && window > shape->group_bits && shape->rem_bytes <= 8 &&
+                window - shape->group_bits <= 8 * shape->rem_bytes;
+    return held && shape->places * place_bytes + shape->meta_bytes <= shape->group_bytes &&
+           shape->capacity >= 1 && shape->capacity <= shape->groups * shape->places &&
+           is_pool(shape->extend_bytes) && is_pool(shape->aux_bytes);
+}
+
+static void decode_schema(struct decoder *from, struct counter_schema *schema)
+{
+    struct counter_config config;
+    decode_slots(from, &config);
+    unsigned extras = decode_u8(from);
+    from->bad = from->bad || extras > SCHEMA_EXTRAS_MAX;
+    if (from->bad) {
+        return;
+    }
+    counter_schema_init(schema, &config);
+    for (; schema->extra_count < extras && !from->bad; schema->extra_count++) {
+        decode_name(from, schema->extras[schema->extra_count]);
+    }
+}
+
+bool table_description_read(struct table_description *is, const void *bytes, size_t length)
+{
+    struct decoder from = decode_from(bytes, length);
+    if (decode_u64(&from) != (DESCRIPTION_MAGIC | DESCRIPTION_VERSION)) {
+        return false;
+    }
+    is->origin = decode_u64(&from);
+    is->secret = decode_u64(&from);
+    bool odd = true;
+    for (unsigned i = 0; i < PERMUTE_ROUNDS; i++) {
+        is->odd[i] = decode_u64(&from);
+        odd = odd && (is->odd[i] & 1);
+    }
+    decode_shape(&from, &is->shape);
+    decode_schema(&from, &is->schema);
+    if (!decode_ended(&from) || !odd || is->origin > TABLE_NO_WINDOW) {
+        return false;
+    }
+    is->shape.payload_bytes = is->schema.payload_bytes;
+    return shape_valid(&is->shape);
+}
+
+uint64_t counter_table_described_bytes(const void *description, size_t length)
+{
+    struct table_description is;
+    return table_description_read(&is, description, length) ? is.shape.table_bytes : 0;
+}
+
+struct apart {
+    uint64_t above;
+    void (*visit)(void *context, uint64_t id);
+    void *context;
+};
+
+static void visit_apart(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    const struct apart *apart = context;
+    (void)sub;
+    (void)value;
+    if (id >= apart->above) {
+        apart->visit(apart->context, id);
+    }
+}
+
+void counter_table_each_apart(const struct counter_table *t,
+                              void (*visit)(void *context, uint64_t id), void *context)
+{
+    CHECK(t->magic == TABLE_MAGIC);
+    /* What lies below is in the dict because it spilled, or came late and below the window. */
+    uint64_t above = t->row.settled ? atomic_load(&t->row.frontier) + 1 : 0;
+    struct apart apart = {above, visit, context};
+    dict_each(t->extend, visit_apart, &apart);
+}

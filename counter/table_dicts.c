@@ -1,0 +1,107 @@
+/*
+ * table_dicts.c: how large the dicts of a table are, and that of a table which is being restored
+ * none is ever too small.
+ *
+ * An image is blurred (engine/row_log.h): while it is replayed the table may hold ids that it never
+ * held together, up to twice as many. What finds no place in a page goes to the extend dict, which
+ * must take it, or the space could not start. So a full dict is copied to one twice as large:
+ * nobody else is there. In the end only what the space really holds is left: what has its place in
+ * the groups goes back there, and a dict that grew is copied to one of its usual size.
+ */
+#include "base/clock.h"
+#include "counter/table_private.h"
+
+#define DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
+
+uint64_t table_dict_takes(const struct dict *dict, unsigned times)
+{
+    return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * DICT_TAKES / 100;
+}
+
+struct copying {
+    struct dict *to;
+    bool fits;
+};
+
+static void copy_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct copying *copying = context;
+    copying->fits = copying->fits && dict_put(copying->to, id, sub, value);
+}
+
+/* NULL: it does not fit, or memory is refused. */
+static struct dict *copy_dict(const struct dict *dict, uint64_t pool_bytes)
+{
+    size_t value_bytes = dict_entry_bytes(dict) - DICT_KEY_BYTES;
+    struct copying copying = {dict_create(value_bytes, pool_bytes, clock_random()), true};
+    if (!copying.to) {
+        return NULL;
+    }
+    dict_each(dict, copy_entry, &copying);
+    if (copying.fits) {
+        return copying.to;
+    }
+    dict_destroy(copying.to);
+    return NULL;
+}
+
+/* Makes it so many times as large as described. False: that cannot be. */
+static bool resize(struct dict **dict, uint64_t described_bytes, unsigned *times, unsigned wanted)
+{
+    struct dict *copy = copy_dict(*dict, described_bytes * wanted);
+    if (!copy) {
+        return false;
+    }
+    dict_destroy(*dict);
+    *dict = copy;
+    *times = wanted;
+    return true;
+}
+
+static bool grow_extend(struct counter_table *t)
+{
+    return resize(&t->extend, t->shape.extend_bytes, &t->extend_times, 2 * t->extend_times);
+}
+
+static bool grow_aux(struct counter_table *t)
+{
+    return resize(&t->aux, t->shape.aux_bytes, &t->aux_times, 2 * t->aux_times);
+}
+
+static double share_used(const struct dict *dict)
+{
+    uint64_t bytes = dict_count(dict) * dict_entry_bytes(dict);
+    return (double)bytes / (double)dict_pool_bytes(dict);
+}
+
+bool table_dicts_grow(struct counter_table *t)
+{
+    return share_used(t->aux) > share_used(t->extend) ? grow_aux(t) : grow_extend(t);
+}
+
+bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux)
+{
+    bool grown = true;
+    while (grown && table_dict_takes(t->extend, 1) < extend) {
+        grown = grow_extend(t);
+    }
+    while (grown && table_dict_takes(t->aux, 1) < aux) {
+        grown = grow_aux(t);
+    }
+    return grown;
+}
+
+void table_dicts_trim(struct counter_table *t)
+{
+    t->extend_max = table_dict_takes(t->extend, t->extend_times);
+    t->aux_max = table_dict_takes(t->aux, t->aux_times);
+    if (dict_count(t->extend) > t->extend_max) {
+        table_tuck_in(t);
+    }
+    if (t->extend_times > TABLE_ROOMY) { /* if it does not fit it stays */
+        resize(&t->extend, t->shape.extend_bytes, &t->extend_times, TABLE_ROOMY);
+    }
+    if (t->aux_times > TABLE_ROOMY) {
+        resize(&t->aux, t->shape.aux_bytes, &t->aux_times, TABLE_ROOMY);
+    }
+}

@@ -1,0 +1,222 @@
+/*
+ * table_image.c: a table as it is kept: its shape as a description, its pages on their way out, its
+ * contents on their way in.
+ *
+ * A description, in the machine's byte order (offset, size, meaning):
+ *      0  4  version: 1
+ *      4  4  bits of a member
+ *      8  8  bytes of the filter, a power of two
+ *     16  8  its lines: bytes / 64
+ *     24  8  capacity: lines x load, rounded down
+ *     32  8  bytes of the pool for exceptions, 0: none
+ *     40  8  bytes of the pool for what is apart, 0: none
+ *     48  8  members a line at capacity, a double
+ *     56  8  the share of wrong answers then, a double
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "phantom/table_private.h"
+#include "store/dict_image.h"
+
+#define VERSION 1
+
+struct description {
+    uint32_t version, bits;
+    uint64_t table_bytes, lines, capacity, exceptions_bytes, apart_bytes;
+    double load, rate;
+};
+_Static_assert(sizeof(struct description) == PHANTOM_DESCRIPTION_BYTES, "as the table above");
+
+void phantom_shape_describe(const struct phantom_shape *shape,
+                            unsigned char bytes[PHANTOM_DESCRIPTION_BYTES])
+{
+    struct description d = {
+        .version = VERSION,
+        .bits = shape->plan.bits,
+        .table_bytes = shape->table_bytes,
+        .lines = shape->table_bytes / PHANTOM_LINE_BYTES,
+        .capacity = shape->capacity,
+        .exceptions_bytes = shape->exceptions_bytes,
+        .apart_bytes = shape->apart_bytes,
+        .load = shape->plan.load,
+        .rate = shape->plan.rate,
+    };
+    memcpy(bytes, &d, sizeof d);
+}
+
+static bool within(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value >= least && value <= most;
+}
+
+/* Does one follow from the other, as it must? */
+static bool sound(const struct description *d)
+{
+    return d->version == VERSION && within(d->bits, 1, PHANTOM_BITS_MAX) &&
+           within(d->table_bytes, PHANTOM_TABLE_BYTES_MIN, PHANTOM_TABLE_BYTES_MAX) &&
+           (d->table_bytes & (d->table_bytes - 1)) == 0 &&
+           d->lines == d->table_bytes / PHANTOM_LINE_BYTES && d->load > 0 &&
+           d->load <= PHANTOM_LINE_BITS && d->rate > 0 && d->rate < 1 && d->capacity > 0 &&
+           d->capacity == (uint64_t)((double)d->lines * d->load) &&
+           (d->exceptions_bytes == 0 ||
+            within(d->exceptions_bytes, PHANTOM_EXCEPTIONS_BYTES_MIN, PHANTOM_TABLE_BYTES_MAX)) &&
+           (d->apart_bytes == 0 || within(d->apart_bytes, DICT_POOL_MIN, d->table_bytes));
+}
+
+bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length)
+{
+    struct description d;
+    if (length != sizeof d) {
+        return false;
+    }
+    memcpy(&d, bytes, sizeof d);
+    if (!sound(&d)) {
+        return false;
+    }
+    *shape = (struct phantom_shape){
+        .table_bytes = d.table_bytes,
+        .exceptions_bytes = d.exceptions_bytes,
+        .apart_bytes = d.apart_bytes,
+        .capacity = d.capacity,
+        .plan = {.bits = d.bits, .load = d.load, .rate = d.rate},
+    };
+    return true;
+}
+
+/* ---- out ---- */
+
+void phantom_table_copy_pages(const struct phantom_table *t, uint64_t first, uint64_t count,
+                              uint64_t *to)
+{
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
+    CHECK((first + count) * TABLE_FILE_PAGE_BYTES <= t->shape.table_bytes);
+    words_copy_out(t->filter.words, first * TABLE_FILE_PAGE_BYTES, count * TABLE_FILE_PAGE_BYTES,
+                   to);
+}
+
+/* ---- in ---- */
+
+struct loading {
+    struct phantom_table *t;
+    const struct table_file *file;
+    _Atomic uint64_t *done;
+    const _Atomic bool *stop;
+    uint64_t pages_done;
+    bool foreign; /* an entry cannot be this table's */
+    char *error;
+};
+
+static bool refuse(const struct loading *loading, const char *why)
+{
+    snprintf(loading->error, ENGINE_ERROR_MAX, "%s", why);
+    return false;
+}
+
+static bool loaded_piece(void *context, uint64_t pages)
+{
+    struct loading *loading = context;
+    atomic_fetch_add(loading->done, (pages - loading->pages_done) * TABLE_FILE_PAGE_BYTES);
+    loading->pages_done = pages;
+    return !atomic_load(loading->stop);
+}
+
+static bool load_pages(struct loading *loading)
+{
+    struct phantom_table *t = loading->t;
+    uint64_t pages = table_file_info(loading->file)->pages;
+    if (pages * TABLE_FILE_PAGE_BYTES != t->shape.table_bytes) {
+        return refuse(loading, "it has not the pages its table needs");
+    }
+    memory_populate_until((void *)t->filter.words, t->shape.table_bytes, loading->stop);
+    enum table_file_result result = table_file_load_pages(
+        loading->file, 0, pages, (void *)t->filter.words, loaded_piece, loading, loading->error);
+    if (result == TABLE_FILE_STOPPED) {
+        loading->error[0] = '\0';
+    }
+    return result == TABLE_FILE_DONE;
+}
+
+static bool exception_wanted(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
+{
+    struct loading *loading = context;
+    (void)hash;
+    loading->foreign |= (uint8_t)value[0] != sub;
+    return !loading->foreign;
+}
+
+static bool apart_wanted(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
+{
+    struct loading *loading = context;
+    const struct row_table *row = &loading->t->row;
+    (void)hash;
+    loading->foreign |= (uint8_t)value[1] != sub || !within(value[0], row->base, row->last);
+    if (!loading->foreign) {
+        phantom_apart_lower(loading->t, value[0]);
+    }
+    return !loading->foreign;
+}
+
+/* Entries come in another order than they once did: twice the places let each find one. */
+static bool make_room(const struct loading *loading, struct dict **dict, uint64_t entries)
+{
+    while (dict_places(*dict) / 2 < entries) {
+        if (!dict_grow(dict)) {
+            return refuse(loading, "the system refuses the memory for its entries");
+        }
+    }
+    return true;
+}
+
+static bool load_section(struct loading *loading, enum phantom_section section, struct dict **dict,
+                         dict_image_wanted *wanted)
+{
+    uint64_t entries = table_file_info(loading->file)->section[section].entries;
+    if (entries == 0) {
+        return true;
+    }
+    if (!*dict) {
+        return refuse(loading, "it has entries its table cannot have");
+    }
+    if (!make_room(loading, dict, entries) ||
+        dict_image_load(loading->file, section, *dict, wanted, loading, loading->error) !=
+            TABLE_FILE_DONE) {
+        return false;
+    }
+    return !loading->foreign || refuse(loading, "it has entries that are not its table's");
+}
+
+static bool load_sections(struct loading *loading)
+{
+    struct phantom_table *t = loading->t;
+    bool layer = t->stripes == NULL;
+    const struct table_file_info *info = table_file_info(loading->file);
+    if (info->sections != (layer ? 0 : PHANTOM_SECTIONS)) {
+        return refuse(loading, "it has not the sections its table needs");
+    }
+    if (layer) {
+        return true;
+    }
+    /* Deletes may have been turned on after the image was begun. */
+    if (info->section[PHANTOM_SECTION_EXCEPTIONS].entries && !phantom_table_deletes(t, true, 0)) {
+        return refuse(loading, "the system refuses the memory for its exceptions");
+    }
+    return load_section(loading, PHANTOM_SECTION_EXCEPTIONS, &t->exceptions, exception_wanted) &&
+           load_section(loading, PHANTOM_SECTION_APART, &t->apart, apart_wanted);
+}
+
+bool phantom_table_load(struct phantom_table *t, const struct table_file *file,
+                        _Atomic uint64_t *done, const _Atomic bool *stop,
+                        char error[ENGINE_ERROR_MAX])
+{
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
+    struct loading loading = {.t = t, .file = file, .done = done, .stop = stop, .error = error};
+    error[0] = '\0';
+    if (!load_pages(&loading) || !load_sections(&loading)) {
+        return false;
+    }
+    atomic_fetch_add(done, table_file_info(file)->file_bytes - t->shape.table_bytes);
+    return true;
+}

@@ -1,0 +1,153 @@
+/*
+ * table_replay.c: a change is carried out again, as its place says: what the filter, the frontier
+ * and the exceptions of an image say meanwhile may be of another time, and is not asked.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "engine/row_log.h"
+#include "phantom/table_private.h"
+
+static bool refuse(const struct engine_replay *replay, const char *why,
+                   char error[ENGINE_ERROR_MAX])
+{
+    snprintf(error, ENGINE_ERROR_MAX,
+             "the change of id %" PRIu64 " at %" PRIu64 " in the journal cannot be replayed: %s",
+             replay->change.id, replay->lsn, why);
+    return false;
+}
+
+static const char NO_MEMORY[] = "the system refuses memory";
+static const char NO_SUCH[] = "it is none of a table of members";
+
+/* Where the change goes. */
+struct target {
+    struct row *row;
+    struct phantom_table *t;
+    struct phantom_member member; /* hashes, no bytes */
+    bool own;                     /* is it in the table's part of the journal? */
+};
+
+/* ---- adding ---- */
+
+static const char *add_there(const struct target *to)
+{
+    struct phantom_table *t = to->t;
+    if (to->own && phantom_exception_stands(t, to->member.hash, to->member.second)) {
+        row_changed(&t->row);
+        CHECK(dict_delete(t->exceptions, to->member.hash, (uint8_t)to->member.second));
+    }
+    return NULL;
+}
+
+/*
+ * A layer has an image and a start of its own. Where there is one the change was made in it: it
+ * touched the table, so the table's image began after it.
+ */
+static const char *add_inside(const struct target *to, uint64_t lsn)
+{
+    struct row_table *table = &to->t->row;
+    struct row_table *holder = table->further ? table->further : table;
+    if (holder->start_lsn <= lsn) {
+        phantom_table_set_bits(to->t, to->member.hash);
+        row_replay_created(to->row, table, holder, to->member.id, CHANGE_INSIDE, true);
+    }
+    return NULL;
+}
+
+static const char *add_apart(const struct target *to)
+{
+    struct row_table *table = &to->t->row;
+    if (!to->t->apart) {
+        return NO_SUCH;
+    }
+    if (!to->own) {
+        return NULL;
+    }
+    row_changed(table);
+    if (!phantom_apart_restore(to->t, &to->member)) {
+        return NO_MEMORY;
+    }
+    row_replay_created(to->row, table, table, to->member.id, CHANGE_APART, true);
+    return NULL;
+}
+
+static const char *replay_add(const struct target *to, enum change_place place, uint64_t lsn)
+{
+    switch (place) {
+    case CHANGE_THERE:
+        return add_there(to);
+    case CHANGE_INSIDE:
+        return add_inside(to, lsn);
+    case CHANGE_APART:
+        return add_apart(to);
+    default:
+        return NO_SUCH;
+    }
+}
+
+/* ---- removing ---- */
+
+/* Another pair's of the same key would stand no more by then: its image was of a later time. */
+static const char *make_exception(struct phantom_table *t, const struct phantom_member *member)
+{
+    row_changed(&t->row);
+    if (!t->exceptions && !phantom_table_deletes(t, true, 0)) {
+        return NO_MEMORY;
+    }
+    while (!dict_put(t->exceptions, member->hash, (uint8_t)member->second, &member->second)) {
+        if (!dict_grow(&t->exceptions)) {
+            return NO_MEMORY;
+        }
+    }
+    return NULL;
+}
+
+/* Off the count in any case: the image may have had it gone already, its count is that of S. */
+static const char *take_apart(struct phantom_table *t, const struct phantom_member *member)
+{
+    if (!t->apart || atomic_load(&t->row.count) == 0) {
+        return NO_SUCH;
+    }
+    row_changed(&t->row);
+    (void)phantom_apart_remove(t, member);
+    row_removed(&t->row, &t->row, member->id);
+    return NULL;
+}
+
+static const char *replay_remove(const struct target *to, enum change_place place)
+{
+    if (place == CHANGE_THERE) {
+        return NO_SUCH;
+    }
+    if (!to->own) {
+        return NULL;
+    }
+    const char *why = NULL;
+    if (place == CHANGE_INSIDE || place == CHANGE_BOTH) {
+        why = make_exception(to->t, &to->member);
+    }
+    if (!why && (place == CHANGE_APART || place == CHANGE_BOTH)) {
+        why = take_apart(to->t, &to->member);
+    }
+    return why;
+}
+
+bool phantom_table_replay(struct row *row, struct phantom_table *t,
+                          const struct engine_replay *replay, char error[ENGINE_ERROR_MAX])
+{
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
+    const struct change *change = &replay->change;
+    struct target to = {
+        .row = row,
+        .t = t,
+        .member = {.id = change->id, .hash = change->member[0], .second = change->member[1]},
+        .own = t->row.start_lsn <= replay->lsn,
+    };
+    const char *why = change->type == CHANGE_MEMBER_ADD
+                          ? replay_add(&to, change->place, replay->lsn)
+                      : change->type == CHANGE_MEMBER_DELETE ? replay_remove(&to, change->place)
+                                                             : NO_SUCH;
+    return !why || refuse(replay, why, error);
+}

@@ -1,0 +1,201 @@
+/* change_record.c: changes and events to the words of a record, and back. */
+#include "engine/change_record.h"
+
+#include <string.h>
+
+#include "base/check.h"
+
+#define WORD         sizeof(uint64_t)
+#define ALL_SLOTS    ((1u << CHANGE_SLOTS_MAX) - 1)
+#define SLOT_BITS    4
+#define PLACE_BITS   2
+#define PLACE_MASK   ((1u << PLACE_BITS) - 1)
+#define SET_SHIFT    (SLOT_BITS + PLACE_BITS)
+#define SLOTS_SHIFT  16 /* of `set` behind `named` */
+#define MEMBER_WORDS 3  /* id and two hashes */
+
+_Static_assert(CHANGE_SLOTS_MAX == 1 << SLOT_BITS, "a slot's number fits its bits");
+
+/* ---- to words ---- */
+
+static void encode_slot(const struct change *change, struct change_record *record)
+{
+    unsigned slot = (unsigned)__builtin_ctz(change->named);
+    bool set = (change->set & change->named) != 0;
+    record->type = CHANGE_RECORD_SLOT;
+    record->b = (uint8_t)(slot | (unsigned)change->place << SLOT_BITS | (unsigned)set << SET_SHIFT);
+    record->words[1] = set ? change->values[slot] : 0;
+    record->bytes = 2 * WORD;
+}
+
+static void encode_slots(const struct change *change, struct change_record *record)
+{
+    uint32_t set = change->set & change->named;
+    uint32_t words = 2;
+    record->type = CHANGE_RECORD_SLOTS;
+    record->words[1] = change->named | (uint64_t)set << SLOTS_SHIFT;
+    for (uint32_t left = set; left != 0; left &= left - 1) {
+        record->words[words++] = change->values[__builtin_ctz(left)];
+    }
+    record->bytes = words * (uint32_t)WORD;
+}
+
+static void encode_member(const struct change *change, struct change_record *record)
+{
+    bool add = change->type == CHANGE_MEMBER_ADD;
+    record->type = add ? CHANGE_RECORD_MEMBER_ADD : CHANGE_RECORD_MEMBER_DELETE;
+    record->words[1] = change->member[0];
+    record->words[2] = change->member[1];
+    record->bytes = MEMBER_WORDS * WORD;
+}
+
+void change_record_encode(const struct change *change, struct change_record *record)
+{
+    CHECK(change->space <= CHANGE_SPACE_MAX && (unsigned)change->place <= PLACE_MASK);
+    CHECK((change->named & ~ALL_SLOTS) == 0);
+    record->a = (uint8_t)change->space;
+    record->b = (uint8_t)change->place;
+    record->words[0] = change->id;
+    if (change->type == CHANGE_DELETE) {
+        record->type = CHANGE_RECORD_DELETE;
+        record->b = 0;
+        record->bytes = WORD;
+    } else if (change->type != CHANGE_SLOTS) {
+        encode_member(change, record);
+    } else if (change->named != 0 && (change->named & (change->named - 1)) == 0) {
+        encode_slot(change, record);
+    } else {
+        encode_slots(change, record);
+    }
+}
+
+size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t length)
+{
+    CHECK(length <= CHANGE_EVENT_BYTES_MAX);
+    size_t count = 1 + (length + WORD - 1) / WORD;
+    words[count - 1] = 0; /* what is behind the bytes */
+    words[0] = length;
+    if (length > 0) {
+        memcpy(words + 1, bytes, length);
+    }
+    return count * WORD;
+}
+
+/* ---- back ---- */
+
+static bool decode_slot(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    unsigned slot = b & (CHANGE_SLOTS_MAX - 1);
+    unsigned set = b >> SET_SHIFT;
+    if (count != 2 || set > 1 || (set == 0 && words[1] != 0)) {
+        return false;
+    }
+    change->place = (enum change_place)(b >> SLOT_BITS & PLACE_MASK);
+    change->named = 1u << slot;
+    change->set = set << slot;
+    change->values[slot] = words[1];
+    return true;
+}
+
+static bool decode_slots(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    if (count < 2 || words[1] >> (2 * SLOTS_SHIFT) != 0) {
+        return false;
+    }
+    change->place = (enum change_place)b;
+    change->named = (uint32_t)words[1] & ALL_SLOTS;
+    change->set = (uint32_t)(words[1] >> SLOTS_SHIFT);
+    size_t values = (size_t)__builtin_popcount(change->set);
+    if ((change->set & ~change->named) != 0 || count != 2 + values) {
+        return false;
+    }
+    const uint64_t *value = words + 2;
+    for (uint32_t left = change->set; left != 0; left &= left - 1) {
+        change->values[__builtin_ctz(left)] = *value++;
+    }
+    return true;
+}
+
+static bool decode_delete(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    (void)words;
+    change->type = CHANGE_DELETE;
+    return b == 0 && count == 1;
+}
+
+static bool decode_member(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    if (b > PLACE_MASK || count != MEMBER_WORDS) {
+        return false;
+    }
+    change->place = (enum change_place)b;
+    change->member[0] = words[1];
+    change->member[1] = words[2];
+    return true;
+}
+
+static bool decode_add(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    change->type = CHANGE_MEMBER_ADD;
+    return b < CHANGE_BOTH && decode_member(b, words, count, change);
+}
+
+static bool decode_remove(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    change->type = CHANGE_MEMBER_DELETE;
+    return decode_member(b, words, count, change);
+}
+
+/* Both kinds of slots: a new record lies in one place. */
+static bool decode_any_slots(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    change->type = CHANGE_SLOTS;
+    return b < CHANGE_BOTH && decode_slots(b, words, count, change);
+}
+
+static bool decode_one_slot(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+{
+    change->type = CHANGE_SLOTS;
+    return decode_slot(b, words, count, change) && change->place < CHANGE_BOTH;
+}
+
+typedef bool decode_fn(uint8_t b, const uint64_t *words, size_t count, struct change *change);
+
+static decode_fn *const DECODERS[] = {
+    [CHANGE_RECORD_SLOT] = decode_one_slot,        [CHANGE_RECORD_SLOTS] = decode_any_slots,
+    [CHANGE_RECORD_DELETE] = decode_delete,        [CHANGE_RECORD_MEMBER_ADD] = decode_add,
+    [CHANGE_RECORD_MEMBER_DELETE] = decode_remove,
+};
+
+static bool decode_event(uint8_t a, uint8_t b, const uint64_t *words, size_t count,
+                         struct change_record_event *event)
+{
+    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_DROP || words[0] > CHANGE_EVENT_BYTES_MAX ||
+        count != 1 + (words[0] + WORD - 1) / WORD) {
+        return false;
+    }
+    *event = (struct change_record_event){a, (enum change_event)b, words + 1, (size_t)words[0]};
+    return true;
+}
+
+enum change_record_kind change_record_decode(uint8_t type, uint8_t a, uint8_t b,
+                                             const void *payload, size_t bytes,
+                                             struct change *change,
+                                             struct change_record_event *event)
+{
+    const uint64_t *words = payload;
+    if (bytes % WORD != 0 || bytes < WORD) {
+        return CHANGE_RECORD_IS_BAD;
+    }
+    if (type == CHANGE_RECORD_EVENT) {
+        bool good = decode_event(a, b, words, bytes / WORD, event);
+        return good ? CHANGE_RECORD_IS_EVENT : CHANGE_RECORD_IS_BAD;
+    }
+    decode_fn *decode = type < sizeof DECODERS / sizeof DECODERS[0] ? DECODERS[type] : NULL;
+    change->space = a;
+    change->place = CHANGE_THERE;
+    change->id = words[0];
+    change->named = change->set = 0;
+    bool good = decode != NULL && decode(b, words, bytes / WORD, change);
+    return good ? CHANGE_RECORD_IS_CHANGE : CHANGE_RECORD_IS_BAD;
+}

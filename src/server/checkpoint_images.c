@@ -1,0 +1,215 @@
+/* checkpoint_images.c: the images of one space. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "server/checkpoint_private.h"
+#include "server/process.h"
+#include "store/table_file.h"
+
+_Static_assert(ROW_TABLE_BYTES_MAX <= TABLE_FILE_DESCRIPTION_MAX, "a file holds any description");
+_Static_assert(ROW_IMAGE_SECTIONS_MAX <= TABLE_FILE_SECTIONS_MAX, "and any sections");
+
+/* ---- what there is ---- */
+
+static void add_table(void *context, uint64_t serial, bool layer)
+{
+    struct checkpoint_space *space = context;
+
+    if (space->table_count == space->table_room) {
+        space->table_room = space->table_room > 0 ? 2 * space->table_room : 16;
+        space->tables = realloc(space->tables, space->table_room * sizeof(*space->tables));
+        CHECK(space->tables != NULL);
+    }
+    space->tables[space->table_count++] = (struct checkpoint_table){serial, layer};
+}
+
+void checkpoint_list_tables(struct checkpoint_space *space)
+{
+    struct engine *engine = space->space->engine;
+
+    space->table_count = 0;
+    engine->functions->keeping->each_table(engine, add_table, space);
+}
+
+void checkpoint_unlink(struct checkpoint_round *round, const char *name)
+{
+    struct vfs *vfs = round->data->vfs;
+    char path[VFS_PATH_MAX];
+
+    CHECK(vfs_path(path, round->data->directory, name));
+    if (vfs->functions->unlink(vfs, path) != 0) {
+        log_debug("%s stays for now", path);
+    }
+}
+
+/* ---- one image ---- */
+
+static void fill_info(const struct checkpoint_space *space, const struct row_image *image,
+                      uint64_t generation, struct table_file_info *info)
+{
+    *info = (struct table_file_info){
+        .serial = image->serial,
+        .generation = generation,
+        .layer = image->layer,
+        .start_lsn = image->start_lsn,
+        .sections = image->sections,
+        .description = image->table,
+        .description_bytes = image->table_bytes,
+    };
+    snprintf(info->kind, sizeof(info->kind), "%s", space->space->engine->functions->kind);
+    snprintf(info->space, sizeof(info->space), "%s", space->space->name);
+    for (unsigned i = 0; i < image->sections; i++) {
+        info->section[i].value_bytes = image->section_value_bytes[i];
+    }
+}
+
+static void name_file(const struct checkpoint_space *space, const struct row_image *image,
+                      uint64_t generation, struct manifest_file *file)
+{
+    *file = (struct manifest_file){
+        .role = MANIFEST_IMAGE,
+        .serial = image->serial,
+        .layer = image->layer,
+        .generation = generation,
+        .start_lsn = image->start_lsn,
+        .first_id = image->base,
+        .last_id = image->last,
+    };
+    snprintf(file->name, sizeof(file->name), "%s-%llu-%d-%llu" DATA_TABLE_SUFFIX,
+             space->space->name, (unsigned long long)image->serial, image->layer,
+             (unsigned long long)generation);
+}
+
+/* Keeps an image in the place of an older one of the same table: nothing names that one. */
+static void keep(struct checkpoint_round *round, struct checkpoint_space *space,
+                 const struct row_image *image, const struct manifest_file *file)
+{
+    size_t i = 0;
+
+    while (i < space->image_count && (space->images[i].image.serial != image->serial ||
+                                      space->images[i].image.layer != image->layer)) {
+        i++;
+    }
+    if (i < space->image_count) {
+        checkpoint_unlink(round, space->images[i].file.name);
+    } else if (space->image_count == space->image_room) {
+        space->image_room = space->image_room > 0 ? 2 * space->image_room : 16;
+        space->images = realloc(space->images, space->image_room * sizeof(*space->images));
+        CHECK(space->images != NULL);
+    }
+    space->image_count += i == space->image_count;
+    space->images[i] = (struct checkpoint_image){.image = *image, .file = *file};
+    round->images++;
+    round->image_bytes += file->bytes;
+}
+
+/* The image was not kept: its table is as if it were changed. */
+static void give_up(struct checkpoint_round *round, struct checkpoint_space *space,
+                    const struct row_image *image)
+{
+    struct engine *engine = space->space->engine;
+
+    checkpoint_stop_world(round);
+    engine->functions->keeping->image_failed(engine, image);
+    checkpoint_go(round);
+}
+
+/* True: the file is whole and durable. GONE: *gone, there is none. */
+static bool write_file(struct checkpoint_round *round, struct checkpoint_space *space,
+                       const struct row_image *image, struct manifest_file *file, bool *gone)
+{
+    struct data *data = round->data;
+    struct engine *engine = space->space->engine;
+    struct table_file_info info;
+    char why[TABLE_FILE_ERROR_MAX];
+
+    *gone = false;
+    fill_info(space, image, file->generation, &info);
+    struct table_file_writer *writer =
+        table_file_create(data->vfs, data->directory, file->name, &info, why);
+
+    if (writer == NULL) {
+        return data_refuse(round->error, "%s", why);
+    }
+    enum engine_image result =
+        engine->functions->keeping->image_write(engine, image, round->member, writer, round->stop);
+
+    if (result != ENGINE_IMAGE_DONE) {
+        *gone = result == ENGINE_IMAGE_GONE;
+        if (result == ENGINE_IMAGE_FAILED) {
+            data_refuse(round->error, "%s", table_file_writer_error(writer));
+        }
+        table_file_abandon(writer);
+        return false;
+    }
+    file->end_lsn = journal_head(data->journal);
+    return table_file_commit(writer, file->end_lsn, &file->bytes, why) ||
+           data_refuse(round->error, "%s", why);
+}
+
+static bool write_image(struct checkpoint_round *round, struct checkpoint_space *space,
+                        const struct row_image *image)
+{
+    struct manifest_file file;
+    bool gone;
+
+    if (round->barrier == NULL) { /* the end: the service manager is to wait for it */
+        process_notify("STATUS=writing tables\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US);
+    }
+    name_file(space, image, ++round->data->generation, &file);
+    space->written++;
+    if (write_file(round, space, image, &file, &gone)) {
+        keep(round, space, image, &file);
+        return true;
+    }
+    give_up(round, space, image);
+    return gone;
+}
+
+/* ---- all ---- */
+
+static bool next_image(struct checkpoint_round *round, struct checkpoint_space *space,
+                       struct row_image *image)
+{
+    struct engine *engine = space->space->engine;
+
+    checkpoint_stop_world(round);
+    bool found = engine->functions->keeping->image_next(engine, round->c, round->reached, image);
+
+    if (!found) {
+        space->m = round->reached;
+        checkpoint_list_tables(space);
+    }
+    checkpoint_go(round);
+    return found;
+}
+
+static bool rolls_too_fast(const struct checkpoint_space *space)
+{
+    return space->written == CHECKPOINT_IMAGES_TABLES * space->table_count + CHECKPOINT_IMAGES_MORE;
+}
+
+bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space)
+{
+    struct keeper *keeper = round->barrier != NULL ? space->space->job.keeper : NULL;
+    bool held = false;
+    bool done = true;
+    struct row_image image;
+
+    while (done && next_image(round, space, &image)) {
+        done = write_image(round, space, &image);
+        if (keeper != NULL && !held && rolls_too_fast(space)) {
+            log_info("checkpoint: %s opens tables faster than they are written; it waits",
+                     space->space->name);
+            keeper_stop(keeper);
+            held = true;
+        }
+    }
+    if (held) {
+        keeper_go(keeper, NULL);
+    }
+    return done;
+}

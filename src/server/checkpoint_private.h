@@ -1,0 +1,96 @@
+/*
+ * checkpoint_private.h: one round of a checkpoint, and the thread that makes rounds.
+ *
+ *     checkpoint.c           the thread: when, and what if it fails
+ *     checkpoint_round.c     a round: C, images of all spaces, manifest
+ *     checkpoint_images.c    the images of one space
+ *     checkpoint_manifest.c  what is named now, and what goes
+ *
+ * A round. With the world stopped: C, the journal's head, and the state of each space. Then, space
+ * by space, images until a stop finds none left; that stop is M of the space. Then the journal is
+ * made durable beyond all that was seen, the manifest names the images and the older files of
+ * tables that did not change, files it does not name go, and the journal below C.
+ *
+ * A row may roll faster than its tables can be written, so that each stop finds a further image.
+ * After CHECKPOINT_IMAGES_TABLES times as many as there are tables (and CHECKPOINT_IMAGES_MORE)
+ * the keeper is held off (keeper_stop) until the space is done: nothing opens, settles or is
+ * recycled, so no table is touched, and what is left is at most one image a table. Reads and
+ * changes of ids go on; only requests that need a further table wait, and no world is stopped for
+ * as long as a file takes to write.
+ *
+ * Nothing is lost by a round that fails: the old manifest, its files and the journal from its C on
+ * stay. Its own files go, and the tables count as changed again (engine_keeping.image_failed).
+ */
+#ifndef ROLLCALL_SERVER_CHECKPOINT_PRIVATE_H
+#define ROLLCALL_SERVER_CHECKPOINT_PRIVATE_H
+
+#include "base/barrier.h"
+#include "engine/row_log.h"
+#include "server/data_private.h"
+
+#define CHECKPOINT_IMAGES_TABLES 2
+#define CHECKPOINT_IMAGES_MORE   16
+
+struct checkpoint_image {
+    struct row_image image;
+    struct manifest_file file;
+};
+
+struct checkpoint_table {
+    uint64_t serial;
+    bool layer;
+};
+
+struct checkpoint_space {
+    struct space *space;
+    uint64_t m;
+    size_t state_bytes;
+    unsigned char state[ENGINE_STATE_MAX];
+    size_t image_count, image_room;
+    struct checkpoint_image *images; /* their files are durable; one a table */
+    size_t written;                  /* images of this round, those that were thrown away too */
+    size_t table_count, table_room;
+    struct checkpoint_table *tables; /* that there are at M; before: at C */
+};
+
+struct checkpoint_round {
+    struct data *data;
+    struct barrier *barrier;       /* NULL: nobody else is there */
+    struct barrier_member *member; /* NULL likewise */
+    const _Atomic bool *stop;
+    struct journal_writer writer; /* puts nothing: commits what others have put */
+    uint64_t c;
+    uint64_t reached; /* the journal's head at the last look: must be durable at the end */
+    uint64_t images, image_bytes;
+    size_t count;
+    struct checkpoint_space *spaces[SETTINGS_SPACES_MAX];
+    char error[DATA_ERROR_MAX]; /* why it failed; "": it was stopped */
+};
+
+/* ---- checkpoint_round.c ---- */
+
+/* *spaces is read with the world stopped. False: round->error; nothing has changed. */
+bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spaces);
+
+void checkpoint_stop_world(struct checkpoint_round *round); /* notes `reached` */
+void checkpoint_go(struct checkpoint_round *round);
+
+/* ---- checkpoint_images.c ---- */
+
+/* All images a space needs, until a stop finds none left. False: as above. */
+bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space);
+/* World stopped: the tables there are. */
+void checkpoint_list_tables(struct checkpoint_space *space);
+/* Deletes a file of this round. */
+void checkpoint_unlink(struct checkpoint_round *round, const char *name);
+
+/* ---- checkpoint_manifest.c ---- */
+
+/*
+ * The manifest of this round, as data->manifest, stored; then deletes what it does not name. False:
+ * round->error. *taken: data->manifest has become this round's all the same: it may be on the disk,
+ * and is what the next round goes on from.
+ */
+bool checkpoint_publish(struct checkpoint_round *round, bool *taken);
+
+#endif

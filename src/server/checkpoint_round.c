@@ -1,0 +1,138 @@
+/* checkpoint_round.c: one checkpoint from C to the manifest. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "server/checkpoint_private.h"
+
+/* ---- the world ---- */
+
+void checkpoint_stop_world(struct checkpoint_round *round)
+{
+    if (round->barrier != NULL) {
+        barrier_stop(round->barrier);
+    }
+    round->reached = journal_head(round->data->journal);
+}
+
+void checkpoint_go(struct checkpoint_round *round)
+{
+    if (round->barrier != NULL) {
+        barrier_go(round->barrier);
+    }
+}
+
+/* ---- beginning ---- */
+
+static void note_space(struct checkpoint_round *round, struct space *space)
+{
+    struct checkpoint_space *note = memory_zalloc(sizeof(*note));
+    struct engine *engine = space->engine;
+
+    note->space = space;
+    note->state_bytes = engine->functions->keeping->state(engine, note->state);
+    CHECK(note->state_bytes <= ENGINE_STATE_MAX);
+    checkpoint_list_tables(note);
+    round->spaces[round->count++] = note;
+}
+
+/* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
+ * removed. */
+static void begin(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    checkpoint_stop_world(round);
+    round->c = round->reached;
+    for (size_t i = 0; i < (*spaces)->count; i++) {
+        if (data_stores(&(*spaces)->at[i]->settings)) {
+            note_space(round, (*spaces)->at[i]);
+        }
+    }
+    checkpoint_go(round);
+}
+
+/* ---- ending ---- */
+
+/*
+ * All that images may hold, and all events below any M, must come back from the journal: it has to
+ * be written (a worker may be in the midst of its turn) and synced, whatever its sync setting.
+ */
+static bool make_durable(struct checkpoint_round *round)
+{
+    struct journal *journal = round->data->journal;
+    struct journal_stats stats;
+
+    if (journal_commit(&round->writer) && journal_sync_now(journal) &&
+        journal_durable(journal) >= round->reached) {
+        return true;
+    }
+    journal_stats(journal, &stats);
+    return data_refuse(round->error, "the journal cannot be synced: %s", stats.error);
+}
+
+static void look_once_more(struct checkpoint_round *round)
+{
+    round->reached = journal_head(round->data->journal); /* not below any E or M */
+}
+
+/* World stopped. */
+static void fail_images(struct checkpoint_space *space)
+{
+    struct engine *engine = space->space->engine;
+
+    for (size_t i = 0; i < space->image_count; i++) {
+        engine->functions->keeping->image_failed(engine, &space->images[i].image);
+    }
+}
+
+static void throw_away(struct checkpoint_round *round)
+{
+    checkpoint_stop_world(round);
+    for (size_t i = 0; i < round->count; i++) {
+        fail_images(round->spaces[i]);
+    }
+    checkpoint_go(round);
+    for (size_t i = 0; i < round->count; i++) {
+        for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
+            checkpoint_unlink(round, round->spaces[i]->images[k].file.name);
+        }
+    }
+}
+
+static void fini(struct checkpoint_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        free(round->spaces[i]->images);
+        free(round->spaces[i]->tables);
+        free(round->spaces[i]);
+    }
+    journal_writer_fini(&round->writer);
+}
+
+/* ---- the whole ---- */
+
+static bool run(struct checkpoint_round *round, bool *taken)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        if (!checkpoint_images(round, round->spaces[i])) {
+            return false;
+        }
+    }
+    look_once_more(round);
+    return make_durable(round) && checkpoint_publish(round, taken);
+}
+
+bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    bool taken = false;
+
+    round->error[0] = '\0';
+    journal_writer_init(&round->writer, round->data->journal);
+    begin(round, spaces);
+    bool done = run(round, &taken);
+
+    if (!done && !taken) {
+        throw_away(round);
+    }
+    fini(round);
+    return done;
+}

@@ -1,0 +1,61 @@
+/* recovery_progress.c: what a start that takes long says meanwhile. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/process.h"
+#include "server/recovery_private.h"
+
+#define TELL_US       2000000u  /* the service manager; at most so often a line */
+#define LOG_US        10000000u /* a line at least so often */
+#define STATE_MAX     256
+#define BYTES_A_GIB   (1024.0 * 1024 * 1024)
+#define LINE_TEXT_MAX 128
+
+/* Is it time? Then the service manager is told, and waits longer. */
+static bool tell(struct recovery *recovery, const char *line, uint64_t now_us)
+{
+    char state[STATE_MAX];
+
+    snprintf(state, sizeof(state), "STATUS=%s\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US, line);
+    process_notify(state);
+    recovery->told_us = now_us;
+    return now_us - recovery->logged_us >= LOG_US;
+}
+
+static void log_line(struct recovery *recovery, const char *line, uint64_t now_us)
+{
+    log_info("%s", line);
+    recovery->logged_us = now_us;
+}
+
+void recovery_tell_loading(struct recovery *recovery, uint64_t done, uint64_t total)
+{
+    uint64_t now_us = clock_monotonic_us();
+    unsigned tenth = total > 0 ? (unsigned)((double)done / (double)total * 10) : 0;
+    char line[LINE_TEXT_MAX];
+
+    if (now_us - recovery->told_us < TELL_US) {
+        return;
+    }
+    snprintf(line, sizeof(line), "loading: %.0f %% of %.1f GiB",
+             total > 0 ? 100.0 * (double)done / (double)total : 0, (double)total / BYTES_A_GIB);
+    if (tell(recovery, line, now_us) || tenth > recovery->logged_tenth) {
+        log_line(recovery, line, now_us);
+        recovery->logged_tenth = tenth;
+    }
+}
+
+void recovery_tell_replaying(struct recovery *recovery, uint64_t records)
+{
+    uint64_t now_us = clock_monotonic_us();
+    char line[LINE_TEXT_MAX];
+
+    if (now_us - recovery->told_us < TELL_US) {
+        return;
+    }
+    snprintf(line, sizeof(line), "replaying: %.1f million records", (double)records / 1e6);
+    if (tell(recovery, line, now_us)) {
+        log_line(recovery, line, now_us);
+    }
+}

@@ -1,0 +1,173 @@
+/* cold_pool.c: the threads that read, ending them, and waiting for them when a file goes. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "store/cold_private.h"
+
+#define WAKE_BATCH 64
+
+void cold_wake(struct cold *cold)
+{
+    struct cold_ticket tickets[WAKE_BATCH];
+    size_t count = WAKE_BATCH;
+    while (count == WAKE_BATCH) {
+        pthread_mutex_lock(&cold->lock);
+        count = cold_take_waking(cold, tickets, WAKE_BATCH);
+        pthread_mutex_unlock(&cold->lock);
+        for (size_t i = 0; i < count; i++) {
+            tickets[i].wake(tickets[i].target, tickets[i].serial);
+        }
+    }
+}
+
+/* ---- reading ---- */
+
+static unsigned bucket_of(uint64_t us)
+{
+    unsigned bucket = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+    return bucket < COLD_LATENCY_BUCKETS ? bucket : COLD_LATENCY_BUCKETS - 1;
+}
+
+/* Under the lock. `error`: malloc'd; NULL if it went well. */
+static void end_read(struct cold *cold, struct cold_read *read, enum table_file_result result,
+                     uint64_t us, char *error)
+{
+    bool forgotten = read->forgotten;
+    cold->stats.reads++;
+    cold->stats.latency_us[bucket_of(us)]++;
+    cold->stats.bad_pages += result == TABLE_FILE_DAMAGED;
+    cold->stats.failed += error && result != TABLE_FILE_DAMAGED;
+    read->error = error;
+    read->failed_us = error ? cold_now(cold) : 0;
+    cold_read_end(cold, read, error ? COLD_BAD : COLD_THERE);
+    if (forgotten) {
+        pthread_cond_broadcast(&cold->ended);
+    }
+}
+
+/* Of a READING read key and page are this thread's to use, and nobody changes them. */
+static void do_read(struct cold *cold, struct cold_read *read)
+{
+    char text[TABLE_FILE_ERROR_MAX];
+    char *error = NULL;
+    uint64_t begin_us = cold_now(cold);
+    enum table_file_result result =
+        table_file_read_page(read->key.file, read->key.number, read->page, text);
+    uint64_t us = cold_now(cold) - begin_us;
+    if (result == TABLE_FILE_DONE) {
+        cold_cache_put(cold->cache, &read->key, read->page);
+    } else {
+        error = memory_strdup(text);
+    }
+    if (error && cold->config.failed) {
+        cold->config.failed(cold->config.context, text);
+    }
+    pthread_mutex_lock(&cold->lock);
+    end_read(cold, read, result, us, error);
+    pthread_mutex_unlock(&cold->lock);
+    cold_wake(cold);
+}
+
+/* The oldest of the queue; NULL: it is the end. */
+static struct cold_read *next_read(struct cold *cold)
+{
+    struct cold_read *read = NULL;
+    pthread_mutex_lock(&cold->lock);
+    while (cold_list_empty(&cold->queue) && !cold->stopping) {
+        pthread_cond_wait(&cold->work, &cold->lock);
+    }
+    if (!cold_list_empty(&cold->queue)) {
+        read = COLD_OWNER(struct cold_read, link, cold->queue.next);
+        CHECK(read->state == COLD_READ_QUEUED);
+        cold_list_remove(&read->link);
+        read->state = COLD_READING;
+    }
+    pthread_mutex_unlock(&cold->lock);
+    return read;
+}
+
+static void *read_main(void *context)
+{
+    struct cold *cold = context;
+    struct cold_read *read;
+    while ((read = next_read(cold)) != NULL) {
+        do_read(cold, read);
+    }
+    return NULL;
+}
+
+/* ---- begin and end ---- */
+
+bool cold_pool_start(struct cold *cold)
+{
+    sigset_t all, before;
+    int error = 0;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    while (error == 0 && cold->threads < cold->config.threads) {
+        char name[16];
+        pthread_t *thread = &cold->thread[cold->threads];
+        error = pthread_create(thread, NULL, read_main, cold);
+        if (error == 0) {
+            snprintf(name, sizeof name, "cold-%u", cold->threads++);
+            (void)pthread_setname_np(*thread, name);
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return error == 0;
+}
+
+void cold_stop(struct cold *cold)
+{
+    CHECK(cold->class == COLD_CLASS);
+    pthread_mutex_lock(&cold->lock);
+    cold->stopping = true;
+    while (!cold_list_empty(&cold->queue)) {
+        cold_read_drop(cold, COLD_OWNER(struct cold_read, link, cold->queue.next));
+    }
+    pthread_cond_broadcast(&cold->work);
+    pthread_mutex_unlock(&cold->lock);
+    cold_wake(cold);
+    for (; cold->threads > 0; cold->threads--) {
+        pthread_join(cold->thread[cold->threads - 1], NULL);
+    }
+}
+
+/* ---- a file goes ---- */
+
+/* Under the lock: drops what is not under way, marks the rest. How many those are. */
+static unsigned forget_reads(struct cold *cold, const struct table_file *file)
+{
+    unsigned under_way = 0;
+    for (unsigned i = 0; i < cold->config.queue; i++) {
+        struct cold_read *read = &cold->reads[i];
+        if (read->state == COLD_READ_FREE || read->key.file != file) {
+            continue;
+        }
+        if (read->state == COLD_READING) {
+            read->forgotten = true;
+            under_way++;
+        } else {
+            cold_read_drop(cold, read);
+        }
+    }
+    return under_way;
+}
+
+void cold_forget(struct cold *cold, const struct table_file *file)
+{
+    CHECK(cold->class == COLD_CLASS);
+    pthread_mutex_lock(&cold->lock);
+    unsigned under_way = forget_reads(cold, file);
+    pthread_mutex_unlock(&cold->lock);
+    cold_wake(cold);
+    pthread_mutex_lock(&cold->lock);
+    while (under_way > 0 && (under_way = forget_reads(cold, file)) > 0) {
+        pthread_cond_wait(&cold->ended, &cold->lock);
+    }
+    pthread_mutex_unlock(&cold->lock);
+    /* Last: a read that was under way has put its page there. */
+    cold_cache_forget(cold->cache, file);
+}

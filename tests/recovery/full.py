@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""A disk that is full: do reads go on, do writes say so, does all recover, is nothing lost?
+
+    tests/recovery/full.py [--cycles N] [--seed N] [--megabytes N]
+
+$ROLLCALLD and $ROLLCALL_BUILD as in crash.py. Mounts a small tmpfs, so it needs root and is skipped
+by name elsewhere. Each cycle, on the same directory, with the next sync policy:
+
+1. load, and all is judged (judge.py);
+2. a ballast file takes the room that is left, and the load goes on until writes are refused: they
+   must get a SERVER_ERROR, reads must be answered, and what was answered must hold;
+3. in every second cycle the daemon is killed now, under load, and started when there is room again;
+4. the ballast goes: within a short time nothing is refused any more for want of room;
+5. load, kill -9 under load, restart, all is judged.
+
+Prints a line a cycle; exits 1 on a failure, saying what was acknowledged, recovered and sent, and
+copies the data directory to a folder that it names.
+"""
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import judge
+from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol
+
+SKIPPED = 77
+CYCLES = 3
+SYNCS = ("everysec", "always", "never")
+MEGABYTES = 32
+IDS_MAX = 1 << 20
+REFUSE_S = 30  # until a full disk is felt
+RECOVER_S = 15  # until room is felt
+READ_S = 5  # one read while the disk is full
+LOAD_MS = 300
+DEPTH = 64
+NEW = 20  # ids in 1,000 commands
+VALUES = {"memory": "128MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 8,
+          "dicts": "256KiB", "segment": "1MiB", "buffer": "1MiB", "every": "300ms",
+          "journal": "4MiB"}
+# Refused for other reasons than the disk
+USUAL = ("no table free", "out of memory storing object")
+
+
+class Disk:
+    """A tmpfs with the data directory and a ballast."""
+
+    def __init__(self, folder, megabytes):
+        self.path = os.path.join(folder.path, "disk")
+        os.mkdir(self.path)
+        command = ["mount", "-t", "tmpfs", "-o", "size=%dm,mode=0711" % megabytes, "tmpfs", self.path]
+        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            raise protocol.Mismatch("no tmpfs can be mounted: " + done.stderr.strip())
+        self.ballast = os.path.join(self.path, "ballast")
+        folder.data = folder.own(os.path.join(self.path, "data"))
+
+    def fill(self):
+        """Takes all room there is."""
+        with open(self.ballast, "ab", buffering=0) as file:
+            for size in (1 << 20, 4096):
+                try:
+                    while file.write(bytes(size)) == size:
+                        pass
+                except OSError:
+                    pass
+
+    def free(self):
+        if os.path.exists(self.ballast):
+            os.unlink(self.ballast)
+
+    def unmount(self):
+        subprocess.run(["umount", self.path], check=False)
+
+
+class Test:
+    """The daemon on that disk and what it must hold."""
+
+    def __init__(self, folder, disk, seed):
+        self.folder, self.disk = folder, disk
+        self.model = judge.Model(os.path.join(folder.path, "model"), IDS_MAX)
+        self.judge = judge.Judge(self.model, "refuse", FALSE_POSITIVES)
+        self.rng = random.Random(seed)
+        self.daemon = None
+        self.count = 0  # loads begun
+        self.false_positives = 0
+
+    def start(self, sync):
+        self.folder.configure(dict(VALUES, sync=sync))
+        self.daemon = Victim(self.folder)
+        self.daemon.serve()
+
+    def begin_load(self, milliseconds):
+        self.count += 1
+        return Load(self.daemon.address[1], self.model, depth=DEPTH, new=NEW, window=1 << 40,
+                    milliseconds=milliseconds, round=self.count, seed=self.rng.getrandbits(62))
+
+    def finish(self, load, ending):
+        try:
+            load.finish()
+        finally:
+            load.kill()
+        self.false_positives += load.false_positives
+        if load.wrong:
+            raise Failure("\n".join(load.wrong))
+        if load.ends != {ending}:
+            raise Failure("connections ended %s, not %s" % (", ".join(sorted(load.ends)), ending))
+        return {reason: count for reason, count in load.refused.items() if reason not in USUAL}
+
+    def load(self):
+        """What was refused for want of room in a short load."""
+        return self.finish(self.begin_load(LOAD_MS), "drained")
+
+    def compare(self, pending=()):
+        client = self.daemon.connect()
+        ids, _ = self.judge.judge(client, list(pending), True, lambda one, changed: True, self.rng)
+        client.socket.close()
+        if self.judge.count:
+            raise Failure("\n".join(self.judge.problems))
+        return ids
+
+    def reads_go_on(self):
+        client = self.daemon.connect()
+        client.socket.settimeout(READ_S)
+        for _ in range(20):
+            client.ask(b"get feed:%d\r\n" % self.rng.randrange(1, self.model.next))
+        client.socket.close()
+
+    def until_refused(self):
+        until = time.monotonic() + REFUSE_S
+        while time.monotonic() < until:
+            load = self.begin_load(LOAD_MS)
+            try:
+                self.reads_go_on()
+            finally:
+                refused = self.finish(load, "drained")
+            if refused:
+                self.reads_go_on()
+                return refused
+        raise Failure("the disk is full, and nothing was refused in %d s" % REFUSE_S)
+
+    def until_taken(self):
+        began = time.monotonic()
+        while time.monotonic() < began + RECOVER_S:
+            refused = self.load()
+            if not refused:
+                return time.monotonic() - began
+        raise Failure("there is room again, and after %d s still: %s" % (RECOVER_S, refused))
+
+    def kill(self, sync, room):
+        """kill -9 under load; `room`: called before it is started again."""
+        load = self.begin_load(0)
+        time.sleep(self.rng.uniform(0.02, 0.5))
+        self.daemon.kill_now()
+        self.finish(load, "closed")
+        room()
+        self.start(sync)
+        return self.compare(load.pending)
+
+    def cycle(self, number):
+        sync = SYNCS[number % len(SYNCS)]
+        self.load()
+        self.compare()
+        self.disk.fill()
+        refused = self.until_refused()
+        self.compare()
+        if number % 2 == 0:
+            self.kill(sync, self.disk.free)
+        self.disk.free()
+        took = self.until_taken()
+        ids = self.kill(sync, lambda: None)
+        print("%d: %s; taken again after %.1f s; %d ids judged; then sync %s" % (
+            number, ", ".join("%d x %s" % (count, reason) for reason, count in refused.items()),
+            took, ids, sync))
+        sys.stdout.flush()
+
+    def run(self, cycles):
+        """None, or what was wrong."""
+        try:
+            self.start(SYNCS[0])
+            for number in range(1, cycles + 1):
+                self.cycle(number)
+            self.judge.false_positives(self.false_positives)
+            return self.judge.problems[0] if self.judge.count else self.daemon.stop(False)
+        except (Failure, judge.Lost, protocol.Mismatch, OSError) as problem:
+            return "%s\n%s" % (problem, self.daemon.output()[-2000:] if self.daemon else "")
+        finally:
+            if self.daemon is not None:
+                self.daemon.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser.add_argument("--cycles", type=int, default=CYCLES)
+    parser.add_argument("--seed", type=int, default=0, help="0: a new one")
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="of the disk")
+    options = parser.parse_args()
+    seed = options.seed or random.SystemRandom().getrandbits(31)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the disk is unmounted
+    if os.geteuid() != 0:
+        print("SKIP: a full disk: mounting one needs root")
+        return SKIPPED
+    folder = Folder()
+    disk = None
+    try:
+        try:
+            disk = Disk(folder, options.megabytes)
+        except (protocol.Mismatch, OSError) as problem:
+            print("SKIP: a full disk: %s" % problem)
+            return SKIPPED
+        print("seed %d" % seed)
+        problem = Test(folder, disk, seed).run(options.cycles)
+        if problem:
+            folder.keep()
+            shutil.copytree(folder.data, os.path.join(folder.path, "data-kept"))
+            print("FAIL seed %d: %s\nkept: %s" % (seed, problem, folder.path))
+            return 1
+        print("%d cycles, 0 lost" % options.cycles)
+        return 0
+    finally:
+        if disk is not None:
+            disk.unmount()
+        folder.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,339 @@
+"""judge.py: what the daemon must hold, what it holds, and whether the one may follow from the other.
+
+What was acknowledged stands in the model's file (ops.h says how), what was sent and never answered
+in a Round's `pending`, in the order of each connection. After a restart an id may hold its
+acknowledged state, or that after any first part of its own pending commands; nothing else. So
+
+- a counter lies between acknowledged and sent, a set is the last acknowledged or a later one,
+- what was acknowledged as added is there, what was acknowledged as deleted is gone,
+
+exactly. And because a connection's commands run in order and only an end of the journal can be lost,
+all ids of a writer must agree on one place up to which its pending commands have happened. Where
+commands may have been refused (no table free, no space left) any of the pending ones may be missing,
+and they need not agree.
+
+A member that was never added may be found if the filter says so: those are counted, and bounded.
+With `oldest: recycle` an id may be absent if it lies below the oldest table.
+"""
+import mmap
+import re
+import struct
+
+MAGIC = 0x6C65646F6D736F70
+HEADER = struct.Struct("=4Q")
+HEADER_BYTES = 4096
+ENTRY = struct.Struct("=4q4BI")
+SLOTS = ("repost", "comment", "like", "read")
+MEMBERS = 2
+NOTHING = (-1,) * len(SLOTS)
+NEVER, THERE, DELETED, UNKNOWN = range(4)
+GONE = {"counter": 1, "member": 2}
+SPACES = {"counter": "feed", "member": "liked"}
+
+KEYS = 1000  # of one get
+ANSWER_S = 60
+PROBES = 4000  # members nobody ever added, a round
+PROBLEMS_SHOWN = 10
+STATES_MAX = 4096  # that one id's pending commands may lead to
+VALUE = re.compile(rb"VALUE feed:(\d+) 0 \d+\r\n([\d,]*)\r\n")
+MEMBER = re.compile(rb"VALUE liked:(\d+):u(\d) 0 1\r\n1\r\n")
+PROBE = re.compile(rb"VALUE liked:\d+:x 0 1\r\n1\r\n")
+
+
+class Lost(Exception):
+    """The daemon's answer is not one it may give."""
+
+
+class Model:
+    """The file load.c shares; see ops.h."""
+
+    def __init__(self, path, ids_max):
+        with open(path, "wb") as file:
+            file.write(HEADER.pack(MAGIC, ids_max, 1, 0))
+            file.truncate(HEADER_BYTES + ids_max * ENTRY.size)
+        with open(path, "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), 0)
+        self.path = path
+
+    @property
+    def next(self):
+        return HEADER.unpack_from(self.memory)[2]
+
+    @property
+    def full(self):
+        return HEADER.unpack_from(self.memory)[3] != 0
+
+    def entry(self, number):
+        """slots, members (states), gone, round"""
+        fields = ENTRY.unpack_from(self.memory, HEADER_BYTES + number * ENTRY.size)
+        slots = fields[:4] if fields[6] else NOTHING  # nobody owns it: all zeroes
+        members = [fields[4] >> (2 * i) & 3 for i in range(MEMBERS)]
+        return slots, members, fields[5], fields[8]
+
+    def put(self, number, slots, members):
+        at = HEADER_BYTES + number * ENTRY.size
+        fields = list(ENTRY.unpack_from(self.memory, at))
+        fields[:4] = slots
+        fields[4] = sum(state << (2 * i) for i, state in enumerate(members))
+        ENTRY.pack_into(self.memory, at, *fields)
+
+
+class Client:
+    """One connection that asks and waits."""
+
+    def __init__(self, connection):
+        self.socket = connection
+        self.socket.settimeout(ANSWER_S)
+
+    def ask(self, request, ends=(b"END\r\n",)):
+        self.socket.sendall(request)
+        data = bytearray()
+        while not data.endswith(ends):
+            piece = self.socket.recv(1 << 18)
+            if not piece:
+                raise Lost("closed while %s was asked" % request[:40])
+            data += piece
+            if data.startswith((b"SERVER_ERROR", b"CLIENT_ERROR", b"ERROR")):
+                raise Lost("%s is answered %s" % (request[:40], bytes(data[:100])))
+        return bytes(data)
+
+    def stats(self, group):
+        rows = (line.split(b" ", 2) for line in self.ask(b"stats " + group + b"\r\n").split(b"\r\n"))
+        return {row[1].decode(): row[2].decode() for row in rows if len(row) == 3}
+
+    def counters(self, ids):
+        """id -> slots, of those that are there"""
+        answer = self.ask(b"get" + b"".join(b" feed:%d" % number for number in ids) + b"\r\n")
+        return {int(key): tuple(int(one) if one else -1 for one in text.split(b","))
+                for key, text in VALUE.findall(answer)}
+
+    def members(self, ids):
+        """the set of (id, member) that are there"""
+        keys = b"".join(b" liked:%d:u%d" % (number, i) for number in ids for i in range(MEMBERS))
+        return {(int(key), int(i)) for key, i in MEMBER.findall(self.ask(b"get" + keys + b"\r\n"))}
+
+    def probes(self, ids):
+        """how many of these are found though nobody ever added them"""
+        keys = b"".join(b" liked:%d:x" % number for number in ids)
+        return len(PROBE.findall(self.ask(b"get" + keys + b"\r\n")))
+
+
+class Pending:
+    """A command that was sent and not answered; `at`: its place among its writer's."""
+
+    def __init__(self, words, at):
+        self.writer, self.at = int(words[0]), at
+        self.kind, self.verb = words[1], words[2]
+        self.id, self.slot = int(words[3]), int(words[4])
+        self.values = tuple(int(word) for word in words[5:9])
+
+    def key(self):
+        return (self.kind, self.id, self.slot if self.kind == "member" else -1)
+
+    def apply(self, state):
+        if self.kind == "member":
+            return self.member(state)
+        if self.verb == "get":
+            return state
+        if self.verb == "delete":
+            return NOTHING
+        if self.verb == "record":
+            return self.values
+        return tuple(self.one(i, old) for i, old in enumerate(state))
+
+    def member(self, state):
+        if state == UNKNOWN:
+            return state
+        if self.verb == "add":
+            return THERE
+        return DELETED if state == THERE else state
+
+    def one(self, i, old):
+        value = self.values[i]
+        if self.verb == "unset":
+            return -1 if i == self.slot else old
+        if value < 0:
+            return old
+        if self.verb == "incr":
+            return max(old, 0) + value
+        if self.verb == "decr":
+            return max(max(old, 0) - value, 0)
+        return value  # set
+
+
+def text(kind, state):
+    if kind == "member":
+        return ("absent (never added)", "there", "absent (deleted)", "unknown")[state]
+    return "absent" if state == NOTHING else ",".join("" if one < 0 else str(one) for one in state)
+
+
+class Judge:
+    """Compares; keeps what the next round begins with."""
+
+    def __init__(self, model, oldest, rate):
+        self.model, self.oldest, self.rate = model, oldest, rate
+        self.probes = self.found = 0  # members never added: asked for, found
+        self.full_rows = set()  # kinds whose row has recycled
+        self.ids = self.count = 0  # ids judged, problems
+        self.problems = []  # the first of them
+
+    def problem(self, line):
+        self.count += 1
+        if len(self.problems) < PROBLEMS_SHOWN:
+            self.problems.append(line)
+
+    def bases(self, client):
+        """kind -> base of the oldest table: what may be absent lies below"""
+        low = dict.fromkeys(SPACES, 0)
+        if self.oldest == "dump":
+            return low
+        tables = client.stats(b"tables")
+        for kind, space in SPACES.items():
+            low[kind] = min((int(value) for name, value in tables.items()
+                             if re.fullmatch(space + r":\d+:base", name)), default=0)
+            if self.oldest != "recycle" and low[kind] != 0:
+                self.problem("%s: the oldest table begins at %d" % (space, low[kind]))
+        return low
+
+    def rows(self, client, low):
+        """A row that has recycled is full, and stays so: a restart forgets no table."""
+        spaces = client.stats(b"spaces")
+        for kind, space in SPACES.items():
+            held = int(spaces[space + ":tables"]) + int(spaces[space + ":layers"])
+            wanted = int(spaces[space + ":tables_max"]) - 2
+            if kind in self.full_rows and held < wanted:
+                self.problem("%s: %d tables came back, %d are kept" % (space, held, wanted))
+            if low[kind] > 0:
+                self.full_rows.add(kind)
+
+    def judge(self, client, pending, refusals, chosen, rng):
+        """Judges the ids that `chosen` (of id, the last round it was changed in) says.
+        Returns (ids judged, pending commands that happened)."""
+        first = max(1, min(self.bases(client).values()))
+        ids = [one for one in range(first, self.model.next)
+               if chosen(one, self.model.entry(one)[3])]
+        counters, there = {}, set()
+        for begin in range(0, len(ids), KEYS):
+            block = ids[begin:begin + KEYS]
+            counters.update(client.counters(block))
+            there |= client.members(block)
+        self.probe(client, ids, rng)
+        low = self.bases(client)  # behind the reading, for it may have risen meanwhile
+        self.rows(client, low)
+        happened = Happened(pending, refusals)
+        for number in ids:
+            self.one_id(number, counters.get(number, NOTHING), there, low, happened)
+        for line in happened.disagreements():
+            self.problem(line)
+        self.ids += len(ids)
+        return len(ids), happened.count()
+
+    def one_id(self, number, found, there, low, happened):
+        slots, members, gone, _ = self.model.entry(number)
+        after, states = slots, list(members)
+        for kind in SPACES:
+            if number >= low[kind] and gone & GONE[kind]:
+                self.problem("%s:%d: an answer said it was recycled, but the oldest table begins "
+                             "at %d" % (SPACES[kind], number, low[kind]))
+        if number >= low["counter"]:
+            after = self.state(happened, ("counter", number, -1), slots, found)
+        if number >= low["member"]:
+            states = [self.state(happened, ("member", number, i), state, (number, i) in there)
+                      for i, state in enumerate(members)]
+        if after != slots or states != members:
+            self.model.put(number, after, states)
+
+    def state(self, happened, key, acknowledged, found):
+        """The state to go on with."""
+        if key[0] == "member" and key not in happened.by_key:
+            if acknowledged == UNKNOWN:
+                return UNKNOWN
+            if acknowledged == NEVER:
+                self.probes += 1
+                self.found += found
+                return UNKNOWN if found else NEVER
+        result = happened.settle(key, acknowledged, found)
+        if result is None:
+            self.wrong(key, happened.by_key.get(key, ()), acknowledged, found)
+            return found if key[0] == "counter" else UNKNOWN
+        return result
+
+    def wrong(self, key, commands, acknowledged, found):
+        kind, number, member = key
+        sent = acknowledged
+        for command in commands:
+            sent = command.apply(sent)
+        name = "%s:%d" % (SPACES[kind], number) + (":u%d" % member if kind == "member" else "")
+        shown = text(kind, found) if kind == "counter" else "there" if found else "absent"
+        self.problem("%s: acknowledged %s, recovered %s, sent %s (%d commands unanswered)" % (
+            name, text(kind, acknowledged), shown, text(kind, sent), len(commands)))
+
+    def probe(self, client, ids, rng):
+        for _ in range(PROBES // KEYS if ids else 0):
+            self.probes += KEYS
+            self.found += client.probes([rng.choice(ids) for _ in range(KEYS)])
+
+    def false_positives(self, seen):
+        """Ends a run; `seen`: of those that the load saw. Twice the rate, for a table may have two
+        layers, and some more: a run must not fail by chance."""
+        allowed = 5 + 8 * self.rate * self.probes
+        if self.found + seen > allowed:
+            self.problem("%d members are found that nobody added, of %d; at most %d" % (
+                self.found + seen, self.probes, allowed))
+
+
+class Happened:
+    """Up to where each writer's pending commands have happened."""
+
+    def __init__(self, pending, refusals):
+        self.by_key, self.refusals = {}, refusals
+        self.possible = {}  # writer -> for each number of commands: may so many have happened?
+        for command in pending:
+            self.by_key.setdefault(command.key(), []).append(command)
+            self.possible.setdefault(command.writer, [True]).append(True)
+
+    def settle(self, key, acknowledged, found):
+        """The state that what was found means; None: it may not be."""
+        commands = self.by_key.get(key, [])
+        same = (lambda state: (state in (THERE, UNKNOWN)) == found) if key[0] == "member" else (
+            lambda state: state == found)
+        states = [acknowledged]
+        for command in commands:
+            states.append(command.apply(states[-1]))
+        if self.refusals:
+            return next((one for one in self.all_states(acknowledged, commands) if same(one)), None)
+        good = [same(state) for state in states]
+        if not any(good):
+            return None
+        if commands:
+            self.narrow(commands, good)
+        return states[good.index(True)]
+
+    @staticmethod
+    def all_states(acknowledged, commands):
+        """After any of the commands, in order."""
+        states = {acknowledged}
+        for command in commands:
+            if len(states) > STATES_MAX:
+                break
+            states |= {command.apply(state) for state in states}
+        return states
+
+    def narrow(self, commands, good):
+        """Between the n-th command of this id and the next, its writer's place is as good as `good[n]`."""
+        writer = commands[0].writer
+        places = self.possible[writer]
+        edges = [0] + [command.at + 1 for command in commands] + [len(places)]
+        for n, one in enumerate(good):
+            if not one:
+                places[edges[n]:edges[n + 1]] = [False] * (edges[n + 1] - edges[n])
+
+    def disagreements(self):
+        for writer, places in self.possible.items():
+            if not self.refusals and not any(places):
+                yield ("writer %d: no end of its %d unanswered commands explains all its ids: "
+                       "an earlier one is lost, a later one is there" % (writer, len(places) - 1))
+
+    def count(self):
+        """Pending commands that have happened, at least."""
+        return sum(places.index(True) for places in self.possible.values() if any(places))

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Directories a daemon must not begin with: does it say so, end with 1, and change nothing?
+
+    tests/recovery/refuse.py [NAME ...]
+
+$ROLLCALLD and $ROLLCALL_BUILD as in crash.py. Each case begins with a directory that a daemon has
+made and left with some counters in it; afterwards it must open again and still have them. Lines are
+`ok`, `FAIL` with what was said instead, `SKIP` with the reason; exit 1 if one failed.
+"""
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import judge
+from victim import Failure, Folder, Victim, protocol
+
+VALUES = {"memory": "64MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 4, "dicts": "64KiB",
+          "sync": "everysec", "segment": "1MiB", "buffer": "1MiB", "every": "1s", "journal": "4MiB"}
+REFUSAL_S = 30
+IDS = range(1, 3001)  # more than the first that a row keeps apart
+OTHER_UID = 1
+WORDS = rb"rollcalld: (error: )?.*"
+
+
+class Skip(Exception):
+    """The case cannot be had here."""
+
+
+def contents(path):
+    """What is in a directory: name -> (size, hash); the lock file, which says who had it, apart."""
+    found = {}
+    for name in sorted(os.listdir(path)):
+        with open(os.path.join(path, name), "rb") as file:
+            data = file.read()
+        if not name.lower().endswith("lock"):
+            found[name] = (len(data), hashlib.sha256(data).hexdigest())
+    return found
+
+
+def manifest(folder):
+    return os.path.join(folder.data, "MANIFEST")
+
+
+def fill(folder):
+    """A first daemon, counters, a clean stop."""
+    daemon = Victim(folder)
+    try:
+        daemon.serve()
+        client = daemon.connect()
+        for begin in range(IDS.start, IDS.stop, 500):
+            block = range(begin, begin + 500)
+            client.socket.sendall(b"".join(b"incr feed:%d.like %d\r\n" % (one, one) for one in block))
+            client.ask(b"", (b"\n%d\r\n" % block[-1],))
+        client.socket.close()
+        problem = daemon.stop(False)
+        if problem:
+            raise Failure(problem)
+    finally:
+        daemon.kill()
+
+
+def holds(folder):
+    """A daemon opens it and has what fill() put there."""
+    daemon = Victim(folder)
+    try:
+        daemon.serve()
+        check(daemon)
+        problem = daemon.stop(False)
+        if problem:
+            raise Failure(problem)
+    finally:
+        daemon.kill()
+
+
+def check(daemon):
+    client = daemon.connect()
+    found = client.counters(IDS)
+    client.socket.close()
+    for one in IDS:
+        if found.get(one) != (-1, -1, one, -1):
+            raise Failure("afterwards feed:%d is %s" % (one, found.get(one, "absent")))
+
+
+def refused(folder, words):
+    """Starts one that must end with 1 and say `words`."""
+    before = contents(folder.data)
+    daemon = Victim(folder)
+    try:
+        code = daemon.process.wait(REFUSAL_S)
+    except subprocess.TimeoutExpired:
+        raise Failure("it did not end") from None
+    finally:
+        daemon.kill()
+    said = daemon.output()
+    if code != 1 or not re.search(WORDS + words, said.encode(), re.IGNORECASE):
+        raise Failure("exit %d, and no line like %r:\n%s" % (code, words.decode(), said))
+    if contents(folder.data) != before:
+        raise Failure("it changed files: %s, were %s" % (
+            sorted(contents(folder.data)), sorted(before)))
+    return said
+
+
+# ---- cases: each leaves the directory as it found it ----
+
+
+def two_daemons(folder):
+    first = Victim(folder)
+    try:
+        first.serve()
+        code, said = second(folder)
+        if code != 1 or not re.search(WORDS + rb"in use by another", said.encode()):
+            raise Failure("the second: exit %d\n%s" % (code, said))
+        check(first)
+        first.kill_now()  # a lock must not outlive its daemon
+    finally:
+        first.kill()
+
+
+def second(folder):
+    daemon = Victim(folder)
+    try:
+        return daemon.process.wait(REFUSAL_S), daemon.output()
+    except subprocess.TimeoutExpired:
+        raise Failure("the second did not end") from None
+    finally:
+        daemon.kill()
+
+
+def read_only(folder):
+    os.chmod(folder.data, 0o500)
+    try:
+        refused(folder, rb"(cannot be written|read-only|permission denied)")
+    finally:
+        os.chmod(folder.data, 0o700)
+
+
+def mounted_read_only(folder):
+    if os.geteuid() != 0:
+        raise Skip("mounting needs root")
+    if subprocess.run(["mount", "--bind", folder.data, folder.data], check=False,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("nothing can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder.data], check=True)
+        refused(folder, rb"read-only")
+    finally:
+        subprocess.run(["umount", folder.data], check=True)
+
+
+def wrong_owner(folder):
+    if os.geteuid() != 0:
+        raise Skip("needs root, to give a directory away")
+    mine = os.stat(folder.data)
+    os.chown(folder.data, OTHER_UID, OTHER_UID)
+    try:
+        refused(folder, rb"(permission denied|belongs to|owner)")
+    finally:
+        os.chown(folder.data, mine.st_uid, mine.st_gid)
+
+
+def changed_manifest(folder, words, change):
+    keep = manifest(folder) + ".keep"
+    shutil.copy2(manifest(folder), keep)
+    os.rename(keep, folder.path + "/MANIFEST.keep")
+    try:
+        change(manifest(folder))
+        refused(folder, words)
+    finally:
+        # written in place: it stays the daemon's user's
+        with open(folder.path + "/MANIFEST.keep", "rb") as source:
+            with open(manifest(folder), "wb") as file:
+                file.write(source.read())
+
+
+def newer_manifest(folder):
+    build = os.environ.get("ROLLCALL_BUILD", os.path.join(protocol.TOP, "build"))
+    program = os.path.join(build, "tests", "recovery", "newer")
+    changed_manifest(folder, rb"MANIFEST.*version",
+                     lambda path: subprocess.run([program, path], check=True))
+
+
+def damaged_manifest(folder):
+    def flip(path):
+        with open(path, "r+b") as file:
+            file.seek(30)
+            one = file.read(1)[0] ^ 1
+            file.seek(30)
+            file.write(bytes([one]))
+
+    changed_manifest(folder, rb"MANIFEST", flip)
+
+
+def cut_manifest(folder):
+    changed_manifest(folder, rb"MANIFEST", lambda path: os.truncate(path, os.stat(path).st_size - 9))
+
+
+def no_manifest(folder):
+    os.rename(manifest(folder), folder.path + "/MANIFEST.away")
+    try:
+        refused(folder, rb"MANIFEST")
+    finally:
+        os.rename(folder.path + "/MANIFEST.away", manifest(folder))
+
+
+def changed_config(folder, words, change):
+    with open(folder.config, encoding="ascii") as file:
+        usual = file.read()
+    try:
+        with open(folder.config, "w", encoding="ascii") as file:
+            file.write(change(usual))
+        refused(folder, words)
+    finally:
+        with open(folder.config, "w", encoding="ascii") as file:
+            file.write(usual)
+
+
+def space_missing(folder):
+    changed_config(folder, rb"space liked", lambda text: text[:text.index("  liked:")])
+
+
+def space_of_other_kind(folder):
+    def change(text):
+        return text[:text.index("  feed:")] + (
+            "  feed:\n    kind: phantom\n    table-size: 64KiB\n    tables: 4\n"
+            "    oldest: refuse\n") + text[text.index("  liked:"):]
+
+    changed_config(folder, rb"space feed.*kind", change)
+
+
+CASES = (two_daemons, read_only, mounted_read_only, wrong_owner, newer_manifest, damaged_manifest,
+         cut_manifest, no_manifest, space_missing, space_of_other_kind)
+
+
+def run(case):
+    """Prints how it went; false: it failed."""
+    name = case.__name__.replace("_", " ")
+    folder = Folder()
+    try:
+        folder.configure(VALUES)
+        fill(folder)
+        case(folder)
+        holds(folder)
+        print("ok   " + name)
+    except Skip as reason:
+        print("SKIP: %s: %s" % (name, reason))
+    except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
+        folder.keep()
+        print("FAIL %s: %s\n    kept: %s" % (name, problem, folder.path))
+        return False
+    finally:
+        sys.stdout.flush()
+        folder.remove()
+    return True
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # mounts and daemons go in `finally`
+    wanted = sys.argv[1:]
+    cases = [case for case in CASES if not wanted or case.__name__ in wanted]
+    failed = [case for case in cases if not run(case)]
+    print("%d cases, %d failed" % (len(cases), len(failed)))
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,251 @@
+/* checkpoints.c: checkpoints of one space for tests. */
+#include "tests/support/checkpoints.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "store/table_file.h"
+
+static const struct engine_keeping *keeping_of(const struct engine *engine)
+{
+    return engine->functions->keeping;
+}
+
+void checkpoints_init(struct checkpoints *cp, struct vfs *vfs, const char *directory)
+{
+    memset(cp, 0, sizeof *cp);
+    cp->vfs = vfs;
+    cp->directory = directory;
+}
+
+/* ---- taking one ---- */
+
+void checkpoints_begin(struct checkpoints *cp, const struct engine *engine, uint64_t head)
+{
+    cp->next = cp->last;
+    cp->next.any = true;
+    cp->next.c = head;
+    cp->next.state_bytes = keeping_of(engine)->state(engine, cp->next.state);
+    CHECK(cp->next.state_bytes <= ENGINE_STATE_MAX);
+}
+
+static struct checkpoints_file *find(struct checkpoints_set *set, uint64_t serial, bool layer)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->files[i].serial == serial && set->files[i].layer == layer) {
+            return &set->files[i];
+        }
+    }
+    return NULL;
+}
+
+static void keep_table(void *context, uint64_t serial, bool layer)
+{
+    struct checkpoints_file *file = find(context, serial, layer);
+    CHECK(file); /* every table has an image */
+    file->kept = true;
+}
+
+static void unlink_file(struct checkpoints *cp, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    CHECK(vfs_path(path, cp->directory, name));
+    CHECK(cp->vfs->functions->unlink(cp->vfs, path) == 0);
+}
+
+static bool is_named(const struct checkpoints_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(set->files[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void complete(struct checkpoints *cp, const struct engine *engine, uint64_t head)
+{
+    struct checkpoints_set *next = &cp->next;
+    size_t kept = 0;
+    for (size_t i = 0; i < next->count; i++) {
+        next->files[i].kept = false;
+    }
+    keeping_of(engine)->each_table(engine, keep_table, next);
+    for (size_t i = 0; i < next->count; i++) {
+        if (next->files[i].kept) {
+            next->files[kept++] = next->files[i];
+        } else if (!is_named(&cp->last, next->files[i].name)) {
+            unlink_file(cp, next->files[i].name);
+        }
+    }
+    next->count = kept;
+    next->m = head;
+    for (size_t i = 0; i < cp->last.count; i++) {
+        if (!is_named(next, cp->last.files[i].name)) {
+            unlink_file(cp, cp->last.files[i].name);
+        }
+    }
+    cp->last = *next;
+}
+
+bool checkpoints_next(struct checkpoints *cp, struct engine *engine, uint64_t head)
+{
+    if (keeping_of(engine)->image_next(engine, cp->next.c, head, &cp->image)) {
+        return true;
+    }
+    complete(cp, engine, head);
+    return false;
+}
+
+static void fill_info(const struct checkpoints *cp, const struct engine *engine,
+                      struct table_file_info *info)
+{
+    const struct row_image *image = &cp->image;
+    *info = (struct table_file_info){
+        .serial = image->serial,
+        .layer = image->layer,
+        .start_lsn = image->start_lsn,
+        .sections = image->sections,
+        .description = image->table,
+        .description_bytes = image->table_bytes,
+    };
+    snprintf(info->kind, sizeof info->kind, "%s", engine->functions->kind);
+    snprintf(info->space, sizeof info->space, "test");
+    for (unsigned i = 0; i < image->sections; i++) {
+        info->section[i].value_bytes = image->section_value_bytes[i];
+    }
+}
+
+enum engine_image checkpoints_write(struct checkpoints *cp, struct engine *engine,
+                                    struct barrier_member *member, const _Atomic bool *stop)
+{
+    struct table_file_info info;
+    char name[CHECKPOINTS_NAME_MAX];
+    fill_info(cp, engine, &info);
+    snprintf(name, sizeof name, "image-%" PRIu64, ++cp->numbers);
+    struct table_file_writer *writer =
+        table_file_create(cp->vfs, cp->directory, name, &info, cp->error);
+    if (!writer) {
+        return ENGINE_IMAGE_FAILED;
+    }
+    enum engine_image result =
+        keeping_of(engine)->image_write(engine, &cp->image, member, writer, stop);
+    if (result != ENGINE_IMAGE_DONE) {
+        table_file_abandon(writer);
+        return result;
+    }
+    return table_file_commit(writer, info.start_lsn, NULL, cp->error) ? ENGINE_IMAGE_DONE
+                                                                      : ENGINE_IMAGE_FAILED;
+}
+
+void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engine_image result)
+{
+    if (result != ENGINE_IMAGE_DONE) {
+        cp->gone += result == ENGINE_IMAGE_GONE;
+        keeping_of(engine)->image_failed(engine, &cp->image);
+        return;
+    }
+    cp->images++;
+    struct checkpoints_file *file = find(&cp->next, cp->image.serial, cp->image.layer);
+    if (!file) {
+        CHECK(cp->next.count < CHECKPOINTS_TABLES_MAX);
+        file = &cp->next.files[cp->next.count++];
+    } else if (!is_named(&cp->last, file->name)) {
+        unlink_file(cp, file->name); /* of this checkpoint already */
+    }
+    file->serial = cp->image.serial;
+    file->layer = cp->image.layer;
+    snprintf(file->name, sizeof file->name, "image-%" PRIu64, cp->numbers);
+}
+
+/* ---- restoring ---- */
+
+struct load {
+    struct engine *engine;
+    struct table_file *file;
+    void *table;
+    _Atomic uint64_t *done;
+    const _Atomic bool *stop;
+    bool loaded;
+    pthread_t thread;
+    char error[ENGINE_ERROR_MAX];
+};
+
+static void *load_table(void *context)
+{
+    struct load *load = context;
+    load->loaded =
+        keeping_of(load->engine)
+            ->load(load->engine, load->table, load->file, load->done, load->stop, load->error);
+    return NULL;
+}
+
+static bool open_file(struct checkpoints *cp, struct engine *engine, size_t i, struct load *load)
+{
+    char path[VFS_PATH_MAX];
+    CHECK(vfs_path(path, cp->directory, cp->last.files[i].name));
+    return table_file_open(cp->vfs, path, false, &load->file, cp->error) == TABLE_FILE_DONE &&
+           keeping_of(engine)->restore_table(engine, load->file, &load->table, cp->error);
+}
+
+/* Tables before layers; then all at once. */
+static bool load_all(struct checkpoints *cp, struct engine *engine, struct load *loads)
+{
+    bool opened = true;
+    size_t started = 0;
+    for (unsigned layer = 0; layer < 2; layer++) {
+        for (size_t i = 0; opened && i < cp->last.count; i++) {
+            opened = cp->last.files[i].layer != layer || open_file(cp, engine, i, &loads[i]);
+        }
+    }
+    for (; opened && started < cp->last.count; started++) {
+        CHECK(pthread_create(&loads[started].thread, NULL, load_table, &loads[started]) == 0);
+    }
+    bool loaded = opened;
+    for (size_t i = 0; i < started; i++) {
+        pthread_join(loads[i].thread, NULL);
+        if (!loads[i].loaded) {
+            memcpy(cp->error, loads[i].error, sizeof cp->error);
+            loaded = false;
+        }
+    }
+    return loaded;
+}
+
+static bool restore_tables(struct checkpoints *cp, struct engine *engine)
+{
+    static struct load loads[CHECKPOINTS_TABLES_MAX];
+    _Atomic uint64_t done = 0;
+    _Atomic bool stop = false;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < cp->last.count; i++) {
+        loads[i] = (struct load){.engine = engine, .done = &done, .stop = &stop};
+    }
+    bool loaded = load_all(cp, engine, loads);
+    for (size_t i = 0; i < cp->last.count; i++) {
+        bytes += loads[i].file ? table_file_info(loads[i].file)->file_bytes : 0;
+        table_file_close(loads[i].file);
+    }
+    CHECK(!loaded || done == bytes);
+    return loaded && keeping_of(engine)->restore_tables(engine, cp->error);
+}
+
+bool checkpoints_restore(struct checkpoints *cp, struct engine *engine, struct recorder *recorder,
+                         size_t batch, bool *fresh)
+{
+    const struct engine_keeping *keeping = keeping_of(engine);
+    size_t bytes = cp->last.any ? cp->last.state_bytes : 0;
+    if (!keeping->restore_begin(engine, cp->last.state, bytes, cp->error) ||
+        !restore_tables(cp, engine)) {
+        return false;
+    }
+    if (!recorder_replay(recorder, engine, cp->last.c, cp->last.m, batch)) {
+        memcpy(cp->error, recorder->error, sizeof cp->error);
+        return false;
+    }
+    *fresh = !keeping->restore_end(engine);
+    return true;
+}

@@ -1,0 +1,198 @@
+/* inspect.c: the verb: options, and which kind of file it is. */
+#include "tools/rollcall/inspect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "store/journal_format.h"
+#include "store/manifest.h"
+#include "store/table_file_format.h"
+#include "tools/rollcall/inspect_private.h"
+
+#define HEAD_BYTES    32 /* of a file: enough to tell its kind */
+#define MANIFEST_HEAD "rollcall-manifest "
+
+/* ---- which kind ---- */
+
+static bool has_magic(const unsigned char *head, uint64_t magic)
+{
+    return memcmp(head, &magic, sizeof magic) == 0;
+}
+
+static bool is_manifest(const unsigned char *head)
+{
+    return memcmp(head, MANIFEST_HEAD, sizeof MANIFEST_HEAD - 1) == 0;
+}
+
+static bool is_journal(const unsigned char *head)
+{
+    return has_magic(head, JOURNAL_MAGIC);
+}
+
+static bool is_table(const unsigned char *head)
+{
+    return has_magic(head, TABLE_FILE_MAGIC);
+}
+
+/* One of a damaged beginning may still be called what it is. */
+static bool called_manifest(const char *name)
+{
+    return strcmp(name, MANIFEST_NAME) == 0;
+}
+
+static bool called_journal(const char *name)
+{
+    uint64_t start;
+    return journal_name_parse(name, &start);
+}
+
+static bool called_table(const char *name)
+{
+    return verb_ends_with(name, VERB_TABLE_SUFFIX);
+}
+
+static const struct {
+    bool (*begins)(const unsigned char *head);
+    bool (*called)(const char *name);
+    enum verb_exit (*print)(const struct inspect *inspect);
+} formats[] = {
+    {is_manifest, called_manifest, inspect_manifest},
+    {is_journal, called_journal, inspect_journal},
+    {is_table, called_table, inspect_table},
+};
+#define FORMATS (sizeof formats / sizeof *formats)
+
+/* Its index; FORMATS: none of ours. */
+static size_t format_of(const unsigned char *head, const char *name)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (formats[i].begins(head)) {
+            return i;
+        }
+    }
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (formats[i].called(name)) {
+            return i;
+        }
+    }
+    return FORMATS;
+}
+
+static bool read_head(const struct inspect *inspect, unsigned char head[HEAD_BYTES])
+{
+    const char *path = inspect->options->path;
+    /* something strange, as a FIFO, must not hold it up */
+    int fd = inspect->vfs->functions->open(inspect->vfs, path, O_RDONLY | O_NONBLOCK);
+    ssize_t got = fd < 0 ? -1 : vfs_read_all(inspect->vfs, fd, head, HEAD_BYTES, 0);
+    if (got < 0) {
+        verb_complain(inspect->errors, "%s: %s", path, strerror(errno));
+    }
+    if (fd >= 0) {
+        inspect->vfs->functions->close(inspect->vfs, fd);
+    }
+    return got >= 0;
+}
+
+enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *options, FILE *out,
+                            FILE *errors)
+{
+    struct inspect inspect = {.vfs = vfs, .options = options, .out = out, .errors = errors};
+    unsigned char head[HEAD_BYTES] = {0};
+    if (!read_head(&inspect, head)) {
+        return VERB_USAGE;
+    }
+    size_t format = format_of(head, verb_base_name(options->path));
+    if (format == FORMATS) {
+        return verb_complain(errors,
+                             "%s: not a " MANIFEST_NAME ", a segment of a journal or a table file",
+                             options->path);
+    }
+    if (options->page != INSPECT_NO_PAGE && formats[format].print != inspect_table) {
+        return verb_complain(errors, "%s: not a table file: it has no pages", options->path);
+    }
+    return formats[format].print(&inspect);
+}
+
+/* ---- the command line ---- */
+
+static void help(void)
+{
+    printf(
+        "usage: rollcall inspect [options] FILE\n"
+        "Prints a file of a data directory as text: MANIFEST, a segment of the journal, a table\n"
+        "file. What it reads is checked; rollcall verify checks the whole directory.\n"
+        "Exit status: 0 sound, 1 damaged, 2 bad options, or a file that is none of these or of\n"
+        "a newer version.\n"
+        "\n"
+        "  --limit N    records of a segment, files of a space, entries of a section that are\n"
+        "               shown (%d); 0: all\n"
+        "  --page N     one page of a table file, from 0, in hex, sound or not\n"
+        "  -h, --help   this text\n",
+        INSPECT_LIMIT_DEFAULT);
+}
+
+static bool take_number(const char *name, const char *text, uint64_t *value)
+{
+    if (num_parse(text, strlen(text), value) && *value != INSPECT_NO_PAGE) {
+        return true;
+    }
+    verb_complain(stderr, "--%s: \"%s\" is not a number", name, text);
+    return false;
+}
+
+/* True: *status is what to return. */
+static bool take_options(int argc, char **argv, struct inspect_options *options,
+                         enum verb_exit *status)
+{
+    static const struct option known[] = {{"limit", required_argument, NULL, 'l'},
+                                          {"page", required_argument, NULL, 'p'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    int got;
+    *status = VERB_USAGE;
+    opterr = 0;
+    while ((got = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+        bool right = true;
+        switch (got) {
+        case 'l':
+            right = take_number("limit", optarg, &options->limit);
+            break;
+        case 'p':
+            right = take_number("page", optarg, &options->page);
+            break;
+        case 'h':
+            help();
+            *status = VERB_SOUND;
+            return true;
+        case ':':
+            verb_complain(stderr, "%s needs a value", argv[optind - 1]);
+            return true;
+        default:
+            verb_complain(stderr, "unknown option %s; see rollcall inspect --help",
+                          argv[optind - 1]);
+            return true;
+        }
+        if (!right) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int inspect_main(int argc, char **argv)
+{
+    struct inspect_options options = {.limit = INSPECT_LIMIT_DEFAULT, .page = INSPECT_NO_PAGE};
+    enum verb_exit status;
+    if (take_options(argc, argv, &options, &status)) {
+        return (int)status;
+    }
+    if (optind + 1 != argc) {
+        return (int)verb_complain(stderr, "inspect takes one file; see rollcall inspect --help");
+    }
+    options.path = argv[optind];
+    return (int)inspect_file(vfs_real(), &options, stdout, stderr);
+}

@@ -1,0 +1,60 @@
+/*
+ * segment.h: one segment of a journal, record by record, over bad places too. journal_scan() stops
+ * at the first record that is not sound, because all behind it is worth nothing to a recovery; who
+ * looks for the extent of a damage wants to know where sound records go on.
+ *
+ * Behind a bad place each multiple of 8 is tried: a record's checksum is seeded with its LSN, so
+ * what fits is one that was written there, but for a chance of one in 2^32 a place.
+ *
+ * Thread rule: a segment belongs to one thread.
+ */
+#ifndef ROLLCALL_TOOLS_SEGMENT_H
+#define ROLLCALL_TOOLS_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/journal.h"
+#include "store/journal_format.h"
+
+struct segment {
+    struct vfs *vfs;
+    int fd;
+    uint64_t size; /* of the file */
+    enum journal_page_state state;
+    const char *why; /* the header is not sound; static */
+    /* the rest only if it is sound */
+    struct journal_header header;
+    struct journal_mark mark;
+    uint64_t end; /* LSN where reading ends: where it is full; the caller may lower it */
+    uint64_t at;  /* LSN of what comes next */
+    unsigned char *window;
+    uint64_t window_lsn, window_bytes;
+};
+
+enum segment_step {
+    SEGMENT_RECORD, /* a sound one; the journal's own are given too */
+    SEGMENT_GAP,    /* what is no record */
+    SEGMENT_END,    /* nothing but zeroes follows, or it is full */
+    SEGMENT_FAILED, /* cannot be read: errno */
+};
+
+struct segment_item {
+    uint64_t lsn, bytes;
+    const char *why;              /* GAP; static */
+    bool resumes;                 /* GAP: sound records follow it */
+    struct journal_record record; /* RECORD: valid until the next call */
+};
+
+/* Reads the header. False with errno: it could not be read. True: fini, whatever the state. */
+bool segment_init(struct segment *segment, struct vfs *vfs, const char *path);
+void segment_fini(struct segment *segment);
+
+/* What stands at segment->at, and goes on behind it. The header is sound. */
+enum segment_step segment_next(struct segment *segment, struct segment_item *item);
+
+/* Everything below this LSN was on the disk once, by what this segment says of itself. */
+uint64_t segment_durable(const struct segment *segment);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * verb.h: what the verbs that look at files have in common: exit statuses, complaints, sizes.
+ */
+#ifndef ROLLCALL_TOOLS_VERB_H
+#define ROLLCALL_TOOLS_VERB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum verb_exit {
+    VERB_SOUND = 0,
+    VERB_DAMAGED = 1, /* something is not as it was written, or is missing */
+    VERB_USAGE = 2,   /* or nothing could be judged: no such file, none of ours, a newer version */
+};
+
+/* `rollcall: ...` and a newline to `to`; returns VERB_USAGE. */
+__attribute__((format(printf, 2, 3))) enum verb_exit verb_complain(FILE *to, const char *format,
+                                                                   ...);
+
+#define VERB_SIZE_MAX 16
+/* 345 MiB, 1.2 GiB, 17 bytes. Returns `text`. */
+const char *verb_size(char text[VERB_SIZE_MAX], uint64_t bytes);
+
+#define VERB_TABLE_SUFFIX ".table"
+bool verb_ends_with(const char *name, const char *suffix); /* and has something before it */
+/* What stands behind the last slash. */
+const char *verb_base_name(const char *path);
+
+#endif

@@ -1,0 +1,334 @@
+/* verify.c: the verb: options, the order of the checks, and what is printed. */
+#include "tools/rollcall/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "store/journal_format.h"
+#include "tools/rollcall/verify_private.h"
+
+/* Beside a daemon files come and go: what is found is only said if it is found again. */
+#define ATTEMPTS_BESIDE_DAEMON 3
+#define NAMES_FIRST            16
+#define CLEAR_LINE             "\r\033[K"
+
+/* ---- what is printed ---- */
+
+void verify_progress(struct verify *verify, const char *format, ...)
+{
+    if (!verify->options->progress) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    fputs(CLEAR_LINE, verify->errors);
+    vfprintf(verify->errors, format, arguments);
+    fflush(verify->errors);
+    va_end(arguments);
+}
+
+static void end_progress(struct verify *verify)
+{
+    if (verify->options->progress) {
+        fputs(CLEAR_LINE, verify->errors);
+        fflush(verify->errors);
+    }
+}
+
+void verify_begin(struct verify *verify, const char *name)
+{
+    if (verify->file_findings > VERIFY_FINDINGS_MAX) {
+        end_progress(verify);
+        fprintf(verify->out, "%" PRIu64 " more findings in the same file\n",
+                verify->file_findings - VERIFY_FINDINGS_MAX);
+    }
+    verify->file_findings = 0;
+    verify_progress(verify, "checking %s/%s", verify->options->directory, name);
+}
+
+void verify_finding(struct verify *verify, const char *format, ...)
+{
+    verify->findings++;
+    if (++verify->file_findings > VERIFY_FINDINGS_MAX) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    end_progress(verify);
+    vfprintf(verify->out, format, arguments);
+    fputc('\n', verify->out);
+    va_end(arguments);
+}
+
+void verify_unjudged(struct verify *verify, const char *text)
+{
+    verify->unjudged++;
+    end_progress(verify);
+    fprintf(verify->out, "%s\n", text);
+}
+
+void verify_note(struct verify *verify, const char *format, ...)
+{
+    if (verify->options->quiet) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    end_progress(verify);
+    vfprintf(verify->out, format, arguments);
+    fputc('\n', verify->out);
+    va_end(arguments);
+}
+
+static enum verb_exit summarise(struct verify *verify)
+{
+    char size[VERB_SIZE_MAX];
+    enum verb_exit status = verify->findings > 0   ? VERB_DAMAGED
+                            : verify->unjudged > 0 ? VERB_USAGE
+                                                   : VERB_SOUND;
+    if (verify->options->quiet) {
+        return status;
+    }
+    if (verify->findings > 0) {
+        fprintf(verify->out, "damaged: %" PRIu64 " finding%s in ", verify->findings,
+                verify->findings == 1 ? "" : "s");
+    } else {
+        fputs(status == VERB_SOUND ? "sound: " : "not all can be judged: ", verify->out);
+    }
+    fprintf(verify->out, "%" PRIu64 " file%s, %s, journal %" PRIu64 " record%s\n", verify->files,
+            verify->files == 1 ? "" : "s", verb_size(size, verify->bytes), verify->records,
+            verify->records == 1 ? "" : "s");
+    return status;
+}
+
+/* ---- the directory ---- */
+
+bool verify_path(struct verify *verify, char path[VFS_PATH_MAX], const char *name)
+{
+    if (vfs_path(path, verify->options->directory, name)) {
+        return true;
+    }
+    verify_finding(verify, "%s/%s: the name is too long", verify->options->directory, name);
+    return false;
+}
+
+void verify_count_file(struct verify *verify, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    if (!vfs_path(path, verify->options->directory, name)) {
+        return;
+    }
+    int fd = verify->vfs->functions->open(verify->vfs, path, O_RDONLY);
+    if (fd < 0) {
+        return;
+    }
+    int64_t size = verify->vfs->functions->size(verify->vfs, fd);
+    verify->vfs->functions->close(verify->vfs, fd);
+    verify->files++;
+    verify->bytes += size > 0 ? (uint64_t)size : 0;
+}
+
+static void take_name(void *context, const char *name)
+{
+    struct verify *verify = context;
+    if (verify->names_count == verify->names_capacity) {
+        size_t capacity = verify->names_capacity ? 2 * verify->names_capacity : NAMES_FIRST;
+        char **grown = memory_zalloc(capacity * sizeof *grown);
+        if (verify->names_count > 0) {
+            memcpy(grown, verify->names, verify->names_count * sizeof *grown);
+        }
+        free(verify->names);
+        verify->names = grown;
+        verify->names_capacity = capacity;
+    }
+    verify->names[verify->names_count++] = memory_strdup(name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool list(struct verify *verify)
+{
+    const char *directory = verify->options->directory;
+    if (verify->vfs->functions->list(verify->vfs, directory, take_name, verify) != 0) {
+        verb_complain(verify->errors, "%s: %s", directory, strerror(errno));
+        return false;
+    }
+    if (verify->names_count > 0) {
+        qsort(verify->names, verify->names_count, sizeof *verify->names, by_text);
+    }
+    return true;
+}
+
+/* Takes the daemon's lock and gives it back at once; nobody holds it: there is none. */
+static bool daemon_runs(struct vfs *vfs, const char *directory)
+{
+    char path[VFS_PATH_MAX];
+    int fd = vfs_path(path, directory, VERIFY_LOCK_NAME) ? vfs->functions->open(vfs, path, O_RDONLY)
+                                                         : -1;
+    if (fd < 0) {
+        return false;
+    }
+    bool held = vfs->functions->lock(vfs, fd) != 0 && errno == EWOULDBLOCK;
+    vfs->functions->close(vfs, fd);
+    return held;
+}
+
+/* Anything a daemon would have made. */
+static bool is_data_directory(struct verify *verify)
+{
+    uint64_t start;
+    for (size_t i = 0; i < verify->names_count; i++) {
+        const char *name = verify->names[i];
+        if (strcmp(name, MANIFEST_NAME) == 0 || journal_name_parse(name, &start) ||
+            verify_is_table(verify, name)) {
+            return true;
+        }
+    }
+    verb_complain(verify->errors,
+                  "%s: not a data directory: it has no " MANIFEST_NAME ", no journal, no table",
+                  verify->options->directory);
+    return false;
+}
+
+static void verify_manifest(struct verify *verify)
+{
+    char error[MANIFEST_ERROR_MAX];
+    const char *directory = verify->options->directory;
+    verify_begin(verify, MANIFEST_NAME);
+    verify->manifest_state = manifest_load(verify->vfs, directory, &verify->manifest, error);
+    switch (verify->manifest_state) {
+    case MANIFEST_SOUND:
+        break;
+    case MANIFEST_NONE:
+        verify_finding(verify, "%s/" MANIFEST_NAME ": is missing; restore the file from a copy",
+                       directory);
+        return;
+    case MANIFEST_NEWER:
+        verify_unjudged(verify, error);
+        break;
+    case MANIFEST_DAMAGED:
+    case MANIFEST_FAILED:
+        verify_finding(verify, "%s", error);
+        break;
+    }
+    verify_count_file(verify, MANIFEST_NAME);
+}
+
+static enum verb_exit look(struct verify *verify)
+{
+    if (!list(verify) || !is_data_directory(verify)) {
+        return VERB_USAGE;
+    }
+    verify_manifest(verify);
+    verify_journal(verify);
+    verify_tables(verify);
+    verify_begin(verify, "");
+    verify_leftovers(verify);
+    end_progress(verify);
+    return summarise(verify);
+}
+
+static enum verb_exit attempt(struct vfs *vfs, const struct verify_options *options, bool running,
+                              FILE *out, FILE *errors)
+{
+    struct verify verify = {
+        .vfs = vfs, .options = options, .out = out, .errors = errors, .running = running};
+    enum verb_exit status = look(&verify);
+    for (size_t i = 0; i < verify.names_count; i++) {
+        free(verify.names[i]);
+    }
+    free(verify.names);
+    manifest_destroy(verify.manifest);
+    return status;
+}
+
+/* What the last attempt printed is what is printed. */
+static enum verb_exit beside_daemon(struct vfs *vfs, const struct verify_options *options,
+                                    FILE *out, FILE *errors)
+{
+    enum verb_exit status = VERB_DAMAGED;
+    char *text = NULL;
+    for (unsigned i = 0; i < ATTEMPTS_BESIDE_DAEMON && status == VERB_DAMAGED; i++) {
+        size_t length;
+        free(text);
+        text = NULL;
+        FILE *memory = open_memstream(&text, &length);
+        if (!memory) {
+            return attempt(vfs, options, true, out, errors);
+        }
+        status = attempt(vfs, options, true, memory, errors);
+        fclose(memory);
+    }
+    fputs(text, out);
+    free(text);
+    return status;
+}
+
+enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
+                                FILE *errors)
+{
+    if (!daemon_runs(vfs, options->directory)) {
+        return attempt(vfs, options, false, out, errors);
+    }
+    if (!options->quiet) {
+        verb_complain(errors,
+                      "%s: a daemon is running on it: this is a look at what is changing; stop it "
+                      "for a verdict that lasts",
+                      options->directory);
+    }
+    return beside_daemon(vfs, options, out, errors);
+}
+
+/* ---- the command line ---- */
+
+static void help(void)
+{
+    puts("usage: rollcall verify [options] DIR\n"
+         "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
+         "files it names, the journal. Changes nothing. A line for each finding, then a summary.\n"
+         "Exit status: 0 sound, 1 damage found, 2 bad options, no data directory, or (without\n"
+         "damage) a file of a newer version.\n"
+         "\n"
+         "  -q, --quiet   findings only\n"
+         "  -h, --help    this text\n"
+         "\n"
+         "A torn end of the journal is no damage: a kill or a power cut leaves it, the next start\n"
+         "cuts it off. Files that are left over are none either: the next start deletes them.");
+}
+
+int verify_main(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct verify_options options = {.progress = isatty(STDERR_FILENO)};
+    int got;
+    opterr = 0;
+    while ((got = getopt_long(argc, argv, "qh", known, NULL)) != -1) {
+        switch (got) {
+        case 'q':
+            options.quiet = true;
+            break;
+        case 'h':
+            help();
+            return VERB_SOUND;
+        default:
+            return (int)verb_complain(stderr, "unknown option %s; see rollcall verify --help",
+                                      argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc) {
+        return (int)verb_complain(stderr, "verify takes one directory; see rollcall verify --help");
+    }
+    options.directory = argv[optind];
+    return (int)verify_directory(vfs_real(), &options, stdout, stderr);
+}

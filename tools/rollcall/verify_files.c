@@ -1,0 +1,177 @@
+/* verify_files.c: table files against the manifest, and what it does not name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "store/journal_format.h"
+#include "store/table_file_format.h"
+#include "tools/rollcall/verify_private.h"
+
+bool verify_is_table(struct verify *verify, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    uint64_t magic = 0;
+    if (verb_ends_with(name, VERB_TABLE_SUFFIX)) {
+        return true;
+    }
+    if (!vfs_path(path, verify->options->directory, name)) {
+        return false;
+    }
+    /* something strange, as a FIFO, must not hold it up */
+    int fd = verify->vfs->functions->open(verify->vfs, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = vfs_read_all(verify->vfs, fd, &magic, sizeof magic, 0);
+    verify->vfs->functions->close(verify->vfs, fd);
+    return got == sizeof magic && magic == TABLE_FILE_MAGIC;
+}
+
+/* ---- a table file ---- */
+
+static bool note_finding(void *context, const char *finding)
+{
+    verify_finding(context, "%s", finding);
+    return true;
+}
+
+struct line {
+    struct verify *verify;
+    const char *path;
+};
+
+static void compare(const struct line *line, const char *what, size_t offset, uint64_t in_file,
+                    uint64_t in_manifest)
+{
+    if (in_file != in_manifest) {
+        verify_finding(line->verify,
+                       "%s: offset %zu: %s is %" PRIu64 ", " MANIFEST_NAME " says %" PRIu64
+                       ": not the file that is meant",
+                       line->path, offset, what, in_file, in_manifest);
+    }
+}
+
+static void compare_text(const struct line *line, const char *what, size_t offset,
+                         const char *in_file, const char *in_manifest)
+{
+    if (strcmp(in_file, in_manifest) != 0) {
+        verify_finding(line->verify,
+                       "%s: offset %zu: %s is %s, " MANIFEST_NAME
+                       " says %s: not the file that is meant",
+                       line->path, offset, what, in_file, in_manifest);
+    }
+}
+
+/* The file is sound: is it the one of the manifest's line? */
+static void compare_all(const struct line *line, const struct table_file_info *info,
+                        const struct manifest_space *space, const struct manifest_file *file)
+{
+    uint64_t end_offset =
+        info->file_bytes - TABLE_FILE_PAGE_BYTES + offsetof(struct table_file_footer, end_lsn);
+    struct verify *verify = line->verify;
+    compare_text(line, "the kind", offsetof(struct table_file_header, kind), info->kind,
+                 space->kind);
+    compare_text(line, "the space", offsetof(struct table_file_header, space), info->space,
+                 space->name);
+    compare(line, "the serial", offsetof(struct table_file_header, serial), info->serial,
+            file->serial);
+    compare(line, "the layer", offsetof(struct table_file_header, layer), info->layer, file->layer);
+    compare(line, "the generation", offsetof(struct table_file_header, generation),
+            info->generation, file->generation);
+    compare(line, "S", offsetof(struct table_file_header, start_lsn), info->start_lsn,
+            file->start_lsn);
+    compare(line, "E", end_offset, info->end_lsn, file->end_lsn);
+    compare(line, "the size", offsetof(struct table_file_header, file_bytes), info->file_bytes,
+            file->bytes);
+    if (verify->journal_known && info->end_lsn > verify->journal_end) {
+        verify_finding(verify,
+                       "%s: offset %" PRIu64 ": holds changes up to LSN %" PRIu64
+                       ", the journal ends at LSN %" PRIu64,
+                       line->path, end_offset, info->end_lsn, verify->journal_end);
+    }
+}
+
+/* space and file: NULL without a manifest. */
+static void verify_table(struct verify *verify, const char *name,
+                         const struct manifest_space *space, const struct manifest_file *file)
+{
+    char path[VFS_PATH_MAX];
+    char error[TABLE_FILE_ERROR_MAX];
+    struct table_file *opened = NULL;
+    verify_begin(verify, name);
+    if (!verify_path(verify, path, name)) {
+        return;
+    }
+    uint64_t findings = verify->findings;
+    uint64_t shown = verify->file_findings;
+    enum table_file_result result = table_file_verify(verify->vfs, path, note_finding, verify);
+    if (result == TABLE_FILE_NEWER) { /* its one report is no damage */
+        verify->findings = findings;
+        verify->file_findings = shown;
+        verify->unjudged++;
+    }
+    verify_count_file(verify, name);
+    if (file && table_file_open(verify->vfs, path, false, &opened, error) == TABLE_FILE_DONE) {
+        const struct line line = {verify, path};
+        compare_all(&line, table_file_info(opened), space, file);
+    }
+    table_file_close(opened);
+}
+
+static void verify_named(struct verify *verify)
+{
+    for (size_t i = 0; i < verify->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &verify->manifest->spaces[i];
+        for (size_t k = 0; k < space->files_count; k++) {
+            verify_table(verify, space->files[k].name, space, &space->files[k]);
+        }
+    }
+}
+
+void verify_tables(struct verify *verify)
+{
+    if (verify->manifest) {
+        verify_named(verify);
+        return;
+    }
+    for (size_t i = 0; i < verify->names_count; i++) {
+        if (verify_is_table(verify, verify->names[i])) {
+            verify_table(verify, verify->names[i], NULL, NULL);
+        }
+    }
+}
+
+/* ---- the others ---- */
+
+/* What is to be said of a file that is not known to be part of the data; NULL: nothing. The daemon
+ * goes by names. */
+static const char *leftover(struct verify *verify, const char *name)
+{
+    uint64_t start;
+    bool is_table = verify_is_table(verify, name);
+    if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, VERIFY_LOCK_NAME) == 0 ||
+        journal_name_parse(name, &start)) {
+        return NULL;
+    }
+    if (verify->manifest ? manifest_find_file(verify->manifest, name) != NULL : is_table) {
+        return NULL;
+    }
+    if (verb_ends_with(name, VFS_TEMPORARY) || verb_ends_with(name, VERB_TABLE_SUFFIX)) {
+        return verify->running ? "left over, or in use by the daemon"
+                               : "left over: the next start deletes it";
+    }
+    return is_table ? "a table file " MANIFEST_NAME " does not name: not looked at"
+                    : "not a file of a data directory: not looked at";
+}
+
+void verify_leftovers(struct verify *verify)
+{
+    for (size_t i = 0; i < verify->names_count; i++) {
+        const char *what = leftover(verify, verify->names[i]);
+        if (what) {
+            verify_note(verify, "%s/%s: %s", verify->options->directory, verify->names[i], what);
+        }
+    }
+}

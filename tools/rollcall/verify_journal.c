@@ -1,0 +1,333 @@
+/*
+ * verify_journal.c: the journal of a data directory. journal_scan() gives the verdict, the same one
+ * a start would come to, over all segments there are. It ends at the first damage; then each live
+ * segment is read for itself, so that every bad place is named, and how far it goes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "engine/change_record.h"
+#include "store/journal_chain.h"
+#include "tools/rollcall/segment.h"
+#include "tools/rollcall/verify_private.h"
+
+#define PROGRESS_RECORDS (1u << 18)           /* between two lines of progress */
+#define SCAN_HINT        "; `rollcall verify" /* journal_scan's advice, which was followed */
+
+struct look {
+    struct verify *verify;
+    const struct journal_chain *chain;
+    struct journal_scan scan;
+    bool said; /* what the scan found was found again */
+};
+
+/* The live segment that holds an LSN: the last that begins at or below it. NULL: none. */
+static const struct journal_found *holder(const struct journal_chain *chain, uint64_t lsn)
+{
+    const struct journal_found *found = NULL;
+    for (size_t i = 0; i < chain->live_count && chain->live[i]->header.start <= lsn; i++) {
+        found = chain->live[i];
+    }
+    return found;
+}
+
+/* A daemon that goes on writing may have begun the record's segment only now. */
+static void say_meaningless(struct look *look, const struct journal_record *record)
+{
+    const struct journal_found *found = holder(look->chain, record->lsn);
+    if (found) {
+        verify_finding(look->verify,
+                       "%s/%s: offset %" PRIu64 ": a record of type %u that means nothing (LSN "
+                       "%" PRIu64 ")",
+                       look->verify->options->directory, found->name,
+                       journal_offset_of(&found->header, record->lsn), record->type, record->lsn);
+    }
+}
+
+static bool take_record(void *context, const struct journal_record *record)
+{
+    struct look *look = context;
+    struct verify *verify = look->verify;
+    struct change change;
+    struct change_record_event event;
+    if (++verify->records % PROGRESS_RECORDS == 0) {
+        verify_progress(verify, "checking %s: journal, %" PRIu64 " records",
+                        verify->options->directory, verify->records);
+    }
+    if (change_record_decode(record->type, record->a, record->b, record->payload, record->bytes,
+                             &change, &event) == CHANGE_RECORD_IS_BAD) {
+        say_meaningless(look, record);
+    }
+    return true;
+}
+
+/* ---- what the scan did not say ---- */
+
+__attribute__((format(printf, 4, 5))) static void
+finding_at(struct look *look, const char *name, uint64_t offset, const char *format, ...)
+{
+    char place[VFS_PATH_MAX];
+    char what[JOURNAL_ERROR_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(place, sizeof place, "%s/%s: offset %" PRIu64 ": ", look->verify->options->directory,
+             name, offset);
+    if (strncmp(look->scan.error, place, strlen(place)) == 0) {
+        look->said = true;
+    }
+    verify_finding(look->verify, "%s%s", place, what);
+}
+
+static void say_gap(struct look *look, const char *name, const struct segment *segment,
+                    const struct segment_item *gap)
+{
+    uint64_t offset = journal_offset_of(&segment->header, gap->lsn);
+    if (gap->resumes) {
+        finding_at(look, name, offset,
+                   "%s (LSN %" PRIu64 "); %" PRIu64
+                   " bytes are lost, sound records go on at offset %" PRIu64,
+                   gap->why, gap->lsn, gap->bytes, offset + gap->bytes);
+    } else {
+        finding_at(look, name, offset,
+                   "%s (LSN %" PRIu64 "); no sound record follows in this segment", gap->why,
+                   gap->lsn);
+    }
+}
+
+/* A bad place above what is known to be durable is no damage, and what lies behind it is dead. */
+static void read_through(struct look *look, const struct journal_found *found,
+                         struct segment *segment)
+{
+    struct segment_item item;
+    enum segment_step step;
+    uint64_t durable = look->scan.durable;
+    do {
+        step = segment_next(segment, &item);
+        look->verify->records +=
+            step == SEGMENT_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
+        if (step == SEGMENT_GAP && item.lsn < durable) {
+            say_gap(look, found->name, segment, &item);
+        }
+    } while (step == SEGMENT_RECORD || (step == SEGMENT_GAP && item.lsn < durable));
+    uint64_t offset = journal_offset_of(&segment->header, item.lsn);
+    if (step == SEGMENT_FAILED) {
+        finding_at(look, found->name, offset, "cannot be read: %s; check the disk",
+                   strerror(errno));
+    } else if (step == SEGMENT_END && item.lsn < found->end && item.lsn < durable) {
+        finding_at(look, found->name, offset, "there is no record (LSN %" PRIu64 ")", item.lsn);
+    }
+}
+
+static void look_into(struct look *look, const struct journal_found *found)
+{
+    char path[VFS_PATH_MAX];
+    struct segment segment;
+    if (!verify_path(look->verify, path, found->name)) {
+        return;
+    }
+    verify_begin(look->verify, found->name);
+    if (!segment_init(&segment, look->verify->vfs, path)) {
+        finding_at(look, found->name, 0, "cannot be read: %s; check the disk", strerror(errno));
+        return;
+    }
+    if (segment.state == JOURNAL_PAGE_SOUND) {
+        segment.end = found->end;
+        read_through(look, found, &segment);
+    }
+    segment_fini(&segment);
+}
+
+static void look_deeper(struct look *look)
+{
+    const struct journal_chain *chain = look->chain;
+    look->verify->records = 0; /* the scan counted those before the damage */
+    for (size_t i = chain->sound; i < chain->count; i++) {
+        verify_begin(look->verify, chain->found[i].name);
+        finding_at(look, chain->found[i].name, 0, "%s", chain->found[i].why);
+    }
+    for (size_t i = 0; i < chain->live_count; i++) {
+        const struct journal_found *found = chain->live[i];
+        look_into(look, found);
+        if (i + 1 < chain->live_count && found->end < chain->live[i + 1]->header.start &&
+            !journal_chain_unsound(chain, found->end, found->end)) {
+            char name[JOURNAL_NAME_MAX];
+            journal_name(name, found->end);
+            finding_at(look, name, 0, "the segment is missing");
+        }
+    }
+    if (!look->said) {
+        char *hint = strstr(look->scan.error, SCAN_HINT);
+        if (hint) {
+            *hint = '\0';
+        }
+        verify_finding(look->verify, "%s", look->scan.error);
+    }
+}
+
+/* ---- the verdict ---- */
+
+static bool take_none(void *context, const struct journal_record *record)
+{
+    (void)context;
+    (void)record;
+    return true;
+}
+
+/* Damage that only concerns what no start reads any more is worth knowing as such. */
+static void say_if_old(struct look *look)
+{
+    struct verify *verify = look->verify;
+    if (!verify->manifest || look->scan.end >= verify->manifest->journal_lsn) {
+        return;
+    }
+    struct journal_scan scan = {.from = verify->manifest->journal_lsn};
+    enum journal_scan_end end =
+        journal_scan(verify->vfs, verify->options->directory, &scan, take_none, NULL);
+    if (end == JOURNAL_SCAN_CLEAN || end == JOURNAL_SCAN_TORN) {
+        verify_note(verify,
+                    "the journal's damage is below LSN %" PRIu64
+                    ", where replay begins: a start does not read it",
+                    verify->manifest->journal_lsn);
+        verify->journal_known = true;
+        verify->journal_end = scan.end;
+    }
+}
+
+static void say_end(struct look *look, enum journal_scan_end end)
+{
+    struct verify *verify = look->verify;
+    const struct journal_scan *scan = &look->scan;
+    const struct journal_found *found = holder(look->chain, scan->end);
+    if (end == JOURNAL_SCAN_CLEAN || !found) {
+        return;
+    }
+    char place[VFS_PATH_MAX];
+    snprintf(place, sizeof place, "%s/%s: offset %" PRIu64, verify->options->directory, found->name,
+             journal_offset_of(&found->header, scan->end));
+    if (verify->running) {
+        verify_note(verify, "%s: the journal ends here for now, at LSN %" PRIu64, place, scan->end);
+    } else if (scan->torn_bytes == 0) {
+        verify_note(verify,
+                    "%s: the journal ends here, at LSN %" PRIu64
+                    ", without a clean end: the daemon was killed",
+                    place, scan->end);
+    } else {
+        verify_note(verify,
+                    "%s: torn tail of %" PRIu64 " bytes, at LSN %" PRIu64
+                    ": a kill or a power cut; the next start cuts it off",
+                    place, scan->torn_bytes, scan->end);
+    }
+}
+
+/* The stream is sound: does it hold what the manifest needs of it? */
+static void compare_manifest(struct look *look)
+{
+    struct verify *verify = look->verify;
+    const struct manifest *manifest = verify->manifest;
+    const struct journal_scan *scan = &look->scan;
+    verify->journal_known = true;
+    verify->journal_end = scan->end;
+    if (!manifest) {
+        return;
+    }
+    const char *directory = verify->options->directory;
+    if (manifest->journal_lsn < scan->first) {
+        char name[JOURNAL_NAME_MAX];
+        journal_name(name, scan->first);
+        verify_finding(verify,
+                       "%s/%s: offset 0: the oldest segment begins at LSN %" PRIu64
+                       ", " MANIFEST_NAME " needs the journal from LSN %" PRIu64
+                       ": a segment is missing",
+                       directory, name, scan->first, manifest->journal_lsn);
+    } else if (manifest->journal_lsn > scan->end || manifest->table_event_lsn > scan->end) {
+        verify_finding(verify,
+                       "%s: the journal ends at LSN %" PRIu64 ", " MANIFEST_NAME
+                       " knows of LSN %" PRIu64 ": segments are missing",
+                       directory, scan->end,
+                       manifest->journal_lsn > manifest->table_event_lsn
+                           ? manifest->journal_lsn
+                           : manifest->table_event_lsn);
+    }
+}
+
+static void judge(struct look *look)
+{
+    struct verify *verify = look->verify;
+    look->scan.from = JOURNAL_FROM_OLDEST;
+    enum journal_scan_end end =
+        journal_scan(verify->vfs, verify->options->directory, &look->scan, take_record, look);
+    switch (end) {
+    case JOURNAL_SCAN_CLEAN:
+    case JOURNAL_SCAN_TORN:
+        compare_manifest(look);
+        say_end(look, end);
+        break;
+    case JOURNAL_SCAN_STOPPED:
+    case JOURNAL_SCAN_DAMAGED:
+    case JOURNAL_SCAN_FAILED:
+        look_deeper(look);
+        say_if_old(look);
+        break;
+    }
+}
+
+/* Segments that a later one ended from their beginning on. */
+static void say_dead(struct look *look)
+{
+    const struct journal_chain *chain = look->chain;
+    for (size_t i = 0; i < chain->sound; i++) {
+        const struct journal_found *live = holder(chain, chain->found[i].header.start);
+        if (live && live->header.number > chain->found[i].header.number) {
+            verify_note(look->verify, "%s/%s: replaced by %s: the next start deletes it",
+                        look->verify->options->directory, chain->found[i].name, live->name);
+        }
+    }
+}
+
+/* Headers of a newer version: nothing can be said of the journal. True: there are some. */
+static bool say_newer(struct verify *verify)
+{
+    uint64_t start;
+    bool newer = false;
+    for (size_t i = 0; i < verify->names_count; i++) {
+        char path[VFS_PATH_MAX], text[VFS_PATH_MAX];
+        struct segment segment;
+        if (!journal_name_parse(verify->names[i], &start)) {
+            continue;
+        }
+        verify_count_file(verify, verify->names[i]);
+        if (!vfs_path(path, verify->options->directory, verify->names[i]) ||
+            !segment_init(&segment, verify->vfs, path)) {
+            continue; /* the chain will say so */
+        }
+        if (segment.state == JOURNAL_PAGE_NEWER) {
+            snprintf(text, sizeof text, "%s/%s: offset 0: %s; use the program that wrote it",
+                     verify->options->directory, verify->names[i], segment.why);
+            verify_unjudged(verify, text);
+            newer = true;
+        }
+        segment_fini(&segment);
+    }
+    return newer;
+}
+
+void verify_journal(struct verify *verify)
+{
+    struct journal_chain chain;
+    struct look look = {.verify = verify, .chain = &chain};
+    verify_begin(verify, "journal");
+    if (say_newer(verify)) {
+        return;
+    }
+    if (journal_chain_init(&chain, verify->vfs, verify->options->directory, look.scan.error)) {
+        judge(&look);
+        say_dead(&look);
+    } else {
+        verify_finding(verify, "%s", look.scan.error);
+    }
+    journal_chain_fini(&chain);
+}
