@@ -35,8 +35,11 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
     if (!config->any_ids && (config->tables < 1 || config->tables > ROW_TABLES_MAX)) {
         return refuse(error, "tables is 1 to 1024");
     }
-    if (!config->any_ids && config->recycle && config->tables < 2) {
-        return refuse(error, "tables is 2 to 1024 where the oldest is recycled: one is the spare");
+    if (!config->any_ids && (config->recycle || config->dump) && config->tables < 2) {
+        return refuse(
+            error, config->dump ? "tables is 2 to 1024 where the oldest is dumped: one is the spare"
+                                : "tables is 2 to 1024 where the oldest is recycled: one is the "
+                                  "spare");
     }
     if (!config->any_ids && config->late_room >= 1) {
         return refuse(error, "late-room is less than a whole table");
@@ -56,7 +59,7 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
     counter_shape_init(&first, config, 0);
     counter_shape_init(&later, config, config->any_ids || config->id_spacing ? 0 : DENSE_RANGE);
     unsigned tables = config->any_ids ? 1 : config->tables;
-    size->spare = !config->any_ids && config->recycle;
+    size->spare = !config->any_ids && (config->recycle || config->dump);
     size->tables = tables - size->spare;
     size->records = size->tables * later.capacity;
     uint64_t bytes = size->tables * held_bytes(&later);
@@ -102,6 +105,8 @@ static void take_row(struct counter *counter, const struct counter_config *confi
     counter->config.table_bytes = config->table_bytes;
     counter->config.tables = config->tables;
     counter->config.recycle = config->recycle;
+    counter->config.dump = config->dump;
+    counter->config.dumps_max = config->dumps_max;
     counter->config.late_room = config->late_room;
     counter->config.extend_bytes = config->extend_bytes;
     counter->config.aux_bytes = config->aux_bytes;
@@ -226,6 +231,7 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
         free(counter);
         return NULL;
     }
+    counter->row.imager = &counter->engine.imager;
     return &counter->engine;
 }
 

@@ -41,6 +41,8 @@ struct counter_config {
     uint64_t table_bytes;  /* a power of two */
     unsigned tables;       /* growing only: in memory, the spare included */
     bool recycle;          /* growing only: when all are used the oldest is dropped; else refuse */
+    bool dump;             /* growing only, instead of refusing: the oldest leaves memory */
+    unsigned dumps_max;    /* growing only: tables that left, at most; 0: any number */
     double late_room;      /* growing only: share kept for late ids, or ROW_LATE_AUTO */
     uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes; 8 KiB+ */
     uint64_t aux_bytes;    /* 0: table_bytes / 32 */
@@ -65,9 +67,9 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
 /*
  * Takes a changed configuration with the world stopped. At once: slots (matched by name; a table of
  * the new ones is opened as soon as the keeper can), role, value-flags. From the next table on:
- * table_bytes, tables, recycle, late_room, pools. Until a restart ids, max_id and id_spacing keep
- * their values, with ids: any all but slots, role and value-flags. False, with nothing changed, if
- * the slots cannot be taken (`error` says why).
+ * table_bytes, tables, recycle, dump, dumps_max, late_room, pools. Until a restart ids, max_id and
+ * id_spacing keep their values, with ids: any all but slots, role and value-flags. False, with
+ * nothing changed, if the slots cannot be taken (`error` says why).
  */
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX]);

@@ -2,6 +2,9 @@
  * counter_image.c: a table written to its file while it is used: pages first, then the dicts, so
  * that an aux entry which a record speaks of is in the image, or gone by a change that is replayed.
  *
+ * Of a dumped table the overlay alone is written: its two dicts, in the same way. A merge reads the
+ * file and writes the next one (table_merge.c).
+ *
  * What is in the aux dict for a moment only, for a change that finds no room in the end, is sifted
  * out: no journal tells of it. All is copied in pieces inside the barrier and written outside. Each
  * piece looks the table up anew: it may be gone, or hold other ids.
@@ -32,6 +35,10 @@ static const struct counter_table *enter(const struct writing *w)
         barrier_enter(w->member);
     }
     struct row_table *table = row_image_table(&w->counter->row, w->image);
+    bool dumps = w->image->kind == ROW_IMAGE_DUMP;
+    if (table && dumps && !counter_table_tapped(counter_table_of(table))) {
+        table = NULL; /* more changes than its overlay takes */
+    }
     if (!table && w->member) {
         barrier_leave(w->member);
     }
@@ -125,6 +132,34 @@ static enum engine_image write_section(const struct writing *w, unsigned section
     return result;
 }
 
+static enum engine_image write_groups(const struct writing *w)
+{
+    unsigned char *piece = memory_zalloc(PIECE_PAGES * TABLE_PAGE_BYTES);
+    enum engine_image result = write_pages(w, piece);
+    free(piece);
+    return result;
+}
+
+/* The older overlay is copied in pieces, as all is; the files are read and written outside. */
+static enum engine_image write_merge(const struct writing *w)
+{
+    const struct counter_table *table = enter(w);
+    if (!table) {
+        return ENGINE_IMAGE_GONE;
+    }
+    struct counter_merge *merge = counter_merge_create(table);
+    leave(w);
+    bool more = true;
+    while (more && (table = enter(w))) {
+        more = counter_merge_take(merge, table);
+        leave(w);
+    }
+    enum engine_image result =
+        table ? counter_merge_write(merge, w->writer, w->stop) : ENGINE_IMAGE_GONE;
+    counter_merge_destroy(merge);
+    return result;
+}
+
 enum engine_image counter_image_write(struct engine *engine, const struct row_image *image,
                                       struct barrier_member *member,
                                       struct table_file_writer *writer, const _Atomic bool *stop)
@@ -132,9 +167,11 @@ enum engine_image counter_image_write(struct engine *engine, const struct row_im
     const struct counter *counter = (const struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC);
     struct writing w = {counter, image, member, writer, stop};
-    unsigned char *piece = memory_zalloc(PIECE_PAGES * TABLE_PAGE_BYTES);
-    enum engine_image result = write_pages(&w, piece);
-    free(piece);
+    if (image->kind == ROW_IMAGE_MERGE) {
+        return write_merge(&w);
+    }
+    enum engine_image result =
+        image->kind == ROW_IMAGE_OVERLAY ? ENGINE_IMAGE_DONE : write_groups(&w);
     for (unsigned i = 0; i < COUNTER_TABLE_SECTIONS && result == ENGINE_IMAGE_DONE; i++) {
         result = write_section(&w, i);
     }

@@ -136,21 +136,20 @@ static void begin(struct engine *engine)
 static bool image_next(struct engine *engine, uint64_t since, uint64_t now, struct row_image *image)
 {
     struct counter *counter = counter_of(engine);
-    if (!row_image_next(&counter->row, since, now, image)) {
+    bool merges = counter_merge_next(counter, now, image);
+    if (!merges && !row_image_next(&counter->row, since, now, image)) {
         return false;
     }
     struct row_table *table = row_image_table(&counter->row, image);
     CHECK(table);
+    if (!merges) {
+        counter_image_began(counter, table, image);
+    }
     image->sections = COUNTER_TABLE_SECTIONS;
     image->section_value_bytes[COUNTER_TABLE_EXTEND] =
         counter_table_shape(counter_table_of(table))->payload_bytes;
     image->section_value_bytes[COUNTER_TABLE_AUX] = sizeof(uint64_t);
     return true;
-}
-
-static void image_failed(struct engine *engine, const struct row_image *image)
-{
-    row_image_failed(&counter_of(engine)->row, image);
 }
 
 /* ---- recovery ---- */
@@ -203,13 +202,16 @@ static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
 
 static void take_part(void *context, struct row_table *table, bool layer)
 {
-    const struct counter *counter = context;
+    struct counter *counter = context;
     struct counter_table *this = counter_table_of(table);
     (void)layer;
     if (counter_table_is_previewed(this)) {
         counter_table_set_view(this, &counter->config);
     }
     counter_table_restored(this);
+    if (table->cold) {
+        counter_cold_changed(counter, this);
+    }
 }
 
 static bool restore_end(struct engine *engine)
@@ -244,6 +246,21 @@ static bool change_valid(const struct counter *counter, const struct change *cha
     return change->id <= ROW_ID_MAX && (slots || change->type == CHANGE_DELETE);
 }
 
+/* A dumped table is counted by what changes say: each once, those below a layer's own S not. */
+static enum counter_replayed replay_on(struct row_table *holder, const struct counter_locus *locus,
+                                       const struct engine_replay *replay, bool *created)
+{
+    struct counter_table *table = counter_table_of(holder);
+    if (LIKELY(!holder->cold)) {
+        return counter_table_replay(table, locus, &replay->change, created);
+    }
+    bool counts = replay->lsn >= holder->start_lsn;
+    enum counter_replayed replayed =
+        counter_table_replay_cold(table, locus, &replay->change, counts, created);
+    *created = *created && counts;
+    return replayed;
+}
+
 static bool replay_one(struct counter *counter, const struct target *target,
                        const struct engine_replay *replay, char *error)
 {
@@ -251,16 +268,17 @@ static bool replay_one(struct counter *counter, const struct target *target,
     struct row_table *holder = target->table;
     struct counter_locus locus = target->locus;
     bool created = false;
-    enum counter_replayed replayed =
-        counter_table_replay(counter_table_of(holder), &locus, change, &created);
+    enum counter_replayed replayed = replay_on(holder, &locus, replay, &created);
     if (UNLIKELY(replayed == COUNTER_REPLAY_FURTHER)) {
         holder = holder->further;
         struct counter_table *layer = taking_part(counter, holder);
         counter_table_locate(layer, change->id, true, &locus);
-        replayed = counter_table_replay(layer, &locus, change, &created);
+        replayed = replay_on(holder, &locus, replay, &created);
     }
-    if (replayed == COUNTER_REPLAY_FULL) {
-        snprintf(error, ENGINE_ERROR_MAX, "no memory for the change of id %" PRIu64 " at %" PRIu64,
+    if (replayed >= COUNTER_REPLAY_FULL) {
+        snprintf(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
+                 replayed == COUNTER_REPLAY_FULL ? "no memory for"
+                                                 : "a file of a dumped table cannot be read for",
                  change->id, replay->lsn);
         return false;
     }
@@ -378,7 +396,7 @@ const struct engine_keeping counter_keeping = {
     .begin = begin,
     .image_next = image_next,
     .image_write = counter_image_write,
-    .image_failed = image_failed,
+    .image_failed = counter_image_failed,
     .restore_begin = restore_begin,
     .restore_table = restore_table,
     .load = load,
@@ -387,4 +405,8 @@ const struct engine_keeping counter_keeping = {
     .replay_event = replay_event,
     .restore_end = restore_end,
     .each_table = each_table,
+    .set_cold = counter_set_cold,
+    .images_wanted = counter_images_wanted,
+    .image_done = counter_image_done,
+    .restore_dumped = counter_restore_dumped,
 };

@@ -179,19 +179,45 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     finish_read(counter, op, look, &values);
 }
 
-/* Reads one op wherever its record lies. */
+static bool is_cold(struct counter_table *table)
+{
+    return counter_table_in_row(table)->cold;
+}
+
+/* In memory or not. UNKNOWN: the op has its status already. */
+static enum counter_look read_one(const struct counter *counter, struct engine_op *op,
+                                  struct counter_table *table, const struct counter_locus *locus,
+                                  struct counter_values *values)
+{
+    uint32_t slots = op_slots(counter, op);
+    if (LIKELY(!is_cold(table))) {
+        return counter_table_read(table, locus, slots, values);
+    }
+    struct counter_reader reader = counter_reader_of(counter, op);
+    enum counter_look look = counter_table_read_cold(table, locus, slots, values, &reader);
+    if (look == COUNTER_UNKNOWN) {
+        op->error = reader.error;
+        op->status = reader.error == ENGINE_E_NONE ? ENGINE_PENDING : ENGINE_ERROR;
+    }
+    return look;
+}
+
+/* Reads one op wherever its record lies. Of a dumped table each op asks for its page here, and the
+ * next one does not wait for it. */
 static void read_further(const struct counter *counter, struct engine_op *op)
 {
     struct counter_table *table = op_table(op);
     struct counter_values values;
     struct counter_locus locus = op_locus(op);
-    enum counter_look look = counter_table_read(table, &locus, op_slots(counter, op), &values);
+    enum counter_look look = read_one(counter, op, table, &locus, &values);
     struct counter_table *layer = layer_of(table);
     if (look == COUNTER_ABSENT && layer) {
         counter_table_locate(layer, op->id, false, &locus);
-        look = counter_table_read(layer, &locus, op_slots(counter, op), &values);
+        look = read_one(counter, op, layer, &locus, &values);
     }
-    finish_read(counter, op, look, &values);
+    if (look != COUNTER_UNKNOWN) {
+        finish_read(counter, op, look, &values);
+    }
 }
 
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
@@ -358,17 +384,45 @@ static void change_below(struct engine_op *op, struct counter_edit *edit)
     }
 }
 
-static enum engine_status edit_record(const struct counter *counter, struct engine_op *op,
-                                      struct counter_edit *edit, struct change_sink *sink)
+/* A change under way. `waits`: it is pending for the row, not for a page. */
+struct changing {
+    struct counter *counter;
+    struct engine_op *op;
+    struct counter_edit *edit;
+    struct change_sink *sink;
+    bool waits;
+};
+
+static enum engine_status edit_cold(struct changing *c, struct counter_table *table,
+                                    const struct counter_locus *locus)
 {
-    struct counter_table *table = op_table(op);
-    struct counter_locus locus = op_locus(op);
-    uint32_t space = counter->engine.space;
-    enum engine_status status = counter_table_edit(table, &locus, edit, space, sink, &op->error);
-    if (UNLIKELY(edit->elsewhere)) {
+    struct counter_reader reader = counter_reader_of(c->counter, c->op);
+    enum engine_status status = counter_table_edit_cold(
+        table, locus, c->edit, c->counter->engine.space, c->sink, &reader, &c->op->error);
+    c->waits = !reader.pending;
+    counter_cold_changed(c->counter, table);
+    return status;
+}
+
+static enum engine_status edit_one(struct changing *c, struct counter_table *table,
+                                   const struct counter_locus *locus)
+{
+    c->waits = true;
+    return LIKELY(!is_cold(table))
+               ? counter_table_edit(table, locus, c->edit, c->counter->engine.space, c->sink,
+                                    &c->op->error)
+               : edit_cold(c, table, locus);
+}
+
+static enum engine_status edit_record(struct changing *c)
+{
+    struct counter_table *table = op_table(c->op);
+    struct counter_locus locus = op_locus(c->op);
+    enum engine_status status = edit_one(c, table, &locus);
+    if (UNLIKELY(c->edit->elsewhere)) {
         table = layer_of(table);
-        counter_table_locate(table, op->id, true, &locus);
-        status = counter_table_edit(table, &locus, edit, space, sink, &op->error);
+        counter_table_locate(table, c->op->id, true, &locus);
+        status = edit_one(c, table, &locus);
     }
     return status;
 }
@@ -387,8 +441,9 @@ static void carry_out(struct counter *counter, struct engine_op *op, struct inte
         change_below(op, &edit);
         return;
     }
-    op->status = edit_record(counter, op, &edit, sink);
-    if (UNLIKELY(op->status == ENGINE_PENDING)) {
+    struct changing changing = {counter, op, &edit, sink, true};
+    op->status = edit_record(&changing);
+    if (UNLIKELY(op->status == ENGINE_PENDING) && changing.waits) {
         row_wait(&counter->row, &op->ticket);
     }
     if (op->status == ENGINE_ERROR && op->error == ENGINE_E_NO_TABLE_FREE &&

@@ -16,6 +16,8 @@ struct counter {
     struct counter_names names; /* of the config's slots */
     struct counter_config config;
     struct row row;
+    struct engine_cold *cold;  /* NULL: no table leaves memory */
+    _Atomic bool merge_wanted; /* of some overlay that is too large */
 };
 
 /* counter_ops.c */
@@ -39,6 +41,23 @@ void counter_log_space(const struct counter *counter); /* puts SPACE; without a 
 enum engine_image counter_image_write(struct engine *engine, const struct row_image *image,
                                       struct barrier_member *member,
                                       struct table_file_writer *writer, const _Atomic bool *stop);
+
+/* counter_cold.c: as struct engine_keeping has them. */
+void counter_set_cold(struct engine *engine, struct engine_cold *cold);
+bool counter_images_wanted(const struct engine *engine);
+void counter_image_failed(struct engine *engine, const struct row_image *image);
+struct table_file *counter_image_done(struct engine *engine, const struct row_image *image,
+                                      struct table_file *file);
+bool counter_restore_dumped(struct engine *engine, struct table_file *file,
+                            const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
+struct counter_reader counter_reader_of(const struct counter *counter, const struct engine_op *op);
+/* A dumped table was changed, or could not be: is a merge due? Any thread inside. */
+void counter_cold_changed(struct counter *counter, const struct counter_table *table);
+/* Begins the image of a merge that is due; false: none is. Stopped. */
+bool counter_merge_next(struct counter *counter, uint64_t now, struct row_image *image);
+/* An image of the row begins, of this table. Stopped. */
+void counter_image_began(struct counter *counter, struct row_table *table,
+                         const struct row_image *image);
 
 /* counter_stats.c */
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);

@@ -23,6 +23,8 @@ void counter_row_config(const struct counter_config *config, struct row_config *
         .any_ids = config->any_ids,
         .ids_once = true,
         .recycle = config->recycle && !config->any_ids,
+        .dump = config->dump && !config->any_ids,
+        .dumps_max = config->dumps_max,
         .tables = config->any_ids ? 1 : config->tables,
         .table_bytes = config->table_bytes,
         .late_room = config->late_room,

@@ -11,7 +11,19 @@ struct sums {
     uint64_t extend, extend_pool_bytes, extend_entry_bytes;
     uint64_t table_bytes;
     uint64_t in_groups, in_groups_bytes;
+    uint64_t dumped, dumped_bytes; /* tables and layers, and their files */
+    uint64_t overlay, overlay_bytes, overlay_held_bytes;
 };
+
+/* What it has in memory for what changed: of a dumped table, or of one about to be. */
+static void add_overlay(struct sums *sums, const struct counter_table *table)
+{
+    struct counter_overlay_size size;
+    counter_table_overlay_size(table, &size);
+    sums->overlay += size.entries;
+    sums->overlay_bytes += size.bytes + size.older_bytes;
+    sums->overlay_held_bytes += size.held_bytes;
+}
 
 static void add(struct sums *sums, const struct row_table *row_table)
 {
@@ -19,9 +31,15 @@ static void add(struct sums *sums, const struct row_table *row_table)
     const struct counter_shape *shape = counter_table_shape(table);
     struct counter_table_stats stats;
     counter_table_stats(table, &stats);
-    uint64_t in_groups = stats.records > stats.extend ? stats.records - stats.extend : 0;
+    add_overlay(sums, table);
     sums->records += stats.records;
     sums->capacity += shape->capacity;
+    if (stats.cold) {
+        sums->dumped++;
+        sums->dumped_bytes += counter_table_file_bytes(table);
+        return;
+    }
+    uint64_t in_groups = stats.records > stats.extend ? stats.records - stats.extend : 0;
     sums->places += shape->groups * shape->places;
     sums->aux += stats.aux;
     sums->aux_pool_bytes += stats.aux_pool_bytes;
@@ -52,6 +70,9 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     emit_u64(&to, "slots", counter->names.count);
     emit_u64(&to, "records", sums.records);
     emit_u64(&to, "capacity", sums.capacity);
+    emit_u64(&to, "dumped_tables", sums.dumped);
+    emit_u64(&to, "dumped_bytes", sums.dumped_bytes);
+    emit_u64(&to, "overlay_bytes", sums.overlay_bytes);
     row_emit_space(&counter->row, &to);
 }
 
@@ -83,6 +104,8 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     emit_u64(&own, "extend_bytes", sums.extend_pool_bytes);
     emit_u64(&own, "exceptions", 0);
     emit_u64(&own, "bytes", sums.table_bytes);
+    emit_u64(&own, "overlay", sums.overlay);
+    emit_u64(&own, "file_bytes", sums.dumped_bytes);
 }
 
 void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
@@ -112,4 +135,8 @@ void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGI
     kinds[ENGINE_MEMORY_EXTEND].item_bytes = sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].used_bytes += sums.extend * sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].held_bytes += sums.extend_pool_bytes;
+    kinds[ENGINE_MEMORY_COLD].items += sums.overlay;
+    kinds[ENGINE_MEMORY_COLD].item_bytes = sums.overlay ? sums.overlay_bytes / sums.overlay : 0;
+    kinds[ENGINE_MEMORY_COLD].used_bytes += sums.overlay_bytes;
+    kinds[ENGINE_MEMORY_COLD].held_bytes += sums.overlay_held_bytes;
 }

@@ -40,17 +40,23 @@ static uint64_t apart_max(const struct counter_table *t)
     return most < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : most;
 }
 
+/* What a dumped table needs as well. */
+static bool reserve_stripes(struct counter_table *t)
+{
+    t->extend_max = t->aux_max = UINT64_MAX;
+    t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
+    return t->stripes != NULL;
+}
+
 static bool reserve(struct counter_table *t)
 {
     uint64_t extend_bytes = t->extend_times * t->shape.extend_bytes;
     t->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     t->aux = dict_create(sizeof(uint64_t), t->aux_times * t->shape.aux_bytes, clock_random());
-    t->extend_max = t->aux_max = UINT64_MAX;
-    t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
 #ifdef ROLLCALL_SHADOW_IDS
     t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof *t->shadow);
 #endif
-    return t->extend && t->aux && t->stripes;
+    return t->extend && t->aux && reserve_stripes(t);
 }
 
 /* The numbers no other table has. */
@@ -90,7 +96,7 @@ static bool set_described(struct counter_table *t, const struct counter_config *
     bool unsettled = want->first && !config->any_ids;
     bool read = table_description_read(&is, want->description, want->description_bytes);
     if (!read || unsettled != (is.origin == TABLE_NO_WINDOW) ||
-        is.shape.table_bytes > want->region_bytes) {
+        (want->region && is.shape.table_bytes > want->region_bytes)) {
         return false;
     }
     t->shape = is.shape;
@@ -112,7 +118,7 @@ static bool set_kind(struct counter_table *t, const struct counter_config *confi
     } else if (!set_described(t, config, want)) {
         return false;
     }
-    CHECK(t->shape.table_bytes <= want->region_bytes);
+    CHECK(want->region ? t->shape.table_bytes <= want->region_bytes : !!want->description);
     /* With ids: any there is no row to roll: the table is full when its dict is. */
     t->row.capacity = config->any_ids ? UINT64_MAX : t->shape.capacity;
     return true;
@@ -146,13 +152,25 @@ struct counter_table *counter_table_create(const struct counter_config *config,
     set_layout(t);
     id_span_clear(&t->row.ids);
     t->row.window_last = window_last(t);
-    if (!reserve(t)) {
+    if (!(t->memory ? reserve(t) : reserve_stripes(t))) {
         counter_table_destroy(t);
         errno = ENOMEM;
         return NULL;
     }
-    t->apart_max = apart_max(t);
+    t->apart_max = t->memory ? apart_max(t) : 0;
     return t;
+}
+
+void table_leave_memory(struct counter_table *t)
+{
+#ifdef ROLLCALL_SHADOW_IDS
+    memory_region_destroy(t->shadow, t->shape.groups * t->shape.places * sizeof *t->shadow);
+    t->shadow = NULL;
+#endif
+    dict_destroy(t->aux);
+    dict_destroy(t->extend);
+    t->aux = t->extend = NULL;
+    t->memory = NULL;
 }
 
 void counter_table_destroy(struct counter_table *t)
@@ -161,12 +179,11 @@ void counter_table_destroy(struct counter_table *t)
         return;
     }
     CHECK(t->magic == TABLE_MAGIC);
-#ifdef ROLLCALL_SHADOW_IDS
-    memory_region_destroy(t->shadow, t->shape.groups * t->shape.places * sizeof *t->shadow);
-#endif
+    table_leave_memory(t);
+    table_overlay_destroy(t->overlay);
+    table_overlay_destroy(t->older);
+    table_file_let_go(t->file);
     memory_region_destroy(t->stripes, TABLE_STRIPES * sizeof *t->stripes);
-    dict_destroy(t->aux);
-    dict_destroy(t->extend);
     t->magic = 0;
     free(t);
 }
@@ -218,7 +235,7 @@ bool counter_table_is_previewed(const struct counter_table *t)
 void counter_table_restored(struct counter_table *t)
 {
     CHECK(t->magic == TABLE_MAGIC && !t->previewed);
-    if (t->extend_times > 1) {
+    if (t->extend_times > 1 && t->memory) {
         table_dicts_trim(t);
     }
 }
@@ -256,7 +273,9 @@ void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_c
     unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
     locus->group = x >> rem_bits;
     locus->rem = x & ((1ull << rem_bits) - 1);
-    prefetch_group(t, locus->group, for_change);
+    if (LIKELY(t->memory)) {
+        prefetch_group(t, locus->group, for_change);
+    }
 }
 
 uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
@@ -272,6 +291,17 @@ uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t 
 
 void counter_table_stats(const struct counter_table *t, struct counter_table_stats *stats)
 {
+    if (!t->memory) {
+        *stats = (struct counter_table_stats){
+            .records = atomic_load_explicit(&t->row.count, memory_order_relaxed),
+            .first_id = id_span_first(&t->row.ids),
+            .last_id = id_span_last(&t->row.ids),
+            .window_first = t->origin,
+            .settled = t->origin != TABLE_NO_WINDOW,
+            .cold = true,
+        };
+        return;
+    }
     *stats = (struct counter_table_stats){
         .records = atomic_load_explicit(&t->row.count, memory_order_relaxed),
         .aux = dict_count(t->aux),

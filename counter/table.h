@@ -44,6 +44,9 @@
  *   T8 the records add up to row.count
  *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
+ * A dumped table (below) has no groups and no dicts; of it only T1 and
+ *   T10 an entry of the overlay with an id of its range; an aux entry there has its record
+ *
  * On the disk: a description (table_describe.c), the pages as they are in memory with lock and
  * version zero, each copied at one moment, and a section of entries for each dict.
  *
@@ -117,12 +120,14 @@ static inline struct row_table *counter_table_in_row(struct counter_table *table
 
 /*
  * As row_functions.create: config is valid, its table_bytes are those of the region. row NULL: a
- * table on its own, which admits what it has room for. NULL with errno when memory is refused, or
- * a description does not agree with what is wanted.
+ * table on its own, which admits what it has room for. A description without a region: a dumped
+ * table, counter_table_restore_cold is next. NULL with errno when memory is refused, or a
+ * description does not agree with what is wanted.
  */
 struct counter_table *counter_table_create(const struct counter_config *config,
                                            const struct row_want *want, struct row *row);
-void counter_table_destroy(struct counter_table *table); /* NULL: no-op. All but the region */
+/* NULL: no-op. All but the region. A dumped one's file is closed, which may block. */
+void counter_table_destroy(struct counter_table *table);
 
 /*
  * A table that was described (want->description) is in one of three states. *Previewed*, at first:
@@ -165,6 +170,7 @@ enum counter_look {
     COUNTER_ABSENT,
     COUNTER_FURTHER, /* not at home, maybe elsewhere: its line is on the way, use counter_table_read
                       */
+    COUNTER_UNKNOWN, /* of a dumped table: struct counter_reader says why */
 };
 
 /*
@@ -213,6 +219,7 @@ enum counter_replayed {
     COUNTER_REPLAYED,
     COUNTER_REPLAY_FURTHER, /* not here, nothing was done: replay it on the layer */
     COUNTER_REPLAY_FULL,    /* it finds no room: memory is refused */
+    COUNTER_REPLAY_UNREAD,  /* of a dumped table: its file cannot be read */
 };
 
 /*
@@ -249,6 +256,98 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
                         _Atomic uint64_t *done, const _Atomic bool *stop,
                         char error[ENGINE_ERROR_MAX]);
 
+/*
+ * ---- dumped tables (engine/row_cold.h) ----
+ *
+ * A dumped table has no memory and no dicts: what it held is in a file, as an image has it, and in
+ * front of that lies the *overlay*: whole records that changed since, the values beside included.
+ * An entry with nothing set says that the id is gone. While the file and the overlay are merged
+ * into the next file, that overlay is the *older* one, unchanging, and an empty one lies in front.
+ * A stripe's lock stands in for every id's home.
+ */
+
+/* Who reads pages of files, for one operation. */
+struct counter_reader {
+    struct cold *cold;           /* NULL: they are read at once, nobody else is there */
+    struct engine_ticket ticket; /* woken when what is pending has come */
+    bool pending;                /* something is */
+    enum engine_error error;     /* BUSY, READ_FAILED: of any page; goes before `pending` */
+};
+
+/* As counter_table_read and counter_table_edit, of a dumped table. UNKNOWN and PENDING: see reader;
+ * PENDING with nothing pending there: the row changes first. */
+enum counter_look counter_table_read_cold(const struct counter_table *table,
+                                          const struct counter_locus *locus, uint32_t wanted,
+                                          struct counter_values *values,
+                                          struct counter_reader *reader);
+enum engine_status counter_table_edit_cold(struct counter_table *table,
+                                           const struct counter_locus *locus,
+                                           struct counter_edit *edit, uint32_t space,
+                                           struct change_sink *sink, struct counter_reader *reader,
+                                           enum engine_error *error);
+/*
+ * As counter_table_replay, of a dumped table. It is counted by what the change says, deletes here
+ * if `counts`. Reads the file, at once, where the change does not name the whole record, or the
+ * table has a layer.
+ */
+enum counter_replayed counter_table_replay_cold(struct counter_table *table,
+                                                const struct counter_locus *locus,
+                                                const struct change *change, bool counts,
+                                                bool *created);
+
+/* A table's file and the readers of it that go on when the table has gone. */
+struct counter_file;
+struct engine_cold;
+
+/*
+ * From now on the table, still in memory, is tapped: each change of it goes to its overlay too. If
+ * that has no room the change goes on, and counter_table_tapped() is false from then on. World
+ * stopped, like all that follows but merging; tap again begins anew.
+ */
+void counter_table_tap(struct counter_table *table, struct engine_cold *cold);
+void counter_table_untap(struct counter_table *table);
+bool counter_table_tapped(const struct counter_table *table); /* any thread inside */
+/* A tapped table leaves memory: `file`, its own from now on, has its image since the tap. */
+void counter_table_dumped(struct counter_table *table, struct table_file *file);
+/*
+ * A table that was made as it was described, without a region, gets its file, and the image of its
+ * overlay (NULL: none). On success the file is its own. False with `error`.
+ */
+bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
+                                struct table_file *file, const struct table_file *overlay,
+                                char error[ENGINE_ERROR_MAX]);
+
+/* Bytes of the overlay; `half`: half of its places are taken. The older one: 0 if there is none.
+ * Any thread inside. */
+struct counter_overlay_size {
+    uint64_t entries, bytes, older_bytes, held_bytes;
+    bool half;
+};
+void counter_table_overlay_size(const struct counter_table *table,
+                                struct counter_overlay_size *size);
+uint64_t counter_table_file_bytes(const struct counter_table *table); /* 0: it is in memory */
+
+/* The overlay becomes the older one, at `lsn`. False: memory is refused, or there is an older one.
+ */
+bool counter_table_merge_begin(struct counter_table *table, uint64_t lsn);
+bool counter_table_merges(const struct counter_table *table, uint64_t lsn); /* since then? */
+/* `file` holds what the file and the older overlay held. Returns the file before. */
+struct table_file *counter_table_merged(struct counter_table *table, struct table_file *file);
+/* It could not be made: what changed since is put into the older overlay, which is the only one. */
+void counter_table_merge_failed(struct counter_table *table);
+
+/*
+ * Writes file and older overlay as one file: begin and take, which copies a piece of the older
+ * overlay, inside the barrier (true: there is more); write outside, in a thread that may block.
+ */
+struct counter_merge;
+struct counter_merge *counter_merge_create(const struct counter_table *table);
+bool counter_merge_take(struct counter_merge *merge, const struct counter_table *table);
+struct table_file_writer;
+enum engine_image counter_merge_write(struct counter_merge *merge, struct table_file_writer *writer,
+                                      const _Atomic bool *stop);
+void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
+
 struct counter_table_stats {
     uint64_t records, aux, extend;
     uint64_t aux_used_bytes, aux_pool_bytes, extend_used_bytes, extend_pool_bytes;
@@ -256,10 +355,11 @@ struct counter_table_stats {
     uint64_t first_id, last_id; /* ever inserted; meaningless while nothing was */
     uint64_t window_first;      /* meaningless while unsettled */
     bool settled;
+    bool cold;
 };
 void counter_table_stats(const struct counter_table *table, struct counter_table_stats *stats);
 
-/* CHECKs T1 to T9. O(records). */
+/* CHECKs T1 to T10. O(records). */
 void counter_table_check(const struct counter_table *table);
 
 #endif

@@ -38,9 +38,9 @@ static void check_payload(struct check *check, uint64_t id, const uint64_t *payl
         check->aux_extra += there;
         any = any || there;
     }
-    CHECK(any);                                                /* T7 */
-    CHECK(id >= t->root->row.base && id <= t->root->row.last); /* T9 */
-    CHECK(t->root == t || !stands_in(t->root, id));            /* T9 */
+    CHECK(any);                                                         /* T7 */
+    CHECK(id >= t->root->row.base && id <= t->root->row.last);          /* T9 */
+    CHECK(t->root == t || !t->root->memory || !stands_in(t->root, id)); /* T9 */
     check->records++;
 }
 
@@ -103,12 +103,54 @@ static void check_extend(void *context, uint64_t id, uint8_t sub, const uint64_t
     check_payload(check, id, payload);
 }
 
+/* ---- a dumped table, or a tapped one ---- */
+
+struct check_overlay {
+    const struct counter_table *table;
+    const struct table_overlay *overlay;
+    uint64_t values;
+};
+
+static void check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct check_overlay *check = context;
+    const struct counter_table *t = check->table;
+    const struct dict *aux = check->overlay->aux;
+    struct table_record record = {0};
+    (void)value;
+    CHECK(sub == 0 && id >= t->root->row.base && id <= t->root->row.last);
+    CHECK(dict_get(check->overlay->extend, id, 0, record.payload));
+    uint64_t marked = table_subs_marked(&t->schema, record.payload, table_subs_all(&t->schema));
+    table_record_read_aux(&record, aux, id, table_subs_all(&t->schema));
+    CHECK((record.subs & ~marked) == 0);
+    CHECK((marked & ~record.subs & ~table_subs_extra(&t->schema)) == 0);
+    check->values += (uint64_t)__builtin_popcountll(record.subs);
+}
+
+/* T10 */
+static void check_overlay(const struct counter_table *t, const struct table_overlay *overlay)
+{
+    struct check_overlay check = {t, overlay, 0};
+    if (overlay) {
+        dict_check(overlay->extend);
+        dict_check(overlay->aux);
+        dict_each(overlay->extend, check_entry, &check);
+        CHECK(check.values == dict_count(overlay->aux));
+    }
+}
+
 void counter_table_check(const struct counter_table *t)
 {
     CHECK(t->magic == TABLE_MAGIC);
     struct check check = {.table = t};
     for (unsigned i = 0; i < TABLE_STRIPES; i++) {
         CHECK(!(__atomic_load_n(&t->stripes[i].lock, __ATOMIC_ACQUIRE) & VERLOCK_LOCKED)); /* T1 */
+    }
+    check_overlay(t, t->overlay);
+    check_overlay(t, t->older);
+    if (!t->memory) {
+        CHECK(t->overlay && t->file && !t->extend && !t->aux);
+        return;
     }
     for (uint64_t group = 0; group < t->shape.groups; group++) {
         check_group(&check, group);

@@ -163,6 +163,9 @@ void counter_table_each_apart(const struct counter_table *t,
                               void (*visit)(void *context, uint64_t id), void *context)
 {
     CHECK(t->magic == TABLE_MAGIC);
+    if (!t->memory) {
+        return; /* it is closed: nothing is ahead of it */
+    }
     /* What lies below is in the dict because it spilled, or came late and below the window. */
     uint64_t above = t->row.settled ? atomic_load(&t->row.frontier) + 1 : 0;
     struct apart apart = {above, visit, context};

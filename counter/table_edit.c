@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/point.h"
 #include "counter/table_private.h"
 
 /* An edit under way. */
@@ -24,13 +25,13 @@ struct work {
     enum table_insert_result result; /* of what was to be stored */
 };
 
-/* Why an insert failed, as the operation says it. */
-static enum engine_error insert_error(enum table_insert_result result)
+enum engine_error table_insert_error(enum table_insert_result result)
 {
     static const enum engine_error errors[] = {
         [TABLE_INSERT_FULL] = ENGINE_E_OUT_OF_MEMORY,
         [TABLE_INSERT_NO_TABLE] = ENGINE_E_NO_TABLE_FREE,
         [TABLE_INSERT_TOO_FAR] = ENGINE_E_ID_TOO_FAR,
+        [TABLE_INSERT_BUSY] = ENGINE_E_BUSY,
         [TABLE_INSERT_AGAIN] = ENGINE_E_NONE,
     };
     return errors[result];
@@ -221,13 +222,17 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     change.space = space;
     change.place = erased ? CHANGE_THERE : w->put;
     change.id = w->locus->id;
-    change.named = w->edit->named;
-    change.set = w->edit->after.set & w->edit->named;
+    /* Tapped: whole, so that replay need not look into the file (engine/row_cold.h). */
+    const struct counter_table *t = w->table;
+    change.named = UNLIKELY(t->overlay) ? counter_view_all(&t->view) : w->edit->named;
+    change.set = w->edit->after.set & change.named;
     for (uint32_t set = change.set; set; set &= set - 1) {
         unsigned i = (unsigned)__builtin_ctz(set);
         change.values[i] = w->edit->after.value[i];
     }
+    POINT("in the lock, before the LSN");
     sink->functions->put(sink, &change);
+    POINT("in the lock, behind the LSN");
 }
 
 /* What the record is before the edit, and `after` as if nothing were decided. */
@@ -237,7 +242,8 @@ static void set_before(struct work *w)
     struct counter_values *after = &w->edit->after;
     if (w->present) {
         uint32_t in_aux = table_decode(&t->view, w->payload, &w->before);
-        table_read_aux(t, w->locus->id, in_aux & (w->edit->named | t->view.aux_only), &w->before);
+        uint32_t needed = UNLIKELY(t->overlay) ? in_aux : w->edit->named | t->view.aux_only;
+        table_read_aux(t, w->locus->id, in_aux & needed, &w->before);
     } else {
         w->before = (struct counter_values){0};
     }
@@ -306,6 +312,9 @@ static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
         w->result = store(w);
     }
     bool put = changes && w->result == TABLE_INSERTED;
+    if (UNLIKELY(w->table->overlay) && put) {
+        table_tap(w->table, w->locus->id, erased ? NULL : w->payload);
+    }
     if (put) {
         hand_over(w, space, sink, erased);
     }
@@ -346,8 +355,37 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
     if (LIKELY(w.result == TABLE_INSERTED)) {
         return w.status;
     }
-    *error = insert_error(w.result);
+    *error = table_insert_error(w.result);
     return w.result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
+}
+
+bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
+                      const struct table_record *record)
+{
+    struct work w;
+    w.table = t;
+    w.locus = locus;
+    table_hold_home(t, locus, &w.hold);
+    bool found = find_held(&w);
+    CHECK(found); /* nobody else is there */
+    if (w.held) {
+        table_remove(t, w.held, w.place);
+    }
+    dict_delete(t->extend, locus->id, 0); /* an image may have it twice */
+    bool stored = true;
+    for (uint64_t subs = table_subs_all(&t->schema); subs; subs &= subs - 1) {
+        unsigned sub = (unsigned)__builtin_ctzll(subs);
+        if (record->subs >> sub & 1) {
+            stored = stored && dict_put(t->aux, locus->id, (uint8_t)sub, &record->aux[sub]);
+        } else {
+            dict_delete(t->aux, locus->id, (uint8_t)sub);
+        }
+    }
+    if (stored && table_record_is_set(record)) {
+        stored = table_insert_counted(t, locus, &w.hold, record->payload);
+    }
+    table_release(&w.hold);
+    return stored;
 }
 
 enum engine_status counter_table_edit(struct counter_table *t, const struct counter_locus *locus,

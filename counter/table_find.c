@@ -102,7 +102,7 @@ enum counter_look counter_table_look(const struct counter_table *t,
                                      const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values)
 {
-    if (UNLIKELY(locus->group == TABLE_OUTSIDE)) {
+    if (UNLIKELY(locus->group == TABLE_OUTSIDE || !t->memory)) {
         return COUNTER_FURTHER;
     }
     const shared_word *words = group_words(t, locus->group);

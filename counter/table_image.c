@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/point.h"
 #include "counter/table_private.h"
 #include "engine/engine.h"
 #include "store/dict_image.h"
@@ -91,6 +92,7 @@ void counter_table_copy_pages(const struct counter_table *t, uint64_t first, uns
     CHECK(t->magic == TABLE_MAGIC);
     CHECK((first + count) * TABLE_PAGE_BYTES <= t->shape.table_bytes);
     for (unsigned i = 0; i < count; i++) {
+        POINT("pages half copied");
         copy_page(t, first + i, (uint64_t *)to + i * (TABLE_PAGE_BYTES / sizeof(uint64_t)));
     }
 }
@@ -98,6 +100,9 @@ void counter_table_copy_pages(const struct counter_table *t, uint64_t first, uns
 const struct dict *counter_table_section(const struct counter_table *t, unsigned section)
 {
     CHECK(section < COUNTER_TABLE_SECTIONS);
+    if (!t->memory) {
+        return section == COUNTER_TABLE_EXTEND ? t->overlay->extend : t->overlay->aux;
+    }
     return section == COUNTER_TABLE_EXTEND ? t->extend : t->aux;
 }
 
@@ -106,11 +111,12 @@ bool counter_table_owns_aux(const struct counter_table *t, uint64_t id, uint8_t 
     struct counter_locus locus;
     counter_table_locate(t, id, false, &locus);
     const verlock *home = table_home_lock(t, &locus);
+    const struct dict *aux = counter_table_section(t, COUNTER_TABLE_AUX);
     uint32_t word;
     bool there;
     do {
         word = verlock_read(home);
-        there = dict_get(t->aux, id, sub, NULL);
+        there = dict_get(aux, id, sub, NULL);
     } while (!verlock_unchanged(home, word));
     return there;
 }

@@ -143,6 +143,7 @@ static void drop_record(struct counter_table *t, uint64_t id)
 bool counter_table_move(struct counter_table *from, struct counter_table *to, bool all)
 {
     CHECK(from->magic == TABLE_MAGIC && to->magic == TABLE_MAGIC && !from->row.further);
+    CHECK(from->memory && to->memory);
     struct entries entries;
     entries_init(&entries, from, to->row.base);
     bool fits = true;

@@ -61,6 +61,11 @@ struct counter_table {
     uint64_t extend_max, aux_max;
     unsigned extend_times, aux_times; /* as large as the shape says: 1, or TABLE_ROOMY and more */
     bool previewed;                   /* its schema has not learned the view's names yet */
+    /* With the world stopped, but tap_failed. `memory` NULL: the table is dumped. */
+    struct table_overlay *overlay, *older; /* overlay of one in memory: it is tapped */
+    uint64_t older_lsn; /* all changes below it, and none else, are in `older` and the file */
+    struct counter_file *file;
+    _Atomic bool tap_failed;
     uint64_t *shadow; /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     struct counter_schema schema;
 };
@@ -123,8 +128,9 @@ static inline verlock *stripe_lock(const struct counter_table *t, uint64_t id)
 static inline verlock *table_home_lock(const struct counter_table *t,
                                        const struct counter_locus *locus)
 {
-    return locus->group == TABLE_OUTSIDE ? stripe_lock(t, locus->id)
-                                         : group_lock(t, group_words(t, locus->group));
+    return locus->group == TABLE_OUTSIDE || !t->memory
+               ? stripe_lock(t, locus->id)
+               : group_lock(t, group_words(t, locus->group));
 }
 
 /*
@@ -215,6 +221,7 @@ enum table_insert_result {
     TABLE_INSERT_NO_TABLE,
     TABLE_INSERT_TOO_FAR,
     TABLE_INSERT_WAIT, /* the row changes first */
+    TABLE_INSERT_BUSY, /* of a dumped table: its overlay is full */
     TABLE_INSERT_AGAIN,
 };
 
@@ -237,6 +244,90 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
                               enum table_ask ask, enum engine_error *error);
 /* Drops all aux entries of a record, hidden ones too. */
 void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload);
+
+/* It has no groups and no dicts from now on; the region is the row's. */
+void table_leave_memory(struct counter_table *t);
+
+/* Why a new record could not be stored, as the operation says it. */
+enum engine_error table_insert_error(enum table_insert_result result);
+
+/* ---- whole records (table_record.c) ---- */
+
+#define TABLE_SUBS (ENGINE_SLOTS_MAX + SCHEMA_EXTRAS_MAX) /* sub-keys of aux */
+
+/* A record and its values beside. With nothing set it is none. */
+struct table_record {
+    uint64_t payload[SCHEMA_PAYLOAD_WORDS];
+    uint64_t subs; /* bit a sub-key: there is a value */
+    uint64_t aux[TABLE_SUBS];
+};
+
+bool table_record_is_set(const struct table_record *record);
+/* Sub-keys: all of a schema; those of names it learned; those of some slots of a view. */
+uint64_t table_subs_all(const struct counter_schema *schema);
+uint64_t table_subs_extra(const struct counter_schema *schema);
+uint64_t table_subs_of(const struct counter_view *view, uint32_t slots);
+/* Of `subs` those that a payload may have: marked, or learned names. */
+uint64_t table_subs_marked(const struct counter_schema *schema, const uint64_t *payload,
+                           uint64_t subs);
+/* Unsets what is marked but has no value, of `subs`. */
+void table_record_tidy(const struct counter_schema *schema, struct table_record *record,
+                       uint64_t subs);
+/* The view's slots; the values beside of those in `slots`, and whether the learned ones are set. */
+void table_record_decode(const struct counter_view *view, const struct table_record *record,
+                         uint32_t slots, struct counter_values *values);
+/* The named slots become what `values` says. */
+void table_record_apply(const struct counter_view *view, struct table_record *record,
+                        uint32_t named, const struct counter_values *values);
+/* Gets values beside out of a dict: of `subs` those that are there. */
+void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
+                           uint64_t subs);
+/* Makes the record of an id just this one, none if it has nothing set: uncounted, wherever it or a
+ * part of it lay. Nobody else there. False: no room; again when the dicts have grown. */
+bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
+                      const struct table_record *record);
+
+/* ---- overlays (table_overlay.c) ---- */
+
+struct table_overlay {
+    struct dict *extend; /* id -> payload: what it became, or nothing set: gone */
+    struct dict *aux;
+    struct engine_cold *cold; /* whose budget it counts in; NULL: nobody's */
+    _Atomic uint64_t bytes;   /* as counted there */
+};
+
+/* NULL: memory is refused. It takes so many entries at least. */
+struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
+                                           uint64_t extend_entries, uint64_t aux_entries);
+void table_overlay_destroy(struct table_overlay *overlay); /* NULL: no-op */
+/* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */
+bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
+                       uint64_t id, uint64_t subs, struct table_record *record);
+/* Under the id's lock. False, nothing changed: no room. */
+bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
+                       const struct table_record *record);
+/* May an id that is new to it come in, as far as the budget goes? */
+bool table_overlay_open(const struct table_overlay *overlay);
+/* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
+bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
+                            uint64_t id, const struct table_record *record);
+/* Fills it from the file of its image. */
+bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
+                        const struct table_file *file, char error[ENGINE_ERROR_MAX]);
+
+/* A change of a tapped table was made, under the home's lock: what the record is now; payload NULL:
+ * nothing. */
+void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
+
+/* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
+ */
+struct counter_file {
+    struct table_file *file;
+    struct engine_cold *cold;
+    _Atomic uint32_t users;
+};
+struct counter_file *table_file_hold(struct table_file *file, struct engine_cold *cold);
+void table_file_let_go(struct counter_file *file); /* may block. NULL: no-op */
 
 /* Sets the window of a table that had none, for ids from `low` on. */
 void table_set_window(struct counter_table *t, uint64_t low);

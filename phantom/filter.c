@@ -80,20 +80,24 @@ void phantom_filter_plan(double rate, struct phantom_plan *plan)
     }
 }
 
-void phantom_filter_set(struct phantom_filter *filter, uint64_t hash)
+void phantom_line_set(shared_word *line, unsigned bits, uint64_t hash)
 {
-    shared_word *words = phantom_filter_words(filter, hash);
     uint32_t x = (uint32_t)hash;
-    for (unsigned i = 0; i < filter->bits; i++) {
+    for (unsigned i = 0; i < bits; i++) {
         size_t at = (size_t)(x >> 29) * 8;
-        words_store(words, at, 8, words_load(words, at, 8) | 1ull << (x >> 23 & 63));
+        words_store(line, at, 8, words_load(line, at, 8) | 1ull << (x >> 23 & 63));
         x *= PHANTOM_BIT_STEP;
     }
 }
 
+void phantom_filter_set(struct phantom_filter *filter, uint64_t hash)
+{
+    phantom_line_set(phantom_filter_words(filter, hash), filter->bits, hash);
+}
+
 static unsigned line_count(const struct phantom_filter *filter, uint64_t line)
 {
-    const shared_word *words = filter->words + line * (PHANTOM_LINE_BYTES / 8);
+    const shared_word *words = filter->words + line * PHANTOM_LINE_WORDS;
     unsigned set = 0;
     for (size_t at = 0; at < PHANTOM_LINE_BYTES; at += 8) {
         set += (unsigned)__builtin_popcountll(words_load(words, at, 8));

@@ -24,6 +24,7 @@
 
 #define PHANTOM_LINE_BYTES   64
 #define PHANTOM_LINE_BITS    512
+#define PHANTOM_LINE_WORDS   (PHANTOM_LINE_BYTES / 8)
 #define PHANTOM_BITS_MAX     32          /* of a member; the search ends well below */
 #define PHANTOM_BIT_STEP     0x9e3779b9u /* 2^32 / golden ratio: odd */
 #define PHANTOM_SAMPLE_LINES 16384       /* lines looked at for the present rate: 1 MiB */
@@ -42,7 +43,8 @@ void phantom_filter_plan(double rate, struct phantom_plan *plan);
 double phantom_filter_rate_at(unsigned bits, double load);
 
 struct phantom_filter {
-    shared_word *words; /* zeroed memory of lines * PHANTOM_LINE_BYTES, the owner's */
+    shared_word *words; /* zeroed memory of lines * PHANTOM_LINE_BYTES, the owner's. NULL: they
+                         * are in a file (phantom/dump.h), and only the line is asked for */
     uint64_t lines;
     unsigned bits; /* of a member */
 };
@@ -55,7 +57,7 @@ static inline uint64_t phantom_filter_line(const struct phantom_filter *filter, 
 
 static inline shared_word *phantom_filter_words(const struct phantom_filter *filter, uint64_t hash)
 {
-    return filter->words + phantom_filter_line(filter, hash) * (PHANTOM_LINE_BYTES / 8);
+    return filter->words + phantom_filter_line(filter, hash) * PHANTOM_LINE_WORDS;
 }
 
 static inline void phantom_filter_prefetch(const struct phantom_filter *filter, uint64_t hash)
@@ -65,18 +67,26 @@ static inline void phantom_filter_prefetch(const struct phantom_filter *filter, 
     __asm__ volatile("");
 }
 
-/* Was it set? True also for some that were not; never false for one that was. */
-static inline bool phantom_filter_holds(const struct phantom_filter *filter, uint64_t hash)
+/* Are all bits of a member set in a line of PHANTOM_LINE_WORDS? */
+static inline bool phantom_line_holds(const shared_word *line, unsigned bits, uint64_t hash)
 {
-    const shared_word *words = phantom_filter_words(filter, hash);
     uint32_t x = (uint32_t)hash;
     uint64_t all = 1;
-    for (unsigned i = 0; i < filter->bits; i++) {
-        all &= words_load(words, (size_t)(x >> 29) * 8, 8) >> (x >> 23 & 63);
+    for (unsigned i = 0; i < bits; i++) {
+        all &= words_load(line, (size_t)(x >> 29) * 8, 8) >> (x >> 23 & 63);
         x *= PHANTOM_BIT_STEP;
     }
     return all;
 }
+
+/* Was it set? True also for some that were not; never false for one that was. */
+static inline bool phantom_filter_holds(const struct phantom_filter *filter, uint64_t hash)
+{
+    return phantom_line_holds(phantom_filter_words(filter, hash), filter->bits, hash);
+}
+
+/* Sets the bits of a member in a line. Under a lock of it. */
+void phantom_line_set(shared_word *line, unsigned bits, uint64_t hash);
 
 /* Sets the bits of a member. Under a lock of its line. */
 void phantom_filter_set(struct phantom_filter *filter, uint64_t hash);

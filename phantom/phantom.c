@@ -26,6 +26,12 @@ static bool row_settings_valid(const struct phantom_config *config, char error[P
     if (config->tables < 1 || config->tables > ROW_TABLES_MAX) {
         return refuse(error, "tables is 1 to 1024");
     }
+    if (config->dump && (config->recycle || config->tables < 2)) {
+        return refuse(error, config->recycle
+                                 ? "the oldest is recycled or dumped, not both"
+                                 : "tables is 2 to 1024 where the oldest is dumped: one is the "
+                                   "spare");
+    }
     if (config->recycle && config->tables < 2) {
         return refuse(error, "tables is 2 to 1024 where the oldest is recycled: one is the spare");
     }
@@ -60,7 +66,7 @@ bool phantom_config_valid(const struct phantom_config *config, char error[PHANTO
 
 static unsigned spare_tables(const struct phantom_config *config)
 {
-    return !config->any_ids && config->recycle;
+    return !config->any_ids && (config->recycle || config->dump);
 }
 
 static unsigned all_tables(const struct phantom_config *config)
@@ -141,12 +147,19 @@ static const struct row_functions row_functions = {
     .each_apart = each_apart,
 };
 
+bool phantom_dumps(const struct phantom *phantom)
+{
+    return phantom->cold && phantom->config.dump && !phantom->config.any_ids;
+}
+
 static struct row_config row_config_of(const struct phantom *phantom)
 {
     const struct phantom_config *config = &phantom->config;
     return (struct row_config){
         .any_ids = config->any_ids,
-        .recycle = spare_tables(config),
+        .recycle = config->recycle && !config->any_ids,
+        .dump = phantom_dumps(phantom),
+        .dumps_max = config->dumps_max,
         .tables = all_tables(config),
         .table_bytes = config->table_bytes,
         .late_room = config->late_room,
@@ -198,6 +211,8 @@ static void take_config(struct phantom *phantom, const struct phantom_config *co
     } else if (config->any_ids) { /* says nothing of a row */
         phantom->config.tables = now.tables;
         phantom->config.recycle = now.recycle;
+        phantom->config.dump = now.dump;
+        phantom->config.dumps_max = now.dumps_max;
         phantom->config.late_room = now.late_room;
     }
     phantom->engine.role_cache = config->role_cache;
@@ -295,6 +310,7 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
         free(phantom);
         return NULL;
     }
+    phantom->row.imager = &phantom->engine.imager;
     return &phantom->engine;
 }
 

@@ -38,6 +38,8 @@ struct phantom_config {
     uint64_t exceptions_bytes; /* of memory for them; 0: table_bytes / 32 */
     unsigned tables;           /* growing only: in memory, the spare included */
     bool recycle;              /* growing only: when all are used the oldest is dropped */
+    bool dump;                 /* growing only, instead of refusing: the oldest leaves memory */
+    unsigned dumps_max;        /* growing only: tables that left, at most; 0: any number */
     double late_room;          /* growing only: share kept for late ids, or ROW_LATE_AUTO */
 };
 
@@ -60,10 +62,11 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
 /*
  * Takes a changed configuration with the world stopped. At once: role, value-flags and deletes
  * (what was deleted before deletes are turned off stays deleted). From the next table on:
- * table_bytes, false_positives, tables, recycle, late_room, pools. ids and max_id keep their values
- * until a restart, with ids: any table_bytes and false_positives too (a table that was stored keeps
- * those two over a restart as well, and a space its `ids:`). With a log, after its reserve() said
- * true. False, with nothing changed, if memory for exceptions is refused (`error` says so).
+ * table_bytes, false_positives, tables, recycle, dump, dumps_max, late_room, pools. ids and max_id
+ * keep their values until a restart, with ids: any table_bytes and false_positives too (a table
+ * that was stored keeps those two over a restart as well, and a space its `ids:`). With a log,
+ * after its reserve() said true. False, with nothing changed, if memory for exceptions is refused
+ * (`error` says so).
  */
 bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
                          char error[PHANTOM_ERROR_MAX]);

@@ -1,6 +1,6 @@
 /*
- * phantom_keep.c: what of a space survives a restart: its state, images of its tables, and both
- * taken up again (engine/row_log.h says why that is sound).
+ * phantom_keep.c: what of a space survives a restart: its state, which is taken up again with its
+ * tables and changes (engine/row_log.h says why that is sound).
  *
  * What is kept for the space, and put as SPACE, in the machine's byte order (offset, size,
  * meaning):
@@ -30,7 +30,6 @@
 #define FLAG_ANY_IDS    1u
 #define FLAG_DELETES    2u
 #define FLAGS           (FLAG_ANY_IDS | FLAG_DELETES)
-#define PAGES_A_PIECE   64 /* copied at a time inside the barrier: some 50 us */
 #define LINES_AHEAD_MAX 64 /* asked for before the first change of a batch is replayed */
 
 struct space {
@@ -43,7 +42,6 @@ _Static_assert(sizeof(struct space) + ROW_SPACE_BYTES <= ENGINE_STATE_MAX, "a st
 _Static_assert(ROW_ERROR_MAX <= ENGINE_ERROR_MAX, "the row's errors fit");
 _Static_assert(TABLE_FILE_ERROR_MAX <= ENGINE_ERROR_MAX, "the files' errors fit");
 _Static_assert(PHANTOM_DESCRIPTION_BYTES <= ROW_DESCRIPTION_MAX, "a description fits");
-_Static_assert((int)PHANTOM_SECTIONS <= ROW_IMAGE_SECTIONS_MAX, "sections fit");
 
 static struct phantom *phantom_of(struct engine *engine)
 {
@@ -105,129 +103,7 @@ static void begin(struct engine *engine)
     row_log_first(&phantom->row);
 }
 
-/* ---- images ---- */
-
-static const uint32_t section_value_bytes[PHANTOM_SECTIONS] = {
-    [PHANTOM_SECTION_EXCEPTIONS] = sizeof(uint64_t),
-    [PHANTOM_SECTION_APART] = PHANTOM_APART_VALUE_BYTES,
-};
-
-static bool image_next(struct engine *engine, uint64_t since, uint64_t now, struct row_image *image)
-{
-    if (!row_image_next(&phantom_of(engine)->row, since, now, image)) {
-        return false;
-    }
-    /* Both, even if there is no such dict yet: deletes may be turned on meanwhile. */
-    image->sections = image->layer ? 0 : PHANTOM_SECTIONS;
-    memcpy(image->section_value_bytes, section_value_bytes, sizeof section_value_bytes);
-    return true;
-}
-
-struct writing {
-    const struct phantom *phantom;
-    const struct row_image *image;
-    struct barrier_member *member;
-    struct table_file_writer *writer;
-    const _Atomic bool *stop;
-};
-
-static void go_out(const struct writing *w)
-{
-    if (w->member) {
-        barrier_leave(w->member);
-    }
-}
-
-/* DONE: inside the barrier, with the table, until go_out(). */
-static enum engine_image come_in(const struct writing *w, const struct phantom_table **t)
-{
-    if (atomic_load(w->stop)) {
-        return ENGINE_IMAGE_STOPPED;
-    }
-    if (w->member) {
-        barrier_enter(w->member);
-    }
-    *t = phantom_table_of(row_image_table(&w->phantom->row, w->image));
-    if (!*t) {
-        go_out(w);
-        return ENGINE_IMAGE_GONE;
-    }
-    return ENGINE_IMAGE_DONE;
-}
-
-/* Copies the pages from *page on; *left: how many are left. */
-static enum engine_image copy_piece(const struct writing *w, uint64_t page, uint64_t *copied,
-                                    uint64_t *left, uint64_t *to)
-{
-    const struct phantom_table *t;
-    enum engine_image result = come_in(w, &t);
-    if (result == ENGINE_IMAGE_DONE) {
-        uint64_t rest = phantom_table_shape(t)->table_bytes / TABLE_FILE_PAGE_BYTES - page;
-        *copied = rest < PAGES_A_PIECE ? rest : PAGES_A_PIECE;
-        *left = rest - *copied;
-        phantom_table_copy_pages(t, page, *copied, to);
-        go_out(w);
-    }
-    return result;
-}
-
-static enum engine_image write_pages(const struct writing *w)
-{
-    uint64_t *pages = memory_zalloc(PAGES_A_PIECE * TABLE_FILE_PAGE_BYTES);
-    enum engine_image result = ENGINE_IMAGE_DONE;
-    uint64_t copied = 0;
-    uint64_t left = 1;
-    for (uint64_t page = 0; left > 0 && result == ENGINE_IMAGE_DONE; page += copied) {
-        result = copy_piece(w, page, &copied, &left, pages);
-        if (result == ENGINE_IMAGE_DONE && !table_file_append_pages(w->writer, pages, copied)) {
-            result = ENGINE_IMAGE_FAILED;
-        }
-    }
-    free(pages);
-    return result;
-}
-
-/* What a table keeps in a section; NULL: nothing now. Deletes may be turned off and on meanwhile:
- * that makes an empty dict of it. */
-static const struct dict *section_dict(const struct phantom_table *t, unsigned section)
-{
-    return section == PHANTOM_SECTION_EXCEPTIONS ? t->exceptions : t->apart;
-}
-
-static enum engine_image write_section(const struct writing *w, unsigned section)
-{
-    struct dict_image entries;
-    dict_image_init(&entries, section_value_bytes[section]);
-    enum engine_image result;
-    bool more;
-    do {
-        const struct phantom_table *t;
-        result = come_in(w, &t);
-        more = false;
-        if (result == ENGINE_IMAGE_DONE) {
-            const struct dict *dict = section_dict(t, section);
-            more = dict && dict_image_collect(&entries, dict);
-            go_out(w);
-        }
-    } while (more);
-    if (result == ENGINE_IMAGE_DONE && !dict_image_write(&entries, w->writer, section)) {
-        result = ENGINE_IMAGE_FAILED;
-    }
-    dict_image_fini(&entries);
-    return result;
-}
-
-static enum engine_image image_write(struct engine *engine, const struct row_image *image,
-                                     struct barrier_member *member,
-                                     struct table_file_writer *writer, const _Atomic bool *stop)
-{
-    struct writing w = {phantom_of(engine), image, member, writer, stop};
-    enum engine_image result = write_pages(&w);
-    for (unsigned i = 0; i < image->sections && result == ENGINE_IMAGE_DONE; i++) {
-        result = write_section(&w, i);
-    }
-    return result;
-}
+/* ---- tables ---- */
 
 struct telling {
     engine_table_visit *visit;
@@ -244,11 +120,6 @@ static void each_table(const struct engine *engine, engine_table_visit *visit, v
 {
     struct telling telling = {visit, context};
     row_each(&((const struct phantom *)engine)->row, tell_table, &telling);
-}
-
-static void image_failed(struct engine *engine, const struct row_image *image)
-{
-    row_image_failed(&phantom_of(engine)->row, image);
 }
 
 /* ---- restoring ---- */
@@ -403,16 +274,19 @@ static bool replay_event(struct engine *engine, enum change_event event, uint64_
 
 static bool restore_end(struct engine *engine)
 {
-    return row_restore_end(&phantom_of(engine)->row);
+    struct phantom *phantom = phantom_of(engine);
+    bool restored = row_restore_end(&phantom->row);
+    phantom_cold_restored(phantom);
+    return restored;
 }
 
 const struct engine_keeping phantom_keeping = {
     .state = state,
     .set_log = set_log,
     .begin = begin,
-    .image_next = image_next,
-    .image_write = image_write,
-    .image_failed = image_failed,
+    .image_next = phantom_image_next,
+    .image_write = phantom_image_write,
+    .image_failed = phantom_image_failed,
     .restore_begin = restore_begin,
     .restore_table = restore_table,
     .load = load,
@@ -421,4 +295,8 @@ const struct engine_keeping phantom_keeping = {
     .replay_event = replay_event,
     .restore_end = restore_end,
     .each_table = each_table,
+    .set_cold = phantom_set_cold,
+    .images_wanted = phantom_images_wanted,
+    .image_done = phantom_image_done,
+    .restore_dumped = phantom_restore_dumped,
 };

@@ -49,21 +49,62 @@ static bool out_of_range(const struct phantom *phantom, uint64_t id)
     return phantom->config.any_ids && id > phantom->config.max_id;
 }
 
-static void read_one(const struct phantom *phantom, struct engine_op *op)
+/* Is it there? */
+static inline enum phantom_answer ask(const struct phantom_table *table, const struct engine_op *op)
 {
     struct phantom_member member = member_of(op);
-    const struct phantom_table *table = table_of(op);
+    if (UNLIKELY(table->away)) {
+        return phantom_table_ask(table, &member, &op->ticket);
+    }
+    return phantom_table_holds(table, &member) ? PHANTOM_YES : PHANTOM_NO;
+}
+
+/* The op of an answer that is neither yes nor no. */
+static void put_off(struct engine_op *op, enum phantom_answer answer)
+{
+    op->status = answer == PHANTOM_PENDING ? ENGINE_PENDING : ENGINE_ERROR;
+    op->error = answer == PHANTOM_PENDING ? ENGINE_E_NONE
+                : answer == PHANTOM_BUSY  ? ENGINE_E_BUSY
+                                          : ENGINE_E_READ_FAILED;
+}
+
+static void read_as(struct engine_op *op, bool there)
+{
     op->error = ENGINE_E_NONE;
     op->cas_now = MEMBER_TOKEN;
-    if (!table || out_of_range(phantom, op->id) || !phantom_table_holds(table, &member)) {
+    if (!there) {
         op->status = ENGINE_ABSENT;
-        op->miss = table ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
+        op->miss = table_of(op) ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
         return;
     }
     op->status = ENGINE_DONE;
     if (op->verb == ENGINE_READ) {
         op->value[0] = MEMBER_TEXT;
         op->value_length = 1;
+    }
+}
+
+/* Apart, so that reads of what is in memory pay nothing for it. */
+static __attribute__((noinline)) void read_away(struct engine_op *op)
+{
+    enum phantom_answer answer = ask(table_of(op), op);
+    if (answer == PHANTOM_YES || answer == PHANTOM_NO) {
+        read_as(op, answer == PHANTOM_YES);
+    } else {
+        put_off(op, answer);
+    }
+}
+
+static void read_one(const struct phantom *phantom, struct engine_op *op)
+{
+    struct phantom_member member = member_of(op);
+    const struct phantom_table *table = table_of(op);
+    if (!table || out_of_range(phantom, op->id)) {
+        read_as(op, false);
+    } else if (UNLIKELY(table->away)) {
+        read_away(op);
+    } else {
+        read_as(op, phantom_table_holds(table, &member));
     }
 }
 
@@ -140,63 +181,108 @@ static enum engine_error refusal_by_row(const struct phantom *phantom, enum row_
     return phantom->config.any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
 }
 
+/* What is to be done with a member of a prepared op. */
+struct edit {
+    struct phantom *phantom;
+    struct engine_op *op;
+    struct phantom_table *table;
+    struct phantom_member member;
+    const struct phantom_lines *lines; /* NULL: all is in memory */
+    enum act act;
+    enum change_place place; /* what was changed */
+};
+
 /* Under the lock. True: done; else the op's status and error say why not. */
-static bool carry_out(struct phantom *phantom, struct engine_op *op, enum act act,
-                      const struct phantom_member *member, enum change_place *place)
+static bool add(struct edit *edit)
 {
-    struct phantom_table *table = table_of(op);
-    if (act == ACT_ADD) {
-        enum row_verdict verdict = phantom_table_add(&phantom->row, table, member, place);
-        if (verdict == ROW_INSIDE || verdict == ROW_APART) {
-            return true;
-        }
-        op->status = ENGINE_PENDING;
-        op->error = verdict == ROW_WAIT ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
+    struct phantom *phantom = edit->phantom;
+    struct engine_op *op = edit->op;
+    if (!phantom_table_room(edit->table, &edit->member)) {
+        op->error = ENGINE_E_BUSY;
         return false;
     }
-    op->error = !phantom->config.deletes                     ? ENGINE_E_DELETES_OFF
-                : phantom_table_remove(table, member, place) ? ENGINE_E_NONE
-                                                             : ENGINE_E_OUT_OF_MEMORY;
-    return op->error == ENGINE_E_NONE;
+    enum row_verdict verdict =
+        phantom_table_add(&phantom->row, edit->table, &edit->member, &edit->place);
+    if (verdict == ROW_INSIDE || verdict == ROW_APART) {
+        return true;
+    }
+    op->status = ENGINE_PENDING;
+    op->error = verdict == ROW_WAIT ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
+    return false;
 }
 
-static void hand_over(const struct phantom *phantom, enum act act, enum change_place place,
-                      const struct phantom_member *member, struct change_sink *sink)
+/* Likewise. */
+static bool carry_out(struct edit *edit)
+{
+    if (edit->act == ACT_ADD) {
+        return add(edit);
+    }
+    edit->op->error = !edit->phantom->config.deletes ? ENGINE_E_DELETES_OFF
+                      : phantom_table_remove(edit->table, &edit->member, edit->lines, &edit->place)
+                          ? ENGINE_E_NONE
+                          : ENGINE_E_OUT_OF_MEMORY;
+    return edit->op->error == ENGINE_E_NONE;
+}
+
+static void hand_over(const struct edit *edit, struct change_sink *sink)
 {
     struct change change;
-    change.type = act == ACT_ADD ? CHANGE_MEMBER_ADD : CHANGE_MEMBER_DELETE;
-    change.space = phantom->engine.space;
-    change.place = place;
-    change.id = member->id;
+    change.type = edit->act == ACT_ADD ? CHANGE_MEMBER_ADD : CHANGE_MEMBER_DELETE;
+    change.space = edit->phantom->engine.space;
+    change.place = edit->place;
+    change.id = edit->member.id;
     change.named = 0;
     change.set = 0;
-    change.member[0] = member->hash;
-    change.member[1] = member->second;
+    change.member[0] = edit->member.hash;
+    change.member[1] = edit->member.second;
     (void)sink->functions->put(sink, &change);
 }
 
 /* With the sink's room, which it uses or gives back. */
-static void edit(struct phantom *phantom, struct engine_op *op, const struct rule *rule,
-                 struct change_sink *sink)
+static void carry_out_rule(struct edit *edit, const struct rule *rule, struct change_sink *sink)
 {
-    struct phantom_member member = member_of(op);
-    struct phantom_table *table = table_of(op);
-    phantom_table_lock(table, &member);
-    bool there = phantom_table_holds(table, &member);
-    enum act act = there ? rule->there : rule->absent;
+    struct engine_op *op = edit->op;
+    phantom_table_lock(edit->table, &edit->member);
+    bool there = phantom_table_holds_by(edit->table, &edit->member, edit->lines);
+    edit->act = there ? rule->there : rule->absent;
     op->status = there ? rule->there_is : rule->absent_is;
-    if (act != ACT_NOTHING) {
-        member.second = phantom_second_hash(&phantom->secrets, &member);
+    if (edit->act != ACT_NOTHING) {
+        edit->member.second = phantom_second_hash(&edit->phantom->secrets, &edit->member);
     }
-    enum change_place place;
-    if (act != ACT_NOTHING && carry_out(phantom, op, act, &member, &place)) {
-        hand_over(phantom, act, place, &member, sink);
+    if (edit->act != ACT_NOTHING && carry_out(edit)) {
+        hand_over(edit, sink);
     } else {
         sink->functions->cancel(sink);
     }
-    phantom_table_unlock(table, &member);
+    phantom_table_unlock(edit->table, &edit->member);
     if (op->status == ENGINE_PENDING && op->error == ENGINE_E_NONE) {
-        row_wait(&phantom->row, &op->ticket);
+        row_wait(&edit->phantom->row, &op->ticket);
+    }
+}
+
+/* What it needs of the disk is asked for first, with nothing locked and nothing reserved. */
+static void edit(struct phantom *phantom, struct engine_op *op, const struct rule *rule,
+                 struct change_sink *sink)
+{
+    struct phantom_lines lines;
+    struct edit edit = {
+        .phantom = phantom, .op = op, .table = table_of(op), .member = member_of(op)};
+    if (UNLIKELY(edit.table->away)) {
+        enum phantom_answer answer =
+            phantom_table_look(edit.table, edit.member.hash, &op->ticket, &lines);
+        if (answer != PHANTOM_YES && answer != PHANTOM_NO) {
+            put_off(op, answer);
+            return;
+        }
+        edit.lines = &lines;
+    }
+    if (!sink->functions->reserve(sink)) {
+        op->error = ENGINE_E_JOURNAL_BUSY;
+        return;
+    }
+    carry_out_rule(&edit, rule, sink);
+    if (UNLIKELY(edit.lines != NULL)) {
+        phantom_overlay_grew(phantom, edit.table);
     }
 }
 
@@ -207,19 +293,26 @@ static void change_below(struct engine_op *op, const struct rule *rule)
     op->error = rule->absent == ACT_ADD ? ENGINE_E_ID_BELOW : ENGINE_E_NONE;
 }
 
+/* A verb that changes nothing. */
+static void look(struct engine_op *op, const struct rule *rule)
+{
+    enum phantom_answer answer = ask(table_of(op), op);
+    if (answer == PHANTOM_YES || answer == PHANTOM_NO) {
+        op->status = answer == PHANTOM_YES ? rule->there_is : rule->absent_is;
+    } else {
+        put_off(op, answer);
+    }
+}
+
 static void change(struct phantom *phantom, struct engine_op *op, const struct rule *rule,
                    struct change_sink *sink)
 {
     if (!table_of(op)) {
         change_below(op, rule);
     } else if (rule->there == ACT_NOTHING && rule->absent == ACT_NOTHING) {
-        struct phantom_member member = member_of(op);
-        bool there = phantom_table_holds(table_of(op), &member);
-        op->status = there ? rule->there_is : rule->absent_is;
-    } else if (sink->functions->reserve(sink)) {
-        edit(phantom, op, rule, sink);
+        look(op, rule);
     } else {
-        op->error = ENGINE_E_JOURNAL_BUSY;
+        edit(phantom, op, rule, sink);
     }
 }
 

@@ -23,6 +23,12 @@ static void add_table(void *context, struct row_table *table, bool layer)
     sum->exceptions += stats.exceptions;
     sum->pools_used_bytes += stats.pools_used_bytes;
     sum->pools_bytes += stats.pools_bytes;
+    sum->cold += stats.cold;
+    sum->put_cold += stats.put_cold;
+    sum->overlay_lines += stats.overlay_lines;
+    sum->overlay_pools_bytes += stats.overlay_pools_bytes;
+    sum->file_bytes += stats.file_bytes;
+    sum->files_held_bytes += stats.files_held_bytes;
 }
 
 static struct phantom_table_stats sum_tables(const struct phantom *phantom)
@@ -44,6 +50,8 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     emit_u64(&to, "members", sum.members);
     emit_u64(&to, "capacity", sum.capacity);
     emit_u64(&to, "exceptions", sum.exceptions);
+    emit_u64(&to, "dumped_bytes", sum.file_bytes);
+    emit_u64(&to, "overlay_bytes", sum.overlay_lines * PHANTOM_OVERLAY_LINE_BYTES);
     row_emit_space(&phantom->row, &to);
 }
 
@@ -74,7 +82,9 @@ static void tell_table(void *context, struct row_table *row_table, bool layer)
     emit_real(&to, "false_positives", RATE_DIGITS, phantom_table_rate(table));
     emit_u64(&to, "exceptions", stats.exceptions);
     emit_u64(&to, "exceptions_bytes", stats.exceptions_bytes);
-    emit_u64(&to, "bytes", stats.layers * shape->table_bytes);
+    emit_u64(&to, "bytes", (stats.layers - stats.cold) * shape->table_bytes);
+    emit_u64(&to, "file_bytes", stats.file_bytes);
+    emit_u64(&to, "overlay_lines", stats.overlay_lines);
     row_emit_table(telling->row, row_table, &telling->to);
 }
 
@@ -93,8 +103,14 @@ void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGI
     struct engine_memory *filters = &kinds[ENGINE_MEMORY_FILTERS];
     struct phantom_table_stats sum = sum_tables(phantom);
     double bytes = (double)phantom->shape.table_bytes / (double)phantom->shape.capacity;
-    filters->items += sum.members;
+    filters->items += sum.members > sum.put_cold ? sum.members - sum.put_cold : 0;
     filters->item_bytes = (uint64_t)bytes + 1;
-    filters->used_bytes += (uint64_t)((double)sum.put * bytes) + sum.pools_used_bytes;
+    filters->used_bytes +=
+        (uint64_t)((double)(sum.put - sum.put_cold) * bytes) + sum.pools_used_bytes;
     filters->held_bytes += row_held_bytes(&phantom->row) + sum.pools_bytes;
+    struct engine_memory *cold = &kinds[ENGINE_MEMORY_COLD];
+    cold->items += sum.overlay_lines;
+    cold->item_bytes = PHANTOM_OVERLAY_LINE_BYTES;
+    cold->used_bytes += sum.overlay_lines * PHANTOM_OVERLAY_LINE_BYTES + sum.files_held_bytes;
+    cold->held_bytes += sum.overlay_pools_bytes + sum.files_held_bytes;
 }

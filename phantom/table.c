@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "phantom/table_private.h"
+#include "store/table_file.h"
 
 #define EXCEPTIONS_SHARE   32 /* default: this part of the table's size */
 #define STRIPES_BYTES      (PHANTOM_STRIPES * sizeof(verlock))
@@ -136,12 +137,12 @@ static bool choose_shape(struct phantom_shape *shape, const struct phantom_shape
         *shape = table_of(want->layer_of)->shape;
         shape->exceptions_bytes = 0;
         shape->apart_bytes = 0;
-        CHECK(want->region_bytes >= shape->table_bytes);
+        CHECK(!want->region || want->region_bytes >= shape->table_bytes);
         return !want->description || same_filter(shape, &described);
     }
     if (want->description) {
         *shape = described;
-        return want->region_bytes >= shape->table_bytes &&
+        return (!want->region || want->region_bytes >= shape->table_bytes) &&
                (shape->apart_bytes != 0) == (usual->apart_bytes != 0);
     }
     *shape = *usual;
@@ -189,6 +190,7 @@ void phantom_table_destroy(struct phantom_table *t)
         return;
     }
     CHECK(t->magic == PHANTOM_TABLE_MAGIC);
+    phantom_dump_release(t->dump);
     dict_destroy(t->exceptions);
     dict_destroy(t->apart);
     memory_region_destroy(t->stripes, STRIPES_BYTES);
@@ -279,11 +281,22 @@ void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *
     verlock_release(stripe, (word & ~VERLOCK_LOCKED) + STRIPE_VERSION_ONE);
 }
 
+struct phantom_table *phantom_table_holder(struct phantom_table *t)
+{
+    return t->row.further ? phantom_table_of(t->row.further) : t;
+}
+
 void phantom_table_set_bits(struct phantom_table *t, uint64_t hash)
 {
-    struct row_table *layer = t->row.further;
-    row_changed(layer ? layer : &t->row);
-    phantom_filter_set(layer ? &phantom_table_of(layer)->filter : &t->filter, hash);
+    struct phantom_table *holder = phantom_table_holder(t);
+    row_changed(&holder->row);
+    if (LIKELY(holder->filter.words != NULL)) {
+        phantom_filter_set(&holder->filter, hash);
+    }
+    if (UNLIKELY(holder->dump != NULL)) {
+        uint64_t line = phantom_filter_line(&holder->filter, hash);
+        phantom_dump_add(holder->dump, line, holder->filter.bits, hash);
+    }
 }
 
 enum row_verdict phantom_table_add(struct row *row, struct phantom_table *t,
@@ -317,9 +330,9 @@ static bool except(struct phantom_table *t, const struct phantom_member *member)
 }
 
 bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *member,
-                          enum change_place *place)
+                          const struct phantom_lines *lines, enum change_place *place)
 {
-    bool in_place = phantom_table_filtered(t, member->hash) && reached(t, member->id) &&
+    bool in_place = phantom_table_filtered_by(t, member->hash, lines) && reached(t, member->id) &&
                     !phantom_exception_stands(t, member->hash, member->second);
     row_changed(&t->row);
     /* The exception first: it may fail. What is apart may pass for being in place as well. */
@@ -343,18 +356,39 @@ static void add_pool(struct phantom_table_stats *stats, const struct dict *dict)
     stats->pools_bytes += dict_pool_bytes(dict);
 }
 
+/* In the filter: not what is apart. */
+static uint64_t in_filter(const struct phantom_table *holder)
+{
+    uint64_t count = atomic_load_explicit(&holder->row.count, memory_order_relaxed);
+    uint64_t apart = holder->apart ? dict_count(holder->apart) : 0;
+    return count > apart ? count - apart : 0;
+}
+
+/* Of the table or of its layer. */
+static void add_holder(struct phantom_table_stats *stats, const struct phantom_table *holder)
+{
+    const struct phantom_dump *dump = holder->dump;
+    stats->put += atomic_load_explicit(&holder->row.count, memory_order_relaxed);
+    stats->capacity += holder->shape.capacity;
+    stats->layers++;
+    if (dump) {
+        stats->overlay_lines += phantom_dump_lines(dump);
+        stats->overlay_pools_bytes += phantom_dump_pool_bytes(dump);
+    }
+    if (phantom_table_is_cold(holder)) {
+        const struct table_file *file = phantom_dump_file(dump);
+        stats->cold++;
+        stats->put_cold += in_filter(holder);
+        stats->file_bytes += table_file_info(file)->file_bytes;
+        stats->files_held_bytes += table_file_memory_bytes(file);
+    }
+}
+
 void phantom_table_stats(const struct phantom_table *t, struct phantom_table_stats *stats)
 {
-    const struct row_table *layer = t->row.further;
-    *stats = (struct phantom_table_stats){
-        .put = atomic_load_explicit(&t->row.count, memory_order_relaxed),
-        .capacity = t->shape.capacity,
-        .layers = 1,
-    };
-    if (layer) {
-        stats->put += atomic_load_explicit(&layer->count, memory_order_relaxed);
-        stats->capacity += layer->capacity;
-        stats->layers++;
+    *stats = (struct phantom_table_stats){0};
+    for (const struct row_table *layer = &t->row; layer; layer = layer->further) {
+        add_holder(stats, table_of(layer));
     }
     if (t->exceptions) {
         stats->exceptions = dict_count(t->exceptions);
@@ -369,11 +403,19 @@ void phantom_table_stats(const struct phantom_table *t, struct phantom_table_sta
     stats->members = stats->put > stats->exceptions ? stats->put - stats->exceptions : 0;
 }
 
+static double rate_of(const struct phantom_table *holder)
+{
+    const struct phantom_filter *filter = &holder->filter;
+    return filter->words ? phantom_filter_rate(filter)
+                         : phantom_filter_rate_at(filter->bits, (double)in_filter(holder) /
+                                                                    (double)filter->lines);
+}
+
 double phantom_table_rate(const struct phantom_table *t)
 {
     double right = 1;
     for (const struct row_table *layer = &t->row; layer; layer = layer->further) {
-        right *= 1 - phantom_filter_rate(&table_of(layer)->filter);
+        right *= 1 - rate_of(table_of(layer));
     }
     return 1 - right;
 }

@@ -27,6 +27,11 @@
  * that, by the two hashes alone: it asks neither the filter nor the frontier, which in an image are
  * those of some time. Bits of changes above an image's S only come earlier than they would.
  *
+ * A table that leaves memory (engine/row_cold.h) keeps its exceptions, what is apart and its locks
+ * there; only the lines of its filter go (phantom/dump.h), and come back page by page for whoever
+ * asks. A table and its layer go one after the other: each is asked where it is. While one is away
+ * the functions below that say so are to be used in place of the quick ones.
+ *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
  *   T2 members put into a filter are at most its capacity
@@ -36,6 +41,9 @@
  *   T6 ids apart lie in the table's range, at or above apart_first
  *   T7 no exception stands for what is apart
  *   T8 a layer has exactly the shape of its table, and no layer
+ *   T9 the overlay of a filter that is in memory has no bit that is not set there
+ *   T10 a filter has words in memory, or a file; `away` says so of the table and its layer
+ * T3 and T4 are not looked at where they would need the disk.
  *
  * Thread rule: hashes, prefetch, holds, stats, copy_pages by any thread at any time; add and remove
  * between phantom_table_lock() and unlock of that member; load by one thread, nobody else uses the
@@ -51,6 +59,7 @@
 
 #include "base/verlock.h"
 #include "engine/row.h"
+#include "phantom/dump.h"
 #include "phantom/filter.h"
 #include "phantom/phantom.h"
 
@@ -60,8 +69,17 @@
 
 #define PHANTOM_DESCRIPTION_BYTES 64 /* of a shape */
 
-/* Sections of a table's file, beside its pages; a layer has none. */
-enum phantom_section { PHANTOM_SECTION_EXCEPTIONS, PHANTOM_SECTION_APART, PHANTOM_SECTIONS };
+/*
+ * Sections of a table's file, beside its pages; a layer has none. The image of an overlay has no
+ * pages and one more, also of a layer, where the others are empty.
+ */
+enum phantom_section {
+    PHANTOM_SECTION_EXCEPTIONS,
+    PHANTOM_SECTION_APART,
+    PHANTOM_SECTIONS,
+    PHANTOM_SECTION_LINES = PHANTOM_SECTIONS,
+    PHANTOM_OVERLAY_SECTIONS
+};
 
 struct phantom_shape {
     uint64_t table_bytes;
@@ -101,7 +119,9 @@ struct phantom_member {
 struct phantom_table {
     struct row_table row; /* first: a pointer to it is one to the table */
     uint32_t magic;
+    bool away;                      /* its filter or its layer's is not in memory */
     struct phantom_filter filter;   /* its words are the row's region */
+    struct phantom_dump *dump;      /* NULL: it is in memory, and is not about to leave */
     _Atomic uint64_t apart_first;   /* no id apart is smaller; UINT64_MAX: none is apart */
     struct dict *apart;             /* NULL: a layer, or ids: any */
     uint64_t apart_max;             /* entries, so that all of it fits another table's as well */
@@ -141,10 +161,13 @@ const struct phantom_shape *phantom_table_shape(const struct phantom_table *tabl
  */
 bool phantom_table_deletes(struct phantom_table *table, bool on, uint64_t exceptions_bytes);
 
-/* Asks for the lines a member has in the table and its layer. */
+/* Asks for the lines a member has in the table and its layer, if they are in memory. */
 static inline void phantom_table_prefetch(const struct phantom_table *table, uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
+    if (UNLIKELY(table->away)) {
+        return;
+    }
     phantom_filter_prefetch(&table->filter, hash);
     if (UNLIKELY(layer != NULL)) {
         phantom_filter_prefetch(&((const struct phantom_table *)layer)->filter, hash);
@@ -156,7 +179,7 @@ bool phantom_apart_holds(const struct phantom_table *table, const struct phantom
 /* A filter says yes: is the id reached, and stands no exception? */
 bool phantom_table_confirms(const struct phantom_table *table, const struct phantom_member *member);
 
-/* Does a filter say yes, the table's or its layer's? */
+/* Does a filter say yes, the table's or its layer's? Neither is away. */
 static inline bool phantom_table_filtered(const struct phantom_table *table, uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
@@ -165,7 +188,7 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
             phantom_filter_holds(&((const struct phantom_table *)layer)->filter, hash));
 }
 
-/* Is it there? In this and what follows, `table` is never a layer. */
+/* Is it there? In this and what follows, `table` is never a layer. Nothing is away. */
 static inline bool phantom_table_holds(const struct phantom_table *table,
                                        const struct phantom_member *member)
 {
@@ -176,6 +199,42 @@ static inline bool phantom_table_holds(const struct phantom_table *table,
     return phantom_table_filtered(table, member->hash) && phantom_table_confirms(table, member);
 }
 
+/* ---- where something is away ---- */
+
+/* Of several that are no YES the last in this order counts. */
+enum phantom_answer {
+    PHANTOM_NO,
+    PHANTOM_YES,
+    PHANTOM_FAILED, /* the disk could not give it */
+    PHANTOM_BUSY,   /* no room to wait */
+    PHANTOM_PENDING /* the ticket will be woken: who comes again learns of the others */
+};
+
+/* What the file has of a member's line, in the table and in its layer. */
+struct phantom_lines {
+    uint64_t words[2][PHANTOM_LINE_WORDS];
+};
+
+/* phantom_table_holds, for a table of which something is away. */
+enum phantom_answer phantom_table_ask(const struct phantom_table *table,
+                                      const struct phantom_member *member,
+                                      const struct engine_ticket *ticket);
+/*
+ * For a change: YES and NO (of the filters alone) have filled `lines` with what is to be known
+ * under the lock, as long as the caller stays inside the barrier.
+ */
+enum phantom_answer phantom_table_look(const struct phantom_table *table, uint64_t hash,
+                                       const struct engine_ticket *ticket,
+                                       struct phantom_lines *lines);
+/* Under the lock; `lines` of look, NULL: nothing is away. */
+bool phantom_table_holds_by(const struct phantom_table *table, const struct phantom_member *member,
+                            const struct phantom_lines *lines);
+/*
+ * Under the lock, before add: is there room in the overlay, if it needs one? A dump that is being
+ * made is given up rather than answering no.
+ */
+bool phantom_table_room(struct phantom_table *table, const struct phantom_member *member);
+
 void phantom_table_lock(struct phantom_table *table, const struct phantom_member *member);
 void phantom_table_unlock(struct phantom_table *table, const struct phantom_member *member);
 
@@ -185,9 +244,10 @@ void phantom_table_unlock(struct phantom_table *table, const struct phantom_memb
  */
 enum row_verdict phantom_table_add(struct row *row, struct phantom_table *table,
                                    const struct phantom_member *member, enum change_place *place);
-/* Likewise: removes one that is there. False, nothing changed: no room for an exception. */
+/* Likewise: removes one that is there. False, nothing changed: no room for an exception. `lines`
+ * as for holds_by. */
 bool phantom_table_remove(struct phantom_table *table, const struct phantom_member *member,
-                          enum change_place *place);
+                          const struct phantom_lines *lines, enum change_place *place);
 
 /* ---- kept and restored (engine/row_log.h) ---- */
 
@@ -204,6 +264,23 @@ void phantom_table_copy_pages(const struct phantom_table *table, uint64_t first,
 bool phantom_table_load(struct phantom_table *table, const struct table_file *file,
                         _Atomic uint64_t *done, const _Atomic bool *stop,
                         char error[ENGINE_ERROR_MAX]);
+
+/*
+ * Opens a dumped table or layer: `file` has its pages, `overlay` (NULL: there is none) what changed
+ * since. `holder` was made without a region. True: the file is the table's.
+ */
+bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold *cold,
+                               struct table_file *file, const struct table_file *overlay,
+                               char error[ENGINE_ERROR_MAX]);
+
+/* World stopped. `holder` (the table or its layer) begins to leave, is as before, has left. */
+void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold);
+void phantom_table_untap(struct phantom_table *holder);
+void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,
+                         struct table_file *file);
+/* Something of the table may have left: notes whether. */
+void phantom_table_note_away(struct phantom_table *table);
+bool phantom_table_is_cold(const struct phantom_table *holder);
 
 /*
  * Carries out a change of the table or its layer again, as its place says: what lies below the
@@ -228,10 +305,16 @@ struct phantom_table_stats {
     uint64_t pools_bytes;
     uint64_t exceptions_bytes; /* of pools_bytes */
     unsigned layers;           /* 1 or 2 */
+    unsigned cold;             /* of them */
+    uint64_t put_cold;         /* of `put`, into these */
+    uint64_t overlay_lines, overlay_pools_bytes;
+    uint64_t file_bytes;       /* of the cold ones' files */
+    uint64_t files_held_bytes; /* of memory, for reading them */
 };
 void phantom_table_stats(const struct phantom_table *table, struct phantom_table_stats *stats);
 
-/* The present share of wrong answers, over all layers, from a sample of lines: some 0.1 ms. */
+/* The present share of wrong answers, over all layers, from a sample of lines: some 0.1 ms. Of what
+ * is away: what its count says. */
 double phantom_table_rate(const struct phantom_table *table);
 
 /* Of a table; its layer is walked with it. */

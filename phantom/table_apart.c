@@ -132,7 +132,7 @@ static void drop(struct phantom_table *t, const struct pairs *gone)
 
 void phantom_table_settle(struct phantom_table *t)
 {
-    CHECK(t->magic == PHANTOM_TABLE_MAGIC && t->apart && !t->row.further);
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC && t->apart && !t->row.further && t->filter.words);
     struct pairs pairs = gather(t, 0, atomic_load(&t->row.frontier));
     for (size_t i = 0; i < pairs.count; i++) {
         phantom_filter_set(&t->filter, pairs.list[i].hash);
@@ -153,7 +153,7 @@ static bool place(struct phantom_table *to, const struct pair *pair)
 
 bool phantom_table_move(struct phantom_table *from, struct phantom_table *to, bool all)
 {
-    CHECK(from->magic == PHANTOM_TABLE_MAGIC && from->apart && to->apart);
+    CHECK(from->magic == PHANTOM_TABLE_MAGIC && from->apart && to->apart && to->filter.words);
     struct pairs pairs = gather(from, to->row.base, UINT64_MAX);
     bool fits = true;
     for (size_t i = 0; fits && i < pairs.count; i++) {

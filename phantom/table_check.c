@@ -16,11 +16,32 @@ static bool says_yes(const struct row_table *table, uint64_t hash)
     return false;
 }
 
+/* T9 */
+static void check_added(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
+{
+    const struct phantom_filter *filter = context;
+    (void)sub;
+    for (size_t i = 0; i < PHANTOM_LINE_WORDS; i++) {
+        uint64_t set = words_load(filter->words, line * PHANTOM_LINE_BYTES + i * 8, 8);
+        CHECK((value[i] & ~set) == 0);
+    }
+}
+
+static void check_dump(const struct phantom_table *t)
+{
+    const struct dict *overlay = phantom_dump_overlay(t->dump, 1);
+    CHECK((phantom_dump_file(t->dump) != NULL) == (t->filter.words == NULL)); /* T10 */
+    phantom_dump_check(t->dump, t->filter.lines);
+    if (t->filter.words && overlay) {
+        dict_each(overlay, check_added, (void *)&t->filter);
+    }
+}
+
 static void check_exception(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
 {
     const struct phantom_table *t = context;
     CHECK((uint8_t)*value == sub);
-    CHECK(says_yes(&t->row, hash)); /* T4 */
+    CHECK(t->away || says_yes(&t->row, hash)); /* T4 */
 }
 
 /* Of a table or a layer. */
@@ -30,7 +51,11 @@ static void check_filter(const struct phantom_table *t)
     uint64_t put = atomic_load(&t->row.count) - (t->apart ? dict_count(t->apart) : 0);
     CHECK(put <= t->shape.capacity); /* T2 */
     CHECK(t->row.capacity == t->shape.capacity);
-    if (t->shape.table_bytes <= CHECKED_WHOLE_BYTES_MAX) {
+    CHECK(t->filter.words || t->dump);
+    if (t->dump) {
+        check_dump(t);
+    }
+    if (t->filter.words && t->shape.table_bytes <= CHECKED_WHOLE_BYTES_MAX) {
         uint64_t set = phantom_filter_count(&t->filter);
         CHECK(set <= put * t->filter.bits && (put == 0) == (set == 0)); /* T3 */
     }
@@ -46,11 +71,13 @@ static void check_layer(const struct phantom_table *t, const struct phantom_tabl
 void phantom_table_check(const struct phantom_table *t)
 {
     check_filter(t);
+    const struct phantom_table *layer = (const struct phantom_table *)t->row.further;
+    CHECK(t->away == (!t->filter.words || (layer && !layer->filter.words))); /* T10 */
     for (size_t i = 0; i < PHANTOM_STRIPES; i++) {
         CHECK(!(__atomic_load_n(&t->stripes[i], __ATOMIC_ACQUIRE) & VERLOCK_LOCKED)); /* T1 */
     }
-    if (t->row.further) {
-        check_layer(t, (const struct phantom_table *)t->row.further);
+    if (layer) {
+        check_layer(t, layer);
     }
     if (t->apart) {
         phantom_apart_check(t);

@@ -188,16 +188,13 @@ static bool load_section(struct loading *loading, enum phantom_section section, 
     return !loading->foreign || refuse(loading, "it has entries that are not its table's");
 }
 
-static bool load_sections(struct loading *loading)
+/* Exceptions and what is apart. */
+static bool load_own_parts(struct loading *loading)
 {
     struct phantom_table *t = loading->t;
-    bool layer = t->stripes == NULL;
     const struct table_file_info *info = table_file_info(loading->file);
-    if (info->sections != (layer ? 0 : PHANTOM_SECTIONS)) {
-        return refuse(loading, "it has not the sections its table needs");
-    }
-    if (layer) {
-        return true;
+    if (t->stripes == NULL) {
+        return true; /* a layer has none */
     }
     /* Deletes may have been turned on after the image was begun. */
     if (info->section[PHANTOM_SECTION_EXCEPTIONS].entries && !phantom_table_deletes(t, true, 0)) {
@@ -205,6 +202,15 @@ static bool load_sections(struct loading *loading)
     }
     return load_section(loading, PHANTOM_SECTION_EXCEPTIONS, &t->exceptions, exception_wanted) &&
            load_section(loading, PHANTOM_SECTION_APART, &t->apart, apart_wanted);
+}
+
+static bool load_sections(struct loading *loading)
+{
+    unsigned sections = table_file_info(loading->file)->sections;
+    if (sections != (loading->t->stripes ? PHANTOM_SECTIONS : 0)) {
+        return refuse(loading, "it has not the sections its table needs");
+    }
+    return load_own_parts(loading);
 }
 
 bool phantom_table_load(struct phantom_table *t, const struct table_file *file,
@@ -219,4 +225,49 @@ bool phantom_table_load(struct phantom_table *t, const struct table_file *file,
     }
     atomic_fetch_add(done, table_file_info(file)->file_bytes - t->shape.table_bytes);
     return true;
+}
+
+/* ---- dumped ---- */
+
+static bool load_line(void *context, uint64_t line, uint8_t sub, const void *value)
+{
+    struct loading *loading = context;
+    uint64_t words[DICT_VALUE_WORDS];
+    (void)sub; /* of which of two overlays it was */
+    memcpy(words, value, sizeof words);
+    if (line >= loading->t->filter.lines) {
+        return refuse(loading, "it has lines that are not its table's");
+    }
+    return phantom_dump_restore(loading->t->dump, line, words) ||
+           refuse(loading, "the system refuses the memory for its lines");
+}
+
+static bool load_overlay(struct loading *loading)
+{
+    const struct table_file_info *info = table_file_info(loading->file);
+    if (info->pages != 0 || info->sections != PHANTOM_OVERLAY_SECTIONS ||
+        info->section[PHANTOM_SECTION_LINES].value_bytes != PHANTOM_LINE_BYTES) {
+        return refuse(loading, "it has not the sections an overlay needs");
+    }
+    return load_own_parts(loading) &&
+           table_file_each_entry(loading->file, PHANTOM_SECTION_LINES, load_line, loading,
+                                 loading->error) == TABLE_FILE_DONE;
+}
+
+bool phantom_table_load_dumped(struct phantom_table *t, struct engine_cold *cold,
+                               struct table_file *file, const struct table_file *overlay,
+                               char error[ENGINE_ERROR_MAX])
+{
+    CHECK(t->magic == PHANTOM_TABLE_MAGIC && !t->filter.words && !t->dump);
+    struct loading loading = {.t = t, .file = overlay ? overlay : file, .error = error};
+    error[0] = '\0';
+    t->dump = phantom_dump_create(cold, t->shape.table_bytes);
+    phantom_dump_open(t->dump, file);
+    bool loaded = table_file_info(file)->pages * TABLE_FILE_PAGE_BYTES == t->shape.table_bytes
+                      ? (overlay ? load_overlay(&loading) : load_sections(&loading))
+                      : refuse(&loading, "it has not the pages its table needs");
+    if (!loaded) {
+        phantom_dump_take_back(t->dump);
+    }
+    return loaded;
 }

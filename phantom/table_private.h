@@ -10,6 +10,7 @@
 #define PHANTOM_TABLE_MAGIC 0x7068746cu /* "phtl" */
 
 #define PHANTOM_APART_VALUE_BYTES 16 /* of an entry apart: the id and the second hash */
+#define PHANTOM_SECTION_PARTS     2  /* dicts that a section of an image is made of, at most */
 
 /* table_apart.c: under the member's lock, with its second hash. False: no room. */
 bool phantom_apart_put(struct phantom_table *table, const struct phantom_member *member);
@@ -22,7 +23,12 @@ void phantom_apart_check(const struct phantom_table *table);
 
 /* table.c: does an exception stand for the pair of these hashes? */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
-/* table.c: sets the bits of a member in the layer, or in the table if it has none. */
+/* table.c: what new members go to: the layer, or the table if it has none. */
+struct phantom_table *phantom_table_holder(struct phantom_table *table);
+/* table.c: sets the bits of a member in it, in memory and in the overlay, which has room for it. */
 void phantom_table_set_bits(struct phantom_table *table, uint64_t hash);
+/* table_cold.c: phantom_table_filtered(), by what is known of lines that are away. */
+bool phantom_table_filtered_by(const struct phantom_table *table, uint64_t hash,
+                               const struct phantom_lines *lines);
 
 #endif

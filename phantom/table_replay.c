@@ -47,12 +47,16 @@ static const char *add_there(const struct target *to)
  */
 static const char *add_inside(const struct target *to, uint64_t lsn)
 {
-    struct row_table *table = &to->t->row;
-    struct row_table *holder = table->further ? table->further : table;
-    if (holder->start_lsn <= lsn) {
-        phantom_table_set_bits(to->t, to->member.hash);
-        row_replay_created(to->row, table, holder, to->member.id, CHANGE_INSIDE, true);
+    struct phantom_table *holder = phantom_table_holder(to->t);
+    if (holder->row.start_lsn > lsn) {
+        return NULL;
     }
+    uint64_t line = phantom_filter_line(&holder->filter, to->member.hash);
+    if (holder->dump && !phantom_dump_grow(holder->dump, line)) {
+        return NO_MEMORY;
+    }
+    phantom_table_set_bits(to->t, to->member.hash);
+    row_replay_created(to->row, &to->t->row, &holder->row, to->member.id, CHANGE_INSIDE, true);
     return NULL;
 }
 

@@ -69,6 +69,10 @@ void row_clear(struct row *row)
         region = row_take_newest(row);
     }
     row_retire_all(row);
+    if (region == NULL) { /* all were cold, their memory not yet cleared */
+        row_dispose(row);
+        region = row_region_take(row);
+    }
     row_lock(row);
     row->sample_count = 0;
     row->ahead_count = 0;
@@ -78,6 +82,7 @@ void row_clear(struct row *row)
         CHECK(row_first_table(row, region) != NULL);
     }
     row_log_first(row);
+    row_cold_try(row);
     row_wake(row);
     row_ask(row);
 }
@@ -92,6 +97,15 @@ static void renew_newest(struct row *row)
     } else if (newest->settled) { /* else the first opening will do it */
         atomic_fetch_or(&newest->wants, ROW_WANT_RENEW);
     }
+}
+
+/* Where tables leave no more, those that have not begun to stay. */
+static void stay_all(struct row *row)
+{
+    for (size_t i = 0; i < row->count && !row->config.dump; i++) {
+        row_cold_stay(row->tables[i]);
+    }
+    row_cold_see(row);
 }
 
 void row_reconfigure(struct row *row, const struct row_config *config, bool renew)
@@ -109,11 +123,13 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
     }
     for (size_t i = 0; i < row->count; i++) {
         row->tables[i]->refused = false;
+        row->tables[i]->awaiting = false;
         row->tables[i]->warned = false;
         row->tables[i]->cluster_from = 0;
         row->tables[i]->bulk_from = 0;
     }
     row->untidy = true;
+    stay_all(row);
     if (renew) {
         renew_newest(row);
     }

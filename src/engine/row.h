@@ -39,8 +39,9 @@
  * of them is always spare and zeroed: when it was taken, the table opened longest ago is dropped;
  * but neither one that is needed for the opening, nor where most ids came in since the last one.
  * With a stream that rises it has the smallest ids. If there is a table below it, that takes over
- * its range: what was there is plainly absent, and may be created again. Without `recycle`, all are
- * used, then new ids are refused.
+ * its range: what was there is plainly absent, and may be created again. With `dump` that table
+ * leaves memory instead (engine/row_cold.h). Without either, all are used, then new ids are
+ * refused.
  *
  * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
  * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
@@ -48,8 +49,8 @@
  * Clearing and zeroing memory happens outside the stop.
  *
  * With a log each such change is an event (engine/row_log.h), for which the log is asked for room
- * first. If it has none nothing is changed, and who waited is woken: should it have to wait again,
- * the keeper is asked again.
+ * first. If it has none nothing is changed, who waited is woken, and whoever would have to wait is
+ * refused, but for one now and then who has it tried again.
  *
  * Thread rule: row_find, row_admit, row_removed, row_too_far, row_wait: any thread inside the
  * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or
@@ -70,7 +71,8 @@
 #include "engine/engine.h"
 #include "engine/id_span.h"
 
-#define ROW_TABLES_MAX 1024 /* of a space, layers included */
+#define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
+#define ROW_ROUTES_MAX 16384 /* those that left memory too; layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
 #define ROW_SAMPLE_MIN 16
@@ -110,15 +112,15 @@ struct row_want {
      */
     const void *description;
     size_t description_bytes;
-    void *region; /* zeroed memory of region_bytes */
-    uint64_t region_bytes;
+    void *region;          /* zeroed memory of region_bytes; NULL: it is cold (engine/row_cold.h) */
+    uint64_t region_bytes; /* what it has, or had, in memory */
 };
 
 /* The engine's part; all with the world stopped, but destroy: nobody can reach the table. */
 struct row_functions {
     /* Fills capacity and window_last of a new zeroed struct. NULL: memory is refused. */
     struct row_table *(*create)(void *engine, const struct row_want *want);
-    /* All but its region. While others use other tables, and the engine. */
+    /* All but its region, if it has one. While others use other tables, and the engine. */
     void (*destroy)(struct row_table *table);
     /* low and frontier have been set: puts what is apart and not above the frontier in place. */
     void (*settle)(void *engine, struct row_table *table);
@@ -151,7 +153,8 @@ struct row_region { /* under the row's lock, but memory and bytes: they stay */
     void *memory;
     uint64_t bytes;
     uint64_t resident; /* bytes from its start that were made so */
-    bool used;         /* by a table, retired or not; else zeroed */
+    bool used;         /* by a table, retired or not, or left; else zeroed */
+    bool left;         /* its table went cold: the keeper clears it */
     bool gone;         /* of no use any more: whoever takes away the last pin gives it back */
     unsigned pins;     /* by who makes it resident */
 };
@@ -177,8 +180,9 @@ struct row_table {
     bool warned;                      /* of that, until a table opens */
     bool jumped;                      /* it was opened for ahead ids */
     bool cold;                        /* it left memory: it has no region (engine/row_cold.h) */
-    bool leaving;                     /* it is to leave */
+    bool leaving;                     /* it is to leave, with its layer */
     bool tapped;                      /* the image it leaves with is being made */
+    bool awaiting;                    /* what it wants waits until a dump has ended */
     bool touched;                     /* an image of it must begin anew (engine/row_log.h) */
     bool placing;                     /* replay: row_place() goes by the frontier as it is */
     bool layer_due;                   /* restoring: it has a layer, which is still to come */
@@ -218,8 +222,8 @@ struct row_waiters {
 struct row {
     /* Read inside the barrier, changed with the world stopped. */
     size_t count;
-    uint64_t bases[ROW_TABLES_MAX]; /* rising */
-    struct row_table *tables[ROW_TABLES_MAX];
+    uint64_t bases[ROW_ROUTES_MAX]; /* rising */
+    struct row_table *tables[ROW_ROUTES_MAX];
     struct row_config config;
     const struct row_functions *functions;
     void *engine;
@@ -229,10 +233,17 @@ struct row {
     bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
     /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
     const struct engine_keeper *keeper;
-    struct change_log *log; /* NULL: the row is kept in memory alone. Set before it is shared */
-    uint32_t space;         /* its number, for the log */
-    _Atomic bool asked;     /* some table wants something */
-    _Atomic bool denied;    /* the log had no room for what is wanted: who waits asks again */
+    /* Called when row_cold_wanted() becomes true. Set before it is shared; NULL: nobody is told. */
+    const struct engine_keeper *imager;
+    struct change_log *log;     /* NULL: the row is kept in memory alone. Set before it is shared */
+    uint32_t space;             /* its number, for the log */
+    _Atomic bool asked;         /* some table wants something */
+    _Atomic bool denied;        /* the log had no room for what is wanted: new ids are refused */
+    bool dump_failed;           /* the last one did: who needs memory is refused */
+    bool dump_paused;           /* for the rest of this round of images */
+    _Atomic bool dump_wanted;   /* row_cold_wanted() */
+    _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; as dumps_us */
+    _Atomic uint64_t dumps_us;  /* 0: no dump has failed */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
@@ -360,7 +371,8 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table;
- * R8 serials differ and are below `serials`, nothing is half restored.
+ * R8 serials differ and are below `serials`, nothing is half restored; R9 cold tables have no
+ * region, tapped ones are leaving, and so is their layer, who awaits a dump wants something.
  */
 void row_check(const struct row *row);
 

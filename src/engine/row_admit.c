@@ -1,6 +1,7 @@
 /* row_admit.c: what workers ask the row for. */
 #include "engine/row_private.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -20,9 +21,8 @@ void row_unlock(const struct row *row)
 
 void row_ask(struct row *row)
 {
-    const struct engine_keeper *keeper = row->keeper;
-    if (!atomic_exchange(&row->asked, true) && keeper != NULL && keeper->notify != NULL) {
-        keeper->notify(keeper->context);
+    if (!atomic_exchange(&row->asked, true)) {
+        row_notify(row->keeper);
     }
 }
 
@@ -71,13 +71,40 @@ static bool take_place(struct row_table *holder, uint64_t *count)
     return false;
 }
 
+/* Where the row cannot change for a while one is let through now and then, who has it tried. */
+static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
+{
+    uint64_t from = atomic_load(from_us);
+    bool due = from != 0 && clock_monotonic_us() >= from;
+    if (due && atomic_compare_exchange_strong(from_us, &from, 1)) {
+        row_ask(row);
+    }
+    return due;
+}
+
+/*
+ * The row is to change first: ROW_WAIT. While the log has no room for that it is refused instead:
+ * who waited would be woken only to wait again, and keep the keeper busy.
+ */
+static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits,
+                                 enum row_verdict refused)
+{
+    if (UNLIKELY(atomic_load(&row->denied)) && !may_ask(row, &row->denied_us)) {
+        return refused;
+    }
+    row_want(row, table, bits);
+    return ROW_WAIT;
+}
+
 static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
 {
-    if (table->refused) {
+    if (bit == ROW_WANT_LAYER && row_is_going(table)) {
         return ROW_NO_TABLE;
     }
-    row_want(row, table, bit);
-    return ROW_WAIT;
+    if (table->refused && !may_ask(row, &row->dumps_us)) {
+        return ROW_NO_TABLE;
+    }
+    return wait_for(row, table, bit, ROW_NO_TABLE);
 }
 
 static enum row_verdict admit_any(struct row_table *table, uint64_t id)
@@ -100,11 +127,11 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
     }
     bool is_full = row->sample_count >= row->config.sample; /* it may have been larger */
     row_unlock(row);
+    if (!taken) {
+        return wait_for(row, table, ROW_WANT_SETTLE, ROW_NO_TABLE);
+    }
     if (is_full) {
         row_want(row, table, ROW_WANT_SETTLE);
-    }
-    if (!taken) {
-        return ROW_WAIT;
     }
     atomic_fetch_add(&table->count, 1);
     atomic_fetch_add(&table->apart, 1);
@@ -156,6 +183,21 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     return verdict;
 }
 
+/* It leaves, or has left: what lies above it would have to be apart, or to move. */
+static enum row_verdict admit_going(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (id > row_frontier_of(table)) {
+        return full(row, table, ROW_WANT_OPEN);
+    }
+    if (!take_place(table, &count)) {
+        return ROW_NO_TABLE;
+    }
+    row_pass(table, id);
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
 enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id)
 {
     CHECK(table->base <= id && id <= table->last);
@@ -166,7 +208,7 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
         return admit_unsettled(row, table, id);
     }
     if (LIKELY(!table->closed && table->further == NULL)) {
-        return admit_open(row, table, id);
+        return row_is_going(table) ? admit_going(row, table, id) : admit_open(row, table, id);
     }
     /* A layered one that took over the range above it takes none of that: another opens for it. */
     bool late = table->closed || id <= row_frontier_of(table);
@@ -194,8 +236,7 @@ static enum row_verdict unsettled_too_far(struct row *row, struct row_table *tab
     if (!enough) {
         return ROW_TOO_FAR;
     }
-    row_want(row, table, ROW_WANT_SETTLE);
-    return ROW_WAIT;
+    return wait_for(row, table, ROW_WANT_SETTLE, ROW_TOO_FAR);
 }
 
 enum row_verdict row_too_far(struct row *row, struct row_table *table)
@@ -204,13 +245,12 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
         return unsettled_too_far(row, table);
     }
     if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
-        return ROW_WAIT;
+        return wait_for(row, table, 0, ROW_TOO_FAR);
     }
     if (table->refused || !row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
         return ROW_TOO_FAR;
     }
-    row_want(row, table, ROW_WANT_BULK);
-    return ROW_WAIT;
+    return wait_for(row, table, ROW_WANT_BULK, ROW_TOO_FAR);
 }
 
 bool row_place(struct row_table *to, uint64_t id, bool count)
@@ -248,9 +288,6 @@ void row_wait(struct row *row, const struct engine_ticket *ticket)
     waiters->tickets[waiters->count++] = *ticket;
     row->waits++;
     row_unlock(row);
-    if (UNLIKELY(atomic_load(&row->denied))) {
-        row_ask(row); /* what it waits for was wanted before, so nobody else does */
-    }
 }
 
 void row_wake(struct row *row)

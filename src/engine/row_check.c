@@ -1,6 +1,15 @@
 /* row_check.c: what must hold of a row, numbered as in row.h. */
 #include "engine/row_private.h"
 
+static void check_region(const struct row_table *table)
+{
+    const struct row_region *region = table->region;
+    CHECK(table->cold == (region == NULL));                                        /* R9 */
+    CHECK(region == NULL || (region->used && !region->left && region->bytes > 0)); /* R5 */
+    CHECK(!table->cold || (!table->leaving && !table->tapped));                    /* R9 */
+    CHECK(table->leaving || !table->tapped);                                       /* R9 */
+}
+
 static void check_table(const struct row *row, size_t i)
 {
     const struct row_table *table = row->tables[i];
@@ -15,7 +24,9 @@ static void check_table(const struct row *row, size_t i)
     uint64_t count = row_count_of(table);
     CHECK(count <= table->capacity ||
           count - table->capacity <= atomic_load(&table->apart)); /* R6 */
-    CHECK(table->region->used && table->region->bytes > 0);       /* R5 */
+    check_region(table);
+    CHECK(table->settled || !table->leaving);                   /* R9 */
+    CHECK(!table->awaiting || atomic_load(&table->wants) != 0); /* R9 */
 }
 
 static void check_layer(const struct row_table *table)
@@ -24,8 +35,10 @@ static void check_layer(const struct row_table *table)
     if (layer == NULL) {
         return;
     }
-    CHECK(table->settled && layer->further == NULL);                 /* R4 */
-    CHECK(layer->region != table->region && layer->region->used);    /* R5 */
+    CHECK(table->settled && layer->further == NULL); /* R4 */
+    check_region(layer);
+    CHECK(layer->cold || layer->region != table->region);            /* R5 */
+    CHECK(layer->cold || !table->tapped || layer->tapped);           /* R9 */
     CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
     CHECK(row_count_of(layer) <= layer->capacity);                   /* R6 */
 }
@@ -35,7 +48,7 @@ static size_t regions_used(const struct row *row)
     size_t used = 0;
     row_lock(row);
     for (size_t i = 0; i < row->region_count; i++) {
-        used += row->regions[i]->used;
+        used += row->regions[i]->used && !row->regions[i]->left;
     }
     row_unlock(row);
     return used;
@@ -47,7 +60,7 @@ static size_t retired_count(const struct row *row)
     size_t retired = 0;
     row_lock(row);
     for (const struct row_table *table = row->retired; table != NULL; table = table->further) {
-        retired++;
+        retired += table->region != NULL;
     }
     row_unlock(row);
     return retired;
@@ -68,13 +81,15 @@ static void check_serials(const struct row *row)
 
 void row_check(const struct row *row)
 {
-    CHECK(row->count >= 1 && row->count <= ROW_TABLES_MAX);
-    size_t tables = row->count;
+    CHECK(row->count >= 1 && row->count <= ROW_ROUTES_MAX);
+    size_t tables = 0;
     for (size_t i = 0; i < row->count; i++) {
         CHECK(i == 0 || row->bases[i - 1] < row->bases[i]); /* R1 */
         check_table(row, i);
         check_layer(row->tables[i]);
-        tables += row->tables[i]->further != NULL;
+        const struct row_table *layer = row->tables[i]->further;
+        tables += !row->tables[i]->cold;
+        tables += layer != NULL && !layer->cold;
     }
     check_serials(row);
     CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */

@@ -13,13 +13,30 @@
  * From S on every change of a tapped table is also put, whole, into the overlay, and is journaled
  * whole (all slots named), so the file, right for all that did not change since S, with the overlay
  * in front of it is the table, and replay never reads the disk. Until then the table is read and
- * changed in memory as any other: there is no state between the two.
+ * changed in memory as any other: there is no state between the two. A cold table's changes are
+ * whole as well. The overlay begins empty at each DUMP image: one may follow another of the same
+ * table without the tap having been off.
  *
  * Who leaves is who would have been recycled (row.h), when the next opening would find no free
- * region; who needs a region meanwhile waits for the dump (ROW_WAIT) unless the last one failed:
- * then new ids are refused until one succeeds. A layer leaves with its table.
- * A cold table takes late ids up to its capacity, and no (further) layer.
- * With dumps_max the one opened longest ago of the cold tables is dropped when there are more.
+ * region; one that keeps ids apart above its frontier after all others, as these cannot move to the
+ * next table any more: should one open there, they are out of reach, which is logged. No more leave
+ * than are needed. Who needs a region meanwhile waits for the dump (ROW_WAIT) unless the last one
+ * failed: then new ids are refused until one succeeds. It is tried again by the next round of
+ * images; or some seconds later, if somebody needs it: then those wait again. If none may leave,
+ * or ROW_ROUTES_MAX tables are there, new ids are refused.
+ *
+ * A layer leaves with its table. Its image begins first: as replay leaves out what lies below the
+ * table's S, and cannot tell without the disk whose an id is, all changes of both must be whole
+ * from there on. If the layer changed between the two it is imaged once more. If its image fails,
+ * the tap of its table is taken off as well: whoever drops an overlay looks at both.
+ *
+ * A leaving or cold table takes late ids up to its capacity, and no (further) layer. One that is
+ * not closed takes no id above its frontier: another table opens there, once it has left.
+ *
+ * With dumps_max the one opened longest ago of the cold tables is dropped when there are more, by
+ * the keeper. No event says that a table went cold: the manifest does, by the role of its file.
+ * A cold table that changed or was touched needs an image of its overlay; its state is the table's
+ * then, not what the dumped file says.
  *
  * Thread rule: row_cold_wanted any thread; the rest with the world stopped.
  */
@@ -28,17 +45,34 @@
 
 #include "engine/row_log.h"
 
-/* Is there a table that is to leave? */
+/*
+ * Is there a table that is to leave, and would row_image_next() give an image for that? Not after
+ * one has failed, until it is tried again. row->imager is told when this becomes true.
+ */
 bool row_cold_wanted(const struct row *row);
 /*
  * The image of kind DUMP of `table` (or layer) is durable and named: it is cold now, its region is
- * free once the keeper has cleared it. The engine has switched to the file.
+ * free once the keeper has cleared it. The engine has switched to the file. In the same stop: the
+ * layer of a table, if it was dumped too.
  */
 void row_cold_dumped(struct row *row, struct row_table *table);
-/* The dump could not be made: it is no more leaving, and for a while nobody waits for it. */
+/*
+ * The dump could not be made: the tap is off, who waits for it is refused. It stays leaving. Called
+ * by row_image_failed(), unless the table was only touched.
+ */
 void row_cold_failed(struct row *row, struct row_table *table);
 /* Makes a dumped table again, without a region; else as row_restore_table. */
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
+
+/*
+ * The table of a DUMP image that became durable, whether it was touched since or not: as all
+ * changes since S are in the overlay it may go cold. NULL: it is gone, or another image of it has
+ * begun; the file is of no use.
+ */
+struct row_table *row_cold_imaged(const struct row *row, const struct row_image *image);
+/* The image of kind MERGE of a cold table begins now: as one that row_image_next() gave. */
+void row_cold_merge(struct row *row, struct row_table *table, uint64_t now,
+                    struct row_image *image);
 
 #endif

@@ -1,7 +1,9 @@
 /* row_keep.c: the keeper's round, and whose memory is used again. */
+#include "base/clock.h"
 #include "engine/row_private.h"
 
-#define JUMP_PART 4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
+#define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
+#define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
 
 void row_dispose(struct row *row)
 {
@@ -16,6 +18,7 @@ void row_dispose(struct row *row)
         row_region_give(row, region);
         table = next;
     }
+    row_regions_give_left(row);
 }
 
 /* -- whose memory is used again; with the world stopped -- */
@@ -53,7 +56,8 @@ static const struct row_table *most_active(const struct row *row)
     const struct row_table *found = NULL;
     for (size_t i = 0; i < row->count; i++) {
         uint64_t most = found ? placed_since(found) : 0;
-        found = placed_since(row->tables[i]) > most ? row->tables[i] : found;
+        bool more = !row->tables[i]->cold && placed_since(row->tables[i]) > most;
+        found = more ? row->tables[i] : found;
     }
     return found;
 }
@@ -61,7 +65,8 @@ static const struct row_table *most_active(const struct row *row)
 /* Where the stream has gone on is none, however few ids have come yet. */
 static bool is_jump(const struct row_table *table, const struct row_table *active)
 {
-    return table->jumped && row_count_of(table) < table->capacity / JUMP_PART &&
+    return table->jumped && !row_is_going(table) &&
+           row_count_of(table) < table->capacity / JUMP_PART &&
            (table != active || placed_since(table) < ROW_CLUSTER);
 }
 
@@ -73,7 +78,7 @@ static size_t jumps_too_many(const struct row *row, size_t more)
     for (size_t i = 0; i < row->count; i++) {
         jumps += is_jump(row->tables[i], active);
     }
-    size_t live = row->config.tables - (row->config.recycle ? 1 : 0);
+    size_t live = row->config.tables - (row_keeps_spare(row) ? 1 : 0);
     size_t most = live / 2 > 1 ? live / 2 : 1;
     return jumps > most ? jumps - most : 0;
 }
@@ -85,23 +90,73 @@ static size_t jumps_too_many(const struct row *row, size_t more)
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
+struct counting {
+    uint64_t above, count;
+};
+
+static void count_above(void *context, uint64_t id)
+{
+    struct counting *counting = context;
+    counting->count += id > counting->above;
+}
+
+/*
+ * What an open table keeps apart above its frontier would have to move to the next one, which is no
+ * more possible once it has left memory: it leaves after all others. Those that fill up have none.
+ */
+static bool keeps_ahead(const struct row *row, const struct row_table *table)
+{
+    struct counting counting = {.above = row_frontier_of(table)};
+    if (!row->config.recycle && table->further == NULL && counting.above < table->last &&
+        id_span_last(&table->ids) > counting.above) {
+        row->functions->each_apart(table, count_above, &counting);
+    }
+    return counting.count > 0;
+}
+
+/* Has it memory to give, by the policy? Not if all it has is ahead: another opens in its place. */
+static bool may_go(const struct row *row, const struct row_table *table)
+{
+    if (row->config.recycle) {
+        return !table->cold;
+    }
+    bool placed = row_frontier_of(table) >= table->base || row_count_of(table) == 0;
+    return !row_is_going(table) && table->settled && placed;
+}
+
+struct choice {
+    struct row_table *table;
+    bool ahead;
+};
+
+static void choose(const struct row *row, struct row_table *table, struct choice *choice)
+{
+    bool ahead = keeps_ahead(row, table);
+    const struct row_table *before = choice->table;
+    bool better =
+        before == NULL || (ahead != choice->ahead ? !ahead : table->serial < before->serial);
+    if (better) {
+        *choice = (struct choice){table, ahead};
+    }
+}
+
 /* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
 static struct row_table *oldest(const struct row *row, const struct row_table *needed,
                                 unsigned rules)
 {
     const struct row_table *active = most_active(row);
-    struct row_table *found = NULL;
+    struct choice choice = {0};
     for (size_t i = 0; i < row->count; i++) {
         struct row_table *table = row->tables[i];
         bool stays = table == needed || (rules & STAY_ACTIVE && table == active) ||
                      (rules & STAY_NEWEST && table->serial + 1 == row->serials) ||
                      (rules & GO_JUMPS && !is_jump(table, active)) ||
                      (rules & GO_OLDER && table->serial > needed->serial);
-        if (!stays && (found == NULL || table->serial < found->serial)) {
-            found = table;
+        if (!stays && may_go(row, table)) {
+            choose(row, table, &choice);
         }
     }
-    return found;
+    return choice.table;
 }
 
 /* By the first rules that let one go. */
@@ -169,24 +224,72 @@ void row_recycle(struct row *row, struct row_table *table)
 bool row_jumps_enough(const struct row *row)
 {
     return jumps_too_many(row, 1) > 0 &&
-           (!row->config.recycle || oldest(row, NULL, STAY_ACTIVE | GO_JUMPS) == NULL);
+           (!row_keeps_spare(row) || oldest(row, NULL, STAY_ACTIVE | GO_JUMPS) == NULL);
 }
 
-bool row_make_room(struct row *row, const struct row_table *table, enum row_need need)
+/* Gives up its memory: it is dropped, or to be dumped. */
+static void go(struct row *row, struct row_table *table)
+{
+    if (row->config.recycle) {
+        row_recycle(row, table);
+    } else {
+        row_cold_leave(row, table);
+    }
+}
+
+static enum row_room recycle_some(struct row *row, const struct row_table *table,
+                                  const rules_list rules)
+{
+    struct row_table *found = victim(row, table, rules);
+    enum row_room room = found != NULL ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
+    while (found != NULL) {
+        row_recycle(row, found);
+        found = row_fits(row, 1) ? NULL : victim(row, table, rules);
+    }
+    return room;
+}
+
+static bool is_leaving(const struct row_table *table)
+{
+    return table->leaving || (table->further != NULL && table->further->leaving);
+}
+
+/* No more leave than are waited for. */
+static enum row_room dump_some(struct row *row, struct row_table *table, const rules_list rules)
+{
+    bool leaving = false;
+    size_t needed = 1;
+    if (row->dump_failed) {
+        return ROW_ROOM_NONE;
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        leaving = leaving || is_leaving(row->tables[i]);
+        needed += row->tables[i]->awaiting;
+    }
+    while (!leaving || !row_fits(row, needed)) {
+        struct row_table *found = victim(row, table, rules);
+        if (found == NULL) {
+            break;
+        }
+        row_cold_leave(row, found);
+        leaving = true;
+    }
+    table->awaiting = leaving;
+    return leaving ? ROW_ROOM_LATER : ROW_ROOM_NONE;
+}
+
+enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need)
 {
     if (row->untidy) {
         row->untidy = false;
-        return true;
+        return ROW_ROOM_AGAIN;
     }
     bool instead = need == ROW_NEED_JUMP && jumps_too_many(row, 1) > 0;
     const unsigned *rules = instead ? for_region_of_jump : for_region[need];
-    struct row_table *found = row->config.recycle ? victim(row, table, rules) : NULL;
-    bool any = found != NULL;
-    while (found != NULL) {
-        row_recycle(row, found);
-        found = row_spare_fits(row) ? NULL : victim(row, table, rules);
+    if (row->config.recycle) {
+        return recycle_some(row, table, rules);
     }
-    return any;
+    return row->config.dump ? dump_some(row, table, rules) : ROW_ROOM_NONE;
 }
 
 /* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
@@ -197,19 +300,19 @@ static void drop_jumps(struct row *row)
         if (found == NULL) {
             return;
         }
-        row_recycle(row, found);
+        go(row, found);
     }
 }
 
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need)
 {
-    if (!row->config.recycle) {
+    if (!row_keeps_spare(row)) {
         return;
     }
     if (need == ROW_NEED_JUMP) {
         drop_jumps(row);
     }
-    while (!row_spare_fits(row)) {
+    while (!row_fits(row, 1)) {
         struct row_table *found = victim(row, table, for_spare[need]);
         if (found == NULL && need == ROW_NEED_NEXT) {
             found = oldest(row, NULL, STAY_NEWEST); /* what was in need is satisfied */
@@ -217,54 +320,97 @@ void row_keep_spare(struct row *row, const struct row_table *table, enum row_nee
         if (found == NULL) {
             return;
         }
-        row_recycle(row, found);
+        go(row, found);
     }
 }
 
 /* -- the keeper's round -- */
 
+/* Of the tables that left memory, the one opened longest ago if there are too many. */
+static struct row_table *dumped_too_many(const struct row *row)
+{
+    struct row_table *found = NULL;
+    size_t cold = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *table = row->tables[i];
+        cold += table->cold;
+        if (table->cold && (found == NULL || table->serial < found->serial)) {
+            found = table;
+        }
+    }
+    bool many = row->config.dumps_max > 0 && cold > row->config.dumps_max && row->count > 1;
+    return many ? found : NULL;
+}
+
 /* The newest is served first: it may recycle the oldest. */
 static struct row_table *next_wanting(const struct row *row)
 {
     for (size_t i = row->count; i > 0; i--) {
-        if (atomic_load(&row->tables[i - 1]->wants) != 0) {
-            return row->tables[i - 1];
+        struct row_table *table = row->tables[i - 1];
+        if (atomic_load(&table->wants) != 0 && !table->awaiting) {
+            return table;
         }
     }
     return NULL;
 }
 
-/* Where there is memory again, those that were refused may ask again. */
-static void allow_again(struct row *row)
+static void allow_all(struct row *row)
 {
-    if (row_regions_free(row) == 0) {
-        return;
-    }
     for (size_t i = 0; i < row->count; i++) {
         row->tables[i]->refused = false;
     }
 }
 
-/*
- * With the world stopped. True: again, after retired tables have been disposed of. Where the log
- * has no room all stays as it is, and who still needs it when it has been woken says so.
- */
-static bool act(struct row *row)
+/* Where there is memory again, those that were refused may ask again. */
+static void allow_again(struct row *row)
 {
-    allow_again(row);
-    struct row_table *table = next_wanting(row);
-    atomic_store(&row->denied, false);
+    if (row_regions_free(row) > 0) {
+        allow_all(row);
+    }
+}
+
+/* Room for an event. False: new ids are refused for a while, and all stays as it is. */
+static bool log_room(struct row *row)
+{
+    bool room = row_log_room(row);
+    atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
+    atomic_store(&row->denied, !room);
+    return room;
+}
+
+/* False: the log had no room. */
+static bool drop_dumped(struct row *row)
+{
+    struct row_table *table = dumped_too_many(row);
     while (table != NULL) {
-        if (!row_log_room(row)) {
-            atomic_store(&row->denied, true);
+        if (!log_room(row)) {
             return false;
         }
-        if (row_serve(row, table)) {
-            return true;
-        }
+        row_recycle(row, table);
+        table = dumped_too_many(row);
+    }
+    return true;
+}
+
+/* With the world stopped. True: again, after retired tables have been disposed of. */
+static bool act(struct row *row)
+{
+    if (row->dump_failed && row_is_due(&row->dumps_us)) {
+        row_cold_try(row);
+        allow_all(row);
+    }
+    allow_again(row);
+    atomic_store(&row->denied, false);
+    bool again = false;
+    bool room = drop_dumped(row);
+    struct row_table *table = next_wanting(row);
+    while (room && !again && table != NULL) {
+        room = log_room(row);
+        again = room && row_serve(row, table);
         table = next_wanting(row);
     }
-    return false;
+    row_cold_see(row);
+    return again;
 }
 
 static bool act_stopped(struct row *row, struct barrier *barrier)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/row_cold.h"
 #include "engine/row_private.h"
 #include "engine/row_state.h"
 
@@ -49,39 +50,65 @@ void row_touch(struct row_table *table)
     }
 }
 
-/* Never imaged means touched. A table comes before its layer. */
-static bool needs_image(const struct row_table *table, uint64_t since)
+/* Is it to leave, and tried in this round? */
+static bool dumps(const struct row *row, const struct row_table *table)
 {
-    return table->touched || (atomic_load(&table->changed) && table->start_lsn < since);
+    return table->leaving && !row->dump_paused;
+}
+
+/* Never imaged means touched. */
+static bool needs_image(const struct row *row, const struct row_table *table, uint64_t since)
+{
+    return table->touched || (atomic_load(&table->changed) && table->start_lsn < since) ||
+           (dumps(row, table) && !table->tapped);
+}
+
+/*
+ * Of a table and its layer. The table comes first; but to leave, the layer: from the table's S on
+ * all changes of both are to be whole, as replay without the disk cannot tell whose they are.
+ */
+static struct row_table *needing_of(const struct row *row, struct row_table *table, uint64_t since)
+{
+    struct row_table *layer = table->further;
+    if (layer != NULL && dumps(row, layer) && !layer->tapped) {
+        return layer;
+    }
+    if (needs_image(row, table, since)) {
+        return table;
+    }
+    return layer != NULL && needs_image(row, layer, since) ? layer : NULL;
 }
 
 static struct row_table *next_needing(const struct row *row, uint64_t since)
 {
-    for (size_t i = 0; i < row->count; i++) {
-        struct row_table *table = row->tables[i];
-        if (needs_image(table, since)) {
-            return table;
-        }
-        if (table->further != NULL && needs_image(table->further, since)) {
-            return table->further;
-        }
+    struct row_table *found = NULL;
+    for (size_t i = 0; i < row->count && found == NULL; i++) {
+        found = needing_of(row, row->tables[i], since);
     }
-    return NULL;
+    return found;
 }
 
-bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
+static enum row_image_kind kind_of(const struct row *row, const struct row_table *table)
 {
-    struct row_table *table = next_needing(row, since);
-    if (table == NULL) {
-        return false;
+    if (table->cold) {
+        return ROW_IMAGE_OVERLAY;
     }
+    bool dump = dumps(row, table) || table->tapped; /* what has begun goes on */
+    return dump ? ROW_IMAGE_DUMP : ROW_IMAGE_TABLE;
+}
+
+void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
+                     uint64_t now, struct row_image *image)
+{
     table->touched = false;
+    table->tapped = kind == ROW_IMAGE_DUMP;
     atomic_store(&table->changed, false);
     table->start_lsn = now;
     if (table->further != NULL && atomic_load(&table->further->changed)) {
         table->further->touched = true; /* what it has begun below this S would be left out */
     }
     memset(image, 0, sizeof *image);
+    image->kind = kind;
     image->serial = table->serial;
     image->base = table->base;
     image->last = table->last;
@@ -89,11 +116,22 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
     image->touches = table->touches;
     image->layer = row_find(row, table->base) != table;
     image->table_bytes = row_describe_table(row, table, image->table);
+}
+
+bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
+{
+    struct row_table *table = next_needing(row, since);
+    if (table == NULL) {
+        row->dump_paused = false;
+        return false;
+    }
+    row_image_begin(row, table, kind_of(row, table), now, image);
+    row_cold_see(row);
     return true;
 }
 
-/* NULL: it is gone. A range that was taken over has another serial. */
-static struct row_table *imaged(const struct row *row, const struct row_image *image)
+/* A range that was taken over has another serial. */
+struct row_table *row_image_owner(const struct row *row, const struct row_image *image)
 {
     struct row_table *table = row_find(row, image->base);
     if (table == NULL || table->serial != image->serial) {
@@ -102,17 +140,38 @@ static struct row_table *imaged(const struct row *row, const struct row_image *i
     return image->layer ? table->further : table;
 }
 
+/* Is it still what the image is of? */
+static bool is_of_kind(const struct row_table *table, const struct row_image *image)
+{
+    bool cold = image->kind == ROW_IMAGE_OVERLAY || image->kind == ROW_IMAGE_MERGE;
+    return table->cold == cold && (image->kind != ROW_IMAGE_DUMP || table->tapped);
+}
+
 struct row_table *row_image_table(const struct row *row, const struct row_image *image)
 {
-    struct row_table *table = imaged(row, image);
-    return table != NULL && table->touches == image->touches ? table : NULL;
+    struct row_table *table = row_image_owner(row, image);
+    if (table == NULL || !is_of_kind(table, image)) {
+        return NULL;
+    }
+    bool touched = table->touches != image->touches && image->kind != ROW_IMAGE_MERGE;
+    return !touched && table->start_lsn == image->start_lsn ? table : NULL;
 }
 
 void row_image_failed(struct row *row, const struct row_image *image)
 {
-    struct row_table *table = imaged(row, image);
-    if (table != NULL) {
-        table->touched = true;
+    struct row_table *table = row_image_owner(row, image);
+    if (table == NULL || table->start_lsn != image->start_lsn) {
+        return; /* or another image has begun */
+    }
+    bool gone = row_image_table(row, image) == NULL;
+    table->touched = true;
+    if (image->kind != ROW_IMAGE_DUMP || !table->tapped) {
+        return;
+    }
+    if (gone) {
+        row_cold_untap(row, table);
+    } else {
+        row_cold_failed(row, table);
     }
 }
 

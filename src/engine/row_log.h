@@ -28,6 +28,8 @@
  * What the row decides by (which ids are ahead, what they are, how far the stream came) follows
  * from the changes and from what lies apart.
  *
+ * Tables that left memory: engine/row_cold.h.
+ *
  * Thread rule: row_image_table by a thread inside the barrier; all else with the world stopped, or
  * nobody else there.
  */
@@ -88,13 +90,16 @@ struct row_image {
 
 /*
  * The next table that needs an image: it was touched since its last one, or was changed and has
- * none with S >= since. now: the journal's head, which becomes its S. False: none does, which is
- * what M needs.
+ * none with S >= since, or is to leave memory. DUMP: its tap is on from here. now: the journal's
+ * head, which becomes its S. False: none does, which is what M needs.
  */
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image);
-/* The table, if it was not touched since the image began; else NULL, and it is to be abandoned. */
+/*
+ * The table, if it was not touched since the image began; else NULL, and it is to be abandoned. So
+ * for a DUMP whose tap is off. MERGE, which shows the past: touched or not.
+ */
 struct row_table *row_image_table(const struct row *row, const struct row_image *image);
-/* The image could not be kept: the table is as if it were touched. */
+/* The image could not be kept: the table is as if it were touched. DUMP: the tap is off. */
 void row_image_failed(struct row *row, const struct row_image *image);
 
 /* What the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled tables. */

@@ -5,6 +5,7 @@
 #include "engine/row_private.h"
 
 #include "base/log.h"
+#include "base/point.h"
 
 /* A jump of up to so many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
@@ -78,15 +79,28 @@ static void note_lost(struct row *row, const struct row_table *from, uint64_t lo
     }
 }
 
+/* What it kept apart cannot be moved from its file: the stream goes on without. */
+static void note_left(const struct row_table *from)
+{
+    uint64_t apart = atomic_load(&from->apart);
+    if (apart > 0 && row_frontier_of(from) < from->last && from->further == NULL) {
+        log_warning("up to %llu ids far above %llu are out of reach: their table has left memory",
+                    (unsigned long long)apart, (unsigned long long)row_frontier_of(from));
+    }
+}
+
 /* What does not fit into one of MISFITS_MAX is dropped: the stream must not end for a few ids far
  * ahead of it. So it is in replay, where the table was taken. */
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to)
 {
     uint64_t last = from->last;
     from->last = to->base - 1;
-    if (from->further != NULL) {
+    if (from->cold) {
+        note_left(from);
+    }
+    if (from->further != NULL || from->cold) {
         row_follow_layer(from);
-        return true; /* it keeps nothing apart */
+        return true; /* it keeps nothing apart that could move */
     }
     uint64_t before = row_count_of(from);
     bool all = !to->placing && ++from->misfits % MISFITS_MAX != 0;
@@ -179,18 +193,24 @@ static void leave_apart(struct row *row, struct row_table *table)
     row_see_activity(row);
 }
 
-/* As row_serve. */
-static bool need_room(struct row *row, struct row_table *table, bool jump)
+/* It may come to it once a dump has ended, if that is awaited. */
+static void refuse(struct row *row, struct row_table *table, bool jump)
 {
-    if (row_make_room(row, table, jump ? ROW_NEED_JUMP : ROW_NEED_NEXT)) {
-        return true;
-    }
     if (jump) {
         leave_apart(row, table);
     } else {
-        table->refused = true;
+        table->refused = !table->awaiting;
     }
-    return false;
+}
+
+/* As row_serve. */
+static bool need_room(struct row *row, struct row_table *table, bool jump)
+{
+    enum row_room room = row_make_room(row, table, jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
+    if (room == ROW_ROOM_NONE) {
+        refuse(row, table, jump);
+    }
+    return room == ROW_ROOM_AGAIN;
 }
 
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next)
@@ -221,10 +241,16 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
         leave_apart(row, table);
         return false;
     }
+    table->awaiting = table->leaving && !row->dump_failed; /* to leave comes first */
+    if (table->leaving || row->count == ROW_ROUTES_MAX) {
+        refuse(row, table, opening->jump);
+        return false;
+    }
     struct row_region *region = row_region_take(row);
     if (region == NULL) {
         return need_room(row, table, opening->jump);
     }
+    POINT("opening");
     const char *why;
     uint64_t admitted = row_admitted(table);
     struct row_table *next = open_in(row, table, opening, region, &why);

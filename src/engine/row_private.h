@@ -5,15 +5,28 @@
 #ifndef ROLLCALL_ENGINE_ROW_PRIVATE_H
 #define ROLLCALL_ENGINE_ROW_PRIVATE_H
 
-#include "engine/row.h"
+#include "base/clock.h"
+#include "engine/row_cold.h"
 #include "engine/row_policy.h"
 
 /* The lock is no part of what a const row promises. Any thread. */
 void row_lock(const struct row *row);
 void row_unlock(const struct row *row);
 
+static inline void row_notify(const struct engine_keeper *who)
+{
+    if (who != NULL && who->notify != NULL) {
+        who->notify(who->context);
+    }
+}
 /* The keeper has something to do: told once until it looks. Any thread. */
 void row_ask(struct row *row);
+/* Has that moment come? 0: none will. Any thread. */
+static inline bool row_is_due(const _Atomic uint64_t *at_us)
+{
+    uint64_t at = atomic_load(at_us);
+    return at != 0 && clock_monotonic_us() >= at;
+}
 /* A table wants something: ROW_WANT_*. Any thread inside. */
 void row_want(struct row *row, struct row_table *table, uint32_t bits);
 /* Wakes who waited for the row to change. Any thread. */
@@ -70,10 +83,23 @@ static inline uint64_t row_admitted(const struct row_table *table)
     return row_count_of(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
+/* Tables give their memory to others, one region is spare for that. */
+static inline bool row_keeps_spare(const struct row *row)
+{
+    return row->config.recycle || row->config.dump;
+}
+
+/* Has it no memory, or is about to have none? Then only ids up to its frontier come in, no layer.
+ */
+static inline bool row_is_going(const struct row_table *table)
+{
+    return table->cold || table->leaving;
+}
+
 /* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
 static inline bool row_clusters(const struct row *row)
 {
-    return row->config.tables > (row->config.recycle ? 2 : 1);
+    return row->config.tables > (row_keeps_spare(row) ? 2 : 1);
 }
 
 /* row_ahead.c: the ahead ids remembered */
@@ -108,14 +134,17 @@ struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes);
 /* Zeroes a region that stays taken. Stopped or keeper. */
 void row_region_clear(struct row *row, struct row_region *region);
-/* Takes back a region that no table uses any more: zeroed here. Stopped or keeper. */
+/* Takes back a region that no table uses any more: zeroed here. NULL: nothing. Stopped or keeper.
+ */
 void row_region_give(struct row *row, struct row_region *region);
 /* Gives back free regions of another size and above the budget, makes what is missing. Keeper. */
 void row_regions_tidy(struct row *row);
 /* Makes a part of a region resident. False: there was nothing left to do. Any thread outside. */
 bool row_populate_step(struct row *row);
-/* Would one more region fit beside those that tables use? Stopped. */
-bool row_spare_fits(const struct row *row);
+/* Takes back those of tables that went cold. Stopped or keeper. */
+void row_regions_give_left(struct row *row);
+/* Would `more` regions fit beside those of tables that are not about to leave? Stopped. */
+bool row_fits(const struct row *row, size_t more);
 size_t row_regions_free(const struct row *row); /* of the configured size; any thread */
 
 /* row_tables.c: tables come and go; all stopped */
@@ -137,7 +166,8 @@ struct row_table *row_first_table(struct row *row, struct row_region *region);
 void row_note_closed(struct row *row, struct row_table *table);
 void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
 void row_retire_all(struct row *row);
-/* The newest table is no more; its region, zeroed and still taken. */
+/* The newest table in memory is no more; its region, zeroed and still taken. NULL: there is none.
+ */
 struct row_region *row_take_newest(struct row *row);
 
 /* A layer has the range of its table, all of which it takes. */
@@ -194,6 +224,33 @@ bool row_log_room(struct row *row);
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
 void row_log_drop(struct row *row, const struct row_table *table);
 
+/* row_log.c: the image begins: what it says, and what it is to the table. Stopped. */
+void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
+                     uint64_t now, struct row_image *image);
+/* The table (or layer) it is of, touched or not. NULL: it is gone. Stopped, or inside. */
+struct row_table *row_image_owner(const struct row *row, const struct row_image *image);
+
+/* row_cold.c: leaving memory; all stopped */
+
+/* It is to leave, with its layer. */
+void row_cold_leave(struct row *row, struct row_table *table);
+/* It is not to leave any more, unless its image has begun; so its layer. */
+void row_cold_stay(struct row_table *table);
+/* Its image is of no use, another one may begin. */
+void row_cold_untap(struct row *row, struct row_table *table);
+/* After one has failed: now it is tried again. */
+void row_cold_try(struct row *row);
+/* Who is to leave may have changed. */
+void row_cold_see(struct row *row);
+
+/* row_restore.c: as row_restore_table and row_cold_restore. */
+struct row_restoring {
+    bool layer, cold;
+    uint64_t start_lsn;
+};
+struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,
+                                 const struct row_restoring *restoring, char error[ROW_ERROR_MAX]);
+
 /* row_replay.c: a row of no tables, with nothing noted. Nobody else there. */
 void row_replay_forget(struct row *row);
 
@@ -209,9 +266,13 @@ enum row_need { ROW_NEED_NEXT, ROW_NEED_JUMP, ROW_NEED_LAYER };
 void row_dispose(struct row *row);
 /* Is a table for ahead ids too many, and none of such can give way? */
 bool row_jumps_enough(const struct row *row);
-/* No region was free. True: there is one once the keeper has cleared it. False: nothing may go. */
-bool row_make_room(struct row *row, const struct row_table *table, enum row_need need);
-/* The table has what it needed: others go until a region is spare. */
+/*
+ * No region was free. ROW_ROOM_AGAIN: there is one once the keeper has cleared it. LATER: once a
+ * dump has ended, which is looked for then (table->awaiting was set). NONE: nothing may go.
+ */
+enum row_room { ROW_ROOM_NONE, ROW_ROOM_AGAIN, ROW_ROOM_LATER };
+enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need);
+/* The table (NULL: none) has what it needed: others go until a region is spare, or will be. */
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
 /* Drops it; the table below takes over its range. Puts DROP. */
 void row_recycle(struct row *row, struct row_table *table);

@@ -62,15 +62,18 @@ size_t row_regions_free(const struct row *row)
     return n;
 }
 
-bool row_spare_fits(const struct row *row)
+static uint64_t stays_bytes(const struct row_table *table)
+{
+    return table != NULL && !table->cold && !table->leaving ? table->region->bytes : 0;
+}
+
+bool row_fits(const struct row *row, size_t more)
 {
     uint64_t used = 0;
     for (size_t i = 0; i < row->count; i++) {
-        const struct row_table *table = row->tables[i];
-        used += table->region->bytes;
-        used += table->further ? table->further->region->bytes : 0;
+        used += stays_bytes(row->tables[i]) + stays_bytes(row->tables[i]->further);
     }
-    return used + row->config.table_bytes <= budget_of(row);
+    return used + more * row->config.table_bytes <= budget_of(row);
 }
 
 bool row_regions_init(struct row *row)
@@ -146,10 +149,32 @@ void row_region_clear(struct row *row, struct row_region *region)
 
 void row_region_give(struct row *row, struct row_region *region)
 {
+    if (region == NULL) {
+        return;
+    }
     row_region_clear(row, region);
     row_lock(row);
     region->used = false;
+    region->left = false;
     row_unlock(row);
+}
+
+static struct row_region *next_left(const struct row *row)
+{
+    struct row_region *found = NULL;
+    row_lock(row);
+    for (size_t i = 0; i < row->region_count && found == NULL; i++) {
+        found = row->regions[i]->left ? row->regions[i] : NULL;
+    }
+    row_unlock(row);
+    return found;
+}
+
+void row_regions_give_left(struct row *row)
+{
+    for (struct row_region *left = next_left(row); left != NULL; left = next_left(row)) {
+        row_region_give(row, left);
+    }
 }
 
 /* Under the lock: regions of the configured size. */
@@ -165,7 +190,7 @@ static size_t configured(const struct row *row)
 /* Under the lock: may one more than the budget allows be held? The first of a new size. */
 static bool first_of_size(const struct row *row, size_t have)
 {
-    return row->config.recycle && configured(row) == have;
+    return row_keeps_spare(row) && configured(row) == have;
 }
 
 /* Gives back a free region that is of no use with this configuration, or any; false: there is none.

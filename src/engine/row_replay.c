@@ -78,21 +78,20 @@ static bool replay_settle(struct row *row, const struct row_described *described
 
 static void count_one(void *context, uint64_t id)
 {
-    struct row_table *counting = context;
-    counting->count += id >= counting->base;
+    (void)id;
+    (*(uint64_t *)context)++;
 }
 
-/* Is what moves no more than what is counted, and all there is where a table gives way? */
+/* Is what lies apart no more than what is counted, and all there is where a table gives way? */
 static bool move_is_sound(const struct row *row, const struct row_table *from,
                           const struct row_state *state)
 {
-    struct row_table counting = {.base = state->base};
-    if (from->further == NULL) {
-        row->functions->each_apart(from, count_one, &counting);
-    }
+    uint64_t apart = 0;
     uint64_t count = row_count_of(from);
-    return from->base == state->base ? counting.count == count && from->further == NULL
-                                     : counting.count <= count;
+    if (from->further == NULL && !from->cold) {
+        row->functions->each_apart(from, count_one, &apart);
+    }
+    return from->base == state->base ? apart == count && from->further == NULL : apart <= count;
 }
 
 /* As row_open() made it, before anything moved. */
@@ -113,7 +112,7 @@ static struct row_table *opened_from(const struct row *row, const struct row_sta
     struct row_table *from = row_find(row, state->base);
     bool sound = from != NULL && from->settled && !row->config.any_ids &&
                  row_state_has(state, ROW_STATE_SETTLED) && from->last == state->last &&
-                 row->count < ROW_TABLES_MAX &&
+                 row->count < ROW_ROUTES_MAX &&
                  (state->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED)) == 0 &&
                  (state->base == from->base || state->base > row_frontier_of(from)) &&
                  move_is_sound(row, from, state);

@@ -38,8 +38,8 @@ static bool may_stand(const struct row *row, const struct row_state *state,
     if (row_state_has(state, ROW_STATE_LAYER)) {
         return row_fail(error, "table %llu is described as a layer", serial);
     }
-    if (row->count == ROW_TABLES_MAX) {
-        return row_fail(error, "more than %d tables", ROW_TABLES_MAX);
+    if (row->count == ROW_ROUTES_MAX) {
+        return row_fail(error, "more than %d tables", ROW_ROUTES_MAX);
     }
     if (!serial_is_new(row, state->serial) || !range_is_free(row, state)) {
         return row_fail(error, "table %llu of ids from %llu is there twice", serial,
@@ -74,20 +74,28 @@ static struct row_table *restore_layer(struct row *row, const struct row_describ
     return layer;
 }
 
-struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
-                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,
+                                 const struct row_restoring *restoring, char error[ROW_ERROR_MAX])
 {
     struct row_described described;
     if (!row_state_parse(row, table_bytes, length, &described, error)) {
         return NULL;
     }
-    struct row_table *table =
-        layer ? restore_layer(row, &described, error) : restore_table(row, &described, error);
+    described.cold = restoring->cold;
+    struct row_table *table = restoring->layer ? restore_layer(row, &described, error)
+                                               : restore_table(row, &described, error);
     if (table != NULL) {
         table->touched = false;
-        table->start_lsn = start_lsn;
+        table->start_lsn = restoring->start_lsn;
     }
     return table;
+}
+
+struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
+                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+{
+    struct row_restoring restoring = {.layer = layer, .start_lsn = start_lsn};
+    return row_restore_as(row, table_bytes, length, &restoring, error);
 }
 
 bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
@@ -167,7 +175,7 @@ static uint32_t gather_apart(struct row *row, struct row_table *table)
 static void find_again(struct row *row, struct row_table *table)
 {
     uint32_t wants = atomic_load(&table->wants) & ROW_WANT_RENEW;
-    if (!table->closed && table->further == NULL) {
+    if (!table->closed && table->further == NULL && !table->cold) {
         wants |= gather_apart(row, table);
     }
     atomic_store(&table->wants, wants);
@@ -200,6 +208,19 @@ static bool restore_first(struct row *row)
     return false;
 }
 
+/* Replay opens tables beyond what may be in memory; and one region is spare. */
+static void leave_more(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *layer = row->tables[i]->further;
+        if (layer != NULL && row->tables[i]->cold) {
+            layer->leaving = !layer->cold;
+        }
+    }
+    row_keep_spare(row, NULL, ROW_NEED_NEXT);
+    row_cold_see(row);
+}
+
 bool row_restore_end(struct row *row)
 {
     row->untidy = true;
@@ -212,5 +233,8 @@ bool row_restore_end(struct row *row)
     }
     find_late_room(row);
     row_see_activity(row);
+    if (row->config.dump && !row->config.any_ids) {
+        leave_more(row);
+    }
     return true;
 }

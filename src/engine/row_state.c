@@ -163,6 +163,7 @@ bool row_state_parse(const struct row *row, const void *bytes, size_t length,
     }
     described->description = (const unsigned char *)bytes + ROW_STATE_BYTES;
     described->bytes = length - ROW_STATE_BYTES;
+    described->cold = false;
     if (!range_is_sound(state) || !frontier_is_sound(state) || !counts_are_sound(state) ||
         !kind_is_sound(state)) {
         return row_fail(error, "table %llu of ids from %llu cannot be as it is described",
@@ -213,8 +214,8 @@ struct row_table *row_state_make(struct row *row, const struct row_described *de
         row_fail(error, "table %llu is described as none can be", serial);
         return NULL;
     }
-    struct row_region *region = row_region_obtain(row, bytes);
-    if (region == NULL) {
+    struct row_region *region = described->cold ? NULL : row_region_obtain(row, bytes);
+    if (region == NULL && !described->cold) {
         row_fail(error, "table %llu: %llu bytes of memory were refused", serial,
                  (unsigned long long)bytes);
         return NULL;
@@ -224,7 +225,8 @@ struct row_table *row_state_make(struct row *row, const struct row_described *de
                             .first = !row_state_has(state, ROW_STATE_SETTLED),
                             .layer_of = layer_of,
                             .description = described->description,
-                            .description_bytes = described->bytes};
+                            .description_bytes = described->bytes,
+                            .region_bytes = bytes};
     struct row_table *table = row_make_table(row, &want, state->last, region);
     if (table == NULL) {
         row_region_give(row, region);

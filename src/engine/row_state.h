@@ -46,6 +46,7 @@ struct row_described {
     struct row_state state;
     const void *description;
     size_t bytes;
+    bool cold; /* the caller's: it is to be made without memory */
 };
 
 /* Writes the reason and returns false. */
@@ -61,8 +62,8 @@ static inline bool row_state_has(const struct row_state *state, uint64_t flag)
 }
 
 /*
- * A table as it is described, in memory of its own; it stands nowhere yet. layer_of: NULL, or the
- * table whose layer it is. NULL with `error`.
+ * A table as it is described, in memory of its own unless it is cold; it stands nowhere yet.
+ * layer_of: NULL, or the table whose layer it is. NULL with `error`.
  */
 struct row_table *row_state_make(struct row *row, const struct row_described *described,
                                  const struct row_table *layer_of, char error[ROW_ERROR_MAX]);

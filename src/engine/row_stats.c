@@ -11,13 +11,25 @@ static uint64_t waits_of(const struct row *row)
     return waits;
 }
 
+static const char *oldest_of(const struct row *row)
+{
+    if (row->config.recycle) {
+        return "recycle";
+    }
+    return row->config.dump ? "dump" : "refuse";
+}
+
 void row_emit_space(const struct row *row, const struct emitter *to)
 {
     uint64_t layers = 0;
     uint64_t apart = 0;
+    uint64_t cold = 0;
+    uint64_t leaving = 0;
     for (size_t i = 0; i < row->count; i++) {
         layers += row->tables[i]->further != NULL;
         apart += atomic_load(&row->tables[i]->apart);
+        cold += row->tables[i]->cold;
+        leaving += row->tables[i]->leaving;
     }
     emit_u64(to, "tables", row->count);
     emit_u64(to, "layers", layers);
@@ -26,7 +38,9 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "frontier", row->count ? row_frontier_of(row->tables[row->count - 1]) : 0);
     emit_u64(to, "ahead_ids", apart);
     emit_real(to, "late_room", SHARE_DIGITS, row->late_room);
-    emit_text(to, "oldest", row->config.recycle ? "recycle" : "refuse");
+    emit_text(to, "oldest", oldest_of(row));
+    emit_u64(to, "cold_tables", cold);
+    emit_u64(to, "leaving_tables", leaving);
     emit_u64(to, "recycled_tables", row->recycled_tables);
     emit_u64(to, "recycled_ids", row->recycled_ids);
     emit_u64(to, "waits", waits_of(row));
@@ -63,5 +77,6 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
         emit_u64(&own, "fill", table->fill);
     }
     emit_share(&own, "late_share", late < count ? late : count, count);
+    emit_u64(&own, "cold", table->cold);
     emit_text(&own, "state", state_of(table));
 }

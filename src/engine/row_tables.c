@@ -31,8 +31,8 @@ void row_start_at(struct row_table *table, uint64_t id)
 struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_t last,
                                  struct row_region *region)
 {
-    want->region = region->memory;
-    want->region_bytes = region->bytes;
+    want->region = region ? region->memory : NULL;
+    want->region_bytes = region ? region->bytes : want->region_bytes;
     struct row_table *table = row->functions->create(row->engine, want);
     if (table == NULL) {
         return NULL;
@@ -46,6 +46,7 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
     table->fill = fill_of(row, table->capacity);
     table->opened_s = clock_wall_s();
     table->region = region;
+    table->cold = region == NULL;
     table->settled = !want->first;
     table->touched = true;
     row_start_at(table, want->base == 0 ? 0 : want->base - 1);
@@ -58,7 +59,7 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
 
 void row_stand(struct row *row, struct row_table *table)
 {
-    CHECK(row->count < ROW_TABLES_MAX);
+    CHECK(row->count < ROW_ROUTES_MAX);
     size_t at = row_rank(row, table->base, row->count);
     size_t behind = row->count - at;
     memmove(row->tables + at + 1, row->tables + at, behind * sizeof row->tables[0]);
@@ -138,7 +139,14 @@ void row_retire_all(struct row *row)
 
 struct row_region *row_take_newest(struct row *row)
 {
-    struct row_table *table = row->tables[row->count - 1];
+    size_t i = row->count;
+    while (i > 0 && row->tables[i - 1]->cold) {
+        i--;
+    }
+    if (i == 0) {
+        return NULL;
+    }
+    struct row_table *table = row->tables[i - 1];
     struct row_region *region = table->region;
     take_off(row, table);
     row->functions->destroy(table);

@@ -3,7 +3,8 @@
  * each kind, layers.
  *
  * A function of a want answers true where memory is needed that a table just retired holds: the
- * want stays, and is looked at again once the keeper has cleared that memory.
+ * want stays, and is looked at again once the keeper has cleared that memory. It stays, too, where
+ * the memory of a table that leaves is awaited.
  */
 #include "engine/row_private.h"
 
@@ -84,7 +85,7 @@ static bool open_behind(struct row *row, struct row_table *table)
 static bool want_open(struct row *row, struct row_table *table)
 {
     row_note_closed(row, table);
-    bool full = row_count_of(table) >= table->fill || table->further != NULL;
+    bool full = row_count_of(table) >= table->fill || table->further != NULL || row_is_going(table);
     if (!table->settled || table->closed || !full) {
         return false;
     }
@@ -110,6 +111,11 @@ static uint64_t spreads_reached(uint64_t spread)
     return spread > ROW_ID_MAX / SPREADS_REACHED ? ROW_ID_MAX : spread * SPREADS_REACHED;
 }
 
+static bool has_ahead(const struct row_table *table)
+{
+    return table->settled && !row_is_going(table);
+}
+
 /*
  * Below the smallest id of a stream that goes on elsewhere there may be some more, which have not
  * arrived yet: the base lies lower by a part of what those seen are apart.
@@ -117,7 +123,7 @@ static uint64_t spreads_reached(uint64_t spread)
 static bool want_cluster(struct row *row, struct row_table *table)
 {
     uint64_t ids[ROW_AHEAD_KEPT];
-    size_t n = table->settled ? row_ahead_sorted(row, table, ids) : 0;
+    size_t n = has_ahead(table) ? row_ahead_sorted(row, table, ids) : 0;
     size_t first;
     if (!row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), UINT64_MAX, &first)) {
         return false;
@@ -138,7 +144,7 @@ static bool want_cluster(struct row *row, struct row_table *table)
 static bool want_bulk(struct row *row, struct row_table *table)
 {
     uint64_t ids[ROW_AHEAD_KEPT];
-    size_t n = table->settled ? row_ahead_sorted(row, table, ids) : 0;
+    size_t n = has_ahead(table) ? row_ahead_sorted(row, table, ids) : 0;
     if (n < ROW_CLUSTER) {
         return false;
     }
@@ -166,7 +172,8 @@ void row_attach_layer(struct row_table *table, struct row_table *layer)
 
 static bool want_layer(struct row *row, struct row_table *table)
 {
-    if (!table->closed || table->further != NULL || row_count_of(table) < table->capacity) {
+    if (!table->closed || table->further != NULL || row_count_of(table) < table->capacity ||
+        row_is_going(table)) {
         return false;
     }
     struct row_region *region = row_region_take_for(row, table->region->bytes);
@@ -175,9 +182,9 @@ static bool want_layer(struct row *row, struct row_table *table)
         return false;
     }
     if (region == NULL) {
-        bool again = row_make_room(row, table, ROW_NEED_LAYER);
-        table->refused = !again;
-        return again;
+        enum row_room room = row_make_room(row, table, ROW_NEED_LAYER);
+        table->refused = room == ROW_ROOM_NONE;
+        return room == ROW_ROOM_AGAIN;
     }
     struct row_want want = {.base = table->base, .range = table->range, .layer_of = table};
     struct row_table *layer = row_make_table(row, &want, table->last, region);
@@ -210,7 +217,7 @@ bool row_serve(struct row *row, struct row_table *table)
         /* Cleared first: a table that was recycled for its successor is left alone then. */
         atomic_fetch_and(&table->wants, ~WANTS[i].bit);
         bool again = WANTS[i].serve(row, table);
-        if (again) {
+        if (again || table->awaiting) {
             atomic_fetch_or(&table->wants, WANTS[i].bit);
         }
         return again;

@@ -45,6 +45,11 @@ void checkpoint_unlink(struct checkpoint_round *round, const char *name)
     }
 }
 
+uint64_t checkpoint_layer(const struct row_image *image)
+{
+    return (image->layer ? 1u : 0u) + (image->kind == ROW_IMAGE_OVERLAY ? DATA_LAYERS : 0u);
+}
+
 /* ---- one image ---- */
 
 static void fill_info(const struct checkpoint_space *space, const struct row_image *image,
@@ -53,7 +58,7 @@ static void fill_info(const struct checkpoint_space *space, const struct row_ima
     *info = (struct table_file_info){
         .serial = image->serial,
         .generation = generation,
-        .layer = image->layer,
+        .layer = (uint32_t)checkpoint_layer(image),
         .start_lsn = image->start_lsn,
         .sections = image->sections,
         .description = image->table,
@@ -70,29 +75,52 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
                       uint64_t generation, struct manifest_file *file)
 {
     *file = (struct manifest_file){
-        .role = MANIFEST_IMAGE,
+        .role = checkpoint_is_dump(image) ? MANIFEST_DUMP : MANIFEST_IMAGE,
         .serial = image->serial,
-        .layer = image->layer,
+        .layer = checkpoint_layer(image),
         .generation = generation,
         .start_lsn = image->start_lsn,
         .first_id = image->base,
         .last_id = image->last,
     };
-    snprintf(file->name, sizeof(file->name), "%s-%llu-%d-%llu" DATA_TABLE_SUFFIX,
-             space->space->name, (unsigned long long)image->serial, image->layer,
-             (unsigned long long)generation);
+    snprintf(file->name, sizeof(file->name), "%s-%llu-%llu-%llu" DATA_TABLE_SUFFIX,
+             space->space->name, (unsigned long long)image->serial,
+             (unsigned long long)checkpoint_layer(image), (unsigned long long)generation);
+}
+
+/* Which file of this round it is; image_count: none. */
+static size_t find_file(const struct checkpoint_space *space, uint64_t serial, uint64_t layer)
+{
+    size_t i = 0;
+
+    while (i < space->image_count &&
+           (space->images[i].file.serial != serial || space->images[i].file.layer != layer)) {
+        i++;
+    }
+    return i;
+}
+
+/* What the file holds already: the overlay image of this round, if there is one. */
+static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_space *space,
+                              const struct manifest_file *file)
+{
+    size_t i = find_file(space, file->serial, file->layer + DATA_LAYERS);
+
+    if (i < space->image_count) {
+        checkpoint_unlink(round, space->images[i].file.name);
+        space->images[i] = space->images[--space->image_count];
+    }
 }
 
 /* Keeps an image in the place of an older one of the same table: nothing names that one. */
 static void keep(struct checkpoint_round *round, struct checkpoint_space *space,
                  const struct row_image *image, const struct manifest_file *file)
 {
-    size_t i = 0;
-
-    while (i < space->image_count && (space->images[i].image.serial != image->serial ||
-                                      space->images[i].image.layer != image->layer)) {
-        i++;
+    if (checkpoint_is_dump(image)) {
+        leave_overlay_out(round, space, file);
     }
+    size_t i = find_file(space, file->serial, file->layer);
+
     if (i < space->image_count) {
         checkpoint_unlink(round, space->images[i].file.name);
     } else if (space->image_count == space->image_room) {
@@ -194,22 +222,20 @@ static bool rolls_too_fast(const struct checkpoint_space *space)
 
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space)
 {
-    struct keeper *keeper = round->barrier != NULL ? space->space->job.keeper : NULL;
-    bool held = false;
+    bool held = round->keeper_held;
     bool done = true;
     struct row_image image;
 
     while (done && next_image(round, space, &image)) {
         done = write_image(round, space, &image);
-        if (keeper != NULL && !held && rolls_too_fast(space)) {
+        if (round->barrier != NULL && !round->keeper_held && rolls_too_fast(space)) {
             log_info("checkpoint: %s opens tables faster than they are written; it waits",
                      space->space->name);
-            keeper_stop(keeper);
-            held = true;
+            checkpoint_hold_keeper(round);
         }
     }
-    if (held) {
-        keeper_go(keeper, NULL);
+    if (!held) {
+        checkpoint_let_keeper_go(round);
     }
     return done;
 }

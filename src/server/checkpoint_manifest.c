@@ -3,15 +3,16 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "server/checkpoint_private.h"
 
 /* ---- files of a space ---- */
 
 static const struct checkpoint_image *image_of(const struct checkpoint_space *space,
-                                               uint64_t serial, bool layer)
+                                               uint64_t serial, uint64_t layer)
 {
     for (size_t i = 0; i < space->image_count; i++) {
-        if (space->images[i].image.serial == serial && space->images[i].image.layer == layer) {
+        if (space->images[i].file.serial == serial && space->images[i].file.layer == layer) {
             return &space->images[i];
         }
     }
@@ -19,35 +20,71 @@ static const struct checkpoint_image *image_of(const struct checkpoint_space *sp
 }
 
 static const struct manifest_file *older_of(const struct manifest_space *space, uint64_t serial,
-                                            bool layer)
+                                            uint64_t layer)
 {
     for (size_t i = 0; i < space->files_count; i++) {
-        if (space->files[i].serial == serial && (space->files[i].layer != 0) == layer) {
+        if (space->files[i].serial == serial && space->files[i].layer == layer) {
             return &space->files[i];
         }
     }
     return NULL;
 }
 
-/* Each table that is there has its image of this round, or did not change since an older one. */
+/* The image of this round, or what did not change since an older one. NULL: neither. */
+static const struct manifest_file *file_of(const struct checkpoint_space *space,
+                                           const struct manifest_space *before, uint64_t serial,
+                                           uint64_t layer)
+{
+    const struct checkpoint_image *image = image_of(space, serial, layer);
+
+    return image != NULL ? &image->file : older_of(before, serial, layer);
+}
+
+/* The overlay of a dumped table: an older one only if the file it lies over is older too. */
+static const struct manifest_file *overlay_of(const struct checkpoint_space *space,
+                                              const struct manifest_space *before,
+                                              const struct manifest_file *file)
+{
+    uint64_t layer = file->layer + DATA_LAYERS;
+    const struct checkpoint_image *image = image_of(space, file->serial, layer);
+
+    if (file->role != MANIFEST_DUMP) {
+        return NULL;
+    }
+    if (image != NULL) {
+        return &image->file;
+    }
+    return image_of(space, file->serial, file->layer) == NULL
+               ? older_of(before, file->serial, layer)
+               : NULL;
+}
+
+static bool add_file(struct checkpoint_round *round, const struct manifest_space *before,
+                     const struct manifest_file *file, struct manifest *next,
+                     struct manifest_space *to)
+{
+    return manifest_add_file(next, to, file) ||
+           data_refuse(round->error, "space %s: %s cannot be named", before->name, file->name);
+}
+
 static bool add_files(struct checkpoint_round *round, const struct checkpoint_space *space,
                       const struct manifest_space *before, struct manifest *next,
                       struct manifest_space *to)
 {
     for (size_t i = 0; i < space->table_count; i++) {
         const struct checkpoint_table *table = &space->tables[i];
-        const struct checkpoint_image *image = image_of(space, table->serial, table->layer);
-        const struct manifest_file *file =
-            image != NULL ? &image->file : older_of(before, table->serial, table->layer);
+        const struct manifest_file *file = file_of(space, before, table->serial, table->layer);
 
         if (file == NULL) {
             return data_refuse(round->error, "space %s: %s %llu has no image", before->name,
                                table->layer ? "layer of table" : "table",
                                (unsigned long long)table->serial);
         }
-        if (!manifest_add_file(next, to, file)) {
-            return data_refuse(round->error, "space %s: %s cannot be named", before->name,
-                               file->name);
+        const struct manifest_file *overlay = overlay_of(space, before, file);
+
+        if (!add_file(round, before, file, next, to) ||
+            (overlay != NULL && !add_file(round, before, overlay, next, to))) {
+            return false;
         }
     }
     return true;
@@ -81,13 +118,14 @@ static bool add_space(struct checkpoint_round *round, const struct manifest_spac
     struct manifest_space *to = data_copy_space(next, before);
 
     CHECK(to != NULL);
-    if (space == NULL) { /* it began behind C */
+    if (space == NULL) { /* it began behind C, or has no dumps */
         copy_files(before, next, to);
         return true;
     }
-    CHECK(manifest_set_data(to, DATA_LABEL_STATE, space->state, space->state_bytes) &&
-          manifest_set_data(to, DATA_LABEL_C, &round->c, sizeof(round->c)) &&
-          manifest_set_data(to, DATA_LABEL_M, &space->m, sizeof(space->m)));
+    CHECK(round->dumps_only ||
+          (manifest_set_data(to, DATA_LABEL_STATE, space->state, space->state_bytes) &&
+           manifest_set_data(to, DATA_LABEL_C, &round->c, sizeof(round->c))));
+    CHECK(manifest_set_data(to, DATA_LABEL_M, &space->m, sizeof(space->m)));
     if (space->m > next->table_event_lsn) {
         next->table_event_lsn = space->m;
     }
@@ -101,7 +139,8 @@ static struct manifest *build(struct checkpoint_round *round)
     struct manifest *next = manifest_create();
 
     next->epoch = before->epoch;
-    next->journal_lsn = round->c;
+    next->journal_lsn = round->dumps_only ? before->journal_lsn : round->c;
+    next->table_event_lsn = round->dumps_only ? before->table_event_lsn : 0;
     for (size_t i = 0; i < before->spaces_count; i++) {
         if (!add_space(round, &before->spaces[i], next)) {
             manifest_destroy(next);
@@ -123,7 +162,7 @@ static void delete_old(struct data *data)
 }
 
 /* Under the lock. */
-static bool publish(struct checkpoint_round *round, bool *taken)
+static bool store(struct checkpoint_round *round, bool *taken)
 {
     struct data *data = round->data;
     struct manifest *next = build(round);
@@ -134,18 +173,21 @@ static bool publish(struct checkpoint_round *round, bool *taken)
     }
     manifest_destroy(data->manifest);
     data->manifest = next;
-    if (!data_store(data, round->error)) {
-        return false;
-    }
-    delete_old(data);
-    return true;
+    return data_store(data, round->error);
 }
 
 bool checkpoint_publish(struct checkpoint_round *round, bool *taken)
 {
     pthread_mutex_lock(&round->data->lock);
-    bool published = publish(round, taken);
+    bool stored = store(round, taken);
 
     pthread_mutex_unlock(&round->data->lock);
-    return published;
+    if (stored) {
+        POINT("manifest stored, nothing deleted");
+        checkpoint_finish_dumps(round);
+        pthread_mutex_lock(&round->data->lock);
+        delete_old(round->data);
+        pthread_mutex_unlock(&round->data->lock);
+    }
+    return stored;
 }

@@ -5,6 +5,7 @@
  *     checkpoint_round.c     a round: C, images of all spaces, manifest
  *     checkpoint_images.c    the images of one space
  *     checkpoint_manifest.c  what is named now, and what goes
+ *     checkpoint_dumps.c     images that engines go on to read where they lie
  *
  * A round. With the world stopped: C, the journal's head, and the state of each space. Then, space
  * by space, images until a stop finds none left; that stop is M of the space. Then the journal is
@@ -18,6 +19,19 @@
  * changes of ids go on; only requests that need a further table wait, and no world is stopped for
  * as long as a file takes to write.
  *
+ * Dumps (engine/row_cold.h). Images of kind DUMP and MERGE are opened, named with the role dump,
+ * and handed to their engines behind the manifest, in one stop. From the M of their spaces until
+ * then the keeper is held off: no table is touched, so what the manifest says is dumped is what the
+ * engines go on with. Where there are none, the keeper is not held.
+ *
+ * A round for dumps alone, when an engine has asked for one, because requests may wait for the
+ * memory: of the spaces that want it only, with `since` 0: images of what leaves, what is merged
+ * and what was touched, which is what M needs. C and state of all spaces and the journal's
+ * beginning stay as they are. Its M moves on, which holds for tables that have older images too, as
+ * none of them was touched since.
+ *
+ * Layer numbers in files: 0 a table, 1 its layer, +2 the overlay of either.
+ *
  * Nothing is lost by a round that fails: the old manifest, its files and the journal from its C on
  * stay. Its own files go, and the tables count as changed again (engine_keeping.image_failed).
  */
@@ -27,6 +41,7 @@
 #include "base/barrier.h"
 #include "engine/row_log.h"
 #include "server/data_private.h"
+#include "store/table_file.h"
 
 #define CHECKPOINT_IMAGES_TABLES 2
 #define CHECKPOINT_IMAGES_MORE   16
@@ -34,6 +49,7 @@
 struct checkpoint_image {
     struct row_image image;
     struct manifest_file file;
+    struct table_file *opened; /* of a dump, from before the manifest to its engine; else NULL */
 };
 
 struct checkpoint_table {
@@ -58,8 +74,10 @@ struct checkpoint_round {
     struct barrier *barrier;       /* NULL: nobody else is there */
     struct barrier_member *member; /* NULL likewise */
     const _Atomic bool *stop;
+    bool dumps_only;
+    bool keeper_held;
     struct journal_writer writer; /* puts nothing: commits what others have put */
-    uint64_t c;
+    uint64_t c;       /* images are wanted of what changed before it; dumps_only: 0, of nothing */
     uint64_t reached; /* the journal's head at the last look: must be durable at the end */
     uint64_t images, image_bytes;
     size_t count;
@@ -75,6 +93,10 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 void checkpoint_stop_world(struct checkpoint_round *round); /* notes `reached` */
 void checkpoint_go(struct checkpoint_round *round);
 
+/* Holds the keeper off from here to the end of the round, or let_go. */
+void checkpoint_hold_keeper(struct checkpoint_round *round);
+void checkpoint_let_keeper_go(struct checkpoint_round *round);
+
 /* ---- checkpoint_images.c ---- */
 
 /* All images a space needs, until a stop finds none left. False: as above. */
@@ -84,10 +106,26 @@ void checkpoint_list_tables(struct checkpoint_space *space);
 /* Deletes a file of this round. */
 void checkpoint_unlink(struct checkpoint_round *round, const char *name);
 
+/* The number its file has: DATA_LAYERS on, that of an overlay. */
+uint64_t checkpoint_layer(const struct row_image *image);
+
+/* ---- checkpoint_dumps.c ---- */
+
+bool checkpoint_is_dump(const struct row_image *image); /* or a merged one */
+bool checkpoint_has_dumps(const struct checkpoint_space *space);
+/* Before the manifest. False: round->error. */
+bool checkpoint_open_dumps(struct checkpoint_round *round);
+void checkpoint_close_dumps(struct checkpoint_space *space);
+/* The manifest with them may be durable or not: to be finished behind the next one. */
+void checkpoint_pend_dumps(struct checkpoint_round *round);
+/* It is: hands them over, and those that waited; closes what they replace. */
+void checkpoint_finish_dumps(struct checkpoint_round *round);
+
 /* ---- checkpoint_manifest.c ---- */
 
 /*
- * The manifest of this round, as data->manifest, stored; then deletes what it does not name. False:
+ * The manifest of this round, as data->manifest, stored; dumps to their engines; then deletes what
+ * it does not name. False:
  * round->error. *taken: data->manifest has become this round's all the same: it may be on the disk,
  * and is what the next round goes on from.
  */

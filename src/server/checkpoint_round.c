@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "server/checkpoint_private.h"
 
 /* ---- the world ---- */
@@ -22,6 +23,27 @@ void checkpoint_go(struct checkpoint_round *round)
     }
 }
 
+static struct keeper *keeper_of(const struct checkpoint_round *round)
+{
+    return round->barrier != NULL && round->count > 0 ? round->spaces[0]->space->job.keeper : NULL;
+}
+
+void checkpoint_hold_keeper(struct checkpoint_round *round)
+{
+    if (!round->keeper_held && keeper_of(round) != NULL) {
+        keeper_stop(keeper_of(round));
+        round->keeper_held = true;
+    }
+}
+
+void checkpoint_let_keeper_go(struct checkpoint_round *round)
+{
+    if (round->keeper_held) {
+        keeper_go(keeper_of(round), NULL);
+        round->keeper_held = false;
+    }
+}
+
 /* ---- beginning ---- */
 
 static void note_space(struct checkpoint_round *round, struct space *space)
@@ -36,14 +58,23 @@ static void note_space(struct checkpoint_round *round, struct space *space)
     round->spaces[round->count++] = note;
 }
 
+static bool takes_part(const struct checkpoint_round *round, const struct space *space)
+{
+    const struct engine *engine = space->engine;
+
+    return data_stores(&space->settings) &&
+           (!round->dumps_only || (engine->functions->keeping->images_wanted != NULL &&
+                                   engine->functions->keeping->images_wanted(engine)));
+}
+
 /* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
  * removed. */
 static void begin(struct checkpoint_round *round, struct spaces *const *spaces)
 {
     checkpoint_stop_world(round);
-    round->c = round->reached;
+    round->c = round->dumps_only ? 0 : round->reached;
     for (size_t i = 0; i < (*spaces)->count; i++) {
-        if (data_stores(&(*spaces)->at[i]->settings)) {
+        if (takes_part(round, (*spaces)->at[i])) {
             note_space(round, (*spaces)->at[i]);
         }
     }
@@ -92,6 +123,7 @@ static void throw_away(struct checkpoint_round *round)
     }
     checkpoint_go(round);
     for (size_t i = 0; i < round->count; i++) {
+        checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
             checkpoint_unlink(round, round->spaces[i]->images[k].file.name);
         }
@@ -110,15 +142,43 @@ static void fini(struct checkpoint_round *round)
 
 /* ---- the whole ---- */
 
-static bool run(struct checkpoint_round *round, bool *taken)
+static bool make_images(struct checkpoint_round *round)
 {
     for (size_t i = 0; i < round->count; i++) {
         if (!checkpoint_images(round, round->spaces[i])) {
             return false;
         }
     }
+    return true;
+}
+
+/* What was touched while other spaces had their turn: a later M, that holds until the dumps are
+ * handed over. */
+static bool settle_dumps(struct checkpoint_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        if (!checkpoint_has_dumps(round->spaces[i])) {
+            continue;
+        }
+        checkpoint_hold_keeper(round);
+        if (!checkpoint_images(round, round->spaces[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run(struct checkpoint_round *round, bool *taken)
+{
+    if (!make_images(round) || !settle_dumps(round)) {
+        return false;
+    }
     look_once_more(round);
-    return make_durable(round) && checkpoint_publish(round, taken);
+    if (!make_durable(round) || !checkpoint_open_dumps(round)) {
+        return false;
+    }
+    POINT("files synced, no manifest names them");
+    return checkpoint_publish(round, taken);
 }
 
 bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spaces)
@@ -132,7 +192,10 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 
     if (!done && !taken) {
         throw_away(round);
+    } else if (!done) {
+        checkpoint_pend_dumps(round);
     }
+    checkpoint_let_keeper_go(round);
     fini(round);
     return done;
 }

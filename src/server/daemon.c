@@ -411,6 +411,7 @@ static void finish(struct daemon *daemon)
     daemon->failed = !data_close(daemon->data, spaces, !daemon->failed) || daemon->failed;
     server_destroy(daemon->server);
     spaces_drop(spaces, NULL);
+    data_destroy(daemon->data);
     if (daemon->now != daemon->started) {
         settings_destroy(daemon->now);
     }

@@ -122,6 +122,11 @@ void data_stats(const struct data *data, struct data_stats *stats)
         .recovery_us = from->recovery_us,
         .recovered_records = from->recovered_records,
         .cut_bytes = from->cut_bytes,
+        .dumps = from->dumps,
+        .merges = from->merges,
+        .dump_failures = from->dump_failures,
+        .dump_files = from->dump_files,
+        .dump_file_bytes = from->dump_file_bytes,
     };
 }
 
@@ -176,12 +181,24 @@ bool data_close(struct data *data, struct spaces *spaces, bool clean)
     } else if (data->journal != NULL) {
         ended = close_journal(data);
     }
+    return ended;
+}
+
+void data_destroy(struct data *data)
+{
+    if (data == NULL) {
+        return;
+    }
+    CHECK(data->checkpoint == NULL && data->journal == NULL);
+    checkpoint_pending_drop(data);
+    cold_destroy(data->engine_cold.cold);
     if (data->lock_fd >= 0) {
         data->vfs->functions->close(data->vfs, data->lock_fd);
     }
     manifest_destroy(data->manifest);
     pthread_mutex_destroy(&data->lock);
+    pthread_cond_destroy(&data->bell);
+    pthread_mutex_destroy(&data->bell_lock);
     free(data->directory);
     free(data);
-    return ended;
 }

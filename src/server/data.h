@@ -6,11 +6,16 @@
  *     DIR/lock             flock of the daemon that uses the directory; its pid, for messages
  *     DIR/MANIFEST         store/manifest.h
  *     DIR/journal-*        store/journal.h
- *     DIR/SPACE-*.table    store/table_file.h: <space>-<serial>-<layer>-<generation>.table
+ *     DIR/SPACE-*.table    store/table_file.h: <space>-<serial>-<layer>-<generation>.table; layer:
+ *                          0 a table, 1 its layer, 2 and 3 their overlays when they are dumped
  *
  * Order of a start: data_open (before the port is open: everything that can be refused without
  * reading tables); net opens, `version` and `stats` are answered; data_recover on a thread of its
- * own; then the journal is open and changes are taken. Of a stop: workers are gone, data_close.
+ * own; then the journal is open and changes are taken.
+ *
+ * Order of a stop: data_stop while workers live, as the reads of dumped tables that it ends wake
+ * them; workers go; data_close, which sees the spaces a last time; the spaces go, and with them the
+ * files of dumped tables that their engines hold; data_destroy.
  *
  * Thread rule: open, start, close on the main thread; recover on one thread; the rest as said.
  */
@@ -27,7 +32,9 @@
 
 #define DATA_ERROR_MAX 1024
 
+struct cold;
 struct data;
+struct engine;
 struct journal_log;
 struct vfs;
 
@@ -65,6 +72,10 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 /* After data_recover: for the workers' sinks, and the log all spaces share. NULL before. */
 struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
+/* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
+struct cold *data_cold(const struct data *data);
+/* A reload: an engine that is new, before it begins. data_recover does it for all others. */
+void data_attach(struct data *data, struct engine *engine);
 /* Room in that log for so many events, whatever they are. World stopped. False: there is none. */
 bool data_log_room(struct data *data, size_t events);
 
@@ -76,15 +87,19 @@ bool data_start(struct data *data, struct barrier *barrier, struct spaces *const
 void data_checkpoint(struct data *data); /* asks for one. Any thread */
 /* A reload: settings of checkpoints may change while it runs. Any thread. */
 void data_reconfigure(struct data *data, const struct settings *settings);
-/* Ends the thread of checkpoints, in the midst of one if need be. Main thread; the world may run.
+/*
+ * Ends the thread of checkpoints, in the midst of one if need be, and reads of dumped tables: who
+ * waits is woken, and is refused from now on. Main thread; the world may run. Again: no-op.
  */
 void data_stop(struct data *data);
 
 /*
  * Workers are gone. clean: a last checkpoint, journal closed, the manifest says so; false if that
- * could not be done (it is logged; the journal has everything all the same). Frees it. NULL: no-op.
+ * could not be done (it is logged; the journal has everything all the same). NULL: no-op.
  */
 bool data_close(struct data *data, struct spaces *spaces, bool clean);
+/* After data_close, if anything was recovered, and after the engines: frees it. NULL: no-op. */
+void data_destroy(struct data *data);
 
 struct data_stats {
     bool loading; /* then: */
@@ -98,6 +113,8 @@ struct data_stats {
     uint64_t images, image_bytes; /* written since the start */
     uint64_t table_files, table_file_bytes;
     uint64_t recovery_us, recovered_records, cut_bytes; /* of the start */
+    uint64_t dumps, merges, dump_failures;              /* since the start */
+    uint64_t dump_files, dump_file_bytes;               /* of the table files */
 };
 void data_stats(const struct data *data, struct data_stats *stats); /* any thread */
 

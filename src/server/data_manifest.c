@@ -96,6 +96,8 @@ void data_count_files(struct data *data)
 {
     uint64_t files = 0;
     uint64_t bytes = 0;
+    uint64_t dumps = 0;
+    uint64_t dump_bytes = 0;
 
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
         const struct manifest_space *space = &data->manifest->spaces[i];
@@ -103,14 +105,22 @@ void data_count_files(struct data *data)
         for (size_t k = 0; k < space->files_count; k++) {
             files++;
             bytes += space->files[k].bytes;
+            if (space->files[k].role == MANIFEST_DUMP) {
+                dumps++;
+                dump_bytes += space->files[k].bytes;
+            }
         }
     }
     data->figures.table_files = files;
     data->figures.table_file_bytes = bytes;
+    data->figures.dump_files = dumps;
+    data->figures.dump_file_bytes = dump_bytes;
     data->figures.checkpoint_lsn = data->manifest->journal_lsn;
 }
 
 /* ---- what is left over ---- */
+
+#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
 
 struct leftovers {
     const struct manifest *manifest;
@@ -125,16 +135,38 @@ static bool ends_with(const char *name, const char *end)
     return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
 }
 
+/* Is it a name as data_table_name() makes them? Nobody else's file is deleted. */
+static bool is_table_name(const char *name)
+{
+    size_t length = strlen(name);
+    size_t numbers = 0;
+
+    if (!ends_with(name, DATA_TABLE_SUFFIX)) {
+        return false;
+    }
+    length -= strlen(DATA_TABLE_SUFFIX);
+    for (size_t digits = 0; length > 0 && numbers < TABLE_NAME_NUMBERS; length--) {
+        char byte = name[length - 1];
+
+        if (byte == '-' && digits > 0) {
+            numbers++;
+            digits = 0;
+        } else if (byte >= '0' && byte <= '9') {
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    return numbers == TABLE_NAME_NUMBERS && length > 0;
+}
+
 /* The journal looks after its own. */
 static void collect_leftover(void *context, const char *name)
 {
     struct leftovers *left = context;
+    bool ours = strcmp(name, MANIFEST_NAME VFS_TEMPORARY) == 0 || is_table_name(name);
 
-    if (strncmp(name, DATA_JOURNAL_PREFIX, strlen(DATA_JOURNAL_PREFIX)) == 0) {
-        return;
-    }
-    if (!ends_with(name, VFS_TEMPORARY) &&
-        (!ends_with(name, DATA_TABLE_SUFFIX) || manifest_find_file(left->manifest, name) != NULL)) {
+    if (!ours || manifest_find_file(left->manifest, name) != NULL) {
         return;
     }
     if (left->count == left->capacity) {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "server/data_private.h"
+#include "server/process.h"
 
 #define PID_TEXT_MAX 32
 #define PROBE_NAME   "probe" VFS_TEMPORARY
@@ -228,6 +229,8 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
 
     CHECK(settings->data != NULL);
     CHECK(pthread_mutex_init(&data->lock, NULL) == 0);
+    CHECK(pthread_mutex_init(&data->bell_lock, NULL) == 0);
+    process_cond_init(&data->bell);
     data->vfs = vfs;
     data->directory = memory_strdup(settings->data);
     data->lock_fd = -1;
@@ -237,9 +240,10 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     data->buffer_bytes = settings->journal.buffer_bytes;
     data->figures.loading = true;
     data_reconfigure(data, settings);
+    data_cold_configure(data, settings);
     if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
         !read_manifest(data, error) || !compare(data, settings, error)) {
-        data_close(data, NULL, false);
+        data_destroy(data);
         return NULL;
     }
     write_pid(data);

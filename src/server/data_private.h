@@ -5,10 +5,12 @@
  *     data.c              its life, numbers, figures
  *     data_open.c         taking the directory: lock, manifest, what is refused
  *     data_manifest.c     storing a manifest, files it does not name
+ *     data_cold.c         where dumped tables are read
  *     recovery*.c         the start
  *     checkpoint*.c       the thread, and one round of it
  *
- * One lock, `lock`: over the manifest and its file, and held while that is written.
+ * Two locks. `lock`: over the manifest and its file, held while that is written, never with the
+ * world stopped. `bell_lock`: a leaf, for the checkpoint thread's sleep.
  */
 #ifndef ROLLCALL_SERVER_DATA_PRIVATE_H
 #define ROLLCALL_SERVER_DATA_PRIVATE_H
@@ -17,15 +19,18 @@
 #include <stdatomic.h>
 
 #include "engine/change_record.h"
+#include "engine/engine.h"
 #include "server/data.h"
 #include "server/journal_sink.h"
+#include "store/cold.h"
 #include "store/manifest.h"
 #include "store/vfs.h"
 
 #define DATA_LOCK_NAME      "lock"
 #define DATA_TABLE_SUFFIX   ".table"
 #define DATA_JOURNAL_PREFIX "journal-"
-#define DATA_NUMBER_FIRST   1          /* of a space */
+#define DATA_LAYERS         2u /* numbers of files: a table, its layer; as many on: overlays */
+#define DATA_NUMBER_FIRST   1  /* of a space */
 #define DATA_EXTEND_US      "60000000" /* the service manager waits so long for the next word */
 
 /* Labels of a space in the manifest. No label: it has begun, and no checkpoint was made since. */
@@ -34,6 +39,7 @@
 #define DATA_LABEL_M     "m"     /* 8 bytes: events of tables below are in the files */
 
 struct checkpoint;
+struct checkpoint_pending;
 
 /* struct data_stats, as it is counted. */
 struct data_figures {
@@ -42,6 +48,7 @@ struct data_figures {
     _Atomic uint64_t checkpoints, checkpoint_failures, last_checkpoint_s, last_checkpoint_us;
     _Atomic uint64_t checkpoint_lsn, images, image_bytes, table_files, table_file_bytes;
     _Atomic uint64_t recovery_us, recovered_records, cut_bytes;
+    _Atomic uint64_t dumps, merges, dump_failures, dump_files, dump_file_bytes;
 };
 
 struct data {
@@ -60,6 +67,16 @@ struct data {
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;
     struct checkpoint *checkpoint; /* its thread; NULL: none */
+    pthread_mutex_t bell_lock;
+    pthread_cond_t bell;                /* for that thread: one of the next two, or its end */
+    _Atomic bool asked;                 /* for a checkpoint */
+    _Atomic bool dumps_asked;           /* engines have notified */
+    struct checkpoint_pending *pending; /* dumps of rounds whose manifest may not be durable */
+
+    struct cold_config cold_config;
+    bool cold_wanted;               /* by the settings */
+    struct engine_cold engine_cold; /* its cold is NULL before recovery, or if nothing is dumped */
+    _Atomic uint64_t complained_s;  /* monotonic */
     struct data_figures figures;
 };
 
@@ -93,6 +110,17 @@ bool data_give_number(struct data *data, const char *space, const char *kind, ui
 /* Prints into `error`; returns false, for a caller to return. */
 __attribute__((format(printf, 2, 3))) bool data_refuse(char error[DATA_ERROR_MAX],
                                                        const char *format, ...);
+
+/* ---- data_cold.c ---- */
+
+void data_cold_configure(struct data *data, const struct settings *settings);
+/* If the settings or the manifest have dumped tables. */
+bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX]);
+
+/* ---- checkpoint_dumps.c ---- */
+
+/* The end: closes what still waits for a manifest. */
+void checkpoint_pending_drop(struct data *data);
 
 /* ---- checkpoint.c ---- */
 

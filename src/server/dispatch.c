@@ -45,6 +45,7 @@ void *dispatch_open(void *context, struct net_worker *net_worker)
     worker->next = memory_zalloc(sizeof(*worker->next));
     dispatch_chunk_init(worker->chunk, net_worker);
     dispatch_chunk_init(worker->next, net_worker);
+    dispatch_alone_init(worker);
     worker->loading = true; /* unless the first turn finds otherwise */
     worker->sink = change_sink_null();
     return worker;
@@ -77,6 +78,7 @@ void dispatch_turns_begin(void *worker_state)
         !atomic_load_explicit(&worker->server->loading, memory_order_acquire)) {
         worker->loading = false;
         dispatch_journal_open(worker);
+        worker->has_cold = worker->server->cold != NULL;
     }
 }
 
@@ -84,14 +86,14 @@ void dispatch_turns_end(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
+    dispatch_journal_rest(worker);
     barrier_leave(worker->member);
 }
 
-/* A connection holds nothing of its own here, and a ticket of one that is gone wakes nobody. */
+/* A ticket of a connection that is gone wakes nobody; only pages may be held for it. */
 void dispatch_closed(void *worker_state, struct net_conn *conn)
 {
-    (void)worker_state;
-    (void)conn;
+    dispatch_cold_closed(worker_state, conn);
 }
 
 /* The first byte of a connection decides. NULL: a dialect that is not spoken here. */
@@ -182,6 +184,7 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     worker->codec = state->codec;
     worker->out = turn->out;
     worker->changed = false;
+    worker->held_cold = state->cold;
     return state->codec != NULL;
 }
 
@@ -224,6 +227,9 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     }
     enum net_next next = run_batches(worker, turn);
 
+    if (UNLIKELY(worker->conn->cold)) {
+        next = dispatch_cold_end(worker, next, turn->consumed > 0);
+    }
     if (UNLIKELY(worker->journal != NULL)) {
         turn->hold = dispatch_journal_holds(worker);
     }

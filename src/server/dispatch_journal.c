@@ -86,6 +86,13 @@ void dispatch_journal_close(struct dispatch_worker *worker)
     journal_sink_fini(&worker->journal_sink);
 }
 
+void dispatch_journal_rest(struct dispatch_worker *worker)
+{
+    if (worker->journal != NULL && !journal_sink_wrote(&worker->journal_sink)) {
+        journal_give_back(&worker->journal_sink.writer);
+    }
+}
+
 /* ---- answers ---- */
 
 static bool always(const struct dispatch_worker *worker)

@@ -12,6 +12,7 @@
 #include "server/command.h"
 #include "server/journal_sink.h"
 #include "server/server.h"
+#include "store/cold.h"
 
 #define DISPATCH_CHUNK_KEYS 128
 /* A line more than a value takes: else all values would fall into a few sets of the cache. */
@@ -24,6 +25,7 @@ struct dispatch_conn {
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
+    bool cold;         /* a request of it may have been promised pages of dumped tables */
 };
 
 struct dispatch_key {
@@ -68,7 +70,9 @@ struct dispatch_worker {
     struct journal *journal;  /* NULL: nothing is kept */
     bool journal_failed;      /* it was found so: no change is taken before a restart */
     struct journal_sink journal_sink;
-    bool busy; /* since the last tick a request began to wait for room in the journal */
+    bool has_cold;  /* tables may be dumped */
+    bool held_cold; /* of the turn: the connection's `cold` as it began */
+    bool busy;      /* since the last tick a request began to wait for room in the journal */
     /* inside the barrier */
     const struct settings *settings;
     const struct spaces *spaces;
@@ -87,6 +91,8 @@ struct dispatch_worker {
     struct command_result result;
     struct pattern_match match;
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
+    struct dispatch_key alone; /* a key that is routed a second time */
+    char alone_value[DISPATCH_VALUE_STRIDE];
     struct request_batch batch;
 };
 
@@ -101,11 +107,24 @@ enum dispatch_end {
 
 /* dispatch_route.c */
 void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net);
+void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker); /* the next routed key */
 /* Reads the key just taken, and its neighbours, unless that was done. */
 void dispatch_read(struct dispatch_worker *worker);
+
+/* A key of the request once more, apart from the chunks and prepared; valid until the next. */
+struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
+                                          const struct request *request,
+                                          const struct request_key *bytes);
+
+/* dispatch_cold.c */
+/* With dumped tables: notes if one of the operations, just run, waits. */
+void dispatch_cold_look(struct dispatch_worker *worker, struct engine_op *const *ops, size_t n);
+/* The turn's end. answered: some of its requests were. Returns how it goes on. */
+enum net_next dispatch_cold_end(struct dispatch_worker *worker, enum net_next next, bool answered);
+void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn);
 
 /* dispatch_run.c: one request with keys. */
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
@@ -120,7 +139,10 @@ enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
 /* dispatch_journal.c */
 /* The first turns behind loading: takes a sink of the journal, if there is one. */
 void dispatch_journal_open(struct dispatch_worker *worker);
-void dispatch_journal_close(struct dispatch_worker *worker); /* the worker ends */
+void dispatch_journal_close(struct dispatch_worker *worker);
+/* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
+ */
+void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
 /* With a journal: are the answers of this turn to be held? */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*

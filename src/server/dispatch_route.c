@@ -2,16 +2,24 @@
 #include "base/check.h"
 #include "server/dispatch_private.h"
 
+static void init_op(struct engine_op *op, char *value, struct net_worker *net)
+{
+    op->value = value;
+    op->ticket.wake = net_wake;
+    op->ticket.target = net;
+}
+
 void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net)
 {
     for (size_t i = 0; i < DISPATCH_CHUNK_KEYS; i++) {
-        struct engine_op *op = &chunk->keys[i].op;
-
-        chunk->ops[i] = op;
-        op->value = chunk->values[i];
-        op->ticket.wake = net_wake;
-        op->ticket.target = net;
+        chunk->ops[i] = &chunk->keys[i].op;
+        init_op(chunk->ops[i], chunk->values[i], net);
     }
+}
+
+void dispatch_alone_init(struct dispatch_worker *worker)
+{
+    init_op(&worker->alone.op, worker->alone_value, worker->net);
 }
 
 /* Finds what a key names: fills space and the operation's id, slot or member. */
@@ -72,11 +80,14 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
 
 enum batch_call { BATCH_PREPARE, BATCH_READ };
 
-static void engine_batch(struct engine *engine, struct engine_op *const *ops, size_t n,
-                         enum batch_call call)
+static void engine_batch(struct dispatch_worker *worker, struct engine *engine,
+                         struct engine_op *const *ops, size_t n, enum batch_call call)
 {
     if (call == BATCH_READ) {
         engine->functions->read(engine, ops, n);
+        if (UNLIKELY(worker->has_cold)) {
+            dispatch_cold_look(worker, ops, n);
+        }
     } else {
         engine->functions->prepare(engine, ops, n);
     }
@@ -105,7 +116,7 @@ static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chu
     uint64_t seen = 0; /* a bit a space */
 
     if (LIKELY(chunk->uniform)) {
-        engine_batch(chunk->keys[from].space->engine, chunk->ops + from, to - from, call);
+        engine_batch(worker, chunk->keys[from].space->engine, chunk->ops + from, to - from, call);
         return;
     }
     for (uint32_t i = from; i < to; i++) {
@@ -118,9 +129,24 @@ static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chu
         size_t n = gather(worker, chunk, space, i, to);
 
         if (n > 0) {
-            engine_batch(space->engine, worker->gathered, n, call);
+            engine_batch(worker, space->engine, worker->gathered, n, call);
         }
     }
+}
+
+static bool is_past(const struct request *request)
+{
+    return request->exptime != 0 && command_exptime_past(request->exptime);
+}
+
+struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
+                                          const struct request *request,
+                                          const struct request_key *bytes)
+{
+    struct dispatch_key *key = &worker->alone;
+
+    route_key(worker, request, bytes, is_past(request), key);
+    return key;
 }
 
 /* Routes and prepares the next keys of the batch into a chunk that was run. */
@@ -135,7 +161,7 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
         const struct request *request = &batch->requests[worker->route_request];
         uint32_t keys = command_has_keys(request->verb) ? request->keys : 0;
         const struct request_key *bytes = &batch->keys[request->first_key];
-        bool past = request->exptime != 0 && command_exptime_past(request->exptime);
+        bool past = is_past(request);
 
         while (worker->route_key < keys && count < DISPATCH_CHUNK_KEYS) {
             struct dispatch_key *key = &chunk->keys[count];

@@ -1,4 +1,6 @@
 /* Requests with keys: executed through their rows of the command table, answered in order. */
+#include <string.h>
+
 #include "base/check.h"
 #include "server/dispatch_private.h"
 
@@ -53,6 +55,9 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
 static void change(struct dispatch_worker *worker, struct engine *engine, struct engine_op *op)
 {
     engine->functions->change(engine, op, worker->sink);
+    if (UNLIKELY(worker->has_cold)) {
+        dispatch_cold_look(worker, &op, 1);
+    }
     if (UNLIKELY(op->status == ENGINE_ERROR)) {
         if (op->error == ENGINE_E_JOURNAL_BUSY) {
             dispatch_journal_busy(worker, op);
@@ -74,12 +79,17 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
     return op->status;
 }
 
+#define WORD_BITS   64
+#define BLOCK_WORDS ((PROTOCOL_GET_KEYS_BLOCK + WORD_BITS - 1) / WORD_BITS)
+
 /* What the keys of a get, or of a block of one, came to. */
 struct block {
     uint32_t hits;
     uint32_t no_space;
     bool pending;
     bool failed; /* the worker's result holds the line */
+    bool deletes;
+    uint64_t found[BLOCK_WORDS]; /* a bit a key; with deletes alone */
 };
 
 static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
@@ -91,24 +101,41 @@ static void block_fail(struct dispatch_worker *worker, const struct dispatch_key
     block->failed = true;
 }
 
+/* A past exptime: an earlier key of the block is the same; then it is gone when this one comes. */
+static bool block_goes(const struct block *block, const struct request_key *first, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if ((block->found[k / WORD_BITS] >> k % WORD_BITS & 1) != 0 &&
+            first[k].length == first[i].length &&
+            memcmp(first[k].bytes, first[i].bytes, first[i].length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void block_hit(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, struct dispatch_key *key,
                       struct block *block)
 {
     const struct engine_op *op = &key->op;
 
+    if (UNLIKELY(key->delete_after)) {
+        const struct request_key *first = &worker->batch.keys[request->first_key];
+        size_t i = (size_t)(bytes - first);
+
+        if (block_goes(block, first, i)) {
+            key->op.miss = ENGINE_MISS_ABSENT;
+            tally_miss(worker, key);
+            return;
+        }
+        block->deletes = true;
+        block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
+    }
     worker->codec->compose_value(worker->out, request, bytes, op->value, op->value_length,
                                  key->space->engine->flags, op->cas_now);
     tally_of(worker, key->space)->hits++;
     block->hits++;
-    if (UNLIKELY(key->delete_after)) {
-        enum engine_status status = delete_now(worker, key);
-
-        block->pending |= status == ENGINE_PENDING;
-        if (status == ENGINE_ERROR) {
-            block_fail(worker, key, block);
-        }
-    }
 }
 
 static void block_key(struct dispatch_worker *worker, const struct request *request,
@@ -138,6 +165,35 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
     default:
         tally_miss(worker, key);
         return;
+    }
+}
+
+/*
+ * Behind a past exptime. All keys were read before: a request that is run again finds them. Only
+ * the first delete may have it run again; should a later one have to wait, it is refused, as what
+ * is deleted would not be found.
+ */
+static void block_delete(struct dispatch_worker *worker, const struct request *request,
+                         struct block *block)
+{
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    bool deleted = false;
+
+    for (uint32_t i = 0; i < request->keys && !block->pending && !block->failed; i++) {
+        if ((block->found[i / WORD_BITS] >> i % WORD_BITS & 1) == 0) {
+            continue;
+        }
+        struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
+        enum engine_status status = delete_now(worker, key);
+
+        block->pending = status == ENGINE_PENDING && !deleted;
+        if (status == ENGINE_PENDING && deleted) {
+            key->op.error = ENGINE_E_BUSY;
+        }
+        if (status == ENGINE_ERROR || (status == ENGINE_PENDING && deleted)) {
+            block_fail(worker, key, block);
+        }
+        deleted = true;
     }
 }
 
@@ -176,6 +232,9 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     }
     for (uint32_t i = 0; i < request->keys; i++) {
         block_key(worker, request, &bytes[i], &block);
+    }
+    if (UNLIKELY(block.deletes) && !block.failed && !block.pending) {
+        block_delete(worker, request, &block);
     }
     if (UNLIKELY(block.failed || block.pending)) {
         buf_truncate(worker->out, start);

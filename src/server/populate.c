@@ -38,14 +38,10 @@ static void *run(void *context)
 struct populate *populate_create(void)
 {
     struct populate *populate = memory_zalloc(sizeof(*populate));
-    pthread_condattr_t monotonic;
 
     pthread_mutex_init(&populate->bracket, NULL);
     pthread_mutex_init(&populate->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&populate->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    process_cond_init(&populate->ended);
     return populate;
 }
 

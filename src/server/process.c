@@ -240,6 +240,16 @@ void process_notify(const char *state)
     close(fd);
 }
 
+void process_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    CHECK(pthread_cond_init(cond, &monotonic) == 0);
+    pthread_condattr_destroy(&monotonic);
+}
+
 bool process_thread(pthread_t *thread, void *(*run)(void *context), void *context, const char *name)
 {
     sigset_t all;

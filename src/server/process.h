@@ -14,6 +14,10 @@
 /* May this user run it? Root needs a user to become. */
 bool process_user_allowed(const char *user);
 
+/* A condition whose timed waits go by CLOCK_MONOTONIC: nobody sleeps on when the clock is set. Any
+ * thread. */
+void process_cond_init(pthread_cond_t *cond);
+
 /* Room for that many descriptors; warns, and is true, when the system gives fewer. */
 bool process_raise_descriptors(unsigned wanted);
 

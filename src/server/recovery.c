@@ -17,6 +17,7 @@ static void add_space(struct recovery *recovery, struct space *space)
 
     CHECK(space->engine->functions->keeping != NULL);
     add->space = space;
+    data_attach(recovery->data, space->engine);
     add->known = manifest_find_space(recovery->data->manifest, space->name);
     if (add->known != NULL) {
         add->c = data_label(add->known, DATA_LABEL_C, 0);
@@ -164,9 +165,13 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 
     CHECK(data->journal == NULL);
     error[0] = '\0';
-    init(&recovery, spaces);
     pthread_mutex_lock(&data->lock);
-    bool recovered = recover(&recovery);
+    bool recovered = data_cold_create(data, error);
+
+    if (recovered) {
+        init(&recovery, spaces);
+        recovered = recover(&recovery);
+    }
 
     pthread_mutex_unlock(&data->lock);
     if (recovered) {

@@ -17,6 +17,7 @@ struct job {
     void *table; /* the engine's */
     const struct manifest_space *space;
     const struct manifest_file *file;
+    const struct manifest_file *overlay; /* of a dumped table; NULL: none */
 };
 
 struct loading {
@@ -35,31 +36,32 @@ struct loading {
 /* ---- one file ---- */
 
 /* Is this the file the manifest means? */
-static bool is_meant(const struct job *job, const struct table_file_info *info)
+static bool is_meant(const struct manifest_space *space, const struct manifest_file *file,
+                     const struct table_file_info *info)
 {
-    return strcmp(info->space, job->space->name) == 0 &&
-           strcmp(info->kind, job->space->kind) == 0 && info->serial == job->file->serial &&
-           info->layer == job->file->layer && info->generation == job->file->generation &&
-           info->start_lsn == job->file->start_lsn && info->end_lsn == job->file->end_lsn &&
-           info->file_bytes == job->file->bytes;
+    return strcmp(info->space, space->name) == 0 && strcmp(info->kind, space->kind) == 0 &&
+           info->serial == file->serial && info->layer == file->layer &&
+           info->generation == file->generation && info->start_lsn == file->start_lsn &&
+           info->end_lsn == file->end_lsn && info->file_bytes == file->bytes;
 }
 
 static struct table_file *open_file(struct data *data, const struct job *job,
-                                    char error[DATA_ERROR_MAX])
+                                    const struct manifest_file *named, char error[DATA_ERROR_MAX])
 {
+    bool stays = named->role == MANIFEST_DUMP; /* it is read where it lies: page by page */
     char path[VFS_PATH_MAX];
     char why[TABLE_FILE_ERROR_MAX];
     struct table_file *file = NULL;
 
-    CHECK(vfs_path(path, data->directory, job->file->name));
-    enum table_file_result result = table_file_open(data->vfs, path, false, &file, why);
+    CHECK(vfs_path(path, data->directory, named->name));
+    enum table_file_result result = table_file_open(data->vfs, path, stays, &file, why);
 
     if (result == TABLE_FILE_ABSENT) {
         data_refuse(error, "%s is missing, and the manifest names it; see: rollcall verify %s",
                     path, data->directory);
     } else if (result != TABLE_FILE_DONE) {
         data_refuse(error, "%s; see: rollcall verify %s", why, data->directory);
-    } else if (!is_meant(job, table_file_info(file))) {
+    } else if (!is_meant(job->space, named, table_file_info(file))) {
         data_refuse(error, "%s is not the file the manifest names; see: rollcall verify %s", path,
                     data->directory);
         table_file_close(file);
@@ -75,11 +77,41 @@ static bool refuse_table(const struct data *data, const struct job *job, const c
                        data->directory, job->file->name, why, data->directory);
 }
 
-/* The table, empty. */
+/* The engine keeps the file. */
+static bool restore_dumped(struct data *data, const struct job *job, char error[DATA_ERROR_MAX])
+{
+    const struct engine_keeping *keeping = job->engine->functions->keeping;
+    char why[ENGINE_ERROR_MAX] = "";
+    struct table_file *overlay = NULL;
+    struct table_file *file = open_file(data, job, job->file, error);
+
+    if (file == NULL) {
+        return false;
+    }
+    if (job->overlay != NULL) {
+        overlay = open_file(data, job, job->overlay, error);
+    }
+    bool opened = job->overlay == NULL || overlay != NULL;
+    bool made = opened && keeping->restore_dumped != NULL &&
+                keeping->restore_dumped(job->engine, file, overlay, why);
+
+    table_file_close(overlay);
+    if (made) {
+        return true;
+    }
+    table_file_close(file);
+    return opened ? refuse_table(data, job, why[0] != '\0' ? why : "is dumped", error) : false;
+}
+
+/* The table, empty; a dumped one is whole. */
 static bool prepare(struct data *data, struct job *job, char error[DATA_ERROR_MAX])
 {
+    if (job->file->role == MANIFEST_DUMP) {
+        data->figures.load_done_bytes += job->overlay != NULL ? job->overlay->bytes : 0;
+        return restore_dumped(data, job, error);
+    }
     char why[ENGINE_ERROR_MAX] = "";
-    struct table_file *file = open_file(data, job, error);
+    struct table_file *file = open_file(data, job, job->file, error);
 
     if (file == NULL) {
         return false;
@@ -92,8 +124,11 @@ static bool prepare(struct data *data, struct job *job, char error[DATA_ERROR_MA
 
 static bool load(struct loading *loading, struct job *job, char error[DATA_ERROR_MAX])
 {
+    if (job->file->role == MANIFEST_DUMP) {
+        return true;
+    }
     char why[ENGINE_ERROR_MAX] = "";
-    struct table_file *file = open_file(loading->data, job, error);
+    struct table_file *file = open_file(loading->data, job, job->file, error);
 
     if (file == NULL) {
         return false;
@@ -145,7 +180,7 @@ static void attend(struct recovery *recovery, struct loading *loading)
     while (loading->running > 0) {
         struct timespec until;
 
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
@@ -191,35 +226,76 @@ static bool load_all(struct recovery *recovery, struct loading *loading)
 
 /* ---- all files ---- */
 
-static void add_job(struct recovery *recovery, struct loading *loading,
-                    const struct recovery_space *space, const struct manifest_file *file)
+static const struct manifest_file *find_file(const struct manifest_space *space, uint64_t serial,
+                                             uint64_t layer)
 {
-    loading->jobs[loading->count++] =
-        (struct job){.engine = space->space->engine, .space = space->known, .file = file};
-    loading->total_bytes += file->bytes;
-    if (file->end_lsn > recovery->needed_lsn) {
-        recovery->needed_lsn = file->end_lsn;
+    for (size_t i = 0; i < space->files_count; i++) {
+        if (space->files[i].serial == serial && space->files[i].layer == layer) {
+            return &space->files[i];
+        }
     }
+    return NULL;
 }
 
-/* Layers behind the tables they are of. */
+static void add_job(struct loading *loading, const struct recovery_space *space,
+                    const struct manifest_file *file)
+{
+    struct job *job = &loading->jobs[loading->count++];
+
+    *job = (struct job){.engine = space->space->engine, .space = space->known, .file = file};
+    if (file->role == MANIFEST_IMAGE) {
+        loading->total_bytes += file->bytes;
+        return;
+    }
+    job->overlay = find_file(space->known, file->serial, file->layer + DATA_LAYERS);
+    loading->total_bytes += job->overlay != NULL ? job->overlay->bytes : 0;
+}
+
+/* An overlay lies over a dumped table. */
+static bool is_known(const struct manifest_space *space, const struct manifest_file *file)
+{
+    if (file->layer < DATA_LAYERS) {
+        return true;
+    }
+    const struct manifest_file *below = find_file(space, file->serial, file->layer - DATA_LAYERS);
+
+    return file->role == MANIFEST_IMAGE && below != NULL && below->role == MANIFEST_DUMP &&
+           file->layer < 2 * DATA_LAYERS;
+}
+
+static bool look_at(struct recovery *recovery, const struct manifest_space *space)
+{
+    for (size_t i = 0; i < space->files_count; i++) {
+        const struct manifest_file *file = &space->files[i];
+
+        if (!is_known(space, file)) {
+            return data_refuse(recovery->error,
+                               "%s/%s: of a role this program does not know; a newer one has "
+                               "written it",
+                               recovery->data->directory, file->name);
+        }
+        if (file->end_lsn > recovery->needed_lsn) {
+            recovery->needed_lsn = file->end_lsn;
+        }
+    }
+    return true;
+}
+
+/* Layers behind the tables they are of, overlays with theirs. */
 static bool add_files(struct recovery *recovery, struct loading *loading)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         const struct recovery_space *space = recovery->spaces[i];
         size_t files = space->known != NULL ? space->known->files_count : 0;
 
-        for (size_t k = 0; k < 2 * files; k++) {
+        if (files > 0 && !look_at(recovery, space->known)) {
+            return false;
+        }
+        for (size_t k = 0; k < DATA_LAYERS * files; k++) {
             const struct manifest_file *file = &space->known->files[k % files];
 
-            if (file->role != MANIFEST_IMAGE) {
-                return data_refuse(recovery->error,
-                                   "%s/%s: of a role this program does not know; a newer one has "
-                                   "written it",
-                                   recovery->data->directory, file->name);
-            }
-            if ((file->layer != 0) == (k >= files)) {
-                add_job(recovery, loading, space, file);
+            if (file->layer == k / files) {
+                add_job(loading, space, file);
             }
         }
     }
@@ -290,7 +366,7 @@ bool recovery_tables(struct recovery *recovery)
     struct loading loading = {.data = recovery->data};
 
     pthread_mutex_init(&loading.lock, NULL);
-    pthread_cond_init(&loading.changed, NULL);
+    process_cond_init(&loading.changed);
     loading.jobs = memory_zalloc((count_files(recovery) + 1) * sizeof(*loading.jobs));
     bool loaded = begin_spaces(recovery) && add_files(recovery, &loading);
 

@@ -176,6 +176,7 @@ static void begin_added(struct server *server, const struct spaces *spaces)
         struct engine *engine = spaces->at[i]->engine;
 
         if (is_added(server, spaces->at[i])) {
+            data_attach(server->data, engine);
             engine->functions->keeping->set_log(engine, server->log);
             engine->functions->keeping->begin(engine);
         }
@@ -271,6 +272,16 @@ static uint64_t space_will_hold(const struct space *space, const struct space_se
     return then > now ? then : now;
 }
 
+/* What reads dumped tables has its threads and memory from the start. */
+static bool can_dump(const struct server *server, const struct settings *next)
+{
+    if (!settings_dumps(next) || (server->data != NULL && data_cold(server->data) != NULL)) {
+        return true;
+    }
+    log_error("reload: oldest: dump, where no space had it, needs a restart; nothing was changed");
+    return false;
+}
+
 /* Tables may be more and larger, but the memory is that of the start. */
 static bool fits(const struct server *server, const struct settings *next)
 {
@@ -279,7 +290,7 @@ static bool fits(const struct server *server, const struct settings *next)
     others.memory_bytes = server->memory_bytes;
     others.threads = server->threads;
     others.space_count = 0;
-    uint64_t sum = settings_memory_sum(&others, NULL);
+    uint64_t sum = settings_memory_sum(&others, NULL) + settings_cold_bytes(next);
 
     for (size_t i = 0; i < next->space_count; i++) {
         const struct space_settings *wanted = &next->spaces[i];
@@ -303,7 +314,7 @@ static bool apply(struct server *server, const struct settings *next, space_engi
 {
     struct spaces *before = server->spaces;
 
-    if (!keeps_stores(server, next) || !fits(server, next)) {
+    if (!keeps_stores(server, next) || !can_dump(server, next) || !fits(server, next)) {
         return false;
     }
     char error[SPACES_ERROR_MAX];

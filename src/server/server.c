@@ -87,6 +87,7 @@ void server_keep(struct server *server, struct journal *journal, struct change_l
 void server_loaded(struct server *server, struct data *data)
 {
     CHECK(data == server->data && atomic_load(&server->loading));
+    server->cold = data_cold(data);
     server_keep(server, data_journal(data), &data_log(data)->log);
 }
 

@@ -12,8 +12,10 @@
  * of a change nobody has written yet, are held until they are written, under sync: always until
  * they are durable (dispatch_journal.c).
  *
- * The order of an end: keeper_end, data_stop; net_destroy, which ends the workers and gives their
- * sinks back; then the journal is closed (data_close); then server_destroy. The journal wakes whom
+ * The order of an end: keeper_end; data_stop, after which no read of a dumped table wakes anybody
+ * (those wake net itself, so it has to live until then); net_destroy, which ends the workers and
+ * gives their sinks and pages back; then the journal is closed (data_close); then server_destroy;
+ * the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
  * it was asked to wake until it is closed, which is after net is gone: so it wakes a
  * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
  *
@@ -59,9 +61,10 @@ struct server {
     struct spaces *spaces;           /* (barrier) owned by the creator */
     struct barrier *barrier;
     struct data *data;       /* NULL: in memory only */
-    _Atomic bool loading;    /* falls once; the three below are read behind it */
+    _Atomic bool loading;    /* falls once; the four below are read behind it */
     struct journal *journal; /* NULL: nothing is kept */
     struct change_log *log;  /* NULL with it */
+    struct cold *cold;       /* NULL: no table is dumped */
     enum journal_sync sync;
     struct server_waker *wakers;   /* [threads] */
     _Atomic uint64_t complained_s; /* monotonic */

@@ -1,13 +1,14 @@
 /*
  * settings.h: the whole configuration of a daemon as one value.
  *
- * It comes from the built-in configuration, a YAML file, --set and flags, in that order. All rows are
- * declared once, in settings_table.c: name, type, unit, limits, default, reloadable, help; the parser,
+ * It comes from the built-in configuration, a YAML file, --set and flags, in that order. All rows
+ * are declared once, in settings_table.c: name, type, unit, limits, default, reloadable, help; the
+ * parser,
  * --help, conf/rollcall.yaml, `stats settings` and the manual page are made from them.
  * Every mistake of a run is collected and reported together: see settings_load().
  *
- * A settings value is immutable once loaded; a reload makes another and compares. Main thread, except
- * that any thread may read one it was given.
+ * A settings value is immutable once loaded; a reload makes another and compares. Main thread,
+ * except that any thread may read one it was given.
  */
 #ifndef ROLLCALL_SERVER_SETTINGS_H
 #define ROLLCALL_SERVER_SETTINGS_H
@@ -21,6 +22,7 @@
 #include "engine/engine.h"
 #include "engine/pattern.h"
 #include "phantom/phantom.h"
+#include "store/cold.h"
 #include "store/journal.h"
 
 #define SETTINGS_SPACES_MAX                   PATTERN_SPACES_MAX
@@ -34,11 +36,19 @@
 #define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN (1ull << 20)
 #define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MAX (1ull << 46)
 #define SETTINGS_DATA_PATH_MAX                400
+#define SETTINGS_COLD_BYTES_MAX               (1ull << 40)
+#define SETTINGS_OVERLAY_BYTES_MIN            (1ull << 20)
+#define SETTINGS_DUMPS_MAX                    (64u << 10) /* two files each in a manifest, or more */
 
 enum space_kind { SPACE_COUNTER, SPACE_PHANTOM, SPACE_PLAIN };
 enum space_ids { SPACE_IDS_GROWING, SPACE_IDS_ANY };
 enum space_role { SPACE_STORE, SPACE_CACHE };
-enum space_oldest { SPACE_OLDEST_DEFAULT, SPACE_OLDEST_DUMP, SPACE_OLDEST_RECYCLE, SPACE_OLDEST_REFUSE };
+enum space_oldest {
+    SPACE_OLDEST_DEFAULT,
+    SPACE_OLDEST_DUMP,
+    SPACE_OLDEST_RECYCLE,
+    SPACE_OLDEST_REFUSE
+};
 
 struct slot_settings {
     char name[ENGINE_SPACE_NAME_MAX + 1];
@@ -58,7 +68,8 @@ struct space_settings {
     uint64_t table_bytes; /* a power of two */
     unsigned tables;
     enum space_oldest oldest; /* never _DEFAULT once loaded */
-    double late_room; /* a share; negative: auto */
+    unsigned dumps_max;       /* 0: no limit */
+    double late_room;         /* a share; negative: auto */
     uint32_t value_flags;
     double false_positives;
     bool deletes;
@@ -76,7 +87,7 @@ struct settings {
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
     bool memory_given; /* by the file or -m, not the default */
-    char *data; /* an absolute path; NULL: memory only, and what follows means nothing */
+    char *data;        /* an absolute path; NULL: memory only, and what follows means nothing */
     struct {
         enum journal_sync sync;
         uint64_t segment_bytes; /* a multiple of SETTINGS_SEGMENT_UNIT */
@@ -86,6 +97,12 @@ struct settings {
         uint64_t every_ms; /* 0: not by time */
         uint64_t journal_bytes;
     } checkpoint;
+    struct { /* matters once a space dumps: settings_dumps() */
+        unsigned threads;
+        unsigned queue; /* pages */
+        uint64_t cache_bytes;
+        uint64_t overlay_bytes;
+    } cold;
     unsigned max_connections;
     unsigned backlog;
     unsigned requests_per_turn; /* -R */
@@ -114,10 +131,10 @@ enum settings_action {
 };
 
 /*
- * Reads argv (which getopt may reorder), then the file it names (or the built-in configuration), then applies --set and flags.
- * Prints what was asked for to `out` and every mistake to `err`, as `file:line:col: error: …` with the
- * line and a caret, or `rollcalld: -p: …` for flags. On SETTINGS_RUN, *settings is the caller's to
- * settings_destroy().
+ * Reads argv (which getopt may reorder), then the file it names (or the built-in configuration),
+ * then applies --set and flags. Prints what was asked for to `out` and every mistake to `err`, as
+ * `file:line:col: error: …` with the line and a caret, or `rollcalld: -p: …` for flags. On
+ * SETTINGS_RUN, *settings is the caller's to settings_destroy().
  */
 enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
                                    struct settings **settings);
@@ -127,7 +144,8 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
 struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
 
-/* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …). */
+/* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).
+ */
 void settings_each(const struct settings *settings, engine_stat_fn *emit, void *context);
 
 /*
@@ -160,6 +178,13 @@ uint64_t settings_buffer_bytes(const struct settings *settings);
  * (NULL: nothing printed). settings_load() has refused one that exceeds memory_bytes.
  */
 uint64_t settings_memory_sum(const struct settings *settings, FILE *out);
+
+/* Is there a space whose tables leave memory for the disk? */
+bool settings_dumps(const struct settings *settings);
+/* What store/cold.h is told: but for its file system and callback. */
+void settings_cold_config(const struct settings *settings, struct cold_config *config);
+/* The part of the sum that such spaces have together: cold reads and overlays. 0: none dumps. */
+uint64_t settings_cold_bytes(const struct settings *settings);
 
 /* The part of that sum that is one space's: its tables and their pools. */
 uint64_t settings_space_bytes(const struct space_settings *space);

@@ -99,6 +99,27 @@ static bool check_key(struct settings_draft *draft, size_t number)
     return false;
 }
 
+static enum space_oldest usual_oldest(const struct settings *settings,
+                                      const struct space_settings *space)
+{
+    if (space->ids != SPACE_IDS_GROWING || space->kind == SPACE_PLAIN)
+        return SPACE_OLDEST_REFUSE;
+    if (settings->data != NULL)
+        return SPACE_OLDEST_DUMP;
+    return space->role == SPACE_CACHE ? SPACE_OLDEST_RECYCLE : SPACE_OLDEST_REFUSE;
+}
+
+static void check_oldest(struct settings_draft *draft, size_t number)
+{
+    struct space_settings *space = &draft->settings->spaces[number];
+
+    if (space->oldest == SPACE_OLDEST_DEFAULT)
+        space->oldest = usual_oldest(draft->settings, space);
+    else if (space->oldest == SPACE_OLDEST_DUMP && draft->settings->data == NULL)
+        settings_error(draft, settings_draft_space_place(draft, number, "oldest"),
+                       "oldest: dump needs a directory for the tables: give the key data");
+}
+
 /* Returns whether its key can be looked at together with the others'. */
 static bool check_space(struct settings_draft *draft, size_t number)
 {
@@ -111,10 +132,7 @@ static bool check_space(struct settings_draft *draft, size_t number)
     if (!kind->given || kind->bad)
         return false;
     check_keys(draft, number);
-    if (space->oldest == SPACE_OLDEST_DEFAULT)
-        space->oldest = space->role == SPACE_CACHE && space->ids == SPACE_IDS_GROWING
-                            ? SPACE_OLDEST_RECYCLE
-                            : SPACE_OLDEST_REFUSE;
+    check_oldest(draft, number);
     if (space->kind == SPACE_COUNTER)
         check_slots(draft, number);
     return space->kind != SPACE_PLAIN && check_key(draft, number);
@@ -336,6 +354,8 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
         .table_bytes = from->table_bytes,
         .tables = growing ? from->tables : 1,
         .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
+        .dumps_max = from->dumps_max,
         .late_room = late_room(from),
         .extend_bytes = from->extend_bytes,
         .aux_bytes = from->aux_bytes,
@@ -364,6 +384,8 @@ void settings_phantom_config(const struct space_settings *from, uint32_t space,
         .exceptions_bytes = from->exceptions_bytes,
         .tables = growing ? from->tables : 1,
         .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
+        .dumps_max = from->dumps_max,
         .late_room = late_room(from),
     };
 }
@@ -414,6 +436,34 @@ static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_
     return add_part(out, bytes, what);
 }
 
+bool settings_dumps(const struct settings *settings)
+{
+    for (size_t i = 0; settings->data != NULL && i < settings->space_count; i++) {
+        if (settings->spaces[i].oldest == SPACE_OLDEST_DUMP)
+            return true;
+    }
+    return false;
+}
+
+void settings_cold_config(const struct settings *settings, struct cold_config *config)
+{
+    *config = (struct cold_config){
+        .threads = settings->cold.threads,
+        .queue = settings->cold.queue,
+        .cache_bytes = settings->cold.cache_bytes,
+    };
+}
+
+uint64_t settings_cold_bytes(const struct settings *settings)
+{
+    struct cold_config config;
+
+    if (!settings_dumps(settings))
+        return 0;
+    settings_cold_config(settings, &config);
+    return cold_memory_bytes(&config) + settings->cold.overlay_bytes;
+}
+
 uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
 {
     char what[64];
@@ -427,6 +477,8 @@ uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
     sum += add_part(out, settings->threads * WORKER_BYTES, what);
     if (settings->data != NULL)
         sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
+    if (settings_dumps(settings))
+        sum += add_part(out, settings_cold_bytes(settings), "cold reads and overlays");
     add_part(out, sum, "together");
     return sum;
 }

@@ -228,7 +228,43 @@ static const struct settings_row top_rows[] = {
                 .initial = "1GiB",
                 .help = "Journal after which one is made: a restart reads about so much, and what "
                         "was written meanwhile."}},
-    LATER("cold", 0),
+    {.option = {.name = "cold",
+                .type = OPTION_CUSTOM,
+                .flags = ROW_GROUP,
+                .help = "With data and oldest: dump: how tables that left memory are read."}},
+    {.option = {.name = "cold.threads",
+                .type = OPTION_NUMBER,
+                TOP(cold.threads),
+                .min = 1,
+                .max = COLD_THREADS_MAX,
+                .initial = "8",
+                .help = "Threads that read the disk, a page of 4KiB at a time each."}},
+    {.option = {.name = "cold.cache",
+                .type = OPTION_SIZE,
+                TOP(cold.cache_bytes),
+                .max = SETTINGS_COLD_BYTES_MAX,
+                .automatic = "0",
+                .initial = "64MiB",
+                .help = "Memory for pages that were read."}},
+    /* A get of 1,024 keys may need two pages of each, and a request that needs more than fit here,
+     * none of them in the cache, is busy each time. */
+    {.option = {.name = "cold.queue",
+                .type = OPTION_NUMBER,
+                TOP(cold.queue),
+                .min = 1,
+                .max = COLD_QUEUE_MAX,
+                .initial = "4096",
+                .help = "Pages that requests may wait for at one time; beyond that they are "
+                        "refused. A get of 1,024 keys may need two pages of each key: with fewer "
+                        "than 2048 it may be refused each time."}},
+    {.option = {.name = "cold.overlay",
+                .type = OPTION_SIZE,
+                TOP(cold.overlay_bytes),
+                .min = SETTINGS_OVERLAY_BYTES_MIN,
+                .max = SETTINGS_COLD_BYTES_MAX,
+                .initial = "64MiB",
+                .help = "Memory for what has changed of tables that left it; when half of it is "
+                        "used their files are written anew."}},
     LATER("auth-file", 0),
     LATER("tls", 0),
     {.option = {.name = "spaces",
@@ -330,8 +366,8 @@ static const struct settings_row space_rows[] = {
                 .max = ROW_TABLES_MAX,
                 .initial = "5",
                 .help =
-                    "Tables in memory, each for a range of ids. With oldest: recycle one of them "
-                    "is the spare, zeroed and ready for the next range."},
+                    "Tables in memory, each for a range of ids. With oldest: dump or recycle one "
+                    "of them is the spare, zeroed and ready for the next range."},
      .kinds = KIND_ID},
     {.option =
          {.name = "oldest",
@@ -339,10 +375,20 @@ static const struct settings_row space_rows[] = {
           .flags = ROW_GROWING | ROW_NEXT_TABLE,
           OF_SPACE(oldest),
           .words = oldest_words,
-          .words_hidden = 1u << SPACE_OLDEST_DUMP,
           .initial = "auto",
-          .help = "When the tables are used up: recycle the oldest, with the ids in it, or refuse "
-                  "new ids. auto: refuse for role store, recycle for cache. Flag -M: refuse."},
+          .help = "When the tables are used up: dump the oldest to a file, where its ids are still "
+                  "read and changed (needs data); recycle it, with the ids in it; or refuse new "
+                  "ids. auto: dump with data, else refuse for role store, recycle for cache. Flag "
+                  "-M: refuse."},
+     .kinds = KIND_ID},
+    {.option = {.name = "dumps-max",
+                .type = OPTION_NUMBER,
+                .flags = ROW_GROWING | ROW_NEXT_TABLE,
+                OF_SPACE(dumps_max),
+                .max = SETTINGS_DUMPS_MAX,
+                .initial = "0",
+                .help = "With oldest: dump: tables on the disk, at most; then the oldest of them "
+                        "is dropped, with its ids. 0: no limit."},
      .kinds = KIND_ID},
     {.option =
          {.name = "late-room",
@@ -432,7 +478,6 @@ static const struct settings_row space_rows[] = {
                 .help = "The largest value."},
      .kinds = KIND_PLAIN},
     LATER("binary-create", KIND_ID),
-    LATER("dumps-max", KIND_ID),
 };
 
 _Static_assert(LENGTH(top_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");

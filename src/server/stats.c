@@ -96,10 +96,15 @@ struct group {
 };
 
 static const struct group groups[] = {
-    {"", stats_general, stats_general},    {"settings", stats_settings, stats_settings},
-    {"items", stats_items, stats_nothing}, {"slabs", stats_slabs, stats_nothing},
-    {"conns", stats_conns, stats_conns},   {"spaces", stats_spaces, NULL},
-    {"tables", stats_tables, NULL},        {"extstore", stats_nothing, stats_nothing},
+    {"", stats_general, stats_general},
+    {"settings", stats_settings, stats_settings},
+    {"items", stats_items, stats_nothing},
+    {"slabs", stats_slabs, stats_nothing},
+    {"conns", stats_conns, stats_conns},
+    {"spaces", stats_spaces, NULL},
+    {"tables", stats_tables, NULL},
+    {"extstore", stats_nothing, stats_nothing},
+    {"cold", stats_cold, NULL},
 };
 
 static const struct group *group_find(const struct request *request)

@@ -1,5 +1,5 @@
 /* stats: what is on the disk. Only with a data directory. */
-#include <string.h>
+#include <stdio.h>
 
 #include "server/data.h"
 #include "server/stats_private.h"
@@ -54,6 +54,52 @@ static void emit_checkpoints(struct stats_out *out, const struct data_stats *sta
     stats_number(out, "recovery_us", stats->recovery_us);
     stats_number(out, "recovered_records", stats->recovered_records);
     stats_number(out, "recovery_cut_bytes", stats->cut_bytes);
+    stats_number(out, "dumps", stats->dumps);
+    stats_number(out, "dump_merges", stats->merges);
+    stats_number(out, "dump_failures", stats->dump_failures);
+    stats_number(out, "dump_files", stats->dump_files);
+    stats_number(out, "dump_file_bytes", stats->dump_file_bytes);
+}
+
+/* ---- dumped tables ---- */
+
+static void emit_cold(struct stats_out *out, struct cold *cold)
+{
+    struct cold_stats stats;
+
+    cold_stats(cold, &stats);
+    stats_number(out, "cold_reads", stats.reads);
+    stats_number(out, "cold_hits", stats.hits);
+    stats_number(out, "cold_misses", stats.misses);
+    stats_number(out, "cold_joined", stats.joined);
+    stats_number(out, "cold_busy", stats.busy);
+    stats_number(out, "cold_queue", stats.depth);
+    stats_number(out, "cold_queue_highest", stats.depth_highest);
+    stats_number(out, "cold_promised", stats.promised);
+    stats_number(out, "cold_cache_bytes", stats.cached_bytes);
+    stats_number(out, "cold_evicted", stats.evicted);
+    stats_number(out, "cold_bad_pages", stats.bad_pages);
+    stats_number(out, "cold_failed", stats.failed);
+}
+
+/* latency_below_us:N: reads that took less than N microseconds, and not less than the one before.
+ */
+void stats_cold(struct stats_out *out)
+{
+    struct cold *cold = out->worker->server->cold;
+    struct cold_stats stats;
+    char name[32];
+
+    if (cold == NULL) {
+        return;
+    }
+    emit_cold(out, cold);
+    cold_stats(cold, &stats);
+    for (unsigned i = 0; i + 1 < COLD_LATENCY_BUCKETS; i++) {
+        snprintf(name, sizeof(name), "latency_below_us:%lu", 1ul << i);
+        stats_number(out, name, stats.latency_us[i]);
+    }
+    stats_number(out, "latency_longer", stats.latency_us[COLD_LATENCY_BUCKETS - 1]);
 }
 
 void stats_data(struct stats_out *out)
@@ -75,5 +121,8 @@ void stats_data(struct stats_out *out)
         emit_loading(out, &stats);
     } else {
         emit_checkpoints(out, &stats);
+    }
+    if (worker->has_cold) {
+        emit_cold(out, worker->server->cold);
     }
 }

@@ -39,6 +39,7 @@ stats_fn stats_slabs;
 stats_fn stats_conns;  /* stats_conns.c */
 stats_fn stats_spaces; /* stats_spaces.c */
 stats_fn stats_tables;
+stats_fn stats_cold; /* stats_data.c */
 
 /* Makes the sums of the moment those that are subtracted. Any worker, in its turn. */
 void stats_reset(struct dispatch_worker *worker); /* stats.c */

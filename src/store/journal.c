@@ -17,7 +17,7 @@ void journal_writer_init(struct journal_writer *writer, struct journal *journal)
     *writer = (struct journal_writer){.journal = journal, .end = journal_durable(journal)};
 }
 
-static void give_back(struct journal_writer *writer)
+void journal_give_back(struct journal_writer *writer)
 {
     journal_ring_give(&writer->journal->ring, writer->credit);
     writer->credit = 0;
@@ -25,7 +25,7 @@ static void give_back(struct journal_writer *writer)
 
 void journal_writer_fini(struct journal_writer *writer)
 {
-    give_back(writer);
+    journal_give_back(writer);
     writer->journal = NULL;
 }
 
@@ -182,7 +182,7 @@ static bool is_thread_needed(const struct journal *journal)
 bool journal_commit(struct journal_writer *writer)
 {
     struct journal *journal = writer->journal;
-    give_back(writer);
+    journal_give_back(writer);
     writer->wrote = false;
     uint64_t target = journal_ring_head(&journal->ring);
     if (journal_written(journal) >= target) {

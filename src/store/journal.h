@@ -105,6 +105,8 @@ uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uin
  * room is given back.
  */
 bool journal_commit(struct journal_writer *writer);
+/* Gives surplus room back: a writer that put nothing and will not commit soon must not keep it. */
+void journal_give_back(struct journal_writer *writer);
 
 /* ---- durability ---- */
 

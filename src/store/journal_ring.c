@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/point.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 
@@ -131,6 +132,7 @@ static void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *
 static void fill(struct journal_ring *ring, uint64_t lsn, uint64_t *image, uint64_t bytes)
 {
     uint64_t word = image[0] | journal_checksum(image, bytes, lsn);
+    POINT("record unfilled");
     copy_words(ring, lsn + WORD_BYTES, image + 1, bytes / WORD_BYTES - 1);
     shared_word *first = ring->words + word_index(ring, lsn);
     CHECK(__atomic_load_n(first, __ATOMIC_RELAXED) == 0); /* else room was given twice */

@@ -48,7 +48,8 @@ RECENT = 25000  # of dumped ids: so many of the newest are judged each round,
 SHARE = 0.03  # and this share of the others, and all in the last
 # Refusals that need no failure to happen: a side dict is full; the journal is; an old table has had
 # its one further layer, or oldest: refuse.
-ALLOWED = ("out of memory storing object", "journal busy", "no table free")
+ALLOWED = ("out of memory storing object", "journal busy", "no table free",
+           "busy")  # what waits for a merge: the overlay of a small table is soon full
 ENDINGS = {"kill": 8, "files": 5, "roll": 4, "checkpoint": 4, "stop": 2}
 
 

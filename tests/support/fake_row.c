@@ -1,29 +1,18 @@
-/* fake_row.c: sets of ids by open addressing; removed ones leave a mark. */
+/* fake_row.c: the toy engine's tables, and what it does with ids. */
 #include "tests/support/fake_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "engine/row_log.h"
+#include "tests/support/fake_row_private.h"
 
-#define NEVER        UINT64_MAX
-#define REMOVED      (UINT64_MAX - 1)
-#define PLACES_LEAST 64
-#define ROUNDS_MAX   8
-#define TABLE_BYTES  4096
-#define SAMPLE       64
-#define LATE_START   0.1
-
-struct fake_table {
-    struct row_table row; /* first */
-    struct fake *fake;
-    uint64_t window; /* as the fake's when it was made or settled, or as described */
-    bool described;
-    struct fake_set placed, apart;
-};
+#define ROUNDS_MAX  8
+#define TABLE_BYTES 4096
+#define SAMPLE      64
+#define LATE_START  0.1
 
 /* What a table is described as. */
 struct description {
@@ -31,97 +20,21 @@ struct description {
 };
 #define DESCRIPTION_MAGIC 0x66616b65u
 
-static size_t place_of(const struct fake_set *set, uint64_t id)
-{
-    size_t at = hash_u64(id) & (set->places - 1);
-    while (set->ids[at] != NEVER && set->ids[at] != id) {
-        at = (at + 1) & (set->places - 1);
-    }
-    return at;
-}
-
-static bool set_has(const struct fake_set *set, uint64_t id)
-{
-    return set->places > 0 && set->ids[place_of(set, id)] == id;
-}
-
-static void set_add(struct fake_set *set, uint64_t id);
-
-static void set_grow(struct fake_set *set)
-{
-    struct fake_set old = *set;
-    set->places = PLACES_LEAST;
-    while (set->places < old.count * 4) {
-        set->places *= 2;
-    }
-    set->used = set->count = 0;
-    set->ids = memory_zalloc(set->places * sizeof *set->ids);
-    memset(set->ids, 0xff, set->places * sizeof *set->ids);
-    for (size_t i = 0; i < old.places; i++) {
-        if (old.ids[i] < REMOVED) {
-            set_add(set, old.ids[i]);
-        }
-    }
-    free(old.ids);
-}
-
-static void set_add(struct fake_set *set, uint64_t id)
-{
-    if (set->used * 2 >= set->places) {
-        set_grow(set);
-    }
-    size_t at = place_of(set, id);
-    CHECK(set->ids[at] == NEVER);
-    set->ids[at] = id;
-    set->used++;
-    set->count++;
-}
-
-static bool set_remove(struct fake_set *set, uint64_t id)
-{
-    if (!set_has(set, id)) {
-        return false;
-    }
-    set->ids[place_of(set, id)] = REMOVED;
-    set->count--;
-    return true;
-}
-
-static int compare(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Its ids, sorted; the caller frees. */
-static uint64_t *set_sorted(const struct fake_set *set)
-{
-    uint64_t *ids = memory_zalloc((set->count + 1) * sizeof *ids);
-    size_t n = 0;
-    for (size_t i = 0; i < set->places; i++) {
-        if (set->ids[i] < REMOVED) {
-            ids[n++] = set->ids[i];
-        }
-    }
-    CHECK(n == set->count);
-    qsort(ids, n, sizeof *ids, compare);
-    return ids;
-}
-
 /* -- the engine's functions -- */
 
 static struct row_table *create(void *engine, const struct row_want *want)
 {
     struct fake *fake = engine;
     const unsigned char *region = want->region;
-    CHECK(want->region_bytes > 0 && region[0] == 0 && region[want->region_bytes - 1] == 0);
+    CHECK(want->region_bytes > 0 && (region != NULL || want->description != NULL));
+    CHECK(region == NULL || (region[0] == 0 && region[want->region_bytes - 1] == 0));
     if (fake->refuse_create) {
         return NULL;
     }
     struct fake_table *table = memory_zalloc(sizeof *table);
     table->fake = fake;
     table->window = fake->window;
+    table->region_bytes = want->region_bytes;
     table->row.capacity = want->layer_of ? want->layer_of->capacity : fake->capacity;
     if (want->description != NULL) {
         struct description description;
@@ -136,7 +49,9 @@ static struct row_table *create(void *engine, const struct row_want *want)
     if (table->window != 0 && !want->first && table->window < ROW_ID_MAX - want->base) {
         table->row.window_last = want->base + table->window - 1;
     }
-    memset(want->region, 0xaa, want->region_bytes);
+    if (want->region != NULL) {
+        memset(want->region, 0xaa, want->region_bytes);
+    }
     fake->live++;
     return &table->row;
 }
@@ -145,8 +60,11 @@ static void destroy(struct row_table *table)
 {
     struct fake_table *mine = (struct fake_table *)table;
     mine->fake->live--;
-    free(mine->placed.ids);
-    free(mine->apart.ids);
+    fake_set_fini(&mine->placed);
+    fake_set_fini(&mine->apart);
+    fake_set_fini(&mine->file);
+    fake_set_fini(&mine->added);
+    fake_set_fini(&mine->removed);
     free(mine);
 }
 
@@ -159,11 +77,11 @@ static void settle(void *engine, struct row_table *table)
         table->window_last = table->low + mine->window - 1;
     }
     size_t n = mine->apart.count;
-    uint64_t *ids = set_sorted(&mine->apart);
+    uint64_t *ids = fake_set_sorted(&mine->apart);
     for (size_t i = 0; i < n; i++) {
         if (row_place(table, ids[i], false)) {
-            CHECK(set_remove(&mine->apart, ids[i]));
-            set_add(&mine->placed, ids[i]);
+            CHECK(fake_set_remove(&mine->apart, ids[i]));
+            fake_set_add(&mine->placed, ids[i]);
         }
     }
     free(ids);
@@ -178,17 +96,18 @@ static bool move(void *engine, struct row_table *from, struct row_table *to, boo
     }
     struct fake_table *source = (struct fake_table *)from;
     struct fake_table *target = (struct fake_table *)to;
+    CHECK(!from->cold && !to->cold);
     size_t n = source->apart.count;
-    uint64_t *ids = set_sorted(&source->apart);
+    uint64_t *ids = fake_set_sorted(&source->apart);
     for (size_t i = 0; i < n; i++) {
         if (ids[i] < to->base) {
             continue;
         }
-        CHECK(set_remove(&source->apart, ids[i]));
+        CHECK(fake_set_remove(&source->apart, ids[i]));
         if (fake->refuse_move) {
             row_removed(from, from, ids[i]);
         } else {
-            set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
+            fake_set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
         }
     }
     free(ids);
@@ -199,7 +118,7 @@ static size_t describe(const struct row_table *table, unsigned char *bytes)
 {
     const struct fake_table *mine = (const struct fake_table *)table;
     struct description description = {DESCRIPTION_MAGIC, table->capacity, mine->window,
-                                      table->region->bytes};
+                                      mine->region_bytes};
     memcpy(bytes, &description, sizeof description);
     return sizeof description;
 }
@@ -219,8 +138,9 @@ static void each_apart(const struct row_table *table, void (*visit)(void *contex
                        void *context)
 {
     const struct fake_set *apart = &((const struct fake_table *)table)->apart;
+    CHECK(!table->cold);
     for (size_t i = 0; i < apart->places; i++) {
-        if (apart->ids[i] < REMOVED) {
+        if (apart->ids[i] < FAKE_REMOVED) {
             visit(context, apart->ids[i]);
         }
     }
@@ -235,8 +155,6 @@ static const struct row_functions FUNCTIONS = {.create = create,
                                                .each_apart = each_apart};
 
 /* -- what tests call -- */
-
-static const struct engine_functions ENGINE_FUNCTIONS;
 
 struct row_config fake_config(unsigned tables, bool recycle)
 {
@@ -253,7 +171,7 @@ void fake_init(struct fake *fake, const struct row_config *config, uint64_t capa
     memset(fake, 0, sizeof *fake);
     fake->capacity = capacity;
     fake->apart_max = ROW_SAMPLE_MAX;
-    fake->engine.functions = &ENGINE_FUNCTIONS;
+    fake->engine.functions = &fake_engine_functions;
     CHECK(pthread_mutex_init(&fake->lock, NULL) == 0);
     CHECK(row_init(&fake->row, config, &FUNCTIONS, fake, &fake->keeper));
 }
@@ -271,16 +189,47 @@ static void wake(void *target, uint64_t serial)
     ((struct fake *)target)->woken++;
 }
 
-static bool holds(const struct row_table *table, uint64_t id)
+static bool is_held(const struct fake_table *mine, uint64_t id)
 {
-    const struct fake_table *mine = (const struct fake_table *)table;
-    return mine != NULL && (set_has(&mine->placed, id) || set_has(&mine->apart, id));
+    if (!mine->row.cold) {
+        return fake_set_has(&mine->placed, id) || fake_set_has(&mine->apart, id);
+    }
+    return fake_set_has(&mine->added, id) ||
+           (fake_set_has(&mine->file, id) && !fake_set_has(&mine->removed, id));
+}
+
+bool fake_holds(const struct row_table *table, uint64_t id)
+{
+    return table != NULL && is_held((const struct fake_table *)table, id);
+}
+
+void fake_put(struct row_table *table, uint64_t id, bool apart)
+{
+    struct fake_table *mine = (struct fake_table *)table;
+    if (!table->cold) {
+        fake_set_add(apart ? &mine->apart : &mine->placed, id);
+    }
+    if (table->cold || table->tapped) {
+        fake_set_remove(&mine->removed, id);
+        fake_set_add(&mine->added, id);
+    }
+}
+
+void fake_take(struct row_table *table, uint64_t id)
+{
+    struct fake_table *mine = (struct fake_table *)table;
+    CHECK(fake_holds(table, id));
+    CHECK(table->cold || fake_set_remove(&mine->placed, id) || fake_set_remove(&mine->apart, id));
+    if (table->cold || table->tapped) {
+        fake_set_remove(&mine->added, id);
+        fake_set_add(&mine->removed, id);
+    }
 }
 
 static bool is_there(struct fake *fake, const struct row_table *table, uint64_t id)
 {
     pthread_mutex_lock(&fake->lock);
-    bool there = holds(table, id) || holds(table->further, id);
+    bool there = fake_holds(table, id) || fake_holds(table->further, id);
     pthread_mutex_unlock(&fake->lock);
     return there;
 }
@@ -297,29 +246,29 @@ static void record(struct fake *fake, enum change_type type, enum change_place p
     fake->sink.sink.functions->put(&fake->sink.sink, &change);
 }
 
-static struct row_table *holder_of_new(struct row_table *table)
+struct row_table *fake_holder_of_new(struct row_table *table)
 {
     return table->further ? table->further : table;
 }
 
 static void put_inside(struct fake *fake, struct row_table *table, uint64_t id)
 {
-    struct row_table *holder = holder_of_new(table);
+    struct row_table *holder = fake_holder_of_new(table);
     pthread_mutex_lock(&fake->lock);
     row_changed(holder);
-    set_add(&((struct fake_table *)holder)->placed, id);
+    fake_put(holder, id, false);
     record(fake, CHANGE_SLOTS, CHANGE_INSIDE, id);
     pthread_mutex_unlock(&fake->lock);
 }
 
 static bool put_apart(struct fake *fake, struct row_table *table, uint64_t id)
 {
-    struct fake_set *apart = &((struct fake_table *)table)->apart;
     pthread_mutex_lock(&fake->lock);
-    bool fits = apart->count < fake->apart_max;
+    CHECK(!table->cold && !table->leaving);
+    bool fits = ((struct fake_table *)table)->apart.count < fake->apart_max;
     if (fits) {
         row_changed(table);
-        set_add(apart, id);
+        fake_put(table, id, true);
         record(fake, CHANGE_SLOTS, CHANGE_APART, id);
     }
     pthread_mutex_unlock(&fake->lock);
@@ -363,6 +312,9 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
         if (fake->recorder != NULL && fake->recorder->refuse) {
             return FAKE_BUSY;
         }
+        if (fake->row.denied) {
+            fake->row.denied_us = 1; /* time has passed */
+        }
         enum row_verdict verdict;
         if (!fake_try(fake, id, &verdict)) {
             return FAKE_BELOW;
@@ -371,37 +323,38 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
             return answers[verdict];
         }
         row_wait(&fake->row, &ticket);
+        if (!row_asked(&fake->row)) {
+            return FAKE_WAITS;
+        }
         uint64_t woken = fake->woken;
         fake_maintain(fake);
-        CHECK(fake->woken == woken + 1);
+        CHECK(fake->woken > woken);
     }
 }
 
 bool fake_has(const struct fake *fake, uint64_t id)
 {
     const struct row_table *table = row_find(&fake->row, id);
-    return table != NULL && (holds(table, id) || holds(table->further, id));
+    return table != NULL && (fake_holds(table, id) || fake_holds(table->further, id));
 }
 
 bool fake_is_apart(const struct fake *fake, uint64_t id)
 {
     const struct fake_table *table = (const struct fake_table *)row_find(&fake->row, id);
-    return table != NULL && set_has(&table->apart, id);
+    return table != NULL && fake_set_has(&table->apart, id);
 }
 
-static void take_out(struct row_table *table, uint64_t id)
+void fake_take_out(struct row_table *table, uint64_t id)
 {
-    struct row_table *holder = holds(table, id) ? table : table->further;
-    struct fake_table *mine = (struct fake_table *)holder;
-    CHECK(holds(holder, id));
+    struct row_table *holder = fake_holds(table, id) ? table : table->further;
     row_changed(holder);
-    CHECK(set_remove(&mine->placed, id) || set_remove(&mine->apart, id));
+    fake_take(holder, id);
     row_removed(table, holder, id);
 }
 
 void fake_remove(struct fake *fake, uint64_t id)
 {
-    take_out(row_find(&fake->row, id), id);
+    fake_take_out(row_find(&fake->row, id), id);
     record(fake, CHANGE_DELETE, CHANGE_THERE, id);
 }
 
@@ -419,22 +372,43 @@ static void check_ids(const struct row_table *table, const struct fake_set *set)
 {
     for (size_t i = 0; i < set->places; i++) {
         uint64_t id = set->ids[i];
-        CHECK(id >= REMOVED || (table->base <= id && id <= table->last));
+        CHECK(id >= FAKE_REMOVED || (table->base <= id && id <= table->last));
     }
+}
+
+uint64_t fake_count_cold(const struct fake_table *mine)
+{
+    uint64_t count = mine->added.count;
+    for (size_t i = 0; i < mine->file.places; i++) {
+        uint64_t id = mine->file.ids[i];
+        count += id < FAKE_REMOVED && !fake_set_has(&mine->added, id) && is_held(mine, id);
+    }
+    return count;
+}
+
+static void check_cold(const struct fake_table *mine)
+{
+    CHECK(mine->placed.places == 0 && mine->apart.places == 0);
+    CHECK(fake_count_cold(mine) == mine->row.count);
+    check_ids(&mine->row, &mine->added);
 }
 
 static void check_one(const struct row_table *table)
 {
     const struct fake_table *mine = (const struct fake_table *)table;
+    if (table->cold) {
+        check_cold(mine);
+        return;
+    }
     CHECK(mine->placed.count + mine->apart.count == table->count);
     CHECK(mine->placed.count <= table->capacity);
     check_ids(table, &mine->placed);
     check_ids(table, &mine->apart);
     for (size_t i = 0; i < mine->placed.places; i++) {
         uint64_t id = mine->placed.ids[i];
-        CHECK(id >= REMOVED || (id <= table->frontier && id <= table->window_last));
-        CHECK(id >= REMOVED || !set_has(&mine->apart, id));
-        CHECK(id >= REMOVED || !holds(table->further, id));
+        CHECK(id >= FAKE_REMOVED || (id <= table->frontier && id <= table->window_last));
+        CHECK(id >= FAKE_REMOVED || !fake_set_has(&mine->apart, id));
+        CHECK(id >= FAKE_REMOVED || !fake_holds(table->further, id));
     }
 }
 
@@ -444,7 +418,7 @@ static void check_reached(const struct row_table *table)
     const struct fake_set *set = &((const struct fake_table *)table->further)->placed;
     CHECK(table->further->base == table->base && table->further->last == table->last);
     for (size_t i = 0; i < set->places; i++) {
-        CHECK(set->ids[i] >= REMOVED || set->ids[i] <= table->frontier);
+        CHECK(set->ids[i] >= FAKE_REMOVED || set->ids[i] <= table->frontier);
     }
 }
 
@@ -469,102 +443,6 @@ size_t fake_layers(const struct fake *fake)
         layers += fake->row.tables[i]->further != NULL;
     }
     return layers;
-}
-
-/* -- what is kept -- */
-
-void fake_keep(struct fake *fake, struct recorder *recorder)
-{
-    fake->recorder = recorder;
-    fake->row.log = &recorder->log;
-    fake->row.space = fake->engine.space;
-    recorder_sink_init(&fake->sink, recorder);
-}
-
-static void replay_created(struct fake *fake, struct row_table *table, const struct change *change)
-{
-    bool inside = change->place == CHANGE_INSIDE;
-    struct row_table *holder = inside ? holder_of_new(table) : table;
-    struct fake_table *mine = (struct fake_table *)holder;
-    bool counted = !holds(table, change->id) && !holds(table->further, change->id);
-    if (counted) {
-        set_add(inside ? &mine->placed : &mine->apart, change->id);
-    }
-    row_replay_created(&fake->row, table, holder, change->id, change->place, counted);
-}
-
-static bool replay(struct engine *engine, const struct engine_replay *changes, size_t n,
-                   char error[ENGINE_ERROR_MAX])
-{
-    struct fake *fake = (struct fake *)engine;
-    (void)error;
-    for (size_t i = 0; i < n; i++) {
-        const struct change *change = &changes[i].change;
-        struct row_table *table = row_replay_find(&fake->row, change->id, changes[i].lsn);
-        if (table != NULL && change->type == CHANGE_SLOTS) {
-            replay_created(fake, table, change);
-        } else if (table != NULL &&
-                   (holds(table, change->id) || holds(table->further, change->id))) {
-            take_out(table, change->id);
-        }
-    }
-    return true;
-}
-
-static bool replay_event(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
-                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX])
-{
-    struct fake *fake = (struct fake *)engine;
-    return !rows || row_replay_event(&fake->row, event, lsn, bytes, length, error);
-}
-
-static const struct engine_keeping KEEPING = {.replay = replay, .replay_event = replay_event};
-static const struct engine_functions ENGINE_FUNCTIONS = {.kind = "fake", .keeping = &KEEPING};
-
-bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image)
-{
-    memset(image, 0, sizeof *image);
-    return row_image_next(&fake->row, since, fake->recorder->head, &image->image);
-}
-
-static void copy_part(struct fake_set *to, const struct fake_set *from, unsigned part)
-{
-    for (size_t i = 0; i < from->places; i++) {
-        if (from->ids[i] < REMOVED && from->ids[i] % FAKE_IMAGE_PARTS == part) {
-            set_add(to, from->ids[i]);
-        }
-    }
-}
-
-bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned part)
-{
-    const struct row_table *table = row_image_table(&fake->row, &image->image);
-    const struct fake_table *mine = (const struct fake_table *)table;
-    if (table != NULL) {
-        copy_part(&image->placed, &mine->placed, part);
-        copy_part(&image->apart, &mine->apart, part);
-    }
-    return table != NULL;
-}
-
-void fake_image_fini(struct fake_image *image)
-{
-    free(image->placed.ids);
-    free(image->apart.ids);
-}
-
-bool fake_load(struct fake *fake, const struct fake_image *image, char error[ROW_ERROR_MAX])
-{
-    const struct row_image *its = &image->image;
-    struct row_table *table = row_restore_table(&fake->row, its->table, its->table_bytes,
-                                                its->layer, its->start_lsn, error);
-    struct fake_table *mine = (struct fake_table *)table;
-    for (unsigned part = 0; table != NULL && part < FAKE_IMAGE_PARTS; part++) {
-        copy_part(&mine->placed, &image->placed, part);
-        copy_part(&mine->apart, &image->apart, part);
-        atomic_store(&table->count, mine->placed.count + mine->apart.count);
-    }
-    return table != NULL;
 }
 
 void fake_see(void *context, const char *name, const char *text)

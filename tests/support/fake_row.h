@@ -4,6 +4,7 @@
  * are never created twice, nothing in place lies above a new base, counts are what is held.
  *
  * With a recorder it keeps what it does, can be imaged as blurred as a real one, and be made again.
+ * Its tables may leave memory: then they are what an image of them holds, with what changed since.
  *
  * Thread rule: fake_try by any number of threads inside the barrier, each with ids of its own; the
  * rest as row.h says of what it calls, or by one thread.
@@ -18,6 +19,7 @@
 
 #include "engine/row.h"
 #include "engine/row_log.h"
+#include "tests/support/fake_set.h"
 #include "tests/support/recorder.h"
 
 enum fake_answer {
@@ -26,7 +28,8 @@ enum fake_answer {
     FAKE_BELOW,
     FAKE_NO_TABLE,
     FAKE_TOO_FAR,
-    FAKE_BUSY, /* the recorder has no room */
+    FAKE_BUSY,  /* the recorder has no room */
+    FAKE_WAITS, /* for what the keeper does not bring by itself: a dump. Its ticket is left */
 };
 
 struct fake {
@@ -73,21 +76,27 @@ void fake_keep(struct fake *fake, struct recorder *recorder);
 
 /* The contents of a table, taken in parts at different times. */
 #define FAKE_IMAGE_PARTS 2u /* an id belongs to one by its remainder */
-struct fake_set {
-    size_t places, used, count;
-    uint64_t *ids;
-};
 struct fake_image {
     struct row_image image;
-    struct fake_set placed, apart;
+    struct fake_set placed, apart;  /* of a table, also one that leaves */
+    struct fake_set added, removed; /* of an overlay */
 };
 /* As row_image_next, now. */
 bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image);
 /* Adds a part, as it is now; false: the table was touched meanwhile. */
 bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned part);
 void fake_image_fini(struct fake_image *image);
-/* Makes the table of an image, with its contents. False with `error`. */
-bool fake_load(struct fake *fake, const struct fake_image *image, char error[ROW_ERROR_MAX]);
+/*
+ * That of a table that leaves is durable: it is cold from here, which must change nothing of what
+ * it holds. False: the table is gone, or another image of it has begun.
+ */
+bool fake_image_dumped(struct fake *fake, const struct fake_image *image);
+/*
+ * Makes the table of an image, with its contents; overlay: of a dumped one, or NULL. False with
+ * `error`.
+ */
+bool fake_load(struct fake *fake, const struct fake_image *image, const struct fake_image *overlay,
+               char error[ROW_ERROR_MAX]);
 
 /* Collects figures as lines "name=value": fake_see is an engine_stat_fn, its context a fake_seen.
  */

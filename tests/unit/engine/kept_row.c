@@ -131,14 +131,53 @@ static void drop_image(struct checkpoint *point, size_t i)
     point->images[i] = point->images[--point->count];
 }
 
-/* One of the same table, of before, is replaced. */
+static bool of_same(const struct row_image *a, const struct row_image *b)
+{
+    return a->serial == b->serial && a->layer == b->layer;
+}
+
+/* Those of the same table, of before, are replaced; but that of an overlay leaves the file. */
 static void drop_same(struct checkpoint *point, const struct row_image *as)
+{
+    size_t i = 0;
+    while (i < point->count) {
+        const struct row_image *image = &point->images[i].image;
+        bool stays = as->kind == ROW_IMAGE_OVERLAY && image->kind == ROW_IMAGE_DUMP;
+        if (of_same(image, as) && !stays) {
+            drop_image(point, i);
+        } else {
+            i++;
+        }
+    }
+}
+
+/* Of a dumped table's overlay. NULL: it has none. */
+static const struct fake_image *overlay_of(const struct checkpoint *point, size_t file)
 {
     for (size_t i = 0; i < point->count; i++) {
         const struct row_image *image = &point->images[i].image;
-        if (image->serial == as->serial && image->layer == as->layer) {
-            drop_image(point, i);
-            return;
+        if (image->kind == ROW_IMAGE_OVERLAY && of_same(image, &point->images[file].image)) {
+            return &point->images[i];
+        }
+    }
+    return NULL;
+}
+
+static struct row_table *table_of(const struct row *row, const struct row_image *image)
+{
+    struct row_table *table = row_find(row, image->base);
+    return image->layer ? table->further : table;
+}
+
+/* The manifest is there: who was to leave has left. */
+static void complete(struct checkpoint *point, struct kept *kept)
+{
+    point->m = kept->recorder.head;
+    for (size_t i = 0; i < point->count; i++) {
+        const struct fake_image *image = &point->images[i];
+        const struct row_table *table = table_of(&kept->rows.row, &image->image);
+        if (image->image.kind == ROW_IMAGE_DUMP && !table->cold) {
+            assert_true(fake_image_dumped(&kept->rows, image));
         }
     }
 }
@@ -183,7 +222,7 @@ bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work,
     struct fake_image image;
     drop_gone(point, &kept->rows.row);
     if (!fake_image_begin(&kept->rows, point->since, &image)) {
-        point->m = kept->recorder.head;
+        complete(point, kept);
         return false;
     }
     bool good = true;
@@ -191,11 +230,15 @@ bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work,
         work(kept, context);
         good = fake_image_copy(&kept->rows, &image, part);
     }
-    if (!good) {
+    if (good) {
+        work(kept, context);
+    }
+    if (!good || point->fail) {
+        point->fail = false;
+        row_image_failed(&kept->rows.row, &image.image);
         fake_image_fini(&image);
         return true;
     }
-    work(kept, context);
     drop_same(point, &image.image);
     assert_true(point->count < KEPT_IMAGES);
     point->images[point->count++] = image;
@@ -209,8 +252,9 @@ void checkpoint_load(const struct checkpoint *point, struct fake *rows)
     assert_true(row_restore_space(&rows->row, point->space, sizeof point->space, error));
     for (int layers = 0; layers < 2; layers++) {
         for (size_t i = 0; i < point->count; i++) {
-            if (point->images[i].image.layer == (layers == 1) &&
-                !fake_load(rows, &point->images[i], error)) {
+            const struct row_image *image = &point->images[i].image;
+            if (image->layer == (layers == 1) && image->kind != ROW_IMAGE_OVERLAY &&
+                !fake_load(rows, &point->images[i], overlay_of(point, i), error)) {
                 fail_msg("load: %s", error);
             }
         }

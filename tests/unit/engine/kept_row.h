@@ -19,7 +19,7 @@
 #define KEPT_FIRST    100000
 #define KEPT_FAR      ((uint64_t)1000000000000u)
 #define KEPT_SAMPLE   64
-#define KEPT_IMAGES   64 /* of a checkpoint */
+#define KEPT_IMAGES   256 /* of a checkpoint */
 
 /* A row that keeps what it does, the ids it was given, and a row made again of that. */
 struct kept {
@@ -59,11 +59,15 @@ struct checkpoint {
     size_t count;
     struct fake_image images[KEPT_IMAGES]; /* the latest of each table */
     uint64_t since, m;                     /* LSNs; m 0: there has been none yet */
+    bool fail;                             /* the next image cannot be kept */
     unsigned char space[ROW_SPACE_BYTES];
 };
 
 void checkpoint_begin(struct checkpoint *point, struct kept *kept);
-/* Makes the next image, with work() between its parts. False: that was all, m is now. */
+/*
+ * Makes the next image, with work() between its parts. False: that was all, m is now, and tables
+ * that were to leave memory have left it.
+ */
 typedef void work_fn(struct kept *kept, void *context);
 bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work, void *context);
 void checkpoint_fini(struct checkpoint *point);

@@ -161,10 +161,10 @@ static void test_incomplete(void **unused)
     assert_true(row_restore_complete(row, error)); /* of nothing */
     static const size_t order[] = {0, 3, 2};
     for (size_t i = 0; i < 3; i++) {
-        assert_true(fake_load(&kept.rows, &images[order[i]], error));
+        assert_true(fake_load(&kept.rows, &images[order[i]], NULL, error));
         assert_false(row_restore_complete(row, error));
     }
-    assert_true(fake_load(&kept.rows, &images[1], error));
+    assert_true(fake_load(&kept.rows, &images[1], NULL, error));
     assert_true(row_restore_complete(row, error));
     assert_true(row_restore_end(row));
     fake_check(&kept.rows);
@@ -176,7 +176,7 @@ static void test_incomplete(void **unused)
     state.last = ROW_ID_MAX;
     state.flags &= ~(uint64_t)ROW_STATE_CLOSED;
     memcpy(images[0].image.table, &state, sizeof state);
-    assert_true(fake_load(&kept.rows, &images[0], error));
+    assert_true(fake_load(&kept.rows, &images[0], NULL, error));
     assert_false(row_restore_complete(row, error));
     row_restore_begin(row);
     assert_false(row_restore_end(row));
@@ -276,16 +276,20 @@ static void test_refused(void **unused)
     enum row_verdict verdict;
     struct engine_ticket ticket = {0};
     for (int round = 0; round < 3; round++) {
+        row->denied_us = round > 0; /* time has passed */
         assert_true(fake_try(&kept.rows, FIRST + SAMPLE, &verdict));
         assert_int_equal(verdict, ROW_WAIT);
         row_wait(row, &ticket);
-        assert_true(row_asked(row)); /* it is tried again for who waits again */
+        assert_true(row_asked(row)); /* it is tried again for who needs it */
         uint64_t asked = kept.recorder.events_room;
         row_maintain(row, NULL);
         assert_true(kept.recorder.events_room > asked);
-        assert_false(row_asked(row)); /* but for nobody */
         assert_int_equal(row->waiters.count, 0);
         assert_false(kept_table(&kept, 0)->settled);
+        /* Who was woken is refused: waiting again would have all this again, without end. */
+        assert_true(fake_try(&kept.rows, FIRST + SAMPLE, &verdict));
+        assert_int_equal(verdict, ROW_NO_TABLE);
+        assert_false(row_asked(row));
     }
     assert_int_equal(kept.recorder.head, head);
     assert_int_equal(fake_add(&kept.rows, FIRST + SAMPLE), FAKE_BUSY);
@@ -372,7 +376,11 @@ static void test_image_touched(void **unused)
     struct kept kept;
     struct fake_image image;
     kept_row_begin(&kept, 6, true);
-    kept_add(&kept, FIRST, 200);
+    kept_add(&kept, FIRST, SAMPLE - 1);
+    assert_true(fake_image_begin(&kept.rows, 0, &image));
+    kept_add(&kept, FIRST + SAMPLE - 1, 200 - SAMPLE + 1);
+    assert_true(kept_table(&kept, 0)->settled);
+    assert_null(row_image_table(&kept.rows.row, &image.image));
     uint64_t since = kept.recorder.head;
     assert_true(fake_image_begin(&kept.rows, since, &image));
     assert_true(fake_image_copy(&kept.rows, &image, 0));

@@ -2,7 +2,7 @@
  * test_row_replay.c: a row that is made again of what was kept of it is the row it was: each kind
  * of event, images, what is found again, and what is refused.
  */
-#include "engine/row_log.h"
+#include "engine/row_cold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,6 +157,12 @@ static void test_drop(void **unused)
     kept_add(&kept, FIRST + 500, 6 * FILL);
     assert_true(kept.rows.row.recycled_tables > 2);
     expect_again(&kept);
+    again_begin(&kept);
+    again_replay(&kept, 0, 0);
+    assert_null(kept.again.row.retired); /* their memory is used again */
+    assert_int_equal(kept.again.row.region_count, kept.config.tables);
+    assert_true(row_restore_end(&kept.again.row));
+    fake_fini(&kept.again);
     kept_row_end(&kept);
 }
 
@@ -178,6 +184,52 @@ static void test_frontier_ran_ahead(void **unused)
     assert_true(kept.again.row.tables[0]->closed);
     assert_int_equal(kept.again.row.tables[0]->frontier, first->last);
     assert_true(row_restore_end(&kept.again.row));
+    fake_fini(&kept.again);
+    kept_row_end(&kept);
+}
+
+/* A table between two others, full up to its end. `last` is an id of its own or one that found no
+ * place. */
+static void full_between(struct kept *kept, bool stored)
+{
+    kept_row_begin(kept, 8, false);
+    kept_add(kept, FIRST, FILL / 2);
+    kept_add(kept, FIRST + CAPACITY * 3 / 2, ROW_CLUSTER); /* just too far to be believed */
+    assert_int_equal(kept->rows.row.count, 2);
+    struct row_table *first = kept_table(kept, 0);
+    uint64_t last = first->last;
+    kept_add(kept, FIRST + FILL / 2, FILL / 2 - 1);
+    if (stored) {
+        kept_add(kept, last, 1);
+    } else {
+        assert_int_equal(row_admit(&kept->rows.row, first, last), ROW_INSIDE);
+        row_removed(first, first, last);
+        kept_add(kept, FIRST + FILL - 1, 1);
+    }
+    assert_int_equal(first->count, FILL);
+    assert_true(first->closed);
+    assert_int_equal(kept->rows.row.count, 2);
+    kept_add(kept, FIRST + FILL, 50); /* late now */
+    assert_int_equal(first->late, 50);
+}
+
+static void test_closed_between(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    full_between(&kept, true);
+    expect_again(&kept);
+    kept_row_end(&kept);
+
+    full_between(&kept, false);
+    kept_add(&kept, FIRST + FILL + 50, 100);
+    assert_int_equal(fake_layers(&kept.rows), 1);
+    again_begin(&kept);
+    again_replay(&kept, 0, 0);
+    assert_int_equal(fake_layers(&kept.again), 1);
+    assert_true(kept.again.row.tables[0]->closed);
+    assert_true(row_restore_end(&kept.again.row));
+    fake_check(&kept.again);
     fake_fini(&kept.again);
     kept_row_end(&kept);
 }
@@ -215,6 +267,7 @@ static void test_other_config(void **unused)
     kept.config.tables = 2;
     kept.config.table_bytes *= 2;
     kept.config.late_room = ROW_LATE_AUTO;
+    kept.config.late_start = 0.5;
     fake_init(&kept.again, &kept.config, 3 * CAPACITY);
     row_restore_begin(&kept.again.row);
     again_replay(&kept, 0, 0);
@@ -280,6 +333,19 @@ static void test_refused(void **unused)
     memcpy(bytes, &state, sizeof state);
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length);
     again_same(&kept, true);
+    /* The next one, with a serial that was given before; then with one that was not. */
+    state.base = state.low = kept_table(&kept, 1)->frontier + 1;
+    state.frontier = state.trusted = state.base - 1;
+    state.step = 1;
+    state.count = 0;
+    state.serial = 1;
+    memcpy(bytes, &state, sizeof state);
+    expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length);
+    state.serial = 2;
+    memcpy(bytes, &state, sizeof state);
+    char error[ROW_ERROR_MAX] = "";
+    assert_true(row_replay_event(&kept.again.row, CHANGE_EVENT_OPEN, kept.recorder.head, bytes,
+                                 length, error));
     fake_fini(&kept.again);
     kept_row_end(&kept);
 }
@@ -307,6 +373,8 @@ static void test_images(void **unused)
     }
     assert_int_equal(point.count, 3);
     again_load(&kept, &point);
+    struct row_image image;
+    assert_false(row_image_next(&kept.again.row, 1, point.m, &image)); /* they have theirs */
     again_replay(&kept, point.since, point.m);
     again_same(&kept, true);
     /* What lies apart is known to be ahead: eleven more of them are a cluster. */
@@ -445,17 +513,55 @@ static void test_nothing(void **unused)
     kept_row_end(&kept);
 }
 
+/* It opens beyond the memory there is: as many tables leave then. */
+static void test_dumps(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct row_config config = fake_config(6, false);
+    config.late_room = 0.1;
+    config.dump = true;
+    kept_begin_with(&kept, &config);
+    kept_add(&kept, FIRST, 5 * FILL);
+    kept.config.tables = 3;
+    again_begin(&kept);
+    const struct row *row = &kept.again.row;
+    again_replay(&kept, 0, 0);
+    assert_int_equal(row->count, 6);
+    assert_false(row_cold_wanted(row));
+    again_same(&kept, true);
+    assert_true(row_cold_wanted(row));
+    size_t leaving = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        leaving += row->tables[i]->leaving;
+    }
+    assert_int_equal(leaving, 4); /* all but the newest, and the spare */
+    fake_maintain(&kept.again);
+    fake_fini(&kept.again);
+    kept_row_end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first),         cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_settle_window), cmocka_unit_test(test_open),
-        cmocka_unit_test(test_open_in_place), cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_drop),          cmocka_unit_test(test_frontier_ran_ahead),
-        cmocka_unit_test(test_any_ids),       cmocka_unit_test(test_other_config),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_images),
-        cmocka_unit_test(test_layer_images),  cmocka_unit_test(test_regions),
-        cmocka_unit_test(test_sample),        cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_settle_window),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_open_in_place),
+        cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_drop),
+        cmocka_unit_test(test_frontier_ran_ahead),
+        cmocka_unit_test(test_closed_between),
+        cmocka_unit_test(test_any_ids),
+        cmocka_unit_test(test_other_config),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_layer_images),
+        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_wants),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * again at random times: of the whole journal, and of blurred images with what came after. Now and
  * then the row made again takes the place of the live one.
  */
-#include "engine/row_log.h"
+#include "engine/row_cold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +22,12 @@
 #define ROUNDS        12
 #define STEPS         6000
 #define CHECKPOINT_IN 400
+#define DUMP_IN       40
 #define COMPARE_IN    1500
 
 struct stream {
     struct test_random random;
+    struct checkpoint point;
     uint64_t at; /* the next usual id */
     uint64_t spacing;
 };
@@ -86,6 +88,19 @@ static void some_steps(struct kept *kept, void *context)
     for (uint64_t i = 0; i < n; i++) {
         one_step(kept, stream);
     }
+    stream->point.fail = stream->point.fail || test_random_once_in(&stream->random, 60);
+    if (test_random_once_in(&stream->random, 20)) {
+        kept->rows.row.dumps_us = kept->rows.row.dump_failed; /* time has passed */
+    }
+}
+
+static void take_checkpoint(struct kept *kept, struct stream *stream)
+{
+    checkpoint_begin(&stream->point, kept);
+    while (checkpoint_step(&stream->point, kept, some_steps, stream)) {
+    }
+    stream->point.fail = false;
+    fake_maintain(&kept->rows);
 }
 
 static void compare(struct kept *kept, const struct checkpoint *point, bool whole)
@@ -121,32 +136,33 @@ static void random_round(uint64_t seed)
 {
     struct kept kept;
     struct stream stream = {.random = {seed}};
-    struct checkpoint point = {0};
-    bool recycle = !test_random_once_in(&stream.random, 4);
+    struct checkpoint *point = &stream.point;
+    bool recycle = test_random_once_in(&stream.random, 3);
     struct row_config config =
         fake_config(3 + (unsigned)test_random_below(&stream.random, 8), recycle);
+    config.dump = !recycle && !test_random_once_in(&stream.random, 4);
+    config.dumps_max = (unsigned)test_random_below(&stream.random, 6);
     config.late_room = test_random_once_in(&stream.random, 2) ? 0.1 : ROW_LATE_AUTO;
     stream.at = FIRST;
     stream.spacing = 1 + test_random_below(&stream.random, 20);
     kept_begin_with(&kept, &config);
-    bool whole = true;
+    bool whole = !config.dump; /* no journal says who is cold */
     for (uint64_t i = 0; i < STEPS; i++) {
         one_step(&kept, &stream);
-        if (test_random_once_in(&stream.random, CHECKPOINT_IN)) {
-            checkpoint_begin(&point, &kept);
-            while (checkpoint_step(&point, &kept, some_steps, &stream)) {
-            }
+        bool wanted = row_cold_wanted(&kept.rows.row);
+        if (test_random_once_in(&stream.random, wanted ? DUMP_IN : CHECKPOINT_IN)) {
+            take_checkpoint(&kept, &stream);
         }
         if (test_random_once_in(&stream.random, COMPARE_IN)) {
-            compare(&kept, &point, whole);
+            compare(&kept, point, whole);
         }
-        if (point.m > 0 && test_random_once_in(&stream.random, COMPARE_IN)) {
-            restart(&kept, &point);
+        if (point->m > 0 && test_random_once_in(&stream.random, COMPARE_IN)) {
+            restart(&kept, point);
             whole = false; /* what is soft may be decided in another way from here on */
         }
     }
-    compare(&kept, &point, whole);
-    checkpoint_fini(&point);
+    compare(&kept, point, whole);
+    checkpoint_fini(point);
     kept_row_end(&kept);
 }
 

@@ -35,6 +35,9 @@ void data_run_init(struct data_run *run, uint64_t seed)
     run->settings.journal.sync = JOURNAL_SYNC_NEVER;
     run->settings.journal.segment_bytes = JOURNAL_SEGMENT_BYTES_MIN;
     run->settings.journal.buffer_bytes = 2 * JOURNAL_BUFFER_BYTES_MIN;
+    run->settings.cold.threads = 1;
+    run->settings.cold.queue = 16;
+    run->settings.cold.overlay_bytes = SETTINGS_OVERLAY_BYTES_MIN;
     run->settings.space_count = DATA_RUN_SPACES;
     name_space(&run->settings.spaces[0], "a", SPACE_COUNTER);
     name_space(&run->settings.spaces[1], "b", SPACE_PHANTOM);
@@ -86,6 +89,7 @@ static bool close_all(struct data_run *run, bool clean)
 
     keeper_destroy(run->keeper);
     spaces_drop(run->spaces, NULL);
+    data_destroy(run->data);
     barrier_destroy(run->barrier);
     run->data = NULL;
     return closed;

@@ -472,7 +472,8 @@ static void test_stopped_meanwhile(void **state)
 /* ---- power cuts anywhere ---- */
 
 struct cutter {
-    uint64_t calls_left, seed;
+    _Atomic uint64_t calls_left;
+    uint64_t seed;
     _Atomic bool cut;
 };
 

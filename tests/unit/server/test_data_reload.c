@@ -46,6 +46,7 @@ static void kill_server(struct harness *gone)
     data_stop(data);
     gone->server->data = NULL;
     data_close(data, gone->server->spaces, false);
+    data_destroy(data); /* nothing is dumped: the engines hold none of its files */
 }
 
 /* A process that has these settings beyond the usual. */

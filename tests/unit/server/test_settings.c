@@ -237,7 +237,7 @@ static void test_bad_flags(void **unused)
         {"--set x", "--set x: must be KEY=VALUE, such as memory=1GiB"},
         {"--set thread=1", "--set thread=1: unknown key 'thread'; did you mean 'threads'?"},
         {"--set data=", "--set data=: data has no value: it must be text of 1 to 400 bytes"},
-        {"--set cold=1", "--set cold=1: cold is not available in this version"},
+        {"--set cold=1", "--set cold=1: cold must be a mapping of its keys, not a single value"},
         {"--set journal.snc=always",
          "--set journal.snc=always: unknown key 'journal.snc'; did you mean 'journal.sync'?"},
         {"--set journal.sync=often",
@@ -301,6 +301,30 @@ static void test_data(void **unused)
     finish(&run);
 }
 
+/* Default of oldest: with data its tables leave memory, where ids grow. */
+static void test_oldest_with_data(void **unused)
+{
+    static const char spaces[] = "data: /x\nspaces:\n"
+                                 "  a: {kind: phantom}\n"
+                                 "  b: {kind: phantom, role: cache, dumps-max: 7}\n"
+                                 "  c: {kind: phantom, ids: any, table-size: 64K}\n"
+                                 "  d: {kind: phantom, oldest: recycle}\n";
+    struct phantom_config config;
+    struct run run;
+
+    (void)unused;
+    good(&run, spaces, "");
+    const struct space_settings *space = run.settings->spaces;
+
+    assert_true(space[0].oldest == SPACE_OLDEST_DUMP && space[1].oldest == SPACE_OLDEST_DUMP);
+    assert_true(space[2].oldest == SPACE_OLDEST_REFUSE && space[3].oldest == SPACE_OLDEST_RECYCLE);
+    settings_phantom_config(&space[1], 1, &config);
+    assert_true(config.dump && !config.recycle && config.dumps_max == 7);
+    settings_phantom_config(&space[3], 3, &config);
+    assert_true(!config.dump && config.recycle);
+    finish(&run);
+}
+
 static void test_long_data(void **unused)
 {
     char flags[SETTINGS_DATA_PATH_MAX + 16] = "--set data=";
@@ -314,16 +338,23 @@ static void test_long_data(void **unused)
     finish(&run);
 }
 
-/* The journal's buffer counts, if there is a journal. */
+/* The journal's buffer counts, if there is a journal, and cold reads, if a space dumps. */
 static void test_memory_of_data(void **unused)
 {
     struct run without, with;
 
     (void)unused;
     good(&without, FEED, "-t 2");
-    good(&with, FEED, "-t 2 --set data=/x --set journal.buffer=8M");
+    good(&with, FEED, "-M -t 2 --set data=/x --set journal.buffer=8M");
     assert_true(settings_memory_sum(with.settings, NULL) ==
                 settings_memory_sum(without.settings, NULL) + 8 * MIB);
+    finish(&with);
+    good(&with, FEED, "-t 2 --set data=/x --set journal.buffer=8M --set cold.overlay=5M");
+    assert_true(settings_dumps(with.settings) && !settings_dumps(without.settings));
+    assert_true(settings_cold_bytes(with.settings) > (64 + 4096 * 4096ull / MIB + 5) * MIB);
+    assert_true(settings_memory_sum(with.settings, NULL) ==
+                settings_memory_sum(without.settings, NULL) + 8 * MIB +
+                    settings_cold_bytes(with.settings));
     finish(&with);
     finish(&without);
     start(&with, FEED, "-t 2 -m 120 --set data=/x");
@@ -453,9 +484,9 @@ static void test_help(void **unused)
 {
     static const char *const named[] = {
         "--config",        "--set",     "-p, --port=", "table-size",   "-vv",
-        "max-connections", "late-room", "data  ",      "journal.sync", "checkpoint.every"};
-    static const char *const hidden[] = {"plain:", "dump,",          "cold",  "auth-file",
-                                         "tls",    "--print-sample", "binary"};
+        "max-connections", "late-room", "data  ",      "journal.sync", "checkpoint.every",
+        "cold.queue",      "dumps-max", "dump, "};
+    static const char *const hidden[] = {"plain:", "auth-file", "tls", "--print-sample", "binary"};
     struct run run;
 
     (void)unused;
@@ -559,15 +590,25 @@ static void test_reload(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_built_in),
-        cmocka_unit_test(test_precedence), cmocka_unit_test(test_memcached_flags),
-        cmocka_unit_test(test_addresses),  cmocka_unit_test(test_relative_socket),
-        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_bad_flags),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_counter_config),
-        cmocka_unit_test(test_exits),      cmocka_unit_test(test_help),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_reload),     cmocka_unit_test(test_phantom_config),
-        cmocka_unit_test(test_data),       cmocka_unit_test(test_memory_of_data),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_memcached_flags),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_relative_socket),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_bad_flags),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_counter_config),
+        cmocka_unit_test(test_exits),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_phantom_config),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_memory_of_data),
+        cmocka_unit_test(test_oldest_with_data),
         cmocka_unit_test(test_long_data),
     };
 

@@ -18,6 +18,8 @@
 struct table {
     uint64_t serial, base, start_lsn;
     bool touched, changed;
+    bool wanted;             /* to be dumped, or merged */
+    struct table_file *file; /* dumped: values are what is in it and its overlay */
     uint64_t values[TOY_RANGE];
 };
 
@@ -89,6 +91,7 @@ static void drop(struct toy *toy, struct table *table)
         i++;
     }
     toy->tables[i] = toy->tables[--toy->count];
+    table_file_close(table->file);
     free(table);
 }
 
@@ -168,6 +171,29 @@ void toy_touch(struct engine *engine, uint64_t id)
     table_of(toy_of(engine), id)->touched = true;
 }
 
+static void want(struct engine *engine, uint64_t id)
+{
+    table_of(toy_of(engine), id)->wanted = true;
+    engine->imager.notify(engine->imager.context);
+}
+
+void toy_leave(struct engine *engine, uint64_t id)
+{
+    CHECK(!toy_dumped(engine, id));
+    want(engine, id);
+}
+
+void toy_merge(struct engine *engine, uint64_t id)
+{
+    CHECK(toy_dumped(engine, id));
+    want(engine, id);
+}
+
+bool toy_dumped(const struct engine *engine, uint64_t id)
+{
+    return table_of(toy_of(engine), id)->file != NULL;
+}
+
 void toy_on_image(struct engine *engine, toy_image_fn *begun, void *context)
 {
     toy_of(engine)->begun = begun;
@@ -227,6 +253,14 @@ static void keep_begin(struct engine *engine)
     put(toy, CHANGE_EVENT_FIRST, add(toy, (struct about){toy->serials, 0}));
 }
 
+static enum row_image_kind kind_of(const struct table *table)
+{
+    if (table->file == NULL) {
+        return table->wanted ? ROW_IMAGE_DUMP : ROW_IMAGE_TABLE;
+    }
+    return table->wanted ? ROW_IMAGE_MERGE : ROW_IMAGE_OVERLAY;
+}
+
 static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
                             struct row_image *image)
 {
@@ -236,12 +270,15 @@ static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
         struct table *table = toy->tables[i];
         const struct about about = {table->serial, table->base};
 
-        if (!table->touched && !(table->changed && table->start_lsn < since)) {
+        if (!table->wanted && !table->touched && !(table->changed && table->start_lsn < since)) {
             continue;
         }
-        table->touched = table->changed = false;
+        enum row_image_kind kind = kind_of(table);
+
+        table->touched = table->changed = table->wanted = false;
         table->start_lsn = now;
-        *image = (struct row_image){.serial = table->serial,
+        *image = (struct row_image){.kind = kind,
+                                    .serial = table->serial,
                                     .base = table->base,
                                     .last = table->base + TOY_RANGE - 1,
                                     .start_lsn = now,
@@ -296,7 +333,31 @@ static void keep_image_failed(struct engine *engine, const struct row_image *ima
 
     if (table != NULL) {
         table->touched = true;
+        table->wanted = image->kind == ROW_IMAGE_DUMP || image->kind == ROW_IMAGE_MERGE;
     }
+}
+
+static bool keep_images_wanted(const struct engine *engine)
+{
+    for (size_t i = 0; i < toy_of(engine)->count; i++) {
+        if (toy_of(engine)->tables[i]->wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct table_file *keep_image_done(struct engine *engine, const struct row_image *image,
+                                          struct table_file *file)
+{
+    struct table *table = by_serial(toy_of(engine), image->serial);
+
+    CHECK(table != NULL && !table->touched && !table->wanted && file != NULL);
+    CHECK((image->kind == ROW_IMAGE_MERGE) == (table->file != NULL));
+    struct table_file *before = table->file;
+
+    table->file = file;
+    return before;
 }
 
 static void keep_each_table(const struct engine *engine, engine_table_visit *visit, void *context)
@@ -365,6 +426,22 @@ static bool load(struct engine *engine, void *table, const struct table_file *fi
     }
     free(pages);
     return loaded;
+}
+
+static bool restore_dumped(struct engine *engine, struct table_file *file,
+                           const struct table_file *overlay, char error[ENGINE_ERROR_MAX])
+{
+    static const _Atomic bool never = false;
+    const struct table_file *last = overlay != NULL ? overlay : file;
+    _Atomic uint64_t done = 0;
+    void *table;
+
+    if (!restore_table(engine, last, &table, error) ||
+        !load(engine, table, last, &done, &never, error)) {
+        return false;
+    }
+    ((struct table *)table)->file = file;
+    return true;
 }
 
 static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
@@ -443,6 +520,9 @@ static const struct engine_keeping keeping = {
     .replay_event = replay_event,
     .restore_end = restore_end,
     .each_table = keep_each_table,
+    .images_wanted = keep_images_wanted,
+    .image_done = keep_image_done,
+    .restore_dumped = restore_dumped,
 };
 
 /* ---- the engine ---- */

@@ -35,6 +35,14 @@ void toy_on_image(struct engine *engine, toy_image_fn *begun, void *context);
 void toy_load_for_ever(struct engine *engine);
 void toy_image_for_ever(struct engine *engine, bool on);
 
+/*
+ * Dumped tables: from the DUMP image on the toy keeps the file and writes its values as an overlay
+ * image, whole. toy_leave: the table is to leave memory; toy_merge: a dumped one gets another file.
+ */
+void toy_leave(struct engine *engine, uint64_t id);
+void toy_merge(struct engine *engine, uint64_t id);
+bool toy_dumped(const struct engine *engine, uint64_t id);
+
 /* Maintenance, when the keeper is asked for it, touches every table; so many times so far. */
 uint64_t toy_maintained(const struct engine *engine);
 

@@ -145,7 +145,7 @@ void data_store_manifest(struct data *data)
     manifest_destroy(manifest);
 }
 
-struct data *data_create(void)
+struct data *data_directory_create(void)
 {
     struct data *data = memory_zalloc(sizeof *data);
     snprintf(data->directory, sizeof data->directory, "/tmp/rollcall-test-XXXXXX");
@@ -164,7 +164,7 @@ static void remove_entry(void *context, const char *name)
     data_remove(context, name);
 }
 
-void data_destroy(struct data *data)
+void data_directory_destroy(struct data *data)
 {
     struct vfs *vfs = vfs_real();
     assert_int_equal(vfs->functions->list(vfs, data->directory, remove_entry, data), 0);

@@ -45,8 +45,8 @@ struct data {
 
 /* A sound one: spaces feed (counter) and liked (phantom) with a table each, MANIFEST, a journal
  * that was closed, `lock`. */
-struct data *data_create(void);
-void data_destroy(struct data *data); /* deletes all of it */
+struct data *data_directory_create(void);
+void data_directory_destroy(struct data *data); /* deletes all of it */
 
 /* Stores MANIFEST again, with file[] and journal_lsn as they are now. */
 void data_store_manifest(struct data *data);

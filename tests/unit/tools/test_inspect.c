@@ -27,7 +27,7 @@ static int setup(void **state)
 {
     struct run *run = calloc(1, sizeof *run);
     assert_non_null(run);
-    run->data = data_create();
+    run->data = data_directory_create();
     *state = run;
     return 0;
 }
@@ -36,7 +36,7 @@ static int teardown(void **state)
 {
     struct run *run = *state;
     said_free(&run->said);
-    data_destroy(run->data);
+    data_directory_destroy(run->data);
     free(run);
     return 0;
 }

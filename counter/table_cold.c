@@ -1,0 +1,533 @@
+/*
+ * table_cold.c: a table that left memory: looked up, changed, changed again by a journal.
+ *
+ * Overlay, older overlay, file, in this order: the first that speaks of an id says all of it. Only
+ * the overlay changes while others are there, under the stripe of the id.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counter/table_private.h"
+#include "store/cold.h"
+#include "store/table_file.h"
+
+/* A page of entries or of the table, as reads of the disk want it. */
+struct page {
+    _Alignas(TABLE_FILE_PAGE_BYTES) uint64_t words[TABLE_FILE_PAGE_BYTES / sizeof(uint64_t)];
+};
+
+/* ---- the file ---- */
+
+struct counter_file *table_file_hold(struct table_file *file, struct engine_cold *cold)
+{
+    struct counter_file *held = memory_zalloc(sizeof *held);
+    *held = (struct counter_file){.file = file, .cold = cold, .users = 1};
+    return held;
+}
+
+void table_file_let_go(struct counter_file *file)
+{
+    if (!file || atomic_fetch_sub(&file->users, 1) > 1) {
+        return;
+    }
+    if (file->cold->cold) {
+        cold_forget(file->cold->cold, file->file);
+    }
+    table_file_close(file->file);
+    free(file);
+}
+
+/* False: it is not here, and the reader knows why. */
+static bool get_page(const struct counter_table *t, uint64_t number, struct page *page,
+                     struct counter_reader *reader)
+{
+    char error[TABLE_FILE_ERROR_MAX];
+    const struct table_file *file = t->file->file;
+    if (!reader->cold) {
+        bool read = table_file_read_page(file, number, page->words, error) == TABLE_FILE_DONE;
+        reader->error = read ? reader->error : ENGINE_E_READ_FAILED;
+        return read;
+    }
+    const struct engine_ticket *from = &reader->ticket;
+    struct cold_ticket ticket = {from->wake, from->target, from->serial};
+    switch (cold_get(reader->cold, file, number, &ticket, page->words, error)) {
+    case COLD_HIT:
+        return true;
+    case COLD_PENDING:
+        reader->pending = true;
+        return false;
+    case COLD_BUSY:
+        reader->error = ENGINE_E_BUSY;
+        return false;
+    default:
+        reader->error = ENGINE_E_READ_FAILED;
+        return false;
+    }
+}
+
+/* Looks in the home's page: in the home, and in the alternate if it is marked. *spilled: if it was
+ * not found it may be in the extend section. */
+static bool find_in_page(const struct counter_table *t, const struct counter_locus *locus,
+                         const struct page *page, uint64_t *payload, bool *spilled)
+{
+    size_t group_words_count = t->shape.group_bytes / sizeof(uint64_t);
+    const shared_word *words = page->words + locus->group % t->page_groups * group_words_count;
+    uint32_t home = *group_lock(t, words);
+    uint64_t hash = rem_hash(t, locus->rem);
+    int place = table_match(t, words, home, locus->rem, false);
+    if (place < 0 && (home & rem_mark(hash))) {
+        uint64_t other = group_other(t, locus->group, hash) % t->page_groups;
+        words = page->words + other * group_words_count;
+        place = table_match(t, words, *group_lock(t, words), locus->rem, true);
+    }
+    if (place >= 0) {
+        size_t bytes = t->shape.payload_bytes;
+        words_copy_out(words, (size_t)place * bytes, bytes, payload);
+    }
+    *spilled = home & GROUP_SPILLED;
+    return place >= 0;
+}
+
+/* An entry of a section. False: the reader knows why; *there tells else. */
+static bool file_entry(const struct counter_table *t, unsigned section, uint64_t id, uint8_t sub,
+                       struct counter_reader *reader, uint64_t *value, bool *there)
+{
+    struct page page;
+    uint64_t number;
+    *there = false;
+    if (!table_file_entry_page(t->file->file, section, id, sub, &number)) {
+        return true;
+    }
+    if (!get_page(t, number, &page, reader)) {
+        return false;
+    }
+    *there = table_file_search_page(t->file->file, section, number, page.words, id, sub, value);
+    return true;
+}
+
+static bool file_payload(const struct counter_table *t, const struct counter_locus *locus,
+                         struct counter_reader *reader, uint64_t *payload)
+{
+    struct page page;
+    bool spilled = true;
+    if (locus->group != TABLE_OUTSIDE) {
+        if (!get_page(t, locus->group / t->page_groups, &page, reader)) {
+            return false;
+        }
+        if (find_in_page(t, locus, &page, payload, &spilled)) {
+            return true;
+        }
+    }
+    bool there;
+    return !spilled || file_entry(t, COUNTER_TABLE_EXTEND, locus->id, 0, reader, payload, &there);
+}
+
+/* The record in the file, with the values beside of `subs`; all their pages are asked for before
+ * one is waited for. False: the reader knows why. */
+static bool file_record(const struct counter_table *t, const struct counter_locus *locus,
+                        uint64_t subs, struct counter_reader *reader, struct table_record *record)
+{
+    memset(record, 0, sizeof *record);
+    if (!file_payload(t, locus, reader, record->payload)) {
+        return false;
+    }
+    bool all = true;
+    uint64_t left = table_subs_marked(&t->schema, record->payload, subs);
+    for (; left; left &= left - 1) {
+        unsigned sub = (unsigned)__builtin_ctzll(left);
+        bool there;
+        all = file_entry(t, COUNTER_TABLE_AUX, locus->id, (uint8_t)sub, reader, &record->aux[sub],
+                         &there) &&
+              all;
+        record->subs |= (uint64_t)there << sub;
+    }
+    table_record_tidy(&t->schema, record, subs);
+    return all;
+}
+
+/* ---- looking up ---- */
+
+/* What lies in front of the file. False: nothing of this id. */
+static bool overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
+                     struct table_record *record)
+{
+    const verlock *stripe = stripe_lock(t, id);
+    uint32_t word;
+    bool there;
+    do {
+        word = verlock_read(stripe);
+        there = table_overlay_get(t, t->overlay, id, subs, record) ||
+                table_overlay_get(t, t->older, id, subs, record);
+    } while (!verlock_unchanged(stripe, word));
+    return there;
+}
+
+enum counter_look counter_table_read_cold(const struct counter_table *t,
+                                          const struct counter_locus *locus, uint32_t wanted,
+                                          struct counter_values *values,
+                                          struct counter_reader *reader)
+{
+    struct table_record record;
+    uint64_t subs = table_subs_of(&t->view, wanted | t->view.aux_only);
+    if (!overlaid(t, locus->id, subs, &record) && !file_record(t, locus, subs, reader, &record)) {
+        return COUNTER_UNKNOWN;
+    }
+    table_record_decode(&t->view, &record, wanted, values);
+    return values->set ? COUNTER_FOUND : COUNTER_ABSENT;
+}
+
+/* ---- changing ---- */
+
+struct work {
+    struct counter_table *table;
+    const struct counter_locus *locus;
+    struct counter_edit *edit;
+    struct table_record record; /* as it is, then as it becomes */
+    bool present;
+    enum change_place put;
+};
+
+/* Under the stripe: what came into the overlay meanwhile is newer than what was fetched. */
+static enum engine_status decide(struct work *w)
+{
+    const struct counter_table *t = w->table;
+    struct counter_edit *edit = w->edit;
+    struct table_record newer;
+    struct counter_values before;
+    uint32_t all = counter_view_all(&t->view);
+    if (table_overlay_get(t, t->overlay, w->locus->id, table_subs_all(&t->schema), &newer)) {
+        w->record = newer;
+    }
+    w->present = table_record_is_set(&w->record);
+    if (!w->present && t->row.further) {
+        edit->elsewhere = true; /* for good: nothing new comes here */
+        return ENGINE_ABSENT;
+    }
+    table_record_decode(&t->view, &w->record, all, &before);
+    edit->after = before;
+    return edit->decide(edit, before.set != 0, &before, &edit->after);
+}
+
+/* A new one: is it let in? It is counted when it is. */
+static enum table_insert_result admit(struct work *w)
+{
+    static const enum table_insert_result results[] = {
+        [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERTED,
+        [ROW_WAIT] = TABLE_INSERT_WAIT,       [ROW_NO_TABLE] = TABLE_INSERT_NO_TABLE,
+        [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR,
+    };
+    struct counter_table *t = w->table;
+    enum row_verdict verdict = row_admit(t->in_row, &t->root->row, w->locus->id);
+    w->put = verdict == ROW_APART ? CHANGE_APART : CHANGE_INSIDE;
+    return results[verdict];
+}
+
+static bool put(struct work *w)
+{
+    struct counter_table *t = w->table;
+    bool open =
+        table_overlay_open(t->overlay) || dict_get(t->overlay->extend, w->locus->id, 0, NULL);
+    return open && table_overlay_put(t, t->overlay, w->locus->id, &w->record);
+}
+
+static enum table_insert_result store(struct work *w, bool erased)
+{
+    struct counter_table *t = w->table;
+    enum table_insert_result result = TABLE_INSERTED;
+    w->put = CHANGE_THERE;
+    if (erased) {
+        memset(&w->record, 0, sizeof w->record);
+    } else {
+        table_record_apply(&t->view, &w->record, w->edit->named, &w->edit->after);
+        result = w->present ? TABLE_INSERTED : admit(w);
+    }
+    bool stored = result == TABLE_INSERTED && put(w);
+    if (result == TABLE_INSERTED && !stored && !w->present) {
+        row_removed(&t->root->row, &t->row, w->locus->id);
+    }
+    if (stored && erased) {
+        row_removed(&t->root->row, &t->row, w->locus->id);
+    }
+    return result == TABLE_INSERTED && !stored ? TABLE_INSERT_BUSY : result;
+}
+
+/* Whole: replay need not look into the file. */
+static void hand_over(const struct work *w, uint32_t space, struct change_sink *sink, bool erased)
+{
+    struct counter_values values;
+    struct change change;
+    const struct counter_view *view = &w->table->view;
+    change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
+    change.space = space;
+    change.place = w->put;
+    change.id = w->locus->id;
+    change.named = counter_view_all(view);
+    table_record_decode(view, &w->record, change.named, &values);
+    change.set = values.set;
+    for (uint32_t set = change.set; set; set &= set - 1) {
+        unsigned i = (unsigned)__builtin_ctz(set);
+        change.values[i] = values.value[i];
+    }
+    sink->functions->put(sink, &change);
+}
+
+/* Under the stripe. True: there was something to change, and it is done. */
+static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink,
+                      enum engine_status *status, enum table_insert_result *result)
+{
+    *status = decide(w);
+    *result = TABLE_INSERTED;
+    bool erased = w->edit->deleted_hidden || w->edit->after.set == 0;
+    if (*status != ENGINE_DONE || (erased && !w->present)) {
+        return false;
+    }
+    row_changed(&w->table->row);
+    *result = store(w, erased);
+    if (*result != TABLE_INSERTED) {
+        return false;
+    }
+    hand_over(w, space, sink, erased);
+    return true;
+}
+
+/* What is to be changed, whole. False: the reader knows why. */
+static bool fetch(struct work *w, struct counter_reader *reader)
+{
+    const struct counter_table *t = w->table;
+    uint64_t subs = table_subs_all(&t->schema);
+    return overlaid(t, w->locus->id, subs, &w->record) ||
+           file_record(t, w->locus, subs, reader, &w->record);
+}
+
+enum engine_status counter_table_edit_cold(struct counter_table *t,
+                                           const struct counter_locus *locus,
+                                           struct counter_edit *edit, uint32_t space,
+                                           struct change_sink *sink, struct counter_reader *reader,
+                                           enum engine_error *error)
+{
+    struct work w = {.table = t, .locus = locus, .edit = edit};
+    enum engine_status status;
+    enum table_insert_result result;
+    CHECK(t->magic == TABLE_MAGIC && !t->memory);
+    edit->view = &t->view;
+    edit->elsewhere = false;
+    if (!sink->functions->reserve(sink)) {
+        *error = ENGINE_E_JOURNAL_BUSY;
+        return ENGINE_ERROR;
+    }
+    if (!fetch(&w, reader)) {
+        sink->functions->cancel(sink);
+        *error = reader->error;
+        return reader->error == ENGINE_E_NONE ? ENGINE_PENDING : ENGINE_ERROR;
+    }
+    verlock *stripe = stripe_lock(t, locus->id);
+    uint32_t word = verlock_take(stripe);
+    bool done = carry_out(&w, space, sink, &status, &result);
+    verlock_release(stripe, word + STRIPE_VERSION_ONE);
+    if (!done) {
+        sink->functions->cancel(sink);
+    }
+    if (result == TABLE_INSERTED) {
+        return status;
+    }
+    *error = table_insert_error(result);
+    return result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
+}
+
+/* ---- replay ---- */
+
+/* Does it say all of the record, what is hidden too? */
+static bool is_whole(const struct counter_table *t, const struct change *change)
+{
+    uint32_t all = counter_view_all(&t->view);
+    return change->named == all && table_subs_of(&t->view, all) == table_subs_all(&t->schema);
+}
+
+/* What is known of the record without the file, or with it. */
+struct known {
+    struct table_record record;
+    bool told; /* by overlay or file: it is as it says */
+};
+
+static bool ask_file(const struct counter_table *t, const struct counter_locus *locus,
+                     struct known *known)
+{
+    struct counter_reader reader = {0};
+    known->told = file_record(t, locus, table_subs_all(&t->schema), &reader, &known->record);
+    return known->told;
+}
+
+/* Is it for the layer? Nothing new comes to a table that has one. */
+static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
+                                   const struct change *change, struct known *known)
+{
+    if (!t->row.further || (known->told && table_record_is_set(&known->record))) {
+        return COUNTER_REPLAYED;
+    }
+    bool created = change->type == CHANGE_SLOTS && change->place != CHANGE_THERE;
+    if (known->told || created) {
+        return COUNTER_REPLAY_FURTHER;
+    }
+    if (!ask_file(t, locus, known)) {
+        return COUNTER_REPLAY_UNREAD;
+    }
+    return table_record_is_set(&known->record) ? COUNTER_REPLAYED : COUNTER_REPLAY_FURTHER;
+}
+
+static void apply(const struct counter_table *t, const struct change *change,
+                  struct table_record *record)
+{
+    struct counter_values values = {.set = change->set};
+    memcpy(values.value, change->values, sizeof values.value);
+    table_record_apply(&t->view, record, change->named, &values);
+}
+
+/* Of two layers of one table the one that is empty cannot have held it. */
+static void count_off(struct counter_table *t, uint64_t id)
+{
+    struct row_table *root = &t->root->row;
+    struct row_table *holder = atomic_load(&t->row.count) > 0 ? &t->row : root;
+    if (atomic_load(&holder->count) > 0) {
+        row_removed(root, holder, id);
+    }
+}
+
+enum counter_replayed counter_table_replay_cold(struct counter_table *t,
+                                                const struct counter_locus *locus,
+                                                const struct change *change, bool counts,
+                                                bool *created)
+{
+    struct known known;
+    CHECK(!t->previewed && !t->memory && !t->older);
+    *created = false;
+    known.told =
+        table_overlay_get(t, t->overlay, locus->id, table_subs_all(&t->schema), &known.record);
+    enum counter_replayed where = holds(t, locus, change, &known);
+    if (where != COUNTER_REPLAYED) {
+        return where;
+    }
+    bool deletes = change->type == CHANGE_DELETE;
+    bool there = !deletes && change->place == CHANGE_THERE;
+    if (there && !known.told && !is_whole(t, change) && !ask_file(t, locus, &known)) {
+        return COUNTER_REPLAY_UNREAD;
+    }
+    if (there && known.told && !table_record_is_set(&known.record)) {
+        return COUNTER_REPLAYED; /* it was deleted later */
+    }
+    if (!there) {
+        memset(&known.record, 0, sizeof known.record);
+    }
+    if (!deletes) {
+        apply(t, change, &known.record);
+    }
+    row_changed(&t->row);
+    if (!table_overlay_put_grow(t, t->overlay, locus->id, &known.record)) {
+        return COUNTER_REPLAY_FULL;
+    }
+    if (deletes && counts) {
+        count_off(t, locus->id);
+    }
+    *created = !deletes && !there;
+    return COUNTER_REPLAYED;
+}
+
+/* ---- coming and going ---- */
+
+void counter_table_untap(struct counter_table *t)
+{
+    CHECK(t->memory);
+    table_overlay_destroy(t->overlay);
+    t->overlay = NULL;
+    t->tap_failed = false;
+}
+
+void counter_table_tap(struct counter_table *t, struct engine_cold *cold)
+{
+    counter_table_untap(t);
+    t->overlay = table_overlay_create(t, cold, 0, 0);
+}
+
+bool counter_table_tapped(const struct counter_table *t)
+{
+    return t->overlay && !atomic_load(&t->tap_failed);
+}
+
+void counter_table_dumped(struct counter_table *t, struct table_file *file)
+{
+    CHECK(t->memory && counter_table_tapped(t));
+    table_leave_memory(t);
+    t->file = table_file_hold(file, t->overlay->cold);
+}
+
+/* Is it the file of this table? */
+static bool file_fits(const struct counter_table *t, const struct table_file *file, uint64_t pages)
+{
+    const struct table_file_info *info = table_file_info(file);
+    return info->pages == pages && info->serial == t->root->row.serial &&
+           info->sections == COUNTER_TABLE_SECTIONS &&
+           info->section[COUNTER_TABLE_EXTEND].value_bytes == t->shape.payload_bytes &&
+           info->section[COUNTER_TABLE_AUX].value_bytes == sizeof(uint64_t);
+}
+
+static bool refuse(char *error, const struct table_file *file, const char *what)
+{
+    snprintf(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
+    return false;
+}
+
+bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *cold,
+                                struct table_file *file, const struct table_file *overlay,
+                                char error[ENGINE_ERROR_MAX])
+{
+    uint64_t extend = 0;
+    uint64_t aux = 0;
+    CHECK(!t->memory && !t->overlay);
+    if (!file_fits(t, file, t->shape.table_bytes / TABLE_PAGE_BYTES)) {
+        return refuse(error, file, "it is not as its description says");
+    }
+    if (overlay) {
+        if (!file_fits(t, overlay, 0)) {
+            return refuse(error, overlay, "it is no overlay of its table");
+        }
+        extend = table_file_info(overlay)->section[COUNTER_TABLE_EXTEND].entries;
+        aux = table_file_info(overlay)->section[COUNTER_TABLE_AUX].entries;
+    }
+    t->overlay = table_overlay_create(t, cold, extend, aux);
+    if (!t->overlay) {
+        return refuse(error, file, "no memory for what changed since");
+    }
+    if (overlay && !table_overlay_load(t, t->overlay, overlay, error)) {
+        return false;
+    }
+    t->file = table_file_hold(file, cold);
+    return true;
+}
+
+uint64_t counter_table_file_bytes(const struct counter_table *t)
+{
+    return t->file ? table_file_info(t->file->file)->file_bytes : 0;
+}
+
+static bool is_half(const struct dict *dict)
+{
+    return 2 * dict_count(dict) > dict_places(dict);
+}
+
+void counter_table_overlay_size(const struct counter_table *t, struct counter_overlay_size *size)
+{
+    const struct table_overlay *overlay = t->overlay;
+    const struct table_overlay *older = t->older;
+    *size = (struct counter_overlay_size){0};
+    if (overlay) {
+        size->entries = dict_count(overlay->extend);
+        size->bytes = atomic_load(&overlay->bytes);
+        size->half = is_half(overlay->extend) || is_half(overlay->aux);
+        size->held_bytes = dict_pool_bytes(overlay->extend) + dict_pool_bytes(overlay->aux);
+    }
+    if (older) {
+        size->older_bytes = atomic_load(&older->bytes);
+        size->held_bytes += dict_pool_bytes(older->extend) + dict_pool_bytes(older->aux);
+        size->entries += dict_count(older->extend);
+    }
+}

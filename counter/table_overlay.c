@@ -1,0 +1,209 @@
+/*
+ * table_overlay.c: what changed of a table that is dumped, or is about to be: whole records in two
+ * small dicts. An id that was deleted has an entry with nothing set; entries go with a merge alone.
+ *
+ * Order of a put: new values beside, the record, the other values, those that are no more. So what
+ * a collected record speaks of was there when its values are collected, or is gone by a later
+ * change (counter_image.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "counter/table_private.h"
+#include "store/dict_image.h"
+
+#define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */
+#define OVERLAY_POOL_MIN (16u << 10) /* bytes */
+#define OVERLAY_SPARE    3u          /* a pool takes entries of a third of its bytes for sure */
+
+static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
+{
+    uint64_t bytes = t->shape.table_bytes / OVERLAY_SHARE;
+    bytes = bytes > OVERLAY_POOL_MIN ? bytes : OVERLAY_POOL_MIN;
+    /* A dict's levels are a power of two, which may be half of what was asked for. */
+    uint64_t needed = 2 * OVERLAY_SPARE * entries * (DICT_KEY_BYTES + value_bytes);
+    return bytes > needed ? bytes : needed;
+}
+
+struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
+                                           uint64_t extend_entries, uint64_t aux_entries)
+{
+    struct table_overlay *overlay = memory_zalloc(sizeof *overlay);
+    size_t payload = t->shape.payload_bytes;
+    overlay->cold = cold;
+    overlay->extend = dict_create(payload, pool_bytes(t, payload, extend_entries), clock_random());
+    overlay->aux =
+        dict_create(sizeof(uint64_t), pool_bytes(t, sizeof(uint64_t), aux_entries), clock_random());
+    if (overlay->extend && overlay->aux) {
+        return overlay;
+    }
+    table_overlay_destroy(overlay);
+    return NULL;
+}
+
+/* What is used counts, as long as there is anything. */
+static void account(struct table_overlay *overlay, bool any)
+{
+    uint64_t extend = dict_count(overlay->extend) > 0 ? dict_used_bytes(overlay->extend) : 0;
+    uint64_t aux = dict_count(overlay->aux) > 0 ? dict_used_bytes(overlay->aux) : 0;
+    uint64_t bytes = any ? extend + aux : 0;
+    if (overlay->cold && bytes != atomic_load_explicit(&overlay->bytes, memory_order_relaxed)) {
+        uint64_t before = atomic_exchange(&overlay->bytes, bytes);
+        atomic_fetch_add(&overlay->cold->overlay_bytes, bytes - before);
+    }
+}
+
+void table_overlay_destroy(struct table_overlay *overlay)
+{
+    if (!overlay) {
+        return;
+    }
+    if (overlay->extend && overlay->aux) {
+        account(overlay, false);
+    }
+    dict_destroy(overlay->aux);
+    dict_destroy(overlay->extend);
+    free(overlay);
+}
+
+bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
+                       uint64_t id, uint64_t subs, struct table_record *record)
+{
+    memset(record, 0, sizeof *record);
+    if (!overlay || !dict_get(overlay->extend, id, 0, record->payload)) {
+        return false;
+    }
+    if (!table_record_is_set(record)) {
+        subs |= table_subs_extra(&t->schema); /* is it gone, or are learned names all it has? */
+    }
+    subs = table_subs_marked(&t->schema, record->payload, subs);
+    table_record_read_aux(record, overlay->aux, id, subs);
+    table_record_tidy(&t->schema, record, subs);
+    return true;
+}
+
+static void drop_values(struct table_overlay *overlay, uint64_t id, uint64_t subs)
+{
+    for (; subs; subs &= subs - 1) {
+        dict_delete(overlay->aux, id, (uint8_t)__builtin_ctzll(subs));
+    }
+}
+
+static bool put_values(struct table_overlay *overlay, uint64_t id,
+                       const struct table_record *record, uint64_t subs)
+{
+    for (uint64_t left = subs; left; left &= left - 1) {
+        unsigned sub = (unsigned)__builtin_ctzll(left);
+        if (!dict_put(overlay->aux, id, (uint8_t)sub, &record->aux[sub])) {
+            drop_values(overlay, id, subs & ~left);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
+                       const struct table_record *record)
+{
+    struct table_record old = {0}; /* in an image's overlay there may be values of no record */
+    table_record_read_aux(&old, overlay->aux, id, table_subs_all(&t->schema));
+    uint64_t added = record->subs & ~old.subs;
+    if (!put_values(overlay, id, record, added)) {
+        return false;
+    }
+    if (!dict_put(overlay->extend, id, 0, record->payload)) {
+        drop_values(overlay, id, added);
+        return false;
+    }
+    bool stored = put_values(overlay, id, record, record->subs & old.subs);
+    CHECK(stored); /* they have their places */
+    drop_values(overlay, id, old.subs & ~record->subs);
+    account(overlay, true);
+    return true;
+}
+
+bool table_overlay_open(const struct table_overlay *overlay)
+{
+    const struct engine_cold *cold = overlay->cold;
+    return !cold || atomic_load_explicit(&cold->overlay_bytes, memory_order_relaxed) <
+                        cold->overlay_bytes_max;
+}
+
+/* The fuller one becomes larger. */
+static bool grow(struct table_overlay *overlay)
+{
+    double extend = (double)dict_count(overlay->extend) / (double)dict_places(overlay->extend);
+    double aux = (double)dict_count(overlay->aux) / (double)dict_places(overlay->aux);
+    return dict_grow(extend >= aux ? &overlay->extend : &overlay->aux);
+}
+
+bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
+                            uint64_t id, const struct table_record *record)
+{
+    while (!table_overlay_put(t, overlay, id, record)) {
+        if (!grow(overlay)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- restoring ---- */
+
+struct loading {
+    const struct counter_table *table;
+    bool bad;
+};
+
+static bool wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct loading *loading = context;
+    (void)value;
+    loading->bad = loading->bad || sub != 0 || id > ROW_ID_MAX;
+    return !loading->bad;
+}
+
+/* A name learned since the image began: replay learns it again, and what it holds. */
+static bool wants_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    const struct loading *loading = context;
+    (void)id;
+    (void)value;
+    return sub < TABLE_SUBS && (table_subs_all(&loading->table->schema) >> sub & 1);
+}
+
+bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
+                        const struct table_file *file, char error[ENGINE_ERROR_MAX])
+{
+    struct loading loading = {t, false};
+    bool loaded = dict_image_load(file, COUNTER_TABLE_EXTEND, overlay->extend, wants_record,
+                                  &loading, error) == TABLE_FILE_DONE &&
+                  dict_image_load(file, COUNTER_TABLE_AUX, overlay->aux, wants_value, &loading,
+                                  error) == TABLE_FILE_DONE;
+    account(overlay, true);
+    if (loaded && loading.bad) {
+        snprintf(error, ENGINE_ERROR_MAX, "%s: an entry is of no id", table_file_path(file));
+    }
+    return loaded && !loading.bad;
+}
+
+/* ---- tapping ---- */
+
+void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload)
+{
+    struct table_record record = {0};
+    if (atomic_load_explicit(&t->tap_failed, memory_order_relaxed)) {
+        return;
+    }
+    if (payload) {
+        memcpy(record.payload, payload, (t->shape.payload_bytes + 7) / 8 * sizeof *payload);
+        uint64_t subs = table_subs_marked(&t->schema, payload, table_subs_all(&t->schema));
+        table_record_read_aux(&record, t->aux, id, subs);
+    }
+    bool room = table_overlay_open(t->overlay) || dict_get(t->overlay->extend, id, 0, NULL);
+    if (!room || !table_overlay_put(t, t->overlay, id, &record)) {
+        atomic_store(&t->tap_failed, true);
+    }
+}

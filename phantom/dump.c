@@ -1,0 +1,413 @@
+/* dump.c: lines of a filter in a file and in overlays. */
+#include "phantom/dump.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "store/table_file.h"
+
+#define DUMP_MAGIC      0x70686475u /* "phdu" */
+#define SUBS            2           /* keys of the older overlay and of the present one differ */
+#define LINES_A_PAGE    (TABLE_FILE_PAGE_BYTES / PHANTOM_LINE_BYTES)
+#define CROWDED_DIVISOR 2 /* more than one in so many places is taken */
+
+_Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
+_Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
+
+enum stage { TAPPED, WRITTEN, GIVEN_UP, COLD };
+
+struct phantom_dump {
+    uint32_t magic;
+    struct engine_cold *cold;
+    struct table_file *file;
+    uint64_t pool_bytes;
+    _Atomic(struct dict *) overlay; /* NULL: nothing was added yet */
+    struct dict *older;             /* NULL: no merge is under way */
+    uint8_t sub;                    /* of the present overlay's keys */
+    bool stuck;          /* two overlays could not be made one: there are no more merges */
+    _Atomic bool failed; /* the last merge */
+    _Atomic bool full;   /* some line found no place, though few are taken maybe */
+    _Atomic unsigned stage;
+    _Atomic unsigned holders;
+};
+
+/* ---- life ---- */
+
+static uint64_t pool_bytes(const struct engine_cold *cold, uint64_t table_bytes)
+{
+    uint64_t bytes = table_bytes / PHANTOM_OVERLAY_SHARE;
+    bytes = bytes > cold->overlay_bytes_max ? cold->overlay_bytes_max : bytes;
+    return bytes < PHANTOM_OVERLAY_BYTES_MIN ? PHANTOM_OVERLAY_BYTES_MIN : bytes;
+}
+
+struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes)
+{
+    struct phantom_dump *dump = memory_zalloc(sizeof *dump);
+    dump->magic = DUMP_MAGIC;
+    dump->cold = cold;
+    dump->pool_bytes = pool_bytes(cold, table_bytes);
+    atomic_init(&dump->holders, 1);
+    return dump;
+}
+
+void phantom_dump_hold(struct phantom_dump *dump)
+{
+    CHECK(dump->magic == DUMP_MAGIC);
+    atomic_fetch_add(&dump->holders, 1);
+}
+
+static void give_back(const struct phantom_dump *dump, uint64_t lines)
+{
+    uint64_t bytes = lines * PHANTOM_OVERLAY_LINE_BYTES;
+    CHECK(atomic_fetch_sub(&dump->cold->overlay_bytes, bytes) >= bytes);
+}
+
+void phantom_dump_release(struct phantom_dump *dump)
+{
+    if (!dump) {
+        return;
+    }
+    CHECK(dump->magic == DUMP_MAGIC);
+    if (atomic_fetch_sub(&dump->holders, 1) > 1) {
+        return;
+    }
+    if (dump->file) {
+        cold_forget(dump->cold->cold, dump->file);
+        table_file_close(dump->file);
+    }
+    give_back(dump, phantom_dump_lines(dump));
+    dict_destroy(dump->older);
+    dict_destroy(atomic_load(&dump->overlay));
+    dump->magic = 0;
+    free(dump);
+}
+
+/* ---- adding ---- */
+
+/* Made by whoever comes first. NULL: memory is refused. */
+static struct dict *overlay_to_add(struct phantom_dump *dump)
+{
+    struct dict *dict = atomic_load(&dump->overlay);
+    if (dict) {
+        return dict;
+    }
+    struct dict *mine = dict_create(PHANTOM_LINE_BYTES, dump->pool_bytes, clock_random());
+    if (mine && atomic_compare_exchange_strong(&dump->overlay, &dict, mine)) {
+        return mine;
+    }
+    dict_destroy(mine);
+    return dict;
+}
+
+static bool charge(const struct phantom_dump *dump)
+{
+    struct engine_cold *cold = dump->cold;
+    uint64_t before = atomic_fetch_add(&cold->overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
+    if (before + PHANTOM_OVERLAY_LINE_BYTES > cold->overlay_bytes_max) {
+        give_back(dump, 1);
+        return false;
+    }
+    return true;
+}
+
+bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
+{
+    static const uint64_t nothing[DICT_VALUE_WORDS];
+    struct dict *dict = overlay_to_add(dump);
+    if (!dict || phantom_dump_given_up(dump)) {
+        return false;
+    }
+    if (dict_get(dict, line, dump->sub, NULL)) {
+        return true;
+    }
+    if (!charge(dump)) {
+        return false;
+    }
+    if (!dict_put(dict, line, dump->sub, nothing)) {
+        give_back(dump, 1);
+        atomic_store(&dump->full, true);
+        return false;
+    }
+    return true;
+}
+
+void phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash)
+{
+    uint64_t words[DICT_VALUE_WORDS];
+    struct dict *dict = atomic_load(&dump->overlay);
+    if (!dict || !dict_get(dict, line, dump->sub, words)) {
+        CHECK(phantom_dump_given_up(dump));
+        return;
+    }
+    phantom_line_set(words, bits, hash);
+    CHECK(dict_put(dict, line, dump->sub, words));
+}
+
+/* Nobody else is there. */
+static bool put_growing(struct dict **dict, uint64_t line, uint8_t sub, const uint64_t *words)
+{
+    while (!dict_put(*dict, line, sub, words)) {
+        if (!dict_grow(dict)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool phantom_dump_restore(struct phantom_dump *dump, uint64_t line, const uint64_t *words)
+{
+    uint64_t sum[DICT_VALUE_WORDS] = {0};
+    struct dict *dict = overlay_to_add(dump);
+    if (!dict) {
+        return false;
+    }
+    bool there = dict_get(dict, line, dump->sub, sum);
+    for (unsigned i = 0; i < PHANTOM_LINE_WORDS; i++) {
+        sum[i] |= words[i];
+    }
+    bool done = put_growing(&dict, line, dump->sub, sum);
+    atomic_store(&dump->overlay, dict);
+    if (done && !there) {
+        atomic_fetch_add(&dump->cold->overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
+    }
+    return done;
+}
+
+bool phantom_dump_grow(struct phantom_dump *dump, uint64_t line)
+{
+    static const uint64_t nothing[DICT_VALUE_WORDS];
+    return phantom_dump_restore(dump, line, nothing);
+}
+
+/* ---- reading ---- */
+
+static void or_line(const struct dict *dict, uint64_t line, uint8_t sub, uint64_t *words)
+{
+    uint64_t added[DICT_VALUE_WORDS];
+    if (dict && dict_get(dict, line, sub, added)) {
+        for (unsigned i = 0; i < PHANTOM_LINE_WORDS; i++) {
+            words[i] |= added[i];
+        }
+    }
+}
+
+static uint8_t older_sub(const struct phantom_dump *dump)
+{
+    return (uint8_t)((dump->sub + 1) % SUBS);
+}
+
+void phantom_dump_line(const struct phantom_dump *dump, uint64_t line, uint64_t *words)
+{
+    or_line(atomic_load(&dump->overlay), line, dump->sub, words);
+    or_line(dump->older, line, older_sub(dump), words);
+}
+
+enum cold_result phantom_dump_page(const struct phantom_dump *dump, uint64_t line,
+                                   const struct engine_ticket *ticket, uint64_t *words)
+{
+    uint64_t page[TABLE_FILE_PAGE_BYTES / sizeof(uint64_t)];
+    char error[TABLE_FILE_ERROR_MAX];
+    struct cold_ticket woken = {ticket->wake, ticket->target, ticket->serial};
+    enum cold_result result =
+        cold_get(dump->cold->cold, dump->file, line / LINES_A_PAGE, &woken, page, error);
+    const uint64_t *from = page + line % LINES_A_PAGE * PHANTOM_LINE_WORDS;
+    for (unsigned i = 0; result == COLD_HIT && i < PHANTOM_LINE_WORDS; i++) {
+        words[i] |= from[i];
+    }
+    return result;
+}
+
+enum table_file_result phantom_dump_load(const struct phantom_dump *dump, uint64_t first,
+                                         uint64_t count, uint64_t *to,
+                                         char error[TABLE_FILE_ERROR_MAX])
+{
+    enum table_file_result result =
+        table_file_load_pages(dump->file, first, count, to, NULL, NULL, error);
+    if (result != TABLE_FILE_DONE) {
+        return result;
+    }
+    for (uint64_t i = 0; i < count * LINES_A_PAGE; i++) {
+        or_line(dump->older, first * LINES_A_PAGE + i, older_sub(dump),
+                to + i * PHANTOM_LINE_WORDS);
+    }
+    return TABLE_FILE_DONE;
+}
+
+/* ---- its stages ---- */
+
+static bool become(struct phantom_dump *dump, unsigned stage)
+{
+    unsigned tapped = TAPPED;
+    return atomic_compare_exchange_strong(&dump->stage, &tapped, stage);
+}
+
+bool phantom_dump_give_up(struct phantom_dump *dump)
+{
+    return become(dump, GIVEN_UP) || phantom_dump_given_up(dump);
+}
+
+bool phantom_dump_given_up(const struct phantom_dump *dump)
+{
+    return atomic_load(&dump->stage) == GIVEN_UP;
+}
+
+bool phantom_dump_written(struct phantom_dump *dump)
+{
+    return become(dump, WRITTEN);
+}
+
+void phantom_dump_open(struct phantom_dump *dump, struct table_file *file)
+{
+    CHECK(!dump->file && !phantom_dump_given_up(dump));
+    dump->file = file;
+    atomic_store(&dump->stage, COLD);
+}
+
+struct table_file *phantom_dump_file(const struct phantom_dump *dump)
+{
+    return dump->file;
+}
+
+void phantom_dump_take_back(struct phantom_dump *dump)
+{
+    dump->file = NULL;
+}
+
+bool phantom_dump_crowded(const struct phantom_dump *dump)
+{
+    const struct dict *dict = atomic_load(&dump->overlay);
+    return dict &&
+           (atomic_load(&dump->full) || dict_count(dict) > dict_places(dict) / CROWDED_DIVISOR);
+}
+
+bool phantom_dump_can_merge(const struct phantom_dump *dump)
+{
+    const struct dict *dict = atomic_load(&dump->overlay);
+    return dump->file && !dump->older && dict && dict_count(dict) > 0;
+}
+
+void phantom_dump_merge(struct phantom_dump *dump)
+{
+    CHECK(phantom_dump_can_merge(dump));
+    dump->older = atomic_exchange(&dump->overlay, NULL);
+    atomic_store(&dump->full, false);
+    dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
+}
+
+bool phantom_dump_failed(const struct phantom_dump *dump)
+{
+    return atomic_load(&dump->failed);
+}
+
+bool phantom_dump_merging(const struct phantom_dump *dump)
+{
+    return dump->older && !dump->stuck;
+}
+
+struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file)
+{
+    CHECK(phantom_dump_merging(dump));
+    struct table_file *before = dump->file;
+    dump->file = file;
+    give_back(dump, dict_count(dump->older));
+    dict_destroy(dump->older);
+    dump->older = NULL;
+    atomic_store(&dump->failed, false);
+    return before;
+}
+
+struct folding {
+    struct dict *to;
+    uint8_t sub;
+    bool refused;
+};
+
+static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
+{
+    struct folding *folding = context;
+    uint64_t words[DICT_VALUE_WORDS];
+    (void)sub;
+    for (unsigned i = 0; i < PHANTOM_LINE_WORDS; i++) {
+        words[i] = value[i];
+    }
+    or_line(folding->to, line, folding->sub, words);
+    folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
+}
+
+/* Into the older one, which has more. Without memory for that both go on as they are. */
+void phantom_dump_unmerge(struct phantom_dump *dump)
+{
+    CHECK(phantom_dump_merging(dump));
+    struct dict *newer = atomic_load(&dump->overlay);
+    struct folding folding = {dump->older, older_sub(dump), false};
+    uint64_t before = phantom_dump_lines(dump);
+    atomic_store(&dump->failed, true);
+    if (newer) {
+        dict_each(newer, fold_line, &folding);
+        dump->older = folding.to;
+    }
+    dump->stuck = folding.refused;
+    if (dump->stuck) {
+        uint64_t more = phantom_dump_lines(dump) - before;
+        atomic_fetch_add(&dump->cold->overlay_bytes, more * PHANTOM_OVERLAY_LINE_BYTES);
+        return;
+    }
+    dict_destroy(newer);
+    atomic_store(&dump->overlay, dump->older);
+    dump->older = NULL;
+    dump->sub = older_sub(dump);
+    give_back(dump, before - phantom_dump_lines(dump));
+}
+
+/* ---- for images, figures and checks ---- */
+
+const struct dict *phantom_dump_overlay(const struct phantom_dump *dump, unsigned which)
+{
+    return which == 0 ? dump->older : atomic_load(&dump->overlay);
+}
+
+uint64_t phantom_dump_lines(const struct phantom_dump *dump)
+{
+    const struct dict *present = atomic_load(&dump->overlay);
+    return (present ? dict_count(present) : 0) + (dump->older ? dict_count(dump->older) : 0);
+}
+
+uint64_t phantom_dump_pool_bytes(const struct phantom_dump *dump)
+{
+    const struct dict *present = atomic_load(&dump->overlay);
+    return (present ? dict_pool_bytes(present) : 0) +
+           (dump->older ? dict_pool_bytes(dump->older) : 0);
+}
+
+struct engine_cold *phantom_dump_cold(const struct phantom_dump *dump)
+{
+    return dump->cold;
+}
+
+struct checking {
+    uint64_t lines;
+    uint8_t sub;
+};
+
+static void check_line(void *context, uint64_t line, uint8_t sub, const uint64_t *value)
+{
+    const struct checking *checking = context;
+    (void)value;
+    CHECK(line < checking->lines && sub == checking->sub);
+}
+
+void phantom_dump_check(const struct phantom_dump *dump, uint64_t lines)
+{
+    CHECK(dump->magic == DUMP_MAGIC);
+    for (unsigned which = 0; which < SUBS; which++) {
+        const struct dict *dict = phantom_dump_overlay(dump, which);
+        struct checking checking = {lines, which == 0 ? older_sub(dump) : dump->sub};
+        if (dict) {
+            dict_each(dict, check_line, &checking);
+            dict_check(dict);
+        }
+    }
+}

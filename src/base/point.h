@@ -1,0 +1,27 @@
+/*
+ * point.h: named points in the code, where a test may want a process to end or another thread to
+ * come first: POINT("name"). They are nothing unless ROLLCALL_POINTS is defined (configure
+ * --enable-points); then each calls point_pass(), which the test program that wants them sets.
+ *
+ * Thread rule: point_set() before any other thread is there; POINT() anywhere, locks may be held.
+ */
+#ifndef ROLLCALL_BASE_POINT_H
+#define ROLLCALL_BASE_POINT_H
+
+#ifdef ROLLCALL_POINTS
+
+typedef void point_fn(void *context, const char *name);
+
+/* NULL: nobody is told. */
+void point_set(point_fn *function, void *context);
+void point_pass(const char *name);
+
+#define POINT(name) point_pass(name)
+
+#else
+
+#define POINT(name) ((void)0)
+
+#endif
+
+#endif

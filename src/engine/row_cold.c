@@ -1,0 +1,131 @@
+/* row_cold.c: tables leave memory: who is to, what becomes of the images they leave with. */
+#include "engine/row_cold.h"
+
+#include "base/clock.h"
+#include "engine/row_private.h"
+
+#define FAILED_PAUSE_US (10u * 1000000u)
+
+bool row_cold_wanted(const struct row *row)
+{
+    return atomic_load(&row->dump_wanted);
+}
+
+static bool is_waiting(const struct row_table *table)
+{
+    return table->leaving && !table->tapped;
+}
+
+void row_cold_see(struct row *row)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < row->count && !row->dump_failed && !wanted; i++) {
+        const struct row_table *table = row->tables[i];
+        wanted = is_waiting(table) || (table->further != NULL && is_waiting(table->further));
+    }
+    if (!atomic_exchange(&row->dump_wanted, wanted) && wanted) {
+        row_notify(row->imager);
+    }
+}
+
+void row_cold_leave(struct row *row, struct row_table *table)
+{
+    CHECK(table->settled && !table->cold);
+    table->leaving = true;
+    table->awaiting = false;
+    if (table->further != NULL) {
+        table->further->leaving = !table->further->cold;
+    }
+    row_ahead_forget(row, table);
+    atomic_fetch_and(&table->wants, ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER));
+}
+
+void row_cold_stay(struct row_table *table)
+{
+    table->leaving = table->leaving && table->tapped;
+    if (table->further != NULL) {
+        row_cold_stay(table->further);
+    }
+}
+
+/* What waits for a dump is looked at again. */
+static void ask_again(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->awaiting = false;
+    }
+    row_cold_see(row);
+    row_ask(row);
+}
+
+/*
+ * From here on its changes are not whole any more. Replay goes by the S of its table, from which on
+ * those of a layer must be whole too: that image is of no use either.
+ */
+void row_cold_untap(struct row *row, struct row_table *table)
+{
+    table->tapped = false;
+    table->touched = true;
+    struct row_table *own = row_find(row, table->base);
+    if (own != table && own->tapped) {
+        own->tapped = false;
+        row_touch(own);
+    }
+    if (!row->config.dump) {
+        row_cold_stay(own); /* the configuration has changed meanwhile */
+    }
+    row_cold_see(row);
+}
+
+void row_cold_failed(struct row *row, struct row_table *table)
+{
+    row->dump_failed = true;
+    row->dump_paused = true;
+    row_cold_untap(row, table);
+    atomic_store(&row->dumps_us, clock_monotonic_us() + FAILED_PAUSE_US);
+    ask_again(row);
+}
+
+void row_cold_try(struct row *row)
+{
+    row->dump_failed = false;
+    row->dump_paused = false;
+    atomic_store(&row->dumps_us, 0);
+    row_cold_see(row);
+}
+
+void row_cold_dumped(struct row *row, struct row_table *table)
+{
+    CHECK(table->tapped && !table->cold);
+    struct row_region *region = table->region;
+    table->region = NULL;
+    table->cold = true;
+    table->leaving = false;
+    table->tapped = false;
+    table->refused = false;
+    row_lock(row);
+    region->left = true;
+    row_unlock(row);
+    row_cold_try(row);
+    ask_again(row);
+}
+
+struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
+                                   bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+{
+    struct row_restoring restoring = {.layer = layer, .cold = true, .start_lsn = start_lsn};
+    return row_restore_as(row, table_bytes, length, &restoring, error);
+}
+
+struct row_table *row_cold_imaged(const struct row *row, const struct row_image *image)
+{
+    struct row_table *table = row_image_owner(row, image);
+    bool same = table != NULL && table->tapped && table->start_lsn == image->start_lsn;
+    return same && image->kind == ROW_IMAGE_DUMP ? table : NULL;
+}
+
+void row_cold_merge(struct row *row, struct row_table *table, uint64_t now, struct row_image *image)
+{
+    CHECK(table->cold);
+    row_image_begin(row, table, ROW_IMAGE_MERGE, now, image);
+}

@@ -1,0 +1,312 @@
+/* history.c: what was put, and what it makes. */
+#include "tests/sim/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "engine/change_record.h"
+#include "engine/row_log.h"
+
+#define KEYS_FIRST    1024u
+#define RECORDS_FIRST 1024u
+
+struct history_record {
+    uint64_t lsn;
+    uint8_t space;
+    uint8_t event; /* enum change_event; 0: a change */
+    uint32_t member;
+    uint64_t base; /* of an event */
+    struct change change;
+};
+
+void history_init(struct history *history)
+{
+    memset(history, 0, sizeof *history);
+    history->key_room = KEYS_FIRST;
+    history->key = memory_zalloc(history->key_room * sizeof *history->key);
+}
+
+void history_fini(struct history *history)
+{
+    free(history->records);
+    free(history->key);
+}
+
+/* ---- keys ---- */
+
+static struct history_key *place_of(struct history *history, uint8_t space, uint64_t id,
+                                    uint32_t member)
+{
+    size_t at = hash_u64(id ^ hash_u64(((uint64_t)space << 32) + member)) % history->key_room;
+    struct history_key *key = &history->key[at];
+    while (key->state != HISTORY_UNUSED &&
+           (key->id != id || key->member != member || key->space != space)) {
+        at = (at + 1) % history->key_room;
+        key = &history->key[at];
+    }
+    return key;
+}
+
+static void grow(struct history *history)
+{
+    struct history_key *old = history->key;
+    size_t room = history->key_room;
+    history->key_room = 2 * room;
+    history->key = memory_zalloc(history->key_room * sizeof *history->key);
+    for (size_t i = 0; i < room; i++) {
+        if (old[i].state != HISTORY_UNUSED) {
+            *place_of(history, old[i].space, old[i].id, old[i].member) = old[i];
+        }
+    }
+    free(old);
+}
+
+static struct history_key *key_of(struct history *history, const struct history_record *record)
+{
+    if (2 * history->keys >= history->key_room) {
+        grow(history);
+    }
+    struct history_key *key = place_of(history, record->space, record->change.id, record->member);
+    if (key->state == HISTORY_UNUSED) {
+        history->keys++;
+        *key = (struct history_key){.id = record->change.id,
+                                    .member = record->member,
+                                    .space = record->space,
+                                    .state = HISTORY_ABSENT};
+    }
+    return key;
+}
+
+/* ---- what a change does ---- */
+
+static void take_slots(struct history_key *key, const struct change *change)
+{
+    if (change->place != CHANGE_THERE) {
+        CHECK(key->state != HISTORY_THERE); /* what is created is not there yet */
+        key->set = 0;
+    } else {
+        CHECK(key->state == HISTORY_THERE);
+    }
+    key->state = HISTORY_THERE;
+    key->set = (key->set & ~change->named) | (change->set & change->named);
+    for (unsigned i = 0; i < HISTORY_SLOTS_MAX; i++) {
+        if (change->named & change->set & 1u << i) {
+            key->values[i] = change->values[i];
+        }
+    }
+}
+
+static void take_change(struct history *history, const struct history_record *record)
+{
+    struct history_key *key = key_of(history, record);
+    switch (record->change.type) {
+    case CHANGE_SLOTS:
+        take_slots(key, &record->change);
+        return;
+    case CHANGE_DELETE:
+        key->state = HISTORY_ABSENT;
+        return;
+    case CHANGE_MEMBER_ADD:
+        key->state = HISTORY_THERE;
+        return;
+    case CHANGE_MEMBER_DELETE:
+        /* without an exception the filter may say yes by chance one day */
+        key->state = record->change.place == CHANGE_APART ? HISTORY_UNKNOWN : HISTORY_ABSENT;
+        return;
+    }
+}
+
+/* ---- what an event does ---- */
+
+static void take_away(struct history *history, uint8_t space, uint64_t from, uint64_t last)
+{
+    for (size_t i = 0; i < history->key_room; i++) {
+        struct history_key *key = &history->key[i];
+        if (key->state == HISTORY_UNUSED || key->space != space || key->id < from ||
+            key->id > last) {
+            continue;
+        }
+        history->dropped += key->state == HISTORY_THERE;
+        key->state = key->member == HISTORY_NO_MEMBER ? HISTORY_ABSENT : HISTORY_UNKNOWN;
+    }
+}
+
+/* Where the base is, or belongs. */
+static size_t index_of(const struct history_bases *tables, uint64_t base)
+{
+    size_t i = 0;
+    while (i < tables->count && tables->base[i] < base) {
+        i++;
+    }
+    return i;
+}
+
+static void take_open(struct history_bases *tables, uint64_t base)
+{
+    size_t i = index_of(tables, base);
+    if (i < tables->count && tables->base[i] == base) {
+        return; /* in place of an empty one */
+    }
+    CHECK(tables->count < HISTORY_BASES_MAX);
+    memmove(&tables->base[i + 1], &tables->base[i], (tables->count - i) * sizeof(uint64_t));
+    tables->base[i] = base;
+    tables->count++;
+}
+
+static void take_drop(struct history *history, uint8_t space, uint64_t base)
+{
+    struct history_bases *tables = &history->tables[space];
+    size_t i = index_of(tables, base);
+    CHECK(i < tables->count && tables->base[i] == base);
+    take_away(history, space, base, i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX);
+    tables->count--;
+    memmove(&tables->base[i], &tables->base[i + 1], (tables->count - i) * sizeof(uint64_t));
+}
+
+static void take(struct history *history, const struct history_record *record)
+{
+    struct history_bases *tables = &history->tables[record->space];
+    switch (record->event) {
+    case 0:
+        take_change(history, record);
+        return;
+    case CHANGE_EVENT_FIRST:
+        take_away(history, record->space, 0, UINT64_MAX);
+        *tables = (struct history_bases){.count = 1, .base = {record->base}};
+        return;
+    case CHANGE_EVENT_OPEN:
+        take_open(tables, record->base);
+        return;
+    case CHANGE_EVENT_DROP:
+        take_drop(history, record->space, record->base);
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- records ---- */
+
+static void add(struct history *history, const struct history_record *record)
+{
+    if (history->count == history->room) {
+        history->room = history->room > 0 ? 2 * history->room : RECORDS_FIRST;
+        history->records = realloc(history->records, history->room * sizeof *history->records);
+        CHECK(history->records != NULL);
+    }
+    CHECK(history->count == 0 || history->records[history->count - 1].lsn < record->lsn);
+    CHECK(record->space < HISTORY_SPACES_MAX);
+    history->records[history->count++] = *record;
+    take(history, record);
+}
+
+void history_change(struct history *history, uint64_t lsn, const struct change *change,
+                    uint32_t member)
+{
+    struct history_record record = {
+        .lsn = lsn, .space = (uint8_t)change->space, .member = member, .change = *change};
+    add(history, &record);
+}
+
+static void keep_base(void *context, const char *name, uint64_t value)
+{
+    if (strcmp(name, "base") == 0) {
+        *(uint64_t *)context = value;
+    }
+}
+
+static uint64_t base_of(enum change_event event, const void *bytes, size_t length)
+{
+    uint64_t base = 0;
+    size_t description;
+    if (event == CHANGE_EVENT_DROP) {
+        CHECK(length == ROW_DROP_BYTES);
+        memcpy(&base, (const char *)bytes + sizeof base, sizeof base); /* behind the serial */
+    } else if (event != CHANGE_EVENT_SPACE) {
+        CHECK(row_state_read(bytes, length, keep_base, &base, &description));
+    }
+    return base;
+}
+
+void history_event(struct history *history, uint64_t lsn, uint32_t space, enum change_event event,
+                   const void *bytes, size_t length)
+{
+    struct history_record record = {.lsn = lsn,
+                                    .space = (uint8_t)space,
+                                    .event = (uint8_t)event,
+                                    .base = base_of(event, bytes, length)};
+    add(history, &record);
+}
+
+/* The first record at or above lsn. */
+static size_t find(const struct history *history, uint64_t lsn)
+{
+    size_t low = 0;
+    size_t high = history->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (history->records[middle].lsn < lsn) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+size_t history_above(const struct history *history, uint64_t lsn)
+{
+    return history->count - find(history, lsn);
+}
+
+void history_cut(struct history *history, uint64_t lsn)
+{
+    size_t left = find(history, lsn);
+    if (left == history->count) {
+        return;
+    }
+    history->count = left;
+    history->keys = 0;
+    history->dropped = 0;
+    memset(history->key, 0, history->key_room * sizeof *history->key);
+    memset(history->tables, 0, sizeof history->tables);
+    for (size_t i = 0; i < left; i++) {
+        take(history, &history->records[i]);
+    }
+}
+
+static bool same_change(const struct change *a, const struct change *b)
+{
+    struct change_record one, other;
+    change_record_encode(a, &one);
+    change_record_encode(b, &other);
+    return one.type == other.type && one.a == other.a && one.b == other.b &&
+           one.bytes == other.bytes && memcmp(one.words, other.words, one.bytes) == 0;
+}
+
+bool history_meet(struct history *history, const struct journal_record *record)
+{
+    struct change change;
+    struct change_record_event event;
+    enum change_record_kind kind = change_record_decode(
+        record->type, record->a, record->b, record->payload, record->bytes, &change, &event);
+    size_t at = find(history, record->lsn);
+    const struct history_record *known = at < history->count ? &history->records[at] : NULL;
+    if (kind == CHANGE_RECORD_IS_BAD) {
+        return false;
+    }
+    if (known != NULL && known->lsn == record->lsn) {
+        return kind == CHANGE_RECORD_IS_CHANGE
+                   ? known->event == 0 && same_change(&known->change, &change)
+                   : known->event == event.event && known->space == event.space &&
+                         known->base == base_of(event.event, event.bytes, event.length);
+    }
+    if (kind == CHANGE_RECORD_IS_CHANGE || known != NULL) {
+        return false;
+    }
+    history_event(history, record->lsn, event.space, event.event, event.bytes, event.length);
+    return true;
+}

@@ -1,0 +1,554 @@
+/* sim.c: points, and the life of a process. */
+#include "tests/sim/sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "server/checkpoint_private.h"
+#include "store/journal_private.h"
+#include "tests/sim/sim_clock.h"
+#include "tests/support/fake_barrier.h"
+
+#define RECOVERIES_MAX  20
+#define OPERATIONS_HERE 12 /* at a point, at most */
+#define MANY_HERE       400
+#define MANY_ONE_IN     12
+
+struct engine *sim_engine(const struct sim *sim, unsigned space)
+{
+    return sim->spaces->at[space]->engine;
+}
+
+/* ---- the end of a process ---- */
+
+static bool always(const struct sim *sim)
+{
+    return sim->settings.journal.sync == JOURNAL_SYNC_ALWAYS;
+}
+
+/* At a point, by whatever thread is there; the others wait for it or have nothing to do. */
+static void die(struct sim *sim, enum sim_point point)
+{
+    struct journal *journal = sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL;
+
+    if (journal != NULL) {
+        sim->must = journal_written(journal);
+        sim->durable = journal_durable(journal);
+        sim->broken |= sim->acknowledged > (always(sim) ? sim->durable : sim->must);
+    }
+    if (sim->end.cut && sim->durable < sim->must) {
+        sim->must = sim->durable;
+    }
+    sim->figures.ends[point]++;
+    sim->figures.cuts += sim->end.cut;
+    sim->figures.kills += !sim->end.cut;
+    sim->figures.recovery_kills += sim->stage == SIM_RECOVERING;
+    sim->end.armed = false;
+    if (sim->end.cut) {
+        vfs_sim_power_cut(sim->disk, test_random_next(&sim->ends_random));
+    } else {
+        vfs_sim_kill(sim->disk);
+    }
+    sim->ended = true;
+}
+
+void sim_arm(struct sim *sim, enum sim_point point, uint64_t within, bool cut)
+{
+    sim->end = (struct sim_end){
+        .armed = true,
+        .cut = cut,
+        .point = point,
+        .count = 1 + test_random_below(&sim->ends_random, within),
+    };
+}
+
+/* ---- the journal's thread ---- */
+
+/* Has the journal asked its thread for a further segment? */
+static bool is_spare_due(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->write_lock);
+    bool due = journal->spare_fd < 0 &&
+               journal->current->end - journal->run.end <= journal->segment_bytes / 2;
+
+    pthread_mutex_unlock(&journal->write_lock);
+    return due && !atomic_load(&journal->full) && !journal_failed(journal);
+}
+
+/* Waits until it is at rest, unless this is it. Not where the journal is locked. */
+static void calm(struct sim *sim)
+{
+    if (sim->stage == SIM_STOPPING || !pthread_equal(pthread_self(), sim->main)) {
+        return; /* it may have ended */
+    }
+    struct journal *journal = sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL;
+
+    while (!sim->ended && journal != NULL && is_spare_due(journal)) {
+        sched_yield();
+    }
+    while (sim->busy && !sim->ended) {
+        sched_yield();
+    }
+}
+
+/* ---- points ---- */
+
+static void pass(struct sim *sim, enum sim_point point)
+{
+    struct sim_end *end = &sim->end;
+
+    if (sim->ended || !end->armed || (end->point != point && end->point != SIM_POINT_ANY)) {
+        return;
+    }
+    if (--end->count == 0) {
+        die(sim, point);
+    }
+}
+
+/* Is nothing locked here, and nobody else at work? */
+static bool can_work(const struct sim *sim, enum sim_point point, enum vfs_sim_op op)
+{
+    bool here = pthread_equal(pthread_self(), sim->main);
+
+    if (sim->ended || sim->occupied || sim->stage != SIM_CHECKPOINT) {
+        return false;
+    }
+    if (point == SIM_POINT_JOURNAL) {
+        return !here && op == VFS_SIM_FDATASYNC && !always(sim);
+    }
+    return here;
+}
+
+static void work_here(struct sim *sim)
+{
+    unsigned most = test_random_once_in(&sim->random, MANY_ONE_IN) ? MANY_HERE : OPERATIONS_HERE;
+
+    if (!test_random_once_in(&sim->random, 3)) {
+        workers_do(sim, 1 + (unsigned)test_random_below(&sim->random, most));
+    }
+}
+
+static enum sim_point point_of(const char *path)
+{
+    return strstr(path, "journal-") != NULL ? SIM_POINT_JOURNAL
+           : strstr(path, ".table") != NULL ? SIM_POINT_TABLE
+                                            : SIM_POINT_MANIFEST;
+}
+
+static void on_call(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct sim *sim = context;
+    enum sim_point point = point_of(path);
+
+    if (sim->known && pthread_equal(pthread_self(), sim->syncer)) {
+        sim->busy = true;
+    }
+    if (point != SIM_POINT_JOURNAL) {
+        calm(sim);
+    }
+    if (can_work(sim, point, op)) {
+        work_here(sim);
+    }
+    pass(sim, point);
+}
+
+#ifdef ROLLCALL_POINTS
+/* Locks may be held: the process can end here, and nothing else. */
+static void on_point(void *context, const char *name)
+{
+    (void)name;
+    pass(context, SIM_POINT_CODE);
+}
+#endif
+
+static void on_left(void *context)
+{
+    struct sim *sim = context;
+
+    if (can_work(sim, SIM_POINT_LEFT, VFS_SIM_ANY)) {
+        work_here(sim);
+    }
+    pass(sim, SIM_POINT_LEFT);
+}
+
+/* ---- its clock, syncs and commits ---- */
+
+static struct sim *the_sim; /* of this program: its clock is asked for by table alone */
+
+/* Its thread looks at the clock before it looks for work, with all earlier work done. */
+static uint64_t now_us(struct vfs *vfs)
+{
+    struct sim *sim = the_sim;
+
+    if (!pthread_equal(pthread_self(), sim->main)) {
+        if (!sim->known) {
+            sim->syncer = pthread_self();
+            sim->known = true;
+        }
+        sim->busy = false;
+    }
+    return sim->now_us(vfs);
+}
+
+static bool wait_durable(struct sim *sim, uint64_t lsn)
+{
+    struct journal *journal = data_journal(sim->data);
+
+    while (!sim->ended && journal_durable(journal) < lsn) {
+        sched_yield();
+    }
+    return !sim->ended;
+}
+
+void sim_sync(struct sim *sim)
+{
+    (void)journal_sync_now(data_journal(sim->data));
+    calm(sim);
+}
+
+bool sim_commit(struct sim *sim, unsigned worker)
+{
+    uint64_t lsn;
+
+    if (!journal_sink_commit(&sim->sinks[worker].journal, &lsn) || sim->ended) {
+        return false;
+    }
+    if (always(sim) && !wait_durable(sim, lsn)) {
+        return false;
+    }
+    calm(sim);
+    if (sim->ended) {
+        return false;
+    }
+    CHECK(lsn >= sim->acknowledged);
+    sim->acknowledged = lsn;
+    return true;
+}
+
+/* ---- sinks ---- */
+
+static struct sim_sink *sink_of(struct change_sink *sink)
+{
+    return (struct sim_sink *)sink;
+}
+
+static bool sink_reserve(struct change_sink *sink)
+{
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    return inner->functions->reserve(inner);
+}
+
+static uint64_t sink_put(struct change_sink *sink, const struct change *change)
+{
+    struct sim *sim = sink_of(sink)->sim;
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    pass(sim, SIM_POINT_PUT);
+    uint64_t lsn = inner->functions->put(inner, change);
+
+    history_change(&sim->history, lsn, change, sim->member_now);
+    pass(sim, SIM_POINT_PUT);
+    return lsn;
+}
+
+static void sink_cancel(struct change_sink *sink)
+{
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    inner->functions->cancel(inner);
+}
+
+static const struct change_sink_functions sink_functions = {
+    .reserve = sink_reserve,
+    .put = sink_put,
+    .cancel = sink_cancel,
+};
+
+static bool log_reserve(struct change_log *log)
+{
+    struct change_log *inner = &data_log(((struct sim_log *)log)->sim->data)->log;
+
+    return inner->reserve(inner);
+}
+
+static void log_put(struct change_log *log, uint32_t space, enum change_event event,
+                    const void *bytes, size_t length)
+{
+    struct sim *sim = ((struct sim_log *)log)->sim;
+    struct journal_log *inner = data_log(sim->data);
+    uint64_t words[CHANGE_EVENT_BYTES_MAX / 8 + 2];
+
+    pass(sim, SIM_POINT_PUT);
+    inner->log.put(&inner->log, space, event, bytes, length);
+    uint64_t whole = JOURNAL_HEADER_BYTES + change_record_encode_event(words, bytes, length);
+
+    history_event(&sim->history, inner->writer.end - whole, space, event, bytes, length);
+    pass(sim, SIM_POINT_PUT);
+}
+
+/* ---- a process ---- */
+
+static void on_asked(void *context)
+{
+    *(bool *)context = true;
+}
+
+static void open_process(struct sim *sim)
+{
+    char error[SPACES_ERROR_MAX];
+    struct vfs *vfs = vfs_sim_vfs(sim->disk);
+
+    if (vfs->functions != &sim->functions) { /* behind a clean stop it is the same table */
+        sim->functions = *vfs->functions;
+        sim->now_us = sim->functions.now_us;
+        sim->functions.now_us = now_us;
+        vfs->functions = &sim->functions;
+    }
+    sim->ended = false;
+    sim->known = false;
+    sim->busy = false;
+    sim->stage = SIM_RECOVERING;
+    sim->barrier = barrier_create();
+    sim->member = barrier_join(sim->barrier);
+    sim->member->left = on_left;
+    sim->member->context = sim;
+    sim->spaces = spaces_create(&sim->settings, NULL, 1, space_engine_create, error);
+    if (sim->spaces == NULL) {
+        fail_msg("%s", error);
+    }
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        sim->asked[i] = true;
+        sim_engine(sim, i)->keeper = (struct engine_keeper){on_asked, &sim->asked[i]};
+    }
+    sim->data = data_open_with(vfs, &sim->settings, sim->error);
+}
+
+static void begin_workers(struct sim *sim)
+{
+    sim->log.log = (struct change_log){.reserve = log_reserve, .put = log_put};
+    sim->log.sim = sim;
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        struct engine *engine = sim_engine(sim, i);
+
+        engine->functions->keeping->set_log(engine, &sim->log.log);
+    }
+    for (unsigned i = 0; i < SIM_WORKERS; i++) {
+        sim->sinks[i].sink.functions = &sink_functions;
+        sim->sinks[i].sim = sim;
+        journal_sink_init(&sim->sinks[i].journal, data_journal(sim->data));
+    }
+}
+
+static bool wind_up(struct sim *sim, bool clean)
+{
+    bool running = sim->stage > SIM_RECOVERING;
+
+    sim->stage = SIM_STOPPING;
+    for (unsigned i = 0; running && i < SIM_WORKERS; i++) {
+        journal_sink_fini(&sim->sinks[i].journal);
+    }
+    bool closed = data_close(sim->data, sim->spaces, clean);
+
+    spaces_drop(sim->spaces, NULL);
+    data_destroy(sim->data);
+    barrier_resign(sim->member);
+    barrier_destroy(sim->barrier);
+    sim->data = NULL;
+    sim->stage = SIM_NOTHING;
+    return closed;
+}
+
+void sim_end(struct sim *sim, bool cut)
+{
+    if (!sim->ended) {
+        calm(sim);
+        sim->end.cut = cut;
+        die(sim, SIM_POINT_ANY);
+    }
+    wind_up(sim, false);
+}
+
+void sim_stop_cleanly(struct sim *sim)
+{
+    uint64_t lsn;
+
+    if (sim->ended) {
+        sim_end(sim, false);
+        return;
+    }
+    sim->end.armed = false; /* that is the checkpoint's business */
+    sim->acknowledged = journal_head(data_journal(sim->data));
+    (void)journal_sink_commit(&sim->sinks[0].journal, &lsn);
+    if (!wind_up(sim, true)) {
+        fail_msg("seed %llu: it cannot stop cleanly", (unsigned long long)sim->seed);
+    }
+    sim->figures.clean_stops++;
+    sim->must = sim->durable = sim->acknowledged;
+}
+
+void sim_maintain(struct sim *sim, unsigned space)
+{
+    struct engine *engine = sim_engine(sim, space);
+
+    sim->asked[space] = false;
+    engine->functions->maintain(engine, sim->barrier);
+}
+
+void sim_checkpoint(struct sim *sim)
+{
+    struct checkpoint_round round = {
+        .data = sim->data, .barrier = sim->barrier, .member = sim->member, .stop = &sim->stop};
+
+    sim->stop = false;
+    sim->stage = SIM_CHECKPOINT;
+    bool done = checkpoint_round(&round, &sim->spaces);
+
+    calm(sim);
+    sim->stage = SIM_RUNNING;
+    sim->figures.checkpoints += done;
+    sim->figures.failed_checkpoints += !done && !sim->ended;
+    sim->figures.images += round.images;
+}
+
+/* ---- what is found ---- */
+
+static bool meet(void *context, const struct journal_record *record)
+{
+    struct sim *sim = context;
+
+    if (!history_meet(&sim->history, record)) {
+        fail_msg("seed %llu: at LSN %llu stands what nobody has put there",
+                 (unsigned long long)sim->seed, (unsigned long long)record->lsn);
+    }
+    return true;
+}
+
+static bool nothing(void *context, const struct journal_record *record)
+{
+    (void)context;
+    (void)record;
+    return true;
+}
+
+static void scan(struct sim *sim, uint64_t from, journal_record_fn *record, uint64_t *end)
+{
+    struct journal_scan scan = {.from = from};
+    enum journal_scan_end result =
+        journal_scan(vfs_sim_vfs(sim->disk), SIM_DIRECTORY, &scan, record, sim);
+
+    if (result != JOURNAL_SCAN_CLEAN && result != JOURNAL_SCAN_TORN) {
+        fail_msg("seed %llu: %s", (unsigned long long)sim->seed, scan.error);
+    }
+    *end = scan.end;
+}
+
+/* Where does the journal end, and is that late enough? What lies behind is forgotten. */
+static void look(struct sim *sim)
+{
+    uint64_t end;
+
+    scan(sim, JOURNAL_FROM_OLDEST, nothing, &end);
+    if (sim->broken) {
+        fail_msg("seed %llu: something was acknowledged too early", (unsigned long long)sim->seed);
+    }
+    if (end < sim->must) {
+        fail_msg("seed %llu: the journal ends at %llu, and must not below %llu",
+                 (unsigned long long)sim->seed, (unsigned long long)end,
+                 (unsigned long long)sim->must);
+    }
+    sim->figures.lost += history_above(&sim->history, end);
+    history_cut(&sim->history, end);
+    scan(sim, JOURNAL_FROM_OLDEST, meet, &end);
+    sim->found = end;
+    sim->acknowledged = end; /* or it never was */
+    sim->must = end;         /* a kill in the recovery takes nothing away */
+}
+
+/* Seen with no hook: looking is no part of what is simulated. */
+static void look_aside(struct sim *sim)
+{
+    vfs_sim_hook(sim->disk, NULL, NULL);
+    look(sim);
+    vfs_sim_hook(sim->disk, on_call, sim);
+}
+
+static bool recover(struct sim *sim)
+{
+    static const _Atomic bool never = false;
+    uint64_t end;
+
+    open_process(sim);
+    if (sim->data == NULL || sim->ended) {
+        return false;
+    }
+    look_aside(sim);
+    if (!data_recover(sim->data, sim->spaces, &never, sim->error) || sim->ended) {
+        return false;
+    }
+    sim->end.armed = false;
+    if (always(sim)) {
+        (void)wait_durable(sim, journal_written(data_journal(sim->data)));
+    }
+    calm(sim);
+    vfs_sim_hook(sim->disk, NULL, NULL);
+    scan(sim, JOURNAL_FROM_OLDEST, meet, &end); /* with what recovery has put */
+    vfs_sim_hook(sim->disk, on_call, sim);
+    return true;
+}
+
+void sim_begin(struct sim *sim)
+{
+    for (unsigned i = 0; i < RECOVERIES_MAX; i++) {
+        if (recover(sim)) {
+            sim->stage = SIM_RUNNING;
+            sim->figures.recoveries++;
+            begin_workers(sim);
+            sim_compare(sim);
+            return;
+        }
+        if (!sim->ended) {
+            fail_msg("seed %llu: %s", (unsigned long long)sim->seed, sim->error);
+        }
+        wind_up(sim, false);
+    }
+    fail_msg("seed %llu: it never recovers", (unsigned long long)sim->seed);
+}
+
+/* ---- a simulation ---- */
+
+void sim_init(struct sim *sim, uint64_t seed)
+{
+    memset(sim, 0, sizeof(*sim));
+    sim->seed = seed;
+    sim->random.state = hash_u64(seed);
+    sim->ends_random.state = hash_u64(~seed);
+    sim->main = pthread_self();
+    the_sim = sim;
+    sim_clock_seed(seed);
+    history_init(&sim->history);
+    sim->disk = vfs_sim_create(seed);
+    vfs_sim_set_clock(sim->disk, 1);
+    vfs_sim_hook(sim->disk, on_call, sim);
+#ifdef ROLLCALL_POINTS
+    point_set(on_point, sim);
+#endif
+    sim_settings(sim);
+}
+
+void sim_fini(struct sim *sim)
+{
+    CHECK(sim->stage == SIM_NOTHING);
+    vfs_sim_destroy(sim->disk);
+    history_fini(&sim->history);
+}

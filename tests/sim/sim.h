@@ -1,0 +1,161 @@
+/*
+ * sim.h: a server's data directory with the real engines, journal, checkpoints and recovery, on a
+ * simulated disk, all driven by one thread and one seed, and killed at a point drawn from it.
+ *
+ * Points. Each call of the file system, each record that is put, each time a checkpoint comes out
+ * of the barrier while it copies a table, and each POINT() of the code (base/point.h, where it was
+ * built with them) is a point. sim_arm() says at which one the process ends: by a kill or a power
+ * cut. From there on all its calls fail, it winds itself up, and sim_begin() recovers with fresh
+ * objects and compares with the history.
+ * At points where nothing is locked (files of tables, the manifest, the barrier, the sync of the
+ * journal) the workers do something first: so changes, openings and recycling happen in the midst
+ * of a checkpoint.
+ *
+ * What must hold after the end of a process, with `end` being where the journal ends that is found:
+ *     all that was acknowledged, and after a kill all that was written, is below `end`; after a
+ *     power cut all that was durable is;
+ *     the journal holds what was put, record by record, up to `end`, and nothing else;
+ *     every key is exactly as the history up to `end` says, no id is lost or held twice, and the
+ *     engines' own checks hold.
+ *
+ * Threads. Workers, keeper and checkpoint are this one thread. The journal's own thread runs only
+ * while this one waits for it: it is asked for a sync and waited for until it is at rest again
+ * (calm). The threads that load tables are waited for by data_recover. So one seed does the same
+ * again, random bits (sim_clock.h) and clock included. Not the same again: how many calls a process
+ * that has ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
+ *
+ * Thread rule: the thread that called sim_init, but for the points, which any thread comes to.
+ */
+#ifndef ROLLCALL_TESTS_SIM_SIM_H
+#define ROLLCALL_TESTS_SIM_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/barrier.h"
+#include "server/data.h"
+#include "server/journal_sink.h"
+#include "server/spaces.h"
+#include "store/vfs.h"
+#include "tests/sim/history.h"
+#include "tests/support/random.h"
+#include "tests/support/vfs_sim.h"
+
+#define SIM_WORKERS     3
+#define SIM_SPACES      2
+#define SIM_DIRECTORY   "/data"
+#define SIM_MEMBERS_MAX 32 /* bytes of a member's text */
+
+enum sim_point {
+    SIM_POINT_PUT,      /* a record: before and behind */
+    SIM_POINT_LEFT,     /* a checkpoint came out of the barrier */
+    SIM_POINT_TABLE,    /* a call for a table's file */
+    SIM_POINT_MANIFEST, /* for the manifest, or the directory */
+    SIM_POINT_JOURNAL,  /* for a segment */
+    SIM_POINT_CODE,     /* POINT() */
+    SIM_POINTS,
+    SIM_POINT_ANY = SIM_POINTS,
+};
+
+enum sim_stage { SIM_NOTHING, SIM_RECOVERING, SIM_RUNNING, SIM_CHECKPOINT, SIM_STOPPING };
+
+struct sim;
+
+struct sim_sink {
+    struct change_sink sink; /* first */
+    struct sim *sim;
+    struct journal_sink journal;
+};
+
+struct sim_log {
+    struct change_log log; /* first */
+    struct sim *sim;
+};
+
+/* When the process is to end. */
+struct sim_end {
+    bool armed, cut;
+    enum sim_point point;
+    uint64_t count; /* points of that kind to go */
+};
+
+struct sim_figures {
+    uint64_t operations, pending, refused, checkpoints, failed_checkpoints, images;
+    uint64_t kills, cuts, recovery_kills, clean_stops, recoveries, keys, lost, dropped;
+    uint64_t ends[SIM_POINTS + 1];
+};
+
+struct sim {
+    uint64_t seed;
+    struct test_random random;
+    struct test_random ends_random; /* apart: of ends */
+    struct vfs_sim *disk;
+    struct vfs_functions functions; /* the disk's, with a clock that notes who looks */
+    uint64_t (*now_us)(struct vfs *vfs);
+    struct settings settings;
+    bool fill; /* keys come in large numbers, so that tables roll */
+    enum sim_stage stage;
+    bool occupied; /* an operation is under way */
+    bool surge;    /* of new ids alone */
+    struct sim_end end;
+    _Atomic bool ended; /* the process is dead, its objects are not yet gone */
+    _Atomic bool stop;  /* the checkpoint, in the midst */
+    pthread_t main;
+    /* The journal's thread. */
+    _Atomic bool known, busy;
+    pthread_t syncer;
+    /* What must be found. */
+    uint64_t acknowledged; /* all below is promised to clients */
+    uint64_t durable;      /* at the end of the last process that ran */
+    uint64_t must;         /* the journal that is found next ends here or behind */
+    bool broken;           /* something was acknowledged that was not kept */
+    uint64_t found;        /* where the journal ended */
+    struct history history;
+    /* The process. */
+    struct data *data;
+    struct spaces *spaces;
+    struct barrier *barrier;
+    struct barrier_member *member;
+    struct sim_sink sinks[SIM_WORKERS];
+    struct sim_log log;
+    bool asked[SIM_SPACES]; /* for maintain */
+    uint32_t member_now;    /* of the operation under way */
+    /* The workers' (workers.c). */
+    uint64_t newest[SIM_SPACES];
+    char error[DATA_ERROR_MAX];
+    struct sim_figures figures;
+};
+
+/* Everything of it follows from the seed. */
+void sim_init(struct sim *sim, uint64_t seed);
+void sim_fini(struct sim *sim);
+
+/*
+ * Begins processes until one has recovered (it may be killed in the midst, if that is armed), and
+ * compares all with the history. Fails the test with what differs.
+ */
+void sim_begin(struct sim *sim);
+void sim_arm(struct sim *sim, enum sim_point point, uint64_t within, bool cut);
+/* Now, unless it has ended; then winds up. */
+void sim_end(struct sim *sim, bool cut);
+void sim_stop_cleanly(struct sim *sim); /* may end in the midst, too */
+void sim_checkpoint(struct sim *sim);
+void sim_sync(struct sim *sim);
+/* What is put so far is acknowledged when it returns true. */
+bool sim_commit(struct sim *sim, unsigned worker);
+/* Every key as the history says, now. */
+void sim_compare(struct sim *sim);
+/* Does what the engine has asked for. */
+void sim_maintain(struct sim *sim, unsigned space);
+struct engine *sim_engine(const struct sim *sim, unsigned space);
+
+/* ---- sim_settings.c ---- */
+
+void sim_settings(struct sim *sim);
+
+/* ---- workers.c ---- */
+
+void workers_do(struct sim *sim, unsigned operations);
+const char *workers_member(uint32_t member, char text[SIM_MEMBERS_MAX]);
+
+#endif

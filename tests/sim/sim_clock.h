@@ -1,0 +1,12 @@
+/*
+ * sim_clock.h: base's clock for a simulation: its random bits follow from a seed, and time goes on
+ * by a microsecond a look. Link it instead of base/clock.c. Thread rule: any thread.
+ */
+#ifndef ROLLCALL_TESTS_SIM_CLOCK_H
+#define ROLLCALL_TESTS_SIM_CLOCK_H
+
+#include <stdint.h>
+
+void sim_clock_seed(uint64_t seed);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * test_sim.c: kills and power cuts at all points of a server's data, seed after seed (sim.h). A
+ * failing seed is named, and does the same again: ROLLCALL_TEST_SEED=n runs it first.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "tests/sim/sim.h"
+
+#define SEEDS          100u
+#define PROCESSES_MAX  6u
+#define CYCLES_MAX     6u
+#define BURST_MAX      700u
+#define RECOVERY_CALLS 60u
+
+/* How many points of a kind a process comes to, more or less. */
+static const uint64_t usual[SIM_POINTS + 1] = {
+    [SIM_POINT_PUT] = 6000,    [SIM_POINT_LEFT] = 60,     [SIM_POINT_TABLE] = 150,
+    [SIM_POINT_MANIFEST] = 60, [SIM_POINT_JOURNAL] = 800, [SIM_POINT_CODE] = 2000,
+    [SIM_POINT_ANY] = 8000,
+};
+
+static void arm(struct sim *sim)
+{
+    enum sim_point point = (enum sim_point)test_random_below(&sim->random, SIM_POINTS + 1);
+
+    sim_arm(sim, point, usual[point], test_random_once_in(&sim->random, 2));
+}
+
+/* A call of the next checkpoint fails, once. */
+static void disturb(struct sim *sim)
+{
+    static const struct vfs_sim_fault faults[] = {
+        {.op = VFS_SIM_PWRITE, .path = ".table"},   {.op = VFS_SIM_FDATASYNC, .path = ".table"},
+        {.op = VFS_SIM_RENAME, .path = "MANIFEST"}, {.op = VFS_SIM_SYNC_DIR},
+        {.op = VFS_SIM_UNLINK, .path = ".table"},
+    };
+    struct vfs_sim_fault fault =
+        faults[test_random_below(&sim->random, sizeof faults / sizeof *faults)];
+
+    fault.first = 1 + (unsigned)test_random_below(&sim->random, 4);
+    fault.times = 1;
+    vfs_sim_fault(sim->disk, &fault);
+}
+
+static void live(struct sim *sim)
+{
+    for (uint64_t i = 1 + test_random_below(&sim->random, CYCLES_MAX); i > 0 && !sim->ended; i--) {
+        workers_do(sim, (unsigned)test_random_below(&sim->random, BURST_MAX));
+        if (!sim->ended && test_random_once_in(&sim->random, 8)) {
+            disturb(sim);
+        }
+        if (!sim->ended && !test_random_once_in(&sim->random, 5)) {
+            sim_checkpoint(sim);
+        }
+        vfs_sim_faults_end(sim->disk);
+        if (!sim->ended && test_random_once_in(&sim->random, 4)) {
+            sim_sync(sim);
+        }
+    }
+    if (!sim->ended && test_random_once_in(&sim->random, 3)) {
+        sim_compare(sim); /* the history itself */
+    }
+}
+
+static void run_process(struct sim *sim)
+{
+    if (test_random_once_in(&sim->random, 3)) {
+        sim_arm(sim, SIM_POINT_ANY, RECOVERY_CALLS, test_random_once_in(&sim->random, 2));
+    }
+    sim_begin(sim);
+    arm(sim);
+    live(sim);
+    if (test_random_once_in(&sim->random, 5)) {
+        sim_stop_cleanly(sim);
+    } else {
+        sim_end(sim, test_random_once_in(&sim->random, 2));
+    }
+}
+
+static void add_figures(uint64_t *sum, const struct sim_figures *figures)
+{
+    const uint64_t *figure = (const uint64_t *)figures;
+
+    for (size_t i = 0; i < sizeof *figures / sizeof *figure; i++) {
+        sum[i] += figure[i];
+    }
+}
+
+static void run_seed(uint64_t seed, struct sim_figures *sum)
+{
+    static struct sim sim;
+
+    sim_init(&sim, seed);
+    for (uint64_t i = 1 + test_random_below(&sim.random, PROCESSES_MAX); i > 0; i--) {
+        run_process(&sim);
+    }
+    sim_begin(&sim);
+    sim.figures.dropped += sim.history.dropped;
+    sim_stop_cleanly(&sim);
+    add_figures((uint64_t *)sum, &sim.figures);
+    uint64_t calls = vfs_sim_calls(sim.disk, VFS_SIM_ANY, NULL);
+
+    sim_fini(&sim);
+    if (getenv("ROLLCALL_SIM_TRACE") != NULL) {
+        printf("seed %llu: %llu operations, %llu keys, end %llu, %llu calls\n",
+               (unsigned long long)seed, (unsigned long long)sim.figures.operations,
+               (unsigned long long)sim.figures.keys, (unsigned long long)sim.found,
+               (unsigned long long)calls);
+    }
+}
+
+static void print(const struct sim_figures *f)
+{
+    printf("%llu operations (%llu waited, %llu refused), %llu checkpoints (%llu failed, %llu "
+           "images)\n",
+           (unsigned long long)f->operations, (unsigned long long)f->pending,
+           (unsigned long long)f->refused, (unsigned long long)f->checkpoints,
+           (unsigned long long)f->failed_checkpoints, (unsigned long long)f->images);
+    printf("%llu kills, %llu power cuts, of both %llu in a recovery; %llu clean stops; %llu "
+           "recoveries\n",
+           (unsigned long long)f->kills, (unsigned long long)f->cuts,
+           (unsigned long long)f->recovery_kills, (unsigned long long)f->clean_stops,
+           (unsigned long long)f->recoveries);
+    printf("%llu keys compared; %llu records were cut off, %llu keys went with their tables\n",
+           (unsigned long long)f->keys, (unsigned long long)f->lost,
+           (unsigned long long)f->dropped);
+    printf("ends at: put %llu, left %llu, table %llu, manifest %llu, journal %llu, code %llu, "
+           "between %llu\n",
+           (unsigned long long)f->ends[0], (unsigned long long)f->ends[1],
+           (unsigned long long)f->ends[2], (unsigned long long)f->ends[3],
+           (unsigned long long)f->ends[4], (unsigned long long)f->ends[5],
+           (unsigned long long)f->ends[6]);
+}
+
+static void test_seeds(void **state)
+{
+    struct sim_figures sum = {0};
+    uint64_t first = test_seed();
+    const char *one = getenv("ROLLCALL_SIM_SEEDS");
+    uint64_t seeds = one != NULL ? strtoull(one, NULL, 10) : test_scaled(SEEDS);
+
+    (void)state;
+    log_setup("test", LOG_LEVEL_ERROR);
+    for (uint64_t i = 0; i < seeds; i++) {
+        run_seed(first + i, &sum);
+    }
+    print(&sum);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seeds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,402 @@
+/* dumps.c: a counter space whose tables leave memory. */
+#include "tests/support/dumps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "counter/counter_private.h"
+#include "store/table_file.h"
+#include "tests/support/counters.h"
+
+#define DIRECTORY "/d"
+#define THREADS   3u
+#define QUEUE     4096u
+#define LAYER     1u
+#define OVERLAY   2u
+
+static const struct engine_keeping *keeping_of(const struct dumps *d)
+{
+    return d->engine->functions->keeping;
+}
+
+static void start_cold(struct dumps *d, uint64_t cache_bytes)
+{
+    struct cold_config config = {
+        .vfs = d->vfs, .threads = THREADS, .queue = QUEUE, .cache_bytes = cache_bytes};
+    d->cold.cold = cold_create(&config);
+    CHECK(d->cold.cold);
+}
+
+void dumps_init(struct dumps *d, uint64_t overlay_bytes_max, uint64_t cache_bytes, uint64_t seed)
+{
+    memset(d, 0, sizeof *d);
+    d->sim = vfs_sim_create(seed);
+    d->vfs = vfs_sim_vfs(d->sim);
+    CHECK(d->vfs->functions->mkdir(d->vfs, DIRECTORY) == 0);
+    recorder_init(&d->recorder);
+    d->random.state = seed;
+    d->cold.overlay_bytes_max = overlay_bytes_max;
+    start_cold(d, cache_bytes);
+}
+
+static void end_engine(struct dumps *d)
+{
+    if (d->engine) {
+        d->engine->functions->destroy(d->engine);
+        CHECK(d->cold.overlay_bytes == 0);
+    }
+    d->engine = NULL;
+}
+
+void dumps_fini(struct dumps *d)
+{
+    end_engine(d);
+    cold_destroy(d->cold.cold);
+    recorder_fini(&d->recorder);
+    vfs_sim_destroy(d->sim);
+}
+
+void dumps_create(struct dumps *d, const struct counter_config *config)
+{
+    d->engine = counters_create(config);
+    keeping_of(d)->set_cold(d->engine, &d->cold);
+    keeping_of(d)->set_log(d->engine, &d->recorder.log);
+    CHECK(d->recorder.log.reserve(&d->recorder.log));
+    keeping_of(d)->begin(d->engine);
+}
+
+/* ---- the row ---- */
+
+static struct row *row_of(const struct dumps *d)
+{
+    return &((struct counter *)d->engine)->row;
+}
+
+bool dumps_leave(struct dumps *d, size_t table)
+{
+    struct row_table *leaves = row_of(d)->tables[table];
+    bool may = leaves->settled && leaves->closed && !leaves->cold && !leaves->leaving;
+    if (may) {
+        leaves->leaving = true;
+        if (leaves->further) {
+            leaves->further->leaving = !leaves->further->cold;
+        }
+    }
+    return may;
+}
+
+size_t dumps_tables(const struct dumps *d)
+{
+    return row_of(d)->count;
+}
+
+size_t dumps_layers(const struct dumps *d)
+{
+    size_t layers = 0;
+    for (size_t i = 0; i < row_of(d)->count; i++) {
+        layers += row_of(d)->tables[i]->cold && row_of(d)->tables[i]->further;
+    }
+    return layers;
+}
+
+size_t dumps_cold(const struct dumps *d)
+{
+    size_t cold = 0;
+    for (size_t i = 0; i < row_of(d)->count; i++) {
+        cold += row_of(d)->tables[i]->cold;
+    }
+    return cold;
+}
+
+/* ---- a round ---- */
+
+static void stop(struct barrier *barrier)
+{
+    if (barrier) {
+        barrier_stop(barrier);
+    }
+}
+
+static void go(struct barrier *barrier)
+{
+    if (barrier) {
+        barrier_go(barrier);
+    }
+}
+
+static unsigned layer_of(const struct row_image *image)
+{
+    return (image->layer ? LAYER : 0) | (image->kind == ROW_IMAGE_OVERLAY ? OVERLAY : 0);
+}
+
+static void fill_info(const struct row_image *image, struct table_file_info *info)
+{
+    *info = (struct table_file_info){
+        .serial = image->serial,
+        .layer = layer_of(image),
+        .start_lsn = image->start_lsn,
+        .sections = image->sections,
+        .description = image->table,
+        .description_bytes = image->table_bytes,
+    };
+    snprintf(info->kind, sizeof info->kind, "counter");
+    snprintf(info->space, sizeof info->space, "test");
+    for (unsigned i = 0; i < image->sections; i++) {
+        info->section[i].value_bytes = image->section_value_bytes[i];
+    }
+}
+
+static void unlink_file(struct dumps *d, const char *name)
+{
+    char path[VFS_PATH_MAX];
+    CHECK(vfs_path(path, DIRECTORY, name));
+    CHECK(d->vfs->functions->unlink(d->vfs, path) == 0);
+}
+
+static enum engine_image write_image(struct dumps *d, struct dumps_image *image,
+                                     struct barrier_member *member)
+{
+    static const _Atomic bool never = false;
+    struct table_file_info info;
+    fill_info(&image->image, &info);
+    snprintf(image->name, sizeof image->name, "file-%" PRIu64, ++d->numbers);
+    struct table_file_writer *writer =
+        table_file_create(d->vfs, DIRECTORY, image->name, &info, d->error);
+    if (!writer) {
+        return ENGINE_IMAGE_FAILED;
+    }
+    enum engine_image result =
+        keeping_of(d)->image_write(d->engine, &image->image, member, writer, &never);
+    if (result != ENGINE_IMAGE_DONE) {
+        table_file_abandon(writer);
+        return result;
+    }
+    return table_file_commit(writer, info.start_lsn, NULL, d->error) ? ENGINE_IMAGE_DONE
+                                                                     : ENGINE_IMAGE_FAILED;
+}
+
+/* Of two of one table the later one counts. */
+static void supersede(struct dumps *d, const struct dumps_image *by)
+{
+    for (size_t i = 0; i < d->image_count; i++) {
+        struct dumps_image *image = &d->images[i];
+        image->superseded = image->superseded || (image->image.serial == by->image.serial &&
+                                                  layer_of(&image->image) == layer_of(&by->image));
+    }
+}
+
+static void take_images(struct dumps *d, struct barrier *barrier, struct barrier_member *member)
+{
+    for (;;) {
+        CHECK(d->image_count < DUMPS_FILES_MAX);
+        struct dumps_image *image = &d->images[d->image_count];
+        memset(image, 0, sizeof *image);
+        stop(barrier);
+        bool more =
+            keeping_of(d)->image_next(d->engine, d->next.c, d->recorder.head, &image->image);
+        d->next.m = d->recorder.head;
+        go(barrier);
+        if (!more) {
+            return;
+        }
+        enum engine_image result = write_image(d, image, member);
+        if (result == ENGINE_IMAGE_DONE) {
+            d->kinds[image->image.kind]++;
+            supersede(d, image);
+            d->image_count++;
+            continue;
+        }
+        d->gone += result == ENGINE_IMAGE_GONE;
+        d->failed += result == ENGINE_IMAGE_FAILED;
+        stop(barrier);
+        keeping_of(d)->image_failed(d->engine, &image->image);
+        go(barrier);
+    }
+}
+
+static void throw_away(struct dumps *d, struct barrier *barrier)
+{
+    stop(barrier);
+    for (size_t i = 0; i < d->image_count; i++) {
+        keeping_of(d)->image_failed(d->engine, &d->images[i].image);
+    }
+    go(barrier);
+    for (size_t i = 0; i < d->image_count; i++) {
+        unlink_file(d, d->images[i].name);
+    }
+}
+
+static bool is_there(const struct dumps *d, uint64_t serial, bool layer)
+{
+    const struct row *row = row_of(d);
+    for (size_t i = 0; i < row->count; i++) {
+        if (row->tables[i]->serial == serial && (!layer || row->tables[i]->further)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void forget_file(struct dumps_set *set, uint64_t serial, unsigned layer)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->files[i].serial != serial || set->files[i].layer != layer) {
+            set->files[kept++] = set->files[i];
+        }
+    }
+    set->count = kept;
+}
+
+static void name_image(struct dumps *d, const struct dumps_image *image)
+{
+    const struct row_image *of = &image->image;
+    struct dumps_set *set = &d->next;
+    forget_file(set, of->serial, layer_of(of));
+    /* An overlay's image that a merge has overtaken may be named on: it is not to be believed. */
+    bool keeps = of->kind == ROW_IMAGE_OVERLAY ||
+                 (of->kind == ROW_IMAGE_MERGE && test_random_below(&d->random, 2) == 0);
+    if (!keeps) {
+        forget_file(set, of->serial, layer_of(of) | OVERLAY);
+    }
+    CHECK(set->count < DUMPS_FILES_MAX);
+    struct dumps_file *file = &set->files[set->count++];
+    file->serial = of->serial;
+    file->layer = layer_of(of);
+    file->dump = of->kind == ROW_IMAGE_DUMP || of->kind == ROW_IMAGE_MERGE;
+    memcpy(file->name, image->name, sizeof file->name);
+}
+
+static void publish(struct dumps *d)
+{
+    struct dumps_set *set = &d->next;
+    for (size_t i = 0; i < d->image_count; i++) {
+        if (!d->images[i].superseded) {
+            name_image(d, &d->images[i]);
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (is_there(d, set->files[i].serial, set->files[i].layer & LAYER)) {
+            set->files[kept++] = set->files[i];
+        }
+    }
+    set->count = kept;
+    d->last = *set;
+}
+
+static struct table_file *open_file(struct dumps *d, const char *name, bool direct)
+{
+    char path[VFS_PATH_MAX];
+    struct table_file *file = NULL;
+    CHECK(vfs_path(path, DIRECTORY, name));
+    CHECK(table_file_open(d->vfs, path, direct, &file, d->error) == TABLE_FILE_DONE);
+    return file;
+}
+
+static void tell_done(struct dumps *d, struct dumps_image *image, struct barrier *barrier)
+{
+    enum row_image_kind kind = image->image.kind;
+    bool opens = kind == ROW_IMAGE_DUMP || kind == ROW_IMAGE_MERGE;
+    struct table_file *file = opens ? open_file(d, image->name, true) : NULL;
+    stop(barrier);
+    struct table_file *old = keeping_of(d)->image_done(d->engine, &image->image, file);
+    go(barrier);
+    if (old) {
+        cold_forget(d->cold.cold, old);
+        table_file_close(old);
+    }
+}
+
+void dumps_round(struct dumps *d, struct barrier *barrier, struct barrier_member *member,
+                 bool fails)
+{
+    stop(barrier);
+    d->next = d->last;
+    d->next.c = d->recorder.head;
+    d->next.state_bytes = keeping_of(d)->state(d->engine, d->next.state);
+    go(barrier);
+    d->image_count = 0;
+    take_images(d, barrier, member);
+    if (fails) {
+        throw_away(d, barrier);
+        return;
+    }
+    stop(barrier);
+    publish(d);
+    go(barrier);
+    for (size_t i = 0; i < d->image_count; i++) {
+        if (!d->images[i].superseded) {
+            tell_done(d, &d->images[i], barrier);
+        }
+    }
+}
+
+/* ---- restarting ---- */
+
+static void restore_file(struct dumps *d, const struct dumps_file *named)
+{
+    struct table_file *file = open_file(d, named->name, named->dump);
+    if (named->dump) {
+        struct table_file *overlay = NULL;
+        for (size_t i = 0; i < d->last.count; i++) {
+            const struct dumps_file *other = &d->last.files[i];
+            if (other->serial == named->serial && other->layer == (named->layer | OVERLAY)) {
+                overlay = open_file(d, other->name, false);
+            }
+        }
+        CHECK(keeping_of(d)->restore_dumped(d->engine, file, overlay, d->error));
+        table_file_close(overlay);
+        return;
+    }
+    void *table;
+    _Atomic uint64_t done = 0;
+    _Atomic bool never = false;
+    CHECK(keeping_of(d)->restore_table(d->engine, file, &table, d->error));
+    CHECK(keeping_of(d)->load(d->engine, table, file, &done, &never, d->error));
+    table_file_close(file);
+}
+
+void dumps_restart(struct dumps *d, const struct counter_config *config)
+{
+    end_engine(d);
+    d->engine = counters_create(config);
+    keeping_of(d)->set_cold(d->engine, &d->cold);
+    CHECK(keeping_of(d)->restore_begin(d->engine, d->last.state, d->last.state_bytes, d->error));
+    for (unsigned layer = 0; layer <= LAYER; layer++) {
+        for (size_t i = 0; i < d->last.count; i++) {
+            if (d->last.files[i].layer == layer) {
+                restore_file(d, &d->last.files[i]);
+            }
+        }
+    }
+    CHECK(keeping_of(d)->restore_tables(d->engine, d->error));
+    bool replayed = recorder_replay(&d->recorder, d->engine, d->last.c, d->last.m, 100);
+    if (!replayed) {
+        printf("%s\n", d->recorder.error);
+    }
+    CHECK(replayed);
+    CHECK(keeping_of(d)->restore_end(d->engine));
+    keeping_of(d)->set_log(d->engine, &d->recorder.log);
+    counters_reconfigure(d->engine, config);
+    counter_check(d->engine);
+}
+
+/* ---- operations ---- */
+
+void dumps_run(struct dumps *d, struct engine_op *op, struct change_sink *sink)
+{
+    op->value_length = 0;
+    d->engine->functions->prepare(d->engine, &op, 1);
+    if (op->verb == ENGINE_READ || op->verb == ENGINE_TOUCH) {
+        d->engine->functions->read(d->engine, &op, 1);
+    } else {
+        d->engine->functions->change(d->engine, op, sink);
+    }
+    if (op->status != ENGINE_PENDING) {
+        struct cold_ticket ticket = {op->ticket.wake, op->ticket.target, op->ticket.serial};
+        cold_release(d->cold.cold, &ticket);
+    }
+}

@@ -1,0 +1,185 @@
+/* fake_row_kept.c: what the toy engine keeps: replay, images, tables that leave memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/row_cold.h"
+#include "tests/support/fake_row_private.h"
+
+void fake_keep(struct fake *fake, struct recorder *recorder)
+{
+    fake->recorder = recorder;
+    fake->row.log = &recorder->log;
+    fake->row.space = fake->engine.space;
+    recorder_sink_init(&fake->sink, recorder);
+}
+
+static void replay_created(struct fake *fake, struct row_table *table, const struct change *change)
+{
+    bool inside = change->place == CHANGE_INSIDE;
+    struct row_table *holder = inside ? fake_holder_of_new(table) : table;
+    bool counted = !fake_holds(table, change->id) && !fake_holds(table->further, change->id);
+    if (counted) {
+        fake_put(holder, change->id, !inside);
+    }
+    row_replay_created(&fake->row, table, holder, change->id, change->place, counted);
+}
+
+static bool replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                   char error[ENGINE_ERROR_MAX])
+{
+    struct fake *fake = (struct fake *)engine;
+    (void)error;
+    for (size_t i = 0; i < n; i++) {
+        const struct change *change = &changes[i].change;
+        struct row_table *table = row_replay_find(&fake->row, change->id, changes[i].lsn);
+        if (table != NULL && change->type == CHANGE_SLOTS) {
+            replay_created(fake, table, change);
+        } else if (table != NULL &&
+                   (fake_holds(table, change->id) || fake_holds(table->further, change->id))) {
+            fake_take_out(table, change->id);
+        }
+    }
+    return true;
+}
+
+static bool replay_event(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
+                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX])
+{
+    struct fake *fake = (struct fake *)engine;
+    return !rows || row_replay_event(&fake->row, event, lsn, bytes, length, error);
+}
+
+static const struct engine_keeping KEEPING = {.replay = replay, .replay_event = replay_event};
+const struct engine_functions fake_engine_functions = {.kind = "fake", .keeping = &KEEPING};
+
+/* What came to nothing. */
+static void drop_overlay(void *context, struct row_table *table, bool layer)
+{
+    struct fake_table *mine = (struct fake_table *)table;
+    (void)context;
+    (void)layer;
+    if (!table->cold && !table->tapped) {
+        fake_set_fini(&mine->added);
+        fake_set_fini(&mine->removed);
+    }
+}
+
+bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image)
+{
+    memset(image, 0, sizeof *image);
+    if (!row_image_next(&fake->row, since, fake->recorder->head, &image->image)) {
+        return false;
+    }
+    struct fake_table *mine = (struct fake_table *)row_image_table(&fake->row, &image->image);
+    row_each(&fake->row, drop_overlay, NULL);
+    if (image->image.kind == ROW_IMAGE_DUMP) {
+        CHECK(mine->row.tapped && !mine->row.cold);
+        fake_set_fini(&mine->added);
+        fake_set_fini(&mine->removed);
+    }
+    return true;
+}
+
+static void copy_part(struct fake_set *to, const struct fake_set *from, unsigned part)
+{
+    for (size_t i = 0; i < from->places; i++) {
+        if (from->ids[i] < FAKE_REMOVED && from->ids[i] % FAKE_IMAGE_PARTS == part) {
+            fake_set_add(to, from->ids[i]);
+        }
+    }
+}
+
+static void copy_all(struct fake_set *to, const struct fake_set *from)
+{
+    for (unsigned part = 0; part < FAKE_IMAGE_PARTS; part++) {
+        copy_part(to, from, part);
+    }
+}
+
+bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned part)
+{
+    const struct row_table *table = row_image_table(&fake->row, &image->image);
+    const struct fake_table *mine = (const struct fake_table *)table;
+    if (table == NULL) {
+        return false;
+    }
+    if (image->image.kind == ROW_IMAGE_OVERLAY) {
+        copy_part(&image->added, &mine->added, part);
+        copy_part(&image->removed, &mine->removed, part);
+    } else {
+        copy_part(&image->placed, &mine->placed, part);
+        copy_part(&image->apart, &mine->apart, part);
+    }
+    return true;
+}
+
+void fake_image_fini(struct fake_image *image)
+{
+    fake_set_fini(&image->placed);
+    fake_set_fini(&image->apart);
+    fake_set_fini(&image->added);
+    fake_set_fini(&image->removed);
+}
+
+static void check_same(const struct fake_table *cold, const struct fake_set *held)
+{
+    for (size_t i = 0; i < held->places; i++) {
+        CHECK(held->ids[i] >= FAKE_REMOVED || fake_holds(&cold->row, held->ids[i]));
+    }
+}
+
+bool fake_image_dumped(struct fake *fake, const struct fake_image *image)
+{
+    struct row_table *table = row_cold_imaged(&fake->row, &image->image);
+    struct fake_table *mine = (struct fake_table *)table;
+    if (table == NULL) {
+        return false;
+    }
+    struct fake_set placed = mine->placed;
+    struct fake_set apart = mine->apart;
+    mine->placed = mine->apart = (struct fake_set){0};
+    copy_all(&mine->file, &image->placed);
+    copy_all(&mine->file, &image->apart);
+    row_cold_dumped(&fake->row, table);
+    check_same(mine, &placed); /* all of it, and no more, as they are as many */
+    check_same(mine, &apart);
+    CHECK(fake_count_cold(mine) == placed.count + apart.count);
+    fake_set_fini(&placed);
+    fake_set_fini(&apart);
+    return true;
+}
+
+static void load_cold(struct fake_table *mine, const struct fake_image *image,
+                      const struct fake_image *overlay)
+{
+    copy_all(&mine->file, &image->placed);
+    copy_all(&mine->file, &image->apart);
+    if (overlay != NULL) {
+        copy_all(&mine->added, &overlay->added);
+        copy_all(&mine->removed, &overlay->removed);
+    }
+    atomic_store(&mine->row.count, fake_count_cold(mine));
+}
+
+static void load_hot(struct fake_table *mine, const struct fake_image *image)
+{
+    copy_all(&mine->placed, &image->placed);
+    copy_all(&mine->apart, &image->apart);
+    atomic_store(&mine->row.count, mine->placed.count + mine->apart.count);
+}
+
+bool fake_load(struct fake *fake, const struct fake_image *image, const struct fake_image *overlay,
+               char error[ROW_ERROR_MAX])
+{
+    const struct row_image *its = overlay != NULL ? &overlay->image : &image->image;
+    bool cold = image->image.kind == ROW_IMAGE_DUMP;
+    struct row_table *table = (cold ? row_cold_restore : row_restore_table)(
+        &fake->row, its->table, its->table_bytes, its->layer, its->start_lsn, error);
+    struct fake_table *mine = (struct fake_table *)table;
+    if (table != NULL && cold) {
+        load_cold(mine, image, overlay);
+    } else if (table != NULL) {
+        load_hot(mine, image);
+    }
+    return table != NULL;
+}

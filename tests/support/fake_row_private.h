@@ -1,0 +1,33 @@
+/*
+ * fake_row_private.h: what the files of the toy engine share. A cold table is its file with what
+ * was added and removed since; a tapped one has the latter beside what it holds.
+ *
+ * Thread rule: under the fake's lock, or one thread.
+ */
+#ifndef ROLLCALL_TESTS_SUPPORT_FAKE_ROW_PRIVATE_H
+#define ROLLCALL_TESTS_SUPPORT_FAKE_ROW_PRIVATE_H
+
+#include "tests/support/fake_row.h"
+#include "tests/support/fake_set.h"
+
+struct fake_table {
+    struct row_table row; /* first */
+    struct fake *fake;
+    uint64_t window; /* as the fake's when it was made or settled, or as described */
+    uint64_t region_bytes;
+    bool described;
+    struct fake_set placed, apart;        /* in memory */
+    struct fake_set file, added, removed; /* dumped; since its S */
+};
+
+extern const struct engine_functions fake_engine_functions;
+
+bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
+void fake_put(struct row_table *table, uint64_t id, bool apart);
+void fake_take(struct row_table *table, uint64_t id);
+struct row_table *fake_holder_of_new(struct row_table *table);
+/* It is in the table or its layer: gone from there, and counted. */
+void fake_take_out(struct row_table *table, uint64_t id);
+uint64_t fake_count_cold(const struct fake_table *mine); /* what a cold one holds */
+
+#endif

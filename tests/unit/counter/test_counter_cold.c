@@ -1,0 +1,324 @@
+/*
+ * test_counter_cold.c: one dumped table of the counter engine: what a read costs, what a bad page
+ * is answered with, slots that come and go, deletes, a full overlay.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "counter/counter.h"
+#include "tests/support/counters.h"
+#include "tests/support/dumps.h"
+
+#define FIRST  1000u
+#define IDS    7000u /* more than a table takes */
+#define LARGE  "1000000000000"
+#define SEEN   300u /* ids that are looked at one by one */
+#define BEYOND (FIRST + 2 * IDS)
+
+struct fixture {
+    struct dumps dumps;
+    struct counter_config config;
+    struct recorder_sink sink;
+    struct counters_call call;
+    uint64_t serial;
+};
+
+static void no_wake(void *target, uint64_t serial)
+{
+    (void)target;
+    (void)serial;
+}
+
+/* Runs it until it ends. */
+static enum engine_status run(struct fixture *f, enum engine_verb verb, int slot, uint64_t id,
+                              const char *text)
+{
+    struct dumps *d = &f->dumps;
+    counters_call_init(&f->call, verb, slot, id, text);
+    f->call.op.ticket = (struct engine_ticket){no_wake, f, ++f->serial};
+    for (;;) {
+        dumps_run(d, &f->call.op, &f->sink.sink);
+        if (f->call.op.status != ENGINE_PENDING) {
+            break;
+        }
+        d->engine->functions->maintain(d->engine, NULL);
+        sched_yield();
+    }
+    f->call.value[f->call.op.value_length] = '\0';
+    return f->call.op.status;
+}
+
+static void expect(struct fixture *f, uint64_t id, const char *text)
+{
+    enum engine_status status = run(f, ENGINE_READ, ENGINE_SLOT_RECORD, id, NULL);
+    assert_int_equal(status, text ? ENGINE_DONE : ENGINE_ABSENT);
+    if (text) {
+        assert_string_equal(f->call.value, text);
+    }
+}
+
+static uint64_t preads(struct fixture *f)
+{
+    struct cold_stats stats;
+    cold_stats(f->dumps.cold.cold, &stats);
+    return stats.reads;
+}
+
+/* The first of two tables is dumped; every tenth id has a large value, beside. */
+static int set_up(void **state, uint64_t overlay_bytes)
+{
+    static struct fixture fixture;
+    struct fixture *f = &fixture;
+    memset(f, 0, sizeof *f);
+    counters_config(&f->config, "a:20 b:20");
+    f->config.tables = 4;
+    f->config.aux_bytes = 64u << 10;
+    f->config.dump = true;
+    dumps_init(&f->dumps, overlay_bytes, 0, 7);
+    dumps_create(&f->dumps, &f->config);
+    recorder_sink_init(&f->sink, &f->dumps.recorder);
+    for (uint64_t i = 0; i < IDS; i++) {
+        const char *text = i % 10 == 0 ? "7," LARGE : "7,8";
+        assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, text), ENGINE_DONE);
+    }
+    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    assert_true(dumps_leave(&f->dumps, 0));
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(dumps_cold(&f->dumps), 1);
+    *state = f;
+    return 0;
+}
+
+static int create(void **state)
+{
+    return set_up(state, 1u << 20);
+}
+
+static int create_tight(void **state)
+{
+    return set_up(state, 4096);
+}
+
+static int destroy(void **state)
+{
+    struct fixture *f = *state;
+    counter_check(f->dumps.engine);
+    dumps_fini(&f->dumps);
+    return 0;
+}
+
+static void restart(struct fixture *f)
+{
+    dumps_restart(&f->dumps, &f->config);
+    recorder_sink_init(&f->sink, &f->dumps.recorder);
+}
+
+/* A page for the record, a second one for what lies beside or spilled; none from the overlay. */
+static void a_read_is_one_page(void **state)
+{
+    struct fixture *f = *state;
+    unsigned twice = 0;
+    for (uint64_t i = 0; i < SEEN; i++) {
+        uint64_t before = preads(f);
+        expect(f, FIRST + i, i % 10 == 0 ? "7," LARGE : "7,8");
+        uint64_t read = preads(f) - before;
+        assert_in_range(read, i % 10 == 0 ? 2 : 1, i % 10 == 0 ? 3 : 2);
+        twice += i % 10 != 0 && read == 2;
+    }
+    assert_true(twice < SEEN / 10); /* those that spilled */
+    uint64_t before = preads(f);
+    expect(f, FIRST + IDS - 1, "7,8"); /* of the table in memory */
+    assert_int_equal(preads(f), before);
+    assert_int_equal(run(f, ENGINE_SET, 0, FIRST + 1, "9"), ENGINE_DONE);
+    before = preads(f);
+    expect(f, FIRST + 1, "9,8");
+    assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + 1, "1"), ENGINE_DONE);
+    assert_string_equal(f->call.value, "10");
+    assert_int_equal(preads(f), before);
+}
+
+static void a_slot_beside_is_read_only_if_it_is_wanted(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t before = preads(f);
+    assert_int_equal(run(f, ENGINE_READ, 0, FIRST + 10, NULL), ENGINE_DONE);
+    assert_string_equal(f->call.value, "7");
+    assert_in_range(preads(f) - before, 1, 2);
+}
+
+static void what_is_deleted_stays_so(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t id = FIRST + 20 + round;
+        assert_int_equal(run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL), ENGINE_DONE);
+        assert_int_equal(run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL), ENGINE_ABSENT);
+        expect(f, id, NULL);
+        assert_int_equal(run(f, ENGINE_REPLACE, 0, id, "3"), ENGINE_ABSENT);
+        assert_int_equal(run(f, ENGINE_SET, 0, id + 100, "3"), ENGINE_DONE);
+        assert_int_equal(run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id + 200, NULL), ENGINE_DONE);
+        assert_int_equal(run(f, ENGINE_ADD, 0, id + 200, "4"), ENGINE_DONE);
+        if (round > 0) {
+            dumps_round(&f->dumps, NULL, NULL, false); /* the second with its overlay's image */
+        }
+        restart(f);
+        expect(f, id, NULL);
+        expect(f, id + 200, "4,");
+    }
+}
+
+static void slots_come_and_go(void **state)
+{
+    struct fixture *f = *state;
+    counters_config_slots(&f->config, "b:20 c:20");
+    counters_reconfigure(f->dumps.engine, &f->config);
+    expect(f, FIRST + 1, "8,");
+    assert_int_equal(run(f, ENGINE_SET, 1, FIRST + 1, "5"), ENGINE_DONE);
+    expect(f, FIRST + 1, "8,5");
+    assert_int_equal(run(f, ENGINE_SET, 0, FIRST + 2, LARGE), ENGINE_DONE);
+    restart(f); /* changed while a slot was hidden: that is found in the file */
+    expect(f, FIRST + 1, "8,5");
+    counters_config_slots(&f->config, "a:20 b:20 c:20");
+    counters_reconfigure(f->dumps.engine, &f->config);
+    expect(f, FIRST + 1, "7,8,5");
+    expect(f, FIRST + 2, "7," LARGE ",");
+    /* Of learned names alone: such a record is no deleted one. */
+    assert_int_equal(run(f, ENGINE_DELETE, 0, FIRST + 1, NULL), ENGINE_DONE);
+    assert_int_equal(run(f, ENGINE_DELETE, 1, FIRST + 1, NULL), ENGINE_DONE);
+    expect(f, FIRST + 1, ",,5");
+    dumps_round(&f->dumps, NULL, NULL, false);
+    restart(f);
+    expect(f, FIRST + 1, ",,5");
+    expect(f, FIRST + 2, "7," LARGE ",");
+}
+
+static void a_bad_page_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    char path[64];
+    const struct dumps_set *set = &f->dumps.last;
+    for (size_t i = 0; i < set->count; i++) {
+        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        for (uint64_t page = 1; set->files[i].dump && page < 17; page++) { /* behind the header */
+            assert_true(vfs_sim_flip(f->dumps.sim, path, page * 4096 + 100, 3));
+        }
+    }
+    unsigned failed = 0;
+    for (uint64_t i = 1; i < SEEN; i++) {
+        enum engine_status status = run(f, ENGINE_READ, 0, FIRST + i, NULL);
+        if (status == ENGINE_ERROR) {
+            assert_int_equal(f->call.op.error, ENGINE_E_READ_FAILED);
+            failed++;
+            assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + i, "1"), ENGINE_ERROR);
+            assert_int_equal(f->call.op.error, ENGINE_E_READ_FAILED);
+            continue;
+        }
+        assert_int_equal(status, ENGINE_DONE);
+        assert_string_equal(f->call.value, "7");
+    }
+    assert_true(failed > 0);
+}
+
+static void a_full_overlay_refuses_until_it_is_merged(void **state)
+{
+    struct fixture *f = *state;
+    unsigned changed = 0;
+    while (run(f, ENGINE_INCR, 0, FIRST + changed, "1") == ENGINE_DONE) {
+        changed++;
+        assert_true(changed < SEEN);
+    }
+    assert_int_equal(f->call.op.error, ENGINE_E_BUSY);
+    expect(f, FIRST + changed, changed % 10 == 0 ? "7," LARGE : "7,8");
+    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    dumps_round(&f->dumps, NULL, NULL, true); /* fails: both overlays are one again */
+    expect(f, FIRST, "8," LARGE);
+    assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 2);
+    assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_DONE);
+    for (unsigned i = 0; i <= changed; i++) {
+        expect(f, FIRST + i, i % 10 == 0 ? "8," LARGE : "8,8");
+    }
+    expect(f, BEYOND, NULL);
+}
+
+/* Every second id first, then those between: they come late, and more than the table takes. */
+static void fill_twice(struct fixture *f)
+{
+    for (uint64_t late = 0; late < 2; late++) {
+        for (uint64_t i = 0; i < IDS; i++) {
+            uint64_t id = FIRST + 2 * i + late;
+            assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, "1,2"), ENGINE_DONE);
+        }
+    }
+    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+}
+
+static void check_layered(struct fixture *f)
+{
+    for (uint64_t i = 0; i < SEEN; i++) {
+        static const char *const texts[] = {NULL, "9,", "1,3", "1,2"};
+        expect(f, FIRST + i, texts[i % 4]);
+    }
+}
+
+static void a_layer_leaves_with_its_table(void **state)
+{
+    struct fixture *f = *state;
+    dumps_fini(&f->dumps);
+    memset(&f->dumps, 0, sizeof f->dumps);
+    f->config.tables = 8;
+    dumps_init(&f->dumps, 1u << 20, 0, 7);
+    dumps_create(&f->dumps, &f->config);
+    recorder_sink_init(&f->sink, &f->dumps.recorder);
+    fill_twice(f);
+    assert_true(dumps_leave(&f->dumps, 0));
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(dumps_layers(&f->dumps), 1);
+    restart(f);
+    for (uint64_t i = 0; i < SEEN; i++) {
+        uint64_t id = FIRST + i;
+        if (i % 4 < 2) {
+            assert_int_equal(run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL), ENGINE_DONE);
+        }
+        if (i % 4 == 1) {
+            enum engine_status status = run(f, ENGINE_SET, 0, id, "9");
+            assert_int_equal(status, ENGINE_DONE);
+        }
+        if (i % 4 == 2) {
+            assert_int_equal(run(f, ENGINE_SET, 1, id, "3"), ENGINE_DONE);
+        }
+    }
+    check_layered(f);
+    restart(f);
+    check_layered(f);
+    dumps_round(&f->dumps, NULL, NULL, false);
+    restart(f);
+    check_layered(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_read_is_one_page),
+        TEST(a_slot_beside_is_read_only_if_it_is_wanted),
+        TEST(what_is_deleted_stays_so),
+        TEST(slots_come_and_go),
+        TEST(a_bad_page_is_an_error),
+        TEST(a_layer_leaves_with_its_table),
+        cmocka_unit_test_setup_teardown(a_full_overlay_refuses_until_it_is_merged, create_tight,
+                                        destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* test_phantom_merge.c: files of tables that left memory are written again, with what was added
+ * since; and layers, which leave with their tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/table_file.h"
+#include "tests/unit/phantom/cold_space.h"
+
+#define OVERLAY_MAX (1u << 20)
+#define CACHE       (1u << 20)
+#define NEW         500000u /* numbers of members that come late */
+#define AN_ID       3u
+
+struct scene {
+    struct cold_space space;
+    uint64_t ids;
+    uint64_t next;  /* number of a late member */
+    unsigned later; /* so many are added after each image */
+};
+
+static void begin(struct scene *scene, uint64_t overlay_max)
+{
+    struct phantom_config config = cold_config();
+    memset(scene, 0, sizeof *scene);
+    cold_begin(&scene->space, &config, CACHE, overlay_max);
+    scene->ids = cold_roll(&scene->space, 2);
+    scene->next = NEW;
+}
+
+static uint64_t lines(const struct scene *scene)
+{
+    return phantom_dump_lines(cold_oldest(scene->space.engine)->dump);
+}
+
+static bool wanted(const struct scene *scene)
+{
+    return scene->space.engine->functions->keeping->images_wanted(scene->space.engine);
+}
+
+static void add(struct scene *scene)
+{
+    assert_int_equal(cold_run(&scene->space, ENGINE_SET, AN_ID, scene->next++), ENGINE_DONE);
+}
+
+/* Adds to the oldest table until its overlay is to be merged. */
+static void crowd(struct scene *scene)
+{
+    while (!wanted(scene)) {
+        add(scene);
+    }
+}
+
+static void add_later(void *context, const struct row_image *image)
+{
+    struct scene *scene = context;
+    for (unsigned i = 0; image->kind == ROW_IMAGE_MERGE && i < scene->later; i++) {
+        add(scene);
+    }
+}
+
+/* All that was added is there, live and after a restart; all else is as in memory. */
+static void compare(struct scene *scene)
+{
+    struct cold_space *space = &scene->space;
+    struct engine *twin = cold_twin(space);
+    struct engine *again = cold_restore(space);
+    assert_non_null(again);
+    cold_compare(space, space->engine, twin, scene->ids);
+    cold_compare(space, again, twin, scene->ids);
+    for (uint64_t n = NEW; n < scene->next; n++) {
+        assert_true(cold_holds(space, space->engine, AN_ID, n));
+        assert_true(cold_holds(space, again, AN_ID, n));
+    }
+    phantoms_destroy(twin);
+    phantoms_destroy(again);
+}
+
+static void test_generations(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    scene.space.dumps.written = add_later;
+    scene.space.dumps.context = &scene;
+    scene.later = 5;
+    for (unsigned generation = 1; generation <= 3; generation++) {
+        crowd(&scene);
+        assert_int_equal(cold_run(&scene.space, ENGINE_DELETE, AN_ID, generation), ENGINE_DONE);
+        cold_round(&scene.space);
+        assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], generation);
+        assert_true(lines(&scene) <= scene.later);
+        assert_true(scene.space.dumps.cold.overlay_bytes ==
+                    lines(&scene) * PHANTOM_OVERLAY_LINE_BYTES);
+        assert_false(wanted(&scene));
+        compare(&scene);
+        assert_false(cold_holds(&scene.space, scene.space.engine, AN_ID, generation));
+    }
+    cold_end(&scene.space);
+}
+
+/* What failed is put back, tried once a round, and not asked for. */
+static void test_failed(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    scene.space.dumps.written = add_later;
+    scene.space.dumps.context = &scene;
+    crowd(&scene);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t before = lines(&scene);
+        scene.later = 5 * i; /* without and with a new overlay by then */
+        scene.space.dumps.fails[ROW_IMAGE_MERGE] = 1;
+        assert_false(phantom_dumps_round(&scene.space.dumps, scene.space.engine));
+        phantom_check(scene.space.engine);
+        assert_true(lines(&scene) >= before);
+        assert_int_equal(scene.space.dumps.gone[ROW_IMAGE_MERGE], i + 1);
+        assert_int_equal(scene.space.dumps.cold.overlay_bytes,
+                         lines(&scene) * PHANTOM_OVERLAY_LINE_BYTES);
+        add(&scene);
+        assert_false(wanted(&scene));
+        compare(&scene);
+    }
+    scene.later = 0;
+    cold_round(&scene.space);
+    assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], 1);
+    assert_int_equal(lines(&scene), 0);
+    compare(&scene);
+    crowd(&scene); /* it is asked for again */
+    cold_end(&scene.space);
+}
+
+static void touch_then(void *context, const struct row_image *image)
+{
+    struct scene *scene = context;
+    if (image->kind == ROW_IMAGE_MERGE) {
+        struct row_table *table = &cold_oldest(scene->space.engine)->row;
+        add(scene);
+        table->touched = true; /* as when it takes over a range */
+        table->touches++;
+    }
+}
+
+/* A table that was touched gets an image of its overlay in the round that merges it. */
+static void test_touched(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    scene.space.dumps.written = touch_then;
+    scene.space.dumps.context = &scene;
+    crowd(&scene);
+    cold_round(&scene.space);
+    assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], 1);
+    assert_int_equal(scene.space.dumps.images[ROW_IMAGE_OVERLAY], 1);
+    assert_int_equal(lines(&scene), 1); /* the next file is in use */
+    add(&scene);
+    compare(&scene);
+    cold_end(&scene.space);
+}
+
+/* A page that cannot be read is not written again as if it could. */
+static void test_bad_page(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    crowd(&scene);
+    uint64_t before = lines(&scene);
+    const struct table_file *file = phantom_dump_file(cold_oldest(scene.space.engine)->dump);
+    assert_true(vfs_sim_flip(scene.space.sim, table_file_path(file), 7 * 4096 + 1, 0));
+    assert_false(phantom_dumps_round(&scene.space.dumps, scene.space.engine));
+    assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], 0);
+    assert_int_equal(lines(&scene), before);
+    assert_ptr_equal(phantom_dump_file(cold_oldest(scene.space.engine)->dump), file);
+    phantom_check(scene.space.engine);
+    cold_end(&scene.space);
+}
+
+/* The program ends between a merge and the manifest: the one before is in force. */
+static void test_cut(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    crowd(&scene);
+    cold_round(&scene.space);
+    crowd(&scene);
+    phantom_dumps_cut_round(&scene.space.dumps, scene.space.engine, 1);
+    add(&scene);
+    compare(&scene);
+    cold_end(&scene.space);
+}
+
+/* All overlays together have too much: the largest goes first, small ones stay. */
+static void test_budget(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, 64 * PHANTOM_OVERLAY_LINE_BYTES);
+    crowd(&scene);
+    assert_int_equal(lines(&scene), 33); /* more than half */
+    uint64_t base = ((struct phantom *)scene.space.engine)->row.bases[1];
+    assert_int_equal(cold_run(&scene.space, ENGINE_SET, base, NEW), ENGINE_DONE);
+    cold_round(&scene.space);
+    assert_int_equal(lines(&scene), 0);
+    assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], 1);
+    assert_int_equal(scene.space.dumps.cold.overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
+    cold_end(&scene.space);
+}
+
+/* An overlay that is crowded after a restart is merged then. */
+static void test_crowded_again(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    crowd(&scene);
+    struct engine *again = cold_restore(&scene.space);
+    assert_non_null(again);
+    assert_true(again->functions->keeping->images_wanted(again));
+    phantoms_destroy(again);
+    cold_end(&scene.space);
+}
+
+/* ---- layers ---- */
+
+/* Members of a few ids, until the first table has a layer; then others until it is cold. */
+static uint64_t roll_layered(struct cold_space *space, uint64_t *late)
+{
+    uint64_t id = 0;
+    while (phantoms_tables(space->engine) < 2) {
+        for (unsigned m = 0; m < COLD_MEMBERS; m++) {
+            assert_int_equal(cold_run(space, ENGINE_SET, id, m), ENGINE_DONE);
+        }
+        id++;
+    }
+    while (!cold_oldest(space->engine)->row.further) {
+        assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + (*late)++), ENGINE_DONE);
+    }
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + (*late)++), ENGINE_DONE);
+    }
+    for (; cold_tables(space->engine) == 0; id++) {
+        for (unsigned m = 0; m < COLD_MEMBERS; m++) {
+            assert_int_equal(cold_run(space, ENGINE_SET, id, m), ENGINE_DONE);
+        }
+    }
+    return id;
+}
+
+/* A layer whose table stays while it is away, and the other way round. */
+static void fail_one(struct cold_space *space, const struct row_image *image)
+{
+    if (image->kind == ROW_IMAGE_DUMP && image->layer) {
+        space->dumps.fails[ROW_IMAGE_DUMP] = 1; /* the table's, which is the next one */
+    }
+}
+
+static void written(void *context, const struct row_image *image)
+{
+    fail_one(context, image);
+}
+
+static void compare_layered(struct cold_space *space, uint64_t ids, uint64_t late)
+{
+    struct engine *twin = cold_twin(space);
+    struct engine *again = cold_restore(space);
+    assert_non_null(again);
+    cold_compare(space, space->engine, twin, ids);
+    cold_compare(space, again, twin, ids);
+    for (uint64_t i = 0; i < late; i++) {
+        assert_true(cold_holds(space, space->engine, AN_ID, NEW + i));
+        assert_true(cold_holds(space, again, AN_ID, NEW + i));
+    }
+    phantoms_destroy(again);
+    phantoms_destroy(twin);
+}
+
+static void change_late(struct cold_space *space, uint64_t *late)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + (*late)++), ENGINE_DONE);
+        assert_int_equal(cold_run(space, ENGINE_ADD, AN_ID, NEW + *late - 1), ENGINE_EXISTS);
+    }
+    assert_int_equal(cold_run(space, ENGINE_DELETE, AN_ID, NEW + 1), ENGINE_DONE);
+    assert_false(cold_holds(space, space->engine, AN_ID, NEW + 1));
+    assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + 1), ENGINE_DONE);
+}
+
+static void test_layer(void **unused)
+{
+    (void)unused;
+    static struct cold_space space;
+    struct phantom_config config = cold_config();
+    uint64_t late = 0;
+    config.tables = 4;
+    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    uint64_t ids = roll_layered(&space, &late);
+    const struct phantom_table *t = cold_oldest(space.engine);
+    assert_true(t->row.cold && t->row.further && t->row.further->cold && t->away);
+    assert_int_equal(space.dumps.images[ROW_IMAGE_DUMP], 2);
+    compare_layered(&space, ids, late);
+    change_late(&space, &late);
+    compare_layered(&space, ids, late);
+    cold_round(&space);
+    compare_layered(&space, ids, late);
+    while (!phantom_dump_crowded(phantom_table_of(t->row.further)->dump)) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, AN_ID, NEW + late++), ENGINE_DONE);
+    }
+    cold_round(&space);
+    assert_int_equal(space.dumps.images[ROW_IMAGE_MERGE], 1);
+    change_late(&space, &late);
+    compare_layered(&space, ids, late);
+    cold_end(&space);
+}
+
+static void test_layer_alone(void **unused)
+{
+    (void)unused;
+    static struct cold_space space;
+    struct phantom_config config = cold_config();
+    uint64_t late = 0;
+    config.tables = 4;
+    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    space.dumps.written = written;
+    space.dumps.context = &space;
+    uint64_t id = 0;
+    while (phantoms_tables(space.engine) < 2) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, id / COLD_MEMBERS, id % COLD_MEMBERS),
+                         ENGINE_DONE);
+        id++;
+    }
+    while (!cold_oldest(space.engine)->row.further) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, AN_ID, NEW + late++), ENGINE_DONE);
+    }
+    while (!space.engine->functions->keeping->images_wanted(space.engine)) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, id / COLD_MEMBERS, id % COLD_MEMBERS),
+                         ENGINE_DONE);
+        id++;
+    }
+    assert_false(phantom_dumps_round(&space.dumps, space.engine));
+    const struct phantom_table *t = cold_oldest(space.engine);
+    assert_true(!t->row.cold && t->row.further->cold && t->away);
+    change_late(&space, &late);
+    compare_layered(&space, id / COLD_MEMBERS, late);
+    space.dumps.written = NULL;
+    cold_round(&space);
+    assert_true(t->row.cold && t->row.further->cold);
+    change_late(&space, &late);
+    compare_layered(&space, id / COLD_MEMBERS, late);
+    cold_end(&space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_generations),   cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_bad_page),      cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_touched),       cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_crowded_again), cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_layer_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
