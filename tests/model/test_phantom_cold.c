@@ -271,14 +271,15 @@ static void test_lives(void **unused)
         live(&life, test_scaled(STEPS));
         tell(&life);
         merges += life.dumps.images[ROW_IMAGE_MERGE];
-        assert_true(life.dumps.images[ROW_IMAGE_DUMP] > 0);
+        assert_true(life.dumps.images[ROW_IMAGE_DUMP] > 0 ||
+                    test_scaled(100) < 100); /* a short run may not get there */
         struct engine *whole = twin(&life);
         compare(&life, life.engine, whole);
         compare_restored(&life, whole);
         phantoms_destroy(whole);
         end(&life);
     }
-    assert_true(merges > 0);
+    assert_true(merges > 0 || test_scaled(100) < 100);
 }
 
 /* Cut off at the same place, both ways lead to the same. */
