@@ -373,21 +373,9 @@ static bool replay_event(struct engine *engine, enum change_event event, uint64_
            refuse(error, why);
 }
 
-struct visiting {
-    engine_table_visit *visit;
-    void *context;
-};
-
-static void visit_table(void *context, struct row_table *table, bool layer)
-{
-    const struct visiting *visiting = context;
-    visiting->visit(visiting->context, table->serial, layer);
-}
-
 static void each_table(const struct engine *engine, engine_table_visit *visit, void *context)
 {
-    struct visiting visiting = {visit, context};
-    row_each(&counter_of(engine)->row, visit_table, &visiting);
+    row_each_serial(&counter_of(engine)->row, visit, context);
 }
 
 const struct engine_keeping counter_keeping = {

@@ -105,21 +105,9 @@ static void begin(struct engine *engine)
 
 /* ---- tables ---- */
 
-struct telling {
-    engine_table_visit *visit;
-    void *context;
-};
-
-static void tell_table(void *context, struct row_table *table, bool layer)
-{
-    const struct telling *telling = context;
-    telling->visit(telling->context, table->serial, layer);
-}
-
 static void each_table(const struct engine *engine, engine_table_visit *visit, void *context)
 {
-    struct telling telling = {visit, context};
-    row_each(&((const struct phantom *)engine)->row, tell_table, &telling);
+    row_each_serial(&((const struct phantom *)engine)->row, visit, context);
 }
 
 /* ---- restoring ---- */

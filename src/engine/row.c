@@ -145,3 +145,20 @@ void row_each(const struct row *row, row_visit *visit, void *context)
         }
     }
 }
+
+struct serial_visit {
+    engine_table_visit *visit;
+    void *context;
+};
+
+static void visit_serial(void *context, struct row_table *table, bool layer)
+{
+    const struct serial_visit *to = context;
+    to->visit(to->context, table->serial, layer);
+}
+
+void row_each_serial(const struct row *row, engine_table_visit *visit, void *context)
+{
+    struct serial_visit to = {visit, context};
+    row_each(row, visit_serial, &to);
+}

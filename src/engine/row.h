@@ -359,6 +359,8 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
 /* Calls visit for each table and layer, oldest first. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
+/* The same for who knows tables by their files' names: engine_keeping.each_table. */
+void row_each_serial(const struct row *row, engine_table_visit *visit, void *context);
 
 /* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
 void row_emit_space(const struct row *row, const struct emitter *to);

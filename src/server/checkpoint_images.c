@@ -83,7 +83,7 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
         .first_id = image->base,
         .last_id = image->last,
     };
-    snprintf(file->name, sizeof(file->name), "%s-%llu-%llu-%llu" DATA_TABLE_SUFFIX,
+    snprintf(file->name, sizeof(file->name), "%s-%llu-%llu-%llu" MANIFEST_TABLE_SUFFIX,
              space->space->name, (unsigned long long)image->serial,
              (unsigned long long)checkpoint_layer(image), (unsigned long long)generation);
 }

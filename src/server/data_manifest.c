@@ -141,10 +141,10 @@ static bool is_table_name(const char *name)
     size_t length = strlen(name);
     size_t numbers = 0;
 
-    if (!ends_with(name, DATA_TABLE_SUFFIX)) {
+    if (!ends_with(name, MANIFEST_TABLE_SUFFIX)) {
         return false;
     }
-    length -= strlen(DATA_TABLE_SUFFIX);
+    length -= strlen(MANIFEST_TABLE_SUFFIX);
     for (size_t digits = 0; length > 0 && numbers < TABLE_NAME_NUMBERS; length--) {
         char byte = name[length - 1];
 

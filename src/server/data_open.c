@@ -85,7 +85,7 @@ static void write_pid(struct data *data)
     /* for messages alone */
     if (data->vfs->functions->truncate(data->vfs, data->lock_fd, 0) != 0 ||
         !vfs_write_all(data->vfs, data->lock_fd, text, (size_t)length, 0)) {
-        log_warning("%s/" DATA_LOCK_NAME ": %s", data->directory, strerror(errno));
+        log_warning("%s/" MANIFEST_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
 }
 
@@ -107,14 +107,15 @@ static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
     const struct vfs_functions *file = data->vfs->functions;
     char path[VFS_PATH_MAX];
 
-    CHECK(vfs_path(path, data->directory, DATA_LOCK_NAME));
+    CHECK(vfs_path(path, data->directory, MANIFEST_LOCK_NAME));
     data->lock_fd = file->open(data->vfs, path, O_RDWR | O_CREAT);
     if (data->lock_fd < 0) {
         return refuse_errno(data, "cannot be written", error);
     }
     if (file->lock(data->vfs, data->lock_fd) != 0) {
-        return errno == EWOULDBLOCK || errno == EACCES ? refuse_in_use(data, error)
-                                                       : refuse_errno(data, DATA_LOCK_NAME, error);
+        return errno == EWOULDBLOCK || errno == EACCES
+                   ? refuse_in_use(data, error)
+                   : refuse_errno(data, MANIFEST_LOCK_NAME, error);
     }
     return true;
 }
@@ -126,8 +127,8 @@ static void find_content(void *context, const char *name)
 {
     char *found = context;
     size_t length = strlen(name);
-    size_t suffix = strlen(DATA_TABLE_SUFFIX);
-    bool table = length > suffix && strcmp(name + length - suffix, DATA_TABLE_SUFFIX) == 0;
+    size_t suffix = strlen(MANIFEST_TABLE_SUFFIX);
+    bool table = length > suffix && strcmp(name + length - suffix, MANIFEST_TABLE_SUFFIX) == 0;
 
     if (table || strncmp(name, DATA_JOURNAL_PREFIX, strlen(DATA_JOURNAL_PREFIX)) == 0) {
         snprintf(found, VFS_PATH_MAX, "%s", name);

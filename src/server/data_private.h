@@ -26,8 +26,6 @@
 #include "store/manifest.h"
 #include "store/vfs.h"
 
-#define DATA_LOCK_NAME      "lock"
-#define DATA_TABLE_SUFFIX   ".table"
 #define DATA_JOURNAL_PREFIX "journal-"
 #define DATA_LAYERS         2u /* numbers of files: a table, its layer; as many on: overlays */
 #define DATA_NUMBER_FIRST   1  /* of a space */

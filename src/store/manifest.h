@@ -36,6 +36,8 @@
 #include "store/vfs.h"
 
 #define MANIFEST_NAME           "MANIFEST"
+#define MANIFEST_LOCK_NAME      "lock" /* beside it: locked by the daemon that uses the directory */
+#define MANIFEST_TABLE_SUFFIX   ".table" /* ends the names of table files */
 #define MANIFEST_VERSION        1u
 #define MANIFEST_BYTES_MAX      (64u << 20) /* of the text */
 #define MANIFEST_SPACES_MAX     64

@@ -52,7 +52,7 @@ static bool called_journal(const char *name)
 
 static bool called_table(const char *name)
 {
-    return verb_ends_with(name, VERB_TABLE_SUFFIX);
+    return verb_ends_with(name, MANIFEST_TABLE_SUFFIX);
 }
 
 static const struct {

@@ -173,8 +173,9 @@ static bool list(struct verify *verify)
 static bool daemon_runs(struct vfs *vfs, const char *directory)
 {
     char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, directory, VERIFY_LOCK_NAME) ? vfs->functions->open(vfs, path, O_RDONLY)
-                                                         : -1;
+    int fd = vfs_path(path, directory, MANIFEST_LOCK_NAME)
+                 ? vfs->functions->open(vfs, path, O_RDONLY)
+                 : -1;
     if (fd < 0) {
         return false;
     }

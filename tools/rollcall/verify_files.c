@@ -13,7 +13,7 @@ bool verify_is_table(struct verify *verify, const char *name)
 {
     char path[VFS_PATH_MAX];
     uint64_t magic = 0;
-    if (verb_ends_with(name, VERB_TABLE_SUFFIX)) {
+    if (verb_ends_with(name, MANIFEST_TABLE_SUFFIX)) {
         return true;
     }
     if (!vfs_path(path, verify->options->directory, name)) {
@@ -151,14 +151,14 @@ static const char *leftover(struct verify *verify, const char *name)
 {
     uint64_t start;
     bool is_table = verify_is_table(verify, name);
-    if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, VERIFY_LOCK_NAME) == 0 ||
+    if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, MANIFEST_LOCK_NAME) == 0 ||
         journal_name_parse(name, &start)) {
         return NULL;
     }
     if (verify->manifest ? manifest_find_file(verify->manifest, name) != NULL : is_table) {
         return NULL;
     }
-    if (verb_ends_with(name, VFS_TEMPORARY) || verb_ends_with(name, VERB_TABLE_SUFFIX)) {
+    if (verb_ends_with(name, VFS_TEMPORARY) || verb_ends_with(name, MANIFEST_TABLE_SUFFIX)) {
         return verify->running ? "left over, or in use by the daemon"
                                : "left over: the next start deletes it";
     }

@@ -8,8 +8,7 @@
 #include "store/manifest.h"
 #include "tools/rollcall/verify.h"
 
-#define VERIFY_LOCK_NAME    "lock" /* in a data directory; the daemon holds a lock on it */
-#define VERIFY_FINDINGS_MAX 100    /* printed of one file; all are counted */
+#define VERIFY_FINDINGS_MAX 100 /* printed of one file; all are counted */
 
 struct verify {
     struct vfs *vfs;
