@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
 
@@ -52,6 +53,13 @@ static uint64_t held_bytes(const struct counter_shape *shape)
     return shape->table_bytes + shape->extend_bytes + shape->aux_bytes;
 }
 
+/* For records below the oldest table. */
+static uint64_t below_bytes(const struct counter_config *config)
+{
+    bool wanted = config->role_cache && !config->any_ids;
+    return wanted && config->below_bytes >= COUNTER_BELOW_BYTES_MIN ? config->below_bytes : 0;
+}
+
 void counter_config_size(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape first, later;
@@ -70,22 +78,7 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
     size->bytes_per_record = (double)bytes / (double)size->records;
     uint64_t larger =
         held_bytes(&first) > held_bytes(&later) ? held_bytes(&first) : held_bytes(&later);
-    size->bytes = tables * larger;
-}
-
-void counter_take_slots(struct counter *counter, const struct counter_config *config)
-{
-    memmove(counter->config.slots, config->slots, sizeof config->slots);
-    counter->config.slot_count = config->slot_count;
-    counter_names_init(&counter->names, config);
-}
-
-static void take_role(struct counter *counter, const struct counter_config *config)
-{
-    counter->engine.role_cache = config->role_cache;
-    counter->engine.flags = config->value_flags;
-    counter->config.role_cache = config->role_cache;
-    counter->config.value_flags = config->value_flags;
+    size->bytes = tables * larger + below_bytes(config);
 }
 
 static bool same_slots(const struct counter_config *a, const struct counter_config *b)
@@ -96,6 +89,32 @@ static bool same_slots(const struct counter_config *a, const struct counter_conf
             a->slots[i].bits == b->slots[i].bits && strcmp(a->slots[i].name, b->slots[i].name) == 0;
     }
     return same;
+}
+
+static void forget_below(struct counter *counter)
+{
+    if (counter->below) {
+        counter_below_reset(counter->below, counter->names.count);
+    }
+}
+
+void counter_take_slots(struct counter *counter, const struct counter_config *config)
+{
+    bool same = same_slots(&counter->config, config);
+    memmove(counter->config.slots, config->slots, sizeof config->slots);
+    counter->config.slot_count = config->slot_count;
+    counter_names_init(&counter->names, config);
+    if (!same) {
+        forget_below(counter);
+    }
+}
+
+static void take_role(struct counter *counter, const struct counter_config *config)
+{
+    counter->engine.role_cache = config->role_cache;
+    counter->engine.flags = config->value_flags;
+    counter->config.role_cache = config->role_cache;
+    counter->config.value_flags = config->value_flags;
 }
 
 /* What holds from the next table on. */
@@ -133,6 +152,31 @@ static void set_view(void *context, struct row_table *table, bool layer)
     counter_table_set_view(counter_table_of(table), viewing->config);
 }
 
+/* Has a cache of records below the oldest table, or none; one that stays keeps its size. */
+static bool take_below(struct counter *counter)
+{
+    uint64_t bytes = below_bytes(&counter->config);
+    if (bytes == 0) {
+        counter->below_evicted = counter_below_figures(counter).evicted;
+        counter_below_destroy(counter->below);
+        counter->below = NULL;
+    } else if (!counter->below) {
+        counter->below = counter_below_create(bytes, counter->names.count);
+    }
+    return bytes == 0 || counter->below != NULL;
+}
+
+/* Behind a change of the row, whose first base it was. */
+static void retake_below(struct counter *counter, uint64_t first_base)
+{
+    if (!take_below(counter)) {
+        log_warning("no memory for ids below the oldest table: what is written there is dropped");
+    }
+    if (counter->row.bases[0] < first_base) {
+        forget_below(counter);
+    }
+}
+
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX])
 {
@@ -148,6 +192,7 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     }
     row_each(&counter->row, set_view, &viewing);
     bool same = same_slots(&counter->config, config);
+    uint64_t first_base = counter->row.bases[0];
     take_role(counter, config);
     counter_take_slots(counter, config);
     if (!same) {
@@ -158,6 +203,8 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
         bool renew = !counter_schema_is(counter_table_schema(counter_table_of(newest)), config);
         take_row(counter, config, renew);
     }
+    counter->config.below_bytes = config->below_bytes;
+    retake_below(counter, first_base);
     return true;
 }
 
@@ -166,6 +213,7 @@ static void counter_clear(struct engine *engine)
     struct counter *counter = (struct counter *)engine;
     counter_log_space(counter);
     row_clear(&counter->row);
+    forget_below(counter);
 }
 
 static void counter_populate(struct engine *engine, const _Atomic bool *stop)
@@ -180,7 +228,8 @@ static void counter_maintain(struct engine *engine, struct barrier *barrier)
 
 static uint64_t counter_recycled(const struct engine *engine)
 {
-    return ((const struct counter *)engine)->row.recycled_ids;
+    const struct counter *counter = (const struct counter *)engine;
+    return counter->row.recycled_ids + counter_below_figures(counter).evicted;
 }
 
 static void counter_destroy(struct engine *engine)
@@ -191,6 +240,7 @@ static void counter_destroy(struct engine *engine)
     }
     CHECK(counter->magic == COUNTER_MAGIC);
     row_fini(&counter->row);
+    counter_below_destroy(counter->below);
     counter->magic = 0;
     free(counter);
 }
@@ -232,6 +282,11 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
         return NULL;
     }
     counter->row.imager = &counter->engine.imager;
+    if (!take_below(counter)) {
+        snprintf(error, COUNTER_ERROR_MAX, "the system refuses memory for ids below the oldest");
+        counter_destroy(&counter->engine);
+        return NULL;
+    }
     return &counter->engine;
 }
 
@@ -251,4 +306,7 @@ void counter_check(const struct engine *engine)
     CHECK(counter->names.count == counter->config.slot_count);
     row_check(&counter->row);
     row_each(&counter->row, check_table, (void *)counter);
+    if (counter->below) {
+        counter_below_check(counter->below, counter->row.bases[0]);
+    }
 }

@@ -46,6 +46,9 @@ struct counter_config {
     double late_room;      /* growing only: share kept for late ids, or ROW_LATE_AUTO */
     uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes; 8 KiB+ */
     uint64_t aux_bytes;    /* 0: table_bytes / 32 */
+    /* role_cache, growing only: memory for records below the oldest table (counter/below.h);
+     * too little, or 0: writes there are refused with ENGINE_E_ID_BELOW, as in role store. */
+    uint64_t below_bytes;
 };
 
 /* Is this a configuration? On false `error` says what is wrong and what would be right. */
@@ -53,7 +56,7 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
 
 /* What it will cost and hold, for the memory sum and the start-up line. */
 struct counter_size {
-    uint64_t bytes;          /* of memory held: all tables and pools */
+    uint64_t bytes;          /* of memory held: all tables and pools, records below them */
     unsigned tables;         /* that hold ids at a time */
     unsigned spare;          /* 1 or 0 more */
     uint64_t records;        /* capacity of all that hold ids, dense ones in all but the first */
@@ -68,8 +71,9 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
  * Takes a changed configuration with the world stopped. At once: slots (matched by name; a table of
  * the new ones is opened as soon as the keeper can), role, value-flags. From the next table on:
  * table_bytes, tables, recycle, dump, dumps_max, late_room, pools. Until a restart ids, max_id and
- * id_spacing keep their values, with ids: any all but slots, role and value-flags. False, with
- * nothing changed, if the slots cannot be taken (`error` says why).
+ * id_spacing keep their values, with ids: any all but slots, role and value-flags; and below_bytes,
+ * but from 0 and to 0. False, with nothing changed, if the slots cannot be taken (`error` says
+ * why). Records below the oldest table are forgotten if the slots change.
  */
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX]);

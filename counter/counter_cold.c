@@ -2,7 +2,8 @@
  * counter_cold.c: which tables leave memory, come to lie in files, and get new files.
  *
  * When to merge: as soon as half of an overlay's places are taken, or half of what all overlays may
- * hold is; then the largest first, until enough is on its way out.
+ * hold is; then the largest first, until enough is on its way out. One that failed is passed over
+ * for some seconds.
  */
 #include <stdio.h>
 
@@ -42,7 +43,8 @@ void counter_cold_changed(struct counter *counter, const struct counter_table *t
 {
     struct counter_overlay_size size;
     counter_table_overlay_size(table, &size);
-    bool wanted = size.half || budget_is_half(counter->cold, 0);
+    const struct row_table *in_row = counter_table_in_row((struct counter_table *)table);
+    bool wanted = (size.half || budget_is_half(counter->cold, 0)) && row_cold_may_merge(in_row);
     const struct engine_keeper *imager = &counter->engine.imager;
     if (wanted && !atomic_load_explicit(&counter->merge_wanted, memory_order_relaxed) &&
         !atomic_exchange(&counter->merge_wanted, true) && imager->notify) {
@@ -53,7 +55,8 @@ void counter_cold_changed(struct counter *counter, const struct counter_table *t
 bool counter_images_wanted(const struct engine *engine)
 {
     const struct counter *counter = counter_of(engine);
-    return row_cold_wanted(&counter->row) || atomic_load(&counter->merge_wanted);
+    return atomic_load(&counter->merge_wanted) || row_cold_merge_again(&counter->row) ||
+           row_cold_wanted(&counter->row);
 }
 
 /* The one whose merging frees most. */
@@ -75,7 +78,7 @@ static void choose(void *context, struct row_table *table, bool layer)
     counter_table_overlay_size(counter_table_of(table), &size);
     choosing->leaving += size.older_bytes;
     bool better = size.half != choosing->half ? size.half : size.bytes > choosing->bytes;
-    if (size.older_bytes == 0 && size.bytes > 0 && better) {
+    if (size.older_bytes == 0 && size.bytes > 0 && better && row_cold_may_merge(table)) {
         choosing->table = table;
         choosing->bytes = size.bytes;
         choosing->half = size.half;
@@ -85,13 +88,15 @@ static void choose(void *context, struct row_table *table, bool layer)
 bool counter_merge_next(struct counter *counter, uint64_t now, struct row_image *image)
 {
     struct choosing choosing = {0};
-    if (!counter->cold || !atomic_load(&counter->merge_wanted)) {
+    bool asked = atomic_load(&counter->merge_wanted) || row_cold_merge_again(&counter->row);
+    if (!counter->cold || counter->row.merge_paused || !asked) {
         return false;
     }
     row_each(&counter->row, choose, &choosing);
     bool due = choosing.table && (choosing.half || budget_is_half(counter->cold, choosing.leaving));
     if (!due || !counter_table_merge_begin(counter_table_of(choosing.table), now)) {
         atomic_store(&counter->merge_wanted, false); /* the next change asks again */
+        row_cold_no_merge(&counter->row);
         return false;
     }
     row_cold_merge(&counter->row, choosing.table, now, image);
@@ -138,6 +143,8 @@ void counter_image_failed(struct engine *engine, const struct row_image *image)
     struct counter_table *merged = merging(counter, image);
     if (merged) {
         counter_table_merge_failed(merged);
+        row_cold_merge_failed(&counter->row, counter_table_in_row(merged));
+        atomic_store(&counter->merge_wanted, true); /* the next round looks at the others */
     }
     row_image_failed(&counter->row, image);
     row_each(&counter->row, untap, NULL);

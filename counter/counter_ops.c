@@ -47,6 +47,19 @@ static bool out_of_range(const struct counter *counter, uint64_t id)
     return counter->config.any_ids && id > counter->config.max_id;
 }
 
+/* Where records below the oldest table are kept; NULL: nowhere. */
+static struct counter_below *below_of(const struct counter *counter)
+{
+    return counter->engine.role_cache ? counter->below : NULL;
+}
+
+static void prepare_below(const struct counter *counter, const struct engine_op *op)
+{
+    if (below_of(counter)) {
+        counter_below_prefetch(below_of(counter), op->id);
+    }
+}
+
 /*
  * scratch: [0] and [1] the locus in the op's table, [2] a read that was put off, [3] the table.
  * All of it holds for the turn: the row changes with the world stopped.
@@ -59,6 +72,7 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
         struct row_table *table = row_find(&counter->row, op->id);
         op->scratch[3] = (uintptr_t)table;
         if (UNLIKELY(!table)) {
+            prepare_below(counter, op);
             continue;
         }
         struct counter_locus locus;
@@ -106,6 +120,19 @@ static uint64_t values_token(const struct counter *counter, const struct engine_
     return counter_record_token(op->id, name, text, length);
 }
 
+/* Of what the op's key is with these values; 0: nothing is there. Apart, so that changes without a
+ * token pay nothing for it. */
+static __attribute__((noinline)) uint64_t token_of(const struct counter *counter,
+                                                   const struct engine_op *op,
+                                                   const struct counter_values *values)
+{
+    char text[ENGINE_VALUE_MAX];
+    if (!(values->set & op_slots(counter, op))) {
+        return 0;
+    }
+    return values_token(counter, op, text, print_values(counter, op, values, text));
+}
+
 static void miss(struct engine_op *op, enum engine_miss why)
 {
     op->status = ENGINE_ABSENT;
@@ -148,14 +175,24 @@ static uint64_t *put_off_word(struct put_off *off, uint64_t id, uint64_t *bit)
     return &off->bits[hash >> 6];
 }
 
+static void read_below(const struct counter *counter, struct engine_op *op)
+{
+    struct counter_values values;
+    op->error = ENGINE_E_NONE;
+    if (below_of(counter) && counter_below_look(below_of(counter), op->id, &values)) {
+        finish_read(counter, op, COUNTER_FOUND, &values);
+    } else {
+        miss(op, ENGINE_MISS_BELOW);
+    }
+}
+
 /* Reads one op if its record lies at home; else puts it off. */
 static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
 {
     struct counter_table *table = op_table(op);
     op->scratch[2] = false;
     if (UNLIKELY(!table)) {
-        op->error = ENGINE_E_NONE;
-        miss(op, ENGINE_MISS_BELOW);
+        read_below(counter, op);
         return;
     }
     struct counter_values values;
@@ -239,6 +276,7 @@ void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
 struct intent {
     const struct counter *counter;
     const struct engine_op *op;
+    bool *created;                 /* INCR DECR: what it answers became `initial` */
     struct counter_values operand; /* new values, or deltas of the slots in `set` */
 };
 
@@ -261,13 +299,9 @@ static enum engine_status decide_condition(const struct intent *intent, bool the
     if (!there) {
         return ENGINE_ABSENT;
     }
-    if (op->verb == ENGINE_CAS) {
-        char text[ENGINE_VALUE_MAX];
-        size_t length = print_values(intent->counter, op, before, text);
-        bool same = values_token(intent->counter, op, text, length) == op->cas;
-        return same ? ENGINE_DONE : ENGINE_EXISTS;
-    }
-    return ENGINE_DONE;
+    bool compares = op->verb == ENGINE_CAS || op->compare;
+    bool other = compares && token_of(intent->counter, op, before) != op->cas;
+    return other ? ENGINE_EXISTS : ENGINE_DONE;
 }
 
 /* SET ADD REPLACE CAS DELETE: the named slots become the operand's. */
@@ -297,6 +331,18 @@ static uint64_t add_delta(enum engine_verb verb, uint64_t value, uint64_t delta)
     return value > delta ? value - delta : 0;
 }
 
+/* INCR DECR with a token: an absent one has none, yet it becomes `initial`, as in memcached. */
+static enum engine_status decide_token(const struct counter_edit *edit, bool present,
+                                       const struct counter_values *before)
+{
+    const struct intent *intent = edit->context;
+    if (!is_there(edit, intent->op, present, before)) {
+        return intent->op->create_initial ? ENGINE_DONE : ENGINE_ABSENT;
+    }
+    bool same = token_of(intent->counter, intent->op, before) == intent->op->cas;
+    return same ? ENGINE_DONE : ENGINE_EXISTS;
+}
+
 /* INCR DECR: each slot of the operand by its delta; all or none. */
 static enum engine_status decide_add(const struct counter_edit *edit, bool present,
                                      const struct counter_values *before,
@@ -305,6 +351,11 @@ static enum engine_status decide_add(const struct counter_edit *edit, bool prese
     const struct intent *intent = edit->context;
     const struct engine_op *op = intent->op;
     uint32_t adds = intent->operand.set;
+    enum engine_status status =
+        UNLIKELY(op->compare) ? decide_token(edit, present, before) : ENGINE_DONE;
+    if (status != ENGINE_DONE) {
+        return status;
+    }
     if (!adds && !present) {
         return ENGINE_ABSENT;
     }
@@ -313,6 +364,7 @@ static enum engine_status decide_add(const struct counter_edit *edit, bool prese
         return ENGINE_ABSENT;
     }
     after->set = before->set | adds;
+    *intent->created = op->create_initial && (adds & ~before->set) != 0;
     for (; adds; adds &= adds - 1) {
         unsigned i = (unsigned)__builtin_ctz(adds);
         bool set = before->set >> i & 1;
@@ -373,9 +425,14 @@ static void fail(struct engine_op *op, enum engine_error error)
     op->error = error;
 }
 
-/* Nothing is below the oldest table, and nothing can be created there. */
-static void change_below(struct engine_op *op, struct counter_edit *edit)
+/* Where nothing is kept below the oldest table nothing is there, and nothing can be created. */
+static void change_below(const struct counter *counter, struct engine_op *op,
+                         struct counter_edit *edit)
 {
+    if (below_of(counter)) {
+        op->status = counter_below_edit(below_of(counter), op->id, edit);
+        return;
+    }
     struct counter_values none = {0};
     edit->after = none;
     op->status = edit->decide(edit, false, &none, &edit->after);
@@ -427,6 +484,20 @@ static enum engine_status edit_record(struct changing *c)
     return status;
 }
 
+static void change_in_table(struct counter *counter, struct engine_op *op,
+                            struct counter_edit *edit, struct change_sink *sink)
+{
+    struct changing changing = {counter, op, edit, sink, true};
+    op->status = edit_record(&changing);
+    if (UNLIKELY(op->status == ENGINE_PENDING) && changing.waits) {
+        row_wait(&counter->row, &op->ticket);
+    }
+    if (op->status == ENGINE_ERROR && op->error == ENGINE_E_NO_TABLE_FREE &&
+        counter->config.any_ids) {
+        op->error = ENGINE_E_OUT_OF_MEMORY; /* it has no tables to wait for */
+    }
+}
+
 static void carry_out(struct counter *counter, struct engine_op *op, struct intent *intent,
                       struct change_sink *sink)
 {
@@ -438,20 +509,15 @@ static void carry_out(struct counter *counter, struct engine_op *op, struct inte
     edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
     op->error = ENGINE_E_NONE;
     if (UNLIKELY(!op_table(op))) {
-        change_below(op, &edit);
-        return;
-    }
-    struct changing changing = {counter, op, &edit, sink, true};
-    op->status = edit_record(&changing);
-    if (UNLIKELY(op->status == ENGINE_PENDING) && changing.waits) {
-        row_wait(&counter->row, &op->ticket);
-    }
-    if (op->status == ENGINE_ERROR && op->error == ENGINE_E_NO_TABLE_FREE &&
-        counter->config.any_ids) {
-        op->error = ENGINE_E_OUT_OF_MEMORY; /* it has no tables to wait for */
+        change_below(counter, op, &edit);
+    } else {
+        change_in_table(counter, op, &edit, sink);
     }
     if (op->status == ENGINE_DONE && adds) {
         op->value_length = (uint32_t)print_values(counter, op, &edit.after, op->value);
+    }
+    if (op->status == ENGINE_DONE && UNLIKELY(op->want_cas)) {
+        op->cas_now = token_of(counter, op, &edit.after);
     }
 }
 
@@ -459,7 +525,7 @@ void counter_change(struct engine *engine, struct engine_op *op, struct change_s
 {
     struct counter *counter = (struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC && op->verb != ENGINE_READ && op->verb != ENGINE_TOUCH);
-    struct intent intent = {.counter = counter, .op = op};
+    struct intent intent = {.counter = counter, .op = op, .created = &op->created};
     enum engine_error error = parse_operand(counter, op, &intent.operand);
     if (error == ENGINE_E_NONE && out_of_range(counter, op->id)) {
         error = ENGINE_E_ID_TOO_LARGE;

@@ -4,6 +4,7 @@
 #ifndef ROLLCALL_COUNTER_COUNTER_PRIVATE_H
 #define ROLLCALL_COUNTER_COUNTER_PRIVATE_H
 
+#include "counter/below.h"
 #include "counter/counter.h"
 #include "counter/table.h"
 #include "engine/row.h"
@@ -16,8 +17,10 @@ struct counter {
     struct counter_names names; /* of the config's slots */
     struct counter_config config;
     struct row row;
-    struct engine_cold *cold;  /* NULL: no table leaves memory */
-    _Atomic bool merge_wanted; /* of some overlay that is too large */
+    struct engine_cold *cold;    /* NULL: no table leaves memory */
+    struct counter_below *below; /* NULL: nothing is kept below the oldest table */
+    uint64_t below_evicted;      /* by those that are gone */
+    _Atomic bool merge_wanted;   /* of some overlay that is too large */
 };
 
 /* counter_ops.c */
@@ -60,6 +63,8 @@ void counter_image_began(struct counter *counter, struct row_table *table,
                          const struct row_image *image);
 
 /* counter_stats.c */
+/* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */
+struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context);
 void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);

@@ -15,6 +15,16 @@ struct sums {
     uint64_t overlay, overlay_bytes, overlay_held_bytes;
 };
 
+struct counter_below_stats counter_below_figures(const struct counter *counter)
+{
+    struct counter_below_stats below = {0};
+    if (counter->below) {
+        counter_below_stats(counter->below, &below);
+    }
+    below.evicted += counter->below_evicted;
+    return below;
+}
+
 /* What it has in memory for what changed: of a dumped table, or of one about to be. */
 static void add_overlay(struct sums *sums, const struct counter_table *table)
 {
@@ -58,6 +68,16 @@ static void add_visited(void *context, struct row_table *table, bool layer)
     add(context, table);
 }
 
+static void emit_below(const struct emitter *to, const struct counter *counter)
+{
+    struct counter_below_stats below = counter_below_figures(counter);
+    emit_u64(to, "below_records", below.records);
+    emit_u64(to, "below_bytes", below.used_bytes);
+    emit_u64(to, "below_bytes_max", below.held_bytes);
+    emit_u64(to, "below_hits", below.hits);
+    emit_u64(to, "below_evicted", below.evicted);
+}
+
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context)
 {
     const struct counter *counter = (const struct counter *)engine;
@@ -73,6 +93,7 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     emit_u64(&to, "dumped_tables", sums.dumped);
     emit_u64(&to, "dumped_bytes", sums.dumped_bytes);
     emit_u64(&to, "overlay_bytes", sums.overlay_bytes);
+    emit_below(&to, counter);
     row_emit_space(&counter->row, &to);
 }
 
@@ -117,6 +138,17 @@ void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, voi
     }
 }
 
+static void add_cold(struct engine_memory *cold, const struct sums *sums,
+                     struct counter_below_stats below)
+{
+    uint64_t items = sums->overlay + below.records;
+    uint64_t bytes = sums->overlay_bytes + below.used_bytes;
+    cold->items += items;
+    cold->item_bytes = items ? bytes / items : 0;
+    cold->used_bytes += bytes;
+    cold->held_bytes += sums->overlay_held_bytes + below.held_bytes;
+}
+
 void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
 {
     const struct counter *counter = (const struct counter *)engine;
@@ -135,8 +167,5 @@ void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGI
     kinds[ENGINE_MEMORY_EXTEND].item_bytes = sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].used_bytes += sums.extend * sums.extend_entry_bytes;
     kinds[ENGINE_MEMORY_EXTEND].held_bytes += sums.extend_pool_bytes;
-    kinds[ENGINE_MEMORY_COLD].items += sums.overlay;
-    kinds[ENGINE_MEMORY_COLD].item_bytes = sums.overlay ? sums.overlay_bytes / sums.overlay : 0;
-    kinds[ENGINE_MEMORY_COLD].used_bytes += sums.overlay_bytes;
-    kinds[ENGINE_MEMORY_COLD].held_bytes += sums.overlay_held_bytes;
+    add_cold(&kinds[ENGINE_MEMORY_COLD], &sums, counter_below_figures(counter));
 }

@@ -45,7 +45,8 @@
  *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
  * A dumped table (below) has no groups and no dicts; of it only T1 and
- *   T10 an entry of the overlay with an id of its range; an aux entry there has its record
+ *   T10 an entry of the overlay with an id of its range, or above it: left behind by an opening,
+ *       out of reach; an aux entry there has its record
  *
  * On the disk: a description (table_describe.c), the pages as they are in memory with lock and
  * version zero, each copied at one moment, and a section of entries for each dict.
@@ -66,6 +67,7 @@
 #include "engine/change.h"
 #include "engine/engine.h"
 #include "engine/row.h"
+#include "engine/row_log.h"
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
@@ -158,6 +160,16 @@ void counter_table_set_view(struct counter_table *table, const struct counter_co
 /* As row_functions.describe, described_bytes and each_apart. The format: table_describe.c. */
 size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
 uint64_t counter_table_described_bytes(const void *description, size_t length);
+/*
+ * For a reader of files: what a description says, each field as a name and a number (`slot NAME`:
+ * its bits); and what an entry of a section holds, a slot that is set by name (`NAME in aux`: the
+ * number says nothing). False, nothing told: these are not the bytes of one.
+ */
+bool counter_table_explain(const void *description, size_t length, row_state_field *field,
+                           void *context);
+bool counter_table_explain_entry(const void *description, size_t length, unsigned section,
+                                 uint8_t sub, const void *value, size_t value_bytes,
+                                 row_state_field *field, void *context);
 void counter_table_each_apart(const struct counter_table *table,
                               void (*visit)(void *context, uint64_t id), void *context);
 

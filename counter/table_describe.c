@@ -15,6 +15,7 @@
  *
  * All else follows from these. Nothing is behind it.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "counter/encode.h"
@@ -143,6 +144,89 @@ uint64_t counter_table_described_bytes(const void *description, size_t length)
     return table_description_read(&is, description, length) ? is.shape.table_bytes : 0;
 }
 
+/* ---- for a reader of files ---- */
+
+#define FIELD_NAME_MAX (ENGINE_SPACE_NAME_MAX + 16)
+
+static void tell_schema(const struct counter_schema *schema, row_state_field *field, void *context)
+{
+    char name[FIELD_NAME_MAX];
+    for (unsigned i = 0; i < schema->slot_count; i++) {
+        snprintf(name, sizeof name, "slot %s", schema->slots[i].name);
+        field(context, name, schema->slots[i].bits);
+    }
+    for (unsigned i = 0; i < schema->extra_count; i++) { /* they came later, and lie in aux alone */
+        snprintf(name, sizeof name, "slot %s", schema->extras[i]);
+        field(context, name, 0);
+    }
+}
+
+bool counter_table_explain(const void *description, size_t length, row_state_field *field,
+                           void *context)
+{
+    struct table_description is;
+    if (!table_description_read(&is, description, length)) {
+        return false;
+    }
+    field(context, "origin", is.origin);
+    field(context, "table_bytes", is.shape.table_bytes);
+    field(context, "extend_bytes", is.shape.extend_bytes);
+    field(context, "aux_bytes", is.shape.aux_bytes);
+    field(context, "group_bytes", is.shape.group_bytes);
+    field(context, "places", is.shape.places);
+    field(context, "remainder_bytes", is.shape.rem_bytes);
+    field(context, "window_bits", is.shape.window_bits);
+    tell_schema(&is.schema, field, context);
+    return true;
+}
+
+static void tell_record(const struct counter_schema *schema, const uint64_t *payload,
+                        row_state_field *field, void *context)
+{
+    char name[FIELD_NAME_MAX];
+    for (unsigned i = 0; i < schema->slot_count; i++) {
+        unsigned bits = schema->slots[i].bits;
+        uint64_t raw = bits_get(payload, schema->offset[i], bits);
+        bool aux = raw == counter_slot_in_aux(bits);
+        snprintf(name, sizeof name, "%s%s", schema->slots[i].name, aux ? " in aux" : "");
+        if (raw != 0) {
+            field(context, name, raw - 1);
+        }
+    }
+}
+
+/* NULL: no slot has this sub-key. */
+static const char *name_of_sub(const struct counter_schema *schema, uint8_t sub)
+{
+    if (sub < schema->slot_count) {
+        return schema->slots[sub].name;
+    }
+    unsigned extra = sub - ENGINE_SLOTS_MAX;
+    return sub >= ENGINE_SLOTS_MAX && extra < schema->extra_count ? schema->extras[extra] : NULL;
+}
+
+bool counter_table_explain_entry(const void *description, size_t length, unsigned section,
+                                 uint8_t sub, const void *value, size_t value_bytes,
+                                 row_state_field *field, void *context)
+{
+    struct table_description is;
+    uint64_t words[SCHEMA_PAYLOAD_WORDS] = {0};
+    if (!table_description_read(&is, description, length) || value_bytes > sizeof words) {
+        return false;
+    }
+    memcpy(words, value, value_bytes);
+    if (section == COUNTER_TABLE_EXTEND && value_bytes == is.shape.payload_bytes) {
+        tell_record(&is.schema, words, field, context);
+        return true;
+    }
+    const char *name = name_of_sub(&is.schema, sub);
+    if (section != COUNTER_TABLE_AUX || value_bytes != sizeof words[0] || !name) {
+        return false;
+    }
+    field(context, name, words[0]);
+    return true;
+}
+
 struct apart {
     uint64_t above;
     void (*visit)(void *context, uint64_t id);
@@ -164,7 +248,7 @@ void counter_table_each_apart(const struct counter_table *t,
 {
     CHECK(t->magic == TABLE_MAGIC);
     if (!t->memory) {
-        return; /* it is closed: nothing is ahead of it */
+        return; /* that is in its file, and does not move */
     }
     /* What lies below is in the dict because it spilled, or came late and below the window. */
     uint64_t above = t->row.settled ? atomic_load(&t->row.frontier) + 1 : 0;

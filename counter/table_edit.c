@@ -281,6 +281,7 @@ static bool decide(struct work *w)
         table_release(&w->hold);
         return false;
     }
+    POINT("found, nothing changed");
     set_before(w);
     if (UNLIKELY(!w->present && w->table->row.further)) {
         w->edit->elsewhere = true; /* for good: nothing new comes here */

@@ -76,7 +76,11 @@ static void copy_page(const struct counter_table *t, uint64_t page, uint64_t *to
     uint64_t first = page * t->page_groups;
     uint32_t words[PAGE_GROUPS_MAX];
     for (unsigned i = 0; i < t->page_groups; i++) {
-        copy_anew(t, first, i, words, to);
+        words[i] = verlock_read(group_lock(t, group_words(t, first + i)));
+    }
+    POINT("page begun, not copied");
+    for (unsigned i = 0; i < t->page_groups; i++) {
+        copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof *to));
     }
     for (unsigned tries = 0; tries < COPY_TRIES; tries++) {
         if (!copy_changed(t, first, words, to)) {

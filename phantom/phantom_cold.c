@@ -80,11 +80,11 @@ bool phantom_images_wanted(const struct engine *engine)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    return row_cold_wanted(&phantom->row) || atomic_load(&phantom->merges);
+    return atomic_load(&phantom->merges) || row_cold_merge_again(&phantom->row) ||
+           row_cold_wanted(&phantom->row);
 }
 
 struct choosing {
-    uint64_t since;
     uint64_t older_bytes; /* of merges under way */
     struct phantom_table *largest;
     uint64_t largest_bytes;
@@ -100,25 +100,24 @@ static void look_at(void *context, struct row_table *row, bool layer)
     }
     choosing->older_bytes += bytes_of(phantom_dump_overlay(t->dump, 0));
     uint64_t bytes = bytes_of(phantom_dump_overlay(t->dump, 1));
-    /* One that failed is not tried twice in a round. */
-    bool tried = phantom_dump_failed(t->dump) && row->start_lsn >= choosing->since;
-    if (bytes > choosing->largest_bytes && phantom_dump_can_merge(t->dump) && !tried) {
+    if (bytes > choosing->largest_bytes && phantom_dump_can_merge(t->dump) &&
+        row_cold_may_merge(row)) {
         choosing->largest = t;
         choosing->largest_bytes = bytes;
     }
 }
 
-bool phantom_merge_next(struct phantom *phantom, uint64_t since, uint64_t now,
-                        struct row_image *image)
+bool phantom_merge_next(struct phantom *phantom, uint64_t now, struct row_image *image)
 {
-    struct choosing choosing = {.since = since};
-    if (!phantom->cold) {
+    struct choosing choosing = {0};
+    if (!phantom->cold || phantom->row.merge_paused) {
         return false;
     }
     row_each(&phantom->row, look_at, &choosing);
     struct phantom_table *t = choosing.largest;
     if (!t || !is_worth_it(phantom, t->dump, choosing.older_bytes)) {
         atomic_store(&phantom->merges, false);
+        row_cold_no_merge(&phantom->row);
         return false;
     }
     row_cold_merge(&phantom->row, &t->row, now, image);
@@ -159,6 +158,8 @@ void phantom_cold_image_failed(struct phantom *phantom, const struct row_image *
         phantom_table_untap(t);
     } else if (image->kind == ROW_IMAGE_MERGE && phantom_dump_merging(t->dump)) {
         phantom_dump_unmerge(t->dump);
+        row_cold_merge_failed(&phantom->row, &t->row);
+        atomic_store(&phantom->merges, true); /* the next round looks at the others */
     }
 }
 

@@ -12,7 +12,9 @@
 
 #include "base/barrier.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "engine/row_cold.h"
 #include "phantom/phantom_private.h"
 #include "phantom/table_private.h"
@@ -45,7 +47,7 @@ bool phantom_image_next(struct engine *engine, uint64_t since, uint64_t now,
 {
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    if (!phantom_merge_next(phantom, since, now, image)) {
+    if (!phantom_merge_next(phantom, now, image)) {
         if (!row_image_next(&phantom->row, since, now, image)) {
             return false;
         }
@@ -110,6 +112,7 @@ static enum engine_image copy_piece(const struct writing *w, uint64_t page, uint
         uint64_t rest = phantom_table_shape(t)->table_bytes / TABLE_FILE_PAGE_BYTES - page;
         *copied = rest < PAGES_A_PIECE ? rest : PAGES_A_PIECE;
         *left = rest - *copied;
+        POINT("filter half copied");
         phantom_table_copy_pages(t, page, *copied, to);
         go_out(w);
     }
@@ -145,9 +148,12 @@ static enum engine_image merge_piece(const struct writing *w, const struct phant
         return result;
     }
     go_out(w);
-    bool done = phantom_dump_load(dump, page, count, pages, error) == TABLE_FILE_DONE &&
-                table_file_append_pages(w->writer, pages, count);
-    return done ? ENGINE_IMAGE_DONE : ENGINE_IMAGE_FAILED;
+    if (phantom_dump_load(dump, page, count, pages, error) != TABLE_FILE_DONE) {
+        log_warning("%s", error);
+        return ENGINE_IMAGE_FAILED;
+    }
+    return table_file_append_pages(w->writer, pages, count) ? ENGINE_IMAGE_DONE
+                                                            : ENGINE_IMAGE_FAILED;
 }
 
 static enum engine_image merge_all(const struct writing *w, const struct phantom_dump *dump)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/point.h"
 #include "phantom/phantom_private.h"
 
 #define MEMBER_TEXT  '1' /* what a member that is there reads as */
@@ -144,6 +145,15 @@ static const struct rule rules[][2] = {
     /* clang-format on */
 };
 
+/* A delete with a token that is no member's. */
+static const struct rule refused_token = {ACT_NOTHING, ENGINE_EXISTS, ACT_NOTHING, ENGINE_ABSENT};
+
+static const struct rule *rule_of(const struct engine_op *op)
+{
+    bool other = op->verb == ENGINE_DELETE && op->compare && op->cas != MEMBER_TOKEN;
+    return UNLIKELY(other) ? &refused_token : &rules[op->verb][op->expires];
+}
+
 /* `1`, and blanks behind it. */
 static bool is_member_text(const char *text, uint32_t length)
 {
@@ -235,7 +245,9 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     change.set = 0;
     change.member[0] = edit->member.hash;
     change.member[1] = edit->member.second;
+    POINT("member changed, before the LSN");
     (void)sink->functions->put(sink, &change);
+    POINT("member changed, behind the LSN");
 }
 
 /* With the sink's room, which it uses or gives back. */
@@ -244,6 +256,7 @@ static void carry_out_rule(struct edit *edit, const struct rule *rule, struct ch
     struct engine_op *op = edit->op;
     phantom_table_lock(edit->table, &edit->member);
     bool there = phantom_table_holds_by(edit->table, &edit->member, edit->lines);
+    POINT("member looked for, nothing changed");
     edit->act = there ? rule->there : rule->absent;
     op->status = there ? rule->there_is : rule->absent_is;
     if (edit->act != ACT_NOTHING) {
@@ -323,8 +336,9 @@ void phantom_change(struct engine *engine, struct engine_op *op, struct change_s
     CHECK(op->verb == ENGINE_SET || op->verb == ENGINE_ADD || op->verb == ENGINE_REPLACE ||
           op->verb == ENGINE_CAS || op->verb == ENGINE_DELETE);
     op->error = refusal_of(phantom, op);
+    op->cas_now = op->verb == ENGINE_DELETE || op->expires ? 0 : MEMBER_TOKEN;
     if (op->error == ENGINE_E_NONE) {
-        change(phantom, op, &rules[op->verb][op->expires], sink);
+        change(phantom, op, rule_of(op), sink);
     }
     if (op->error != ENGINE_E_NONE) {
         op->status = ENGINE_ERROR;

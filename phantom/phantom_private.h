@@ -43,8 +43,7 @@ void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGI
 /* An overlay of this table may have grown: is a merge wanted now? Any thread inside. */
 void phantom_overlay_grew(struct phantom *phantom, const struct phantom_table *table);
 /* The next image of kind MERGE; false: none. Stopped. */
-bool phantom_merge_next(struct phantom *phantom, uint64_t since, uint64_t now,
-                        struct row_image *image);
+bool phantom_merge_next(struct phantom *phantom, uint64_t now, struct row_image *image);
 /* The image of kind DUMP begins. Stopped, as all that follows. */
 void phantom_tap(struct phantom *phantom, const struct row_image *image);
 /* The row knows already. */

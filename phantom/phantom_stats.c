@@ -50,6 +50,7 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     emit_u64(&to, "members", sum.members);
     emit_u64(&to, "capacity", sum.capacity);
     emit_u64(&to, "exceptions", sum.exceptions);
+    emit_u64(&to, "dumped_tables", sum.cold);
     emit_u64(&to, "dumped_bytes", sum.file_bytes);
     emit_u64(&to, "overlay_bytes", sum.overlay_lines * PHANTOM_OVERLAY_LINE_BYTES);
     row_emit_space(&phantom->row, &to);

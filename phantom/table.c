@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "phantom/table_private.h"
 #include "store/table_file.h"
 
@@ -343,6 +344,7 @@ bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *
     if (apart) {
         row_removed(&t->row, &t->row, member->id);
     }
+    POINT("exception made, before the LSN");
     CHECK(in_place || apart);
     *place = !apart ? CHANGE_INSIDE : !in_place ? CHANGE_APART : CHANGE_BOTH;
     return true;

@@ -59,6 +59,7 @@
 
 #include "base/verlock.h"
 #include "engine/row.h"
+#include "engine/row_log.h"
 #include "phantom/dump.h"
 #include "phantom/filter.h"
 #include "phantom/phantom.h"
@@ -99,6 +100,9 @@ void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t except
 void phantom_shape_describe(const struct phantom_shape *shape,
                             unsigned char bytes[PHANTOM_DESCRIPTION_BYTES]);
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length);
+/* For a reader of files: what they say, each field as a name and a number. False, nothing told: as
+ * read. */
+bool phantom_shape_explain(const void *bytes, size_t length, row_state_field *field, void *context);
 
 /* Of a space, the same in all its tables. */
 struct phantom_secrets {

@@ -86,6 +86,22 @@ bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t l
     return true;
 }
 
+bool phantom_shape_explain(const void *bytes, size_t length, row_state_field *field, void *context)
+{
+    struct phantom_shape shape;
+    if (!phantom_shape_read(&shape, bytes, length)) {
+        return false;
+    }
+    field(context, "filter_bytes", shape.table_bytes);
+    field(context, "lines", shape.table_bytes / PHANTOM_LINE_BYTES);
+    field(context, "bits_a_member", shape.plan.bits);
+    field(context, "members_a_line", (uint64_t)(shape.plan.load + 0.5));
+    field(context, "members_for_one_wrong_answer", (uint64_t)(1 / shape.plan.rate + 0.5));
+    field(context, "exceptions_bytes", shape.exceptions_bytes);
+    field(context, "apart_bytes", shape.apart_bytes);
+    return true;
+}
+
 /* ---- out ---- */
 
 void phantom_table_copy_pages(const struct phantom_table *t, uint64_t first, uint64_t count,

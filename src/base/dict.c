@@ -64,12 +64,18 @@ static uint64_t level_buckets(const struct dict *dict, unsigned level)
     return dict->first_buckets << level;
 }
 
-/* The first or second bucket of a key in a level; the levels lie behind each other in the pool. */
+/*
+ * The first or second bucket of a key in a level; the levels lie behind each other in the pool.
+ * Each level has bits of its own, and the two are never the same (but where there is only one): a
+ * key without luck in one level would have none in all, and be refused by a dict that is half
+ * empty.
+ */
 static shared_word *key_bucket(const struct dict *dict, uint64_t hash, unsigned level,
                                unsigned which)
 {
     uint64_t buckets = level_buckets(dict, level);
-    uint64_t in_level = (which ? hash >> 32 : hash) & (buckets - 1);
+    uint64_t bits = level == 0 ? hash : hash_u64(hash + level);
+    uint64_t in_level = (which ? bits ^ (bits >> 32 | 1) : bits) & (buckets - 1);
     uint64_t index = buckets - dict->first_buckets + in_level;
     return (shared_word *)(void *)(dict->pool + index * dict->bucket_bytes);
 }
@@ -144,48 +150,50 @@ static bool lock_entry(const struct dict *dict, uint64_t id, uint8_t sub, struct
     return false;
 }
 
-/* Takes the lock of a bucket of this level that has a free place; the emptier of the two first. */
-static bool lock_free_place(const struct dict *dict, uint64_t hash, unsigned level,
-                            struct spot *spot)
+/*
+ * Takes the lock of the emptiest bucket a key may lie in. False: all are full, or, while there are
+ * further levels, about to be: a level that comes into use before the others are full keeps several
+ * choices for the keys to come, and the dict is 85 % full when it refuses its first one, not 60 %.
+ * To look at all levels costs nothing, for the key was looked for in all of them.
+ */
+static bool lock_emptiest(const struct dict *dict, uint64_t hash, unsigned levels,
+                          struct spot *spot)
 {
-    shared_word *first = key_bucket(dict, hash, level, 0);
-    shared_word *second = key_bucket(dict, hash, level, 1);
-    uint32_t first_count = word_count(verlock_read(bucket_lock(dict, first)));
-    uint32_t second_count = word_count(verlock_read(bucket_lock(dict, second)));
-    shared_word *order[2] = {first, second};
-    if (second_count < first_count) {
-        order[0] = second;
-        order[1] = first;
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        uint32_t word = verlock_take(bucket_lock(dict, order[i]));
-        if (word_count(word) < dict->places) {
-            *spot = (struct spot){order[i], word, word_count(word)};
+    uint32_t places = dict->places - (levels < DICT_LEVELS ? 1 : 0);
+    for (;;) {
+        uint32_t least = places;
+        for (unsigned i = 2 * levels; i-- > 0;) {
+            shared_word *bucket = key_bucket(dict, hash, i / 2, i % 2);
+            uint32_t count = word_count(verlock_read(bucket_lock(dict, bucket)));
+            if (count < least) {
+                spot->bucket = bucket;
+                least = count;
+            }
+        }
+        if (least == places) {
+            return false;
+        }
+        spot->word = verlock_take(bucket_lock(dict, spot->bucket));
+        spot->place = word_count(spot->word);
+        if (spot->place < dict->places) {
             return true;
         }
-        verlock_release(bucket_lock(dict, order[i]), word);
+        verlock_release(bucket_lock(dict, spot->bucket), spot->word); /* others filled it */
     }
-    return false;
 }
 
-/* A free place in any level, the newest first; a further level comes into use when there is none.
- */
+/* A free place in any level; a further level comes into use when they get scarce. */
 static bool lock_any_place(struct dict *dict, uint64_t hash, struct spot *spot)
 {
-    unsigned level = atomic_load(&dict->levels);
-    for (unsigned tried = level; tried-- > 0;) {
-        if (lock_free_place(dict, hash, tried, spot)) {
-            return true;
+    unsigned levels = atomic_load(&dict->levels);
+    while (!lock_emptiest(dict, hash, levels, spot)) {
+        if (levels == DICT_LEVELS) {
+            return false;
         }
+        unsigned expected = levels++;
+        atomic_compare_exchange_strong(&dict->levels, &expected, levels);
     }
-    for (; level < DICT_LEVELS; level++) {
-        unsigned expected = level;
-        atomic_compare_exchange_strong(&dict->levels, &expected, level + 1);
-        if (lock_free_place(dict, hash, level, spot)) {
-            return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 bool dict_put(struct dict *dict, uint64_t id, uint8_t sub, const uint64_t *value)

@@ -4,8 +4,9 @@
  * Key: a 64-bit id and an 8-bit sub-key; value: a fixed number of bytes, up to DICT_VALUE_MAX.
  * Buckets of one to four cache lines hold at least three entries and a verlock word. A key has two
  * buckets in each level; level k + 1 is twice as large as level k and comes into use when an insert
- * finds all its buckets full. Entries never move between buckets, so growing costs nothing. The
- * memory of all levels is one region, reserved at creation and resident only as far as it is used.
+ * finds no bucket with more than one free place. Entries never move between buckets, so growing
+ * costs nothing. The memory of all levels is one region, reserved at creation and resident only as
+ * far as it is used. Up to 85 % of its places are taken before a key is refused.
  *
  * Cost: a look-up reads two lines a level in use (at most DICT_LEVELS), an insert the same and one
  * exchange. About 24 bytes an entry with values of 8 to 11 bytes.

@@ -49,6 +49,8 @@ enum engine_verb {
     ENGINE_INCR,    /* DONE with the new value, or ABSENT */
     ENGINE_DECR,
     ENGINE_DELETE, /* DONE or ABSENT */
+    ENGINE_APPEND, /* plain alone, as PREPEND: DONE or ABSENT */
+    ENGINE_PREPEND,
 };
 
 enum engine_status {
@@ -76,6 +78,7 @@ enum engine_error {
     ENGINE_E_BUSY,          /* the queue of disk reads is full */
     ENGINE_E_JOURNAL_BUSY,  /* the sink had no room */
     ENGINE_E_READ_FAILED,   /* the disk could not give it */
+    ENGINE_E_TOO_LARGE,     /* a value longer than the space takes */
     /* The server says these of a JOURNAL_BUSY; no engine does. */
     ENGINE_E_JOURNAL_FULL,   /* the disk is full */
     ENGINE_E_JOURNAL_FAILED, /* no change is taken before a restart */
@@ -101,11 +104,16 @@ struct engine_op {
     uint32_t text_length; /* SET ADD REPLACE CAS: the value; INCR DECR: the delta, as sent */
     const char *text;
     uint64_t cas;        /* CAS: the token */
+    bool compare;        /* INCR DECR DELETE APPEND PREPEND: EXISTS unless `cas` is the token */
     uint64_t initial;    /* INCR, DECR: value of what they create */
     bool create_initial; /* INCR, DECR: an absent one becomes `initial`, the delta not applied */
     bool create_never;   /* INCR, DECR: an absent one stays absent, whatever the role */
-    bool want_cas;       /* READ: compute the token into `cas_now` */
+    bool want_cas;       /* READ, and changes that end in DONE: the token then into `cas_now` */
     bool expires;        /* existence keys, writes: it is to be gone at once */
+    uint32_t flags;      /* plain, writes: kept with the value */
+    bool touch;          /* plain, INCR and DECR: what is there expires … */
+    uint64_t touch_s;    /* … at that second, as expires_s */
+    uint64_t expires_s;  /* plain, writes, TOUCH: gone from that second since 1970 on; 0: never */
     struct engine_ticket ticket;
 
     enum engine_status status;
@@ -113,13 +121,27 @@ struct engine_op {
     enum engine_miss miss;  /* when READ or TOUCH ended in ABSENT */
     uint32_t fields_wanted; /* with ENGINE_E_RECORD_FIELDS: the number of slots */
     uint32_t value_length;
-    char *value;         /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
-    uint64_t cas_now;    /* READ: the token, never 0 */
-    uint64_t scratch[4]; /* the engine's, from prepare to the end of the op */
+    char *value;           /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
+    bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
+    uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
+    int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's */
+    uint64_t cas_now;      /* with want_cas: the token; 0: a change left nothing there */
+    uint64_t scratch[4];   /* the engine's, from prepare to the end of the op */
 };
 
 /* Gets one figure of a space or table: a name of letters, digits and '_', and its text. */
 typedef void engine_stat_fn(void *context, const char *name, const char *text);
+
+/* What an engine that holds values of any length gives of one that was found. */
+struct engine_hit {
+    const char *value; /* valid during the call */
+    size_t value_length;
+    uint64_t cas;
+    uint32_t flags;
+    int32_t ttl_s; /* -1: it does not expire */
+};
+/* False: there is no room for it now. Called with a lock of the engine held: only copies. */
+typedef bool engine_hit_fn(void *context, const struct engine_hit *hit);
 
 /* The memory of one kind an engine holds, for `stats slabs` and `stats items`. */
 enum engine_memory_kind {
@@ -263,7 +285,7 @@ struct engine_keeping {
 };
 
 struct engine_functions {
-    const char *kind; /* "counter", "phantom" */
+    const char *kind; /* "counter", "phantom", "plain" */
     /*
      * The slot a key's tail names: the bytes behind the id, without the member. "" and "." are the
      * whole record, ".like" a slot. False: no such slot (a bad key).
@@ -273,10 +295,19 @@ struct engine_functions {
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
+    /*
+     * READ of one prepared op in an engine whose values do not fit `value`, in place of read(), or
+     * NULL. Found: `hit` is told, and DONE, or EXISTS if it had no room. With touch, its expiry
+     * becomes op->expires_s, unless there was no room.
+     */
+    void (*visit)(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
+                  void *context);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
     void (*clear)(struct engine *engine);
+    /* As clear(), but at that second since 1970; any thread inside the barrier. NULL: it cannot. */
+    void (*clear_later)(struct engine *engine, uint64_t at_s);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /* Figures of each table, oldest first, names prefixed "<serial number>:". */
     void (*stats_tables)(const struct engine *engine, engine_stat_fn *emit, void *context);

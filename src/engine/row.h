@@ -139,6 +139,8 @@ struct row_functions {
     /* Calls visit for every id that is kept apart in an open or unsettled table. */
     void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
                        void *context);
+    /* What a table keeps apart stays in memory when it goes cold: it moves all the same. */
+    bool apart_stays;
 };
 
 /* Bits of `wants`. */
@@ -191,6 +193,7 @@ struct row_table {
     uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
     uint64_t seen;                    /* ids that had come by the last opening */
     unsigned misfits;                 /* openings at which what is apart did not fit */
+    uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*
@@ -241,9 +244,11 @@ struct row {
     _Atomic bool denied;        /* the log had no room for what is wanted: new ids are refused */
     bool dump_failed;           /* the last one did: who needs memory is refused */
     bool dump_paused;           /* for the rest of this round of images */
+    bool merge_paused;          /* likewise: one has failed */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; as dumps_us */
     _Atomic uint64_t dumps_us;  /* 0: no dump has failed */
+    _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none is */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */

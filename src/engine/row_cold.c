@@ -2,9 +2,12 @@
 #include "engine/row_cold.h"
 
 #include "base/clock.h"
+#include "base/point.h"
 #include "engine/row_private.h"
 
 #define FAILED_PAUSE_US (10u * 1000000u)
+/* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
+#define MERGE_PAUSE_US (30u * 1000000u)
 
 bool row_cold_wanted(const struct row *row)
 {
@@ -106,6 +109,7 @@ void row_cold_dumped(struct row *row, struct row_table *table)
     row_lock(row);
     region->left = true;
     row_unlock(row);
+    POINT("left memory");
     row_cold_try(row);
     ask_again(row);
 }
@@ -127,5 +131,46 @@ struct row_table *row_cold_imaged(const struct row *row, const struct row_image 
 void row_cold_merge(struct row *row, struct row_table *table, uint64_t now, struct row_image *image)
 {
     CHECK(table->cold);
+    POINT("merge begins");
     row_image_begin(row, table, ROW_IMAGE_MERGE, now, image);
+}
+
+void row_cold_merge_failed(struct row *row, struct row_table *table)
+{
+    row->merge_paused = true;
+    table->merge_us = clock_monotonic_us() + MERGE_PAUSE_US;
+    if (atomic_load(&row->merges_us) == 0) {
+        atomic_store(&row->merges_us, table->merge_us); /* else it is earlier */
+    }
+}
+
+bool row_cold_may_merge(const struct row_table *table)
+{
+    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
+}
+
+bool row_cold_merge_again(const struct row *row)
+{
+    uint64_t from = atomic_load(&row->merges_us);
+    return from != 0 && clock_monotonic_us() >= from;
+}
+
+static uint64_t earlier(uint64_t least, const struct row_table *table)
+{
+    bool waits = !row_cold_may_merge(table);
+    return waits && (least == 0 || table->merge_us < least) ? table->merge_us : least;
+}
+
+void row_cold_no_merge(struct row *row)
+{
+    if (!row_cold_merge_again(row)) {
+        return;
+    }
+    uint64_t least = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        const struct row_table *table = row->tables[i];
+        least = earlier(least, table);
+        least = table->further != NULL ? earlier(least, table->further) : least;
+    }
+    atomic_store(&row->merges_us, least);
 }

@@ -18,7 +18,7 @@
  * table without the tap having been off.
  *
  * Who leaves is who would have been recycled (row.h), when the next opening would find no free
- * region; one that keeps ids apart above its frontier after all others, as these cannot move to the
+ * region; one that keeps ids apart above its frontier after all others, if these cannot move to the
  * next table any more: should one open there, they are out of reach, which is logged. No more leave
  * than are needed. Who needs a region meanwhile waits for the dump (ROW_WAIT) unless the last one
  * failed: then new ids are refused until one succeeds. It is tried again by the next round of
@@ -35,10 +35,16 @@
  *
  * With dumps_max the one opened longest ago of the cold tables is dropped when there are more, by
  * the keeper. No event says that a table went cold: the manifest does, by the role of its file.
+ * A merge that failed is left out: the round of images goes on without a further one, so that a
+ * file that cannot be read, or a full disk, stops no checkpoint. The next ones pass over that table
+ * and merge others, as room in their overlays is what changes wait for, until some seconds have
+ * gone.
+ *
  * A cold table that changed or was touched needs an image of its overlay; its state is the table's
  * then, not what the dumped file says.
  *
- * Thread rule: row_cold_wanted any thread; the rest with the world stopped.
+ * Thread rule: row_cold_wanted, row_cold_merge_again any thread; row_cold_may_merge inside the
+ * barrier; the rest with the world stopped.
  */
 #ifndef ROLLCALL_ENGINE_ROW_COLD_H
 #define ROLLCALL_ENGINE_ROW_COLD_H
@@ -74,5 +80,17 @@ struct row_table *row_cold_imaged(const struct row *row, const struct row_image 
 /* The image of kind MERGE of a cold table begins now: as one that row_image_next() gave. */
 void row_cold_merge(struct row *row, struct row_table *table, uint64_t now,
                     struct row_image *image);
+/*
+ * The image of kind MERGE of `table` (or layer) that was begun was not kept: row->merge_paused
+ * until the round is over, and none of this table for some seconds.
+ */
+void row_cold_merge_failed(struct row *row, struct row_table *table);
+/* Have they gone, or has none failed? */
+bool row_cold_may_merge(const struct row_table *table);
+/* Has the time come to try one that failed again? */
+bool row_cold_merge_again(const struct row *row);
+/* No table that may be merged needs it: the time is now that of the next one that failed, if any.
+ */
+void row_cold_no_merge(struct row *row);
 
 #endif

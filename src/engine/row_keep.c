@@ -1,5 +1,6 @@
 /* row_keep.c: the keeper's round, and whose memory is used again. */
 #include "base/clock.h"
+#include "base/point.h"
 #include "engine/row_private.h"
 
 #define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
@@ -101,14 +102,15 @@ static void count_above(void *context, uint64_t id)
 }
 
 /*
- * What an open table keeps apart above its frontier would have to move to the next one, which is no
- * more possible once it has left memory: it leaves after all others. Those that fill up have none.
+ * What an open table keeps apart above its frontier would have to move to the next one. Where that
+ * is not possible once it has left memory, it leaves after all others. Those that fill up have
+ * none.
  */
 static bool keeps_ahead(const struct row *row, const struct row_table *table)
 {
     struct counting counting = {.above = row_frontier_of(table)};
-    if (!row->config.recycle && table->further == NULL && counting.above < table->last &&
-        id_span_last(&table->ids) > counting.above) {
+    if (!row->config.recycle && !row->functions->apart_stays && table->further == NULL &&
+        counting.above < table->last && id_span_last(&table->ids) > counting.above) {
         row->functions->each_apart(table, count_above, &counting);
     }
     return counting.count > 0;
@@ -387,6 +389,7 @@ static bool drop_dumped(struct row *row)
             return false;
         }
         row_recycle(row, table);
+        POINT("dumped table dropped");
         table = dumped_too_many(row);
     }
     return true;

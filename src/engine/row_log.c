@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/point.h"
 #include "engine/row_cold.h"
 #include "engine/row_private.h"
 #include "engine/row_state.h"
@@ -116,6 +117,9 @@ void row_image_begin(struct row *row, struct row_table *table, enum row_image_ki
     image->touches = table->touches;
     image->layer = row_find(row, table->base) != table;
     image->table_bytes = row_describe_table(row, table, image->table);
+    if (kind == ROW_IMAGE_DUMP) {
+        POINT("frozen");
+    }
 }
 
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
@@ -123,6 +127,7 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
     struct row_table *table = next_needing(row, since);
     if (table == NULL) {
         row->dump_paused = false;
+        row->merge_paused = false;
         return false;
     }
     row_image_begin(row, table, kind_of(row, table), now, image);

@@ -83,9 +83,10 @@ static void note_lost(struct row *row, const struct row_table *from, uint64_t lo
 static void note_left(const struct row_table *from)
 {
     uint64_t apart = atomic_load(&from->apart);
-    if (apart > 0 && row_frontier_of(from) < from->last && from->further == NULL) {
+    uint64_t frontier = row_frontier_of(from);
+    if (from->further == NULL && apart > 0 && id_span_last(&from->ids) > frontier) {
         log_warning("up to %llu ids far above %llu are out of reach: their table has left memory",
-                    (unsigned long long)apart, (unsigned long long)row_frontier_of(from));
+                    (unsigned long long)apart, (unsigned long long)frontier);
     }
 }
 
@@ -95,12 +96,10 @@ bool row_move_apart(struct row *row, struct row_table *from, struct row_table *t
 {
     uint64_t last = from->last;
     from->last = to->base - 1;
-    if (from->cold) {
+    if (!row_can_move(row, from)) {
         note_left(from);
-    }
-    if (from->further != NULL || from->cold) {
         row_follow_layer(from);
-        return true; /* it keeps nothing apart that could move */
+        return true;
     }
     uint64_t before = row_count_of(from);
     bool all = !to->placing && ++from->misfits % MISFITS_MAX != 0;
@@ -262,6 +261,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     row_ahead_shift(row, next, row_admitted(next) - admitted);
     row_put_in(row, table, next);
     row_log_put(row, CHANGE_EVENT_OPEN, next);
+    POINT("opened, nothing inserted");
     row_keep_spare(row, table, opening->jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
     row_see_activity(row);
     return false;

@@ -21,10 +21,12 @@ struct checkpoint {
     _Atomic bool ending;
     /* The thread's own. */
     uint64_t last_us;       /* when the last one began; at first: the thread */
+    uint64_t round_us;      /* when the last one began; 0: none has */
     uint64_t again_us;      /* not before; 0: none has failed */
     uint64_t dump_again_us; /* likewise a round for dumps alone */
     bool dump_failed;       /* the last of them: it was said */
     bool dumped;            /* the last round was such a one: others have their turn */
+    enum journal_room room; /* as it was looked at last */
 };
 
 enum work { WORK_NONE, WORK_DUMPS, WORK_ALL };
@@ -133,11 +135,32 @@ static bool all_have_states(struct data *data)
     return all;
 }
 
+/*
+ * A disk that is full has room behind a checkpoint, as older segments go; one that has room again
+ * gives it to a checkpoint first. So one is tried at once at either; but a disk that is full
+ * behind one is so again in a moment, and is not noted before a while.
+ */
+static void look_at_room(struct checkpoint *checkpoint, uint64_t now_us)
+{
+    enum journal_room room = journal_room(checkpoint->data->journal);
+
+    if (room == JOURNAL_ROOM_NONE && checkpoint->round_us > 0 &&
+        now_us < checkpoint->round_us + AGAIN_US) {
+        return;
+    }
+    if (room != checkpoint->room && room != JOURNAL_ROOM) {
+        checkpoint->data->asked = true;
+    }
+    checkpoint->room = room;
+}
+
 /* A round of all makes dumps, too. Nothing is locked: an engine may notify within a stop. */
 static enum work look(struct checkpoint *checkpoint)
 {
     struct data *data = checkpoint->data;
     uint64_t now_us = data->vfs->functions->now_us(data->vfs);
+
+    look_at_room(checkpoint, now_us);
     bool all = data->asked || is_due(checkpoint, now_us);
 
     data->dumps_asked = false; /* what is asked for from here on is looked at again */
@@ -154,10 +177,12 @@ static void run_all(struct checkpoint *checkpoint, struct checkpoint_round *roun
     bool first = checkpoint->again_us == 0;
 
     data->asked = false;
-    checkpoint->last_us = data->vfs->functions->now_us(data->vfs);
+    checkpoint->last_us = checkpoint->round_us = data->vfs->functions->now_us(data->vfs);
     if (make(round, checkpoint->spaces)) {
         checkpoint->again_us = 0;
         checkpoint->dump_again_us = 0;
+        checkpoint->room = JOURNAL_ROOM; /* full once more is full again */
+        journal_go_on(data->journal);
     } else if (round->error[0] != '\0') {
         checkpoint->again_us = data->vfs->functions->now_us(data->vfs) + AGAIN_US;
         checkpoint->dump_again_us = checkpoint->again_us;
@@ -254,6 +279,7 @@ bool data_start(struct data *data, struct barrier *barrier, struct spaces *const
         return false;
     }
     data->checkpoint = checkpoint;
+    journal_keep_room(data->journal);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "server/checkpoint_private.h"
 
 struct checkpoint_pending {
@@ -126,6 +127,9 @@ static void hand_over(struct data *data)
         struct engine *engine = at->space->engine;
 
         CHECK(engine->functions->keeping->image_done != NULL);
+        if (at->image.image.kind == ROW_IMAGE_MERGE) {
+            POINT("merge switch");
+        }
         at->image.opened =
             engine->functions->keeping->image_done(engine, &at->image.image, at->image.opened);
     }
@@ -163,12 +167,14 @@ void checkpoint_finish_dumps(struct checkpoint_round *round)
 
     checkpoint_pend_dumps(round);
     leave_out_unnamed(data);
-    if (data->pending == NULL) {
-        return;
+    if (data->pending != NULL) {
+        POINT("dumps stored, not handed over");
+        checkpoint_stop_world(round);
+        hand_over(data);
+        checkpoint_go(round);
+        POINT("handed over, not yet forgotten");
     }
-    checkpoint_stop_world(round);
-    hand_over(data);
-    checkpoint_go(round);
+    checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
     close_replaced(data);
 }
 

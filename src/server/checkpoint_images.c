@@ -83,9 +83,8 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
         .first_id = image->base,
         .last_id = image->last,
     };
-    snprintf(file->name, sizeof(file->name), "%s-%llu-%llu-%llu" MANIFEST_TABLE_SUFFIX,
-             space->space->name, (unsigned long long)image->serial,
-             (unsigned long long)checkpoint_layer(image), (unsigned long long)generation);
+    manifest_table_name(file->name, space->space->name, image->serial, checkpoint_layer(image),
+                        generation);
 }
 
 /* Which file of this round it is; image_count: none. */
@@ -168,7 +167,10 @@ static bool write_file(struct checkpoint_round *round, struct checkpoint_space *
     if (result != ENGINE_IMAGE_DONE) {
         *gone = result == ENGINE_IMAGE_GONE;
         if (result == ENGINE_IMAGE_FAILED) {
-            data_refuse(round->error, "%s", table_file_writer_error(writer));
+            const char *error = table_file_writer_error(writer); /* "": it was not the writing */
+
+            data_refuse(round->error, "%s",
+                        error[0] != '\0' ? error : "what it is made of cannot be read");
         }
         table_file_abandon(writer);
         return false;
@@ -176,6 +178,19 @@ static bool write_file(struct checkpoint_round *round, struct checkpoint_space *
     file->end_lsn = journal_head(data->journal);
     return table_file_commit(writer, file->end_lsn, &file->bytes, why) ||
            data_refuse(round->error, "%s", why);
+}
+
+/* A merge frees memory and may be made later: a file that cannot be read stops no round. */
+static bool goes_without(struct checkpoint_round *round, const struct row_image *image)
+{
+    if (image->kind != ROW_IMAGE_MERGE || round->error[0] == '\0') {
+        return false;
+    }
+    round->data->figures.dump_failures++;
+    log_error("changes of a dumped table cannot be put into its file: %s; it is tried again",
+              round->error);
+    round->error[0] = '\0';
+    return true;
 }
 
 static bool write_image(struct checkpoint_round *round, struct checkpoint_space *space,
@@ -194,7 +209,7 @@ static bool write_image(struct checkpoint_round *round, struct checkpoint_space 
         return true;
     }
     give_up(round, space, image);
-    return gone;
+    return gone || goes_without(round, image);
 }
 
 /* ---- all ---- */
@@ -215,27 +230,42 @@ static bool next_image(struct checkpoint_round *round, struct checkpoint_space *
     return found;
 }
 
-static bool rolls_too_fast(const struct checkpoint_space *space)
+/* What it takes to come to an end, after so many images. */
+static enum checkpoint_keeper keeper_for(const struct checkpoint_space *space)
 {
-    return space->written == CHECKPOINT_IMAGES_TABLES * space->table_count + CHECKPOINT_IMAGES_MORE;
+    size_t many = CHECKPOINT_IMAGES_TABLES * space->table_count + CHECKPOINT_IMAGES_MORE;
+
+    return space->written < many       ? CHECKPOINT_KEEPER_FREE
+           : space->written < 2 * many ? CHECKPOINT_KEEPER_HELD
+                                       : CHECKPOINT_KEEPER_STOPPED;
+}
+
+/* A bracket becomes a hold, unless that has not sufficed. */
+static void set_keeper(struct checkpoint_round *round, const struct checkpoint_space *space)
+{
+    enum checkpoint_keeper is = round->keeper;
+    enum checkpoint_keeper least = keeper_for(space);
+    enum checkpoint_keeper most = is < CHECKPOINT_KEEPER_HELD ? is : CHECKPOINT_KEEPER_HELD;
+
+    if (least > is && round->barrier != NULL) {
+        log_info("checkpoint: %s opens tables faster than they are written; it waits",
+                 space->space->name);
+    }
+    checkpoint_set_keeper(round, least > most ? least : most);
 }
 
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space)
 {
-    bool held = round->keeper_held;
+    enum checkpoint_keeper before = round->keeper;
     bool done = true;
     struct row_image image;
 
     while (done && next_image(round, space, &image)) {
+        set_keeper(round, space);
         done = write_image(round, space, &image);
-        if (round->barrier != NULL && !round->keeper_held && rolls_too_fast(space)) {
-            log_info("checkpoint: %s opens tables faster than they are written; it waits",
-                     space->space->name);
-            checkpoint_hold_keeper(round);
-        }
     }
-    if (!held) {
-        checkpoint_let_keeper_go(round);
+    if (before == CHECKPOINT_KEEPER_FREE) {
+        checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
     }
     return done;
 }

@@ -14,15 +14,20 @@
  *
  * A row may roll faster than its tables can be written, so that each stop finds a further image.
  * After CHECKPOINT_IMAGES_TABLES times as many as there are tables (and CHECKPOINT_IMAGES_MORE)
- * the keeper is held off (keeper_stop) until the space is done: nothing opens, settles or is
- * recycled, so no table is touched, and what is left is at most one image a table. Reads and
- * changes of ids go on; only requests that need a further table wait, and no world is stopped for
- * as long as a file takes to write.
+ * the keeper is held (keeper_hold) until the space is done: nothing opens, settles or is recycled,
+ * so what is left is at most one image a table. Reads and changes of ids go on; only requests that
+ * need a further table wait. flush_all and reload, which touch tables too, do not: they bracket the
+ * keeper out themselves, and as a worker or the main thread must not wait for as long as a file
+ * takes to write. Should they come so often that as many images again do not suffice, the rest is
+ * made in a bracket (keeper_stop), which they wait for.
  *
  * Dumps (engine/row_cold.h). Images of kind DUMP and MERGE are opened, named with the role dump,
  * and handed to their engines behind the manifest, in one stop. From the M of their spaces until
- * then the keeper is held off: no table is touched, so what the manifest says is dumped is what the
- * engines go on with. Where there are none, the keeper is not held.
+ * then the round is in a bracket: no table is touched, so what the manifest says is dumped is what
+ * the engines go on with. It begins when a stop, the keeper held, has found no image left, with one
+ * more look: images found are written outside of it, and all is done again. So what is in the
+ * bracket is a sync of the journal, right behind another one, the manifest (a small file and its
+ * directory, synced), and the handing over. Where there are no dumps, there is none.
  *
  * A round for dumps alone, when an engine has asked for one, because requests may wait for the
  * memory: of the spaces that want it only, with `since` 0: images of what leaves, what is merged
@@ -45,6 +50,13 @@
 
 #define CHECKPOINT_IMAGES_TABLES 2
 #define CHECKPOINT_IMAGES_MORE   16
+
+/* What the keeper may do meanwhile. */
+enum checkpoint_keeper {
+    CHECKPOINT_KEEPER_FREE,
+    CHECKPOINT_KEEPER_HELD,
+    CHECKPOINT_KEEPER_STOPPED, /* held, and in a bracket */
+};
 
 struct checkpoint_image {
     struct row_image image;
@@ -75,7 +87,7 @@ struct checkpoint_round {
     struct barrier_member *member; /* NULL likewise */
     const _Atomic bool *stop;
     bool dumps_only;
-    bool keeper_held;
+    enum checkpoint_keeper keeper;
     struct journal_writer writer; /* puts nothing: commits what others have put */
     uint64_t c;       /* images are wanted of what changed before it; dumps_only: 0, of nothing */
     uint64_t reached; /* the journal's head at the last look: must be durable at the end */
@@ -93,13 +105,15 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 void checkpoint_stop_world(struct checkpoint_round *round); /* notes `reached` */
 void checkpoint_go(struct checkpoint_round *round);
 
-/* Holds the keeper off from here to the end of the round, or let_go. */
-void checkpoint_hold_keeper(struct checkpoint_round *round);
-void checkpoint_let_keeper_go(struct checkpoint_round *round);
+/* From here to the end of the round, or the next call. */
+void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keeper to);
 
 /* ---- checkpoint_images.c ---- */
 
-/* All images a space needs, until a stop finds none left. False: as above. */
+/*
+ * All images a space needs, until a stop finds none left. If there is one, what may have been a
+ * bracket is a mere hold from then on. False: as above.
+ */
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space);
 /* World stopped: the tables there are. */
 void checkpoint_list_tables(struct checkpoint_space *space);
@@ -116,9 +130,10 @@ bool checkpoint_has_dumps(const struct checkpoint_space *space);
 /* Before the manifest. False: round->error. */
 bool checkpoint_open_dumps(struct checkpoint_round *round);
 void checkpoint_close_dumps(struct checkpoint_space *space);
-/* The manifest with them may be durable or not: to be finished behind the next one. */
+/* The manifest with them may be durable or not: to be finished behind the next one, which is a
+ * round's of all, soon, if this was one for dumps alone. */
 void checkpoint_pend_dumps(struct checkpoint_round *round);
-/* It is: hands them over, and those that waited; closes what they replace. */
+/* It is: hands them over, and those that waited; lets the keeper go; closes what they replace. */
 void checkpoint_finish_dumps(struct checkpoint_round *round);
 
 /* ---- checkpoint_manifest.c ---- */

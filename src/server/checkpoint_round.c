@@ -28,20 +28,35 @@ static struct keeper *keeper_of(const struct checkpoint_round *round)
     return round->barrier != NULL && round->count > 0 ? round->spaces[0]->space->job.keeper : NULL;
 }
 
-void checkpoint_hold_keeper(struct checkpoint_round *round)
+static void raise_keeper(struct keeper *keeper, enum checkpoint_keeper from,
+                         enum checkpoint_keeper to)
 {
-    if (!round->keeper_held && keeper_of(round) != NULL) {
-        keeper_stop(keeper_of(round));
-        round->keeper_held = true;
+    if (from < CHECKPOINT_KEEPER_HELD && to >= CHECKPOINT_KEEPER_HELD) {
+        keeper_hold(keeper);
+    }
+    if (from < CHECKPOINT_KEEPER_STOPPED && to >= CHECKPOINT_KEEPER_STOPPED) {
+        keeper_stop(keeper);
     }
 }
 
-void checkpoint_let_keeper_go(struct checkpoint_round *round)
+static void lower_keeper(struct keeper *keeper, enum checkpoint_keeper from,
+                         enum checkpoint_keeper to)
 {
-    if (round->keeper_held) {
-        keeper_go(keeper_of(round), NULL);
-        round->keeper_held = false;
+    if (from >= CHECKPOINT_KEEPER_STOPPED && to < CHECKPOINT_KEEPER_STOPPED) {
+        keeper_go(keeper, NULL);
     }
+    if (from >= CHECKPOINT_KEEPER_HELD && to < CHECKPOINT_KEEPER_HELD) {
+        keeper_release(keeper);
+    }
+}
+
+void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keeper to)
+{
+    if (keeper_of(round) != NULL) {
+        raise_keeper(keeper_of(round), round->keeper, to);
+        lower_keeper(keeper_of(round), round->keeper, to);
+    }
+    round->keeper = to;
 }
 
 /* ---- beginning ---- */
@@ -83,6 +98,11 @@ static void begin(struct checkpoint_round *round, struct spaces *const *spaces)
 
 /* ---- ending ---- */
 
+static bool sync_journal(struct checkpoint_round *round)
+{
+    return journal_commit(&round->writer) && journal_sync_now(round->data->journal);
+}
+
 /*
  * All that images may hold, and all events below any M, must come back from the journal: it has to
  * be written (a worker may be in the midst of its turn) and synced, whatever its sync setting.
@@ -92,8 +112,7 @@ static bool make_durable(struct checkpoint_round *round)
     struct journal *journal = round->data->journal;
     struct journal_stats stats;
 
-    if (journal_commit(&round->writer) && journal_sync_now(journal) &&
-        journal_durable(journal) >= round->reached) {
+    if (sync_journal(round) && journal_durable(journal) >= round->reached) {
         return true;
     }
     journal_stats(journal, &stats);
@@ -152,17 +171,51 @@ static bool make_images(struct checkpoint_round *round)
     return true;
 }
 
-/* What was touched while other spaces had their turn: a later M, that holds until the dumps are
- * handed over. */
+static bool has_dumps(const struct checkpoint_round *round)
+{
+    size_t i = 0;
+
+    while (i < round->count && !checkpoint_has_dumps(round->spaces[i])) {
+        i++;
+    }
+    return i < round->count;
+}
+
+/* *found: there were images to make. */
+static bool look_at_dumps(struct checkpoint_round *round, bool *found)
+{
+    *found = false;
+    for (size_t i = 0; i < round->count; i++) {
+        struct checkpoint_space *space = round->spaces[i];
+        size_t before = space->written;
+
+        if (checkpoint_has_dumps(space) && !checkpoint_images(round, space)) {
+            return false;
+        }
+        *found = *found || space->written > before;
+    }
+    return true;
+}
+
+/*
+ * What was touched while other spaces had their turn: a later M, that holds until the dumps are
+ * handed over. The journal's sync here only makes the one in the bracket short.
+ */
 static bool settle_dumps(struct checkpoint_round *round)
 {
-    for (size_t i = 0; i < round->count; i++) {
-        if (!checkpoint_has_dumps(round->spaces[i])) {
-            continue;
-        }
-        checkpoint_hold_keeper(round);
-        if (!checkpoint_images(round, round->spaces[i])) {
+    bool found = has_dumps(round);
+
+    if (found) {
+        checkpoint_set_keeper(round, CHECKPOINT_KEEPER_HELD);
+    }
+    while (found) {
+        if (!look_at_dumps(round, &found)) {
             return false;
+        }
+        if (round->keeper != CHECKPOINT_KEEPER_STOPPED) {
+            (void)sync_journal(round);
+            checkpoint_set_keeper(round, CHECKPOINT_KEEPER_STOPPED);
+            found = true;
         }
     }
     return true;
@@ -194,8 +247,11 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
         throw_away(round);
     } else if (!done) {
         checkpoint_pend_dumps(round);
+        if (round->dumps_only) { /* requests may wait for them, and no engine asks once more */
+            round->data->asked = true;
+        }
     }
-    checkpoint_let_keeper_go(round);
+    checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
     fini(round);
     return done;
 }

@@ -81,7 +81,7 @@ void data_attach(struct data *data, struct engine *engine)
     const struct engine_keeping *keeping = engine->functions->keeping;
 
     engine->imager = (struct engine_keeper){notify, data};
-    if (data->engine_cold.cold != NULL && keeping->set_cold != NULL) {
+    if (data->engine_cold.cold != NULL && keeping != NULL && keeping->set_cold != NULL) {
         keeping->set_cold(engine, &data->engine_cold);
     }
 }

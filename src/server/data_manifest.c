@@ -120,53 +120,18 @@ void data_count_files(struct data *data)
 
 /* ---- what is left over ---- */
 
-#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
-
 struct leftovers {
     const struct manifest *manifest;
     size_t count, capacity;
     char **names;
 };
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name);
-
-    return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
-/* Is it a name as data_table_name() makes them? Nobody else's file is deleted. */
-static bool is_table_name(const char *name)
-{
-    size_t length = strlen(name);
-    size_t numbers = 0;
-
-    if (!ends_with(name, MANIFEST_TABLE_SUFFIX)) {
-        return false;
-    }
-    length -= strlen(MANIFEST_TABLE_SUFFIX);
-    for (size_t digits = 0; length > 0 && numbers < TABLE_NAME_NUMBERS; length--) {
-        char byte = name[length - 1];
-
-        if (byte == '-' && digits > 0) {
-            numbers++;
-            digits = 0;
-        } else if (byte >= '0' && byte <= '9') {
-            digits++;
-        } else {
-            return false;
-        }
-    }
-    return numbers == TABLE_NAME_NUMBERS && length > 0;
-}
-
 /* The journal looks after its own. */
 static void collect_leftover(void *context, const char *name)
 {
     struct leftovers *left = context;
-    bool ours = strcmp(name, MANIFEST_NAME VFS_TEMPORARY) == 0 || is_table_name(name);
 
-    if (!ours || manifest_find_file(left->manifest, name) != NULL) {
+    if (!manifest_name_ours(name) || manifest_find_file(left->manifest, name) != NULL) {
         return;
     }
     if (left->count == left->capacity) {

@@ -13,7 +13,10 @@
 #include "server/process.h"
 
 #define PID_TEXT_MAX 32
-#define PROBE_NAME   "probe" VFS_TEMPORARY
+#define PROBE_BYTES                                                                                \
+    (64u << 10)           /* of what a start stores before the journal opens, manifests besides */
+#define MODE_OTHERS  0077 /* what a directory of ours gives to nobody else */
+#define MODE_ANYBODY 0002 /* to write in it: what is in it cannot be trusted */
 
 bool data_stores(const struct space_settings *space)
 {
@@ -44,37 +47,112 @@ static void parent_of(const char *path, char parent[VFS_PATH_MAX])
     snprintf(parent, VFS_PATH_MAX, "%.*s", length > 0 ? (int)length : 1, length > 0 ? path : ".");
 }
 
-/* Its name is durable, too, before anything in it counts. */
-static bool make_directory(struct data *data, char error[DATA_ERROR_MAX])
+/* One that was there: who else may use it? */
+static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
+{
+    int mode = data->vfs->functions->mode(data->vfs, data->directory);
+
+    if (mode < 0) {
+        return refuse_errno(data, "cannot be used", error);
+    }
+    if ((mode & MODE_ANYBODY) != 0) {
+        return data_refuse(error,
+                           "data directory %s: anybody may write in it (mode %04o); chmod 700 %s",
+                           data->directory, (unsigned)mode, data->directory);
+    }
+    if ((mode & MODE_OTHERS) != 0) {
+        log_warning("data directory %s is open to others (mode %04o); chmod 700 %s",
+                    data->directory, (unsigned)mode, data->directory);
+    }
+    return true;
+}
+
+/*
+ * Its name is durable before anything in it counts. One that was there may be of a start that was
+ * killed before it had seen to that; or lie where this process may not look: then that was for
+ * whoever has made it.
+ */
+static bool keep_name(const struct data *data, bool made, char error[DATA_ERROR_MAX])
 {
     const struct vfs_functions *file = data->vfs->functions;
     char parent[VFS_PATH_MAX];
 
+    parent_of(data->directory, parent);
+    bool kept = file->sync_dir(data->vfs, parent) == 0 || (!made && errno != EIO);
+
+    return kept || refuse_errno(data, "its directory cannot be synced", error);
+}
+
+static bool make_directory(struct data *data, char error[DATA_ERROR_MAX])
+{
+    const struct vfs_functions *file = data->vfs->functions;
+
     if (strlen(data->directory) + MANIFEST_FILE_NAME_MAX + 2 > VFS_PATH_MAX) {
         return data_refuse(error, "data directory %.80s...: the name is too long", data->directory);
     }
-    if (file->mkdir(data->vfs, data->directory) != 0) {
-        return errno == EEXIST || refuse_errno(data, "cannot be made", error);
+    bool made = file->mkdir(data->vfs, data->directory) == 0;
+
+    if (!made && errno != EEXIST) {
+        return refuse_errno(data, "cannot be made", error);
     }
-    parent_of(data->directory, parent);
-    return file->sync_dir(data->vfs, parent) == 0 ||
-           refuse_errno(data, "its directory cannot be synced", error);
+    return (made || check_mode(data, error)) && keep_name(data, made, error);
 }
 
-/* Can files be made in it? Else it would only be found out when tables have been read. */
-static bool probe(struct data *data, char error[DATA_ERROR_MAX])
+/* Room for the next manifest beside the present one, twice as large. */
+static uint64_t probe_bytes(const struct data *data)
 {
     const struct vfs_functions *file = data->vfs->functions;
     char path[VFS_PATH_MAX];
+    int fd =
+        vfs_path(path, data->directory, MANIFEST_NAME) ? file->open(data->vfs, path, O_RDONLY) : -1;
+    int64_t size = fd >= 0 ? file->size(data->vfs, fd) : 0;
 
-    CHECK(vfs_path(path, data->directory, PROBE_NAME));
+    if (fd >= 0) {
+        file->close(data->vfs, fd);
+    }
+    return PROBE_BYTES + 2 * (uint64_t)(size > 0 ? size : 0);
+}
+
+static bool disk_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT;
+}
+
+/* False with errno: no file can be made. */
+static bool make_probe(const struct data *data, const char *path, uint64_t bytes, bool *full)
+{
+    const struct vfs_functions *file = data->vfs->functions;
     int fd = file->open(data->vfs, path, O_RDWR | O_CREAT);
 
     if (fd < 0) {
-        return refuse_errno(data, "cannot be written", error);
+        *full = disk_is_full(errno);
+        return false;
     }
+    *full = file->allocate(data->vfs, fd, bytes) != 0 && disk_is_full(errno);
     file->close(data->vfs, fd);
-    return file->unlink(data->vfs, path) == 0 || refuse_errno(data, "cannot be written", error);
+    return true;
+}
+
+/* Can files be made in it? Else it would only be found out when tables have been read. On a full
+ * disk: in the room that was kept for that. */
+static bool probe(struct data *data, char error[DATA_ERROR_MAX])
+{
+    uint64_t bytes = probe_bytes(data);
+    char path[VFS_PATH_MAX];
+    bool full;
+
+    CHECK(vfs_path(path, data->directory, MANIFEST_PROBE_NAME));
+    bool made = make_probe(data, path, bytes, &full);
+
+    if (full) {
+        bool given = journal_ballast_give(data->vfs, data->directory, bytes);
+
+        log_warning("data directory %s: the disk is full%s", data->directory,
+                    given ? "; starting in the room that was kept for it" : "");
+        made = made || make_probe(data, path, bytes, &full);
+    }
+    return (made && data->vfs->functions->unlink(data->vfs, path) == 0) ||
+           refuse_errno(data, "cannot be written", error);
 }
 
 static void write_pid(struct data *data)

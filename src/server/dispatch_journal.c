@@ -9,9 +9,10 @@
  * fails while answers wait until they are durable (net_release_no_more). Once it is known to have
  * failed, what changes nothing is answered like a read.
  *
- * A change without room is suspended and run again when what is in the journal's buffer now is
- * durable (sync: never: written), as that is when room comes, and at each tick. After BUSY_WAIT_US
- * it is refused; at once if the disk is full or the journal has failed.
+ * A change without room is suspended and run again when room may have come: when the journal says
+ * so (journal_wait_room), and at each tick. After BUSY_WAIT_US it is refused; at once if the disk
+ * is full or the journal has failed. Before it waits, all that was put is written, by this worker:
+ * under sync: never that is what makes room.
  */
 #include <stdio.h>
 
@@ -158,13 +159,9 @@ static bool time_is_up(struct dispatch_worker *worker)
     return now_us - conn->busy_since_us >= BUSY_WAIT_US;
 }
 
-/*
- * Has it run again when there may be room. If nothing is under way that makes some it runs at once:
- * other workers give theirs back, the next segment is being allocated. False: the commit failed.
- */
+/* Has it run again when there may be room. False: the commit failed. */
 static bool wait_for_room(struct dispatch_worker *worker)
 {
-    struct journal *journal = worker->journal;
     uint64_t head;
 
     worker->busy = true;
@@ -172,11 +169,7 @@ static bool wait_for_room(struct dispatch_worker *worker)
     if (!journal_sink_commit(&worker->journal_sink, &head)) {
         return false;
     }
-    if (worker->server->sync == JOURNAL_SYNC_NEVER || journal_durable(journal) >= head) {
-        net_wake(worker->net, worker->serial);
-    } else {
-        journal_wait_durable(journal, head, wake_request, waker_of(worker), worker->serial);
-    }
+    journal_sink_wait(&worker->journal_sink, wake_request, waker_of(worker), worker->serial);
     return true;
 }
 

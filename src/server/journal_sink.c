@@ -66,6 +66,12 @@ bool journal_sink_commit(struct journal_sink *sink, uint64_t *lsn)
     return journal_commit(&sink->writer);
 }
 
+void journal_sink_wait(struct journal_sink *sink, void (*wake)(void *target, uint64_t serial),
+                       void *target, uint64_t serial)
+{
+    journal_wait_room(sink->writer.journal, CHANGE_ROOM, wake, target, serial);
+}
+
 /* ---- the log of events ---- */
 
 static struct journal_log *log_of(struct change_log *log)

@@ -34,6 +34,10 @@ bool journal_sink_wrote(const struct journal_sink *sink);
  */
 bool journal_sink_commit(struct journal_sink *sink, uint64_t *lsn);
 
+/* When a reserve that had no room may have some: journal_wait_room. */
+void journal_sink_wait(struct journal_sink *sink, void (*wake)(void *target, uint64_t serial),
+                       void *target, uint64_t serial);
+
 struct journal_log {
     struct change_log log; /* first */
     struct journal_writer writer;

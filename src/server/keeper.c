@@ -10,15 +10,16 @@
 #include "server/spaces.h"
 
 /*
- * Invariants, under the lock: 1. running only outside brackets: a bracket begins with waiting for
- * its end. 2. every job of `jobs` belongs to a space that lives.
+ * Invariants, under the lock: 1. running only outside brackets and holds: both begin with waiting
+ * for its end. 2. every job of `jobs` belongs to a space that lives.
  */
 struct keeper {
     struct barrier *barrier;
     pthread_mutex_t lock;   /* a leaf; never held while an engine is run */
-    pthread_cond_t work;    /* for the keeper: a flag was raised, a bracket or all is over */
-    pthread_cond_t changed; /* for brackets: the step, or another bracket, is over */
+    pthread_cond_t work;    /* for the keeper: a flag was raised, a bracket, hold or all is over */
+    pthread_cond_t changed; /* for those: the step, or another bracket, is over */
     bool bracketed;
+    unsigned holders;
     bool running;
     bool ending;
     bool started;
@@ -71,7 +72,8 @@ static void *run(void *context)
 
     pthread_mutex_lock(&keeper->lock);
     while (!keeper->ending) {
-        struct keeper_job *job = keeper->bracketed ? NULL : take(keeper);
+        bool paused = keeper->bracketed || keeper->holders > 0;
+        struct keeper_job *job = paused ? NULL : take(keeper);
 
         if (job != NULL) {
             maintain(keeper, job);
@@ -100,7 +102,7 @@ void keeper_destroy(struct keeper *keeper)
         return;
     }
     keeper_end(keeper);
-    CHECK(!keeper->bracketed);
+    CHECK(!keeper->bracketed && keeper->holders == 0);
     pthread_cond_destroy(&keeper->changed);
     pthread_cond_destroy(&keeper->work);
     pthread_mutex_destroy(&keeper->lock);
@@ -167,6 +169,31 @@ void keeper_end(struct keeper *keeper)
     keeper->started = false;
 }
 
+/* Under the lock, when a bracket or hold keeps the next step from beginning. */
+static void await_step(struct keeper *keeper)
+{
+    while (keeper->running) {
+        pthread_cond_wait(&keeper->changed, &keeper->lock);
+    }
+}
+
+void keeper_hold(struct keeper *keeper)
+{
+    pthread_mutex_lock(&keeper->lock);
+    keeper->holders++;
+    await_step(keeper);
+    pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_release(struct keeper *keeper)
+{
+    pthread_mutex_lock(&keeper->lock);
+    CHECK(keeper->holders > 0);
+    keeper->holders--;
+    pthread_cond_signal(&keeper->work);
+    pthread_mutex_unlock(&keeper->lock);
+}
+
 void keeper_stop(struct keeper *keeper)
 {
     pthread_mutex_lock(&keeper->lock);
@@ -174,9 +201,7 @@ void keeper_stop(struct keeper *keeper)
         pthread_cond_wait(&keeper->changed, &keeper->lock);
     }
     keeper->bracketed = true;
-    while (keeper->running) {
-        pthread_cond_wait(&keeper->changed, &keeper->lock);
-    }
+    await_step(keeper);
     pthread_mutex_unlock(&keeper->lock);
 }
 

@@ -12,6 +12,11 @@
  * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
  * populate_stop, barrier_stop; back the other way round.
  *
+ * Workers and the main thread wait for a bracket, so it must be short. Who only wants rows to stay
+ * as they are, for longer (a checkpoint that writes files), holds the keeper instead: nothing is
+ * maintained from keeper_hold() to keeper_release(), but brackets begin and end. Their owner may
+ * change rows; a holder looks again when it is in a bracket of its own.
+ *
  * Thread rule: as each function says.
  */
 #ifndef ROLLCALL_SERVER_KEEPER_H
@@ -52,7 +57,13 @@ bool keeper_start(struct keeper *keeper, const struct spaces *spaces);
  */
 void keeper_end(struct keeper *keeper);
 
-/* Waits until nothing is maintained, and for other brackets. Any thread outside the barrier. */
+/* Waits until nothing is maintained; not for brackets. Any thread outside the barrier. */
+void keeper_hold(struct keeper *keeper);
+/* By whoever held it, outside a bracket of its own. */
+void keeper_release(struct keeper *keeper);
+
+/* Waits until nothing is maintained, and for other brackets, not for holders. Any thread outside
+ * the barrier. */
 void keeper_stop(struct keeper *keeper);
 /* Goes on, with the engines of a set; NULL: the same as before. By whoever stopped it. */
 void keeper_go(struct keeper *keeper, const struct spaces *spaces);

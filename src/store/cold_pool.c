@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/point.h"
 #include "store/cold_private.h"
 
 #define WAKE_BATCH 64
@@ -52,6 +53,7 @@ static void do_read(struct cold *cold, struct cold_read *read)
     char text[TABLE_FILE_ERROR_MAX];
     char *error = NULL;
     uint64_t begin_us = cold_now(cold);
+    POINT_SLOW("cold read");
     enum table_file_result result =
         table_file_read_page(read->key.file, read->key.number, read->page, text);
     uint64_t us = cold_now(cold) - begin_us;

@@ -19,8 +19,11 @@ void journal_writer_init(struct journal_writer *writer, struct journal *journal)
 
 void journal_give_back(struct journal_writer *writer)
 {
-    journal_ring_give(&writer->journal->ring, writer->credit);
-    writer->credit = 0;
+    if (writer->credit > 0) {
+        journal_ring_give(&writer->journal->ring, writer->credit);
+        writer->credit = 0;
+        journal_tell_room(writer->journal);
+    }
 }
 
 void journal_writer_fini(struct journal_writer *writer)
@@ -74,6 +77,7 @@ void journal_set_limit(struct journal *journal)
         allocated += journal->segment_bytes - JOURNAL_PAGE_BYTES;
     }
     journal_ring_limit(&journal->ring, journal->cleared, allocated);
+    journal_tell_room(journal);
 }
 
 /* ---- writing out ---- */

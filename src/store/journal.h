@@ -26,6 +26,13 @@
  * system break that promise (full when it is written), journal_commit() says false, `full` is set
  * and the records stay in the ring until they can be written: not acknowledged, but not lost.
  *
+ * Such a disk is one where a checkpoint, which frees older segments, finds no room either. Who
+ * makes checkpoints calls journal_keep_room(): from then on room that comes back is the
+ * checkpoint's first, and writers get it behind journal_go_on(). And a small file, once there is
+ * room for it besides the next segment, is kept as ballast for the start after a kill, which needs
+ * a segment before it can trim any: it then begins with a small one. journal_open() takes no
+ * ballast unless it must, and makes none; that there is none is no trouble.
+ *
  * A failed fdatasync is never tried again on its file: what the kernel then holds is unknown. The
  * journal begins a new segment at the durable position and writes what is not durable again, from
  * the ring, which keeps it until then. If that fails too the journal is `failed`: every
@@ -54,6 +61,7 @@
 #define JOURNAL_BUFFER_BYTES_MIN  (256ull << 10)
 #define JOURNAL_BUFFER_BYTES_MAX  (4ull << 30)
 #define JOURNAL_ERROR_MAX         512
+#define JOURNAL_BALLAST_NAME      "journal-ballast"
 #define JOURNAL_TYPES_RESERVED    16 /* record types 0..15 are the journal's own */
 
 enum journal_sync { JOURNAL_SYNC_NEVER, JOURNAL_SYNC_EVERYSEC, JOURNAL_SYNC_ALWAYS };
@@ -120,12 +128,35 @@ uint64_t journal_durable(const struct journal *journal); /* survives a power cut
 void journal_wait_durable(struct journal *journal, uint64_t lsn,
                           void (*wake)(void *target, uint64_t serial), void *target,
                           uint64_t serial);
+/* Calls wake(target, serial) once, from any thread, when a reserve of `bytes` may have room that
+ * had none, or the disk was found full, or the journal has failed or is closed; at once if it is so
+ * already. Who waits has committed before. */
+void journal_wait_room(struct journal *journal, size_t bytes,
+                       void (*wake)(void *target, uint64_t serial), void *target, uint64_t serial);
 /* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
 bool journal_sync_now(struct journal *journal);
 
 /* Deletes segments that end at or below lsn and are durable whole. False: one could not be (errno);
  * it is tried again at the next call. Not on a worker. */
 bool journal_trim(struct journal *journal, uint64_t lsn);
+
+/* ---- room on the disk ---- */
+
+enum journal_room {
+    JOURNAL_ROOM,
+    JOURNAL_ROOM_NONE, /* the disk was full, and is: no segment could be allocated */
+    JOURNAL_ROOM_HELD, /* it was full, and had room for one: journal_go_on is waited for */
+};
+
+void journal_keep_room(struct journal *journal); /* once, of an open journal */
+enum journal_room journal_room(const struct journal *journal);
+/* A checkpoint was made and the journal trimmed: room for a segment is the writers', if there is
+ * some. It is looked for at once; without it the journal is full again, and JOURNAL_ROOM_NONE.
+ * Until that look the answer is JOURNAL_ROOM. */
+void journal_go_on(struct journal *journal);
+/* Makes the ballast of a directory shorter by so much, at most to nothing. No journal is open
+ * there. False: none is left. */
+bool journal_ballast_give(struct vfs *vfs, const char *directory, uint64_t bytes);
 
 struct journal_stats {
     uint64_t head, written, durable;

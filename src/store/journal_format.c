@@ -168,6 +168,11 @@ void journal_name(char name[JOURNAL_NAME_MAX], uint64_t start)
     snprintf(name, JOURNAL_NAME_MAX, NAME_PREFIX "%0*" PRIx64, NAME_DIGITS, start);
 }
 
+bool journal_name_temporary(const char *name)
+{
+    return strcmp(name, JOURNAL_SPARE_NAME) == 0 || strcmp(name, JOURNAL_AGAIN_NAME) == 0;
+}
+
 bool journal_name_parse(const char *name, uint64_t *start)
 {
     const size_t prefix = sizeof NAME_PREFIX - 1;

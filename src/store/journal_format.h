@@ -59,12 +59,15 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "store/vfs.h"
 
 #define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
 #define JOURNAL_VERSION    1u
 #define JOURNAL_FEATURES   0u /* known ones */
 #define JOURNAL_PAGE_BYTES 4096u
 #define JOURNAL_NAME_MAX   32
+#define JOURNAL_SPARE_NAME "journal-next" VFS_TEMPORARY  /* the next segment, until its turn */
+#define JOURNAL_AGAIN_NAME "journal-again" VFS_TEMPORARY /* one that is written again */
 #define JOURNAL_MARKS      2
 #define JOURNAL_UNIT       8u
 
@@ -122,6 +125,8 @@ uint64_t journal_mark_encode(const struct journal_header *header, const struct j
 
 void journal_name(char name[JOURNAL_NAME_MAX], uint64_t start);
 bool journal_name_parse(const char *name, uint64_t *start); /* false: not a segment's name */
+/* Is it one of the two? A start deletes them, or makes the first its own. */
+bool journal_name_temporary(const char *name);
 
 /* ---- records ---- */
 

@@ -122,6 +122,48 @@ static bool take_over(struct journal *journal, const struct journal_config *conf
     return true;
 }
 
+/* The room behind the end of the segment before, if it has some: nothing comes there any more. */
+static void cut_previous(struct journal *journal, const struct journal_link *link)
+{
+    const struct vfs_functions *file = journal->vfs->functions;
+    const struct journal_segment *last = journal->first;
+    char path[VFS_PATH_MAX];
+    char name[JOURNAL_NAME_MAX];
+    while (last && last->header.number != link->number) {
+        last = last->next;
+    }
+    if (!last) {
+        return;
+    }
+    journal_name(name, last->header.start);
+    int fd = vfs_path(path, journal->directory, name) ? file->open(journal->vfs, path, O_RDWR) : -1;
+    if (fd >= 0) {
+        uint64_t used = journal_offset_of(&last->header, last->end);
+        if (file->size(journal->vfs, fd) > (int64_t)used) {
+            file->truncate(journal->vfs, fd, used);
+        }
+        file->close(journal->vfs, fd);
+    }
+}
+
+/* On a full disk a small one, in what the ballast gives. */
+static int make_first(struct journal *journal, const struct journal_link *link,
+                      struct journal_header *header)
+{
+    int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, header->bytes);
+    uint64_t small = JOURNAL_SMALL_BYTES + journal->ring.margin;
+    small += JOURNAL_PAGE_BYTES - small % JOURNAL_PAGE_BYTES;
+    if (fd >= 0 || (errno != ENOSPC && errno != EDQUOT) || small >= header->bytes) {
+        return fd;
+    }
+    journal_unlink(journal, JOURNAL_AGAIN_NAME); /* as large as a segment; it never counts */
+    cut_previous(journal, link);
+    journal_ballast_give(journal->vfs, journal->directory, small + JOURNAL_PAGE_BYTES);
+    header->bytes = small;
+    journal_ring_first(&journal->ring, small - JOURNAL_PAGE_BYTES);
+    return journal_segment_make(journal, JOURNAL_SPARE_NAME, small);
+}
+
 /* Durable before anything is put into it. */
 static bool begin_first(struct journal *journal, const struct journal_config *config,
                         const struct journal_link *link, char error[JOURNAL_ERROR_MAX])
@@ -135,7 +177,7 @@ static bool begin_first(struct journal *journal, const struct journal_config *co
         .durable = config->start_lsn,
         .previous = *link,
     };
-    int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, journal->segment_bytes);
+    int fd = make_first(journal, link, &header);
     journal->current =
         fd < 0 ? NULL : journal_segment_begin(journal, fd, JOURNAL_SPARE_NAME, &header, true);
     if (!journal->current || file->sync_dir(journal->vfs, journal->directory) != 0) {

@@ -5,6 +5,7 @@
  *     journal_open.c     open and close
  *     journal_segment.c  making, naming, marking, replacing and deleting segments
  *     journal_sync.c     the sync thread, waiting for it, trouble
+ *     journal_room.c     room on the disk: the next segment, the ballast
  *
  * Two locks, write before state. Files are written and begun under the write lock; synced,
  * allocated, sealed and deleted under none: by the sync thread, and by whoever trims.
@@ -29,11 +30,11 @@
 #include "store/journal_format.h"
 #include "store/journal_ring.h"
 
-#define JOURNAL_CLASS       0x6a726e6cu /* "jrnl" */
-#define JOURNAL_WRITE_BYTES (1u << 20)  /* a piece of writing, and of writing back */
-#define JOURNAL_SECOND_US   1000000u
-#define JOURNAL_SPARE_NAME  "journal-next" VFS_TEMPORARY
-#define JOURNAL_AGAIN_NAME  "journal-again" VFS_TEMPORARY
+#define JOURNAL_CLASS         0x6a726e6cu /* "jrnl" */
+#define JOURNAL_WRITE_BYTES   (1u << 20)  /* a piece of writing, and of writing back */
+#define JOURNAL_SECOND_US     1000000u
+#define JOURNAL_SMALL_BYTES   (256u << 10) /* of a first segment on a full disk, margin besides */
+#define JOURNAL_BALLAST_BYTES (4u << 20)   /* at most a segment; a start takes some 350 KiB */
 
 struct journal_segment {
     struct journal_segment *next;
@@ -45,6 +46,7 @@ struct journal_segment {
 
 struct journal_waiter {
     uint64_t lsn;
+    bool room; /* not for an LSN: for room */
     void (*wake)(void *target, uint64_t serial);
     void *target;
     uint64_t serial;
@@ -88,15 +90,22 @@ struct journal {
     char error[JOURNAL_ERROR_MAX];
 
     /* the sync thread's own */
-    uint64_t synced_us, spare_again_us, stuck_again_us;
+    uint64_t synced_us, spare_again_us, stuck_again_us, ballast_again_us;
+    bool spare_due; /* without one it is `full` */
+    bool ballast;   /* it is there, whole */
 
     struct journal_ring ring;
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t written;
     _Atomic uint64_t durable;
     _Atomic int trouble; /* enum journal_trouble */
     _Atomic bool full;   /* no further segment could be allocated */
+    _Atomic bool keeps;  /* journal_keep_room was called */
+    _Atomic bool held;   /* full, and no journal_go_on since */
+    _Atomic bool back;   /* held, and there was room for a segment since */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
-    _Atomic bool room_wanted, spare_wanted;
+    _Atomic bool room_wanted, spare_wanted, spare_now;
+    _Atomic bool room_waited; /* there are waiters for it */
+    _Atomic bool room_came;   /* and they are to look */
     _Atomic uint64_t reserve_failures;
 };
 
@@ -142,11 +151,17 @@ void journal_segment_mark(struct journal *journal, struct journal_segment *segme
 void journal_segment_seal(struct journal *journal, const char *name, uint64_t durable);
 bool journal_unlink(struct journal *journal, const char *name); /* true also if it is not there */
 
+/* ---- journal_room.c; the sync thread's ---- */
+
+bool journal_room_is_due(struct journal *journal, uint64_t now_us);
+void journal_room_make(struct journal *journal, uint64_t now_us);
+
 /* ---- journal_sync.c ---- */
 
 bool journal_sync_start(struct journal *journal); /* false with errno */
 void journal_sync_stop(struct journal *journal);  /* waiters that are left are woken */
 void journal_kick(struct journal *journal);       /* the thread looks whether there is work */
+void journal_tell_room(struct journal *journal);  /* there may be room: who waits for it looks */
 /* Notes trouble with a file, errno its reason; no trouble: only the text. */
 void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, const char *name,
                          uint64_t offset, const char *doing);

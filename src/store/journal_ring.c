@@ -39,6 +39,14 @@ bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origi
     return true;
 }
 
+/* As if the origin were as far below; what is below 0 is right modulo 2^64. */
+void journal_ring_first(struct journal_ring *ring, uint64_t capacity)
+{
+    CHECK(capacity % JOURNAL_UNIT == 0 && capacity <= ring->capacity);
+    ring->origin = journal_ring_head(ring) + capacity - ring->capacity;
+    atomic_store_explicit(&ring->window, ring->origin, memory_order_relaxed);
+}
+
 void journal_ring_fini(struct journal_ring *ring)
 {
     memory_region_destroy(ring->words, ring->bytes);
@@ -68,15 +76,22 @@ uint64_t journal_ring_take(struct journal_ring *ring, uint64_t least)
 void journal_ring_give(struct journal_ring *ring, uint64_t bytes)
 {
     if (bytes > 0) {
-        atomic_fetch_sub_explicit(&ring->promised, bytes, memory_order_relaxed);
+        atomic_fetch_sub(&ring->promised, bytes); /* seq_cst: journal_wait_room */
     }
+}
+
+uint64_t journal_ring_left(struct journal_ring *ring)
+{
+    uint64_t promised = atomic_load(&ring->promised);
+    uint64_t limit = atomic_load(&ring->limit);
+    return limit > promised ? limit - promised : 0;
 }
 
 void journal_ring_limit(struct journal_ring *ring, uint64_t cleared, uint64_t allocated)
 {
     uint64_t limit = cleared + ring->bytes;
     limit = limit < allocated ? limit : allocated;
-    atomic_store_explicit(&ring->limit, limit - ring->margin, memory_order_release);
+    atomic_store(&ring->limit, limit - ring->margin); /* likewise */
 }
 
 /* ---- put ---- */

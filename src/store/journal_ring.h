@@ -46,11 +46,15 @@ struct journal_ring {
 /* Empty, at `origin`, without room. False with errno: no memory. */
 bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origin,
                        uint64_t capacity);
+/* Nothing is put yet: the first segment ends so soon, the others after `capacity` each. */
+void journal_ring_first(struct journal_ring *ring, uint64_t capacity);
 void journal_ring_fini(struct journal_ring *ring);
 
 /* Credit of at least `least` bytes, or 0. */
 uint64_t journal_ring_take(struct journal_ring *ring, uint64_t least);
 void journal_ring_give(struct journal_ring *ring, uint64_t bytes);
+
+uint64_t journal_ring_left(struct journal_ring *ring); /* what could be taken now */
 
 /* Appends a record, for which there is credit. Returns its LSN. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,

@@ -1,4 +1,4 @@
-/* journal_sync.c: the thread that makes the journal durable and allocates its next segment. */
+/* journal_sync.c: the thread that makes the journal durable and has it allocate room. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +27,9 @@ void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, 
     }
     pthread_cond_broadcast(&journal->done);
     pthread_mutex_unlock(&journal->state_lock);
+    if (trouble == JOURNAL_STUCK) {
+        journal_tell_room(journal);
+    }
     journal_kick(journal);
 }
 
@@ -54,6 +57,14 @@ void journal_kick(struct journal *journal)
 static bool is_settled(const struct journal *journal, uint64_t lsn)
 {
     return journal_durable(journal) >= lsn || journal_failed(journal);
+}
+
+void journal_tell_room(struct journal *journal)
+{
+    if (UNLIKELY(atomic_load(&journal->room_waited))) {
+        atomic_store(&journal->room_came, true);
+        journal_kick(journal);
+    }
 }
 
 static void add_waiter(struct journal *journal, const struct journal_waiter *waiter)
@@ -89,8 +100,41 @@ void journal_wait_durable(struct journal *journal, uint64_t lsn,
     }
 }
 
-/* Takes out those whose time has come (all: every one). The caller frees what it gets. */
-static struct journal_waiter *take_settled(struct journal *journal, bool all, size_t *count)
+/* What is given between noting that somebody waits and looking whether there is room comes with
+ * journal_tell_room: either the look sees it, or whoever gives sees the note. For that the note,
+ * and all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
+void journal_wait_room(struct journal *journal, size_t bytes,
+                       void (*wake)(void *target, uint64_t serial), void *target, uint64_t serial)
+{
+    struct journal_waiter waiter = {
+        .lsn = UINT64_MAX, .room = true, .wake = wake, .target = target, .serial = serial};
+    pthread_mutex_lock(&journal->state_lock);
+    add_waiter(journal, &waiter);
+    atomic_store(&journal->room_waited, true);
+    pthread_mutex_unlock(&journal->state_lock);
+    if (journal_ring_left(&journal->ring) >= bytes || atomic_load(&journal->full) ||
+        atomic_load(&journal->trouble) != JOURNAL_NO_TROUBLE) {
+        journal_tell_room(journal);
+    }
+    journal_kick(journal);
+}
+
+enum wake_up {
+    WAKE_SETTLED, /* of those that wait for an LSN */
+    WAKE_ROOM,    /* and all that wait for room */
+    WAKE_ALL,
+};
+
+static bool is_over(const struct journal *journal, const struct journal_waiter *waiter,
+                    enum wake_up which)
+{
+    return which == WAKE_ALL || (which == WAKE_ROOM && waiter->room) ||
+           is_settled(journal, waiter->lsn);
+}
+
+/* Takes out those whose time has come. The caller frees what it gets. */
+static struct journal_waiter *take_settled(struct journal *journal, enum wake_up which,
+                                           size_t *count)
 {
     struct journal_waiter *settled = NULL;
     *count = 0;
@@ -101,22 +145,25 @@ static struct journal_waiter *take_settled(struct journal *journal, bool all, si
     }
     for (size_t i = 0; i < journal->waiters_count; i++) {
         struct journal_waiter waiter = journal->waiters[i];
-        if (all || is_settled(journal, waiter.lsn)) {
+        if (is_over(journal, &waiter, which)) {
             settled[(*count)++] = waiter;
         } else {
             journal->waiters[left++] = waiter;
         }
     }
     journal->waiters_count = left;
+    if (which != WAKE_SETTLED) {
+        atomic_store(&journal->room_waited, false); /* none of them is left */
+    }
     pthread_cond_broadcast(&journal->done);
     pthread_mutex_unlock(&journal->state_lock);
     return settled;
 }
 
-static void wake_settled(struct journal *journal, bool all)
+static void wake_settled(struct journal *journal, enum wake_up which)
 {
     size_t count;
-    struct journal_waiter *settled = take_settled(journal, all, &count);
+    struct journal_waiter *settled = take_settled(journal, which, &count);
     for (size_t i = 0; i < count; i++) {
         settled[i].wake(settled[i].target, settled[i].serial);
     }
@@ -245,36 +292,14 @@ static void sync_round(struct journal *journal)
 {
     struct sync_round round = begin_round(journal);
     if (!sync_files(journal, &round) && !write_again(journal, &round)) {
-        wake_settled(journal, false);
+        wake_settled(journal, WAKE_SETTLED);
         return;
     }
     note_durable(journal, &round);
-    wake_settled(journal, false);
+    wake_settled(journal, WAKE_SETTLED);
     give_room(journal, round.target);
     mark_segments(journal, &round);
     journal->synced_us = round.began_us;
-}
-
-/* ---- the next segment ---- */
-
-static void make_spare(struct journal *journal, uint64_t now_us)
-{
-    int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, journal->segment_bytes);
-    if (fd < 0) {
-        journal->spare_again_us = now_us + JOURNAL_SECOND_US;
-        atomic_store(&journal->full, true);
-        journal_set_trouble(journal, JOURNAL_NO_TROUBLE, JOURNAL_SPARE_NAME, 0,
-                            "cannot allocate the next segment");
-        return;
-    }
-    pthread_mutex_lock(&journal->write_lock);
-    journal->spare_fd = fd;
-    journal_set_limit(journal);
-    pthread_mutex_unlock(&journal->write_lock);
-    if (atomic_exchange(&journal->full, false) &&
-        atomic_load(&journal->trouble) == JOURNAL_NO_TROUBLE) {
-        journal_end_trouble(journal);
-    }
 }
 
 /* Tries to write what a full disk held up. */
@@ -306,20 +331,6 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
             now_us - journal->synced_us >= JOURNAL_SECOND_US);
 }
 
-static bool is_spare_due(struct journal *journal, uint64_t now_us)
-{
-    if (now_us < journal->spare_again_us) {
-        return false;
-    }
-    bool wanted = atomic_exchange(&journal->spare_wanted, false);
-    pthread_mutex_lock(&journal->write_lock);
-    uint64_t left = journal->current->end - journal->run.end;
-    bool due = journal->spare_fd < 0 &&
-               (wanted || left <= journal->segment_bytes / 2 || atomic_load(&journal->full));
-    pthread_mutex_unlock(&journal->write_lock);
-    return due;
-}
-
 /* Without a lock: the write lock comes before the state lock. */
 static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 {
@@ -329,7 +340,7 @@ static enum sync_work find_work(struct journal *journal, uint64_t now_us)
     if (is_sync_due(journal, now_us)) {
         return WORK_SYNC;
     }
-    if (is_spare_due(journal, now_us)) {
+    if (journal_room_is_due(journal, now_us)) {
         return WORK_SPARE;
     }
     if (atomic_load(&journal->trouble) == JOURNAL_STUCK && now_us >= journal->stuck_again_us) {
@@ -341,18 +352,21 @@ static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 static bool do_work(struct journal *journal)
 {
     uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
+    if (atomic_exchange(&journal->room_came, false)) {
+        wake_settled(journal, WAKE_ROOM);
+    }
     switch (find_work(journal, now_us)) {
     case WORK_SYNC:
         sync_round(journal);
         return true;
     case WORK_SPARE:
-        make_spare(journal, now_us);
+        journal_room_make(journal, now_us);
         return true;
     case WORK_WRITE:
         write_stuck(journal, now_us);
         return true;
     case WORK_WAKE:
-        wake_settled(journal, false);
+        wake_settled(journal, WAKE_SETTLED);
         return false;
     case WORK_NONE:
         break;
@@ -421,7 +435,7 @@ void journal_sync_stop(struct journal *journal)
     pthread_cond_signal(&journal->work);
     pthread_mutex_unlock(&journal->state_lock);
     pthread_join(journal->thread, NULL);
-    wake_settled(journal, true);
+    wake_settled(journal, WAKE_ALL);
     free(journal->waiters);
     pthread_cond_destroy(&journal->work);
     pthread_cond_destroy(&journal->done);

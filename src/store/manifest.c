@@ -2,6 +2,7 @@
 #include "store/manifest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,48 @@ static bool file_allowed(const struct manifest_file *file)
            file->name[0] != '.' && strcmp(file->name, MANIFEST_NAME) != 0 &&
            file->role <= MANIFEST_DUMP && file->start_lsn <= file->end_lsn &&
            file->first_id <= file->last_id;
+}
+
+/* ---- names ---- */
+
+#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
+
+void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
+                         uint64_t layer, uint64_t generation)
+{
+    snprintf(name, MANIFEST_FILE_NAME_MAX + 1,
+             "%s-%" PRIu64 "-%" PRIu64 "-%" PRIu64 MANIFEST_TABLE_SUFFIX, space, serial, layer,
+             generation);
+}
+
+static bool is_table_name(const char *name)
+{
+    size_t length = strlen(name);
+    size_t suffix = strlen(MANIFEST_TABLE_SUFFIX);
+    size_t numbers = 0;
+    if (length <= suffix || strcmp(name + length - suffix, MANIFEST_TABLE_SUFFIX) != 0) {
+        return false;
+    }
+    length -= suffix;
+    for (size_t digits = 0; length > 0 && numbers < TABLE_NAME_NUMBERS; length--) {
+        char byte = name[length - 1];
+        if (byte == '-' && digits > 0) {
+            numbers++;
+            digits = 0;
+        } else if (byte >= '0' && byte <= '9') {
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    return numbers == TABLE_NAME_NUMBERS && length > 0 && length <= MANIFEST_SPACE_NAME_MAX &&
+           strspn(name, plain_characters) >= length;
+}
+
+bool manifest_name_ours(const char *name)
+{
+    return strcmp(name, MANIFEST_NAME VFS_TEMPORARY) == 0 ||
+           strcmp(name, MANIFEST_PROBE_NAME) == 0 || is_table_name(name);
 }
 
 /* ---- the content ---- */

@@ -37,7 +37,8 @@
 
 #define MANIFEST_NAME           "MANIFEST"
 #define MANIFEST_LOCK_NAME      "lock" /* beside it: locked by the daemon that uses the directory */
-#define MANIFEST_TABLE_SUFFIX   ".table" /* ends the names of table files */
+#define MANIFEST_PROBE_NAME     "probe" VFS_TEMPORARY /* made and deleted by each start */
+#define MANIFEST_TABLE_SUFFIX   ".table"              /* ends the names of table files */
 #define MANIFEST_VERSION        1u
 #define MANIFEST_BYTES_MAX      (64u << 20) /* of the text */
 #define MANIFEST_SPACES_MAX     64
@@ -119,6 +120,14 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
 bool manifest_remove_file(struct manifest_space *space, const char *name); /* false: not there */
 /* In any space; NULL: not there. Valid until a file is added or removed. */
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name);
+
+/* Names of table files: SPACE-SERIAL-LAYER-GENERATION.table. */
+void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
+                         uint64_t layer, uint64_t generation);
+/* Is it a name that only a daemon gives: a table file's, a manifest's or probe's not in place yet?
+ * Such files are deleted at a start unless the manifest names them, others never. (The journal
+ * looks after its own: journal_name_parse, journal_name_temporary.) */
+bool manifest_name_ours(const char *name);
 
 /* ---- the text ---- */
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "store/table_file_private.h"
 
 #define WRITER_CLASS 0x77746162u
@@ -213,6 +214,7 @@ static bool enter_section(struct table_file_writer *writer, unsigned section)
     CHECK(section < writer->header->sections);
     CHECK(!writer->entries_begun || section >= writer->section);
     if (!writer->entries_begun) {
+        POINT("between pages and entries");
         writer->header->pages = writer->number;
         writer->entries_begun = true;
     } else if (section > writer->section && !finish_page(writer)) {
@@ -323,6 +325,7 @@ static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
     if (!vfs_write_all(writer->vfs, writer->fd, header, sizeof *header, 0)) {
         return fail(writer, "cannot write", 0);
     }
+    POINT("file written, not synced");
     return sync_file(writer);
 }
 

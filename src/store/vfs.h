@@ -48,6 +48,7 @@ struct vfs_functions {
     int (*rename)(struct vfs *vfs, const char *from, const char *to);
     int (*unlink)(struct vfs *vfs, const char *path);
     int (*mkdir)(struct vfs *vfs, const char *path); /* mode 0700; EEXIST as the system's */
+    int (*mode)(struct vfs *vfs, const char *path);  /* its permission bits (stat) */
     int (*sync_dir)(struct vfs *vfs, const char *path);
     int (*list)(struct vfs *vfs, const char *path, vfs_entry_fn *entry, void *context);
     /* An exclusive lock on the file for as long as fd is open (flock LOCK_EX | LOCK_NB). */

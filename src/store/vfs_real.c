@@ -126,6 +126,13 @@ static int real_mkdir(struct vfs *vfs, const char *path)
     return mkdir(path, DIRECTORY_MODE);
 }
 
+static int real_mode(struct vfs *vfs, const char *path)
+{
+    (void)vfs;
+    struct stat found;
+    return stat(path, &found) == 0 ? (int)(found.st_mode & ALLPERMS) : -1;
+}
+
 static int real_sync_dir(struct vfs *vfs, const char *path)
 {
     int fd = real_open(vfs, path, O_RDONLY | O_DIRECTORY);
@@ -192,6 +199,7 @@ struct vfs *vfs_real(void)
         .rename = real_rename,
         .unlink = real_unlink,
         .mkdir = real_mkdir,
+        .mode = real_mode,
         .sync_dir = real_sync_dir,
         .list = real_list,
         .lock = real_lock,

@@ -11,7 +11,8 @@ $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build, where test
 
 A part is a daemon with tables, segments and checkpoints so small that something is always going on:
 `oldest: recycle` (only the newest ids stay, a table goes many times a second), `oldest: refuse` (no
-id ever goes), `oldest: dump`. Each round of it, on the same directory:
+id ever goes), `oldest: dump` (most ids come to lie in files). Each round of it, on
+the same directory:
 
 1. load.c: writers that change ids of their own, old and new, and check every answer.
 2. At a random moment the daemon is killed: just so, when a file came or went (a segment, a
@@ -39,7 +40,8 @@ ROUNDS = 10
 SYNCS = ("never", "everysec", "always")
 TABLES = {"recycle": 6, "refuse": 24, "dump": 6}
 DICTS = {"recycle": "512KiB", "refuse": "64KiB", "dump": "512KiB"}  # refuse: they fill up as well
-PARTS = ("recycle", "refuse")
+MEMORY = {"recycle": "128MiB", "refuse": "128MiB", "dump": "512MiB"}  # dump: cold reads as well
+PARTS = tuple(TABLES)
 IDS_MAX = 8 << 20
 IDS_A_TABLE = 5000  # a few more than a table of 64 KiB holds
 WATCH_S = 1.0  # for the moment a round waits for
@@ -89,10 +91,11 @@ class Part:
     def start(self, number):
         options = self.options
         self.folder.configure({
-            "memory": options.memory, "oldest": self.oldest, "table_size": options.table_size,
-            "tables": TABLES[self.oldest], "dicts": DICTS[self.oldest], "sync": self.sync(number),
-            "segment": options.segment, "buffer": options.buffer, "every": options.every,
-            "journal": options.journal}, not options.no_data)
+            "memory": options.memory or MEMORY[self.oldest], "oldest": self.oldest,
+            "table_size": options.table_size, "tables": TABLES[self.oldest],
+            "dicts": DICTS[self.oldest], "sync": self.sync(number), "segment": options.segment,
+            "buffer": options.buffer, "every": options.every, "journal": options.journal},
+            not options.no_data)
         self.daemon = Victim(self.folder)
 
     def serve(self):
@@ -102,7 +105,8 @@ class Part:
         window = 1 << 40 if self.oldest != "recycle" else TABLES[self.oldest] * IDS_A_TABLE
         return Load(self.daemon.address[1], self.model, writers=self.options.writers,
                     depth=plan.depth, seed=plan.seed, milliseconds=milliseconds, new=plan.new,
-                    window=window, round=number, recycles=int(self.oldest == "recycle"))
+                    window=window, round=number, recycles=int(self.oldest == "recycle"),
+                    refuses=int(self.oldest == "refuse"))
 
     # ---- the moment ----
 
@@ -342,21 +346,22 @@ def arguments():
         help="0: a new one")
     add("--sync", choices=SYNCS + ("all",), default="all", help="all: each round the next")
     add("--oldest", default=",".join(PARTS), help="parts: recycle, refuse, dump")
-    add("--duration", type=seconds_pair, default=(0.05, 1.5), metavar="LOW..HIGH",
+    add("--duration", type=seconds_pair, default=(0.05, 1.2), metavar="LOW..HIGH",
         help="seconds of load in a round")
     add("--writers", type=int, default=4)
     add("--no-kill", action="store_true", help="the load ends by itself")
     add("--no-data", action="store_true", help="a daemon that keeps nothing")
     add("--self-test", action="store_true", help="does the judge see a loss?")
     add("--directory", help="where the folder is made (default: TMPDIR)")
-    for name, usual in (("memory", "128MiB"), ("table-size", "64KiB"), ("segment", "1MiB"),
-                        ("buffer", "1MiB"), ("every", "300ms"), ("journal", "4MiB")):
+    add("--memory", help="of the configuration (default: as the part needs)")
+    for name, usual in (("table-size", "64KiB"), ("segment", "1MiB"), ("buffer", "1MiB"),
+                        ("every", "300ms"), ("journal", "4MiB")):
         add("--" + name, default=usual, help="of the configuration (%(default)s)")
     options = parser.parse_args()
     options.sync = SYNCS if options.sync == "all" else (options.sync,)
     options.parts = options.oldest.split(",")
     options.quiet = False
-    if any(part not in TABLES for part in options.parts):
+    if any(part not in PARTS for part in options.parts):
         parser.error("--oldest: recycle, refuse or dump")
     return options
 

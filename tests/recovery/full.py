@@ -7,9 +7,11 @@ $ROLLCALLD and $ROLLCALL_BUILD as in crash.py. Mounts a small tmpfs, so it needs
 by name elsewhere. Each cycle, on the same directory, with the next sync policy:
 
 1. load, and all is judged (judge.py);
-2. a ballast file takes the room that is left, and the load goes on until writes are refused: they
-   must get a SERVER_ERROR, reads must be answered, and what was answered must hold;
-3. in every second cycle the daemon is killed now, under load, and started when there is room again;
+2. a ballast file takes the room that is left, or all but what the images of a checkpoint need, so
+   that one fails midway, and the load goes on until writes are refused: they must get a
+   SERVER_ERROR, reads must be answered, and what was answered must hold;
+3. the daemon is killed now, under load, and started: in every second cycle when there is room
+   again, else on the full disk, where it must serve all the same, and twice running;
 4. the ballast goes: within a short time nothing is refused any more for want of room;
 5. load, kill -9 under load, restart, all is judged.
 
@@ -37,6 +39,7 @@ REFUSE_S = 30  # until a full disk is felt
 RECOVER_S = 15  # until room is felt
 READ_S = 5  # one read while the disk is full
 LOAD_MS = 300
+LEFT_MAX = 1 << 20  # of room, for the images of a checkpoint to begin with
 DEPTH = 64
 NEW = 20  # ids in 1,000 commands
 VALUES = {"memory": "128MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 8,
@@ -59,8 +62,8 @@ class Disk:
         self.ballast = os.path.join(self.path, "ballast")
         folder.data = folder.own(os.path.join(self.path, "data"))
 
-    def fill(self):
-        """Takes all room there is."""
+    def fill(self, left=0):
+        """Takes all room there is but `left` bytes."""
         with open(self.ballast, "ab", buffering=0) as file:
             for size in (1 << 20, 4096):
                 try:
@@ -68,6 +71,7 @@ class Disk:
                         pass
                 except OSError:
                     pass
+        os.truncate(self.ballast, max(0, os.path.getsize(self.ballast) - left))
 
     def free(self):
         if os.path.exists(self.ballast):
@@ -165,11 +169,15 @@ class Test:
         sync = SYNCS[number % len(SYNCS)]
         self.load()
         self.compare()
-        self.disk.fill()
+        self.disk.fill(self.rng.choice((0, self.rng.randrange(LEFT_MAX))))
         refused = self.until_refused()
         self.compare()
         if number % 2 == 0:
             self.kill(sync, self.disk.free)
+        else:
+            self.kill(sync, self.disk.fill)
+            self.reads_go_on()
+            self.kill(sync, self.disk.fill)
         self.disk.free()
         took = self.until_taken()
         ids = self.kill(sync, lambda: None)

@@ -47,7 +47,7 @@
 #define NO_TABLE      "SERVER_ERROR no table free"
 
 struct options {
-    uint64_t writers, depth, seed, milliseconds, new_per_mille, window, round, recycles;
+    uint64_t writers, depth, seed, milliseconds, new_per_mille, window, round, recycles, refuses;
 };
 
 static const struct {
@@ -64,6 +64,8 @@ static const struct {
     {"window", offsetof(struct options, window), 20000, 1, UINT64_MAX},
     {"round", offsetof(struct options, round), 1, 0, UINT32_MAX},
     {"recycles", offsetof(struct options, recycles), 0, 0, 1},
+    /* 1: without a free table there will never be one, and no more new ids are tried */
+    {"refuses", offsetof(struct options, refuses), 1, 0, 1},
 };
 
 enum end { END_CLOSED, END_DRAINED, END_STUCK, END_WRONG };
@@ -151,7 +153,7 @@ static bool send_some(struct writer *writer)
 
 static void count_refusal(struct writer *writer, const struct op *op, const char *line)
 {
-    if (strcmp(line, NO_TABLE) == 0 && !op_is_member(op) && !writer->load->options.recycles) {
+    if (strcmp(line, NO_TABLE) == 0 && !op_is_member(op) && writer->load->options.refuses) {
         atomic_store(&writer->load->model->full, 1);
     }
     for (size_t i = 0; i < REFUSALS_MAX; i++) {

@@ -64,7 +64,7 @@ def fill(folder):
 
 
 def holds(folder):
-    """A daemon opens it and has what fill() put there."""
+    """A daemon opens it and has what fill() put there. Returns what it said."""
     daemon = Victim(folder)
     try:
         daemon.serve()
@@ -72,6 +72,7 @@ def holds(folder):
         problem = daemon.stop(False)
         if problem:
             raise Failure(problem)
+        return daemon.output()
     finally:
         daemon.kill()
 
@@ -136,6 +137,25 @@ def read_only(folder):
         refused(folder, rb"(cannot be written|read-only|permission denied)")
     finally:
         os.chmod(folder.data, 0o700)
+
+
+def open_to_others(folder):
+    """Anybody may write: refused. Others may look: said, and taken."""
+    os.chmod(folder.data, 0o777)
+    try:
+        refused(folder, rb"data directory .*anybody may write.*chmod 700 ")
+        os.chmod(folder.data, 0o755)
+        said = holds(folder)
+        if not re.search(r"warning: data directory .* open to others .*chmod 700 ", said):
+            raise Failure("no warning of mode 0755:\n%s" % said)
+        for name in os.listdir(folder.data):
+            mode = os.stat(os.path.join(folder.data, name)).st_mode & 0o777
+            if mode != 0o600:
+                raise Failure("%s has mode %o" % (name, mode))
+    finally:
+        os.chmod(folder.data, 0o700)
+    if "open to others" in holds(folder):
+        raise Failure("a warning of mode 0700")
 
 
 def mounted_read_only(folder):
@@ -231,8 +251,8 @@ def space_of_other_kind(folder):
     changed_config(folder, rb"space feed.*kind", change)
 
 
-CASES = (two_daemons, read_only, mounted_read_only, wrong_owner, newer_manifest, damaged_manifest,
-         cut_manifest, no_manifest, space_missing, space_of_other_kind)
+CASES = (two_daemons, read_only, open_to_others, mounted_read_only, wrong_owner, newer_manifest,
+         damaged_manifest, cut_manifest, no_manifest, space_missing, space_of_other_kind)
 
 
 def run(case):

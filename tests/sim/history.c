@@ -17,6 +17,7 @@ struct history_record {
     uint64_t lsn;
     uint8_t space;
     uint8_t event; /* enum change_event; 0: a change */
+    bool left_behind;
     uint32_t member;
     uint64_t base; /* of an event */
     struct change change;
@@ -99,9 +100,22 @@ static void take_slots(struct history_key *key, const struct change *change)
     }
 }
 
+/* What it does to the count of members. */
+static int8_t members_of(const struct change *change)
+{
+    if (change->type == CHANGE_MEMBER_ADD) {
+        return 1;
+    }
+    return change->place == CHANGE_BOTH ? -2 : -1;
+}
+
 static void take_change(struct history *history, const struct history_record *record)
 {
     struct history_key *key = key_of(history, record);
+
+    if (key->member != HISTORY_NO_MEMBER) {
+        key->members = (int8_t)(key->members + members_of(&record->change));
+    }
     switch (record->change.type) {
     case CHANGE_SLOTS:
         take_slots(key, &record->change);
@@ -121,17 +135,21 @@ static void take_change(struct history *history, const struct history_record *re
 
 /* ---- what an event does ---- */
 
-static void take_away(struct history *history, uint8_t space, uint64_t from, uint64_t last)
+static uint64_t take_away(struct history *history, uint8_t space, uint64_t from, uint64_t last)
 {
+    uint64_t taken = 0;
     for (size_t i = 0; i < history->key_room; i++) {
         struct history_key *key = &history->key[i];
         if (key->state == HISTORY_UNUSED || key->space != space || key->id < from ||
             key->id > last) {
             continue;
         }
-        history->dropped += key->state == HISTORY_THERE;
+        taken += key->state == HISTORY_THERE;
+        key->members = 0;
         key->state = key->member == HISTORY_NO_MEMBER ? HISTORY_ABSENT : HISTORY_UNKNOWN;
     }
+    history->dropped += taken;
+    return taken;
 }
 
 /* Where the base is, or belongs. */
@@ -144,8 +162,10 @@ static size_t index_of(const struct history_bases *tables, uint64_t base)
     return i;
 }
 
-static void take_open(struct history_bases *tables, uint64_t base)
+static void take_open(struct history *history, const struct history_record *record)
 {
+    struct history_bases *tables = &history->tables[record->space];
+    uint64_t base = record->base;
     size_t i = index_of(tables, base);
     if (i < tables->count && tables->base[i] == base) {
         return; /* in place of an empty one */
@@ -154,6 +174,11 @@ static void take_open(struct history_bases *tables, uint64_t base)
     memmove(&tables->base[i + 1], &tables->base[i], (tables->count - i) * sizeof(uint64_t));
     tables->base[i] = base;
     tables->count++;
+    if (record->left_behind) {
+        uint64_t last = i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX;
+
+        history->left_behind[record->space] += take_away(history, record->space, base, last);
+    }
 }
 
 static void take_drop(struct history *history, uint8_t space, uint64_t base)
@@ -161,7 +186,8 @@ static void take_drop(struct history *history, uint8_t space, uint64_t base)
     struct history_bases *tables = &history->tables[space];
     size_t i = index_of(tables, base);
     CHECK(i < tables->count && tables->base[i] == base);
-    take_away(history, space, base, i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX);
+    (void)take_away(history, space, base,
+                    i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX);
     tables->count--;
     memmove(&tables->base[i], &tables->base[i + 1], (tables->count - i) * sizeof(uint64_t));
 }
@@ -174,11 +200,12 @@ static void take(struct history *history, const struct history_record *record)
         take_change(history, record);
         return;
     case CHANGE_EVENT_FIRST:
-        take_away(history, record->space, 0, UINT64_MAX);
+        (void)take_away(history, record->space, 0, UINT64_MAX);
+        history->left_behind[record->space] = 0;
         *tables = (struct history_bases){.count = 1, .base = {record->base}};
         return;
     case CHANGE_EVENT_OPEN:
-        take_open(tables, record->base);
+        take_open(history, record);
         return;
     case CHANGE_EVENT_DROP:
         take_drop(history, record->space, record->base);
@@ -231,13 +258,20 @@ static uint64_t base_of(enum change_event event, const void *bytes, size_t lengt
     return base;
 }
 
-void history_event(struct history *history, uint64_t lsn, uint32_t space, enum change_event event,
-                   const void *bytes, size_t length)
+struct history_event history_event_of(uint32_t space, enum change_event event, const void *bytes,
+                                      size_t length)
+{
+    return (struct history_event){
+        .space = space, .event = event, .base = base_of(event, bytes, length)};
+}
+
+void history_event(struct history *history, uint64_t lsn, const struct history_event *event)
 {
     struct history_record record = {.lsn = lsn,
-                                    .space = (uint8_t)space,
-                                    .event = (uint8_t)event,
-                                    .base = base_of(event, bytes, length)};
+                                    .space = (uint8_t)event->space,
+                                    .event = (uint8_t)event->event,
+                                    .left_behind = event->left_behind,
+                                    .base = event->base};
     add(history, &record);
 }
 
@@ -271,6 +305,7 @@ void history_cut(struct history *history, uint64_t lsn)
     history->count = left;
     history->keys = 0;
     history->dropped = 0;
+    memset(history->left_behind, 0, sizeof history->left_behind);
     memset(history->key, 0, history->key_room * sizeof *history->key);
     memset(history->tables, 0, sizeof history->tables);
     for (size_t i = 0; i < left; i++) {
@@ -307,6 +342,9 @@ bool history_meet(struct history *history, const struct journal_record *record)
     if (kind == CHANGE_RECORD_IS_CHANGE || known != NULL) {
         return false;
     }
-    history_event(history, record->lsn, event.space, event.event, event.bytes, event.length);
+    struct history_event put =
+        history_event_of(event.space, event.event, event.bytes, event.length);
+
+    history_event(history, record->lsn, &put);
     return true;
 }

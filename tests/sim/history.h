@@ -8,7 +8,8 @@
  * (a filter that was thrown away may or may not say yes by chance).
  *
  * What an event does to ids: FIRST takes all away; DROP those from its table's base up to the next
- * table's. All others move ids, which changes no answer.
+ * table's. An opening by a table that has left memory may leave some behind. All others move ids,
+ * which changes no answer.
  *
  * Thread rule: one thread at a time.
  */
@@ -23,7 +24,7 @@
 #include "store/journal.h"
 
 #define HISTORY_SPACES_MAX 8 /* by number */
-#define HISTORY_BASES_MAX  64
+#define HISTORY_BASES_MAX  1024
 #define HISTORY_SLOTS_MAX  8
 #define HISTORY_NO_MEMBER  UINT32_MAX
 
@@ -34,7 +35,8 @@ struct history_key {
     uint32_t member; /* by the test's number; HISTORY_NO_MEMBER: a counter's */
     uint8_t space;
     uint8_t state;
-    uint32_t set; /* slots that hold a number */
+    int8_t members; /* it counts as so many in a filter: 1 if it is there, but for luck of hashes */
+    uint32_t set;   /* slots that hold a number */
     uint64_t values[HISTORY_SLOTS_MAX];
 };
 
@@ -52,6 +54,14 @@ struct history {
     struct history_key *key; /* hashed by what they are; HISTORY_UNUSED: free */
     struct history_bases tables[HISTORY_SPACES_MAX];
     uint64_t dropped; /* keys that went with a table, in what is left of the history */
+    uint64_t left_behind[HISTORY_SPACES_MAX]; /* and those that are out of reach */
+};
+
+struct history_event {
+    uint32_t space;
+    enum change_event event;
+    uint64_t base;    /* of its table */
+    bool left_behind; /* an opening: what lies above stays where nobody finds it any more */
 };
 
 void history_init(struct history *history);
@@ -60,8 +70,9 @@ void history_fini(struct history *history);
 /* What was put last, at lsn. member: see history_key. */
 void history_change(struct history *history, uint64_t lsn, const struct change *change,
                     uint32_t member);
-void history_event(struct history *history, uint64_t lsn, uint32_t space, enum change_event event,
-                   const void *bytes, size_t length);
+struct history_event history_event_of(uint32_t space, enum change_event event, const void *bytes,
+                                      size_t length);
+void history_event(struct history *history, uint64_t lsn, const struct history_event *event);
 /* Forgets what was put at or above lsn. */
 void history_cut(struct history *history, uint64_t lsn);
 /*

@@ -24,6 +24,8 @@
 #define MANY_HERE       400
 #define MANY_ONE_IN     12
 
+#define WORK_INSIDE_ONE_IN 3
+
 struct engine *sim_engine(const struct sim *sim, unsigned space)
 {
     return sim->spaces->at[space]->engine;
@@ -37,7 +39,7 @@ static bool always(const struct sim *sim)
 }
 
 /* At a point, by whatever thread is there; the others wait for it or have nothing to do. */
-static void die(struct sim *sim, enum sim_point point)
+static void die(struct sim *sim, enum sim_point point, unsigned code)
 {
     struct journal *journal = sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL;
 
@@ -50,6 +52,10 @@ static void die(struct sim *sim, enum sim_point point)
         sim->must = sim->durable;
     }
     sim->figures.ends[point]++;
+    if (code != SIM_CODE_ANY) {
+        sim->figures.code_ends[code]++;
+        sim->unmet = false;
+    }
     sim->figures.cuts += sim->end.cut;
     sim->figures.kills += !sim->end.cut;
     sim->figures.recovery_kills += sim->stage == SIM_RECOVERING;
@@ -68,8 +74,16 @@ void sim_arm(struct sim *sim, enum sim_point point, uint64_t within, bool cut)
         .armed = true,
         .cut = cut,
         .point = point,
+        .code = SIM_CODE_ANY,
         .count = 1 + test_random_below(&sim->ends_random, within),
     };
+}
+
+void sim_arm_code(struct sim *sim, unsigned code, bool cut)
+{
+    sim_arm(sim, SIM_POINT_CODE, sim_code(code)->usual, cut);
+    sim->end.code = code;
+    sim->unmet = true;
 }
 
 /* ---- the journal's thread ---- */
@@ -85,14 +99,8 @@ static bool is_spare_due(struct journal *journal)
     return due && !atomic_load(&journal->full) && !journal_failed(journal);
 }
 
-/* Waits until it is at rest, unless this is it. Not where the journal is locked. */
-static void calm(struct sim *sim)
+static void wait_rest(struct sim *sim, struct journal *journal)
 {
-    if (sim->stage == SIM_STOPPING || !pthread_equal(pthread_self(), sim->main)) {
-        return; /* it may have ended */
-    }
-    struct journal *journal = sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL;
-
     while (!sim->ended && journal != NULL && is_spare_due(journal)) {
         sched_yield();
     }
@@ -101,17 +109,38 @@ static void calm(struct sim *sim)
     }
 }
 
+/* Waits until it is at rest, unless this is it. Not where the journal is locked. */
+static void calm(struct sim *sim)
+{
+    if (sim->stage == SIM_STOPPING || !pthread_equal(pthread_self(), sim->main)) {
+        return; /* it may have ended */
+    }
+    wait_rest(sim, sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL);
+}
+
 /* ---- points ---- */
 
-static void pass(struct sim *sim, enum sim_point point)
+static void pass_code(struct sim *sim, enum sim_point point, unsigned code)
 {
     struct sim_end *end = &sim->end;
+    bool this = end->code != SIM_CODE_ANY ? end->code == code
+                                          : end->point == SIM_POINT_ANY || end->point == point;
 
-    if (sim->ended || !end->armed || (end->point != point && end->point != SIM_POINT_ANY)) {
-        return;
+    if (!sim->ended && end->armed && this && --end->count == 0) {
+        die(sim, point, code);
     }
-    if (--end->count == 0) {
-        die(sim, point);
+}
+
+void sim_pass(struct sim *sim, enum sim_point point)
+{
+    pass_code(sim, point, SIM_CODE_ANY);
+}
+
+static void pass_named(struct sim *sim, enum sim_point point, unsigned code)
+{
+    if (!sim->ended) {
+        sim->figures.code_passed[code]++;
+        pass_code(sim, point, code);
     }
 }
 
@@ -145,6 +174,30 @@ static enum sim_point point_of(const char *path)
                                             : SIM_POINT_MANIFEST;
 }
 
+/* By the thread that does nothing else, while its client waits: how many is not the same again. */
+static bool is_cold_read(const struct sim *sim, enum sim_point point, enum vfs_sim_op op)
+{
+    return point == SIM_POINT_TABLE && op == VFS_SIM_PREAD && sim->stage > SIM_RECOVERING &&
+           !pthread_equal(pthread_self(), sim->main);
+}
+
+/* While this one goes on with the recovery: which comes first is not the same again. */
+static bool is_start_of_journal(const struct sim *sim, enum sim_point point)
+{
+    return point == SIM_POINT_JOURNAL && sim->stage == SIM_RECOVERING &&
+           !pthread_equal(pthread_self(), sim->main);
+}
+
+/* Calls that order what is durable. */
+static const char *name_of(enum vfs_sim_op op, const char *path)
+{
+    return op == VFS_SIM_SYNC_DIR                           ? "sync of the directory"
+           : op == VFS_SIM_RENAME                           ? "the manifest gets its name"
+           : op == VFS_SIM_UNLINK && strstr(path, ".table") ? "unlink of a table's file"
+           : op == VFS_SIM_FDATASYNC                        ? "sync of a file"
+                                                            : NULL;
+}
+
 static void on_call(void *context, enum vfs_sim_op op, const char *path)
 {
     struct sim *sim = context;
@@ -153,21 +206,38 @@ static void on_call(void *context, enum vfs_sim_op op, const char *path)
     if (sim->known && pthread_equal(pthread_self(), sim->syncer)) {
         sim->busy = true;
     }
+    if (is_cold_read(sim, point, op) || is_start_of_journal(sim, point)) {
+        return;
+    }
     if (point != SIM_POINT_JOURNAL) {
         calm(sim);
     }
     if (can_work(sim, point, op)) {
         work_here(sim);
     }
-    pass(sim, point);
+    const char *name = point == SIM_POINT_JOURNAL ? NULL : name_of(op, path);
+
+    if (name != NULL) {
+        pass_named(sim, point, sim_code_of(name));
+    } else {
+        sim_pass(sim, point);
+    }
 }
 
 #ifdef ROLLCALL_POINTS
-/* Locks may be held: the process can end here, and nothing else. */
+/* Locks may be held: then the process can end here, and nothing else. */
 static void on_point(void *context, const char *name)
 {
-    (void)name;
-    pass(context, SIM_POINT_CODE);
+    struct sim *sim = context;
+    unsigned code = sim_code_of(name);
+
+    if (!sim->ended) {
+        if (sim_code(code)->open && can_work(sim, SIM_POINT_CODE, VFS_SIM_ANY) &&
+            test_random_once_in(&sim->random, WORK_INSIDE_ONE_IN)) {
+            workers_do(sim, 1 + (unsigned)test_random_below(&sim->random, OPERATIONS_HERE));
+        }
+        pass_named(sim, SIM_POINT_CODE, code);
+    }
 }
 #endif
 
@@ -176,9 +246,10 @@ static void on_left(void *context)
     struct sim *sim = context;
 
     if (can_work(sim, SIM_POINT_LEFT, VFS_SIM_ANY)) {
+        sim_check_rows(sim); /* what holds between two images, too */
         work_here(sim);
     }
-    pass(sim, SIM_POINT_LEFT);
+    sim_pass(sim, SIM_POINT_LEFT);
 }
 
 /* ---- its clock, syncs and commits ---- */
@@ -223,6 +294,10 @@ bool sim_commit(struct sim *sim, unsigned worker)
     if (!journal_sink_commit(&sim->sinks[worker].journal, &lsn) || sim->ended) {
         return false;
     }
+    if (journal_written(data_journal(sim->data)) < lsn) {
+        fail_msg("seed %llu: the commit of what ends at %llu has not written it",
+                 (unsigned long long)sim->seed, (unsigned long long)lsn);
+    }
     if (always(sim) && !wait_durable(sim, lsn)) {
         return false;
     }
@@ -233,68 +308,6 @@ bool sim_commit(struct sim *sim, unsigned worker)
     CHECK(lsn >= sim->acknowledged);
     sim->acknowledged = lsn;
     return true;
-}
-
-/* ---- sinks ---- */
-
-static struct sim_sink *sink_of(struct change_sink *sink)
-{
-    return (struct sim_sink *)sink;
-}
-
-static bool sink_reserve(struct change_sink *sink)
-{
-    struct change_sink *inner = &sink_of(sink)->journal.sink;
-
-    return inner->functions->reserve(inner);
-}
-
-static uint64_t sink_put(struct change_sink *sink, const struct change *change)
-{
-    struct sim *sim = sink_of(sink)->sim;
-    struct change_sink *inner = &sink_of(sink)->journal.sink;
-
-    pass(sim, SIM_POINT_PUT);
-    uint64_t lsn = inner->functions->put(inner, change);
-
-    history_change(&sim->history, lsn, change, sim->member_now);
-    pass(sim, SIM_POINT_PUT);
-    return lsn;
-}
-
-static void sink_cancel(struct change_sink *sink)
-{
-    struct change_sink *inner = &sink_of(sink)->journal.sink;
-
-    inner->functions->cancel(inner);
-}
-
-static const struct change_sink_functions sink_functions = {
-    .reserve = sink_reserve,
-    .put = sink_put,
-    .cancel = sink_cancel,
-};
-
-static bool log_reserve(struct change_log *log)
-{
-    struct change_log *inner = &data_log(((struct sim_log *)log)->sim->data)->log;
-
-    return inner->reserve(inner);
-}
-
-static void log_put(struct change_log *log, uint32_t space, enum change_event event,
-                    const void *bytes, size_t length)
-{
-    struct sim *sim = ((struct sim_log *)log)->sim;
-    struct journal_log *inner = data_log(sim->data);
-    uint64_t words[CHANGE_EVENT_BYTES_MAX / 8 + 2];
-
-    pass(sim, SIM_POINT_PUT);
-    inner->log.put(&inner->log, space, event, bytes, length);
-    uint64_t whole = JOURNAL_HEADER_BYTES + change_record_encode_event(words, bytes, length);
-
-    history_event(&sim->history, inner->writer.end - whole, space, event, bytes, length);
-    pass(sim, SIM_POINT_PUT);
 }
 
 /* ---- a process ---- */
@@ -323,6 +336,7 @@ static void open_process(struct sim *sim)
     sim->member = barrier_join(sim->barrier);
     sim->member->left = on_left;
     sim->member->context = sim;
+    sim->keeper = keeper_create(sim->barrier);
     sim->spaces = spaces_create(&sim->settings, NULL, 1, space_engine_create, error);
     if (sim->spaces == NULL) {
         fail_msg("%s", error);
@@ -330,23 +344,11 @@ static void open_process(struct sim *sim)
     for (unsigned i = 0; i < SIM_SPACES; i++) {
         sim->asked[i] = true;
         sim_engine(sim, i)->keeper = (struct engine_keeper){on_asked, &sim->asked[i]};
+        sim->spaces->at[i]->job.keeper = sim->keeper;
     }
     sim->data = data_open_with(vfs, &sim->settings, sim->error);
-}
-
-static void begin_workers(struct sim *sim)
-{
-    sim->log.log = (struct change_log){.reserve = log_reserve, .put = log_put};
-    sim->log.sim = sim;
-    for (unsigned i = 0; i < SIM_SPACES; i++) {
-        struct engine *engine = sim_engine(sim, i);
-
-        engine->functions->keeping->set_log(engine, &sim->log.log);
-    }
-    for (unsigned i = 0; i < SIM_WORKERS; i++) {
-        sim->sinks[i].sink.functions = &sink_functions;
-        sim->sinks[i].sim = sim;
-        journal_sink_init(&sim->sinks[i].journal, data_journal(sim->data));
+    if (sim->data != NULL) {
+        sim_cold_open(sim);
     }
 }
 
@@ -358,10 +360,15 @@ static bool wind_up(struct sim *sim, bool clean)
     for (unsigned i = 0; running && i < SIM_WORKERS; i++) {
         journal_sink_fini(&sim->sinks[i].journal);
     }
+    if (sim->data != NULL) {
+        data_stop(sim->data);
+        sim_cold_count(sim);
+    }
     bool closed = data_close(sim->data, sim->spaces, clean);
 
     spaces_drop(sim->spaces, NULL);
     data_destroy(sim->data);
+    keeper_destroy(sim->keeper);
     barrier_resign(sim->member);
     barrier_destroy(sim->barrier);
     sim->data = NULL;
@@ -374,7 +381,7 @@ void sim_end(struct sim *sim, bool cut)
     if (!sim->ended) {
         calm(sim);
         sim->end.cut = cut;
-        die(sim, SIM_POINT_ANY);
+        die(sim, SIM_POINT_ANY, SIM_CODE_ANY);
     }
     wind_up(sim, false);
 }
@@ -397,18 +404,35 @@ void sim_stop_cleanly(struct sim *sim)
     sim->must = sim->durable = sim->acknowledged;
 }
 
-void sim_maintain(struct sim *sim, unsigned space)
+bool sim_is_held(const struct sim *sim)
+{
+    return sim->member->inside || sim_keeper_is_held(sim->keeper);
+}
+
+bool sim_is_bracketed(const struct sim *sim)
+{
+    return sim->member->inside || sim_keeper_is_bracketed(sim->keeper);
+}
+
+bool sim_maintain(struct sim *sim, unsigned space)
 {
     struct engine *engine = sim_engine(sim, space);
 
+    if (sim_is_held(sim)) {
+        return false;
+    }
     sim->asked[space] = false;
     engine->functions->maintain(engine, sim->barrier);
+    return true;
 }
 
-void sim_checkpoint(struct sim *sim)
+static void run_round(struct sim *sim, bool dumps_only)
 {
-    struct checkpoint_round round = {
-        .data = sim->data, .barrier = sim->barrier, .member = sim->member, .stop = &sim->stop};
+    struct checkpoint_round round = {.data = sim->data,
+                                     .barrier = sim->barrier,
+                                     .member = sim->member,
+                                     .stop = &sim->stop,
+                                     .dumps_only = dumps_only};
 
     sim->stop = false;
     sim->stage = SIM_CHECKPOINT;
@@ -419,6 +443,16 @@ void sim_checkpoint(struct sim *sim)
     sim->figures.checkpoints += done;
     sim->figures.failed_checkpoints += !done && !sim->ended;
     sim->figures.images += round.images;
+}
+
+void sim_checkpoint(struct sim *sim)
+{
+    run_round(sim, false);
+}
+
+void sim_dump(struct sim *sim)
+{
+    run_round(sim, true);
 }
 
 /* ---- what is found ---- */
@@ -497,6 +531,7 @@ static bool recover(struct sim *sim)
         return false;
     }
     sim->end.armed = false;
+    wait_rest(sim, data_journal(sim->data)); /* it makes a further segment */
     if (always(sim)) {
         (void)wait_durable(sim, journal_written(data_journal(sim->data)));
     }
@@ -513,7 +548,7 @@ void sim_begin(struct sim *sim)
         if (recover(sim)) {
             sim->stage = SIM_RUNNING;
             sim->figures.recoveries++;
-            begin_workers(sim);
+            sim_sinks_begin(sim);
             sim_compare(sim);
             return;
         }

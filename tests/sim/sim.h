@@ -24,6 +24,9 @@
  * again, random bits (sim_clock.h) and clock included. Not the same again: how many calls a process
  * that has ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
  *
+ * Dumped tables are read by one thread, and whoever waits for a page waits until it has come.
+ * Workers ask for rounds of dumps between two operations, as the thread of checkpoints would.
+ *
  * Thread rule: the thread that called sim_init, but for the points, which any thread comes to.
  */
 #ifndef ROLLCALL_TESTS_SIM_SIM_H
@@ -38,6 +41,7 @@
 #include "server/spaces.h"
 #include "store/vfs.h"
 #include "tests/sim/history.h"
+#include "tests/sim/sim_keeper.h"
 #include "tests/support/random.h"
 #include "tests/support/vfs_sim.h"
 
@@ -45,6 +49,9 @@
 #define SIM_SPACES      2
 #define SIM_DIRECTORY   "/data"
 #define SIM_MEMBERS_MAX 32 /* bytes of a member's text */
+#define SIM_RECENT      64 /* members added shortly before */
+#define SIM_CODES       28 /* points with names */
+#define SIM_CODE_ANY    SIM_CODES
 
 enum sim_point {
     SIM_POINT_PUT,      /* a record: before and behind */
@@ -76,13 +83,37 @@ struct sim_log {
 struct sim_end {
     bool armed, cut;
     enum sim_point point;
+    unsigned code;  /* of that name alone, or SIM_CODE_ANY */
     uint64_t count; /* points of that kind to go */
+};
+
+struct sim_pair {
+    uint64_t id;
+    uint32_t member;
 };
 
 struct sim_figures {
     uint64_t operations, pending, refused, checkpoints, failed_checkpoints, images;
     uint64_t kills, cuts, recovery_kills, clean_stops, recoveries, keys, lost, dropped;
     uint64_t ends[SIM_POINTS + 1];
+    uint64_t dumps, merges, cold_reads, cold_waits, left_behind;
+    uint64_t code_passed[SIM_CODES], code_ends[SIM_CODES];
+};
+
+/* A point with a name. */
+struct sim_code {
+    const char *name;
+    uint64_t usual; /* so many times a process comes there, more or less */
+    bool of_dumps;  /* only where tables leave memory */
+    bool open;      /* inside the barrier, but nothing is locked: others come between */
+};
+
+/* A clock for the threads that read dumped tables. */
+struct sim_cold_clock {
+    struct vfs vfs; /* first */
+    struct vfs_functions functions;
+    struct sim *sim;
+    _Atomic uint64_t us;
 };
 
 struct sim {
@@ -93,11 +124,13 @@ struct sim {
     struct vfs_functions functions; /* the disk's, with a clock that notes who looks */
     uint64_t (*now_us)(struct vfs *vfs);
     struct settings settings;
-    bool fill; /* keys come in large numbers, so that tables roll */
+    bool fill;  /* keys come in large numbers, so that tables roll */
+    bool dumps; /* tables leave memory */
     enum sim_stage stage;
     bool occupied; /* an operation is under way */
     bool surge;    /* of new ids alone */
     struct sim_end end;
+    bool unmet;         /* a process was to end at end.code, and never came there */
     _Atomic bool ended; /* the process is dead, its objects are not yet gone */
     _Atomic bool stop;  /* the checkpoint, in the midst */
     pthread_t main;
@@ -116,12 +149,17 @@ struct sim {
     struct spaces *spaces;
     struct barrier *barrier;
     struct barrier_member *member;
+    struct keeper *keeper; /* who plays it asks whether it is held */
+    struct sim_cold_clock cold_clock;
+    _Atomic uint64_t woken;  /* times */
+    _Atomic uint64_t ticket; /* of the last operation */
     struct sim_sink sinks[SIM_WORKERS];
     struct sim_log log;
     bool asked[SIM_SPACES]; /* for maintain */
     uint32_t member_now;    /* of the operation under way */
     /* The workers' (workers.c). */
     uint64_t newest[SIM_SPACES];
+    struct sim_pair recent[SIM_RECENT];
     char error[DATA_ERROR_MAX];
     struct sim_figures figures;
 };
@@ -136,18 +174,53 @@ void sim_fini(struct sim *sim);
  */
 void sim_begin(struct sim *sim);
 void sim_arm(struct sim *sim, enum sim_point point, uint64_t within, bool cut);
+/* At one of the points of that name. */
+void sim_arm_code(struct sim *sim, unsigned code, bool cut);
 /* Now, unless it has ended; then winds up. */
 void sim_end(struct sim *sim, bool cut);
 void sim_stop_cleanly(struct sim *sim); /* may end in the midst, too */
 void sim_checkpoint(struct sim *sim);
+void sim_dump(struct sim *sim); /* a round for dumps alone */
 void sim_sync(struct sim *sim);
 /* What is put so far is acknowledged when it returns true. */
 bool sim_commit(struct sim *sim, unsigned worker);
 /* Every key as the history says, now. */
 void sim_compare(struct sim *sim);
-/* Does what the engine has asked for. */
-void sim_maintain(struct sim *sim, unsigned space);
+/* Nobody can stop the world now, or the keeper is held: no table is maintained. */
+bool sim_is_held(const struct sim *sim);
+/* The same for brackets: a keeper that is merely held does not wait for the owner of one. */
+bool sim_is_bracketed(const struct sim *sim);
+/* Does what the engine has asked for. False: it is held. */
+bool sim_maintain(struct sim *sim, unsigned space);
 struct engine *sim_engine(const struct sim *sim, unsigned space);
+
+/* A point has come: the process may end here. */
+void sim_pass(struct sim *sim, enum sim_point point);
+
+/* ---- sim_sinks.c ---- */
+
+/* A process has recovered: its log, and a sink for each worker. */
+void sim_sinks_begin(struct sim *sim);
+
+/* ---- sim_points.c ---- */
+
+const struct sim_code *sim_code(unsigned code);
+/* Its number; fails the test if the simulation does not know it. */
+unsigned sim_code_of(const char *name);
+/* How often each was passed, and a process ended there. */
+void sim_codes_print(const struct sim_figures *figures);
+
+/* ---- sim_cold.c ---- */
+
+/* Runs an operation, again as often as it has waited for the disk. PENDING: it waits for tables. */
+void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct change_sink *sink);
+void sim_cold_open(struct sim *sim);  /* before recovery */
+void sim_cold_count(struct sim *sim); /* adds what a process has done, at its end */
+bool sim_wants_dump(struct sim *sim);
+/* The rows' own checks, at any time with nothing locked. */
+void sim_check_rows(const struct sim *sim);
+/* Was a table opened at `base` by one that has left memory, and its ids apart with it? */
+bool sim_leaves_behind(const struct sim *sim, unsigned space, uint64_t base);
 
 /* ---- sim_settings.c ---- */
 

@@ -36,6 +36,29 @@ static void set_any(struct space_settings *space)
     space->tables = 1;
 }
 
+/* The oldest tables leave memory; in some of the simulations those files are few. */
+static void set_dumps(struct sim *sim)
+{
+    static const uint64_t caches[] = {0, 128u << 10, 16u << 20};
+    static const uint64_t overlays[] = {96u << 10, 512u << 10, 16u << 20};
+    bool limited = !test_random_once_in(&sim->random, 3);
+    unsigned most = test_random_once_in(&sim->random, 4) ? 2 : 1;
+
+    sim->settings.cold.threads = 1; /* whoever waits for it does nothing else */
+    sim->settings.cold.queue = 64;
+    sim->settings.cold.cache_bytes = caches[test_random_below(&sim->random, 3)];
+    sim->settings.cold.overlay_bytes = overlays[test_random_below(&sim->random, 3)];
+    for (size_t i = 0; i < SIM_SPACES; i++) {
+        struct space_settings *space = &sim->settings.spaces[i];
+
+        if (space->ids == SPACE_IDS_GROWING) {
+            space->oldest = SPACE_OLDEST_DUMP;
+            space->tables = 2 + (unsigned)test_random_below(&sim->random, 2);
+            space->dumps_max = limited ? most : 0;
+        }
+    }
+}
+
 /* Records are wide, and filters exact, so that few keys fill a table. */
 static void set_spaces(struct sim *sim)
 {
@@ -48,6 +71,9 @@ static void set_spaces(struct sim *sim)
     set_space(second, "b", SPACE_PHANTOM);
     second->deletes = true;
     second->false_positives = 0.000001;
+    if (sim->seed % 4 == 0) {
+        second->table_bytes = 512u << 10; /* likewise, a filter */
+    }
     if (sim->seed % 4 == 1) {
         set_space(second, "b", SPACE_COUNTER);
         set_any(second);
@@ -65,6 +91,10 @@ void sim_settings(struct sim *sim)
     sim->settings.journal.sync = syncs[test_random_below(&sim->random, 3)];
     sim->settings.journal.segment_bytes = SEGMENT_BYTES;
     sim->settings.journal.buffer_bytes = BUFFER_BYTES;
-    sim->fill = sim->seed % 4 == 3;
+    sim->dumps = sim->seed % 5 > 1;
+    sim->fill = sim->seed % 4 == 3 || (sim->dumps && sim->seed % 4 == 2);
     set_spaces(sim);
+    if (sim->dumps) {
+        set_dumps(sim);
+    }
 }

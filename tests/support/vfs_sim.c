@@ -476,6 +476,13 @@ static struct sim_node *begin_directory(struct call *call, struct vfs *vfs, enum
     return place.node;
 }
 
+static int sim_mode(struct vfs *vfs, const char *path)
+{
+    (void)vfs;
+    (void)path;
+    return 0700; /* all are whose process it is */
+}
+
 static int sim_sync_dir(struct vfs *vfs, const char *path)
 {
     struct call call;
@@ -541,6 +548,7 @@ const struct vfs_functions vfs_sim_functions = {
     .rename = sim_rename,
     .unlink = sim_unlink,
     .mkdir = sim_mkdir,
+    .mode = sim_mode,
     .sync_dir = sim_sync_dir,
     .list = sim_list,
     .lock = sim_lock,

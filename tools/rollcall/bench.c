@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tools/rollcall/bench_cold.h"
 #include "tools/rollcall/bench_options.h"
 #include "tools/rollcall/bench_report.h"
 #include "tools/rollcall/bench_run.h"
@@ -45,6 +46,7 @@ static bool run(const struct bench_options *options, struct bench_result *result
         .pipeline = options->pipeline,
         .requests = options->requests,
         .seconds = options->seconds,
+        .rate = options->rate,
         .pid = options->pid,
         .progress = options->progress,
     };
@@ -81,6 +83,10 @@ static int carry_out(const struct bench_options *options)
     struct bench_result loaded = {0}, ran = {0};
     bool ok = !options->load || load(options, &loaded);
 
+    if (ok && options->workload == BENCH_COLD && options->requests != 0) {
+        bench_result_fini(&loaded);
+        return bench_cold(options) ? 0 : EXIT_FAILED;
+    }
     if (ok && options->requests != 0)
         ok = run(options, &ran);
     report(options, measured(&loaded), measured(&ran));

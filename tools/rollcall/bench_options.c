@@ -24,7 +24,8 @@
 #define LOCAL_OPTIONS_FROM 256 /* getopt's values for the rows of the table */
 
 static const char *const shapes[] = {"dense", "seconds", "ms", "random", NULL};
-static const char *const workloads[] = {"incr", "slot", "record", "page", "exist", "mix", NULL};
+static const char *const workloads[] = {"incr",  "slot", "record", "page",
+                                        "exist", "mix",  "cold",   NULL};
 static const char *const layouts[] = {"records", "slots", NULL};
 static const char *const verifies[] = {"values", "form", "off", NULL};
 
@@ -69,7 +70,8 @@ static const struct option_row rows[] = {
      "slot that incr and slot use (like, else the first)"},
     {"workload", "NAME", OPTION_CHOICE, AT(workload), 0, 0, workloads,
      "incr (default): incr ID.slot 1; slot: get ID.slot; record: get ID; page: one get of many "
-     "ids; exist: one get of many existence keys; mix: a feed's traffic on growing ids"},
+     "ids; exist: one get of many existence keys; mix: a feed's traffic on growing ids; "
+     "cold: new ids, with and without reads of old ones beside"},
     {"page-ids", "N", OPTION_NUMBER, AT(page_ids), 1, BENCH_PAGE_IDS_MAX, NULL,
      "ids of a page, checks of an exist (20)"},
     {"hits", "PERCENT", OPTION_NUMBER, AT(hits), 0, 100, NULL,
@@ -80,9 +82,15 @@ static const struct option_row rows[] = {
      "mix: requests of each kind, as weights (page=40,record=8,slot=8,incr=10,several=3,create=4,"
      "delete=1,exist=20,like=5,unlike=1); those named change"},
     {"window", "N", OPTION_NUMBER, AT(window), BENCH_WINDOW_MIN, BENCH_WINDOW_MAX, NULL,
-     "mix: newest ids, which most requests are for and the server must still have (10000)"},
+     "mix, cold: newest ids, which most requests are for; mix: the server must still have them "
+     "(10000)"},
     {"old", "PERCENT", OPTION_NUMBER, AT(old), 0, 100, NULL,
-     "mix: ids drawn from all there ever were, not from the window (5)"},
+     "mix: ids drawn from all there ever were, not from the window; cold: requests that read the "
+     "older half (5)"},
+    {"rate", "N", OPTION_NUMBER, AT(rate), 1, BENCH_RATE_MAX, NULL,
+     "requests a second, not as many as are answered (cold: 8000)"},
+    {"rounds", "N", OPTION_NUMBER, AT(rounds), 1, BENCH_ROUNDS_MAX, NULL,
+     "cold: so often --seconds without and --seconds with reads of old ids (5)"},
     {"late", "PERCENT", OPTION_NUMBER, AT(late), 0, BENCH_FEED_LATE_MAX, NULL,
      "mix: ids that are created only when half a window of newer ones was (5)"},
     {"members", "N", OPTION_NUMBER, AT(members), 1, BENCH_MEMBERS_MAX, NULL,
@@ -350,6 +358,16 @@ static bool space_valid(const char *option, const char *name)
            bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
 }
 
+/* Requests a second of the workload's rarest kind; UINT64_MAX: as many as are answered. */
+static uint64_t slowest_rate(const struct bench_options *options)
+{
+    uint64_t old = options->old < 100 - options->old ? options->old : 100 - options->old;
+
+    if (options->rate == 0)
+        return UINT64_MAX;
+    return options->workload == BENCH_COLD ? options->rate * old / 100 : options->rate;
+}
+
 /* Do the options of the run and of the workload go together? */
 static bool fits(const struct bench_options *options)
 {
@@ -361,6 +379,14 @@ static bool fits(const struct bench_options *options)
         return bad("--shape random: ids that grow are dense, seconds or ms");
     if (options->requests != UINT64_MAX && options->seconds != 0)
         return bad("--requests and --seconds: only one of them");
+    if (options->workload == BENCH_COLD && options->shape != BENCH_DENSE)
+        return bad("--shape: the ids of the workload cold are dense");
+    if (options->workload == BENCH_COLD && (options->old == 0 || options->old == 100))
+        return bad("--old: the workload cold has both, from 1 to 99 per cent");
+    if (options->workload == BENCH_COLD && options->window > options->ids / 2)
+        return bad("--window: not more than half of --ids, for the older half is read, too");
+    if (slowest_rate(options) < options->pipeline)
+        return bad("--rate: less than one batch a second of each kind");
     if (options->requests == 0 && !options->load)
         return bad("--requests 0 without --load: nothing to do");
     if (options->connections * options->pipeline * options->page_ids * options->slot_count >
@@ -376,6 +402,8 @@ static bool complete(struct bench_options *options)
         options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
     if (options->requests == UINT64_MAX && options->seconds == 0)
         options->seconds = BENCH_SECONDS_DEFAULT;
+    if (options->workload == BENCH_COLD && options->rate == 0)
+        options->rate = BENCH_RATE_COLD;
     return space_valid("space", options->space) &&
            space_valid("exist-space", options->exist_space) && split_slots(options) &&
            choose_slot(options) && split_keys(options) && take_shares(options) && fits(options) &&
@@ -399,6 +427,7 @@ static const struct bench_options defaults = {
     .late = 5,
     .old = 5,
     .members = 8,
+    .rounds = 5,
     .seed = 1,
 };
 

@@ -28,6 +28,9 @@
 #define BENCH_WINDOW_MIN      100u
 #define BENCH_WINDOW_MAX      10000000u
 #define BENCH_MEMBERS_MAX     32u
+#define BENCH_RATE_MAX        10000000u
+#define BENCH_ROUNDS_MAX      100u
+#define BENCH_RATE_COLD       8000u /* of the workload cold, unless it is said */
 
 enum bench_shape { BENCH_DENSE, BENCH_SECONDS, BENCH_MS, BENCH_RANDOM };
 enum bench_workload_kind {
@@ -36,7 +39,8 @@ enum bench_workload_kind {
     BENCH_RECORD,
     BENCH_PAGE,
     BENCH_EXIST,
-    BENCH_MIX
+    BENCH_MIX,
+    BENCH_COLD
 };
 enum bench_layout { BENCH_RECORDS, BENCH_SLOTS }; /* a key an id, or a key a slot */
 enum bench_verify { BENCH_VALUES, BENCH_FORM, BENCH_OFF };
@@ -63,8 +67,11 @@ struct bench_options {
     uint64_t one_in;   /* exist, mix: the server plans one wrong answer in so many */
     uint64_t window;   /* mix: newest ids: what is mostly asked for, and what is verified */
     uint64_t late;     /* mix: per cent of the ids that are created half a window later */
-    uint64_t old;      /* mix: per cent of the draws that are from all ids */
+    uint64_t old;      /* mix: per cent of the draws that are from all ids; cold: of the reads
+                          that are from the older half */
     uint64_t members;  /* mix: different ones of an id */
+    uint64_t rate;     /* requests a second; 0: as many as are answered */
+    uint64_t rounds;   /* cold: of both kinds */
     uint64_t seed;
     uint64_t pid;      /* 0: none */
     uint64_t shape;    /* enum bench_shape */

@@ -23,6 +23,7 @@ struct lane {
     struct bench_conn *conn;
     uint64_t started_ns;
     bool watches_write;
+    struct lane *next_idle;
 };
 
 struct run {
@@ -31,6 +32,9 @@ struct run {
     struct lane *lanes;
     int epoll;
     uint64_t busy;          /* lanes with a batch under way */
+    struct lane *idle;      /* lanes for which it is not yet time */
+    uint64_t interval_ns;   /* from batch to batch; 0: none */
+    uint64_t due_ns;        /* the next batch */
     uint64_t requests_left; /* not yet begun */
     uint64_t begun_ns;
     uint64_t deadline_ns;
@@ -92,13 +96,31 @@ static void send_more(struct run *run, struct lane *lane)
         fail(run, strerror(errno));
 }
 
-/* Begins the next batch of a lane, if there is anything left to ask. */
+/* Is it time for another batch? Then the one behind it is due an interval later. */
+static bool take_turn(struct run *run, uint64_t now)
+{
+    if (run->interval_ns == 0)
+        return true;
+    if (now < run->due_ns)
+        return false;
+    if (now > run->due_ns + BENCH_MISSED_NS)
+        run->due_ns = now - BENCH_MISSED_NS;
+    run->due_ns += run->interval_ns;
+    return true;
+}
+
+/* Begins the next batch of a lane, if there is anything left to ask and it is time. */
 static void begin(struct run *run, struct lane *lane, uint64_t now)
 {
     uint64_t requests = run->plan->pipeline;
 
     if (now >= run->deadline_ns || run->requests_left == 0)
         return;
+    if (!take_turn(run, now)) {
+        lane->next_idle = run->idle;
+        run->idle = lane;
+        return;
+    }
     if (requests > run->requests_left)
         requests = run->requests_left;
     if (run->requests_left != UINT64_MAX)
@@ -157,16 +179,43 @@ static void tick(struct run *run)
         fail(run, "no reply for 10 seconds");
 }
 
+/* Begins on idle lanes what is due. */
+static void begin_due(struct run *run)
+{
+    uint64_t now = run->idle != NULL ? now_ns() : 0;
+
+    if (now >= run->deadline_ns || run->requests_left == 0)
+        run->idle = NULL;
+    while (run->idle != NULL && now >= run->due_ns && !run->failed) {
+        struct lane *lane = run->idle;
+        run->idle = lane->next_idle;
+        begin(run, lane, now);
+    }
+}
+
+/* Until something comes, a batch is due, or a second has passed. */
+static int wait_events(const struct run *run, struct epoll_event *events)
+{
+    uint64_t now = run->idle != NULL ? now_ns() : 0;
+    uint64_t wait = NS_A_SECOND - 1;
+
+    if (run->idle != NULL && run->due_ns < now + wait)
+        wait = run->due_ns > now ? run->due_ns - now : 0;
+    struct timespec most = {.tv_nsec = (long)wait};
+    return epoll_pwait2(run->epoll, events, EVENTS_A_TURN, &most, NULL);
+}
+
 static void loop(struct run *run)
 {
     struct epoll_event events[EVENTS_A_TURN];
 
-    while (run->busy > 0 && !run->failed) {
-        int n = epoll_wait(run->epoll, events, EVENTS_A_TURN, 1000);
+    while ((run->busy > 0 || run->idle != NULL) && !run->failed) {
+        int n = wait_events(run, events);
         if (n < 0 && errno != EINTR)
             fail(run, strerror(errno));
         for (int i = 0; i < n && !run->failed; i++)
             serve(run, events[i].data.ptr, events[i].events);
+        begin_due(run);
         tick(run);
     }
 }
@@ -232,6 +281,8 @@ static void measure(struct run *run)
     run->deadline_ns =
         plan->seconds != 0 ? run->begun_ns + plan->seconds * NS_A_SECOND : UINT64_MAX;
     run->requests_left = plan->requests;
+    run->interval_ns = plan->rate != 0 ? NS_A_SECOND * plan->pipeline / plan->rate : 0;
+    run->due_ns = run->begun_ns;
     for (uint64_t i = 0; i < plan->connections && !run->failed; i++)
         begin(run, &run->lanes[i], now_ns());
     loop(run);

@@ -2,6 +2,10 @@
  * bench_run.h: one measured run: connections that each keep one batch of requests under way until
  * the count or the time is reached, driven by one epoll loop of the calling thread.
  *
+ * With a rate, batches begin at equal distances, each on a connection that has none under way. If
+ * there is none the batch begins later, and what was missed is made up for only as far as
+ * BENCH_MISSED_NS goes.
+ *
  * Latency is that of a batch: from before its first byte is sent until its last reply is judged.
  * Every batch that was begun is waited for; the run ends with its last reply.
  */
@@ -15,6 +19,7 @@
 #include "tools/rollcall/histogram.h"
 #include "tools/rollcall/proc.h"
 
+#define BENCH_MISSED_NS     100000000ull
 #define BENCH_STALL_SECONDS 10u /* without any reply: the server hangs */
 
 struct bench_plan {
@@ -25,6 +30,7 @@ struct bench_plan {
     uint64_t pipeline;
     uint64_t requests; /* UINT64_MAX: no bound */
     uint64_t seconds;  /* 0: no bound */
+    uint64_t rate;     /* requests a second, as long as the server keeps up; 0: as many as it can */
     uint64_t pid;      /* of the server; 0: not known */
     bool progress;
 };

@@ -27,4 +27,8 @@ struct inspect_kind {
 /* Never NULL: what is not known is shown in hex. No member is NULL. */
 const struct inspect_kind *inspect_kind_find(const char *name);
 
+/* What an event of a row says, on the present line: ` name=value` for each field of its table's
+ * state, hex where it is none. */
+void inspect_event(FILE *to, const void *bytes, size_t length);
+
 #endif

@@ -27,6 +27,20 @@ static void print_file(FILE *out, const struct manifest_file *file, int width)
             file->last_id, file->bytes);
 }
 
+/* A label of eight bytes is an LSN. */
+static void print_data(FILE *out, const struct manifest_data *data)
+{
+    uint64_t lsn;
+    if (data->length == sizeof lsn) {
+        memcpy(&lsn, data->bytes, sizeof lsn);
+        fprintf(out, "  data %s: LSN %" PRIu64 "\n", data->label, lsn);
+        return;
+    }
+    fprintf(out, "  data %s, %zu bytes: ", data->label, data->length);
+    inspect_hex(out, data->bytes, data->length);
+    fputc('\n', out);
+}
+
 static void print_space(const struct inspect *inspect, const struct manifest_space *space)
 {
     FILE *out = inspect->out;
@@ -34,9 +48,7 @@ static void print_space(const struct inspect *inspect, const struct manifest_spa
     fprintf(out, "\nspace %s: number %" PRIu64 ", kind %s, %zu file%s\n", space->name,
             space->number, space->kind, space->files_count, space->files_count == 1 ? "" : "s");
     for (size_t i = 0; i < space->data_count; i++) {
-        fprintf(out, "  data %s, %zu bytes: ", space->data[i].label, space->data[i].length);
-        inspect_hex(out, space->data[i].bytes, space->data[i].length);
-        fputc('\n', out);
+        print_data(out, &space->data[i]);
     }
     if (space->files_count > 0) {
         fprintf(out, "  %-*s  %-5s %8s %5s %10s %14s %14s %19s %19s %13s\n", width, "file", "role",

@@ -4,6 +4,7 @@
 
 #include "engine/change_record.h"
 #include "store/journal_format.h"
+#include "tools/rollcall/inspect_kind.h"
 #include "tools/rollcall/inspect_private.h"
 
 static const char *const type_names[] = {
@@ -105,9 +106,9 @@ void inspect_record(FILE *to, const struct journal_record *record)
         put_change(to, &change);
         break;
     case CHANGE_RECORD_IS_EVENT:
-        fprintf(to, "space %u %s: ", event.space,
+        fprintf(to, "space %u %s:", event.space,
                 name_of(event_names, LENGTH(event_names), event.event));
-        inspect_hex(to, event.bytes, event.length);
+        inspect_event(to, event.bytes, event.length);
         break;
     case CHANGE_RECORD_IS_BAD:
         if (record->bytes > 0 && record->type >= JOURNAL_TYPES_RESERVED) {

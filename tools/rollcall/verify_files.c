@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
 #include "tools/rollcall/verify_private.h"
@@ -145,20 +146,19 @@ void verify_tables(struct verify *verify)
 
 /* ---- the others ---- */
 
-/* What is to be said of a file that is not known to be part of the data; NULL: nothing. The daemon
- * goes by names. */
+/* What is to be said of a file that is not known to be part of the data; NULL: nothing. */
 static const char *leftover(struct verify *verify, const char *name)
 {
     uint64_t start;
     bool is_table = verify_is_table(verify, name);
     if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, MANIFEST_LOCK_NAME) == 0 ||
-        journal_name_parse(name, &start)) {
+        strcmp(name, JOURNAL_BALLAST_NAME) == 0 || journal_name_parse(name, &start)) {
         return NULL;
     }
     if (verify->manifest ? manifest_find_file(verify->manifest, name) != NULL : is_table) {
         return NULL;
     }
-    if (verb_ends_with(name, VFS_TEMPORARY) || verb_ends_with(name, MANIFEST_TABLE_SUFFIX)) {
+    if (manifest_name_ours(name) || journal_name_temporary(name)) {
         return verify->running ? "left over, or in use by the daemon"
                                : "left over: the next start deletes it";
     }

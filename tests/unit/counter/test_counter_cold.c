@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "counter/counter.h"
+#include "counter/counter_private.h"
+#include "engine/row_private.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
 
@@ -22,6 +23,7 @@
 #define IDS    7000u /* more than a table takes */
 #define LARGE  "1000000000000"
 #define SEEN   300u /* ids that are looked at one by one */
+#define FAR    (1ull << 40)
 #define BEYOND (FIRST + 2 * IDS)
 
 struct fixture {
@@ -228,6 +230,15 @@ static void a_bad_page_is_an_error(void **state)
     assert_true(failed > 0);
 }
 
+static void pass_time(struct fixture *f)
+{
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->merge_us = row->tables[i]->merge_us > 0 ? 1 : 0;
+    }
+    row->merges_us = 1;
+}
+
 static void a_full_overlay_refuses_until_it_is_merged(void **state)
 {
     struct fixture *f = *state;
@@ -242,6 +253,14 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
     dumps_round(&f->dumps, NULL, NULL, true); /* fails: both overlays are one again */
     expect(f, FIRST, "8," LARGE);
     assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
+    for (unsigned i = 0; i < 3; i++) { /* not yet: rounds do without */
+        dumps_round(&f->dumps, NULL, NULL, false);
+        assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 1);
+    }
+    assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
+    assert_false(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    pass_time(f);
+    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
     dumps_round(&f->dumps, NULL, NULL, false);
     assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 2);
     assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_DONE);
@@ -249,6 +268,57 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
         expect(f, FIRST + i, i % 10 == 0 ? "8," LARGE : "8,8");
     }
     expect(f, BEYOND, NULL);
+}
+
+/* Flips a bit in a page of every dumped file. */
+static void damage(struct fixture *f)
+{
+    char path[64];
+    const struct dumps_set *set = &f->dumps.last;
+    for (size_t i = 0; i < set->count; i++) {
+        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        if (set->files[i].dump) {
+            assert_true(vfs_sim_flip(f->dumps.sim, path, 2 * 4096 + 100, 3));
+        }
+    }
+}
+
+/* Ids of a table from `id` on, as long as they can be read and there is room. */
+static void change_some(struct fixture *f, uint64_t id, unsigned count)
+{
+    for (uint64_t i = 0; i < SEEN && count > 0; i++) {
+        count -= run(f, ENGINE_INCR, 0, id + i, "1") == ENGINE_DONE;
+    }
+    assert_int_equal(count, 0);
+}
+
+/* The largest overlay is that of a file which cannot be merged: others are merged all the same. */
+static void a_bad_page_stops_no_other_merge(void **state)
+{
+    struct fixture *f = *state;
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    for (uint64_t i = IDS; i < 2 * IDS + IDS / 2; i++) {
+        assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, "7,8"), ENGINE_DONE);
+        f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    }
+    damage(f);
+    assert_true(dumps_leave(&f->dumps, 1));
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(dumps_cold(&f->dumps), 2);
+    uint64_t second = row->tables[1]->base;
+    change_some(f, FIRST, 6);
+    while (run(f, ENGINE_INCR, 0, second + SEEN, "1") == ENGINE_DONE) {
+        second++;
+    }
+    assert_int_equal(f->call.op.error, ENGINE_E_BUSY);
+    for (unsigned i = 0; i < 3; i++) { /* each time with the bad one tried again */
+        dumps_round(&f->dumps, NULL, NULL, false);
+        dumps_round(&f->dumps, NULL, NULL, false);
+        assert_int_equal(run(f, ENGINE_INCR, 0, second + SEEN, "1"), ENGINE_DONE);
+        pass_time(f);
+    }
+    assert_true(f->dumps.kinds[ROW_IMAGE_MERGE] > 0);
+    assert_true(f->dumps.failed > 0);
 }
 
 /* Every second id first, then those between: they come late, and more than the table takes. */
@@ -271,15 +341,21 @@ static void check_layered(struct fixture *f)
     }
 }
 
-static void a_layer_leaves_with_its_table(void **state)
+/* Another space, of nothing. */
+static void begin_anew(struct fixture *f)
 {
-    struct fixture *f = *state;
     dumps_fini(&f->dumps);
     memset(&f->dumps, 0, sizeof f->dumps);
     f->config.tables = 8;
     dumps_init(&f->dumps, 1u << 20, 0, 7);
     dumps_create(&f->dumps, &f->config);
     recorder_sink_init(&f->sink, &f->dumps.recorder);
+}
+
+static void a_layer_leaves_with_its_table(void **state)
+{
+    struct fixture *f = *state;
+    begin_anew(f);
     fill_twice(f);
     assert_true(dumps_leave(&f->dumps, 0));
     dumps_round(&f->dumps, NULL, NULL, false);
@@ -306,6 +382,38 @@ static void a_layer_leaves_with_its_table(void **state)
     check_layered(f);
 }
 
+/* An id far ahead cannot move from a file to the table that opens behind it: it is absent, be it
+ * that the overlay has it too. */
+static void what_is_far_ahead_is_left_behind(void **state)
+{
+    struct fixture *f = *state;
+    begin_anew(f);
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    for (uint64_t id = FIRST; id < FIRST + 4 * SEEN; id++) {
+        assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, "1,2"), ENGINE_DONE);
+    }
+    assert_int_equal(run(f, ENGINE_SET, 0, FAR, "3"), ENGINE_DONE);
+    row_cold_leave(row, row->tables[0]); /* open as it is */
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(run(f, ENGINE_INCR, 0, FAR, "1"), ENGINE_DONE);
+    expect(f, FAR, "4,");
+    uint64_t behind = atomic_load(&row->tables[0]->frontier);
+    assert_int_equal(run(f, ENGINE_SET, 0, behind + 1, "5"), ENGINE_DONE);
+    assert_int_equal(dumps_tables(&f->dumps), 2);
+    for (unsigned round = 0; round < 2; round++) {
+        counter_check(f->dumps.engine);
+        expect(f, FAR, NULL);
+        expect(f, behind + 1, "5,");
+        expect(f, behind, "1,2");
+        restart(f); /* by the journal, then by images */
+        expect(f, FAR, NULL);
+        dumps_round(&f->dumps, NULL, NULL, false);
+        restart(f);
+    }
+    assert_int_equal(run(f, ENGINE_ADD, 0, FAR, "6"), ENGINE_DONE);
+    expect(f, FAR, "6,");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
 
 int main(void)
@@ -317,6 +425,8 @@ int main(void)
         TEST(slots_come_and_go),
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
+        TEST(what_is_far_ahead_is_left_behind),
+        cmocka_unit_test_setup_teardown(a_bad_page_stops_no_other_merge, create_tight, destroy),
         cmocka_unit_test_setup_teardown(a_full_overlay_refuses_until_it_is_merged, create_tight,
                                         destroy),
     };

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engine/row_private.h"
 #include "store/cold.h"
 #include "store/table_file.h"
 #include "tests/unit/phantom/cold_space.h"
@@ -17,6 +18,9 @@
 #define CACHE       (1u << 20)
 #define NEW         500000u /* numbers of members that come late */
 #define LATE        40u
+#define NEAR        100u /* ids that come in */
+#define FAR         (1ull << 40)
+#define APART       10u /* members of that id */
 
 static uint64_t preads(struct cold_space *space)
 {
@@ -408,6 +412,58 @@ static void test_dropped(void **unused)
     cold_end(&space);
 }
 
+/* ---- what it keeps apart ---- */
+
+static void expect_apart(struct cold_space *space, struct engine *engine)
+{
+    for (uint64_t m = 1; m < APART; m++) {
+        assert_true(cold_holds(space, engine, FAR, m));
+    }
+    assert_false(cold_holds(space, engine, FAR, 0));
+    assert_int_equal(phantoms_members(engine), phantoms_members(space->engine));
+}
+
+static void expect_apart_again(struct cold_space *space)
+{
+    struct engine *again = cold_restore(space);
+    assert_non_null(again);
+    expect_apart(space, again);
+    phantoms_destroy(again);
+}
+
+/* It is in memory still, and moves to the table that opens behind a cold one. */
+static void test_apart_moves(void **unused)
+{
+    (void)unused;
+    static struct cold_space space;
+    struct phantom_config config = cold_config();
+    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    struct row *row = &((struct phantom *)space.engine)->row;
+    for (uint64_t id = 0; id < NEAR; id++) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, id, id), ENGINE_DONE);
+    }
+    for (uint64_t m = 0; m < APART; m++) {
+        assert_int_equal(cold_run(&space, ENGINE_SET, FAR, m), ENGINE_DONE);
+    }
+    uint64_t behind = atomic_load(&row->tables[0]->frontier) + 1;
+    assert_in_range(behind, 1, FAR);
+    row_cold_leave(row, row->tables[0]);
+    cold_round(&space);
+    assert_int_equal(cold_tables(space.engine), 1);
+    assert_int_equal(cold_run(&space, ENGINE_DELETE, FAR, 0), ENGINE_DONE);
+    assert_int_equal(cold_run(&space, ENGINE_SET, behind, 0), ENGINE_DONE);
+    assert_int_equal(row->count, 2);
+    assert_int_equal(row->bases[1], behind);
+    phantom_check(space.engine);
+    expect_apart(&space, space.engine);
+    expect_apart_again(&space); /* by the journal */
+    cold_round(&space);
+    expect_apart_again(&space); /* by images */
+    assert_int_equal(cold_run(&space, ENGINE_DELETE, FAR, 1), ENGINE_DONE);
+    assert_false(cold_holds(&space, space.engine, FAR, 1));
+    cold_end(&space);
+}
+
 /* ---- what cannot be taken up ---- */
 
 static struct table_file *open_named(struct cold_space *space, const char *name)
@@ -480,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_given_up),
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_apart_moves),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

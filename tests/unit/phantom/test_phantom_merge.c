@@ -104,7 +104,16 @@ static void test_generations(void **unused)
     cold_end(&scene.space);
 }
 
-/* What failed is put back, tried once a round, and not asked for. */
+static void pass_time(struct scene *scene)
+{
+    struct row *row = &((struct phantom *)scene->space.engine)->row;
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->merge_us = row->tables[i]->merge_us > 0 ? 1 : 0;
+    }
+    row->merges_us = 1;
+}
+
+/* What failed is put back, and asked for when time has passed; until then rounds do without. */
 static void test_failed(void **unused)
 {
     (void)unused;
@@ -124,8 +133,14 @@ static void test_failed(void **unused)
         assert_int_equal(scene.space.dumps.cold.overlay_bytes,
                          lines(&scene) * PHANTOM_OVERLAY_LINE_BYTES);
         add(&scene);
+        for (unsigned k = 0; k < 3; k++) {
+            cold_round(&scene.space);
+            assert_int_equal(scene.space.dumps.images[ROW_IMAGE_MERGE], 0);
+        }
         assert_false(wanted(&scene));
         compare(&scene);
+        pass_time(&scene);
+        assert_true(wanted(&scene));
     }
     scene.later = 0;
     cold_round(&scene.space);
@@ -180,6 +195,33 @@ static void test_bad_page(void **unused)
     assert_int_equal(lines(&scene), before);
     assert_ptr_equal(phantom_dump_file(cold_oldest(scene.space.engine)->dump), file);
     phantom_check(scene.space.engine);
+    cold_end(&scene.space);
+}
+
+/* The largest overlay is that of a file which cannot be merged: the other is merged all the same.
+ */
+static void test_bad_page_of_one(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, 64 * PHANTOM_OVERLAY_LINE_BYTES);
+    struct row *row = &((struct phantom *)scene.space.engine)->row;
+    const struct phantom_table *other = phantom_table_of(row->tables[1]);
+    const struct table_file *file = phantom_dump_file(cold_oldest(scene.space.engine)->dump);
+    crowd(&scene);
+    for (unsigned n = 0; phantom_dump_lines(other->dump) < 20; n++) {
+        assert_int_equal(cold_run(&scene.space, ENGINE_SET, row->bases[1], NEW + n), ENGINE_DONE);
+    }
+    assert_true(phantom_dump_lines(other->dump) < lines(&scene));
+    assert_true(vfs_sim_flip(scene.space.sim, table_file_path(file), 7 * 4096 + 1, 0));
+    assert_false(phantom_dumps_round(&scene.space.dumps, scene.space.engine));
+    cold_round(&scene.space); /* the round before did without more of them */
+    cold_round(&scene.space);
+    assert_int_equal(phantom_dump_lines(other->dump), 0);
+    assert_true(lines(&scene) > 0);
+    pass_time(&scene);
+    assert_true(wanted(&scene)); /* it is tried again */
+    assert_false(phantom_dumps_round(&scene.space.dumps, scene.space.engine));
     cold_end(&scene.space);
 }
 
@@ -361,11 +403,11 @@ static void test_layer_alone(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generations),   cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_bad_page),      cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_touched),       cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_crowded_again), cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_layer_alone),
+        cmocka_unit_test(test_generations),     cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_bad_page),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_bad_page_of_one), cmocka_unit_test(test_touched),
+        cmocka_unit_test(test_budget),          cmocka_unit_test(test_crowded_again),
+        cmocka_unit_test(test_layer),           cmocka_unit_test(test_layer_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,13 @@
 
 #include "base/hash.h"
 #include "data_run.h"
+#include "server/data_private.h"
 #include "store/manifest.h"
 #include "toy_engine.h"
 
 #define FILE_BYTES_MAX (1u << 20)
+#define BALLAST_BYTES  (1u << 20)
+#define PROBE_BYTES    (64u << 10)           /* data_open.c's */
 #define CHECKSUM_SEED  0x54534546494e414dull /* of a manifest */
 
 static struct data_run run;
@@ -198,6 +201,84 @@ static void test_unwritable(void **state)
     refused("data directory /data: cannot be made", strerror(ENOENT));
 }
 
+/* ---- a full disk ---- */
+
+static uint64_t bytes_of(const char *name)
+{
+    struct vfs *vfs = vfs_sim_vfs(run.sim);
+    int fd = vfs->functions->open(vfs, path_of(name), O_RDONLY);
+
+    assert_true(fd >= 0);
+    int64_t bytes = vfs->functions->size(vfs, fd);
+
+    vfs->functions->close(vfs, fd);
+    return (uint64_t)bytes;
+}
+
+/* There is no room for a name at first, then none for the next manifest beside this one. */
+static void test_full_at_start(void **state)
+{
+    (void)state;
+    static const char ballast[BALLAST_BYTES];
+
+    fill();
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t manifest = bytes_of(MANIFEST_NAME);
+        struct vfs *vfs = vfs_sim_vfs(run.sim);
+
+        assert_true(vfs_replace_file(vfs, DATA_RUN_DIRECTORY, JOURNAL_BALLAST_NAME, ballast,
+                                     sizeof(ballast)));
+        vfs_sim_fault(run.sim,
+                      &(struct vfs_sim_fault){.op = i == 0 ? VFS_SIM_OPEN : VFS_SIM_ALLOCATE,
+                                              .path = "/data/probe",
+                                              .times = 1,
+                                              .error = ENOSPC});
+        assert_true(data_run_begin(&run));
+        assert_int_equal(bytes_of(JOURNAL_BALLAST_NAME),
+                         BALLAST_BYTES - PROBE_BYTES - 2 * manifest);
+        data_run_check(&run);
+        assert_true(data_run_end(&run));
+    }
+}
+
+/* The thread of checkpoints has looked, from its beginning. */
+static void await_look(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        run.data->dumps_asked = true;
+        DATA_RUN_WAIT_FOR(!run.data->dumps_asked);
+    }
+}
+
+/* A disk that is full behind a checkpoint is no reason for the next one at once. */
+static void test_rounds_on_a_full_disk(void **state)
+{
+    (void)state;
+    vfs_sim_set_clock(run.sim, 1000);
+    assert_true(data_run_begin(&run));
+    vfs_sim_fault(run.sim, &(struct vfs_sim_fault){.op = VFS_SIM_ALLOCATE,
+                                                   .path = "/data/journal-next",
+                                                   .error = ENOSPC});
+    data_run_checkpoints(&run);
+    struct journal *journal = data_journal(run.data);
+
+    for (uint64_t i = 0;
+         journal_room(journal) == JOURNAL_ROOM && run.data->figures.checkpoints == 0; i++) {
+        assert_true(data_run_set(&run, 0, i % TOY_RANGE, i));
+    }
+    for (unsigned rounds = 1; rounds <= 3; rounds++) {
+        DATA_RUN_WAIT_FOR(data_run_stats(&run).checkpoints >= rounds);
+        await_look(); /* journal_go_on was called */
+        DATA_RUN_WAIT_FOR(journal_room(journal) == JOURNAL_ROOM_NONE);
+        await_look();
+        await_look();
+        assert_int_equal(data_run_stats(&run).checkpoints, rounds);
+        vfs_sim_advance(run.sim, 10 * 1000000ull);
+    }
+    vfs_sim_faults_end(run.sim);
+    assert_true(data_run_end(&run));
+}
+
 static void test_missing_table(void **state)
 {
     (void)state;
@@ -271,6 +352,32 @@ static void test_new_directory(void **state)
     data_run_power_cut(&run, 3); /* before anything was put */
     assert_true(data_run_begin(&run));
     data_run_check(&run);
+    assert_true(data_run_end(&run));
+}
+
+/* A start that ended before the directory's name was durable: the next one sees to that. */
+static void test_new_directory_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        vfs_sim_fault(run.sim,
+                      &(struct vfs_sim_fault){.op = VFS_SIM_SYNC_DIR, .times = 1, .error = EIO});
+        assert_false(data_run_begin(&run));
+        assert_non_null(strstr(run.error, "its directory cannot be synced"));
+        assert_true(data_run_begin(&run));
+        assert_true(data_run_set(&run, 0, 1, seed));
+        assert_true(data_run_end(&run));
+        vfs_sim_power_cut(run.sim, seed);
+        assert_true(data_run_begin(&run));
+        data_run_check(&run);
+        assert_true(data_run_end(&run));
+        data_run_fini(&run);
+        data_run_init(&run, seed);
+    }
+    vfs_sim_fault(run.sim,
+                  &(struct vfs_sim_fault){.op = VFS_SIM_SYNC_DIR, .times = 2, .error = EACCES});
+    assert_false(data_run_begin(&run));
+    assert_true(data_run_begin(&run)); /* it may be closed to this process */
     assert_true(data_run_end(&run));
 }
 
@@ -466,12 +573,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_newer_manifest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_spaces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unwritable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_full_at_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rounds_on_a_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_swapped_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_table, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_journal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_journal_too_short, setup, teardown),
         cmocka_unit_test_setup_teardown(test_new_directory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_new_directory_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clean_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),

@@ -300,6 +300,9 @@ static void ask_keeper(void *context, struct engine *engine, uint64_t serial)
     engine->keeper.notify(engine->keeper.context);
     if (*begun <= IMAGES_ALLOWED) {
         DATA_RUN_WAIT_FOR(toy_maintained(engine) > maintained);
+    } else { /* it is held, but a flush_all or a reload gets its bracket */
+        keeper_stop(run.keeper);
+        keeper_go(run.keeper, NULL);
     }
 }
 

@@ -7,10 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "data_run.h"
+#include "store/manifest.h"
 #include "tests/support/random.h"
 #include "toy_engine.h"
 
@@ -134,6 +138,235 @@ static void test_overlay_and_merge(void **state)
     assert_true(data_run_end(&run));
 }
 
+/* The keeper touches it while the dump and the manifest are made: it waits, or the dump is made
+ * anew, however often. */
+static void test_touched(void **state)
+{
+    (void)state;
+    begin();
+    fill(1);
+    assert_true(data_run_checkpoint(&run));
+    struct engine *engine = data_run_engine(&run, 0);
+
+    for (uint64_t table = 0; table < TABLES; table++) {
+        uint64_t before = data_run_stats(&run).dumps;
+
+        ask(toy_leave, 0, table * TOY_RANGE);
+        while (data_run_stats(&run).dumps == before) {
+            engine->keeper.notify(engine->keeper.context);
+            sched_yield();
+        }
+    }
+    restart();
+    assert_true(data_run_end(&run));
+}
+
+/* ---- brackets of others ---- */
+
+#define BRACKET_S 60 /* SIGALRM ends a test in which a bracket waits for a file */
+
+struct bracketing {
+    _Atomic unsigned brackets;
+    _Atomic unsigned touches; /* left, before the last look at the dumps */
+    uint64_t images;          /* of space a by then */
+};
+
+static void touch_again(struct bracketing *bracketing)
+{
+    struct engine *engine = data_run_engine(&run, 0);
+
+    if (toy_images(engine) >= bracketing->images && bracketing->touches > 0) {
+        bracketing->touches--;
+        bracketing->images = toy_images(engine) + 1;
+        ask(toy_touch, 0, 0);
+        assert_true(data_run_set(&run, 0, 3, bracketing->images));
+    }
+}
+
+/* By the thread that writes: what is in a bracket of the checkpoint's hangs here. */
+static void bracket(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct bracketing *bracketing = context;
+    bool writes = op == VFS_SIM_PWRITE || op == VFS_SIM_FDATASYNC;
+
+    if (writes && strstr(path, ".table") != NULL) {
+        keeper_stop(run.keeper);
+        keeper_go(run.keeper, NULL);
+        bracketing->brackets++;
+    } else if (op == VFS_SIM_FDATASYNC && strstr(path, "journal-") != NULL) {
+        touch_again(bracketing);
+    }
+}
+
+/* While b's is written a's is touched: written already, it has to be made anew. */
+static void touch_a(void *context, struct engine *engine, uint64_t serial)
+{
+    bool *touched = context;
+
+    (void)engine;
+    (void)serial;
+    if (!*touched) {
+        *touched = true;
+        ask(toy_touch, 0, 0);
+        assert_true(data_run_set(&run, 0, 3, 77));
+    }
+}
+
+static void test_brackets_while_written(void **state)
+{
+    struct bracketing bracketing = {.touches = 2};
+    bool touched = false;
+
+    (void)state;
+    alarm(BRACKET_S);
+    begin();
+    fill(1);
+    assert_true(data_run_checkpoint(&run));
+    uint64_t images = toy_images(data_run_engine(&run, 0));
+
+    bracketing.images = images + 2;
+    toy_on_image(data_run_engine(&run, 1), touch_a, &touched);
+    vfs_sim_hook(run.sim, bracket, &bracketing);
+    barrier_stop(run.barrier); /* one round for both */
+    toy_leave(data_run_engine(&run, 0), 0);
+    toy_leave(data_run_engine(&run, 1), 0);
+    barrier_go(run.barrier);
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).dumps == 2);
+    assert_int_equal(toy_images(data_run_engine(&run, 0)), images + 4);
+    assert_true(bracketing.brackets > 4);
+    vfs_sim_hook(run.sim, NULL, NULL);
+    restart();
+    assert_true(toy_dumped(data_run_engine(&run, 0), 0));
+    assert_true(data_run_end(&run));
+    alarm(0);
+}
+
+/* ---- failures ---- */
+
+static bool time_passes(void)
+{
+    vfs_sim_advance(run.sim, 10000);
+    return true;
+}
+
+/* Fails as the fault says; nothing is lost; it is tried again when time has passed. */
+static void fail_once(void (*what)(struct engine *engine, uint64_t id),
+                      const struct vfs_sim_fault *fault)
+{
+    struct data_stats before = data_run_stats(&run);
+    uint64_t files = before.dumps + before.merges;
+    unsigned number = vfs_sim_fault(run.sim, fault);
+
+    ask(what, 0, 0);
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).dump_failures > before.dump_failures);
+    assert_true(vfs_sim_fault_hits(run.sim, number) > 0);
+    assert_true(data_run_set(&run, 0, 5, 1000 + number));
+    assert_true(data_run_stats(&run).dumps + data_run_stats(&run).merges == files);
+    vfs_sim_faults_end(run.sim);
+    if (what == toy_merge) {
+        ask(what, 0, 0);
+    }
+    DATA_RUN_WAIT_FOR(time_passes() &&
+                      data_run_stats(&run).dumps + data_run_stats(&run).merges > files);
+    DATA_RUN_WAIT_FOR(data_run_files(&run, "a-1-0-") == 1); /* the round is over */
+}
+
+static void test_disk_fails(void **state)
+{
+    static const struct vfs_sim_fault faults[] = {
+        {.op = VFS_SIM_OPEN, .path = "a-1-0-", .error = ENOSPC},
+        {.op = VFS_SIM_PWRITE, .path = "a-1-0-", .error = ENOSPC},
+        {.op = VFS_SIM_PWRITE, .path = "a-1-0-", .first = 2, .error = EIO},
+        {.op = VFS_SIM_FDATASYNC, .path = "a-1-0-", .error = EIO},
+        {.op = VFS_SIM_FDATASYNC, .path = "a-1-0-", .first = 2, .error = ENOSPC},
+        {.op = VFS_SIM_PREAD, .path = "a-1-0-", .error = EIO}, /* it cannot be opened */
+        {.op = VFS_SIM_FDATASYNC, .path = MANIFEST_NAME, .error = EIO},
+        {.op = VFS_SIM_RENAME, .path = MANIFEST_NAME, .error = ENOSPC},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        data_run_fini(&run);
+        data_run_init(&run, i);
+        begin();
+        fill(1);
+        assert_true(data_run_checkpoint(&run));
+        fail_once(toy_leave, &faults[i]);
+        fail_once(toy_merge, &faults[i]);
+        restart();
+        assert_true(toy_dumped(data_run_engine(&run, 0), 0));
+        assert_true(data_run_end(&run));
+    }
+}
+
+/* The same, but the process ends before it is tried again. */
+static void test_failed_and_killed(void **state)
+{
+    static const enum vfs_sim_op ops[] = {VFS_SIM_PWRITE, VFS_SIM_SYNC_DIR};
+
+    (void)state;
+    begin();
+    fill(1);
+    assert_true(data_run_checkpoint(&run));
+    for (size_t i = 0; i < 4; i++) {
+        struct vfs_sim_fault fault = {.op = ops[i % 2], .error = EIO};
+        uint64_t before = data_run_stats(&run).dump_failures;
+
+        fault.path = fault.op == VFS_SIM_PWRITE ? "a-1-0-" : NULL;
+        vfs_sim_fault(run.sim, &fault);
+        bool there = toy_dumped(data_run_engine(&run, 0), 0);
+
+        ask(there ? toy_merge : toy_leave, 0, 0);
+        DATA_RUN_WAIT_FOR(data_run_stats(&run).dump_failures > before);
+        ask(toy_touch, 0, 0);
+        assert_true(data_run_set(&run, 0, 7, 70 + i));
+        vfs_sim_faults_end(run.sim);
+        restart();
+    }
+    assert_true(data_run_end(&run));
+}
+
+/* A merge that fails stops no checkpoint: what changed is in an overlay's image as before. */
+static void checkpoint_without_merge(bool full)
+{
+    static const struct vfs_sim_fault fault = {
+        .op = VFS_SIM_PWRITE, .path = "a-1-0-", .error = ENOSPC};
+
+    begin();
+    fill(1);
+    dump(0, 0);
+    struct data_stats before = data_run_stats(&run);
+
+    if (full) {
+        vfs_sim_fault(run.sim, &fault);
+    }
+    assert_true(data_run_set(&run, 0, 0, full ? 11 : TOY_BAD));
+    ask(toy_merge, 0, 0);
+    assert_true(data_run_set(&run, 0, 3, 33));
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).dump_failures > before.dump_failures);
+    assert_true(data_run_checkpoint(&run));
+    assert_int_equal(data_run_stats(&run).checkpoint_failures, before.checkpoint_failures);
+    assert_true(data_run_stats(&run).merges == before.merges);
+    vfs_sim_faults_end(run.sim);
+    assert_true(data_run_set(&run, 0, 0, 12));
+    ask(toy_merge, 0, 0);
+    DATA_RUN_WAIT_FOR(data_run_stats(&run).merges > before.merges);
+    restart();
+    assert_true(data_run_end(&run));
+}
+
+static void test_merge_on_full_disk(void **state)
+{
+    (void)state;
+    checkpoint_without_merge(true);
+}
+
+static void test_merge_of_bad_file(void **state)
+{
+    (void)state;
+    checkpoint_without_merge(false);
+}
+
 static void test_power_cuts(void **state)
 {
     struct test_random random = {.state = 11};
@@ -165,6 +398,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overlay_and_merge, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_touched, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_brackets_while_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge_on_full_disk, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge_of_bad_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed_and_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
     };
 

@@ -22,6 +22,7 @@
 
 #define MANY      3000         /* increments: more than the journal's buffer takes … */
 #define HOG_BYTES (200u << 10) /* … when somebody has so much of it */
+#define WORKERS   16           /* many, for a small buffer */
 
 static struct harness harness;
 static struct sim_journal disk;
@@ -56,6 +57,12 @@ static int setup_everysec(void **state)
 {
     (void)state;
     return start(JOURNAL_SYNC_EVERYSEC, 2);
+}
+
+static int setup_workers(void **state)
+{
+    (void)state;
+    return start(JOURNAL_SYNC_NEVER, WORKERS);
 }
 
 static int setup_always(void **state)
@@ -420,6 +427,75 @@ static void test_never_goes_on(void **state)
     client_close(&client);
 }
 
+/* Somebody who has all of the buffer. */
+static void hog_all(struct journal_writer *hog)
+{
+    journal_writer_init(hog, disk.journal);
+    for (size_t bytes = SIM_JOURNAL_BUFFER_BYTES; bytes >= 8; bytes -= 8) {
+        (void)journal_reserve(hog, hog->credit + bytes);
+    }
+}
+
+/* Who waits for room that somebody else has waits, until it is given back: nothing goes round and
+ * round meanwhile. */
+static void test_waits_for_others(void **state)
+{
+    struct journal_writer hog;
+    struct client client;
+    int other = harness_connect(&harness);
+
+    (void)state;
+    client_open(&client);
+    hog_all(&hog);
+    harness_say(client.fd, "incr f:1.a 1\r\n");
+    while (harness_stat(&harness, "suspensions") == 0) {
+    }
+    for (int i = 0; i < 100; i++) {
+        harness_ask(other, "get f:2.a\r\n", "END\r\n");
+    }
+    assert_in_range(harness_stat(&harness, "suspensions"), 1, 3);
+    journal_give_back(&hog);
+    (void)client_number(&client, busy); /* refused only if this machine lost a second */
+    journal_writer_fini(&hog);
+    client_close(&client);
+    close(other);
+}
+
+/* The most that could be had in one piece. */
+static size_t room_left(void)
+{
+    struct journal_writer writer;
+    size_t bytes = SIM_JOURNAL_BUFFER_BYTES;
+
+    journal_writer_init(&writer, disk.journal);
+    while (!journal_reserve(&writer, bytes)) {
+        bytes -= 8;
+    }
+    journal_writer_fini(&writer);
+    return bytes;
+}
+
+/* What a worker took and did not use is not kept while it has nothing to do: so many would have all
+ * of a small buffer, and nobody else a chance. */
+static void test_idle_workers_hold_nothing(void **state)
+{
+    int fds[4 * WORKERS];
+    size_t room = room_left();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        fds[i] = harness_connect(&harness);
+        harness_ask(fds[i], "add f:1.a 0 0 1\r\n7\r\n", i == 0 ? "STORED\r\n" : "NOT_STORED\r\n");
+    }
+    assert_true(journal_sync_now(disk.journal));
+    for (unsigned waited = 0; room_left() < room; waited++) {
+        assert_true(waited < 100); /* the last one may be about to give its room back */
+    }
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        close(fds[i]);
+    }
+}
+
 static const char no_space[] = "SERVER_ERROR out of disk space\r\n";
 
 /* All but what a large record does not fit in. */
@@ -503,6 +579,9 @@ int main(void)
         TEST(test_full_buffer_waits, everysec),
         TEST(test_full_buffer_refuses, everysec),
         TEST(test_never_goes_on, never),
+        TEST(test_waits_for_others, never),
+        TEST(test_waits_for_others, everysec),
+        TEST(test_idle_workers_hold_nothing, workers),
         TEST(test_full_disk, never),
         TEST(test_full_disk, everysec),
         TEST(test_flush_all, everysec),

@@ -39,13 +39,13 @@ static struct keeper *keeper;
 static struct probe probes[ENGINES];
 static struct space space_of[ENGINES];
 static struct spaces spaces;
-static _Atomic bool bracketed;
+static _Atomic bool bracketed, held;
 
 static void maintain(struct engine *engine, struct barrier *given)
 {
     struct probe *probe = (struct probe *)engine;
 
-    CHECK(given == barrier && !bracketed);
+    CHECK(given == barrier && !bracketed && !held);
     barrier_stop(given);
     barrier_go(given);
     pthread_mutex_lock(&probe->lock);
@@ -65,7 +65,7 @@ static void maintain(struct engine *engine, struct barrier *given)
 
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->lock);
-    CHECK(!bracketed);
+    CHECK(!bracketed && !held);
     if (again) {
         engine->keeper.notify(engine->keeper.context);
     }
@@ -168,6 +168,19 @@ static void go(const struct spaces *set)
     keeper_go(keeper, set);
 }
 
+static void *hold_often(void *context)
+{
+    (void)context;
+    for (int i = 0; i < 500; i++) {
+        keeper_hold(keeper);
+        held = true;
+        sched_yield();
+        held = false;
+        keeper_release(keeper);
+    }
+    return NULL;
+}
+
 static void *ask_often(void *context)
 {
     (void)context;
@@ -188,15 +201,17 @@ static void *bracket_often(void *context)
     return NULL;
 }
 
-/* Several threads ask, others stop and go: in the end everything asked for was seen. */
+/* Several threads ask, others stop and go, or hold: in the end everything asked for was seen. */
 static void test_nothing_is_lost(void **state)
 {
-    enum { ASKING = 3, THREADS = 5 };
+    enum { ASKING = 3, BRACKETS = 2, THREADS = ASKING + BRACKETS + 1 };
     pthread_t threads[THREADS];
 
     (void)state;
     for (int i = 0; i < THREADS; i++) {
-        void *(*what)(void *) = i < ASKING ? ask_often : bracket_often;
+        void *(*what)(void *) = i < ASKING              ? ask_often
+                                : i < ASKING + BRACKETS ? bracket_often
+                                                        : hold_often;
 
         assert_int_equal(pthread_create(&threads[i], NULL, what, NULL), 0);
     }
@@ -283,6 +298,46 @@ static void test_stop_waits(void **state)
     await_done(&probes[1]);
 }
 
+static void *bracket_twice(void *context)
+{
+    (void)context;
+    stop();
+    go(NULL);
+    stop();
+    go(&spaces);
+    return NULL;
+}
+
+/* Brackets of others come and go while it is held; nothing is maintained, nothing is lost. */
+static void test_held(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    gate(&probes[0], true);
+    ask(&probes[0]);
+    await_inside(&probes[0]);
+    gate(&probes[0], false);
+    keeper_hold(keeper); /* waits for the step */
+    assert_int_equal(calls(&probes[0]), 1);
+    held = true;
+    ask(&probes[0]);
+    keeper_hold(keeper); /* by another holder */
+    assert_int_equal(pthread_create(&thread, NULL, bracket_twice, NULL), 0);
+    pthread_join(thread, NULL);
+    stop(); /* its own, within */
+    go(NULL);
+    keeper_release(keeper);
+    for (int i = 0; i < 1000; i++) {
+        sched_yield();
+    }
+    assert_int_equal(calls(&probes[0]), 1);
+    held = false;
+    keeper_release(keeper);
+    await_done(&probes[0]);
+    assert_int_equal(calls(&probes[0]), 2);
+}
+
 /* One that always asks again does not starve the others. */
 static void test_in_turn(void **state)
 {
@@ -361,6 +416,7 @@ int main(void)
         TEST(test_asked_meanwhile),
         TEST(test_asked_in_a_stopped_world),
         TEST(test_stop_waits),
+        TEST(test_held),
         TEST(test_in_turn),
         TEST(test_dropped),
         TEST(test_end),

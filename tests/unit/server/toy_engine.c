@@ -18,7 +18,8 @@
 struct table {
     uint64_t serial, base, start_lsn;
     bool touched, changed;
-    bool wanted;             /* to be dumped, or merged */
+    bool wanted;             /* to be dumped, or merged: an image of that kind is to begin */
+    bool going;              /* it has begun: so will those after it, until one is handed over */
     struct table_file *file; /* dumped: values are what is in it and its overlay */
     uint64_t values[TOY_RANGE];
 };
@@ -255,10 +256,10 @@ static void keep_begin(struct engine *engine)
 
 static enum row_image_kind kind_of(const struct table *table)
 {
-    if (table->file == NULL) {
-        return table->wanted ? ROW_IMAGE_DUMP : ROW_IMAGE_TABLE;
+    if (table->wanted || table->going) {
+        return table->file == NULL ? ROW_IMAGE_DUMP : ROW_IMAGE_MERGE;
     }
-    return table->wanted ? ROW_IMAGE_MERGE : ROW_IMAGE_OVERLAY;
+    return table->file == NULL ? ROW_IMAGE_TABLE : ROW_IMAGE_OVERLAY;
 }
 
 static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
@@ -275,6 +276,7 @@ static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
         }
         enum row_image_kind kind = kind_of(table);
 
+        table->going = table->going || table->wanted;
         table->touched = table->changed = table->wanted = false;
         table->start_lsn = now;
         *image = (struct row_image){.kind = kind,
@@ -313,7 +315,6 @@ static enum engine_image keep_image_write(struct engine *engine, const struct ro
     }
     const struct table *table = by_serial(toy, image->serial);
     bool gone = table == NULL || table->touched;
-
     if (!gone) {
         memcpy(values, table->values, sizeof(values));
     }
@@ -323,17 +324,19 @@ static enum engine_image keep_image_write(struct engine *engine, const struct ro
     if (gone) {
         return ENGINE_IMAGE_GONE;
     }
-    return table_file_append_pages(writer, values, TABLE_PAGES) ? ENGINE_IMAGE_DONE
-                                                                : ENGINE_IMAGE_FAILED;
+    bool bad = image->kind == ROW_IMAGE_MERGE && values[0] == TOY_BAD;
+    return !bad && table_file_append_pages(writer, values, TABLE_PAGES) ? ENGINE_IMAGE_DONE
+                                                                        : ENGINE_IMAGE_FAILED;
 }
 
 static void keep_image_failed(struct engine *engine, const struct row_image *image)
 {
     struct table *table = by_serial(toy_of(engine), image->serial);
 
-    if (table != NULL) {
+    if (table != NULL && table->start_lsn == image->start_lsn) {
         table->touched = true;
-        table->wanted = image->kind == ROW_IMAGE_DUMP || image->kind == ROW_IMAGE_MERGE;
+        table->wanted = table->wanted || (table->going && image->kind != ROW_IMAGE_MERGE);
+        table->going = false;
     }
 }
 
@@ -352,11 +355,12 @@ static struct table_file *keep_image_done(struct engine *engine, const struct ro
 {
     struct table *table = by_serial(toy_of(engine), image->serial);
 
-    CHECK(table != NULL && !table->touched && !table->wanted && file != NULL);
-    CHECK((image->kind == ROW_IMAGE_MERGE) == (table->file != NULL));
+    CHECK(table != NULL && !table->touched && table->going && file != NULL &&
+          (image->kind == ROW_IMAGE_MERGE) == (table->file != NULL));
     struct table_file *before = table->file;
 
     table->file = file;
+    table->going = false;
     return before;
 }
 

@@ -16,6 +16,7 @@
 
 #define TOY_RANGE       1024u
 #define TOY_TABLES_KEPT 8
+#define TOY_BAD         UINT64_MAX /* of a table's first id: a merge fails, as of a bad file */
 
 /* A space_engine_fn. */
 struct engine *toy_create(const struct space_settings *settings, uint32_t number,
@@ -37,7 +38,8 @@ void toy_image_for_ever(struct engine *engine, bool on);
 
 /*
  * Dumped tables: from the DUMP image on the toy keeps the file and writes its values as an overlay
- * image, whole. toy_leave: the table is to leave memory; toy_merge: a dumped one gets another file.
+ * image, whole. toy_leave: the table is to leave memory; toy_merge: a dumped one gets another file,
+ * which is tried once.
  */
 void toy_leave(struct engine *engine, uint64_t id);
 void toy_merge(struct engine *engine, uint64_t id);

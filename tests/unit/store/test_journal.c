@@ -284,6 +284,39 @@ static void test_wait(void **state)
     }
 }
 
+/* Who waits for room is woken when somebody gives it back, and not before. */
+static void test_wait_for_room(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    struct journal *journal = run_open(&config, NULL);
+    struct journal_writer hog;
+    struct journal_writer writer;
+    sem_t woken;
+    sem_init(&woken, 0, 0);
+    journal_writer_init(&hog, journal);
+    journal_writer_init(&writer, journal);
+    journal_wait_room(journal, 100, post, &woken, 42); /* there is some */
+    sem_wait(&woken);
+    for (size_t bytes = RUN_BUFFER_BYTES; bytes >= 8; bytes -= 8) { /* to the last byte */
+        (void)journal_reserve(&hog, hog.credit + bytes);
+    }
+    assert_false(journal_reserve(&writer, 100));
+    journal_wait_room(journal, 100, post, &woken, 42);
+    assert_true(journal_sync_now(journal)); /* what comes by is none */
+    assert_int_equal(sem_trywait(&woken), -1);
+    journal_give_back(&hog);
+    sem_wait(&woken);
+    assert_true(journal_reserve(&writer, 100));
+    journal_writer_fini(&hog);
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    sem_destroy(&woken);
+    vfs_sim_destroy(sim);
+}
+
 /* everysec by its clock: no sync before the second is over, one after it. */
 static void test_everysec(void **state)
 {
@@ -380,11 +413,11 @@ static void test_real_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_any_start),
-        cmocka_unit_test(test_empty),      cmocka_unit_test(test_part),
-        cmocka_unit_test(test_trim),       cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_everysec),   cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_any_start),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_part),
+        cmocka_unit_test(test_trim),          cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_wait_for_room), cmocka_unit_test(test_everysec),
+        cmocka_unit_test(test_full_ring),     cmocka_unit_test(test_real_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* test_journal_faults.c: one fault at a time, and what the journal makes of it. */
-#include "store/journal.h"
+#include "store/journal_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,11 +138,112 @@ static void test_no_space_at_open(void **state)
     char error[JOURNAL_ERROR_MAX];
     struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_NEVER);
     run_make_directory(config.vfs);
-    vfs_sim_set_capacity(sim, RUN_SEGMENT_BYTES / 2);
+    vfs_sim_set_capacity(sim, JOURNAL_SMALL_BYTES); /* not even a small one */
     assert_null(journal_open(&config, error));
     assert_non_null(strstr(error, strerror(ENOSPC)));
     assert_int_equal(vfs_sim_used(sim), 0);
     vfs_sim_destroy(sim);
+}
+
+/* From now on nothing more fits on the disk. */
+static void fill_up(struct world *world)
+{
+    vfs_sim_set_capacity(world->sim, vfs_sim_used(world->sim));
+}
+
+/* A disk that is full at each start, and whatever a start leaves free is somebody else's: there is
+ * the ballast. */
+static void test_starts_on_a_full_disk(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, JOURNAL_SYNC_NEVER);
+    journal_keep_room(world.journal);
+    RUN_WAIT_FOR(vfs_sim_used(world.sim) >= 3 * RUN_SEGMENT_BYTES);
+    assert_true(journal_room(world.journal) == JOURNAL_ROOM);
+    write_some(&world, 1500); /* past the segment's end */
+    for (unsigned starts = 0; starts < 4; starts++) {
+        struct recovered recovered = {0};
+        vfs_sim_kill(world.sim);
+        close_journal(&world);
+        world.config.vfs = vfs_sim_vfs(world.sim);
+        run_scan(world.config.vfs, 0, &recovered);
+        assert_int_equal(recovered.count[0], world.number);
+        world.config.vfs->functions->unlink(world.config.vfs, RUN_DIRECTORY "/" JOURNAL_SPARE_NAME);
+        fill_up(&world);
+        world.journal = run_open(&world.config, &recovered);
+        journal_writer_init(&world.writer, world.journal);
+        assert_true(stats_of(&world).segment_bytes < (2 + 2 * starts + 2) * RUN_SEGMENT_BYTES);
+        for (unsigned i = 0; i < 10; i++) {
+            assert_true(run_write(&world.writer, 0, ++world.number, 0, PAYLOAD));
+        }
+    }
+    /* with room it goes on, in segments as large as ever */
+    uint64_t used = vfs_sim_used(world.sim);
+    vfs_sim_set_capacity(world.sim, UINT64_MAX);
+    vfs_sim_advance(world.sim, SECOND_US);
+    RUN_WAIT_FOR(vfs_sim_used(world.sim) >= used + RUN_SEGMENT_BYTES);
+    write_some(&world, 3000);
+    close_journal(&world);
+    expect_recovered(&world, JOURNAL_SCAN_CLEAN, world.number);
+    end(&world);
+}
+
+/* Two segments and no ballast: that serves, as long as checkpoints follow. */
+static void test_no_space_for_the_ballast(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, JOURNAL_SYNC_NEVER);
+    vfs_sim_set_capacity(world.sim, RUN_SEGMENT_BYTES * 5 / 2);
+    journal_keep_room(world.journal);
+    RUN_WAIT_FOR(vfs_sim_used(world.sim) >= 2 * RUN_SEGMENT_BYTES);
+    for (unsigned i = 0; i < 3; i++) {
+        write_some(&world, 1200); /* into the next segment, not half of it */
+        assert_true(journal_sync_now(world.journal));
+        RUN_WAIT_FOR((journal_trim(world.journal, journal_durable(world.journal)),
+                      stats_of(&world).segments == 1));
+        journal_go_on(world.journal);
+    }
+    RUN_WAIT_FOR(!stats_of(&world).full);
+    assert_true(journal_room(world.journal) == JOURNAL_ROOM);
+    close_journal(&world);
+    end(&world);
+}
+
+/* Room that comes back is not the writers' before the checkpoint was made. */
+static void test_room_is_held(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, JOURNAL_SYNC_NEVER);
+    journal_keep_room(world.journal);
+    RUN_WAIT_FOR(vfs_sim_used(world.sim) >= 3 * RUN_SEGMENT_BYTES);
+    fill_up(&world);
+    while (journal_room(world.journal) == JOURNAL_ROOM ||
+           journal_reserve(&world.writer, RECORD_BYTES)) {
+        if (journal_reserve(&world.writer, RECORD_BYTES)) {
+            run_put(&world.writer, 0, ++world.number, 0, PAYLOAD);
+        }
+        assert_true(journal_commit(&world.writer));
+    }
+    assert_true(journal_room(world.journal) == JOURNAL_ROOM_NONE);
+    vfs_sim_set_capacity(world.sim, UINT64_MAX);
+    vfs_sim_advance(world.sim, SECOND_US);
+    assert_false(journal_reserve(&world.writer, RECORD_BYTES));
+    RUN_WAIT_FOR(journal_room(world.journal) == JOURNAL_ROOM_HELD);
+    assert_true(stats_of(&world).full);
+    assert_false(journal_reserve(&world.writer, RECORD_BYTES));
+    /* it was looked for, not taken: a checkpoint has it */
+    struct vfs *vfs = vfs_sim_vfs(world.sim);
+    assert_int_equal(vfs->functions->open(vfs, RUN_DIRECTORY "/" JOURNAL_SPARE_NAME, O_RDONLY), -1);
+    journal_go_on(world.journal);
+    RUN_WAIT_FOR(!stats_of(&world).full);
+    assert_true(journal_room(world.journal) == JOURNAL_ROOM);
+    write_some(&world, 1500);
+    close_journal(&world);
+    expect_recovered(&world, JOURNAL_SCAN_CLEAN, world.number);
+    end(&world);
 }
 
 /* A file system that breaks its promise. */
@@ -418,6 +520,9 @@ int main(void)
         cmocka_unit_test(test_no_space_for_the_next),
         cmocka_unit_test(test_clean_end_on_a_full_disk),
         cmocka_unit_test(test_no_space_at_open),
+        cmocka_unit_test(test_starts_on_a_full_disk),
+        cmocka_unit_test(test_no_space_for_the_ballast),
+        cmocka_unit_test(test_room_is_held),
         cmocka_unit_test(test_no_space_when_written),
         cmocka_unit_test(test_write_error_once),
         cmocka_unit_test(test_write_error),

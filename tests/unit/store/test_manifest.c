@@ -569,6 +569,20 @@ static void test_power_cut(void **state)
     assert_true(counts[0] > 0 && counts[1] > 0 && counts[2] > 0);
 }
 
+static void test_names(void **state)
+{
+    static const char *const others[] = {"MANIFEST",    "a.tmp",        "0-0-0.table",
+                                         "a-0-0.table", "a-0--0.table", "A-0-0-0.table",
+                                         "a-0-0-0.tabl"};
+    char name[MANIFEST_FILE_NAME_MAX + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_false(manifest_name_ours(others[i]));
+    }
+    manifest_table_name(name, "a-32-characters-long-name-of-it-", UINT64_MAX, 3, UINT64_MAX);
+    assert_true(manifest_name_ours(name) && manifest_name_ours("MANIFEST.tmp"));
+}
+
 #define SIM(test)  cmocka_unit_test_setup_teardown(test, sim_setup, sim_teardown)
 #define UNIT(test) cmocka_unit_test(test)
 
@@ -579,6 +593,6 @@ int main(void)
         UNIT(test_every_byte), UNIT(test_every_length), UNIT(test_wrong_lines),
         UNIT(test_long_data),  UNIT(test_newer),        UNIT(test_fuzz),
         UNIT(test_limits),     SIM(test_too_large),     SIM(test_load),
-        SIM(test_store_fails), UNIT(test_power_cut)};
+        SIM(test_store_fails), UNIT(test_power_cut),    UNIT(test_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
 #include "tests/unit/tools/bench_line.h"
 #include "tools/rollcall/bench_options.h"
 
-#define MIX "--workload mix "
+#define MIX  "--workload mix "
+#define COLD "--workload cold "
 
 static void test_defaults(void **state)
 {
@@ -29,6 +30,33 @@ static void test_defaults(void **state)
     assert_string_equal(options.exist_tail, ":");
     assert_int_equal(options.shares.total, 100);
     assert_int_equal(options.window, 10000);
+}
+
+static void test_cold(void **state)
+{
+    (void)state;
+    struct bench_options options;
+
+    assert_true(bench_line_parse("", &options));
+    assert_int_equal(options.rate, 0);
+    assert_true(bench_line_parse(COLD, &options));
+    assert_int_equal(options.rate, BENCH_RATE_COLD);
+    assert_int_equal(options.old, 5);
+    assert_true(
+        bench_line_parse(COLD "--rate 500 --old 99 --rounds 3 --window 500 --ids 1000", &options));
+    assert_int_equal(options.rate, 500);
+    assert_int_equal(options.rounds, 3);
+    assert_false(bench_line_parse(COLD "--window 501 --ids 1000", &options));
+    assert_false(bench_line_parse(COLD "--old 0", &options));
+    assert_false(bench_line_parse(COLD "--old 100", &options));
+    assert_false(bench_line_parse(COLD "--shape ms", &options));
+    assert_false(bench_line_parse(COLD "--rate 0", &options));
+    assert_false(bench_line_parse(COLD "--rounds 101", &options));
+    assert_true(bench_line_parse("--old 0", &options));
+    assert_true(bench_line_parse("--rate 16 --pipeline 16", &options));
+    assert_false(bench_line_parse("--rate 15 --pipeline 16", &options));
+    assert_false(bench_line_parse(COLD "--rate 319 --pipeline 16", &options));
+    assert_true(bench_line_parse(COLD "--rate 320 --pipeline 16", &options));
 }
 
 static void test_exist(void **state)
@@ -107,9 +135,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_exist),
-        cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_cold),
+        cmocka_unit_test(test_exist),    cmocka_unit_test(test_mix),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

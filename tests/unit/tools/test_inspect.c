@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter/table.h"
 #include "engine/change_record.h"
+#include "engine/row_state.h"
+#include "phantom/table.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
+#include "tests/support/counters.h"
 #include "tools/rollcall/inspect_kind.h"
 #include "tools/rollcall/inspect_private.h"
 
@@ -340,15 +344,147 @@ static void test_usage(void **state)
 
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* ---- what the engines wrote ---- */
+
+struct described {
+    struct table_file_info info;
+    unsigned char bytes[ROW_TABLE_BYTES_MAX];
+};
+
+/* As an image has it: the state of a row's table, and behind it the engine's part, which is in its
+ * place already. */
+static void describe(struct described *described, size_t bytes)
+{
+    struct row_state state = {
+        .version = ROW_STATE_VERSION, .serial = 31, .base = 4096, .description_bytes = bytes};
+    memcpy(described->bytes, &state, sizeof state);
+    described->info.description = described->bytes;
+    described->info.description_bytes = ROW_STATE_BYTES + bytes;
+}
+
+/* The text of a description, or of an entry (value not NULL); the caller's. */
+static char *tell(const char *kind, const struct described *described, unsigned section,
+                  uint8_t sub, const void *value)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    assert_non_null(to);
+    if (value) {
+        inspect_kind_find(kind)->entry(to, &described->info, section, 42, sub, value);
+    } else {
+        inspect_kind_find(kind)->description(to, &described->info);
+    }
+    fclose(to);
+    return text;
+}
+
+static void expect_told(const char *kind, const struct described *described,
+                        const char *const *parts)
+{
+    char *text = tell(kind, described, 0, 0, NULL);
+    for (; *parts; parts++) {
+        said_has_times(text, *parts, 1);
+    }
+    free(text);
+}
+
+static void expect_entry(const struct described *described, unsigned section, uint8_t sub,
+                         const void *value, const char *expected)
+{
+    char *text = tell("counter", described, section, sub, value);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_counter_told(void **unused)
+{
+    static const char *const parts[] = {"  serial: 31\n",         "  base: 4096\n",
+                                        "  table_bytes: 65536\n", "  slot like: 20\n",
+                                        "  slot few: 4\n",        NULL};
+    (void)unused;
+    struct described described = {.info.section = {{.value_bytes = 3}, {.value_bytes = 8}}};
+    struct counter_config config;
+    struct counters_table opened;
+    counters_config(&config, "like:20 few:4");
+    config.table_bytes = 64u << 10;
+    counters_table_open(&opened, &config, 1);
+    size_t bytes = counter_table_describe(opened.table, described.bytes + ROW_STATE_BYTES);
+    counters_table_close(&opened);
+    describe(&described, bytes);
+    expect_told("counter", &described, parts);
+    uint64_t value = 8 | 0xfull << 20; /* like 7, the other one in aux */
+    expect_entry(&described, COUNTER_TABLE_EXTEND, 0, &value, " like=7 few in aux=14");
+    value = 100;
+    expect_entry(&described, COUNTER_TABLE_AUX, 1, &value, " few=100");
+    expect_entry(&described, COUNTER_TABLE_AUX, 2, &value, "6400000000000000"); /* no such slot */
+    described.bytes[ROW_STATE_BYTES] ^= 1;
+    char *text = tell("counter", &described, 0, 0, NULL);
+    said_has(text, "  serial: 31\n");
+    said_has(text, "  0000e0  "); /* the rest in hex */
+    free(text);
+    described.bytes[0] ^= 2;
+    text = tell("counter", &described, 0, 0, NULL);
+    said_lacks(text, "serial");
+    said_has(text, "  000000  ");
+    free(text);
+}
+
+static void test_phantom_told(void **unused)
+{
+    static const char *const parts[] = {"  serial: 31\n", "  filter_bytes: 65536\n",
+                                        "  lines: 1024\n", "  members_for_one_wrong_answer: 1000\n",
+                                        NULL};
+    (void)unused;
+    struct described described = {.info.sections = 0};
+    struct phantom_config config = {
+        .table_bytes = 64u << 10, .false_positives = 0.001, .tables = 1};
+    struct phantom_shape shape;
+    phantom_shape_init(&shape, &config);
+    phantom_shape_describe(&shape, described.bytes + ROW_STATE_BYTES);
+    describe(&described, PHANTOM_DESCRIPTION_BYTES);
+    expect_told("phantom", &described, parts);
+}
+
+static void test_event_told(void **unused)
+{
+    (void)unused;
+    struct described described;
+    uint64_t dropped[] = {31, 4096};
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    assert_non_null(to);
+    describe(&described, 0);
+    inspect_event(to, described.bytes, ROW_STATE_BYTES);
+    fputc('\n', to);
+    inspect_event(to, dropped, sizeof dropped);
+    fputc('\n', to);
+    inspect_event(to, "abc", 3);
+    fclose(to);
+    said_has(text, " serial=31 base=4096 range_last=0 ");
+    said_has(text, "\n serial=31 base=4096\n 616263");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_manifest),      UNIT(test_segment),
-        UNIT(test_segment_limit), UNIT(test_segment_damage),
-        UNIT(test_segment_end),   cmocka_unit_test(test_records),
-        UNIT(test_table),         UNIT(test_table_damage),
-        UNIT(test_page),          cmocka_unit_test(test_kinds),
-        UNIT(test_newer),         UNIT(test_usage),
+        UNIT(test_manifest),
+        UNIT(test_segment),
+        UNIT(test_segment_limit),
+        UNIT(test_segment_damage),
+        UNIT(test_segment_end),
+        cmocka_unit_test(test_records),
+        UNIT(test_table),
+        UNIT(test_table_damage),
+        UNIT(test_page),
+        cmocka_unit_test(test_kinds),
+        UNIT(test_newer),
+        UNIT(test_usage),
+        cmocka_unit_test(test_counter_told),
+        cmocka_unit_test(test_phantom_told),
+        cmocka_unit_test(test_event_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

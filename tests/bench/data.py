@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""What a data directory costs: figures of whole daemons, for a quiet machine with two cores or more.
+
+    tests/bench/data.py everysec       increments a second with journal.sync: everysec, without data
+    tests/bench/data.py start          seconds from the start to the first answer: 1 GiB of tables
+    tests/bench/data.py replay         records of the journal replayed in a second
+    tests/bench/data.py cold           p99 of reads in memory while 5 % of all are from a slow disk
+
+$ROLLCALLD and $ROLLCALL name the programs (else build/). `cold` needs a daemon that was configured
+with --enable-points: its reads of the disk are made to take --delay ms. Several may be named; each
+prints its figure and its goal. Nothing is judged: exit 1 only if something does not run.
+
+The server's worker has the last core, all its other threads and the load generator the first.
+`everysec` runs both daemons at once and loads them in turn, --rounds times each, in the order
+AB BA AB, because a machine's speed changes; medians count.
+"""
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+from victim import Failure, Folder, Victim, judge, protocol  # noqa: E402
+
+EVERYSEC_GOAL, START_GOAL_S, REPLAY_GOAL = 0.85, 1.5, 5e6
+CONNECTIONS, PIPELINE = 50, 50
+RUN_S = 600  # the longest a load may take
+IDS = 1000000
+COLD_IDS = 2000000
+COLD_THREADS = 64
+SPACES = 4  # of `start`, each of one table in memory
+SLOTS = "{repost: 20, comment: 20, like: 20, read: 20}"
+
+TOP = """threads: %(threads)d
+memory: %(memory)s
+%(data)sspaces:
+"""
+DATA = """data: %(directory)s
+journal: {sync: everysec}
+checkpoint: {every: 1h, journal: 64GiB}
+cold: {cache: 0, threads: %(cold_threads)d}
+"""
+SPACE = """  %(name)s:
+    kind: counter
+    slots: %(slots)s
+    role: store
+    oldest: %(oldest)s
+    table-size: %(table_size)s
+    tables: %(tables)d
+"""
+
+
+class Server(Victim):
+    """A daemon with a folder of its own."""
+
+    def __init__(self, options, spaces, data=True, memory="4GiB", threads=1):
+        self.folder = Folder(options.directory)
+        values = {"threads": threads, "memory": memory, "data": ""}
+        if data:
+            values["data"] = DATA % {"directory": self.folder.data, "cold_threads": COLD_THREADS}
+        text = TOP % values + "".join(SPACE % dict(space, slots=SLOTS) for space in spaces)
+        with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write(text)
+        super().__init__(self.folder)
+
+    def again(self):
+        """Started once more; seconds until it serves."""
+        super().__init__(self.folder)
+        return self.serve()
+
+    def end(self):
+        self.kill()
+        self.folder.remove()
+
+    def figures(self):
+        client = self.connect()
+        try:
+            return client.stats(b"")
+        finally:
+            client.socket.close()
+
+    def bench(self, *words):
+        """Runs the load generator against it; its report."""
+        program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
+        command = [program, "bench", "--json", *map(str, words), "127.0.0.1:%d" % self.address[1]]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False,
+                              timeout=RUN_S)
+        if done.returncode != 0:
+            raise Failure("%s: exit %d" % (" ".join(command), done.returncode))
+        return json.loads(done.stdout)
+
+    def pin(self):
+        """After a load: the worker is the thread that has worked most."""
+        cores = sorted(os.sched_getaffinity(0))
+        folder = "/proc/%d/task" % self.process.pid
+        worked = {}
+        for thread in os.listdir(folder):
+            with open("%s/%s/stat" % (folder, thread), encoding="ascii", errors="replace") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            worked[int(thread)] = int(fields[11]) + int(fields[12])  # user, system
+        worker = max(worked, key=worked.get)
+        for thread in worked:
+            os.sched_setaffinity(thread, {cores[-1] if thread == worker else cores[0]})
+
+
+def one_space(oldest, table_size, tables, name="feed"):
+    return {"name": name, "oldest": oldest, "table_size": table_size, "tables": tables}
+
+
+class Pinned:
+    """This process and the children it starts on the first core, and back."""
+
+    def __enter__(self):
+        self.cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(self.cores)})
+
+    def __exit__(self, *_):
+        os.sched_setaffinity(0, self.cores)
+
+
+# ---- figures ----
+
+
+def increments(server, options):
+    with Pinned():
+        return server.bench("--workload", "incr", "--verify", "form", "--connections", CONNECTIONS,
+                            "--pipeline", PIPELINE, "--seconds", options.seconds, "--ids",
+                            IDS)["run"]["requests_per_s"]
+
+
+def everysec(options):
+    names = ("without data", "everysec")
+    servers, rates = [], {name: [] for name in names}
+    try:
+        for name in names:
+            server = Server(options, [one_space("refuse", "64MiB", 4)], data=name == "everysec")
+            servers.append(server)
+            server.serve()
+            server.bench("--load", "--requests", 0, "--ids", IDS)
+            server.pin()
+        for number in range(options.rounds):
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            for i in order:
+                rates[names[i]].append(increments(servers[i], options))
+            print("  round %d: %s" % (number + 1, ", ".join(
+                "%.0f %s" % (rates[name][-1], name) for name in names)))
+            sys.stdout.flush()
+    finally:
+        for server in servers:
+            server.end()
+    middle = [statistics.median(rates[name]) for name in names]
+    print("everysec: %.0f increments/s, %.0f without data: ratio %.3f (goal: at least %.2f)" % (
+        middle[1], middle[0], middle[1] / middle[0], EVERYSEC_GOAL))
+
+
+def start(options):
+    spaces = [one_space("refuse", options.table_size, 1, "feed%d" % i) for i in range(SPACES)]
+    server = Server(options, spaces, threads=len(os.sched_getaffinity(0)), memory="2GiB")
+    try:
+        server.serve()
+        for space in spaces:
+            server.bench("--load", "--requests", 0, "--ids", IDS, "--space", space["name"])
+        problem = server.stop(False)
+        if problem:
+            raise Failure(problem)
+        took, recovery = [], []
+        for number in range(options.rounds):
+            if number > 0:
+                server.stop(False)
+            took.append(server.again())
+            figures = server.figures()
+            recovery.append(int(figures["recovery_us"]) / 1e6)
+        print("start: %.2f s to serve (%s), of %s bytes of tables in %s files; recovery alone %.2f s "
+              "(goal: at most %.1f s for 1 GiB)" % (
+                  statistics.median(took), ", ".join("%.2f" % one for one in took),
+                  figures["table_file_bytes"], figures["table_files"],
+                  statistics.median(recovery), START_GOAL_S))
+        server.stop(False)
+    finally:
+        server.end()
+
+
+def replay(options):
+    server = Server(options, [one_space("refuse", "64MiB", 4)])
+    try:
+        server.serve()
+        server.bench("--load", "--requests", 0, "--ids", IDS)
+        increments(server, options)
+        rates = []
+        for _ in range(options.rounds):
+            server.kill_now()
+            server.again()
+            figures = server.figures()
+            records, took = int(figures["recovered_records"]), int(figures["recovery_us"]) / 1e6
+            rates.append(records / took)
+            print("  %d records in %.2f s" % (records, took))
+            if records == 0:
+                raise Failure("nothing was replayed: a checkpoint came in between")
+        print("replay: %.0f records/s (goal: at least %.0f)" % (
+            statistics.median(rates), REPLAY_GOAL))
+        server.stop(False)
+    finally:
+        server.end()
+
+
+def cold(options):
+    os.environ["ROLLCALL_POINT_DELAY"] = "cold read=%dms" % options.delay
+    server = Server(options, [one_space("dump", "4MiB", 3)])
+    try:
+        server.serve()
+        server.bench("--load", "--requests", 0, "--ids", COLD_IDS)
+        server.pin()
+        with Pinned():
+            report = server.bench("--workload", "cold", "--ids", COLD_IDS, "--rounds",
+                                  options.rounds, "--seconds", options.seconds, "--rate",
+                                  options.rate, "--connections", CONNECTIONS * 2)
+        if report["old_p50_us"] < options.delay * 1000:
+            raise Failure("reads of the disk are not slow: $ROLLCALLD must be configured with "
+                          "--enable-points")
+        print("cold: %.1f %% of the requests are old ids, p50 %.0f us; new ids: p99 %.1f us without, "
+              "%.1f us with them: ratio %.3f (goal: at most %.1f)" % (
+                  report["old_percent"], report["old_p50_us"], report["p99_without_us"],
+                  report["p99_with_us"], report["ratio"], report["goal"]))
+    finally:
+        server.end()
+
+
+PARTS = {"everysec": everysec, "start": start, "replay": replay, "cold": cold}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    add = parser.add_argument
+    add("parts", nargs="+", choices=list(PARTS))
+    add("--rounds", type=int, default=7)
+    add("--seconds", type=int, default=3, help="of load in a round")
+    add("--table-size", default="256MiB", help="start: of each of %d tables" % SPACES)
+    add("--delay", type=int, default=100, help="cold: ms a read of the disk takes")
+    add("--rate", type=int, default=8000, help="cold: requests a second")
+    add("--directory", help="where the data directories are made (default: TMPDIR)")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
+    for part in options.parts:
+        began = time.monotonic()
+        try:
+            PARTS[part](options)
+        except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
+            print("FAIL %s: %s" % (part, problem))
+            return 1
+        print("  (%.0f s)" % (time.monotonic() - began))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+/*
+ * sim_cold.c: tables that leave memory, in a simulation: whoever waits for a page waits until the
+ * thread that reads it has come back, so that one seed does the same again.
+ */
+#include <sched.h>
+
+#include "counter/counter_private.h"
+#include "phantom/phantom_private.h"
+#include "server/data_private.h"
+#include "tests/sim/sim.h"
+
+#define RUNS_MAX 100u /* of one operation that waits for pages */
+
+/* ---- one operation ---- */
+
+static void wake(void *target, uint64_t serial)
+{
+    struct sim *sim = target;
+
+    if (serial == sim->ticket) {
+        sim->woken++;
+    }
+}
+
+static uint64_t misses_of(struct cold *cold)
+{
+    struct cold_stats stats = {0};
+
+    if (cold != NULL) {
+        cold_stats(cold, &stats);
+    }
+    return stats.misses;
+}
+
+static void run(struct engine *engine, struct engine_op *op, struct change_sink *sink)
+{
+    op->value_length = 0;
+    engine->functions->prepare(engine, &op, 1);
+    if (op->verb == ENGINE_READ) {
+        engine->functions->read(engine, &op, 1);
+    } else {
+        engine->functions->change(engine, op, sink);
+    }
+}
+
+void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct change_sink *sink)
+{
+    struct cold *cold = data_cold(sim->data);
+    const struct cold_ticket ticket = {wake, sim, ++sim->ticket};
+    bool reads = true;
+
+    op->ticket = (struct engine_ticket){wake, sim, sim->ticket};
+    for (unsigned i = 0; i < RUNS_MAX && reads; i++) {
+        uint64_t woken = sim->woken;
+        uint64_t misses = misses_of(cold);
+
+        run(sim_engine(sim, space), op, sink);
+        reads = op->status == ENGINE_PENDING && misses_of(cold) != misses;
+        while (reads && sim->woken == woken) {
+            sched_yield();
+        }
+        sim->figures.cold_waits += reads;
+    }
+    if (cold != NULL) {
+        cold_release(cold, &ticket);
+    }
+}
+
+/* ---- where reads take place ---- */
+
+static uint64_t cold_now_us(struct vfs *vfs)
+{
+    struct sim *sim = ((struct sim_cold_clock *)vfs)->sim;
+
+    return ++sim->cold_clock.us;
+}
+
+/* The threads that read look at a clock of their own: by the other one the journal's is known. */
+void sim_cold_open(struct sim *sim)
+{
+    struct sim_cold_clock *clock = &sim->cold_clock;
+
+    clock->functions = *vfs_sim_vfs(sim->disk)->functions;
+    clock->functions.now_us = cold_now_us;
+    clock->vfs.functions = &clock->functions;
+    clock->sim = sim;
+    sim->data->cold_config.vfs = &clock->vfs;
+}
+
+void sim_cold_count(struct sim *sim)
+{
+    const struct data *data = sim->data;
+    struct cold_stats stats = {0};
+
+    if (data_cold(data) != NULL) {
+        cold_stats(data_cold(data), &stats);
+    }
+    sim->figures.cold_reads += stats.reads;
+    sim->figures.dumps += data->figures.dumps;
+    sim->figures.merges += data->figures.merges;
+}
+
+/* ---- when ---- */
+
+static bool has_states(struct data *data)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
+        all = all && manifest_find_data(&data->manifest->spaces[i], DATA_LABEL_STATE) != NULL;
+    }
+    return all;
+}
+
+/* As the thread of checkpoints decides it. */
+bool sim_wants_dump(struct sim *sim)
+{
+    bool wanted = false;
+
+    if (sim->ended || sim->stage != SIM_RUNNING || data_cold(sim->data) == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < SIM_SPACES && !wanted; i++) {
+        const struct engine *engine = sim_engine(sim, i);
+
+        wanted = engine->functions->keeping->images_wanted(engine);
+    }
+    return wanted && has_states(sim->data);
+}
+
+/* ---- out of reach ---- */
+
+static const struct row *row_of(const struct sim *sim, unsigned space)
+{
+    struct engine *engine = sim_engine(sim, space);
+
+    return sim->settings.spaces[space].kind == SPACE_COUNTER ? &((struct counter *)engine)->row
+                                                             : &((struct phantom *)engine)->row;
+}
+
+void sim_check_rows(const struct sim *sim)
+{
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        row_check(row_of(sim, i));
+    }
+}
+
+/* An opening: what the table below it kept apart for it stays there if that has left memory. */
+bool sim_leaves_behind(const struct sim *sim, unsigned space, uint64_t base)
+{
+    const struct row_table *below = base > 0 ? row_find(row_of(sim, space), base - 1) : NULL;
+
+    return below != NULL && below->cold && below->further == NULL &&
+           !row_of(sim, space)->functions->apart_stays;
+}

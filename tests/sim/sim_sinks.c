@@ -1,0 +1,85 @@
+/* sim_sinks.c: what workers and the keeper put goes to the journal and into the history. */
+#include "engine/change_record.h"
+#include "server/data_private.h"
+#include "store/journal_private.h"
+#include "tests/sim/sim.h"
+
+static struct sim_sink *sink_of(struct change_sink *sink)
+{
+    return (struct sim_sink *)sink;
+}
+
+static bool sink_reserve(struct change_sink *sink)
+{
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    return inner->functions->reserve(inner);
+}
+
+static uint64_t sink_put(struct change_sink *sink, const struct change *change)
+{
+    struct sim *sim = sink_of(sink)->sim;
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    sim_pass(sim, SIM_POINT_PUT);
+    uint64_t lsn = inner->functions->put(inner, change);
+
+    history_change(&sim->history, lsn, change, sim->member_now);
+    sim_pass(sim, SIM_POINT_PUT);
+    return lsn;
+}
+
+static void sink_cancel(struct change_sink *sink)
+{
+    struct change_sink *inner = &sink_of(sink)->journal.sink;
+
+    inner->functions->cancel(inner);
+}
+
+static const struct change_sink_functions sink_functions = {
+    .reserve = sink_reserve,
+    .put = sink_put,
+    .cancel = sink_cancel,
+};
+
+static bool log_reserve(struct change_log *log)
+{
+    struct change_log *inner = &data_log(((struct sim_log *)log)->sim->data)->log;
+
+    return inner->reserve(inner);
+}
+
+static void log_put(struct change_log *log, uint32_t space, enum change_event event,
+                    const void *bytes, size_t length)
+{
+    struct sim *sim = ((struct sim_log *)log)->sim;
+    struct journal_log *inner = data_log(sim->data);
+    uint64_t words[CHANGE_EVENT_BYTES_MAX / 8 + 2];
+
+    sim_pass(sim, SIM_POINT_PUT);
+    inner->log.put(&inner->log, space, event, bytes, length);
+    uint64_t whole = JOURNAL_HEADER_BYTES + change_record_encode_event(words, bytes, length);
+
+    struct history_event put = history_event_of(space, event, bytes, length);
+
+    put.left_behind = event == CHANGE_EVENT_OPEN && sim_leaves_behind(sim, space - 1, put.base);
+    sim->figures.left_behind += put.left_behind;
+    history_event(&sim->history, inner->writer.end - whole, &put);
+    sim_pass(sim, SIM_POINT_PUT);
+}
+
+void sim_sinks_begin(struct sim *sim)
+{
+    sim->log.log = (struct change_log){.reserve = log_reserve, .put = log_put};
+    sim->log.sim = sim;
+    for (unsigned i = 0; i < SIM_SPACES; i++) {
+        struct engine *engine = sim_engine(sim, i);
+
+        engine->functions->keeping->set_log(engine, &sim->log.log);
+    }
+    for (unsigned i = 0; i < SIM_WORKERS; i++) {
+        sim->sinks[i].sink.functions = &sink_functions;
+        sim->sinks[i].sim = sim;
+        journal_sink_init(&sim->sinks[i].journal, data_journal(sim->data));
+    }
+}
