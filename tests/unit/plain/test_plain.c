@@ -1,0 +1,323 @@
+/* The plain engine: what each verb does to a value, expiry, flushes, shards, threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "plain/plain.h"
+#include "tests/support/random.h"
+
+#define MEMORY_BYTES (1u << 20)
+#define ITEM_MAX     4096u
+
+static struct engine *engine;
+static char value_room[ENGINE_VALUE_MAX];
+static char seen[ITEM_MAX];
+static struct engine_hit hit;
+
+static int make(void **state)
+{
+    const struct plain_config config = {.memory_bytes = MEMORY_BYTES, .item_bytes_max = ITEM_MAX};
+
+    (void)state;
+    engine = plain_create(&config);
+    return engine == NULL;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    plain_check(engine);
+    engine->functions->destroy(engine);
+    return 0;
+}
+
+static struct engine_op op_on(enum engine_verb verb, const char *key, const char *text)
+{
+    return (struct engine_op){.verb = verb,
+                              .member = key,
+                              .member_length = (uint32_t)strlen(key),
+                              .text = text,
+                              .text_length = (uint32_t)strlen(text),
+                              .value = value_room};
+}
+
+static void run(struct engine_op *op)
+{
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->change(engine, op, NULL);
+}
+
+static enum engine_status change(enum engine_verb verb, const char *key, const char *text)
+{
+    struct engine_op op = op_on(verb, key, text);
+
+    run(&op);
+    return op.status;
+}
+
+static bool note(void *context, const struct engine_hit *found)
+{
+    assert_true(found->value_length < sizeof(seen));
+    memcpy(seen, found->value, found->value_length);
+    seen[found->value_length] = '\0';
+    hit = *found;
+    return *(const bool *)context;
+}
+
+static enum engine_status look(const char *key, bool room)
+{
+    struct engine_op op = op_on(ENGINE_READ, key, "");
+    struct engine_op *ops = &op;
+
+    engine->functions->prepare(engine, &ops, 1);
+    engine->functions->visit(engine, &op, false, note, &room);
+    return op.status;
+}
+
+static void expect(const char *key, const char *value)
+{
+    if (value == NULL) {
+        assert_int_equal(look(key, true), ENGINE_ABSENT);
+        return;
+    }
+    assert_int_equal(look(key, true), ENGINE_DONE);
+    assert_string_equal(seen, value);
+}
+
+static void test_storing(void **state)
+{
+    (void)state;
+    expect("k", NULL);
+    assert_int_equal(change(ENGINE_REPLACE, "k", "a"), ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_APPEND, "k", "a"), ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_DELETE, "k", ""), ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_TOUCH, "k", ""), ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_ADD, "k", "b"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_ADD, "k", "c"), ENGINE_EXISTS);
+    expect("k", "b");
+    assert_int_equal(change(ENGINE_REPLACE, "k", "dd"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_APPEND, "k", "e"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_PREPEND, "k", "_"), ENGINE_DONE);
+    expect("k", "_dde");
+    assert_int_equal(change(ENGINE_SET, "k", ""), ENGINE_DONE);
+    expect("k", "");
+    assert_int_equal(change(ENGINE_DELETE, "k", ""), ENGINE_DONE);
+    expect("k", NULL);
+}
+
+static void test_tokens(void **state)
+{
+    struct engine_op op = op_on(ENGINE_CAS, "k", "b");
+
+    (void)state;
+    op.cas = 1;
+    run(&op);
+    assert_int_equal(op.status, ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    assert_int_equal(look("k", true), ENGINE_DONE);
+    op.cas = hit.cas + 1;
+    run(&op);
+    assert_int_equal(op.status, ENGINE_EXISTS);
+    op.cas = hit.cas;
+    run(&op);
+    assert_int_equal(op.status, ENGINE_DONE);
+    assert_int_equal(look("k", true), ENGINE_DONE);
+    assert_int_equal(op.cas_now, hit.cas);
+    for (enum engine_verb verb = ENGINE_DELETE; verb <= ENGINE_PREPEND; verb++) {
+        struct engine_op compared = op_on(verb, "k", "c");
+
+        compared.compare = true;
+        compared.cas = hit.cas + 1;
+        run(&compared);
+        assert_int_equal(compared.status, ENGINE_EXISTS);
+    }
+    expect("k", "b");
+}
+
+static void test_numbers(void **state)
+{
+    struct engine_op op = op_on(ENGINE_INCR, "n", "5");
+
+    (void)state;
+    assert_int_equal(change(ENGINE_INCR, "n", "1"), ENGINE_ABSENT);
+    op.create_initial = true;
+    op.initial = 10;
+    run(&op);
+    assert_int_equal(op.status, ENGINE_DONE);
+    expect("n", "10");
+    assert_int_equal(change(ENGINE_DECR, "n", "1"), ENGINE_DONE);
+    expect("n", "9 "); /* as memcached */
+    assert_int_equal(change(ENGINE_INCR, "n", "90"), ENGINE_DONE);
+    expect("n", "99");
+    assert_int_equal(change(ENGINE_DECR, "n", "100"), ENGINE_DONE);
+    expect("n", "0 ");
+    assert_int_equal(change(ENGINE_SET, "n", "18446744073709551615"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_INCR, "n", "2"), ENGINE_DONE);
+    expect("n", "1                   ");
+    op = op_on(ENGINE_INCR, "n", "x");
+    run(&op);
+    assert_int_equal(op.error, ENGINE_E_BAD_DELTA);
+    assert_int_equal(change(ENGINE_SET, "n", "1x"), ENGINE_DONE);
+    op = op_on(ENGINE_INCR, "n", "1");
+    run(&op);
+    assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
+    expect("n", "1x");
+}
+
+static void test_expiry(void **state)
+{
+    struct engine_op op = op_on(ENGINE_SET, "k", "a");
+
+    (void)state;
+    op.expires_s = clock_wall_s() + 100;
+    op.flags = 7;
+    run(&op);
+    expect("k", "a");
+    assert_int_equal(hit.flags, 7);
+    assert_in_range(hit.ttl_s, 90, 100);
+    assert_int_equal(change(ENGINE_APPEND, "k", "b"), ENGINE_DONE); /* keeps both */
+    expect("k", "ab");
+    assert_int_equal(hit.flags, 7);
+    assert_in_range(hit.ttl_s, 90, 100);
+    op = op_on(ENGINE_TOUCH, "k", "");
+    run(&op);
+    expect("k", "ab");
+    assert_int_equal(hit.ttl_s, -1);
+    op.expires_s = clock_wall_s();
+    run(&op);
+    assert_int_equal(op.status, ENGINE_DONE);
+    expect("k", NULL);
+    assert_int_equal(change(ENGINE_ADD, "k", "c"), ENGINE_DONE);
+}
+
+static void test_no_room_for_an_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    assert_int_equal(look("k", false), ENGINE_EXISTS);
+    expect("k", "a");
+}
+
+static void test_too_large(void **state)
+{
+    static char large[ITEM_MAX + 1];
+    struct engine_op op;
+
+    (void)state;
+    memset(large, 'x', ITEM_MAX);
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    op = op_on(ENGINE_REPLACE, "k", large);
+    run(&op);
+    assert_int_equal(op.status, ENGINE_ERROR);
+    assert_int_equal(op.error, ENGINE_E_TOO_LARGE);
+    expect("k", "a");
+    assert_int_equal(change(ENGINE_SET, "k", large), ENGINE_ERROR);
+    expect("k", NULL); /* what stood there is out of date */
+}
+
+static void test_flushes(void **state)
+{
+    (void)state;
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    engine->functions->clear(engine);
+    expect("k", NULL);
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    engine->functions->clear_later(engine, clock_wall_s() + 1000);
+    expect("k", "a");
+    engine->functions->clear_later(engine, clock_wall_s());
+    expect("k", NULL);
+    assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
+    expect("k", "b"); /* stored since */
+}
+
+/* An item costs at most 64 bytes beside its key and value. */
+static void test_cost(void **state)
+{
+    struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
+    char key[16], value[16];
+    uint64_t count = 0, bytes = 0;
+
+    (void)state;
+    do {
+        snprintf(key, sizeof(key), "key%llu", (unsigned long long)count);
+        snprintf(value, sizeof(value), "%llu", (unsigned long long)count++);
+        assert_int_equal(change(ENGINE_SET, key, value), ENGINE_DONE);
+        bytes += strlen(key) + strlen(value);
+    } while (engine->functions->recycled(engine) == 0);
+    engine->functions->memory(engine, kinds);
+    assert_true(kinds[ENGINE_MEMORY_PLAIN].held_bytes <= MEMORY_BYTES);
+    assert_true((MEMORY_BYTES - bytes) / count <= 64);
+}
+
+enum { THREADS = 4, ROUNDS = 20000, COUNTERS = 64 };
+
+static void *count_up(void *context)
+{
+    char room[ENGINE_VALUE_MAX];
+    char key[16];
+
+    (void)context;
+    for (uint64_t i = 0; i < test_scaled(ROUNDS); i++) {
+        struct engine_op op = op_on(ENGINE_INCR, key, "1");
+
+        snprintf(key, sizeof(key), "%llu", (unsigned long long)(i % COUNTERS));
+        op.member_length = (uint32_t)strlen(key);
+        op.create_initial = true;
+        op.initial = 1;
+        op.value = room;
+        run(&op);
+        assert_int_equal(op.status, ENGINE_DONE);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    pthread_t threads[THREADS];
+    uint64_t sum = 0;
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, count_up, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < COUNTERS; i++) {
+        char key[16];
+        unsigned long long number = 0;
+
+        snprintf(key, sizeof(key), "%d", i);
+        if (look(key, true) == ENGINE_DONE) {
+            assert_int_equal(sscanf(seen, "%llu", &number), 1);
+        }
+        sum += number;
+    }
+    assert_int_equal(sum, THREADS * test_scaled(ROUNDS));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
+    const struct CMUnitTest tests[] = {
+        TEST(test_storing),
+        TEST(test_tokens),
+        TEST(test_numbers),
+        TEST(test_expiry),
+        TEST(test_no_room_for_an_answer),
+        TEST(test_too_large),
+        TEST(test_flushes),
+        TEST(test_cost),
+        TEST(test_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
