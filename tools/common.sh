@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# common.sh: what tools/run and tools/test share: Debian packages and builds. Sourced, not run.
+# common.sh: what tools/run, tools/test and tools/conformance share: Debian packages and builds. Sourced,
+# not run.
 # The caller sets `top` to the top folder of the tree.
 
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make autoconf automake
-    libevent-dev libxxhash-dev libjemalloc-dev libyaml-dev)
+    libevent-dev libxxhash-dev libjemalloc-dev libyaml-dev libssl-dev)
 
 # packages_missing PACKAGE...: prints those that are not installed. On a system without dpkg it prints
 # nothing: there configure says what it lacks.
@@ -17,6 +18,10 @@ packages_missing() {
         */installed) ;;
         gcc/* | make/* | autoconf/* | automake/*)
             command -v "$package" >/dev/null || echo "$package" ;;
+        nodejs/*) command -v node >/dev/null || echo "$package" ;;
+        npm/* | ruby/*) command -v "$package" >/dev/null || echo "$package" ;;
+        golang-go/*) command -v go >/dev/null || echo "$package" ;;
+        default-jdk-headless/*) command -v javac >/dev/null || echo "$package" ;;
         *) echo "$package" ;;
         esac
     done

@@ -367,19 +367,15 @@ void options_format(const struct option_row *row, const struct option_value *val
 /* "a, b or c" */
 static void format_words(const struct option_row *row, char text[OPTIONS_TEXT_MAX])
 {
-    const char *named[64];
     size_t count = 0, length = 0;
 
-    for (size_t i = 0; row->words[i] != NULL; i++) {
-        CHECK(i < LENGTH(named));
-        if ((row->words_hidden >> i & 1) == 0)
-            named[count++] = row->words[i];
-    }
+    while (row->words[count] != NULL)
+        count++;
     text[0] = '\0';
     for (size_t i = 0; i < count && length < OPTIONS_TEXT_MAX; i++) {
         const char *join = i == 0 ? "" : i == count - 1 ? " or " : ", ";
         length +=
-            (size_t)snprintf(text + length, OPTIONS_TEXT_MAX - length, "%s%s", join, named[i]);
+            (size_t)snprintf(text + length, OPTIONS_TEXT_MAX - length, "%s%s", join, row->words[i]);
     }
 }
 

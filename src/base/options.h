@@ -60,7 +60,6 @@ struct option_row {
     double real_max;
     uint64_t unit_ms;         /* DURATION: what the field counts, in ms: 1 or 1000 */
     const char *const *words; /* WORD: ends with NULL; the value is the index */
-    uint64_t words_hidden;    /* bits of words that are read but never named in help and errors */
     const char *automatic;    /* a word for "chosen by the program" or NULL; stored 0, REAL -1 */
     const char *initial;      /* the default as text; NULL: none */
     const char *help;         /* whole sentences, for --help, the sample file, the manual */

@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,6 +9,7 @@
 #include "base/check.h"
 #include "net/address.h"
 #include "net/private.h"
+#include "net/tls.h"
 
 static void on_event(evutil_socket_t fd, short what, void *argument);
 
@@ -28,18 +31,29 @@ static bool want(struct net_conn *conn, short events)
            event_add(&conn->event, NULL) == 0;
 }
 
-void net_conn_open(struct net_worker *worker, int fd, uint64_t serial)
+/* No memory for it. */
+static void refuse(struct net_worker *worker, int fd)
+{
+    close(fd);
+    atomic_fetch_sub(&worker->common->connections, 1);
+}
+
+void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct net_tls_context *tls)
 {
     struct net_conn *conn = calloc(1, sizeof(*conn));
-    if (conn == NULL) {
-        close(fd);
-        atomic_fetch_sub(&worker->common->connections, 1);
+    struct net_tls *session = conn != NULL && tls != NULL ? net_tls_create(tls, fd) : NULL;
+    bool lacking = conn == NULL || (tls != NULL && session == NULL);
+    net_tls_context_release(tls);
+    if (lacking) {
+        refuse(worker, fd);
+        free(conn);
         return;
     }
     conn->magic = NET_CONN_MAGIC;
     conn->fd = fd;
     conn->serial = serial;
     conn->worker = worker;
+    conn->tls = session;
     conn->next = NET_WAIT;
     conn->progress_us = worker->now_us;
     buf_init(&conn->in, NET_INPUT_MAX, worker->common->budget);
@@ -58,6 +72,7 @@ void net_conn_close(struct net_conn *conn)
     net_worker_leave(worker, conn);
     net_worker_turns(worker); /* `closed` may touch what turns touch */
     worker->common->service.closed(worker->state, conn);
+    net_tls_destroy(conn->tls);
     buf_fini(&conn->in);
     buf_fini(&conn->out);
     /* First the place, then the socket: a client that saw the end may come again at once. */
@@ -78,6 +93,38 @@ void net_conn_close_for_budget(struct net_conn *conn)
     close_counted(conn, &conn->worker->metrics.budget_closed);
 }
 
+/* Of those that wait for their clients alone, so that closing one disturbs no list: who holds most
+ * of the budget, if that is more than `least`. NULL: nobody. */
+static struct net_conn *find_hoarder(const struct net_worker *worker, size_t least)
+{
+    struct net_conn *hoarder = NULL;
+    for (size_t i = 0; i < worker->bucket_count; i++) {
+        for (struct net_conn *conn = worker->buckets[i]; conn != NULL; conn = conn->bucket_next) {
+            bool waits = conn->hold == NET_HOLD_NONE && !conn->queued &&
+                         (conn->out.length > 0 || conn->next == NET_WAIT);
+            if (waits && net_conn_held_bytes(conn) > least) {
+                hoarder = conn;
+                least = net_conn_held_bytes(conn);
+            }
+        }
+    }
+    return hoarder;
+}
+
+bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, size_t length)
+{
+    while (!buf_append(buf, bytes, length)) {
+        bool fits = length <= buf->length_max - buf->length;
+        struct net_conn *hoarder =
+            fits ? find_hoarder(conn->worker, net_conn_held_bytes(conn) + length) : NULL;
+        if (hoarder == NULL) {
+            return false;
+        }
+        net_conn_close_for_budget(hoarder); /* not conn: it holds less than that */
+    }
+    return true;
+}
+
 /*
  * All is sent and the service is done with it. A close with unread input would be a reset, which
  * may overtake the last answer: then only our side ends, and what comes is thrown away for a while.
@@ -89,6 +136,8 @@ static void finish(struct net_conn *conn)
         net_conn_close(conn);
         return;
     }
+    net_tls_destroy(conn->tls); /* says goodbye; what comes is not even decrypted */
+    conn->tls = NULL;
     buf_fini(&conn->in);
     conn->in_done = 0;
     conn->lingering = true;
@@ -98,11 +147,27 @@ static void finish(struct net_conn *conn)
     }
 }
 
+static bool is_turned(const struct net_conn *conn)
+{
+    return UNLIKELY(conn->tls != NULL) && net_tls_turned(conn->tls);
+}
+
+/* Are there bytes to be read for which no event will come? */
+static bool holds_more(const struct net_conn *conn)
+{
+    return UNLIKELY(conn->tls != NULL) && net_tls_pending(conn->tls);
+}
+
+static bool want_to_read(struct net_conn *conn)
+{
+    return want(conn, is_turned(conn) ? EV_WRITE : EV_READ);
+}
+
 /* Decides what the connection waits for, once its turn's output is sent or kept. */
 static void settle(struct net_conn *conn)
 {
     if (conn->out.length > 0) {
-        if (!want(conn, EV_WRITE)) {
+        if (!want(conn, is_turned(conn) ? EV_READ : EV_WRITE)) {
             net_conn_close(conn);
         }
         return;
@@ -111,7 +176,7 @@ static void settle(struct net_conn *conn)
      * A queued or suspended connection goes on asking for EV_READ: mostly nothing comes, and two
      * system calls are saved. See on_event.
      */
-    if ((conn->wanted == EV_WRITE || conn->next == NET_WAIT) && !want(conn, EV_READ)) {
+    if ((conn->wanted == EV_WRITE || conn->next == NET_WAIT) && !want_to_read(conn)) {
         net_conn_close(conn);
         return;
     }
@@ -119,6 +184,8 @@ static void settle(struct net_conn *conn)
     case NET_WAIT:
         if (conn->in.length - conn->in_done >= NET_INPUT_MAX) {
             net_conn_close(conn); /* no request is that large */
+        } else if (holds_more(conn)) {
+            net_worker_queue(conn->worker, conn);
         }
         return;
     case NET_AGAIN:
@@ -155,14 +222,20 @@ static void keep_private(struct net_conn *conn, size_t consumed)
     } /* else it stays large for a while */
 }
 
+static ssize_t send_plain(int fd, const char *bytes, size_t length)
+{
+    ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+    return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
+}
+
 /* Sends bytes. Returns how many the socket took, or -1 when it is broken. */
 static ssize_t send_some(struct net_conn *conn, const char *bytes, size_t length)
 {
-    ssize_t sent = send(conn->fd, bytes, length, MSG_NOSIGNAL);
-    if (sent < 0) {
-        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    ssize_t sent = UNLIKELY(conn->tls != NULL) ? net_tls_write(conn->tls, bytes, length)
+                                               : send_plain(conn->fd, bytes, length);
+    if (sent > 0) {
+        metric_add(&conn->worker->metrics.bytes_written, (uint64_t)sent);
     }
-    metric_add(&conn->worker->metrics.bytes_written, (uint64_t)sent);
     return sent;
 }
 
@@ -183,7 +256,7 @@ static bool send_output(struct net_conn *conn, const char *bytes, size_t length)
         return true;
     }
     conn->progress_us = conn->worker->now_us;
-    if (!buf_append(&conn->out, bytes + sent, left)) {
+    if (!net_conn_keep(conn, &conn->out, bytes + sent, left)) {
         net_conn_close_for_budget(conn);
         return false;
     }
@@ -240,7 +313,7 @@ static void take_turn(struct net_conn *conn, const char *bytes, size_t length, b
     if (!shared) {
         keep_private(conn, turn.consumed);
     } else if (left > 0 && !conn->unread) {
-        kept = buf_append(&conn->in, bytes + turn.consumed, left);
+        kept = net_conn_keep(conn, &conn->in, bytes + turn.consumed, left);
     }
     end_turn(conn, turn.hold, kept);
 }
@@ -249,12 +322,6 @@ static void turn_on_private(struct net_conn *conn)
 {
     size_t length = conn->in.length - conn->in_done;
     take_turn(conn, length > 0 ? conn->in.data + conn->in_done : "", length, false);
-}
-
-void net_conn_run(struct net_conn *conn)
-{
-    CHECK(conn->magic == NET_CONN_MAGIC && conn->next == NET_AGAIN && conn->out.length == 0);
-    turn_on_private(conn);
 }
 
 void net_conn_woken(struct net_conn *conn)
@@ -268,9 +335,57 @@ void net_conn_woken(struct net_conn *conn)
     } /* else when all is sent */
 }
 
+/* TLS has ended. Before it was agreed upon the client is told why: a reset could overtake it. */
+static void end_tls(struct net_conn *conn)
+{
+    if (net_tls_established(conn->tls)) {
+        net_conn_close(conn);
+        return;
+    }
+    metric_add(&conn->worker->metrics.ssl_handshake_errors, 1);
+    conn->next = NET_CLOSE;
+    conn->unread = true;
+    finish(conn);
+}
+
+/* The handshake is done, and we have nothing to say: the client's first request may wait for this
+ * (Nagle's rule) as long as the kernel delays it. */
+static void acknowledge(int fd)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
+/* receive() under TLS. */
+static ssize_t receive_tls(struct net_conn *conn, size_t length_max)
+{
+    bool half = net_tls_half(conn->tls);
+    ssize_t got = net_tls_read(conn->tls, conn->worker->read, length_max);
+    if (got > 0) {
+        metric_add(&conn->worker->metrics.bytes_read, (uint64_t)got);
+        return got;
+    }
+    if (got < 0) {
+        end_tls(conn);
+        return -1;
+    }
+    if (half != net_tls_half(conn->tls)) {
+        conn->progress_us = conn->worker->now_us;
+        acknowledge(conn->fd);
+    }
+    if (!want_to_read(conn)) {
+        net_conn_close(conn);
+        return -1;
+    }
+    return 0;
+}
+
 /* Reads into the worker's shared buffer. Returns the bytes, 0 if none; closed, -1, if over. */
 static ssize_t receive(struct net_conn *conn, size_t length_max)
 {
+    if (UNLIKELY(conn->tls != NULL)) {
+        return receive_tls(conn, length_max);
+    }
     ssize_t got = recv(conn->fd, conn->worker->read, length_max, 0);
     if (got > 0) {
         metric_add(&conn->worker->metrics.bytes_read, (uint64_t)got);
@@ -301,10 +416,21 @@ static void on_readable(struct net_conn *conn)
         buf_consume(&conn->in, conn->in_done);
         conn->in_done = 0;
     }
-    if (!buf_append(&conn->in, worker->read, (size_t)got)) {
+    if (!net_conn_keep(conn, &conn->in, worker->read, (size_t)got)) {
         net_conn_close_for_budget(conn);
         return;
     }
+    turn_on_private(conn);
+}
+
+void net_conn_run(struct net_conn *conn)
+{
+    CHECK(conn->magic == NET_CONN_MAGIC && conn->out.length == 0);
+    if (UNLIKELY(conn->next == NET_WAIT)) {
+        on_readable(conn);
+        return;
+    }
+    CHECK(conn->next == NET_AGAIN);
     turn_on_private(conn);
 }
 
@@ -346,6 +472,11 @@ static void look_while_waiting(struct net_conn *conn)
     (void)want(conn, 0); /* a FIN is no reason to close: its requests will be answered */
 }
 
+static bool is_draining(const struct net_conn *conn)
+{
+    return conn->out.length > 0 && conn->hold == NET_HOLD_NONE;
+}
+
 static void on_event(evutil_socket_t fd, short what, void *argument)
 {
     struct net_conn *conn = argument;
@@ -353,13 +484,13 @@ static void on_event(evutil_socket_t fd, short what, void *argument)
     (void)what;
     CHECK(conn->magic == NET_CONN_MAGIC);
     net_worker_awake(conn->worker);
-    if (conn->wanted == EV_WRITE) {
+    if (is_draining(conn)) {
         drain(conn);
     } else if (conn->lingering) {
         (void)receive(conn, NET_READ_BYTES);
     } else if (conn->next == NET_SUSPENDED || conn->hold != NET_HOLD_NONE) {
         look_while_waiting(conn);
-    } else if (conn->next == NET_WAIT) {
+    } else if (!conn->queued) {
         on_readable(conn);
     } /* queued: what came waits in the socket; the loop does not sleep now anyway */
 }
@@ -371,7 +502,8 @@ static void sweep_reading(struct net_conn *conn, uint64_t age_s)
     unsigned idle_s = atomic_load_explicit(&worker->common->idle_timeout_s, memory_order_relaxed);
     unsigned request_s =
         atomic_load_explicit(&worker->common->request_timeout_s, memory_order_relaxed);
-    if (conn->in.length > 0 && request_s > 0) {
+    bool half = conn->in.length > 0 || (conn->tls != NULL && net_tls_half(conn->tls));
+    if (half && request_s > 0) {
         if (age_s >= request_s) {
             close_counted(conn, &worker->metrics.request_timeouts);
         }
@@ -403,12 +535,13 @@ void net_conn_sweep(struct net_conn *conn)
 void net_conn_check(const struct net_conn *conn)
 {
     bool waits = conn->hold != NET_HOLD_NONE;
-    bool draining = conn->out.length > 0 && !waits;
+    bool draining = is_draining(conn);
+    bool more = conn->next == NET_AGAIN || (conn->next == NET_WAIT && holds_more(conn));
     CHECK(conn->magic == NET_CONN_MAGIC);
     CHECK(conn->in.length == 0 ? conn->in_done == 0 : conn->in_done < conn->in.length);
     CHECK(conn->out.length == 0 ? conn->out_done == 0 : conn->out_done < conn->out.length);
-    CHECK((conn->wanted == EV_WRITE) == draining);
-    CHECK(conn->queued == (conn->next == NET_AGAIN && !draining && !waits));
+    CHECK(conn->tls != NULL || (conn->wanted == EV_WRITE) == draining);
+    CHECK(conn->queued == (more && !draining && !waits));
     CHECK(!waits || (conn->out.length > 0) == (conn->hold == NET_HOLD_SEALED));
 }
 

@@ -57,7 +57,7 @@ typedef void answer_fn(struct net_conn *conn, const char *bytes, size_t length);
 static void seal(struct net_conn *conn, const char *bytes, size_t length)
 {
     struct net_hold *hold = &conn->worker->hold;
-    if (!buf_append(&conn->out, bytes, length)) {
+    if (!net_conn_keep(conn, &conn->out, bytes, length)) {
         net_conn_close_for_budget(conn);
         return;
     }

@@ -21,6 +21,7 @@
 struct listener {
     int fd;
     bool is_unix;
+    bool tls;
     dev_t device; /* of the unix socket's file: only our own is unlinked */
     ino_t inode;
     char address[NET_ADDRESS_TEXT_MAX];
@@ -43,6 +44,7 @@ struct net_listeners {
 struct opening {
     const struct net_options *options;
     const char *text;
+    bool plain; /* without TLS, whatever the others have */
     char *error;
     bool *in_use;
 };
@@ -82,6 +84,7 @@ static bool add(struct net_listeners *set, const struct opening *opening, int fd
     struct listener *item = &set->items[set->count++];
     item->fd = fd;
     item->is_unix = is_unix;
+    item->tls = opening->options->tls != NULL && !is_unix && !opening->plain;
     item->set = set;
     net_address_print(&bound, length, item->address);
     struct stat file;
@@ -217,7 +220,10 @@ struct net_listeners *net_listener_create(const struct net_options *options,
     }
     set->reserve_fd = open_reserve();
     for (size_t i = 0; i < options->address_count; i++) {
-        struct opening opening = {options, options->addresses[i], error, in_use};
+        const char *text = options->addresses[i];
+        size_t prefix = sizeof(NET_PLAIN_PREFIX) - 1;
+        bool plain = strncmp(text, NET_PLAIN_PREFIX, prefix) == 0;
+        struct opening opening = {options, plain ? text + prefix : text, plain, error, in_use};
         struct net_address_parts parts;
         bool opened = false;
         if (!net_address_split(opening.text, &parts)) {
@@ -267,14 +273,21 @@ const char *net_listener_address(const struct net_listeners *set, size_t i)
     return i < set->count ? set->items[i].address : NULL;
 }
 
-void net_listener_refuse(struct net_listeners *set, int fd)
+bool net_listener_tls(const struct net_listeners *set, size_t i)
+{
+    return i < set->count && set->items[i].tls;
+}
+
+void net_listener_refuse(struct net_listeners *set, int fd, bool tls)
 {
     static const char words[] = "ERROR Too many open connections\r\n";
     char unread[4096];
     metric_add(&set->metrics->rejected_connections, 1);
     /* A close with unread input is a reset, which may overtake the words. */
     (void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
-    (void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!tls) {
+        (void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
     close(fd);
 }
 
@@ -306,27 +319,28 @@ static void on_resume(evutil_socket_t fd, short what, void *argument)
 }
 
 /* No descriptor for the client at the head of the queue: tell it with the one in reserve. */
-static void refuse_with_reserve(struct net_listeners *set, int listen_fd)
+static void refuse_with_reserve(struct net_listeners *set, const struct listener *item)
 {
     if (set->reserve_fd < 0) {
         return;
     }
     close(set->reserve_fd);
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(item->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-        net_listener_refuse(set, fd);
+        net_listener_refuse(set, fd, item->tls);
     }
     set->reserve_fd = open_reserve();
 }
 
 /* After a failed accept4: true if the next one may do better. */
-static bool accept_failed(struct net_listeners *set, int listen_fd, int error_number)
+static bool accept_failed(const struct listener *item, int error_number)
 {
+    struct net_listeners *set = item->set;
     switch (error_number) {
     case EMFILE:
     case ENFILE:
         pause_all(set);
-        refuse_with_reserve(set, listen_fd);
+        refuse_with_reserve(set, item);
         return false;
     case ENOBUFS:
     case ENOMEM:
@@ -346,8 +360,8 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     for (int i = 0; i < NET_ACCEPTS_PER_TURN; i++) {
         int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            item->set->accepted(item->set->context, fd);
-        } else if (!accept_failed(item->set, listen_fd, errno)) {
+            item->set->accepted(item->set->context, fd, item->tls);
+        } else if (!accept_failed(item, errno)) {
             return;
         }
     }

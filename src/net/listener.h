@@ -22,8 +22,8 @@
 struct event_base;
 struct net_listeners;
 
-/* Takes over an accepted, non-blocking socket. */
-typedef void net_listener_accepted(void *context, int fd);
+/* Takes over an accepted, non-blocking socket. tls: of an address that has it. */
+typedef void net_listener_accepted(void *context, int fd, bool tls);
 
 /*
  * Binds and listens on every address of the options; accepts nothing yet. A unix socket's file that
@@ -43,7 +43,9 @@ void net_listener_stop(struct net_listeners *set);
 
 const char *net_listener_address(const struct net_listeners *set, size_t i); /* as net_address */
 
-/* Tells a client that there are too many, and closes. */
-void net_listener_refuse(struct net_listeners *set, int fd);
+bool net_listener_tls(const struct net_listeners *set, size_t i); /* has it TLS? */
+
+/* Tells a client that there are too many (unless it expects TLS), and closes. */
+void net_listener_refuse(struct net_listeners *set, int fd, bool tls);
 
 #endif

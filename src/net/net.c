@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "net/listener.h"
 #include "net/private.h"
+#include "net/tls.h"
 
 #define NET_SIGNALS_MAX 16
 
@@ -20,6 +21,7 @@ struct net {
     struct net_metrics metrics; /* of the main thread */
     struct event_base *base;
     struct net_listeners *listeners;
+    struct net_tls_context *tls; /* of connections to come; NULL: no TLS */
     _Atomic unsigned max_connections;
     uint64_t serial_last;
     size_t dealt_last; /* the worker that got the last connection */
@@ -59,6 +61,7 @@ struct net *net_create(const struct net_options *options, const struct net_servi
     }
     net->common.service = *service;
     net->common.budget = options->budget;
+    net->tls = options->tls != NULL ? net_tls_context_share(options->tls) : NULL;
     net_reconfigure(net, options->max_connections, options->idle_timeout_s,
                     options->request_timeout_s);
     net->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -96,20 +99,22 @@ void net_destroy(struct net *net)
     if (net->stop_fd >= 0) {
         close(net->stop_fd);
     }
+    net_tls_context_release(net->tls);
     free(net);
 }
 
-static void on_accepted(void *context, int fd)
+static void on_accepted(void *context, int fd, bool tls)
 {
     struct net *net = context;
     if (atomic_load(&net->common.connections) >= atomic_load(&net->max_connections)) {
-        net_listener_refuse(net->listeners, fd);
+        net_listener_refuse(net->listeners, fd, tls);
         return;
     }
     metric_add(&net->metrics.total_connections, 1);
     atomic_fetch_add(&net->common.connections, 1);
     net->dealt_last = (net->dealt_last + 1) % net->worker_count;
-    net_worker_adopt(net->workers[net->dealt_last], fd, ++net->serial_last);
+    net_worker_adopt(net->workers[net->dealt_last], fd, ++net->serial_last,
+                     tls ? net_tls_context_share(net->tls) : NULL);
 }
 
 static void on_signal(evutil_socket_t signal_number, short what, void *argument)
@@ -186,9 +191,22 @@ void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_ti
     atomic_store(&net->common.request_timeout_s, request_timeout_s);
 }
 
+void net_renew_tls(struct net *net, struct net_tls_context *tls)
+{
+    if (net->tls != NULL && tls != NULL) {
+        net_tls_context_release(net->tls);
+        net->tls = net_tls_context_share(tls);
+    }
+}
+
 const char *net_address(const struct net *net, size_t i)
 {
     return net_listener_address(net->listeners, i);
+}
+
+bool net_address_tls(const struct net *net, size_t i)
+{
+    return net_listener_tls(net->listeners, i);
 }
 
 const char *net_library_version(void)

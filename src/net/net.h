@@ -21,6 +21,9 @@
  * net_release() has been called with it; or they must never be sent. A connection whose answers are
  * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait.
  *
+ * With TLS (net/tls.h) all of this is the same: bytes are those inside it. What its sessions hold
+ * is memory of the library, and not in the budget.
+ *
  * Threads: net_create() starts `threads` workers; the caller's thread runs net_run(): signals and
  * the listeners. Accepted connections are dealt to the workers in turn. A connection belongs to one
  * worker for life; all service functions for it run on that worker's thread.
@@ -37,7 +40,7 @@
 
 #define NET_READ_BYTES       (64u << 10)                /* the worker's read buffer */
 #define NET_INPUT_MAX        ((1u << 20) + (64u << 10)) /* a connection's private input */
-#define NET_OUTPUT_MAX       (1u << 20)                 /* answers of one turn */
+#define NET_OUTPUT_MAX       ((1u << 20) + (64u << 10)) /* answers of one turn */
 #define NET_HOLD_BYTES       (1u << 20) /* held answers of a worker that make it commit early */
 #define NET_WRITE_STALL_S    60
 #define NET_ACCEPTS_PER_TURN 64
@@ -45,6 +48,7 @@
 #define NET_THREADS_MAX      64
 #define NET_LISTEN_MAX       64
 #define NET_ERROR_MAX        256
+#define NET_PLAIN_PREFIX     "notls:" /* before an address: without TLS, even if others have it */
 
 /* One row a figure: see base/metrics.h. Counted per worker (per listener: on the main thread). */
 #define NET_METRICS(X)                                                                             \
@@ -58,13 +62,15 @@
     X(request_timeouts, "connections closed with a half-sent request")                             \
     X(write_stalls, "connections closed because they did not read")                                \
     X(conn_yields, "turns ended for fairness")                                                     \
-    X(budget_closed, "connections closed because the buffers' budget was used up")
+    X(budget_closed, "connections closed because the buffers' budget was used up")                 \
+    X(ssl_handshake_errors, "connections closed because TLS was not agreed upon")
 
 struct net_metrics {
     NET_METRICS(METRIC_FIELD)
 };
 
 struct net;
+struct net_tls_context; /* net/tls.h */
 struct net_worker;
 struct net_conn;
 
@@ -105,8 +111,8 @@ struct net_service {
      * UINT64_MAX and never lower than the worker's last one. NULL: `hold` is ignored.
      */
     enum net_commit (*commit)(void *worker_state, uint64_t *wait);
-    /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May be
-     * NULL. */
+    /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May
+     * be NULL. */
     void (*tick)(void *worker_state);
     /* The connection is gone, whatever the reason: also while suspended, or its answers held. */
     void (*closed)(void *worker_state, struct net_conn *conn);
@@ -125,6 +131,9 @@ struct net_options {
     unsigned idle_timeout_s;    /* 0: never */
     unsigned request_timeout_s; /* 0: never */
     struct budget *budget;      /* of all private buffers */
+    /* NULL: no TLS. Else on all addresses but unix sockets and those that begin with
+     * NET_PLAIN_PREFIX. net takes a reference of its own. */
+    struct net_tls_context *tls;
 };
 
 /*
@@ -146,8 +155,13 @@ void net_destroy(struct net *net); /* ends the workers, closes everything. NULL:
 void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_timeout_s,
                      unsigned request_timeout_s);
 
+/* Connections accepted from now on have this TLS, those that are open keep theirs. Whether an
+ * address has TLS does not change: without it at the start this does nothing. Main thread. */
+void net_renew_tls(struct net *net, struct net_tls_context *tls);
+
 /* The address of listener i as bound, e.g. "127.0.0.1:43211"; NULL beyond the last. */
 const char *net_address(const struct net *net, size_t i);
+bool net_address_tls(const struct net *net, size_t i); /* has it TLS? */
 
 /* The version of the event library, for `stats`. Any thread. */
 const char *net_library_version(void);

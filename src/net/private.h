@@ -5,12 +5,14 @@
  * A connection is always in exactly one of these places, and the event that moves it on is the one
  * named:
  *     reading     next WAIT, nothing to send      its socket is readable
- *     queued      next AGAIN, nothing to send     its turn on the run list
+ *     queued      next AGAIN, nothing to send     its turn on the run list; also with next WAIT
+ *                                                 while its TLS session holds bytes to be read
  *     suspended   next SUSPENDED, nothing to send a wake
  *     held        answers held, any next          the commit at the end of the wake-up
  *     sealed      answers wait, any next          net_release
  *     draining    something to send, any next     its socket is writable
  *     lingering   next CLOSE, all sent            the peer's FIN, or NET_LINGER_S
+ * Under TLS reading may wait for the socket to be writable, and draining for it to be readable.
  *
  * Everything here runs on the worker's thread unless said otherwise.
  */
@@ -24,6 +26,8 @@
 #include <sys/queue.h>
 
 #include "net/net.h"
+
+struct net_tls; /* net/tls.h */
 
 #define NET_CONN_MAGIC     0x6e636f6eu
 #define NET_SWEEP_S        1    /* how often time-outs are looked at */
@@ -47,8 +51,9 @@ enum net_hold_place { NET_HOLD_NONE, NET_HOLD_HELD, NET_HOLD_SEALED };
 /*
  * Invariants (net_conn_check):
  * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
- * 2. wanted is EV_WRITE exactly while draining.
- * 3. queued exactly while next is AGAIN and nothing is to be sent, held or sealed.
+ * 2. without TLS wanted is EV_WRITE exactly while draining.
+ * 3. queued exactly while next is AGAIN, or WAIT with bytes in the TLS session, and nothing is to
+ * be sent, held or sealed.
  * 4. `out` holds nothing while held, and all the answers while sealed.
  */
 struct net_conn {
@@ -56,6 +61,7 @@ struct net_conn {
     int fd;
     uint64_t serial;
     struct net_worker *worker;
+    struct net_tls *tls;          /* NULL: no TLS, or none any more: lingering */
     struct net_conn *bucket_next; /* in the worker's table */
     TAILQ_ENTRY(net_conn) run;    /* while queued, held or sealed: in that list */
     struct buf in;                /* private input; the first in_done bytes are done with */
@@ -87,6 +93,7 @@ _Static_assert(sizeof(struct net_conn) <= 1024 + sizeof(struct event),
 struct net_letter {
     uint64_t serial;
     int fd;
+    struct net_tls_context *tls; /* to adopt with; a reference. NULL: without TLS */
 };
 
 struct net_letters {
@@ -149,7 +156,9 @@ bool net_worker_start(struct net_worker *worker); /* returns when worker_open ha
 void net_worker_stop(struct net_worker *worker);
 /* Stops it and frees all. NULL: no-op. */
 void net_worker_destroy(struct net_worker *worker);
-void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial); /* any thread */
+/* Any thread. Takes the reference `tls` over (NULL: no TLS), as it does fd. */
+void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial,
+                      struct net_tls_context *tls);
 
 void net_worker_awake(struct net_worker *worker); /* each callback calls it first: takes the time */
 void net_worker_turns(struct net_worker *worker); /* before a turn or `closed`: turns_begin, once */
@@ -159,7 +168,8 @@ void net_worker_leave(struct net_worker *worker, struct net_conn *conn); /* tabl
 void net_worker_signal(struct net_worker *worker); /* any thread: wakes it up */
 
 /* conn.c. After any of these but check, the connection may be gone. */
-void net_conn_open(struct net_worker *worker, int fd, uint64_t serial); /* takes fd over */
+/* Takes fd and the reference `tls` over. */
+void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct net_tls_context *tls);
 void net_conn_close(struct net_conn *conn);
 void net_conn_run(struct net_conn *conn);   /* from the run list */
 void net_conn_woken(struct net_conn *conn); /* by net_wake */
@@ -168,6 +178,11 @@ void net_conn_unseal(struct net_conn *conn); /* sends what was sealed */
 void net_conn_sweep(struct net_conn *conn);  /* closes it if its time is up */
 void net_conn_check(const struct net_conn *conn);
 void net_conn_close_for_budget(struct net_conn *conn);
+/*
+ * Appends to a private buffer of conn. When the budget is used up, those of its worker make room
+ * that hold more than conn then would: the one with most first. False: nobody does.
+ */
+bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, size_t length);
 
 /* hold.c */
 void net_hold_init(struct net_hold *hold);

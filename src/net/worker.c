@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "net/private.h"
+#include "net/tls.h"
 
 /* The table of connections, by serial. */
 
@@ -163,6 +164,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     if (worker->hold.bytes.length == 0 && worker->hold.bytes.capacity > NET_OUT_KEEP_BYTES) {
         buf_fini(&worker->hold.bytes);
     }
+    if (worker->index == 0) {
+        memory_purge(); /* what a herd of clients needed goes back to the system when it is gone */
+    }
     if (worker->common->service.tick != NULL) {
         worker->common->service.tick(worker->state);
     }
@@ -217,10 +221,11 @@ static void post(struct net_worker *worker, struct net_letter letter)
     }
 }
 
-void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial)
+void net_worker_adopt(struct net_worker *worker, int fd, uint64_t serial,
+                      struct net_tls_context *tls)
 {
     CHECK(fd >= 0);
-    post(worker, (struct net_letter){.serial = serial, .fd = fd});
+    post(worker, (struct net_letter){.serial = serial, .fd = fd, .tls = tls});
 }
 
 /*
@@ -254,7 +259,7 @@ static void on_mail(evutil_socket_t fd, short what, void *argument)
         const struct net_letter *letter = &worker->mail_now.items[i];
         struct net_conn *conn = letter->fd < 0 ? find(worker, letter->serial) : NULL;
         if (letter->fd >= 0) {
-            net_conn_open(worker, letter->fd, letter->serial);
+            net_conn_open(worker, letter->fd, letter->serial, letter->tls);
         } else if (conn != NULL) {
             net_conn_woken(conn);
         }
@@ -277,6 +282,7 @@ static void close_all(struct net_worker *worker)
     for (size_t i = 0; i < worker->mail_now.count; i++) {
         if (worker->mail_now.items[i].fd >= 0) { /* accepted, but never opened */
             close(worker->mail_now.items[i].fd);
+            net_tls_context_release(worker->mail_now.items[i].tls);
             atomic_fetch_sub(&worker->common->connections, 1);
         }
     }

@@ -1,9 +1,11 @@
 /*
- * protocol.h: the one request and the one reply that text, meta and binary share, and what a codec is.
+ * protocol.h: the one request and the one reply that text, meta and binary share, and what a codec
+ * is.
  *
  * A codec is pure: bytes to requests, replies to bytes. It opens no socket, knows no engine and
- * allocates nothing. The server gives it the bytes it has; the codec parses as many whole requests as
- * the batch takes; the server runs them and has every reply composed by the codec that parsed it.
+ * allocates nothing. The server gives it the bytes it has; the codec parses as many whole requests
+ * as the batch takes; the server runs them and has every reply composed by the codec that parsed
+ * it.
  *
  *     parse:    bytes -> struct request[] + struct request_key[]
  *     compose:  struct reply -> bytes, at the end of a struct buf
@@ -24,17 +26,34 @@
 
 #include "base/buf.h"
 
-#define PROTOCOL_KEY_MAX        250         /* bytes of a key */
-#define PROTOCOL_LINE_MAX       2048        /* bytes of a command line, its end included */
-#define PROTOCOL_GET_LINE_MAX   (1u << 20)  /* bytes of a line that begins "get " or "gets " */
-#define PROTOCOL_VALUE_MAX      4096        /* bytes of a value */
-#define PROTOCOL_GET_KEYS_BLOCK 1024        /* keys of one get resolved and answered together */
-#define PROTOCOL_BATCH_REQUESTS 256
-#define PROTOCOL_BATCH_KEYS     4096
-#define PROTOCOL_ERROR_MAX      78          /* bytes of an error line, its end included */
+#define PROTOCOL_KEY_MAX         250        /* bytes of a key */
+#define PROTOCOL_LINE_MAX        2048       /* bytes of a command line, its end included */
+#define PROTOCOL_GET_LINE_MAX    (1u << 20) /* bytes of a line that begins "get " or "gets " */
+#define PROTOCOL_VALUE_MAX       4096       /* bytes of a value that engines of ids take */
+#define PROTOCOL_GET_KEYS_BLOCK  1024       /* keys of one get resolved and answered together */
+#define PROTOCOL_BATCH_REQUESTS  256
+#define PROTOCOL_BATCH_KEYS      4096
+#define PROTOCOL_ERROR_MAX       78    /* bytes of an error line, its end included */
+#define PROTOCOL_REPLY_VALUE_MAX 512   /* bytes of a value as engines of ids hold it */
+#define PROTOCOL_SCRATCH_BYTES   16384 /* of a batch, for what requests do not hold as such */
+
+/* Which answers a request wants to be spared. */
+enum request_quiet {
+    QUIET_NO,
+    QUIET_ALL,   /* noreply: every one, errors too */
+    QUIET_USUAL, /* quiet opcodes of binary, meta's q: the codec knows which; never an error */
+};
+
+/* What incr and decr do with a number that is not there. */
+enum request_create {
+    CREATE_ROLE,    /* as the space's role says */
+    CREATE_INITIAL, /* it becomes `initial`, the delta is not applied */
+    CREATE_NEVER,
+};
 
 enum verb {
-    VERB_ERROR, /* the codec refused it: `refusal` and `text` are the answer */
+    VERB_ERROR, /* the codec refused it: `refusal` and `text` are the answer. With detail TOO_LARGE
+                   and a key: a set, whose older value is out of date */
     VERB_GET,   /* one or more keys; block of a longer get when `more` is set */
     VERB_GAT,
     VERB_TOUCH,
@@ -54,6 +73,8 @@ enum verb {
     VERB_SHUTDOWN,
     VERB_NOOP, /* mn */
     VERB_QUIT,
+    VERB_SASL_LIST, /* binary alone; without authentication they are unknown commands */
+    VERB_SASL,      /* start and step, behind a successful one */
     VERB_COUNT
 };
 
@@ -68,11 +89,25 @@ enum reply_status {
     REPLY_NUMBER,  /* incr, decr: `value` is the text of the result */
     REPLY_VERSION, /* `value` */
     REPLY_NOOP,
+    REPLY_QUIT,         /* text says nothing */
+    REPLY_SASL_LIST,    /* `value`: the mechanisms */
+    REPLY_SASL,         /* `value`: what is said of it; detail AUTH: it failed */
     REPLY_RESET,        /* stats reset */
     REPLY_ERROR,        /* "ERROR" and, right behind it, `value` if there is one */
     REPLY_CLIENT_ERROR, /* `value` is the text behind it */
     REPLY_SERVER_ERROR,
     REPLY_NONE /* nothing is said */
+};
+
+/* What an error is about, for dialects that have a number for it. */
+enum reply_detail {
+    DETAIL_NONE,
+    DETAIL_NON_NUMERIC,
+    DETAIL_TOO_LARGE,
+    DETAIL_OUT_OF_MEMORY,
+    DETAIL_BUSY, /* the same request may do better later */
+    DETAIL_UNKNOWN_COMMAND,
+    DETAIL_AUTH,
 };
 
 /* The state of a connection's parser between turns. All zero at first. Copied freely. */
@@ -83,6 +118,7 @@ struct protocol_state {
     uint8_t in_get_cas;     /* that get wants tokens */
     uint8_t in_get_verb;    /* enum verb of it: VERB_GET or VERB_GAT */
     uint8_t spare;
+    int32_t in_get_exptime; /* VERB_GAT: as sent */
 };
 
 struct request_key {
@@ -90,73 +126,125 @@ struct request_key {
     uint32_t length; /* 1..PROTOCOL_KEY_MAX */
 };
 
+/* What answers need of a meta request: its line behind the verb, from the key to the last token. */
+struct request_meta {
+    const char *line; /* NULL: no meta request */
+    uint32_t length;
+    bool info; /* me: what is known of the key, no value */
+};
+
+/* What answers need of a binary request. */
+struct request_binary {
+    uint32_t opaque; /* as sent: it is echoed, never read */
+    uint8_t opcode;
+};
+
 struct request {
     enum verb verb;
-    bool quiet;             /* noreply, and the quiet binary opcodes: successes are not answered */
-    bool want_cas;          /* gets, gats */
-    bool more;              /* a block of a get that goes on in the next request: no END yet */
-    bool swallow_after;     /* informative: a refused data block follows */
-    enum reply_status refusal; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
-    const char *text;       /* … and the text behind it (static) */
-    uint32_t first_key;     /* index into the batch's keys */
-    uint32_t keys;          /* how many */
-    const char *value;      /* SET ADD REPLACE APPEND PREPEND CAS: data; INCR DECR: the delta as sent;
-                               STATS VERBOSITY: the arguments */
+    enum request_quiet quiet : 8;
+    enum request_create create : 8; /* INCR, DECR */
+    bool want_cas;      /* the answer holds the token: gets, gats; of a write: the one behind it */
+    bool compare;       /* INCR DECR DELETE APPEND PREPEND: only if `cas` is the token */
+    bool touch;         /* INCR DECR: what is there gets touch_exptime */
+    bool more;          /* a block of a get that goes on in the next request: no END yet */
+    bool swallow_after; /* informative: a refused data block follows */
+    enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
+    enum reply_detail detail : 8;  /* … what it is about … */
+    const char *text;              /* … and the text behind it (static) */
+    uint32_t first_key;            /* index into the batch's keys */
+    uint32_t keys;                 /* how many */
+    const char *value; /* SET ADD REPLACE APPEND PREPEND CAS: data; INCR DECR: the delta as
+                          sent, or in digits; STATS VERBOSITY: the arguments */
     uint32_t value_length;
-    uint32_t flags;         /* of a write */
-    int64_t exptime;        /* as sent; negative: already past */
+    uint32_t flags;  /* of a write */
+    int64_t exptime; /* as sent; negative: already past; GET: not looked at */
     uint64_t cas;
-    uint64_t delay;         /* FLUSH_ALL */
-    size_t begin;           /* offset of its first byte in the parsed bytes … */
-    size_t end;             /* … and of the first byte behind it */
+    int64_t touch_exptime;
+    union {
+        uint64_t delay;   /* FLUSH_ALL */
+        uint64_t initial; /* INCR, DECR */
+    };
+    size_t begin; /* offset of its first byte in the parsed bytes … */
+    size_t end;   /* … and of the first byte behind it */
+    union {
+        struct request_meta meta;
+        struct request_binary binary;
+    };
     struct protocol_state before; /* the parser's state in front of it */
 };
 
 struct request_batch {
-    struct request requests[PROTOCOL_BATCH_REQUESTS];
-    struct request_key keys[PROTOCOL_BATCH_KEYS];
+    uint32_t value_max; /* set by the server before parse: data longer than that is refused */
     uint32_t request_count;
     uint32_t key_count;
-    size_t consumed;              /* bytes that need not be seen again if all requests are run */
-    struct protocol_state after;  /* the state behind the last request and the consumed bytes */
+    uint32_t scratch_used;       /* of scratch: decoded keys, deltas as digits */
+    size_t consumed;             /* bytes that need not be seen again if all requests are run */
+    struct protocol_state after; /* the state behind the last request and the consumed bytes */
+    struct request requests[PROTOCOL_BATCH_REQUESTS];
+    struct request_key keys[PROTOCOL_BATCH_KEYS];
+    char scratch[PROTOCOL_SCRATCH_BYTES];
 };
 
 enum protocol_result {
     PROTOCOL_MORE,  /* what is left is no whole request: more bytes are needed */
     PROTOCOL_FULL,  /* the batch is full: run it and parse again */
-    PROTOCOL_CLOSE, /* the bytes behind the batch's last request cannot be answered: run it, then close */
+    PROTOCOL_CLOSE, /* the bytes behind the batch's last request cannot be answered: run it, then
+                       close */
 };
 
 struct reply {
     enum reply_status status;
-    const char *value; /* see the status */
+    enum reply_detail detail; /* of the three errors */
+    const char *value;        /* see the status */
     size_t value_length;
+    uint64_t cas;  /* STORED, NUMBER of a request with want_cas: the token now, never 0 */
+    bool created;  /* NUMBER: nothing was there, it is the request's `initial` */
+    int32_t ttl_s; /* NUMBER: seconds it has left; -1: it does not expire */
+};
+
+/* A key that was found. */
+struct hit {
+    const char *value;
+    size_t value_length;
+    uint64_t cas; /* of a request with want_cas */
+    uint32_t flags;
+    int32_t ttl_s; /* seconds it has left; -1: it does not expire */
 };
 
 struct codec {
     const char *name; /* "text" */
     /*
-     * Parses bytes[0..length) from state into an empty batch (the batch's counts are reset here).
-     * Returns which of the three reasons ended it; the batch may hold requests with any of them.
+     * Parses bytes[0..length) from state into an empty batch (the batch's counts are reset here,
+     * value_max is not). Returns which of the three reasons ended it; the batch may hold requests
+     * with any of them.
      */
     enum protocol_result (*parse)(const struct protocol_state *state, const char *bytes,
                                   size_t length, struct request_batch *batch);
     /*
-     * The most bytes that the replies to a request can take, for the check of the output's room.
+     * The most bytes that the replies to a request can take, for the check of the output's room:
+     * with values of up to PROTOCOL_REPLY_VALUE_MAX bytes. Longer ones are the server's to count.
      */
     size_t (*reply_bytes_max)(const struct request *request);
     /* A hit of a get: value with its flags and token. */
     void (*compose_value)(struct buf *out, const struct request *request,
-                          const struct request_key *key, const char *value, size_t value_length,
-                          uint32_t flags, uint64_t cas);
+                          const struct request_key *key, const struct hit *hit);
+    /* A key of a get that was not found. NULL: nothing is said to any. */
+    void (*compose_miss)(struct buf *out, const struct request *request,
+                         const struct request_key *key);
     /* The end of a get or of one of its blocks (nothing is said then). */
     void (*compose_end)(struct buf *out, const struct request *request);
     /* One figure of stats, and the end of stats. False: no room in out. */
     bool (*compose_stat)(struct buf *out, const struct request *request, const char *name,
                          const char *text);
     void (*compose_stats_end)(struct buf *out, const struct request *request);
-    /* Any other reply. Quiet requests are not answered: the server does not call it for them. */
+    /* Any other reply. Of quiet requests too: the codec knows what they are to hear. */
     void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
+    /*
+     * Where a get of several keys goes on if only its first `answered` keys are: fills the parser's
+     * state there and the offset in the parsed bytes. 0 < answered < keys.
+     */
+    void (*cut)(const struct request_batch *batch, const struct request *request, uint32_t answered,
+                const char *bytes, struct protocol_state *state, size_t *offset);
 };
 
 #endif

@@ -39,7 +39,7 @@ enum text_step text_refuse(struct text_parser *parser, const struct text_line *l
                            enum reply_status status, const char *text)
 {
     struct request *request = text_push(parser, VERB_ERROR, line->begin, line->end);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     request->refusal = status;
     request->text = text;
     return TEXT_NEXT;
@@ -83,7 +83,7 @@ static enum text_step run_line(struct text_parser *parser, struct text_line *lin
     if (command == NULL) {
         return is_http(line) ? TEXT_CLOSE : text_refuse(parser, line, REPLY_ERROR, NULL);
     }
-    line->quiet = ends_in_noreply(line, command);
+    line->noreply = ends_in_noreply(line, command);
     if (line->count < command->tokens_min ||
         (command->tokens_max > 0 && line->count > command->tokens_max)) {
         return text_refuse(parser, line, REPLY_ERROR, NULL);
@@ -107,7 +107,7 @@ static enum text_step parse_line(struct text_parser *parser)
     struct text_line line;
     line.begin = parser->at;
     line.end = (size_t)(newline - parser->bytes) + 1;
-    line.quiet = false;
+    line.noreply = false;
     text_tokens_split(&line, start, text_end);
     return run_line(parser, &line);
 }
@@ -174,6 +174,7 @@ static enum protocol_result parse(const struct protocol_state *state, const char
     enum text_step last;
     batch->request_count = 0;
     batch->key_count = 0;
+    batch->scratch_used = 0;
     do {
         last = step(&parser);
     } while (last == TEXT_NEXT);
@@ -189,10 +190,12 @@ const struct codec *text_codec(void)
         .parse = parse,
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,
+        .compose_miss = text_compose_miss,
         .compose_end = text_compose_end,
         .compose_stat = text_compose_stat,
         .compose_stats_end = text_compose_stats_end,
         .compose = text_compose,
+        .cut = text_get_cut,
     };
     return &codec;
 }

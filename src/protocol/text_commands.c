@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "protocol/meta.h"
 #include "protocol/text_private.h"
 
 static const char bad_format[] = "bad command line format";
@@ -22,19 +23,30 @@ static enum text_step client_error(struct text_parser *parser, const struct text
     return text_refuse(parser, line, REPLY_CLIENT_ERROR, text);
 }
 
-/* A storage command that was refused by its line: its block must not be read as commands. */
-static enum text_step refuse_block(struct text_parser *parser, const struct text_line *line,
-                                   size_t block_bytes, enum reply_status status, const char *text)
+enum text_step text_refuse_block(struct text_parser *parser, const struct text_line *line,
+                                 uint64_t data_length, enum reply_status status, const char *text)
 {
     text_refuse(parser, line, status, text);
     parser->batch->requests[parser->batch->request_count - 1].swallow_after = true;
-    parser->state.swallow_bytes = (uint32_t)block_bytes;
+    parser->state.swallow_bytes = (uint32_t)data_length + 2;
     return TEXT_NEXT;
 }
 
-static enum text_step take_block(struct text_parser *parser, const struct text_line *line,
-                                 const struct request *write, size_t data_length)
+enum text_step text_take_block(struct text_parser *parser, const struct text_line *line,
+                               enum verb verb, const struct text_token *key, uint64_t data_length,
+                               struct request **taken)
 {
+    *taken = NULL;
+    if (data_length > parser->batch->value_max) {
+        text_refuse_block(parser, line, data_length, REPLY_SERVER_ERROR,
+                          "object too large for cache");
+        struct request *refused = &parser->batch->requests[parser->batch->request_count - 1];
+        refused->detail = DETAIL_TOO_LARGE;
+        if (verb == VERB_SET) {
+            text_push_key(parser, refused, key);
+        }
+        return TEXT_NEXT;
+    }
     size_t end = line->end + data_length + 2;
     if (parser->length < end) {
         return TEXT_MORE;
@@ -45,14 +57,11 @@ static enum text_step take_block(struct text_parser *parser, const struct text_l
         both.end = end;
         return client_error(parser, &both, "bad data chunk");
     }
-    struct request *request = text_push(parser, write->verb, line->begin, end);
-    text_push_key(parser, request, &line->tokens[1]);
-    request->quiet = line->quiet;
-    request->flags = write->flags;
-    request->exptime = write->exptime;
-    request->cas = write->cas;
+    struct request *request = text_push(parser, verb, line->begin, end);
+    text_push_key(parser, request, key);
     request->value = data;
     request->value_length = (uint32_t)data_length;
+    *taken = request;
     return TEXT_NEXT;
 }
 
@@ -61,23 +70,29 @@ static enum text_step parse_storage(struct text_parser *parser, const struct tex
                                     const struct text_line *line)
 {
     const struct text_token *tokens = line->tokens;
-    struct request write = {.verb = command->verb};
+    struct request *request;
     uint64_t data_length;
     uint64_t flags;
+    int64_t exptime;
+    uint64_t cas = 0;
     if (!text_tokens_unsigned(&tokens[4], TEXT_LENGTH_MAX, &data_length)) {
         return client_error(parser, line, bad_format);
     }
     if (!key_fits(&tokens[1]) || !text_tokens_unsigned(&tokens[2], UINT32_MAX, &flags) ||
-        !text_tokens_int32(&tokens[3], &write.exptime) ||
-        (command->verb == VERB_CAS && !text_tokens_unsigned(&tokens[5], UINT64_MAX, &write.cas))) {
-        return refuse_block(parser, line, data_length + 2, REPLY_CLIENT_ERROR, bad_format);
+        !text_tokens_int32(&tokens[3], &exptime) ||
+        (command->verb == VERB_CAS && !text_tokens_unsigned(&tokens[5], UINT64_MAX, &cas))) {
+        return text_refuse_block(parser, line, data_length, REPLY_CLIENT_ERROR, bad_format);
     }
-    if (data_length > PROTOCOL_VALUE_MAX) {
-        return refuse_block(parser, line, data_length + 2, REPLY_SERVER_ERROR,
-                            "object too large for cache");
+    enum text_step step =
+        text_take_block(parser, line, command->verb, &tokens[1], data_length, &request);
+    if (request == NULL) {
+        return step;
     }
-    write.flags = (uint32_t)flags;
-    return take_block(parser, line, &write, data_length);
+    request->quiet = text_quiet(line);
+    request->flags = (uint32_t)flags;
+    request->exptime = exptime;
+    request->cas = cas;
+    return step;
 }
 
 /* incr|decr key delta [noreply]; what a delta may be, the engine knows */
@@ -91,7 +106,7 @@ static enum text_step parse_arithmetic(struct text_parser *parser,
     }
     struct request *request = text_push(parser, command->verb, line->begin, line->end);
     text_push_key(parser, request, &line->tokens[1]);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     request->value = delta->bytes;
     request->value_length = (uint32_t)delta->length;
     return TEXT_NEXT;
@@ -102,7 +117,7 @@ static enum text_step parse_delete(struct text_parser *parser, const struct text
                                    const struct text_line *line)
 {
     const struct text_token *hold = &line->tokens[2];
-    size_t extra = line->count - 2 - line->quiet;
+    size_t extra = line->count - 2 - line->noreply;
     bool hold_is_zero = extra == 1 && hold->length == 1 && hold->bytes[0] == '0';
     if (extra > 0 && !hold_is_zero) {
         return client_error(parser, line,
@@ -113,7 +128,7 @@ static enum text_step parse_delete(struct text_parser *parser, const struct text
     }
     struct request *request = text_push(parser, command->verb, line->begin, line->end);
     text_push_key(parser, request, &line->tokens[1]);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     return TEXT_NEXT;
 }
 
@@ -130,7 +145,7 @@ static enum text_step parse_touch(struct text_parser *parser, const struct text_
     }
     struct request *request = text_push(parser, command->verb, line->begin, line->end);
     text_push_key(parser, request, &line->tokens[1]);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     request->exptime = exptime;
     return TEXT_NEXT;
 }
@@ -168,11 +183,11 @@ static enum text_step parse_flush_all(struct text_parser *parser,
                                       const struct text_line *line)
 {
     int64_t delay = 0;
-    if (line->count - line->quiet > 1 && !text_tokens_int32(&line->tokens[1], &delay)) {
+    if (line->count - line->noreply > 1 && !text_tokens_int32(&line->tokens[1], &delay)) {
         return client_error(parser, line, bad_exptime);
     }
     struct request *request = text_push(parser, command->verb, line->begin, line->end);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     request->delay = delay > 0 ? (uint64_t)delay : 0;
     return TEXT_NEXT;
 }
@@ -182,7 +197,7 @@ static enum text_step parse_words(struct text_parser *parser, const struct text_
                                   const struct text_line *line)
 {
     struct request *request = text_push(parser, command->verb, line->begin, line->end);
-    request->quiet = line->quiet;
+    request->quiet = text_quiet(line);
     if (line->count > 1) {
         request->value = line->tokens[1].bytes;
         request->value_length = (uint32_t)(line->text_end - request->value);
@@ -223,6 +238,11 @@ static const struct text_command commands[] = {
     COMMAND("gat", VERB_GAT, 3, 0, 0, parse_gat),
     COMMAND("gats", VERB_GAT, 3, 0, 0, parse_gat),
     COMMAND("touch", VERB_TOUCH, 3, 4, 2, parse_touch),
+    COMMAND("mg", VERB_GET, 2, 0, 0, meta_parse_get),
+    COMMAND("ma", VERB_INCR, 2, 0, 0, meta_parse_arithmetic),
+    COMMAND("ms", VERB_SET, 2, 0, 0, meta_parse_set),
+    COMMAND("md", VERB_DELETE, 2, 0, 0, meta_parse_delete),
+    COMMAND("me", VERB_GET, 1, 0, 0, meta_parse_get), /* alone: refused in other words */
     COMMAND("mn", VERB_NOOP, 1, 0, 0, parse_words),
     COMMAND("version", VERB_VERSION, 1, 0, 0, parse_words),
     COMMAND("stats", VERB_STATS, 1, 0, 0, parse_words),

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/num.h"
+#include "protocol/meta.h"
 #include "protocol/text_private.h"
+#include "protocol/text_put.h"
 
-#define VALUE_BYTES_MAX  512          /* of a value as text: what engines hold */
 #define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
 #define FLAGS_DIGITS_MAX 10
 #define VALUE_WORDS      (sizeof "VALUE " - 1 + sizeof "    \r\n\r\n" - 1)
@@ -18,64 +18,64 @@
  */
 #define HIT_BYTES_MAX (VALUE_WORDS + 3 * NUM_DIGITS_MAX)
 
-static inline char *put(char *to, const char *bytes, size_t length)
-{
-    memcpy(to, bytes, length);
-    return to + length;
-}
-
-static inline char *put_number(char *to, uint64_t number)
-{
-    if (number < 10) {
-        *to = (char)('0' + number);
-        return to + 1;
-    }
-    return to + num_print(to, number);
-}
-
-#define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
-
 size_t text_compose_bytes_max(const struct request *request)
 {
     switch (request->verb) {
     case VERB_GET:
     case VERB_GAT: /* the keys of a request are no longer than the request */
-        return request->keys * (HIT_BYTES_MAX + VALUE_BYTES_MAX) + (request->end - request->begin) +
-               PROTOCOL_ERROR_MAX;
+        if (UNLIKELY(request->meta.line != NULL)) {
+            return meta_compose_bytes_max(request);
+        }
+        return request->keys * (HIT_BYTES_MAX + PROTOCOL_REPLY_VALUE_MAX) +
+               (request->end - request->begin) + PROTOCOL_ERROR_MAX;
     case VERB_STATS:
         return STATS_BYTES_MAX;
     default:
-        return VALUE_BYTES_MAX + PROTOCOL_ERROR_MAX;
+        if (UNLIKELY(request->meta.line != NULL)) {
+            return meta_compose_bytes_max(request);
+        }
+        return PROTOCOL_REPLY_VALUE_MAX + PROTOCOL_ERROR_MAX;
     }
 }
 
 void text_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const char *value, size_t value_length,
-                        uint32_t flags, uint64_t cas)
+                        const struct request_key *key, const struct hit *hit)
 {
-    char *start = buf_room(out, HIT_BYTES_MAX + key->length + value_length);
+    if (UNLIKELY(request->meta.line != NULL)) {
+        meta_compose_value(out, request, key, hit);
+        return;
+    }
+    char *start = buf_room(out, HIT_BYTES_MAX + key->length + hit->value_length);
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    char *to = PUT(start, "VALUE ");
-    to = put(to, key->bytes, key->length);
+    char *to = TEXT_PUT(start, "VALUE ");
+    to = text_put(to, key->bytes, key->length);
     *to++ = ' ';
-    to = put_number(to, flags);
+    to = text_put_number(to, hit->flags);
     *to++ = ' ';
-    to = put_number(to, value_length);
+    to = text_put_number(to, hit->value_length);
     if (request->want_cas) {
         *to++ = ' ';
-        to = put_number(to, cas);
+        to = text_put_number(to, hit->cas);
     }
-    to = PUT(to, "\r\n");
-    to = put(to, value, value_length);
-    to = PUT(to, "\r\n");
+    to = TEXT_PUT(to, "\r\n");
+    to = text_put(to, hit->value, hit->value_length);
+    to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
+}
+
+void text_compose_miss(struct buf *out, const struct request *request,
+                       const struct request_key *key)
+{
+    if (UNLIKELY(request->meta.line != NULL)) {
+        meta_compose_miss(out, request, key);
+    }
 }
 
 void text_compose_end(struct buf *out, const struct request *request)
 {
-    if (!request->more) {
+    if (!request->more && request->meta.line == NULL) {
         buf_append(out, "END\r\n", 5);
     }
 }
@@ -90,11 +90,11 @@ bool text_compose_stat(struct buf *out, const struct request *request, const cha
     if (start == NULL) {
         return false;
     }
-    char *to = PUT(start, "STAT ");
-    to = put(to, name, name_length);
+    char *to = TEXT_PUT(start, "STAT ");
+    to = text_put(to, name, name_length);
     *to++ = ' ';
-    to = put(to, text, text_length);
-    to = PUT(to, "\r\n");
+    to = text_put(to, text, text_length);
+    to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
     return true;
 }
@@ -129,6 +129,8 @@ static const struct words words[] = {
     [REPLY_NUMBER] = WORDS("", true, false),
     [REPLY_VERSION] = WORDS("VERSION ", true, false),
     [REPLY_NOOP] = WORDS("MN", false, false),
+    [REPLY_SASL_LIST] = WORDS("", true, false), /* these two: not of this dialect */
+    [REPLY_SASL] = WORDS("", true, false),
     [REPLY_RESET] = WORDS("RESET", false, false),
     [REPLY_ERROR] = WORDS("ERROR", true, true),
     [REPLY_CLIENT_ERROR] = WORDS("CLIENT_ERROR ", true, true),
@@ -137,8 +139,11 @@ static const struct words words[] = {
 
 void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
 {
-    (void)request;
-    if (reply->status == REPLY_NONE) {
+    if (request->quiet == QUIET_ALL || reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
+        return;
+    }
+    if (UNLIKELY(request->meta.line != NULL) && reply->status < REPLY_ERROR) {
+        meta_compose(out, request, reply);
         return;
     }
     CHECK((size_t)reply->status < sizeof words / sizeof words[0]);
@@ -152,10 +157,10 @@ void text_compose(struct buf *out, const struct request *request, const struct r
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    char *to = put(start, say->text, say->length);
+    char *to = text_put(start, say->text, say->length);
     if (value_length > 0) { /* the value may be NULL */
-        to = put(to, reply->value, value_length);
+        to = text_put(to, reply->value, value_length);
     }
-    to = PUT(to, "\r\n");
+    to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
 }

@@ -124,6 +124,7 @@ static enum text_step give(struct text_parser *parser, const struct text_get *ge
     parser->state.in_get = more;
     parser->state.in_get_cas = more && get->want_cas;
     parser->state.in_get_verb = more ? (uint8_t)get->verb : 0;
+    parser->state.in_get_exptime = more ? (int32_t)get->exptime : 0;
     return TEXT_NEXT;
 }
 
@@ -167,6 +168,7 @@ enum text_step text_get_resume(struct text_parser *parser)
         .keys_at = parser->at,
         .verb = (enum verb)parser->state.in_get_verb,
         .want_cas = parser->state.in_get_cas,
+        .exptime = parser->state.in_get_exptime,
     };
     const char *at = parser->bytes + parser->at;
     const char *limit = limit_of(parser);
@@ -177,4 +179,19 @@ enum text_step text_get_resume(struct text_parser *parser)
         return end == KEYS_CUT ? TEXT_MORE : TEXT_FULL;
     }
     return give(parser, &get, at, count, end == KEYS_BLOCK);
+}
+
+/* The line was looked through to its end before its first block was given away. */
+void text_get_cut(const struct request_batch *batch, const struct request *request,
+                  uint32_t answered, const char *bytes, struct protocol_state *state,
+                  size_t *offset)
+{
+    CHECK(answered > 0 && answered < request->keys);
+    *state = request->before;
+    state->line_seen = 0;
+    state->in_get = true;
+    state->in_get_cas = request->want_cas;
+    state->in_get_verb = (uint8_t)request->verb;
+    state->in_get_exptime = (int32_t)request->exptime;
+    *offset = (size_t)(batch->keys[request->first_key + answered].bytes - bytes);
 }

@@ -34,13 +34,13 @@ struct text_parser {
 
 struct text_token {
     const char *bytes;
-    size_t length; /* never 0 */
+    size_t length; /* never 0, but as the argument of a meta flag */
 };
 
 struct text_line {
     size_t begin;         /* offset of its first byte … */
     size_t end;           /* … and of the first behind its newline */
-    bool quiet;           /* its last token is a noreply of its command */
+    bool noreply;         /* its last token is a noreply of its command */
     const char *text_end; /* behind its last token */
     size_t count;         /* tokens, also those that were not kept */
     struct text_token tokens[TEXT_TOKENS_MAX];
@@ -66,6 +66,11 @@ struct text_get {
 };
 
 /* text.c */
+
+static inline enum request_quiet text_quiet(const struct text_line *line)
+{
+    return line->noreply ? QUIET_ALL : QUIET_NO;
+}
 
 /*
  * Adds the request bytes[begin..end) to the batch, with nothing but verb, offsets and state filled,
@@ -106,17 +111,33 @@ enum text_step text_get_resume(struct text_parser *parser);
 
 /* The command of that name, or NULL. Static. */
 const struct text_command *text_commands_find(const struct text_token *verb);
+/* As text_refuse(), of a storage command: its block, which the line says the length of, is dropped
+ * as it comes and not read as commands. data_length: 0 .. TEXT_LENGTH_MAX. */
+enum text_step text_refuse_block(struct text_parser *parser, const struct text_line *line,
+                                 uint64_t data_length, enum reply_status status, const char *text);
+/*
+ * Takes the data block behind the line of a storage command that is well: adds a request with verb,
+ * key and value, for the caller to fill with the rest. *taken is NULL when there is none: a block
+ * that is too long or does not end in CRLF was refused (TEXT_NEXT), or is not whole (TEXT_MORE).
+ */
+enum text_step text_take_block(struct text_parser *parser, const struct text_line *line,
+                               enum verb verb, const struct text_token *key, uint64_t data_length,
+                               struct request **taken);
 
 /* text_compose.c: the functions of struct codec. */
 
 size_t text_compose_bytes_max(const struct request *request);
 void text_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const char *value, size_t value_length,
-                        uint32_t flags, uint64_t cas);
+                        const struct request_key *key, const struct hit *hit);
+void text_compose_miss(struct buf *out, const struct request *request,
+                       const struct request_key *key);
 void text_compose_end(struct buf *out, const struct request *request);
 bool text_compose_stat(struct buf *out, const struct request *request, const char *name,
                        const char *text);
 void text_compose_stats_end(struct buf *out, const struct request *request);
+void text_get_cut(const struct request_batch *batch, const struct request *request,
+                  uint32_t answered, const char *bytes, struct protocol_state *state,
+                  size_t *offset); /* text_get.c */
 void text_compose(struct buf *out, const struct request *request, const struct reply *reply);
 
 #endif

@@ -14,74 +14,77 @@
 
 /* A key of no space, or a bad one: absent for reads … */
 static const struct command lost_get = {
-    .absent = {REPLY_NOT_FOUND, NULL}, .counts = FIGURE(cmd_get), .miss = FIGURE(get_misses)};
-static const struct command lost_touch = {
-    .absent = {REPLY_NOT_FOUND, NULL}, .counts = FIGURE(cmd_touch), .miss = FIGURE(touch_misses)};
+    .absent = {.status = REPLY_NOT_FOUND}, .counts = FIGURE(cmd_get), .miss = FIGURE(get_misses)};
+static const struct command lost_touch = {.absent = {.status = REPLY_NOT_FOUND},
+                                          .counts = FIGURE(cmd_touch),
+                                          .miss = FIGURE(touch_misses)};
 /* … and refused for writes. */
-static const struct command no_space_store = {.absent = {REPLY_CLIENT_ERROR, "no space for key"},
-                                              .counts = FIGURE(cmd_set)};
-static const struct command bad_key_store = {.absent = {REPLY_CLIENT_ERROR, NULL},
+static const struct command no_space_store = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"},
+    .counts = FIGURE(cmd_set)};
+static const struct command bad_key_store = {.absent = {.status = REPLY_CLIENT_ERROR},
                                              .counts = FIGURE(cmd_set)};
-static const struct command no_space = {.absent = {REPLY_CLIENT_ERROR, "no space for key"}};
-static const struct command bad_key = {.absent = {REPLY_CLIENT_ERROR, NULL}};
+static const struct command no_space = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"}};
+static const struct command bad_key = {.absent = {.status = REPLY_CLIENT_ERROR}};
 
 static const struct command get = {.call = COMMAND_CALL_READ,
                                    .verb = ENGINE_READ,
-                                   .done = {REPLY_OK, NULL},
-                                   .absent = {REPLY_NOT_FOUND, NULL},
+                                   .done = {.status = REPLY_OK},
+                                   .absent = {.status = REPLY_NOT_FOUND},
                                    .counts = FIGURE(cmd_get),
                                    .hit = FIGURE(get_hits),
                                    .miss = FIGURE(get_misses)};
 static const struct command gat = {.call = COMMAND_CALL_READ,
                                    .verb = ENGINE_READ,
-                                   .done = {REPLY_OK, NULL},
-                                   .absent = {REPLY_NOT_FOUND, NULL},
+                                   .done = {.status = REPLY_OK},
+                                   .absent = {.status = REPLY_NOT_FOUND},
                                    .counts = FIGURE(cmd_touch),
                                    .hit = FIGURE(touch_hits),
                                    .miss = FIGURE(touch_misses)};
 static const struct command touch = {.call = COMMAND_CALL_READ,
                                      .verb = ENGINE_TOUCH,
-                                     .done = {REPLY_TOUCHED, NULL},
-                                     .absent = {REPLY_NOT_FOUND, NULL},
+                                     .done = {.status = REPLY_TOUCHED},
+                                     .absent = {.status = REPLY_NOT_FOUND},
                                      .counts = FIGURE(cmd_touch),
                                      .hit = FIGURE(touch_hits),
                                      .miss = FIGURE(touch_misses)};
 static const struct command touch_past = {.call = COMMAND_CALL_CHANGE,
                                           .verb = ENGINE_DELETE,
-                                          .done = {REPLY_TOUCHED, NULL},
-                                          .absent = {REPLY_NOT_FOUND, NULL},
+                                          .done = {.status = REPLY_TOUCHED},
+                                          .absent = {.status = REPLY_NOT_FOUND},
                                           .counts = FIGURE(cmd_touch),
                                           .hit = FIGURE(touch_hits),
                                           .miss = FIGURE(touch_misses)};
 static const struct command set = {.call = COMMAND_CALL_CHANGE,
                                    .verb = ENGINE_SET,
-                                   .done = {REPLY_STORED, NULL},
-                                   .absent = {REPLY_STORED, NULL},
-                                   .exists = {REPLY_STORED, NULL},
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_STORED},
+                                   .exists = {.status = REPLY_STORED},
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .stored = FIGURE(total_items)};
 static const struct command add = {.call = COMMAND_CALL_CHANGE,
                                    .verb = ENGINE_ADD,
-                                   .done = {REPLY_STORED, NULL},
-                                   .absent = {REPLY_NOT_STORED, NULL},
-                                   .exists = {REPLY_NOT_STORED, NULL},
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_NOT_STORED},
+                                   .exists = {.status = REPLY_NOT_STORED},
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .stored = FIGURE(total_items)};
 static const struct command replace = {.call = COMMAND_CALL_CHANGE,
                                        .verb = ENGINE_REPLACE,
-                                       .done = {REPLY_STORED, NULL},
-                                       .absent = {REPLY_NOT_STORED, NULL},
-                                       .exists = {REPLY_NOT_STORED, NULL},
+                                       .done = {.status = REPLY_STORED},
+                                       .absent = {.status = REPLY_NOT_STORED},
+                                       .exists = {.status = REPLY_NOT_STORED},
                                        .dropped = REPLY_STORED,
                                        .counts = FIGURE(cmd_set),
                                        .stored = FIGURE(total_items)};
 static const struct command cas = {.call = COMMAND_CALL_CHANGE,
                                    .verb = ENGINE_CAS,
-                                   .done = {REPLY_STORED, NULL},
-                                   .absent = {REPLY_NOT_FOUND, NULL},
-                                   .exists = {REPLY_EXISTS, NULL},
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_NOT_FOUND},
+                                   .exists = {.status = REPLY_EXISTS},
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .hit = FIGURE(cas_hits),
@@ -91,63 +94,103 @@ static const struct command cas = {.call = COMMAND_CALL_CHANGE,
 /* append and prepend only look whether something is there. */
 static const struct command append = {.call = COMMAND_CALL_READ,
                                       .verb = ENGINE_TOUCH,
-                                      .done = {REPLY_CLIENT_ERROR, APPEND_WORDS},
-                                      .absent = {REPLY_NOT_STORED, NULL},
+                                      .done = {.status = REPLY_CLIENT_ERROR, .words = APPEND_WORDS},
+                                      .absent = {.status = REPLY_NOT_STORED},
                                       .counts = FIGURE(cmd_set),
                                       .refused = SPACE_FIGURE(refused_append)};
 static const struct command incr = {.call = COMMAND_CALL_CHANGE,
                                     .verb = ENGINE_INCR,
-                                    .done = {REPLY_NUMBER, NULL},
-                                    .absent = {REPLY_NOT_FOUND, NULL},
-                                    .exists = {REPLY_EXISTS, NULL},
+                                    .done = {.status = REPLY_NUMBER},
+                                    .absent = {.status = REPLY_NOT_FOUND},
+                                    .exists = {.status = REPLY_EXISTS},
                                     .dropped = REPLY_NOT_FOUND,
                                     .hit = FIGURE(incr_hits),
                                     .miss = FIGURE(incr_misses)};
 static const struct command decr = {.call = COMMAND_CALL_CHANGE,
                                     .verb = ENGINE_DECR,
-                                    .done = {REPLY_NUMBER, NULL},
-                                    .absent = {REPLY_NOT_FOUND, NULL},
-                                    .exists = {REPLY_EXISTS, NULL},
+                                    .done = {.status = REPLY_NUMBER},
+                                    .absent = {.status = REPLY_NOT_FOUND},
+                                    .exists = {.status = REPLY_EXISTS},
                                     .dropped = REPLY_NOT_FOUND,
                                     .hit = FIGURE(decr_hits),
                                     .miss = FIGURE(decr_misses)};
 /* A member is no number: refused when there. */
-static const struct command incr_member = {.call = COMMAND_CALL_READ,
-                                           .verb = ENGINE_TOUCH,
-                                           .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS},
-                                           .absent = {REPLY_NOT_FOUND, NULL},
-                                           .miss = FIGURE(incr_misses),
-                                           .refused = SPACE_FIGURE(refused_delta)};
-static const struct command decr_member = {.call = COMMAND_CALL_READ,
-                                           .verb = ENGINE_TOUCH,
-                                           .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS},
-                                           .absent = {REPLY_NOT_FOUND, NULL},
-                                           .miss = FIGURE(decr_misses),
-                                           .refused = SPACE_FIGURE(refused_delta)};
+static const struct command incr_member = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .absent = {.status = REPLY_NOT_FOUND},
+    .miss = FIGURE(incr_misses),
+    .refused = SPACE_FIGURE(refused_delta)};
+static const struct command decr_member = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .absent = {.status = REPLY_NOT_FOUND},
+    .miss = FIGURE(decr_misses),
+    .refused = SPACE_FIGURE(refused_delta)};
 static const struct command delete = {.call = COMMAND_CALL_CHANGE,
                                       .verb = ENGINE_DELETE,
-                                      .done = {REPLY_DELETED, NULL},
-                                      .absent = {REPLY_NOT_FOUND, NULL},
-                                      .exists = {REPLY_EXISTS, NULL},
+                                      .done = {.status = REPLY_DELETED},
+                                      .absent = {.status = REPLY_NOT_FOUND},
+                                      .exists = {.status = REPLY_EXISTS},
                                       .hit = FIGURE(delete_hits),
                                       .miss = FIGURE(delete_misses)};
+
+/* A value too long for an id's space. */
+static const struct command too_large = {
+    .absent = {REPLY_SERVER_ERROR, "object too large for cache", DETAIL_TOO_LARGE},
+    .counts = FIGURE(cmd_set)};
+
+/* Kind plain: values of any length, looked at where they lie, that expire. */
+static const struct command plain_get = {.call = COMMAND_CALL_VISIT,
+                                         .verb = ENGINE_READ,
+                                         .counts = FIGURE(cmd_get),
+                                         .hit = FIGURE(get_hits),
+                                         .miss = FIGURE(get_misses)};
+static const struct command plain_gat = {.call = COMMAND_CALL_VISIT,
+                                         .verb = ENGINE_READ,
+                                         .counts = FIGURE(cmd_touch),
+                                         .hit = FIGURE(touch_hits),
+                                         .miss = FIGURE(touch_misses)};
+static const struct command plain_touch = {.call = COMMAND_CALL_CHANGE,
+                                           .verb = ENGINE_TOUCH,
+                                           .done = {.status = REPLY_TOUCHED},
+                                           .absent = {.status = REPLY_NOT_FOUND},
+                                           .counts = FIGURE(cmd_touch),
+                                           .hit = FIGURE(touch_hits),
+                                           .miss = FIGURE(touch_misses)};
+static const struct command plain_append = {.call = COMMAND_CALL_CHANGE,
+                                            .verb = ENGINE_APPEND,
+                                            .done = {.status = REPLY_STORED},
+                                            .absent = {.status = REPLY_NOT_STORED},
+                                            .exists = {.status = REPLY_EXISTS},
+                                            .counts = FIGURE(cmd_set),
+                                            .stored = FIGURE(total_items)};
+static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
+                                             .verb = ENGINE_PREPEND,
+                                             .done = {.status = REPLY_STORED},
+                                             .absent = {.status = REPLY_NOT_STORED},
+                                             .exists = {.status = REPLY_EXISTS},
+                                             .counts = FIGURE(cmd_set),
+                                             .stored = FIGURE(total_items)};
 
 /* verb x kind of key */
 static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
     /* clang-format off */
-    /*                 of no space      bad key         slot      record    member */
-    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get},
-    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat},
-    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch},
-    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set},
-    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add},
-    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace},
-    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append},
-    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append},
-    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas},
-    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member},
-    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member},
-    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete},
+    /*                 of no space      bad key         slot      record    member        plain           too large */
+    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get},
+    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch},
+    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch},
+    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large},
+    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large},
+    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large},
+    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large},
+    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large},
+    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large},
+    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large},
+    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large},
+    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete},
     /* clang-format on */
 };
 
@@ -157,37 +200,43 @@ static const struct refusal {
     const char *words; /* NULL: made for the space or the number of fields */
     uint16_t figure;
     bool drop;
+    enum reply_detail detail;
 } refusals[] = {
-    [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false},
+    [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false,
+                       DETAIL_NONE},
     [ENGINE_E_NOT_A_NUMBER] = {REPLY_CLIENT_ERROR, "value is not a number",
-                               SPACE_FIGURE(refused_value), false},
-    [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false},
+                               SPACE_FIGURE(refused_value), false, DETAIL_NONE},
+    [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false,
+                                DETAIL_NONE},
     [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, "value is not 1", SPACE_FIGURE(refused_value),
-                             false},
+                             false, DETAIL_NONE},
     [ENGINE_E_NON_NUMERIC] = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, SPACE_FIGURE(refused_delta),
-                              false},
+                              false, DETAIL_NON_NUMERIC},
     [ENGINE_E_BAD_DELTA] = {REPLY_CLIENT_ERROR, "invalid numeric delta argument",
-                            SPACE_FIGURE(refused_delta), false},
+                            SPACE_FIGURE(refused_delta), false, DETAIL_NONE},
     [ENGINE_E_DELETES_OFF] = {REPLY_CLIENT_ERROR, "deletes are off for this space",
-                              SPACE_FIGURE(refused_deletes_off), false},
+                              SPACE_FIGURE(refused_deletes_off), false, DETAIL_NONE},
     [ENGINE_E_OUT_OF_MEMORY] = {REPLY_SERVER_ERROR, "out of memory storing object",
-                                SPACE_FIGURE(refused_memory), true},
+                                SPACE_FIGURE(refused_memory), true, DETAIL_OUT_OF_MEMORY},
     [ENGINE_E_NO_TABLE_FREE] = {REPLY_SERVER_ERROR, "no table free", SPACE_FIGURE(refused_no_table),
-                                true},
-    [ENGINE_E_ID_TOO_LARGE] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_id_large), false},
+                                true, DETAIL_OUT_OF_MEMORY},
+    [ENGINE_E_ID_TOO_LARGE] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_id_large), false,
+                               DETAIL_NONE},
     [ENGINE_E_ID_TOO_FAR] = {REPLY_CLIENT_ERROR, "id too far ahead", SPACE_FIGURE(refused_id_far),
-                             false},
+                             false, DETAIL_NONE},
     [ENGINE_E_ID_BELOW] = {REPLY_CLIENT_ERROR, "id below the oldest table",
-                           SPACE_FIGURE(refused_id_below), true},
-    [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false},
+                           SPACE_FIGURE(refused_id_below), true, DETAIL_NONE},
+    [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false, DETAIL_BUSY},
     [ENGINE_E_JOURNAL_BUSY] = {REPLY_SERVER_ERROR, "journal busy", SPACE_FIGURE(refused_busy),
-                               false},
+                               false, DETAIL_BUSY},
     [ENGINE_E_JOURNAL_FULL] = {REPLY_SERVER_ERROR, "out of disk space", SPACE_FIGURE(refused_busy),
-                               false},
+                               false, DETAIL_NONE},
     [ENGINE_E_JOURNAL_FAILED] = {REPLY_SERVER_ERROR, "journal failed", SPACE_FIGURE(refused_busy),
-                                 false},
+                                 false, DETAIL_NONE},
     [ENGINE_E_READ_FAILED] = {REPLY_SERVER_ERROR, "disk read failed", SPACE_FIGURE(refused_read),
-                              false},
+                              false, DETAIL_NONE},
+    [ENGINE_E_TOO_LARGE] = {REPLY_SERVER_ERROR, "object too large for cache",
+                            SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE},
 };
 
 static void count_many(struct command_metrics *metrics, uint16_t figure, uint64_t n)
@@ -236,7 +285,7 @@ bool command_deletes_after(enum verb verb, enum key_kind kind)
 {
     bool writes = verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
 
-    return verb == VERB_GAT || (writes && kind != KEY_MEMBER);
+    return kind != KEY_PLAIN && (verb == VERB_GAT || (writes && kind != KEY_MEMBER));
 }
 
 bool command_exptime_past(int64_t exptime)
@@ -245,9 +294,22 @@ bool command_exptime_past(int64_t exptime)
            (exptime > COMMAND_EXPTIME_RELATIVE_MAX && (uint64_t)exptime <= clock_wall_s());
 }
 
-static void say(struct command_result *result, enum reply_status status, const char *words)
+uint64_t command_exptime_at(int64_t exptime)
+{
+    if (exptime == 0) {
+        return 0;
+    }
+    if (exptime > COMMAND_EXPTIME_RELATIVE_MAX) {
+        return (uint64_t)exptime;
+    }
+    return exptime < 0 ? 1 : clock_wall_s() + (uint64_t)exptime;
+}
+
+static void say(struct command_result *result, enum reply_status status, const char *words,
+                enum reply_detail detail)
 {
     result->reply.status = status;
+    result->reply.detail = detail;
     result->reply.value = words;
     result->reply.value_length = strlen(words);
     result->refused = true;
@@ -267,7 +329,7 @@ void command_refuse(const struct space *space, const struct engine_op *op,
                  op->fields_wanted, op->fields_wanted == 1 ? "" : "s");
         words = result->words;
     }
-    say(result, refusal->status, words);
+    say(result, refusal->status, words, refusal->detail);
     count_space(own, refusal->figure);
 }
 
@@ -295,11 +357,15 @@ static void finish_answer(const struct command *command, const struct command_an
                           struct space_metrics *own, struct command_result *result)
 {
     result->reply.status = answer->status;
+    result->reply.cas = op->want_cas && op->status == ENGINE_DONE ? op->cas_now : 0;
+    result->reply.ttl_s = space != NULL && space->settings.kind == SPACE_PLAIN ? op->ttl_s : -1;
+    result->reply.created = op->created;
     if (answer->status == REPLY_NUMBER) {
         result->reply.value = op->value;
         result->reply.value_length = op->value_length;
-    } else if (answer->status == REPLY_CLIENT_ERROR) {
-        say(result, answer->status, answer->words != NULL ? answer->words : space->bad_key_words);
+    } else if (answer->status == REPLY_CLIENT_ERROR || answer->status == REPLY_SERVER_ERROR) {
+        say(result, answer->status, answer->words != NULL ? answer->words : space->bad_key_words,
+            answer->detail);
         count_space(own, command->refused);
     }
 }
@@ -316,6 +382,8 @@ void command_finish(const struct command *command, const struct space *space,
     if (command->call == COMMAND_CALL_NONE) {
         if (space == NULL) {
             metric_add(&metrics->no_space, 1);
+        } else if (command == &too_large) {
+            metric_add(&own->refused_value, 1);
         } else {
             metric_add(&own->bad_keys, 1);
         }

@@ -31,6 +31,8 @@ enum key_kind {
     KEY_SLOT,
     KEY_RECORD,
     KEY_MEMBER,
+    KEY_PLAIN, /* of no other space, where one takes those */
+    KEY_LARGE, /* a write of an id's value that is too long */
     KEY_KINDS
 };
 
@@ -40,6 +42,8 @@ enum key_kind {
     X(cmd_set, "storage commands")                                                                 \
     X(cmd_flush, "flush_all commands")                                                             \
     X(cmd_touch, "touch and gat keys")                                                             \
+    X(auth_cmds, "attempts to authenticate")                                                       \
+    X(auth_errors, "failed ones, and commands before one that was right")                          \
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \
     X(get_misses, "keys read and not found")                                                       \
@@ -68,12 +72,14 @@ struct command_metrics {
 enum command_call {
     COMMAND_CALL_NONE, /* answered without an engine: `absent` is the answer */
     COMMAND_CALL_READ,
+    COMMAND_CALL_VISIT, /* engine_functions.visit: runs alone */
     COMMAND_CALL_CHANGE,
 };
 
 struct command_answer {
     enum reply_status status;
     const char *words; /* of a refusal; NULL with a refusal: the space's bad_key_words */
+    enum reply_detail detail;
 };
 
 struct command {
@@ -109,6 +115,8 @@ bool command_deletes_after(enum verb verb, enum key_kind kind);
 
 /* Does an exptime as sent lie in the past? */
 bool command_exptime_past(int64_t exptime);
+/* The second since 1970 an exptime as sent means; 0: none. Past ones are 1. */
+uint64_t command_exptime_at(int64_t exptime);
 
 struct command_result {
     struct reply reply;

@@ -159,7 +159,8 @@ static void log_spaces(const struct spaces *spaces, const struct settings *setti
         log_info("%s", line);
     }
     for (size_t i = 0; i < spaces->count && !warned; i++) {
-        if (settings->data == NULL && spaces->at[i]->settings.role == SPACE_STORE) {
+        if (settings->data == NULL && spaces->at[i]->settings.role == SPACE_STORE &&
+            spaces->at[i]->settings.kind != SPACE_PLAIN) {
             log_warning("%s: role store without a data directory: empty after a restart",
                         spaces->at[i]->name);
             warned = true;
@@ -218,6 +219,7 @@ static bool open_net(struct daemon *daemon)
         .idle_timeout_s = settings->idle_timeout_s,
         .request_timeout_s = settings->request_timeout_s,
         .budget = &daemon->budget,
+        .tls = settings->tls.context,
     };
     struct net_service service;
     char error[NET_ERROR_MAX];
@@ -242,7 +244,7 @@ static void log_addresses(const struct net *net)
     const char *address;
 
     for (size_t i = 0; (address = net_address(net, i)) != NULL; i++) {
-        log_info("listening on %s", address);
+        log_info("listening on %s%s", address, net_address_tls(net, i) ? " with TLS" : "");
     }
 }
 

@@ -5,24 +5,24 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "protocol/binary.h"
 #include "protocol/text.h"
 #include "server/dispatch_private.h"
-
-#define BINARY_FIRST_BYTE 0x80
 
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
 static run_fn *const runners[VERB_COUNT] = {
-    [VERB_ERROR] = dispatch_run_admin,   [VERB_GET] = dispatch_run_get,
-    [VERB_GAT] = dispatch_run_get,       [VERB_TOUCH] = dispatch_run_one,
-    [VERB_SET] = dispatch_run_one,       [VERB_ADD] = dispatch_run_one,
-    [VERB_REPLACE] = dispatch_run_one,   [VERB_APPEND] = dispatch_run_one,
-    [VERB_PREPEND] = dispatch_run_one,   [VERB_CAS] = dispatch_run_one,
-    [VERB_INCR] = dispatch_run_one,      [VERB_DECR] = dispatch_run_one,
-    [VERB_DELETE] = dispatch_run_one,    [VERB_FLUSH_ALL] = dispatch_run_admin,
-    [VERB_VERSION] = dispatch_run_admin, [VERB_VERBOSITY] = dispatch_run_admin,
-    [VERB_STATS] = dispatch_run_admin,   [VERB_SHUTDOWN] = dispatch_run_admin,
-    [VERB_NOOP] = dispatch_run_admin,    [VERB_QUIT] = dispatch_run_admin,
+    [VERB_ERROR] = dispatch_run_admin,     [VERB_GET] = dispatch_run_get,
+    [VERB_GAT] = dispatch_run_get,         [VERB_TOUCH] = dispatch_run_one,
+    [VERB_SET] = dispatch_run_one,         [VERB_ADD] = dispatch_run_one,
+    [VERB_REPLACE] = dispatch_run_one,     [VERB_APPEND] = dispatch_run_one,
+    [VERB_PREPEND] = dispatch_run_one,     [VERB_CAS] = dispatch_run_one,
+    [VERB_INCR] = dispatch_run_one,        [VERB_DECR] = dispatch_run_one,
+    [VERB_DELETE] = dispatch_run_one,      [VERB_FLUSH_ALL] = dispatch_run_admin,
+    [VERB_VERSION] = dispatch_run_admin,   [VERB_VERBOSITY] = dispatch_run_admin,
+    [VERB_STATS] = dispatch_run_admin,     [VERB_SHUTDOWN] = dispatch_run_admin,
+    [VERB_NOOP] = dispatch_run_admin,      [VERB_QUIT] = dispatch_run_admin,
+    [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,
 };
 
 static run_fn *const loading_runners[VERB_COUNT] = {
@@ -96,10 +96,10 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
     dispatch_cold_closed(worker_state, conn);
 }
 
-/* The first byte of a connection decides. NULL: a dialect that is not spoken here. */
+/* The first byte of a connection decides. */
 static const struct codec *codec_of(char first)
 {
-    return (unsigned char)first == BINARY_FIRST_BYTE ? NULL : text_codec();
+    return (unsigned char)first == BINARY_MAGIC ? binary_codec() : text_codec();
 }
 
 static bool has_room(struct dispatch_worker *worker, const struct request *request)
@@ -108,6 +108,17 @@ static bool has_room(struct dispatch_worker *worker, const struct request *reque
     size_t most = worker->codec->reply_bytes_max(request);
 
     return out->capacity - out->length >= most || buf_room(out, most) != NULL;
+}
+
+static void count_meta(struct dispatch_worker *worker, uint32_t answered)
+{
+    const struct request_batch *batch = &worker->batch;
+    uint64_t meta = 0;
+
+    for (uint32_t i = 0; i < answered; i++) {
+        meta += batch->requests[i].meta.line != NULL;
+    }
+    metric_add(&worker->metrics->cmd_meta, meta);
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
@@ -122,13 +133,22 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, run_fn *co
         const struct request *request = &batch->requests[i];
 
         end = has_room(worker, request) ? run[request->verb](worker, request) : DISPATCH_FULL;
+        if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
+            end = DISPATCH_LAST;
+        }
     }
-    *stopped_at = end == DISPATCH_FULL || end == DISPATCH_PENDING ? i - 1 : i;
+    bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT;
+
+    *stopped_at = again ? i - 1 : i;
+    if (worker->codec == text_codec()) {
+        count_meta(worker, *stopped_at);
+    }
     return end;
 }
 
-/* Runs the batch; *consumed grows by the bytes that are done with. */
-static enum dispatch_end run_batch(struct dispatch_worker *worker, size_t *consumed)
+/* Runs the batch, parsed from bytes[*consumed]; it grows by those that are done with. */
+static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *bytes,
+                                   size_t *consumed)
 {
     const struct request_batch *batch = &worker->batch;
     bool loading = worker->loading;
@@ -139,7 +159,13 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, size_t *consu
     }
     enum dispatch_end end = run_requests(worker, loading ? loading_runners : runners, &stopped_at);
 
-    if (stopped_at == batch->request_count) {
+    if (UNLIKELY(end == DISPATCH_CUT)) {
+        size_t offset;
+
+        worker->codec->cut(batch, &batch->requests[stopped_at], worker->cut, bytes + *consumed,
+                           &worker->conn->parser, &offset);
+        *consumed += offset;
+    } else if (stopped_at == batch->request_count) {
         *consumed += batch->consumed;
         worker->conn->parser = batch->after;
     } else {
@@ -155,6 +181,8 @@ static enum net_next after_batch(const struct dispatch_worker *worker, enum disp
 {
     switch (end) {
     case DISPATCH_LAST:
+        return NET_AGAIN;
+    case DISPATCH_CUT:
         return NET_AGAIN;
     case DISPATCH_PENDING:
         return NET_SUSPENDED;
@@ -184,6 +212,7 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     worker->codec = state->codec;
     worker->out = turn->out;
     worker->changed = false;
+    worker->copied_bytes = 0;
     worker->held_cold = state->cold;
     return state->codec != NULL;
 }
@@ -199,18 +228,20 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
 {
     uint32_t work = 0;
 
+    worker->batch.value_max = worker->spaces->value_max;
     do {
         enum protocol_result parsed =
             worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,
                                  turn->in_length - turn->consumed, &worker->batch);
-        enum dispatch_end end = run_batch(worker, &turn->consumed);
+        enum dispatch_end end = run_batch(worker, turn->in, &turn->consumed);
         enum net_next next = after_batch(worker, end, parsed);
 
-        if (next != NET_AGAIN || end == DISPATCH_FULL) {
+        if (next != NET_AGAIN || end == DISPATCH_FULL || end == DISPATCH_CUT) {
             return next;
         }
         work += batch_work(&worker->batch);
-    } while (work < worker->settings->requests_per_turn);
+    } while (work < worker->settings->requests_per_turn &&
+             worker->copied_bytes < DISPATCH_COPIED_MAX);
     return turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
 }
 
@@ -224,6 +255,13 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     }
     if (!turn_begin(worker, conn, turn)) {
         return NET_CLOSE;
+    }
+    if (UNLIKELY(worker->settings->auth != NULL && !worker->conn->authenticated)) {
+        enum net_next before = dispatch_auth(worker, turn);
+
+        if (before != NET_AGAIN) {
+            return before;
+        }
     }
     enum net_next next = run_batches(worker, turn);
 

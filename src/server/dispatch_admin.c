@@ -12,8 +12,10 @@ typedef enum dispatch_end admin_fn(struct dispatch_worker *worker, const struct 
 static enum dispatch_end say(struct dispatch_worker *worker, const struct request *request,
                              enum reply_status status, const char *words)
 {
-    struct reply reply = {
-        .status = status, .value = words, .value_length = words != NULL ? strlen(words) : 0};
+    struct reply reply = {.status = status,
+                          .detail = request->detail,
+                          .value = words,
+                          .value_length = words != NULL ? strlen(words) : 0};
 
     dispatch_reply(worker, request, &reply);
     return DISPATCH_DONE;
@@ -22,7 +24,7 @@ static enum dispatch_end say(struct dispatch_worker *worker, const struct reques
 static enum dispatch_end refuse(struct dispatch_worker *worker, const struct request *request,
                                 enum reply_status status, const char *words)
 {
-    if (request->quiet) {
+    if (request->quiet == QUIET_ALL) {
         metric_add(&worker->metrics->refused_noreply, 1);
     }
     return say(worker, request, status, words);
@@ -35,7 +37,28 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
         worker->conn->skip_get = false;
         return DISPATCH_DONE;
     }
+    if (request->keys == 1 && !worker->loading) {
+        dispatch_forget(worker, request);
+    }
     return refuse(worker, request, request->refusal, request->text);
+}
+
+/* With a delay only values that no log has to know of can go. */
+static enum dispatch_end flush_later(struct dispatch_worker *worker, const struct request *request)
+{
+    uint64_t at_s = command_exptime_at((int64_t)request->delay);
+    bool any = false;
+
+    for (size_t i = 0; i < worker->spaces->count; i++) {
+        struct engine *engine = worker->spaces->at[i]->engine;
+
+        if (engine->functions->clear_later != NULL) {
+            engine->functions->clear_later(engine, at_s);
+            any = true;
+        }
+    }
+    return any ? say(worker, request, REPLY_OK, NULL)
+               : refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all delay not supported");
 }
 
 static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
@@ -46,7 +69,7 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
         return refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
     }
     if (request->delay != 0) {
-        return refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all delay not supported");
+        return flush_later(worker, request);
     }
     bool cleared = server_clear(worker->server, worker->member);
 
@@ -107,16 +130,21 @@ static enum dispatch_end run_noop(struct dispatch_worker *worker, const struct r
 
 static enum dispatch_end run_quit(struct dispatch_worker *worker, const struct request *request)
 {
-    (void)worker;
-    (void)request;
+    say(worker, request, REPLY_QUIT, NULL);
     return DISPATCH_CLOSE;
 }
 
 static admin_fn *const admins[VERB_COUNT] = {
-    [VERB_ERROR] = run_error,     [VERB_FLUSH_ALL] = run_flush_all,
-    [VERB_VERSION] = run_version, [VERB_VERBOSITY] = run_verbosity,
-    [VERB_STATS] = run_stats,     [VERB_SHUTDOWN] = run_shutdown,
-    [VERB_NOOP] = run_noop,       [VERB_QUIT] = run_quit,
+    [VERB_ERROR] = run_error,
+    [VERB_FLUSH_ALL] = run_flush_all,
+    [VERB_VERSION] = run_version,
+    [VERB_VERBOSITY] = run_verbosity,
+    [VERB_STATS] = run_stats,
+    [VERB_SHUTDOWN] = run_shutdown,
+    [VERB_NOOP] = run_noop,
+    [VERB_QUIT] = run_quit,
+    [VERB_SASL_LIST] = dispatch_run_sasl,
+    [VERB_SASL] = dispatch_run_sasl,
 };
 
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request)
@@ -146,9 +174,17 @@ enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
                                        const struct request *request)
 {
     static admin_fn *const answered[VERB_COUNT] = {
-        [VERB_ERROR] = run_error, [VERB_VERSION] = run_version,   [VERB_VERBOSITY] = run_verbosity,
-        [VERB_STATS] = run_stats, [VERB_SHUTDOWN] = run_shutdown, [VERB_NOOP] = run_noop,
-        [VERB_QUIT] = run_quit,   [VERB_GET] = refuse_get,        [VERB_GAT] = refuse_get,
+        [VERB_ERROR] = run_error,
+        [VERB_VERSION] = run_version,
+        [VERB_VERBOSITY] = run_verbosity,
+        [VERB_STATS] = run_stats,
+        [VERB_SHUTDOWN] = run_shutdown,
+        [VERB_NOOP] = run_noop,
+        [VERB_QUIT] = run_quit,
+        [VERB_GET] = refuse_get,
+        [VERB_GAT] = refuse_get,
+        [VERB_SASL] = dispatch_run_sasl,
+        [VERB_SASL_LIST] = dispatch_run_sasl,
     };
     admin_fn *answer = answered[request->verb];
 

@@ -15,6 +15,9 @@
 #include "store/cold.h"
 
 #define DISPATCH_CHUNK_KEYS 128
+#define DISPATCH_COPIED_MAX                                                                        \
+    (1u << 20) /* bytes engines copied after which others have their turn                          \
+                */
 /* A line more than a value takes: else all values would fall into a few sets of the cache. */
 #define DISPATCH_VALUE_STRIDE (ENGINE_VALUE_MAX + 64)
 
@@ -25,7 +28,9 @@ struct dispatch_conn {
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
-    bool cold;         /* a request of it may have been promised pages of dumped tables */
+    bool authenticated;
+    uint8_t auth_failures;
+    bool cold; /* a request of it may have been promised pages of dumped tables */
 };
 
 struct dispatch_key {
@@ -86,7 +91,9 @@ struct dispatch_worker {
     uint32_t route_key;     /* … and how many of its keys are */
     struct dispatch_chunk *chunk;
     struct dispatch_chunk *next;
-    uint64_t tallied; /* bit a space with something in its tally */
+    uint64_t copied_bytes; /* of the turn: by engines of long values, in order to change some */
+    uint32_t cut;          /* DISPATCH_CUT: keys of the request that are answered */
+    uint64_t tallied;      /* bit a space with something in its tally */
     struct dispatch_tally tally[SETTINGS_SPACES_MAX];
     struct command_result result;
     struct pattern_match match;
@@ -101,6 +108,7 @@ enum dispatch_end {
     DISPATCH_DONE,
     DISPATCH_LAST,    /* done; what was routed behind it is void: parse again */
     DISPATCH_FULL,    /* not begun: no room for its answers */
+    DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
     DISPATCH_CLOSE,   /* done; close the connection */
 };
@@ -128,7 +136,14 @@ void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn)
 
 /* dispatch_run.c: one request with keys. */
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
+/* Of a set that was refused for its length alone: drops the older value of a key of kind plain. */
+void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_auth.c */
+/* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
+enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_turn *turn);
+enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);
@@ -151,13 +166,11 @@ bool dispatch_journal_holds(const struct dispatch_worker *worker);
  */
 void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op);
 
-/* Composes a reply, unless the request is quiet. */
+/* Composes a reply; the codec knows what quiet requests are to hear. */
 static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,
                                   const struct reply *reply)
 {
-    if (!request->quiet) {
-        worker->codec->compose(worker->out, request, reply);
-    }
+    worker->codec->compose(worker->out, request, reply);
 }
 
 #endif

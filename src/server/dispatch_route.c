@@ -1,5 +1,6 @@
 /* Keys to engine operations: which space, which slot, which row of the command table. */
 #include "base/check.h"
+#include "protocol/binary.h"
 #include "server/dispatch_private.h"
 
 static void init_op(struct engine_op *op, char *value, struct net_worker *net)
@@ -31,10 +32,12 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
         pattern_match(worker->spaces->patterns, bytes->bytes, bytes->length, match);
 
     if (UNLIKELY(result == PATTERN_NONE)) {
-        key->space = NULL;
-        return KEY_NONE;
+        key->space = worker->spaces->plain;
+        key->op.member = bytes->bytes;
+        key->op.member_length = bytes->length;
+        return key->space != NULL ? KEY_PLAIN : KEY_NONE;
     }
-    struct space *space = worker->spaces->at[match->space];
+    struct space *space = worker->spaces->of_pattern[match->space];
     const struct engine *engine = space->engine;
 
     key->space = space;
@@ -58,23 +61,46 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
     }
 }
 
+/* For clients of the binary protocol that send an initial value with every incr. */
+static bool binary_creates_not(const struct dispatch_worker *worker, const struct space *space)
+{
+    return worker->codec == binary_codec() && !space->settings.binary_create;
+}
+
 static void route_key(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, bool past, struct dispatch_key *key)
 {
     struct engine_op *op = &key->op;
     enum key_kind kind = find(worker, bytes, key);
 
+    if (UNLIKELY(request->value_length > PROTOCOL_VALUE_MAX) && kind != KEY_PLAIN) {
+        kind = KEY_LARGE;
+    }
     key->command = command_find(request->verb, kind, past);
     key->delete_after = past && command_deletes_after(request->verb, kind);
     op->verb = key->command->verb;
     op->text = request->value;
     op->text_length = request->value_length;
     op->cas = request->cas;
-    op->initial = 0;
-    op->create_initial = false;
-    op->create_never = false;
-    op->want_cas = request->want_cas;
+    op->compare = request->compare;
+    op->initial = request->initial;
+    op->create_initial = request->create == CREATE_INITIAL;
+    op->create_never = request->create == CREATE_NEVER;
+    if (op->create_initial && (kind == KEY_SLOT || kind == KEY_RECORD) &&
+        binary_creates_not(worker, key->space)) {
+        op->create_initial = false;
+        op->create_never = true;
+    }
+    op->created = false;
+    op->copied_bytes = 0;
+    op->want_cas = request->want_cas && op->verb != ENGINE_TOUCH;
     op->expires = past && kind == KEY_MEMBER;
+    if (UNLIKELY(kind == KEY_PLAIN)) {
+        op->flags = request->flags;
+        op->touch = request->touch;
+        op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
+        op->expires_s = command_exptime_at(request->exptime);
+    }
     op->ticket.serial = worker->serial;
 }
 
@@ -95,14 +121,15 @@ static void engine_batch(struct dispatch_worker *worker, struct engine *engine,
 
 /* The operations of space among keys [from, to). Returns how many. */
 static size_t gather(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
-                     const struct space *space, uint32_t from, uint32_t to)
+                     const struct space *space, uint32_t from, uint32_t to, enum batch_call call)
 {
     size_t n = 0;
 
     for (uint32_t i = from; i < to; i++) {
         const struct dispatch_key *key = &chunk->keys[i];
 
-        if (key->space == space && key->command->call != COMMAND_CALL_NONE) {
+        if (key->space == space && key->command->call != COMMAND_CALL_NONE &&
+            (call == BATCH_PREPARE || key->command->call == COMMAND_CALL_READ)) {
             worker->gathered[n++] = chunk->ops[i];
         }
     }
@@ -126,7 +153,7 @@ static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chu
             continue;
         }
         seen |= 1ull << space->index;
-        size_t n = gather(worker, chunk, space, i, to);
+        size_t n = gather(worker, chunk, space, i, to, call);
 
         if (n > 0) {
             engine_batch(worker, space->engine, worker->gathered, n, call);

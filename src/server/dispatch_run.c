@@ -64,7 +64,8 @@ static void change(struct dispatch_worker *worker, struct engine *engine, struct
         }
         return;
     }
-    worker->changed = true;
+    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
+    worker->copied_bytes += op->copied_bytes;
     worker->conn->busy_since_us = 0;
 }
 
@@ -84,6 +85,8 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
 
 /* What the keys of a get, or of a block of one, came to. */
 struct block {
+    bool full;         /* there is no room for the answers of further keys … */
+    uint32_t answered; /* … than these */
     uint32_t hits;
     uint32_t no_space;
     bool pending;
@@ -114,6 +117,14 @@ static bool block_goes(const struct block *block, const struct request_key *firs
     return false;
 }
 
+static void block_miss(struct dispatch_worker *worker, const struct request *request,
+                       const struct request_key *bytes)
+{
+    if (worker->codec->compose_miss != NULL) {
+        worker->codec->compose_miss(worker->out, request, bytes);
+    }
+}
+
 static void block_hit(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, struct dispatch_key *key,
                       struct block *block)
@@ -127,15 +138,87 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
         if (block_goes(block, first, i)) {
             key->op.miss = ENGINE_MISS_ABSENT;
             tally_miss(worker, key);
+            block_miss(worker, request, bytes);
             return;
         }
         block->deletes = true;
         block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
     }
-    worker->codec->compose_value(worker->out, request, bytes, op->value, op->value_length,
-                                 key->space->engine->flags, op->cas_now);
+    struct hit hit = {.value = op->value,
+                      .value_length = op->value_length,
+                      .cas = op->cas_now,
+                      .flags = key->space->engine->flags,
+                      .ttl_s = -1};
+
+    worker->codec->compose_value(worker->out, request, bytes, &hit);
     tally_of(worker, key->space)->hits++;
     block->hits++;
+}
+
+/* What any dialect puts around a key and its value, and behind a get; meta flags of its line. */
+#define HIT_WORDS_MAX (512 + PROTOCOL_LINE_MAX)
+
+/* A value of any length, composed while its engine holds it. */
+struct visit {
+    struct dispatch_worker *worker;
+    const struct request *request;
+    const struct request_key *bytes;
+};
+
+static bool visit_hit(void *context, const struct engine_hit *found)
+{
+    const struct visit *visit = context;
+    struct dispatch_worker *worker = visit->worker;
+    size_t room = HIT_WORDS_MAX + visit->bytes->length + found->value_length;
+    struct hit hit = {.value = found->value,
+                      .value_length = found->value_length,
+                      .cas = found->cas,
+                      .flags = found->flags,
+                      .ttl_s = found->ttl_s};
+
+    if (buf_room(worker->out, room) == NULL) {
+        return false;
+    }
+    size_t before = worker->out->length;
+
+    worker->codec->compose_value(worker->out, visit->request, visit->bytes, &hit);
+    CHECK(worker->out->length > before); /* else an answer is lost */
+    return true;
+}
+
+/* has_room() did not count what a visit composed: is there still room for what may follow it? */
+static bool rest_fits(const struct dispatch_worker *worker, const struct request *request,
+                      uint32_t answered)
+{
+    return answered == request->keys ||
+           buf_room(worker->out, worker->codec->reply_bytes_max(request)) != NULL;
+}
+
+static void block_visit(struct dispatch_worker *worker, const struct request *request,
+                        const struct request_key *bytes, struct dispatch_key *key,
+                        struct block *block)
+{
+    struct visit visit = {worker, request, bytes};
+    struct engine *engine = key->space->engine;
+    uint32_t number = (uint32_t)(bytes - &worker->batch.keys[request->first_key]);
+
+    engine->functions->visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
+    switch (key->op.status) {
+    case ENGINE_DONE:
+        tally_of(worker, key->space)->hits++;
+        block->hits++;
+        block->answered = number + 1;
+        block->full = !rest_fits(worker, request, number + 1);
+        return;
+    case ENGINE_EXISTS:
+        block->answered = number;
+        block->full = true;
+        return;
+    default:
+        tally_of(worker, key->space)->absent++;
+        block_miss(worker, request, bytes);
+        return;
+    }
 }
 
 static void block_key(struct dispatch_worker *worker, const struct request *request,
@@ -143,7 +226,12 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
 {
     struct dispatch_key *key = dispatch_key_next(worker);
 
+    if (UNLIKELY(key->command->call == COMMAND_CALL_VISIT)) {
+        block_visit(worker, request, bytes, key, block);
+        return;
+    }
     if (UNLIKELY(key->command->call == COMMAND_CALL_NONE)) {
+        block_miss(worker, request, bytes);
         if (key->space != NULL) {
             tally_of(worker, key->space)->bad++;
         } else {
@@ -164,6 +252,7 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
         return;
     default:
         tally_miss(worker, key);
+        block_miss(worker, request, bytes);
         return;
     }
 }
@@ -221,6 +310,21 @@ static enum dispatch_end skip_block(struct dispatch_worker *worker, const struct
     return DISPATCH_DONE;
 }
 
+/* The keys that are answered count; the next turn goes on with the others. */
+static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct request *request,
+                                   const struct block *block)
+{
+    if (block->answered == 0) {
+        tally_end(worker, false);
+        return DISPATCH_FULL;
+    }
+    tally_end(worker, true);
+    metric_add(&worker->metrics->no_space, block->no_space);
+    command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
+    worker->cut = block->answered;
+    return DISPATCH_CUT;
+}
+
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
@@ -230,7 +334,7 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     if (UNLIKELY(worker->conn->skip_get)) {
         return skip_block(worker, request);
     }
-    for (uint32_t i = 0; i < request->keys; i++) {
+    for (uint32_t i = 0; i < request->keys && !block.full; i++) {
         block_key(worker, request, &bytes[i], &block);
     }
     if (UNLIKELY(block.deletes) && !block.failed && !block.pending) {
@@ -244,6 +348,9 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
         }
         metric_add(&worker->metrics->suspensions, 1);
         return DISPATCH_PENDING;
+    }
+    if (UNLIKELY(block.full)) {
+        return block_cut(worker, request, &block);
     }
     tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
@@ -283,7 +390,7 @@ static void count_one(struct dispatch_worker *worker, const struct request *requ
 {
     struct space_metrics *own = figures_of(worker, key->space);
 
-    if (worker->result.refused && request->quiet) {
+    if (worker->result.refused && request->quiet == QUIET_ALL) {
         metric_add(&worker->metrics->refused_noreply, 1);
         if (own != NULL) {
             metric_add(&own->refused_noreply, 1);
@@ -324,4 +431,18 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
     }
     dispatch_reply(worker, request, &result->reply);
     return DISPATCH_DONE;
+}
+
+void dispatch_forget(struct dispatch_worker *worker, const struct request *request)
+{
+    struct request deleting = *request;
+
+    deleting.verb = VERB_DELETE;
+    deleting.value_length = 0;
+    struct dispatch_key *key =
+        dispatch_route_alone(worker, &deleting, &worker->batch.keys[request->first_key]);
+
+    if (key->space != NULL && key->space == worker->spaces->plain) {
+        (void)delete_now(worker, key);
+    }
 }

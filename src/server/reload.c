@@ -9,8 +9,8 @@
 #include "server/populate.h"
 
 #define MIB               1048576.0
-#define EVENTS_OF_CHANGED 2 /* of a space that is changed, and perhaps changed back */
-#define EVENTS_OF_ADDED   2
+#define EVENTS_OF_ADDED   2 /* the space and its first table */
+#define EVENTS_OF_CHANGED 4 /* the space and a table, and both again if it is changed back */
 
 /* The configuration of the space of that name, or NULL. */
 static const struct space_settings *wanted_for(const struct settings *settings, const char *name)
@@ -162,7 +162,8 @@ static bool log_has_room(struct server *server, const struct spaces *spaces,
     if (server->data == NULL || data_log_room(server->data, events)) {
         return true;
     }
-    snprintf(error, SPACES_ERROR_MAX, "the journal has no room");
+    snprintf(error, SPACES_ERROR_MAX,
+             "the journal has no room for %zu events; try again, or fewer spaces at once", events);
     return false;
 }
 
@@ -221,7 +222,8 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
         const struct space *space = before->at[i];
 
         if (wanted_for(next, space->name) != NULL ||
-            (space->settings.role != SPACE_STORE && server->data == NULL)) {
+            (space->settings.role != SPACE_STORE && server->data == NULL) ||
+            space->settings.kind == SPACE_PLAIN) {
             continue;
         }
         log_error("reload: space %s is not in the file, and what it counted is %s; nothing was "
@@ -356,18 +358,42 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
     if (applied) {
         net_reconfigure(server->net, next->max_connections, next->idle_timeout_s,
                         next->request_timeout_s);
+        net_renew_tls(server->net, next->tls.context);
         log_setup(SERVER_NAME, (enum log_level)next->log_level);
     }
     return applied;
 }
 
+/* Of a space: a start compares them with what is stored, and refuses others. */
+static bool is_stored(const char *name)
+{
+    static const char *const options[] = {".kind", ".ids", ".max-id"};
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        size_t end = strlen(options[i]);
+
+        if (length > end && strcmp(name + length - end, options[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void log_one(void *context, const char *name, const char *what)
 {
-    (void)context;
+    const struct settings *started = context;
+
+    if (started->data != NULL && is_stored(name)) {
+        log_warning("reload: %s cannot change where the data directory has the space, and a "
+                    "restart would refuse it; put it back: %s",
+                    name, what);
+        return;
+    }
     log_warning("reload: %s needs a restart to change: %s", name, what);
 }
 
 void reload_log_restart(const struct settings *started, const struct settings *next)
 {
-    (void)settings_need_restart(started, next, log_one, NULL);
+    (void)settings_need_restart(started, next, log_one, (void *)(uintptr_t)started);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "server/auth.h"
 #include "server/settings_draft.h"
 
 void settings_destroy(struct settings *settings)
@@ -13,6 +14,8 @@ void settings_destroy(struct settings *settings)
         options_clear(&settings_top_rows.rows[i].option, settings);
     for (size_t i = 0; i < settings->listen_count; i++)
         free(settings->listen[i]);
+    auth_destroy(settings->auth);
+    net_tls_context_release(settings->tls.context);
     free(settings);
 }
 

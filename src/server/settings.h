@@ -21,7 +21,9 @@
 #include "counter/counter.h"
 #include "engine/engine.h"
 #include "engine/pattern.h"
+#include "net/tls.h"
 #include "phantom/phantom.h"
+#include "plain/plain.h"
 #include "store/cold.h"
 #include "store/journal.h"
 
@@ -48,6 +50,15 @@ enum space_oldest {
     SPACE_OLDEST_DUMP,
     SPACE_OLDEST_RECYCLE,
     SPACE_OLDEST_REFUSE
+};
+
+enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
+/* As enum net_tls_verify; once is require: there is no second handshake that would ask again. */
+enum settings_tls_verify {
+    SETTINGS_VERIFY_NONE,
+    SETTINGS_VERIFY_REQUEST,
+    SETTINGS_VERIFY_REQUIRE,
+    SETTINGS_VERIFY_ONCE
 };
 
 struct slot_settings {
@@ -79,10 +90,12 @@ struct space_settings {
     uint64_t exceptions_bytes;
     uint64_t memory_bytes;   /* plain */
     uint64_t item_bytes_max; /* plain */
+    uint64_t below_bytes;    /* its part of cold.cache: follows from the others once loaded */
 };
 
 struct settings {
-    char *listen[SETTINGS_LISTEN_MAX]; /* host:port, [v6]:port or /path, all different */
+    /* host:port, [v6]:port or /path, all different; behind NET_PLAIN_PREFIX: without TLS */
+    char *listen[SETTINGS_LISTEN_MAX];
     size_t listen_count;
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
@@ -97,7 +110,7 @@ struct settings {
         uint64_t every_ms; /* 0: not by time */
         uint64_t journal_bytes;
     } checkpoint;
-    struct { /* matters once a space dumps: settings_dumps() */
+    struct { /* matters once a space dumps: settings_dumps(); the cache also with below_bytes */
         unsigned threads;
         unsigned queue; /* pages */
         uint64_t cache_bytes;
@@ -119,6 +132,19 @@ struct settings {
     unsigned log_level; /* enum log_level */
     char *version_shown;
     bool allow_open;
+    char *auth_file;   /* NULL: everybody may */
+    struct auth *auth; /* of that file, once loaded */
+    struct {           /* not enabled: the others mean nothing */
+        bool enabled;
+        char *certificate; /* files */
+        char *key;
+        enum settings_key_format key_format;
+        char *ca; /* NULL: none */
+        enum settings_tls_verify verify;
+        char *ciphers;
+        enum net_tls_version version_min;
+        struct net_tls_context *context; /* of those files, once loaded */
+    } tls;
     struct space_settings spaces[SETTINGS_SPACES_MAX];
     size_t space_count;
 };
@@ -186,7 +212,7 @@ void settings_cold_config(const struct settings *settings, struct cold_config *c
 /* The part of the sum that such spaces have together: cold reads and overlays. 0: none dumps. */
 uint64_t settings_cold_bytes(const struct settings *settings);
 
-/* The part of that sum that is one space's: its tables and their pools. */
+/* The part of that sum that is one space's: its tables, their pools, and its below_bytes. */
 uint64_t settings_space_bytes(const struct space_settings *space);
 
 /* What the counter engine needs to know of space number `space`, which is of kind counter. */

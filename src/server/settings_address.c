@@ -7,24 +7,36 @@
 #include <sys/un.h>
 
 #include "base/check.h"
+#include "net/net.h"
 
 #define HOST_MAX  253 /* letters of a DNS name */
 #define PATH_ROOM (sizeof(((struct sockaddr_un *)0)->sun_path))
 
-/* A TCP address cut in two. */
+/* A TCP address cut in pieces. */
 struct address {
+    const char *prefix;      /* NET_PLAIN_PREFIX or "" */
     char host[HOST_MAX + 1]; /* without brackets */
     const char *port;        /* NULL: not given */
     bool v6;
 };
 
-/* Cuts host, host:port, v6, [v6] and [v6]:port. False: it is none of them. */
-static bool cut(const char *text, struct address *address)
+/* The address behind notls: */
+static const char *without_prefix(const char *text)
 {
+    size_t length = strlen(NET_PLAIN_PREFIX);
+
+    return strncmp(text, NET_PLAIN_PREFIX, length) == 0 ? text + length : text;
+}
+
+/* Cuts host, host:port, v6, [v6] and [v6]:port. False: it is none of them. */
+static bool cut(const char *whole, struct address *address)
+{
+    const char *text = without_prefix(whole);
     const char *colon = strchr(text, ':');
     const char *host = text;
     size_t length = strlen(text);
 
+    address->prefix = text != whole ? NET_PLAIN_PREFIX : "";
     address->port = NULL;
     address->v6 = *text == '[' || (colon != NULL && strchr(colon + 1, ':') != NULL);
     if (*text == '[') {
@@ -61,26 +73,34 @@ static bool host_valid(const struct address *address)
 
 static bool is_loopback(const struct address *address)
 {
-    return strncmp(address->host, "127.", 4) == 0 || strcmp(address->host, "localhost") == 0 ||
-           strcmp(address->host, "::1") == 0;
+    struct in_addr parsed; /* 127.example.com is none */
+
+    if (inet_pton(AF_INET, address->host, &parsed) == 1)
+        return ntohl(parsed.s_addr) >> 24 == IN_LOOPBACKNET;
+    return strcmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0;
 }
 
-/* A warning that "no authentication" matters here; one is enough. */
-static void warn_open(struct settings_draft *draft, const struct address *address,
-                      const struct settings_place *place, bool *warned)
+/* Other machines reach it, and nobody is asked who he is; one mistake is enough. */
+static void refuse_open(struct settings_draft *draft, const struct address *address,
+                        const struct settings_place *place, bool *refused)
 {
-    if (*warned || is_loopback(address) || draft->settings->allow_open)
+    const struct settings *settings = draft->settings;
+    bool verified = *address->prefix == '\0' && settings_tls_verifies(settings);
+
+    if (*refused || is_loopback(address) || settings->allow_open || settings->auth_file != NULL ||
+        verified)
         return;
-    settings_warning(draft, place,
-                     "%s is reached from other machines and there is no authentication; "
-                     "allow-open: yes silences this",
-                     address->host);
-    *warned = true;
+    settings_error(draft, place,
+                   "%s is reached from other machines, and whoever reaches it can change "
+                   "everything: give an auth-file (-Y), TLS with tls.verify: require, or say "
+                   "--allow-open",
+                   address->host);
+    *refused = true;
 }
 
 /* The final spelling of a TCP address, malloc'd; NULL with a mistake. */
 static char *complete(struct settings_draft *draft, const char *text,
-                      const struct settings_place *place, bool *warned)
+                      const struct settings_place *place, bool *refused)
 {
     static const struct option_row row = {.name = "port", .type = OPTION_NUMBER, .max = 65535};
     const char *fallback = draft->port ? draft->port : SETTINGS_PORT_DEFAULT;
@@ -101,9 +121,9 @@ static char *complete(struct settings_draft *draft, const char *text,
         settings_error(draft, place, "%s", error);
         return NULL;
     }
-    warn_open(draft, &address, place, warned);
-    CHECK(asprintf(&whole, "%s%s%s:%u", address.v6 ? "[" : "", address.host, address.v6 ? "]" : "",
-                   (unsigned)value.number) >= 0);
+    refuse_open(draft, &address, place, refused);
+    CHECK(asprintf(&whole, "%s%s%s%s:%u", address.prefix, address.v6 ? "[" : "", address.host,
+                   address.v6 ? "]" : "", (unsigned)value.number) >= 0);
     return whole;
 }
 
@@ -118,6 +138,8 @@ static void check_path(struct settings_draft *draft, const char *path,
 /* Several port 0 are several ports. */
 static bool same_address(const char *left, const char *right)
 {
+    left = without_prefix(left);
+    right = without_prefix(right);
     size_t length = strlen(left);
 
     if (*left != '/' && length > 2 && strcmp(left + length - 2, ":0") == 0)
@@ -142,14 +164,14 @@ static void check_repeated(struct settings_draft *draft, size_t at)
 void settings_address_check(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
-    bool warned = false;
+    bool refused = false;
 
     for (size_t i = 0; i < settings->listen_count; i++) {
         const struct settings_place *place = &draft->listen[i];
         if (settings->listen[i][0] == '/') {
             check_path(draft, settings->listen[i], place);
         } else {
-            char *whole = complete(draft, settings->listen[i], place, &warned);
+            char *whole = complete(draft, settings->listen[i], place, &refused);
             if (whole == NULL)
                 continue;
             free(settings->listen[i]);

@@ -11,9 +11,12 @@
 
 #include "base/check.h"
 #include "engine/row.h"
+#include "server/auth.h"
 
-#define BUFFERS_SHARE     16 /* connections' buffers: this part of memory */
-#define BUFFERS_BYTES_MIN (16ull << 20)
+#define SEGMENT_ENDS_MORE  3     /* journal_ring.c's margin, in records */
+#define SEGMENT_ROOM_LEAST 73728 /* of a segment, for pieces of room and a few changes */
+#define BUFFERS_SHARE      16    /* connections' buffers: this part of memory */
+#define BUFFERS_BYTES_MIN  (16ull << 20)
 /* A worker's read buffer, batch of operations with their values, and stack in use. */
 #define WORKER_BYTES  (1ull << 20)
 #define WORKERS_SHARE 4 /* threads: auto gives the workers at most this part of memory */
@@ -21,12 +24,11 @@
 
 /* ---- one space ---- */
 
-/* A given key: does it say anything here, and does its word exist yet? */
+/* A given key: does it say anything here? */
 static void check_given(struct settings_draft *draft, const struct space_settings *space,
                         const struct settings_row *row, const struct settings_place *place)
 {
     const struct option_row *option = &row->option;
-    struct option_value value;
 
     if ((row->kinds & 1u << space->kind) == 0)
         settings_error(draft, place, "%s is not a key of kind %s", option->name,
@@ -34,12 +36,6 @@ static void check_given(struct settings_draft *draft, const struct space_setting
     else if (!settings_row_applies(row, space))
         settings_error(draft, place, "%s holds only with ids: %s", option->name,
                        (option->flags & ROW_ANY_ONLY) != 0 ? "any" : "growing");
-    if (option->type != OPTION_WORD)
-        return;
-    options_load(option, space, &value);
-    if ((option->words_hidden >> value.number & 1) != 0)
-        settings_error(draft, place, "%s %s is not available in this version", option->name,
-                       option->words[value.number]);
 }
 
 static void check_keys(struct settings_draft *draft, size_t number)
@@ -172,6 +168,24 @@ static void check_patterns(struct settings_draft *draft, size_t numbers[], size_
     pattern_set_destroy(set);
 }
 
+/* A key of no other space must have one owner. */
+static void check_plain(struct settings_draft *draft)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < draft->settings->space_count; i++) {
+        const struct space_settings *space = &draft->settings->spaces[i];
+
+        if (space->kind != SPACE_PLAIN)
+            continue;
+        if (first != NULL)
+            settings_error(draft, settings_draft_space_place(draft, i, "kind"),
+                           "spaces %s and %s are both of kind plain: at most one may be", first,
+                           space->name);
+        first = space->name;
+    }
+}
+
 static void check_spaces(struct settings_draft *draft)
 {
     static const struct settings_place start = {.line = 1, .column = 1};
@@ -186,6 +200,7 @@ static void check_spaces(struct settings_draft *draft)
             numbers[count++] = i;
     }
     check_patterns(draft, numbers, count);
+    check_plain(draft);
 }
 
 /* ---- the rest ---- */
@@ -236,6 +251,19 @@ static void check_segment(struct settings_draft *draft)
                        "journal.segment must be a multiple of 4KiB");
 }
 
+/* Of a segment the journal keeps room for a pad at each segment's end that lies in the buffer, and
+ * takes and gives room in pieces. */
+static void check_buffer(struct settings_draft *draft)
+{
+    uint64_t capacity = draft->settings->journal.segment_bytes - SETTINGS_SEGMENT_UNIT;
+    uint64_t ends = draft->settings->journal.buffer_bytes / capacity + SEGMENT_ENDS_MORE;
+
+    if (ends * JOURNAL_RECORD_MAX + SEGMENT_ROOM_LEAST > capacity)
+        settings_error(draft, settings_draft_place(draft, "journal.buffer"),
+                       "journal.buffer is too large for segments this small: a larger "
+                       "journal.segment, or a smaller buffer");
+}
+
 static void complete_threads(struct settings *settings)
 {
     uint64_t most = settings->memory_bytes / WORKERS_SHARE / WORKER_BYTES;
@@ -253,6 +281,31 @@ static void complete_threads(struct settings *settings)
     settings->threads = threads == 0 ? 1 : (unsigned)threads;
 }
 
+/* Can ids come to lie below its oldest table, and be written there all the same? */
+static bool takes_below(const struct space_settings *space)
+{
+    bool drops = space->oldest == SPACE_OLDEST_RECYCLE ||
+                 (space->oldest == SPACE_OLDEST_DUMP && space->dumps_max > 0);
+
+    return drops && space->kind == SPACE_COUNTER && space->ids == SPACE_IDS_GROWING &&
+           space->role == SPACE_CACHE;
+}
+
+/* cold.cache: a share for each such space, and one for pages, which also have what is left. */
+static void complete_below(struct settings *settings)
+{
+    uint64_t shares = settings_dumps(settings) ? 1 : 0;
+
+    for (size_t i = 0; i < settings->space_count; i++)
+        shares += takes_below(&settings->spaces[i]) ? 1 : 0;
+    for (size_t i = 0; i < settings->space_count; i++) {
+        struct space_settings *space = &settings->spaces[i];
+        uint64_t share = takes_below(space) ? settings->cold.cache_bytes / shares : 0;
+
+        space->below_bytes = share < space->table_bytes ? share : space->table_bytes;
+    }
+}
+
 _Static_assert(PHANTOM_ERROR_MAX <= COUNTER_ERROR_MAX, "one room for the error of any engine");
 
 static bool engine_takes(const struct space_settings *space, uint32_t number,
@@ -261,12 +314,26 @@ static bool engine_takes(const struct space_settings *space, uint32_t number,
     struct counter_config counter;
     struct phantom_config phantom;
 
+    if (space->kind == SPACE_PLAIN)
+        return true;
     if (space->kind == SPACE_PHANTOM) {
         settings_phantom_config(space, number, &phantom);
         return phantom_config_valid(&phantom, error);
     }
     settings_counter_config(space, number, &counter);
     return counter_config_valid(&counter, error);
+}
+
+static void load_users(struct settings_draft *draft)
+{
+    struct settings *settings = draft->settings;
+    char error[AUTH_ERROR_MAX];
+
+    if (settings->auth_file == NULL)
+        return;
+    settings->auth = auth_load(settings->auth_file, error);
+    if (settings->auth == NULL)
+        settings_error(draft, settings_draft_place(draft, "auth-file"), "auth-file %s", error);
 }
 
 /* What the engines say beyond the table's limits. */
@@ -311,9 +378,13 @@ void settings_check(struct settings_draft *draft)
     settings_address_check(draft);
     check_spaces(draft);
     check_version_shown(draft);
+    load_users(draft);
+    settings_tls_check(draft);
     complete_data(draft);
     check_segment(draft);
+    check_buffer(draft);
     complete_threads(draft->settings);
+    complete_below(draft->settings);
     if (draft->error_count == 0)
         check_engines(draft);
     /* A sum of wrong parts would say nothing. */
@@ -359,6 +430,7 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
         .late_room = late_room(from),
         .extend_bytes = from->extend_bytes,
         .aux_bytes = from->aux_bytes,
+        .below_bytes = from->below_bytes,
     };
     for (size_t i = 0; i < from->slot_count; i++) {
         strcpy(config->slots[i].name, from->slots[i].name);
@@ -390,7 +462,8 @@ void settings_phantom_config(const struct space_settings *from, uint32_t space,
     };
 }
 
-/* What the tables of a space and their pools hold; *tables: how many there are. */
+/* What the tables of a space and their pools hold, and what lies below them; *tables: how many
+ * there are. */
 static uint64_t space_bytes(const struct space_settings *space, uint32_t number, unsigned *tables)
 {
     struct counter_config counter;
@@ -398,6 +471,10 @@ static uint64_t space_bytes(const struct space_settings *space, uint32_t number,
     struct phantom_config phantom;
     struct phantom_size members;
 
+    if (space->kind == SPACE_PLAIN) {
+        *tables = 0;
+        return space->memory_bytes;
+    }
     if (space->kind == SPACE_PHANTOM) {
         settings_phantom_config(space, number, &phantom);
         phantom_config_size(&phantom, &members);
@@ -432,7 +509,11 @@ static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_
     uint64_t bytes = space_bytes(space, number, &tables);
 
     options_format_size(space->table_bytes, table);
-    snprintf(what, sizeof(what), "space %s: %u x %s and pools", space->name, tables, table);
+    if (space->kind == SPACE_PLAIN)
+        snprintf(what, sizeof(what), "space %s", space->name);
+    else
+        snprintf(what, sizeof(what), "space %s: %u x %s and pools%s", space->name, tables, table,
+                 space->below_bytes > 0 ? ", of cold.cache" : "");
     return add_part(out, bytes, what);
 }
 
@@ -447,10 +528,14 @@ bool settings_dumps(const struct settings *settings)
 
 void settings_cold_config(const struct settings *settings, struct cold_config *config)
 {
+    uint64_t pages = settings->cold.cache_bytes;
+
+    for (size_t i = 0; i < settings->space_count; i++)
+        pages -= settings->spaces[i].below_bytes;
     *config = (struct cold_config){
         .threads = settings->cold.threads,
         .queue = settings->cold.queue,
-        .cache_bytes = settings->cold.cache_bytes,
+        .cache_bytes = pages,
     };
 }
 
@@ -475,6 +560,9 @@ uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
     snprintf(what, sizeof(what), "%u worker%s", settings->threads,
              settings->threads == 1 ? "" : "s");
     sum += add_part(out, settings->threads * WORKER_BYTES, what);
+    if (settings->tls.enabled)
+        sum += add_part(out, (uint64_t)settings->max_connections * NET_TLS_SESSION_BYTES,
+                        "TLS of idle connections");
     if (settings->data != NULL)
         sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
     if (settings_dumps(settings))

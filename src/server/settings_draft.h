@@ -32,7 +32,6 @@
 /* Flags of a row, beside those of base/options.h (which take the low bits). */
 #define ROW_RELOADABLE (1u << 8)  /* SIGHUP may change it */
 #define ROW_MANDATORY  (1u << 9)  /* of a space: has no default */
-#define ROW_LATER      (1u << 10) /* known, and refused: "not available in this version" */
 #define ROW_ANY_ONLY   (1u << 11) /* holds only with ids: any */
 #define ROW_GROWING    (1u << 12) /* holds only with ids: growing */
 #define ROW_NEXT_TABLE                                                                             \
@@ -73,9 +72,7 @@ bool settings_row_applies(const struct settings_row *row, const struct space_set
 /* Can a space that runs with `now` take the row's value from `next`, which has its name? */
 bool settings_row_reloads(const struct settings_row *row, const struct space_settings *now,
                           const struct space_settings *next);
-/* Is it printed at all: not of a later version, and not only for kinds that cannot run yet? */
-bool settings_row_shown(const struct settings_row *row);
-/* And has it a value: is it no group? */
+/* Has it a value: is it no group? */
 bool settings_row_valued(const struct settings_row *row);
 /* Its key in a file: of a group's member what follows the dot. */
 const char *settings_row_key(const struct settings_row *row);
@@ -195,6 +192,10 @@ void settings_flags_help(FILE *out);
 void settings_check(struct settings_draft *draft);
 /* Gives every listen address its port and its one spelling. */
 void settings_address_check(struct settings_draft *draft);
+/* Reads what the keys of tls name, if it is enabled. settings_tls.c */
+void settings_tls_check(struct settings_draft *draft);
+/* Must every client of an address with TLS show a good certificate? */
+bool settings_tls_verifies(const struct settings *settings);
 
 /* ---- printing (settings_print.c) ---- */
 

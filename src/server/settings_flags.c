@@ -38,7 +38,6 @@ enum flag_use {
     USE_TAKE,    /* has a function of its own */
     USE_NOTHING, /* asks for what is always so */
     USE_IGNORED, /* has no meaning here: one warning names all of them */
-    USE_LATER,   /* "not available in this version" */
     USE_WISH,
     USE_CONFIG,
     USE_SET,
@@ -153,10 +152,10 @@ static void take_evictions_off(struct taking *taking, const struct flag *flag, c
 
 static void take_protocol(struct taking *taking, const struct flag *flag, const char *argument)
 {
-    if (strcmp(argument, "binary") == 0)
-        refuse(taking, flag, "the binary protocol is not available in this version");
-    else if (strcmp(argument, "auto") != 0 && strcmp(argument, "ascii") != 0)
-        refuse(taking, flag, "must be ascii or auto");
+    /* Each connection says by its first byte which it speaks: all of these are so. */
+    if (strcmp(argument, "auto") != 0 && strcmp(argument, "ascii") != 0 &&
+        strcmp(argument, "binary") != 0)
+        refuse(taking, flag, "must be auto, ascii or binary");
 }
 
 static void ignore(struct taking *taking, const char *what, const char *more)
@@ -167,21 +166,57 @@ static void ignore(struct taking *taking, const char *what, const char *more)
              what, *more ? " " : "", more);
 }
 
-/* -o name,name=value: one of them is ours. */
+/* What -o has that is a setting. Numbers that memcached gives words are taken as both. */
+#define EXTENDED_WORDS_MAX 4
+
+static const struct extended {
+    const char *name;
+    const char *key;
+    const char *words[EXTENDED_WORDS_MAX]; /* of the numbers 0, 1, … */
+} extended_rows[] = {
+    {"idle_timeout", "idle-timeout", {0}},
+    {"ssl_chain_cert", "tls.certificate", {0}},
+    {"ssl_key", "tls.key", {0}},
+    {"ssl_keyformat", "tls.key-format", {NULL, "pem", "der"}},
+    {"ssl_ca_cert", "tls.ca", {0}},
+    {"ssl_verify_mode", "tls.verify", {"none", "request", "require", "once"}},
+    {"ssl_ciphers", "tls.ciphers", {0}},
+    {"ssl_min_version", "tls.min-version", {"1.0", "1.1", "1.2", "1.3"}},
+};
+
+static const char *extended_text(const struct extended *row, const char *value)
+{
+    unsigned number = (unsigned)(*value - '0');
+    bool known = *value != '\0' && value[1] == '\0' && number < EXTENDED_WORDS_MAX;
+
+    return known && row->words[number] != NULL ? row->words[number] : value;
+}
+
+static const struct extended *find_extended(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(extended_rows); i++) {
+        if (strcmp(extended_rows[i].name, name) == 0)
+            return &extended_rows[i];
+    }
+    return NULL;
+}
+
+/* -o name,name=value */
 static void take_extended(struct taking *taking, const struct flag *flag, const char *argument)
 {
-    static const char idle[] = "idle_timeout=";
     char *list = memory_strdup(argument);
     char *rest = list;
 
     for (char *item = strsep(&rest, ","); item != NULL; item = strsep(&rest, ",")) {
-        if (strncmp(item, idle, strlen(idle)) == 0) {
-            put(taking, flag, "idle-timeout", item + strlen(idle));
-            continue;
-        }
-        item[strcspn(item, "=")] = '\0';
-        if (*item != '\0')
-            ignore(taking, flag->shown, item);
+        char *name = strsep(&item, "=");
+        const struct extended *row = find_extended(name);
+
+        if (row != NULL && item == NULL)
+            refuse(taking, flag, "%s needs a value", name);
+        else if (row != NULL)
+            put(taking, flag, row->key, extended_text(row, item));
+        else if (*name != '\0')
+            ignore(taking, flag->shown, name);
     }
     free(list);
 }
@@ -202,10 +237,12 @@ static const struct flag flags[] = {
     {"--print-man", "print-man", NULL, WISH(WISH_PRINT_MAN)},
     {"-p", "port", "PORT", TAKE(take_port), .help = "TCP port (11211); 0: any free one"},
     {"-l", "listen", "ADDRESSES", TAKE(take_listen),
-     .help = "host, host:port, [v6]:port; several with commas"},
+     .help = "host, host:port, [v6]:port, notls:host:port; several with commas"},
     {"-s", "unix-socket", "PATH", TAKE(take_unix_socket),
      .help = "listen on this unix socket and not on TCP"},
     {"-a", "unix-mask", "MODE", PUT("unix-mode", NULL), .help = "its permissions, octal (0700)"},
+    {"--allow-open", "allow-open", NULL, PUT("allow-open", "yes"),
+     .help = "listen beyond this machine without users"},
     {"-U", "udp-port", "PORT", TAKE(take_udp_port), .help = "0 only: there is no UDP"},
     {"-m", "memory-limit", "MIB", TAKE(take_memory),
      .help = "memory in MiB; without --config also sizes the built-in space"},
@@ -215,7 +252,8 @@ static const struct flag flags[] = {
      .help = "requests of a connection before others get their turn"},
     {"-b", "listen-backlog", "N", PUT("backlog", NULL),
      .help = "connections waiting to be accepted"},
-    {"-B", "protocol", "NAME", TAKE(take_protocol), .help = "ascii or auto"},
+    {"-B", "protocol", "NAME", TAKE(take_protocol),
+     .help = "auto, ascii or binary: all are spoken"},
     {"-M", "disable-evictions", NULL, TAKE(take_evictions_off),
      .help = "refuse when full: oldest: refuse for all spaces"},
     {"-F", "disable-flush-all", NULL, PUT("flush-all", "no"), .help = "forbid flush_all"},
@@ -229,7 +267,8 @@ static const struct flag flags[] = {
     {"-W", "disable-watch", NULL, .use = USE_NOTHING, .help = "always so: there is no watch"},
     {"-X", "disable-dumping", NULL, .use = USE_NOTHING, .help = "always so: keys are not dumped"},
     {"-o", "extended", "LIST", TAKE(take_extended),
-     .help = "idle_timeout=SECONDS; others are ignored with a warning"},
+     .help = "idle_timeout=SECONDS, ssl_chain_cert=FILE, ssl_key=FILE and the other ssl_ names of "
+             "memcached; others are ignored with a warning"},
     {"-f", "slab-growth-factor", "FACTOR", .use = USE_IGNORED},
     {"-n", "slab-min-size", "BYTES", .use = USE_IGNORED},
     {"-L", "enable-largepages", NULL, .use = USE_IGNORED},
@@ -237,9 +276,10 @@ static const struct flag flags[] = {
     {"-I", "max-item-size", "SIZE", .use = USE_IGNORED},
     {"-C", "disable-cas", NULL, .use = USE_IGNORED},
     {"-e", "memory-file", "FILE", .use = USE_IGNORED},
-    {"-S", "enable-sasl", NULL, .use = USE_LATER},
-    {"-Y", "auth-file", "FILE", .use = USE_LATER},
-    {"-Z", "enable-ssl", NULL, .use = USE_LATER},
+    {"-S", "enable-sasl", NULL, .use = USE_NOTHING, .help = "so it is with -Y: SASL PLAIN"},
+    {"-Y", "auth-file", "FILE", PUT("auth-file", NULL), .help = "users, a line name:password each"},
+    {"-Z", "enable-ssl", NULL, PUT("tls.enabled", "yes"),
+     .help = "TLS on TCP; certificate and key by -o"},
     {"-i", "license", NULL, WISH(WISH_LICENSE), .help = "print the license"},
     {"-V", "version", NULL, WISH(WISH_VERSION), .help = "print the version"},
     {"-h", "help", NULL, WISH(WISH_HELP), .help = "print this"},
@@ -423,9 +463,6 @@ static void apply(struct taking *taking, const struct given *given)
     case USE_IGNORED:
         ignore(taking, flag->shown, "");
         break;
-    case USE_LATER:
-        refuse(taking, flag, "%s is not available in this version", flag->name);
-        break;
     case USE_NOTHING:
     case USE_WISH:
     case USE_CONFIG:
@@ -451,15 +488,22 @@ static void apply_unix_path(struct taking *taking)
     free(path);
 }
 
-/* Tables of the built-in spaces: the largest power of two that is at most 1/32 of the memory. */
+#define TABLE_SHARE 32 /* of the built-in spaces: this part of -m, as a power of two … */
+#define PLAIN_SHARE 8  /* … and what kind plain has */
+
 static void size_built_in(struct settings_draft *draft, uint64_t memory_bytes)
 {
     uint64_t bytes = COUNTER_TABLE_BYTES_MIN;
 
-    while (bytes * 2 <= memory_bytes / 32 && bytes < COUNTER_TABLE_BYTES_MAX)
+    while (bytes * 2 <= memory_bytes / TABLE_SHARE && bytes < COUNTER_TABLE_BYTES_MAX)
         bytes *= 2;
-    for (size_t i = 0; i < draft->settings->space_count; i++)
-        draft->settings->spaces[i].table_bytes = bytes;
+    for (size_t i = 0; i < draft->settings->space_count; i++) {
+        struct space_settings *space = &draft->settings->spaces[i];
+        uint64_t plain = memory_bytes / PLAIN_SHARE;
+
+        space->table_bytes = bytes;
+        space->memory_bytes = plain > PLAIN_MEMORY_BYTES_MIN ? plain : PLAIN_MEMORY_BYTES_MIN;
+    }
 }
 
 /* Without a file -m sizes the built-in spaces, before --set may change them. The last -m decides.

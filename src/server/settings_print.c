@@ -113,7 +113,7 @@ void settings_print_config(const struct settings *settings, FILE *out)
 {
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (settings_row_shown(row) && strcmp(row->option.name, "spaces") != 0)
+        if (strcmp(row->option.name, "spaces") != 0)
             print_row(settings, NULL, row, out);
     }
     fputs("spaces:\n", out);
@@ -122,7 +122,7 @@ void settings_print_config(const struct settings *settings, FILE *out)
         fprintf(out, "  \"%s\":\n", space->name);
         for (size_t j = 0; j < settings_space_rows.count; j++) {
             const struct settings_row *row = &settings_space_rows.rows[j];
-            if (settings_row_shown(row) && settings_row_applies(row, space))
+            if (settings_row_applies(row, space))
                 print_row(settings, space, row, out);
         }
     }
@@ -215,6 +215,21 @@ static void sample_member(const struct settings_row *row, FILE *out)
     sample_value(row, "# " MEMBER_INDENT, out);
 }
 
+/* The space of all other keys, so that a first `set foo bar` works. */
+static void sample_plain(FILE *out)
+{
+    fputs("\n  # All other keys: a general cache beside the counters, as memcached is one.\n"
+          "  other:\n"
+          "    kind: plain\n",
+          out);
+    for (size_t i = 0; i < settings_space_rows.count; i++) {
+        const struct settings_row *row = &settings_space_rows.rows[i];
+
+        if (row->kinds == KIND_PLAIN)
+            sample_row(row, SPACE_INDENT, out);
+    }
+}
+
 /* A space of the other kind, behind '#': the keys it has of its own, in the same order. */
 static void sample_phantom(FILE *out)
 {
@@ -226,7 +241,7 @@ static void sample_phantom(FILE *out)
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
 
-        if (!settings_row_shown(row) || (row->kinds & KIND_COUNTER) != 0)
+        if (row->kinds != KIND_PHANTOM)
             continue;
         fputs("  #\n", out);
         sample_help(row, "  #   ", out);
@@ -239,7 +254,7 @@ void settings_print_sample(FILE *out)
     fputs(sample_head, out);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (!settings_row_shown(row) || (row->option.flags & ROW_MANDATORY) != 0)
+        if ((row->option.flags & ROW_MANDATORY) != 0)
             continue;
         if (is_member(row))
             sample_member(row, out);
@@ -252,9 +267,10 @@ void settings_print_sample(FILE *out)
     fprintf(out, "spaces:\n  %s:", settings_sample_space);
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
-        if (settings_row_shown(row) && (row->kinds & KIND_COUNTER) != 0)
+        if ((row->kinds & KIND_COUNTER) != 0)
             sample_row(row, SPACE_INDENT, out);
     }
+    sample_plain(out);
     sample_phantom(out);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "net/net.h"
 
 #define NAME_MAX_BYTES 128 /* of a statistic: "space_", a space's name, a key */
 
@@ -38,6 +39,9 @@ static void first_tcp(const struct settings *settings, char host[ENGINE_STAT_TEX
     *port = "0";
     for (size_t i = 0; i < settings->listen_count; i++) {
         const char *address = settings->listen[i];
+        size_t prefix = strlen(NET_PLAIN_PREFIX);
+
+        address += strncmp(address, NET_PLAIN_PREFIX, prefix) == 0 ? prefix : 0;
         const char *colon = strrchr(address, ':');
         if (*address == '/' || colon == NULL)
             continue;
@@ -61,10 +65,48 @@ static bool evicts(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
         const struct space_settings *space = &settings->spaces[i];
-        if (space->role == SPACE_CACHE || space->oldest == SPACE_OLDEST_RECYCLE)
+        if (space->kind == SPACE_PLAIN || space->role == SPACE_CACHE ||
+            space->oldest == SPACE_OLDEST_RECYCLE)
             return true;
     }
     return false;
+}
+
+static uint64_t largest_value(const struct settings *settings)
+{
+    uint64_t most = SETTINGS_ITEM_BYTES_MAX;
+
+    for (size_t i = 0; i < settings->space_count; i++) {
+        const struct space_settings *space = &settings->spaces[i];
+
+        if (space->kind == SPACE_PLAIN && space->item_bytes_max > most)
+            most = space->item_bytes_max;
+    }
+    return most;
+}
+
+static const char *or_null(const char *text)
+{
+    return text != NULL ? text : "NULL";
+}
+
+static void emit_tls(const struct sink *sink)
+{
+    static const int modes[] = {[SETTINGS_VERIFY_NONE] = 0,
+                                [SETTINGS_VERIFY_REQUEST] = 1,
+                                [SETTINGS_VERIFY_REQUIRE] = 3,
+                                [SETTINGS_VERIFY_ONCE] = 7}; /* bits of OpenSSL's */
+    static const char *const versions[] = {[NET_TLS_1_2] = "tlsv1.2", [NET_TLS_1_3] = "tlsv1.3"};
+    const struct settings *settings = sink->settings;
+
+    emit(sink, "ssl_enabled", "%s", settings->tls.enabled ? "yes" : "no");
+    emit(sink, "ssl_chain_cert", "%s", or_null(settings->tls.certificate));
+    emit(sink, "ssl_key", "%s", or_null(settings->tls.key));
+    emit(sink, "ssl_verify_mode", "%d", modes[settings->tls.verify]);
+    emit(sink, "ssl_keyformat", "%d", settings->tls.key_format == SETTINGS_KEY_DER ? 2 : 1);
+    emit(sink, "ssl_ciphers", "%s", or_null(settings->tls.ciphers));
+    emit(sink, "ssl_ca_cert", "%s", or_null(settings->tls.ca));
+    emit(sink, "ssl_min_version", "%s", versions[settings->tls.version_min]);
 }
 
 static void emit_memcached(const struct sink *sink)
@@ -91,14 +133,15 @@ static void emit_memcached(const struct sink *sink)
     emit(sink, "reqs_per_event", "%u", settings->requests_per_turn);
     emit(sink, "cas_enabled", "yes");
     emit(sink, "tcp_backlog", "%u", settings->backlog);
-    emit(sink, "binding_protocol", "ascii");
-    emit(sink, "auth_enabled_sasl", "no");
-    emit(sink, "auth_enabled_ascii", "no");
-    emit(sink, "item_size_max", "%d", SETTINGS_ITEM_BYTES_MAX);
+    emit(sink, "binding_protocol", "auto-negotiate");
+    emit(sink, "auth_enabled_sasl", "%s", settings->auth != NULL ? "yes" : "no");
+    emit(sink, "auth_enabled_ascii", "%s",
+         settings->auth_file != NULL ? settings->auth_file : "no");
+    emit(sink, "item_size_max", "%llu", (unsigned long long)largest_value(settings));
     emit(sink, "maxconns_fast", "yes");
     emit(sink, "flush_enabled", "%s", settings->flush_all ? "yes" : "no");
     emit(sink, "dump_enabled", "no");
-    emit(sink, "ssl_enabled", "no");
+    emit_tls(sink);
 }
 
 /* ---- ours ---- */
@@ -138,7 +181,7 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     for (size_t i = 0; i < settings->space_count; i++) {
         for (size_t j = 0; j < settings_space_rows.count; j++) {
             const struct settings_row *row = &settings_space_rows.rows[j];
-            if (settings_row_shown(row) && settings_row_applies(row, &settings->spaces[i]))
+            if (settings_row_applies(row, &settings->spaces[i]))
                 emit_row(&sink, &settings->spaces[i], row);
         }
     }
@@ -178,8 +221,7 @@ static size_t tell(struct comparison *comparison, const struct sink *to, const c
 static bool applies(const struct settings_row *row, const struct space_settings *now,
                     const struct space_settings *next)
 {
-    return settings_row_shown(row) && settings_row_applies(row, now) &&
-           settings_row_applies(row, next);
+    return settings_row_applies(row, now) && settings_row_applies(row, next);
 }
 
 static size_t top_needs_restart(const struct sink *now, const struct settings *next,

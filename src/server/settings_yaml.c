@@ -197,12 +197,6 @@ static void take_scalar(struct reader *reader, const struct settings_rows *rows,
     refuse_type(reader, rows->rows[row].option.name, limits, value);
 }
 
-static void refuse_later(struct settings_draft *draft, const char *key,
-                         const struct settings_place *place)
-{
-    settings_error(draft, place, "%s is not available in this version", key);
-}
-
 static void unknown_key(struct settings_draft *draft, const struct settings_place *place,
                         const struct settings_rows *rows, const char *key)
 {
@@ -217,8 +211,6 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
 
     if (row < 0)
         unknown_key(reader->draft, &place, &settings_space_rows, key);
-    else if ((settings_space_rows.rows[row].option.flags & ROW_LATER) != 0)
-        refuse_later(reader->draft, key, &place);
     else if (settings_space_rows.rows[row].option.type == OPTION_CUSTOM)
         take_slots(reader, space, value);
     else
@@ -310,8 +302,6 @@ static void take_top_key(struct reader *reader, int space, const char *key, yaml
         settings_error_unknown(reader->draft, &place, "key", key, NULL);
     else if (row < 0)
         unknown_key(reader->draft, &place, &settings_top_rows, key);
-    else if ((settings_top_rows.rows[row].option.flags & ROW_LATER) != 0)
-        refuse_later(reader->draft, key, &place);
     else if (settings_top_rows.rows[row].option.type == OPTION_CUSTOM)
         take_custom(reader, row, value, &place);
     else

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "protocol/protocol.h"
 
 static struct space_metrics *metrics_create(unsigned workers)
 {
@@ -60,20 +61,41 @@ struct space *spaces_find(const struct spaces *spaces, const char *name)
 static bool patterns_create(struct spaces *spaces, const struct settings *settings,
                             char error[SPACES_ERROR_MAX])
 {
+    const struct space_settings *owners[SETTINGS_SPACES_MAX];
     const char *texts[SETTINGS_SPACES_MAX];
     char why[PATTERN_ERROR_MAX];
     uint32_t first = 0;
     uint32_t second = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < settings->space_count; i++) {
-        texts[i] = settings->spaces[i].key;
+        if (settings->spaces[i].kind != SPACE_PLAIN) {
+            owners[count] = &settings->spaces[i];
+            texts[count++] = settings->spaces[i].key;
+        }
     }
-    spaces->patterns = pattern_set_create(texts, settings->space_count, why, &first, &second);
+    spaces->patterns = pattern_set_create(texts, count, why, &first, &second);
     if (spaces->patterns == NULL) {
-        snprintf(error, SPACES_ERROR_MAX, "spaces %s and %s: %s", settings->spaces[first].name,
-                 settings->spaces[second].name, why);
+        snprintf(error, SPACES_ERROR_MAX, "spaces %s and %s: %s", owners[first]->name,
+                 owners[second]->name, why);
     }
     return spaces->patterns != NULL;
+}
+
+static void add_space(struct spaces *spaces, struct space *space, size_t *patterns)
+{
+    uint64_t value_max = PROTOCOL_VALUE_MAX;
+
+    spaces->at[spaces->count++] = space;
+    if (space->settings.kind == SPACE_PLAIN) {
+        spaces->plain = space;
+        value_max = space->settings.item_bytes_max;
+    } else {
+        spaces->of_pattern[(*patterns)++] = space;
+    }
+    if (value_max > spaces->value_max) {
+        spaces->value_max = (uint32_t)value_max;
+    }
 }
 
 struct spaces *spaces_create(const struct settings *settings, const struct spaces *now,
@@ -81,6 +103,7 @@ struct spaces *spaces_create(const struct settings *settings, const struct space
                              char error[SPACES_ERROR_MAX])
 {
     struct spaces *spaces = memory_zalloc(sizeof(*spaces));
+    size_t patterns = 0;
 
     CHECK(settings->space_count <= SETTINGS_SPACES_MAX && workers > 0);
     if (!patterns_create(spaces, settings, error)) {
@@ -99,7 +122,7 @@ struct spaces *spaces_create(const struct settings *settings, const struct space
         if (space == NULL) {
             goto fail;
         }
-        spaces->at[spaces->count++] = space;
+        add_space(spaces, space, &patterns);
     }
     return spaces;
 fail:

@@ -67,7 +67,10 @@ struct space {
 struct spaces {
     struct pattern_set *patterns;
     size_t count;
-    struct space *at[SETTINGS_SPACES_MAX]; /* pattern i belongs to space i */
+    uint32_t value_max;  /* the longest value any of them takes */
+    struct space *plain; /* takes the keys that are of no other; NULL: nobody does */
+    struct space *at[SETTINGS_SPACES_MAX];
+    struct space *of_pattern[SETTINGS_SPACES_MAX];
 };
 
 /* Makes the engine of a space: NULL with `error` when it cannot. Its `space` is `number`. */

@@ -1,9 +1,12 @@
 /* The one file that knows which engine a kind of space has. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "counter/counter.h"
 #include "phantom/phantom.h"
+#include "plain/plain.h"
 #include "server/spaces.h"
 
 #define WHY_MAX         COUNTER_ERROR_MAX /* room for the error of any engine */
@@ -127,6 +130,50 @@ static void describe_phantom(const struct space_settings *settings, char *text, 
              settings->name, tables, members, holds.bits_per_member, 1 / settings->false_positives);
 }
 
+/* ---- kind plain ---- */
+
+static void settings_plain_config(const struct space_settings *settings,
+                                  struct plain_config *config)
+{
+    *config = (struct plain_config){.memory_bytes = settings->memory_bytes,
+                                    .item_bytes_max = settings->item_bytes_max};
+}
+
+static struct engine *create_plain(const struct space_settings *settings, uint32_t number,
+                                   char why[WHY_MAX])
+{
+    struct plain_config config;
+
+    (void)number;
+    settings_plain_config(settings, &config);
+    struct engine *engine = plain_create(&config);
+
+    if (engine == NULL) {
+        snprintf(why, WHY_MAX, "no memory: %s", strerror(errno));
+    }
+    return engine;
+}
+
+static bool reconfigure_plain(struct engine *engine, const struct space_settings *next,
+                              uint32_t number, char why[WHY_MAX])
+{
+    struct plain_config config;
+
+    (void)number;
+    (void)why;
+    settings_plain_config(next, &config);
+    plain_reconfigure(engine, &config);
+    return true;
+}
+
+static void describe_plain(const struct space_settings *settings, char *text, size_t size)
+{
+    char memory[32];
+
+    text_bytes(settings->memory_bytes, memory, sizeof(memory));
+    snprintf(text, size, "%s: %s for all other keys", settings->name, memory);
+}
+
 /* ---- by kind ---- */
 
 static const struct kind {
@@ -138,11 +185,12 @@ static const struct kind {
 } kinds[] = {
     [SPACE_COUNTER] = {create_counter, reconfigure_counter, describe_counter},
     [SPACE_PHANTOM] = {create_phantom, reconfigure_phantom, describe_phantom},
+    [SPACE_PLAIN] = {create_plain, reconfigure_plain, describe_plain},
 };
 
 static const struct kind *kind_of(const struct space_settings *settings)
 {
-    CHECK(settings->kind == SPACE_COUNTER || settings->kind == SPACE_PHANTOM);
+    CHECK(settings->kind < sizeof(kinds) / sizeof(kinds[0]));
     return &kinds[settings->kind];
 }
 

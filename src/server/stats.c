@@ -130,7 +130,8 @@ static enum dispatch_end answer_full(struct dispatch_worker *worker, const struc
                                      size_t start)
 {
     static const char words[] = "out of memory writing stats";
-    const struct reply reply = {REPLY_SERVER_ERROR, words, sizeof(words) - 1};
+    const struct reply reply = {
+        .status = REPLY_SERVER_ERROR, .value = words, .value_length = sizeof(words) - 1};
 
     buf_truncate(worker->out, start);
     if (start > 0) {
@@ -166,7 +167,8 @@ enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct requ
         return answer_group(worker, request, emit);
     }
     if (worker->loading && (group != NULL || reset)) {
-        reply = (struct reply){REPLY_SERVER_ERROR, loading, sizeof(loading) - 1};
+        reply = (struct reply){
+            .status = REPLY_SERVER_ERROR, .value = loading, .value_length = sizeof(loading) - 1};
     } else if (reset) {
         stats_reset(worker);
         reply.status = REPLY_RESET;

@@ -82,8 +82,6 @@ static void emit_commands(struct stats_out *out)
         }
         stats_number(out, figures[i].name, sum);
     }
-    stats_number(out, "auth_cmds", 0);
-    stats_number(out, "auth_errors", 0);
     stats_number(out, "reclaimed", 0);
 }
 

@@ -21,7 +21,7 @@ sub read_table {
         if ($left =~ /^</) { push @only, [substr($left, 1), \@right]; next; }
         $may{$left} = [@right, $left];
     }
-    $may{'tests/support'} = [@{ $may{'tests/model'} }, 'tests/support'];
+    $may{'tests/support'} = [@{ $may{'tests/model'} }, 'src/protocol', 'tests/support'];
     for my $folder (keys %may) {
         push @{ $may{$folder} }, 'tests/support' if $folder =~ m{^tests/};
         next if $folder =~ m{^(tests|tools)/};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs protocol scripts against a daemon: what is sent, what must come back, which figures change.
 
-A script has four kinds of line; a line that begins with # is a comment.
+A script has five kinds of line; a line that begins with # is a comment.
 
     send BYTES        written to the connection as they are: no line end is added
     expect BYTES      exactly these come next; empty: nothing has come, and the connection still
@@ -12,6 +12,7 @@ A script has four kinds of line; a line that begins with # is a comment.
                       nothing is expected
     stat NAME +N      the figure NAME of `stats` grew by N since the last stat lines (or the start);
                       =N: it is N now; >N: it is more than N now. ARGS/NAME: a figure of `stats ARGS`
+    await NAME >N     waits until a stat line like this holds: =N, >N
 
 In BYTES: \\r \\n \\t \\\\ \\xHH, and
     $(TEXT*N)   TEXT, N times
@@ -20,7 +21,8 @@ In BYTES: \\r \\n \\t \\\\ \\xHH, and
     $(any)      expect only: any bytes, as few as possible
     $(closed)   expect only, alone: the server closes. The next send opens another connection
 
-A first comment `# args: …` adds arguments to the daemon's command line; `# exit: end` says that the
+A first comment `# args: …` adds arguments to the daemon's command line, where $HERE is this folder and $DATA a new
+directory that is removed afterwards; `# exit: end` says that the
 daemon ends by itself. Every script runs against a daemon of its own, once for each way of splitting
 what is sent.
 """
@@ -31,6 +33,7 @@ import random
 import re
 import selectors
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -42,6 +45,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 ANSWER_S = 20  # the longest wait for one answer
 START_S = 30
+POLL_S = 0.005
+DATA = "$DATA"
+USER = "nobody"  # what a daemon that root starts becomes
 BYTEWISE_MAX = 64 << 10  # longer sends are split at random instead of at every byte
 EACH_IDS = 5000  # numbers of an `each` that are sent together
 SPLITS = ("none", "byte", "random")
@@ -225,7 +231,7 @@ class Daemon:
         program = os.environ.get("ROLLCALLD", os.path.join(TOP, "build", "rollcalld"))
         command = [program, "--config", options.config, "-l", "127.0.0.1:%d" % self.address[1]]
         if os.geteuid() == 0:
-            command += ["-u", "nobody"]
+            command += ["-u", USER]
         self.process = subprocess.Popen(command + arguments, stdout=self.log, stderr=self.log)
         self.wait()
 
@@ -279,15 +285,28 @@ class Run:
             data = b""
             while not data.endswith(b"END\r\n"):
                 piece = control.recv(1 << 16)
+                data += piece
                 if not piece or data.startswith((b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")):
                     raise Mismatch("stats answers " + shown(data))
-                data += piece
         rows = (line.split(b" ", 2) for line in data.split(b"\r\n"))
         return {row[1]: row[2] for row in rows if len(row) == 3}
 
+    def await_loaded(self):
+        """A daemon with data says `loading` at first; the figures of spaces are not there until then."""
+        until = time.monotonic() + START_S
+        while True:
+            try:
+                return self.stats(b"spaces")
+            except Mismatch as problem:
+                if "unauthenticated" in str(problem):
+                    return {}
+                if "loading" not in str(problem) or time.monotonic() > until:
+                    raise
+            time.sleep(POLL_S)
+
     def first_figures(self, lines):
         for _, verb, text in lines:
-            if verb == b"stat":
+            if verb in (b"stat", b"await"):
                 arguments = text.rpartition(b"/")[0]
                 self.figures.setdefault(arguments, None)
         for arguments in self.figures:
@@ -356,6 +375,16 @@ class Run:
         if not good:
             raise Mismatch("it is %d and grew by %d" % (value, grown))
 
+    def wait(self, text):
+        until = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                return self.stat(text, {})
+            except Mismatch:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(POLL_S)
+
     def line(self, verb, text, fresh):
         if verb != b"stat" and fresh:
             self.figures.update(fresh)
@@ -366,12 +395,15 @@ class Run:
             self.expect(text)
         elif verb == b"each":
             self.each(text)
+        elif verb == b"await":
+            self.wait(text)
         else:
             self.stat(text, fresh)
 
     def all(self, lines, lives):
         """Runs the lines, and a last empty expect where the daemon lives; a text if one fails."""
         fresh = {}
+        self.await_loaded()
         self.first_figures(lines)
         for number, verb, text in lines + [(lines[-1][0], b"expect", b"")] * lives:
             try:
@@ -401,8 +433,8 @@ def read_script(path):
                 by_itself = True
             elif line.startswith(b"#") or not line.strip():
                 continue
-            elif verb not in (b"send", b"expect", b"each", b"stat"):
-                raise SystemExit("%s:%d: neither send, expect, each nor stat" % (path, number))
+            elif verb not in (b"send", b"expect", b"each", b"stat", b"await"):
+                raise SystemExit("%s:%d: no kind of line" % (path, number))
             else:
                 lines.append((number, verb, text))
     if not lines:
@@ -412,6 +444,17 @@ def read_script(path):
 
 def run_script(path, how, options):
     lines, arguments, by_itself = read_script(path)
+    arguments = [word.replace("$HERE", HERE) for word in arguments]
+    if not any(DATA in word for word in arguments):
+        return run_lines(path, lines, arguments, by_itself, how, options)
+    with tempfile.TemporaryDirectory(prefix="rollcall-protocol-") as folder:
+        if os.geteuid() == 0:
+            shutil.chown(folder, USER)
+        arguments = [word.replace(DATA, folder) for word in arguments]
+        return run_lines(path, lines, arguments, by_itself, how, options)
+
+
+def run_lines(path, lines, arguments, by_itself, how, options):
     rng = random.Random("%s %d" % (os.path.basename(path), options.seed))
     try:
         daemon = Daemon(options, arguments)

@@ -61,12 +61,8 @@ static const struct option_row text = {
 static const struct option_row inside = {"inside",      OPTION_STRING,
                                          OPTION_INLINE, .offset = offsetof(struct things, inside),
                                          .bytes = 8,    .max = 7};
-static const struct option_row word = {"role",
-                                       OPTION_WORD,
-                                       .offset = offsetof(struct things, half),
-                                       .bytes = sizeof(uint32_t),
-                                       .words = words,
-                                       .words_hidden = 1u << 2};
+static const struct option_row word = {"role", OPTION_WORD, .offset = offsetof(struct things, half),
+                                       .bytes = sizeof(uint32_t), .words = words};
 
 static const struct {
     const struct option_row *row;
@@ -162,8 +158,8 @@ static const struct {
     {&text, "123456789012345678901",
      "text must be text of 1 to 20 bytes, not '123456789012345678901'"},
     {&text, "a\nb", "text must be text without control characters, not 'a?b'"},
-    {&word, "Store", "role must be store, cache or both, not 'Store'"},
-    {&word, "", "role has no value: it must be store, cache or both"},
+    {&word, "Store", "role must be store, cache, secret or both, not 'Store'"},
+    {&word, "", "role has no value: it must be store, cache, secret or both"},
 };
 
 static void test_good(void **unused)

@@ -206,6 +206,9 @@ static void echo_closed(void *worker_state, struct net_conn *conn)
 static bool echo_signalled(void *context, int signal_number)
 {
     struct echo *echo = context;
+    if (echo->renewal != NULL) {
+        net_renew_tls(echo->net, echo->renewal);
+    }
     atomic_fetch_add(&echo->signalled, 1);
     return (unsigned)signal_number != atomic_load(&echo->stop_signal);
 }

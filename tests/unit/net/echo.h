@@ -33,6 +33,7 @@ struct echo {
     bool in_use;
     const int *signals;
     size_t signal_count;
+    struct net_tls_context *renewal; /* before the start: what net gets at a signal, or NULL */
 
     _Atomic unsigned closed;
     _Atomic unsigned waiting; /* turns that ended in NET_SUSPENDED because of "wait" */

@@ -21,6 +21,15 @@ static void expect(struct buf *out, const char *text)
     buf_truncate(out, 0);
 }
 
+static void compose_value(struct buf *out, const struct request *request,
+                          const struct request_key *key, const char *value, uint32_t flags,
+                          uint64_t cas)
+{
+    const struct hit hit = {
+        .value = value, .value_length = strlen(value), .cas = cas, .flags = flags, .ttl_s = -1};
+    text_codec()->compose_value(out, request, key, &hit);
+}
+
 static void test_statuses(void **unused)
 {
     (void)unused;
@@ -44,16 +53,22 @@ static void test_statuses(void **unused)
         {REPLY_ERROR, ": shutdown not enabled", "ERROR: shutdown not enabled\r\n"},
         {REPLY_CLIENT_ERROR, "bad data chunk", "CLIENT_ERROR bad data chunk\r\n"},
         {REPLY_SERVER_ERROR, "busy", "SERVER_ERROR busy\r\n"},
+        {REPLY_QUIT, NULL, ""},
         {REPLY_NONE, NULL, ""},
     };
     const struct request request = {.verb = VERB_SET};
+    const struct request noreply = {.verb = VERB_SET, .quiet = QUIET_ALL};
     struct buf out;
     buf_init(&out, 4096, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *value = rows[i].value;
-        const struct reply reply = {rows[i].status, value, value == NULL ? 0 : strlen(value)};
+        const struct reply reply = {.status = rows[i].status,
+                                    .value = value,
+                                    .value_length = value == NULL ? 0 : strlen(value)};
         text_codec()->compose(&out, &request, &reply);
         expect(&out, rows[i].text);
+        text_codec()->compose(&out, &noreply, &reply);
+        expect(&out, "");
     }
     buf_fini(&out);
 }
@@ -68,7 +83,8 @@ static void test_error_lines_are_short(void **unused)
     struct buf out;
     buf_init(&out, 4096, NULL);
     for (size_t i = 0; i < 2; i++) {
-        const struct reply reply = {errors[i], words, sizeof words};
+        const struct reply reply = {
+            .status = errors[i], .value = words, .value_length = sizeof words};
         text_codec()->compose(&out, &request, &reply);
         assert_int_equal(out.length, PROTOCOL_ERROR_MAX - 1);
         assert_memory_equal(out.data + out.length - 3, "w\r\n", 3);
@@ -84,12 +100,13 @@ static void test_values(void **unused)
     const struct request_key key = {"feed:123", 8};
     struct buf out;
     buf_init(&out, 4096, NULL);
-    text_codec()->compose_value(&out, &request, &key, "12,,30", 6, 0, 99);
+    compose_value(&out, &request, &key, "12,,30", 0, 99);
     text_codec()->compose_end(&out, &request);
     expect(&out, "VALUE feed:123 0 6\r\n12,,30\r\nEND\r\n");
     request.want_cas = true;
-    text_codec()->compose_value(&out, &request, &key, "0123456789", 10, UINT32_MAX, UINT64_MAX);
-    text_codec()->compose_value(&out, &request, &key, "", 0, 10, 9);
+    compose_value(&out, &request, &key, "0123456789", UINT32_MAX, UINT64_MAX);
+    compose_value(&out, &request, &key, "", 10, 9);
+    text_codec()->compose_miss(&out, &request, &key);
     expect(&out, "VALUE feed:123 4294967295 10 18446744073709551615\r\n0123456789\r\n"
                  "VALUE feed:123 10 0 9\r\n\r\n");
     request.more = true;
@@ -123,10 +140,10 @@ static void test_no_room(void **unused)
     (void)unused;
     const struct request request = {.verb = VERB_GET};
     const struct request_key key = {"feed:123", 8};
-    const struct reply reply = {REPLY_NOT_STORED, NULL, 0};
+    const struct reply reply = {.status = REPLY_NOT_STORED};
     struct buf out;
     buf_init(&out, 11, NULL);
-    text_codec()->compose_value(&out, &request, &key, "12", 2, 0, 0);
+    compose_value(&out, &request, &key, "12", 0, 0);
     text_codec()->compose(&out, &request, &reply);
     expect(&out, "");
     buf_fini(&out);
@@ -137,9 +154,10 @@ static void test_bytes_max(void **unused)
 {
     (void)unused;
     char key_bytes[PROTOCOL_KEY_MAX];
-    char value[512];
+    char value[PROTOCOL_REPLY_VALUE_MAX + 1];
     memset(key_bytes, 'k', sizeof key_bytes);
     memset(value, '9', sizeof value);
+    value[PROTOCOL_REPLY_VALUE_MAX] = '\0';
     const struct request_key key = {key_bytes, sizeof key_bytes};
     const struct request get = {.verb = VERB_GET,
                                 .keys = 3,
@@ -152,18 +170,19 @@ static void test_bytes_max(void **unused)
     buf_init(&out, max, NULL);
     for (size_t i = 0; i < 3; i++) {
         size_t before = out.length;
-        text_codec()->compose_value(&out, &get, &key, value, sizeof value, UINT32_MAX, UINT64_MAX);
-        assert_true(out.length > before + sizeof key_bytes + sizeof value);
+        compose_value(&out, &get, &key, value, UINT32_MAX, UINT64_MAX);
+        assert_true(out.length > before + sizeof key_bytes + PROTOCOL_REPLY_VALUE_MAX);
     }
     text_codec()->compose_end(&out, &get);
     assert_memory_equal(out.data + out.length - 5, "END\r\n", 5);
     buf_fini(&out);
 
     const struct request incr = {.verb = VERB_INCR};
-    const struct reply reply = {REPLY_NUMBER, value, sizeof value};
+    const struct reply reply = {
+        .status = REPLY_NUMBER, .value = value, .value_length = PROTOCOL_REPLY_VALUE_MAX};
     buf_init(&out, text_codec()->reply_bytes_max(&incr), NULL);
     text_codec()->compose(&out, &incr, &reply);
-    assert_int_equal(out.length, sizeof value + 2);
+    assert_int_equal(out.length, PROTOCOL_REPLY_VALUE_MAX + 2);
     buf_fini(&out);
 
     const struct request stats = {.verb = VERB_STATS};

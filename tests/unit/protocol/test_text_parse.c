@@ -1,7 +1,8 @@
 /*
  * test_text_parse.c: bytes to requests: every verb, every row of the limits, any split, any cut.
  *
- * Requests are compared as a trace: one line a request, with what the request says.
+ * Requests are compared as a trace: one line a request, with what the request says. The meta
+ * commands are tested in test_meta_parse.c; any_split has some of them too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,9 @@
 #include <cmocka.h>
 
 #include "protocol/text.h"
+#include "tests/support/random.h"
+#include "tests/support/request_trace.h"
 
-#define TRACE_MAX (4u << 20)
 #define KEY_250                                                                                    \
     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"  \
     "1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"  \
@@ -25,131 +27,12 @@
 
 static struct request_batch batch; /* too large for a stack */
 
-struct trace {
-    char *text;
-    size_t length;
-};
-
-static const char *const verb_names[VERB_COUNT] = {
-    "refuse",  "get",       "gat",   "touch",    "set",  "add",    "replace",
-    "append",  "prepend",   "cas",   "incr",     "decr", "delete", "flush_all",
-    "version", "verbosity", "stats", "shutdown", "noop", "quit",
-};
-
-static void trace_open(struct trace *trace)
-{
-    trace->text = malloc(TRACE_MAX);
-    assert_non_null(trace->text);
-    trace->text[0] = '\0';
-    trace->length = 0;
-}
-
-static void trace_close(struct trace *trace)
-{
-    free(trace->text);
-}
-
-__attribute__((format(printf, 2, 3))) static void say(struct trace *trace, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(trace->text + trace->length, TRACE_MAX - trace->length, format, arguments);
-    va_end(arguments);
-    assert_true(n >= 0 && (size_t)n < TRACE_MAX - trace->length);
-    trace->length += (size_t)n;
-}
-
-static void say_refusal(struct trace *trace, const struct request *request)
-{
-    const char *kind = request->refusal == REPLY_ERROR          ? "error"
-                       : request->refusal == REPLY_CLIENT_ERROR ? "client"
-                                                                : "server";
-    assert_true(request->refusal >= REPLY_ERROR && request->refusal <= REPLY_SERVER_ERROR);
-    say(trace, " %s", kind);
-    if (request->text != NULL) {
-        say(trace, " [%s]", request->text);
-    }
-    assert_int_equal(request->text == NULL, request->refusal == REPLY_ERROR);
-}
-
-static void say_request(struct trace *trace, const struct request *request)
-{
-    say(trace, "%s", verb_names[request->verb]);
-    if (request->verb == VERB_ERROR) {
-        say_refusal(trace, request);
-    }
-    for (uint32_t i = 0; i < request->keys; i++) {
-        const struct request_key *key = &batch.keys[request->first_key + i];
-        assert_in_range(key->length, 1, PROTOCOL_KEY_MAX);
-        say(trace, " %.*s", (int)key->length, key->bytes);
-    }
-    if (request->value != NULL) {
-        say(trace, " (%.*s)", (int)request->value_length, request->value);
-    }
-    if (request->flags != 0) {
-        say(trace, " flags=%u", request->flags);
-    }
-    if (request->exptime != 0) {
-        say(trace, " exptime=%lld", (long long)request->exptime);
-    }
-    if (request->cas != 0) {
-        say(trace, " cas=%llu", (unsigned long long)request->cas);
-    }
-    if (request->delay != 0) {
-        say(trace, " delay=%llu", (unsigned long long)request->delay);
-    }
-    say(trace, "%s%s%s%s\n", request->want_cas ? " +cas" : "", request->more ? " +more" : "",
-        request->quiet ? " quiet" : "", request->swallow_after ? " +swallow" : "");
-}
-
-/* The offsets of a batch go upwards and stay in the bytes. */
-static void check_batch(size_t length)
-{
-    size_t at = 0;
-    uint32_t keys = 0;
-    for (uint32_t i = 0; i < batch.request_count; i++) {
-        const struct request *request = &batch.requests[i];
-        assert_true(request->begin >= at && request->end > request->begin);
-        assert_int_equal(request->first_key, keys);
-        at = request->end;
-        keys += request->keys;
-    }
-    assert_true(at <= batch.consumed && batch.consumed <= length);
-    assert_int_equal(keys, batch.key_count);
-}
-
 static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
                                   size_t length)
 {
-    enum protocol_result result = text_codec()->parse(state, bytes, length, &batch);
-    check_batch(length);
-    return result;
-}
-
-/* Parses all of it, batch by batch, as a server does that gets everything at once. */
-static enum protocol_result trace_whole(struct trace *trace, const char *bytes, size_t length,
-                                        size_t *consumed)
-{
-    struct protocol_state state = {0};
-    enum protocol_result result;
-    size_t at = 0;
-    do {
-        /* an own copy of exactly these bytes: reading beyond them is found by the sanitizer */
-        char *copy = malloc(length - at + 1);
-        assert_non_null(copy);
-        char *exact = copy + 1;
-        memcpy(exact, bytes + at, length - at);
-        result = parse(&state, exact, length - at);
-        for (uint32_t i = 0; i < batch.request_count; i++) {
-            say_request(trace, &batch.requests[i]);
-        }
-        assert_true(result != PROTOCOL_FULL || batch.request_count > 0);
-        at += batch.consumed;
-        state = batch.after;
-        free(copy);
-    } while (result == PROTOCOL_FULL);
-    *consumed = at;
-    return result;
+    struct request_trace trace = {.codec = text_codec(), .batch = &batch};
+    batch.value_max = PROTOCOL_VALUE_MAX;
+    return request_trace_parse(&trace, state, bytes, length);
 }
 
 struct row {
@@ -160,10 +43,10 @@ struct row {
 static void expect(const char *input, const char *expected, enum protocol_result expected_result,
                    size_t expected_consumed)
 {
-    struct trace trace;
+    struct request_trace trace;
     size_t consumed;
-    trace_open(&trace);
-    enum protocol_result result = trace_whole(&trace, input, strlen(input), &consumed);
+    request_trace_open(&trace, text_codec());
+    enum protocol_result result = request_trace_whole(&trace, input, strlen(input), &consumed);
     if (strcmp(trace.text, expected) != 0 || result != expected_result) {
         print_error("input:\n%.200s\nexpected:\n%s\ngot (%d):\n%s\n", input, expected, (int)result,
                     trace.text);
@@ -171,7 +54,7 @@ static void expect(const char *input, const char *expected, enum protocol_result
     assert_string_equal(trace.text, expected);
     assert_int_equal(result, expected_result);
     assert_int_equal(consumed, expected_consumed);
-    trace_close(&trace);
+    request_trace_close(&trace);
 }
 
 static void expect_rows(const struct row *rows, size_t n)
@@ -386,11 +269,11 @@ static void test_unknown(void **unused)
         "extstore",
         "lru_crawler",
         "cache_memlimit 64",
-        "mg a",
-        "ms a 1",
-        "md a",
-        "ma a",
-        "me a",
+        "mg",
+        "ms",
+        "md",
+        "ma",
+        "mx a",
         "get\ta",
         "verbosit 1",
         "GET /",
@@ -695,54 +578,53 @@ static void test_batch_is_full(void **unused)
     assert_int_equal(batch.request_count, PROTOCOL_BATCH_REQUESTS);
     assert_int_equal(batch.consumed, 4 * PROTOCOL_BATCH_REQUESTS);
     /* keys: 40 gets of 100 fit 4096, the 41st waits */
-    struct trace trace;
+    struct request_trace trace;
     size_t length;
-    trace_open(&trace);
+    request_trace_open(&trace, NULL);
     for (size_t i = 0; i < 42; i++) {
         char *line = get_of(100, "", &length);
-        say(&trace, "%.*s", (int)(length - 4), line);
+        request_trace_say(&trace, "%.*s", (int)(length - 4), line);
         free(line);
     }
     assert_int_equal(parse(&state, trace.text, trace.length), PROTOCOL_FULL);
     assert_int_equal(batch.request_count, 40);
-    trace_close(&trace);
+    request_trace_close(&trace);
 }
 
-/* A small generator of its own, so that a failing seed can be run again anywhere. */
-static uint32_t next_random(uint64_t *seed)
+static uint32_t below(struct test_random *random, uint32_t bound)
 {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*seed >> 33);
+    return (uint32_t)test_random_below(random, bound);
 }
 
-static void say_random_get(struct trace *out, uint64_t *seed)
+static void say_random_get(struct request_trace *out, struct test_random *random)
 {
-    uint32_t n = next_random(seed) % 8 == 0 ? next_random(seed) % 3000 : next_random(seed) % 30;
-    say(out, next_random(seed) % 2 ? "get" : "gets");
+    uint32_t n = below(random, 8) == 0 ? below(random, 3000) : below(random, 30);
+    request_trace_say(out, below(random, 2) ? "get" : "gets");
     for (uint32_t i = 0; i < n; i++) {
-        say(out, "%s%u", next_random(seed) % 16 ? " " : "   ", next_random(seed));
+        request_trace_say(out, "%s%u", below(random, 16) ? " " : "   ",
+                          (uint32_t)test_random_next(random));
     }
-    say(out, next_random(seed) % 64 ? "" : " " KEY_251);
-    say(out, next_random(seed) % 4 ? "\r\n" : "\n");
+    request_trace_say(out, below(random, 64) ? "" : " " KEY_251);
+    request_trace_say(out, below(random, 4) ? "\r\n" : "\n");
 }
 
-static void say_random_storage(struct trace *out, uint64_t *seed)
+static void say_random_storage(struct request_trace *out, struct test_random *random)
 {
     static const char *const verbs[] = {"set", "add", "replace", "append", "prepend", "cas"};
     static const char *const keys[] = {"feed:1", "feed:2.like", "k", KEY_250, KEY_251};
     static const char *const flags[] = {"0", "0", "0", "4294967295", "x"};
-    uint32_t verb = next_random(seed) % 6;
-    uint32_t length = next_random(seed) % 16 ? next_random(seed) % 40 : next_random(seed) % 9000;
-    say(out, "%s %s %s 0 %u%s%s\r\n", verbs[verb], keys[next_random(seed) % 5],
-        flags[next_random(seed) % 5], length, verb == 5 ? " 77" : "",
-        next_random(seed) % 4 ? "" : " noreply");
+    uint32_t verb = below(random, 6);
+    uint32_t length = below(random, 16) ? below(random, 40) : below(random, 9000);
+    request_trace_say(out, "%s %s %s 0 %u%s%s\r\n", verbs[verb], keys[below(random, 5)],
+                      flags[below(random, 5)], length, verb == 5 ? " 77" : "",
+                      below(random, 4) ? "" : " noreply");
     for (uint32_t i = 0; i < length; i++) {
-        say(out, "%c", "0123456789,\r\n "[next_random(seed) % 14]);
+        request_trace_say(out, "%c", "0123456789,\r\n "[below(random, 14)]);
     }
-    say(out, next_random(seed) % 8 ? "\r\n" : "x\r\n");
+    request_trace_say(out, below(random, 8) ? "\r\n" : "x\r\n");
 }
 
-static void say_random(struct trace *out, uint64_t *seed)
+static void say_random(struct request_trace *out, struct test_random *random)
 {
     static const char *const lines[] = {
         "incr feed:1 5\r\n",
@@ -759,52 +641,26 @@ static void say_random(struct trace *out, uint64_t *seed)
         "verbosity\r\n",
         "set a 0 0 99999999999\r\n",
         "version\r\n",
+        "mg feed:1.like v c k O77 q\r\n",
+        "mg ZmVlZDoxLmxpa2U= b T-1 k\r\n",
+        "mg k\r\n",
+        "mg k v v\r\n",
+        "ms ZmVlZDo= 3 b C7 c\r\n1,2\r\n",
+        "ms k 3\r\n1\n2x\r\n",
+        "ms k 4 Z\r\nmn\r\n\r\n",
+        "md k C1 q\r\n",
+        "ma k N0 J5 D7 v\n",
+        "me k\r\n",
     };
-    switch (next_random(seed) % 3) {
+    switch (below(random, 3)) {
     case 0:
-        say_random_get(out, seed);
+        say_random_get(out, random);
         break;
     case 1:
-        say_random_storage(out, seed);
+        say_random_storage(out, random);
         break;
     default:
-        say(out, "%s", lines[next_random(seed) % (sizeof lines / sizeof lines[0])]);
-    }
-}
-
-/*
- * A server that gets the bytes in pieces and cuts batches where it likes. Every parse sees its own
- * copy of exactly the bytes a server would hold.
- */
-static void trace_pieces(struct trace *trace, const struct trace *input, uint64_t *seed,
-                         uint32_t piece_max)
-{
-    struct protocol_state state = {0};
-    size_t at = 0;
-    size_t have = 0;
-    while (have < input->length || at < have) {
-        size_t piece = 1 + next_random(seed) % piece_max;
-        size_t before = at;
-        have = input->length - have < piece ? input->length : have + piece;
-        char *copy = malloc(have - at + 1);
-        assert_non_null(copy);
-        memcpy(copy + 1, input->text + at, have - at);
-        enum protocol_result result = parse(&state, copy + 1, have - at);
-        assert_int_not_equal(result, PROTOCOL_CLOSE);
-        uint32_t run = batch.request_count;
-        if (next_random(seed) % 3 == 0) {
-            run = next_random(seed) % (run + 1);
-        }
-        for (uint32_t i = 0; i < run; i++) {
-            say_request(trace, &batch.requests[i]);
-        }
-        bool cut = run < batch.request_count;
-        at += cut ? batch.requests[run].begin : batch.consumed;
-        state = cut ? batch.requests[run].before : batch.after;
-        free(copy);
-        if (have == input->length && !cut && at == before && result == PROTOCOL_MORE) {
-            break; /* an unfinished rest */
-        }
+        request_trace_say(out, "%s", lines[below(random, sizeof lines / sizeof lines[0])]);
     }
 }
 
@@ -812,27 +668,29 @@ static void test_any_split(void **unused)
 {
     (void)unused;
     static const uint32_t pieces[] = {1, 7, 100, 1500, 65536};
-    for (uint64_t start = 1; start <= 60; start++) {
-        uint64_t seed = start;
-        struct trace input, whole, split;
+    const uint64_t first = test_seed();
+    for (uint64_t round = 0; round < 60; round++) {
+        struct test_random random = {first + round};
+        struct request_trace input, whole, split;
         size_t consumed;
-        trace_open(&input);
-        trace_open(&whole);
-        trace_open(&split);
-        uint32_t piece_max = pieces[start % 5];
+        request_trace_open(&input, NULL);
+        request_trace_open(&whole, text_codec());
+        request_trace_open(&split, text_codec());
+        uint32_t piece_max = pieces[round % 5];
         uint32_t commands = piece_max < 8 ? 12 : 200;
         for (uint32_t i = 0; i < commands; i++) {
-            say_random(&input, &seed);
+            say_random(&input, &random);
         }
-        assert_int_equal(trace_whole(&whole, input.text, input.length, &consumed), PROTOCOL_MORE);
-        trace_pieces(&split, &input, &seed, piece_max);
+        assert_int_equal(request_trace_whole(&whole, input.text, input.length, &consumed),
+                         PROTOCOL_MORE);
+        request_trace_pieces(&split, input.text, input.length, &random, piece_max);
         if (strcmp(split.text, whole.text) != 0) {
-            print_error("seed %llu\n", (unsigned long long)start);
+            print_error("round %llu\n", (unsigned long long)round);
         }
         assert_true(strcmp(split.text, whole.text) == 0);
-        trace_close(&input);
-        trace_close(&whole);
-        trace_close(&split);
+        request_trace_close(&input);
+        request_trace_close(&whole);
+        request_trace_close(&split);
     }
 }
 

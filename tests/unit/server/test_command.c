@@ -91,7 +91,9 @@ static void test_table_is_whole(void **state)
             const struct command *command = command_find(verb, kind, false);
 
             assert_non_null(command);
-            assert_int_equal(command->call == COMMAND_CALL_NONE, kind <= KEY_BAD);
+            bool alone = kind <= KEY_BAD || (kind == KEY_LARGE && verb != VERB_DELETE);
+
+            assert_int_equal(command->call == COMMAND_CALL_NONE, alone);
         }
     }
 }
@@ -111,6 +113,20 @@ static void test_keys_of_nothing(void **state)
     }
     expect(VERB_TOUCH, KEY_NONE, ENGINE_DONE, REPLY_NOT_FOUND);
     expect(VERB_TOUCH, KEY_BAD, ENGINE_DONE, REPLY_NOT_FOUND);
+}
+
+static void test_too_large(void **state)
+{
+    struct engine_op op = {0};
+
+    (void)state;
+    for (enum verb verb = VERB_SET; verb <= VERB_CAS; verb++) {
+        finish(verb, KEY_LARGE, &op);
+        expect_words(REPLY_SERVER_ERROR, "object too large for cache");
+        assert_int_equal(result.reply.detail, DETAIL_TOO_LARGE);
+        assert_int_equal(own.refused_value, 1);
+        assert_int_equal(own.bad_keys, 0);
+    }
 }
 
 static void test_members_are_no_numbers(void **state)
@@ -231,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_table_is_whole),
         cmocka_unit_test(test_keys_of_nothing),
+        cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_members_are_no_numbers),
         cmocka_unit_test(test_words_of_refusals),
         cmocka_unit_test(test_cache_drops_what_has_no_room),

@@ -66,7 +66,9 @@ static void test_built_in(void **unused)
     (void)unused;
     settings = good(&run, NULL, "");
     feed = &settings->spaces[0];
-    assert_int_equal(settings->space_count, 1);
+    assert_int_equal(settings->space_count, 2);
+    assert_int_equal(settings->spaces[1].kind, SPACE_PLAIN);
+    assert_true(settings->spaces[1].memory_bytes == 64 * MIB);
     assert_string_equal(feed->key, "feed:{id}");
     assert_int_equal(feed->slot_count, 4);
     assert_true(feed->table_bytes == 16 * MIB && feed->oldest == SPACE_OLDEST_REFUSE);
@@ -160,6 +162,8 @@ static void test_addresses(void **unused)
         {"listen: ['[::1]:1', 127.0.0.2]\n" FEED, "-p 5", "[::1]:5", "127.0.0.2:5"},
         {"listen: 127.0.0.3:1, 127.0.0.4:1\n" FEED, "", "127.0.0.3:1", "127.0.0.4:1"},
         {"listen: [127.0.0.3:1]\n" FEED, "-l 127.0.0.4:1", "127.0.0.4:1", NULL},
+        {"listen: ['notls:127.0.0.3', 'notls:[::1]:7']\n" FEED, "", "notls:127.0.0.3:11211",
+         "notls:[::1]:7"},
     };
 
     (void)unused;
@@ -203,14 +207,24 @@ static void test_warnings(void **unused)
     assert_string_equal(run.err, ignored);
     assert_int_equal(run.settings->idle_timeout_s, 9);
     finish(&run);
-    start(&run, "listen: [127.0.0.1, 0.0.0.0]\n" FEED, "");
+}
+
+static void test_open_addresses(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    start(&run, "listen: [127.0.0.1, 0.0.0.0, 10.0.0.1]\n" FEED, "");
     assert_string_equal(
-        run.err, "t.yaml:1:21: warning: 0.0.0.0 is reached from other machines and there is no "
-                 "authentication; allow-open: yes silences this\n"
-                 "    listen: [127.0.0.1, 0.0.0.0]\n                        ^\n");
-    assert_int_equal(run.action, SETTINGS_RUN);
+        run.err, "t.yaml:1:21: error: 0.0.0.0 is reached from other machines, and whoever reaches "
+                 "it can change everything: give an auth-file (-Y), TLS with tls.verify: require, "
+                 "or say --allow-open\n"
+                 "    listen: [127.0.0.1, 0.0.0.0, 10.0.0.1]\n                        ^\n");
+    assert_int_equal(run.action, SETTINGS_EXIT_ERROR);
     finish(&run);
     good(&run, "listen: [0.0.0.0]\nallow-open: yes\n" FEED, "");
+    finish(&run);
+    good(&run, "listen: [0.0.0.0]\n" FEED, "--allow-open");
     finish(&run);
 }
 
@@ -229,11 +243,25 @@ static void test_bad_flags(void **unused)
         {"-U 11211", "-U: there is no UDP here: it takes 0 only"},
         {"-t 0", "-t: threads must be auto or 1 to 64, not '0'"},
         {"-m lots", "-m: memory must be a size such as 64KiB, 16MiB or 4GiB, not 'lots'"},
-        {"-B binary", "-B: the binary protocol is not available in this version"},
-        {"-B x", "-B: must be ascii or auto"},
-        {"-S", "-S: enable-sasl is not available in this version"},
-        {"-Y f", "-Y: auth-file is not available in this version"},
-        {"-Z", "-Z: enable-ssl is not available in this version"},
+        {"-B x", "-B: must be auto, ascii or binary"},
+        {"-Y /nowhere/f", "-Y: auth-file /nowhere/f: No such file or directory"},
+        {"-Z", "-Z: TLS needs tls.certificate (-o ssl_chain_cert=FILE)\n"
+               "rollcalld: -Z: TLS needs tls.key (-o ssl_key=FILE)"},
+        {"-o ssl_key=x", "-o: tls.key is given, and TLS is not enabled: say tls.enabled: yes (-Z) "
+                         "or no"},
+        {"-o ssl_key", "-o: ssl_key needs a value"},
+        {"--set tls.enabled=no -o ssl_verify_mode=4",
+         "-o: tls.verify must be none, request, require or once, not '4'"},
+        {"--set tls.enabled=no -o ssl_min_version=1",
+         "-o: tls.min-version must be 1.2 or 1.3, not '1.1'"},
+        {"-Z -o ssl_chain_cert=x,ssl_key=y,ssl_verify_mode=1",
+         "-o: tls.verify needs tls.ca (-o ssl_ca_cert=FILE): who signs clients' certificates"},
+        {"-l notls:10.0.0.1:1 --set tls.enabled=no -o ssl_verify_mode=2",
+         "-l: 10.0.0.1 is reached from other machines, and whoever reaches it can change "
+         "everything: give an auth-file (-Y), TLS with tls.verify: require, or say --allow-open"},
+        {"-l notls:127.0.0.1:1,127.0.0.1:1", "-l: listen address 127.0.0.1:1 given twice"},
+        {"-l notls:/tmp/x", "-l: an address must be host:port, [v6]:port or /path.sock, not "
+                            "'notls:/tmp/x'"},
         {"--set x", "--set x: must be KEY=VALUE, such as memory=1GiB"},
         {"--set thread=1", "--set thread=1: unknown key 'thread'; did you mean 'threads'?"},
         {"--set data=", "--set data=: data has no value: it must be text of 1 to 400 bytes"},
@@ -485,8 +513,8 @@ static void test_help(void **unused)
     static const char *const named[] = {
         "--config",        "--set",     "-p, --port=", "table-size",   "-vv",
         "max-connections", "late-room", "data  ",      "journal.sync", "checkpoint.every",
-        "cold.queue",      "dumps-max", "dump, "};
-    static const char *const hidden[] = {"plain:", "auth-file", "tls", "--print-sample", "binary"};
+        "cold.queue",      "dumps-max", "dump, ",      "auth-file",    "item-max"};
+    static const char *const hidden[] = {"--print-sample", "--print-man"};
     struct run run;
 
     (void)unused;
@@ -590,25 +618,16 @@ static void test_reload(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_built_in),
-        cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_memcached_flags),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_relative_socket),
-        cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_bad_flags),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_counter_config),
-        cmocka_unit_test(test_exits),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_phantom_config),
-        cmocka_unit_test(test_data),
-        cmocka_unit_test(test_memory_of_data),
-        cmocka_unit_test(test_oldest_with_data),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_precedence),     cmocka_unit_test(test_memcached_flags),
+        cmocka_unit_test(test_addresses),      cmocka_unit_test(test_relative_socket),
+        cmocka_unit_test(test_warnings),       cmocka_unit_test(test_open_addresses),
+        cmocka_unit_test(test_bad_flags),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_counter_config), cmocka_unit_test(test_exits),
+        cmocka_unit_test(test_help),           cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_phantom_config), cmocka_unit_test(test_data),
+        cmocka_unit_test(test_memory_of_data), cmocka_unit_test(test_oldest_with_data),
         cmocka_unit_test(test_long_data),
     };
 

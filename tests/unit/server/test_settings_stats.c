@@ -47,7 +47,15 @@ static void test_stats(void **unused)
         "flush_enabled=no\n",
         "idle_timeout=0\n",
         "item_size_max=4096\n",
-        "listen=[127.0.0.1:7]\n",
+        "listen=[notls:127.0.0.1:7]\n",
+        "ssl_enabled=no\n",
+        "ssl_chain_cert=/c\n",
+        "ssl_key=/k\n",
+        "ssl_verify_mode=3\n",
+        "ssl_keyformat=2\n",
+        "ssl_ciphers=NULL\n",
+        "ssl_ca_cert=NULL\n",
+        "ssl_min_version=tlsv1.3\n",
         "memory=1GiB\n",
         "user=NULL\n",
         "data=NULL\n",
@@ -62,7 +70,9 @@ static void test_stats(void **unused)
     struct run run;
 
     (void)unused;
-    good(&run, "spaces: {a-b: {kind: counter, slots: {like: 20}}}", "-t 2 -m 1024 -p 7 -v");
+    good(&run, "spaces: {a-b: {kind: counter, slots: {like: 20}}}",
+         "-t 2 -m 1024 -l notls:127.0.0.1:7 -v --set tls.enabled=no "
+         "-o ssl_chain_cert=/c,ssl_key=/k,ssl_verify_mode=2,ssl_keyformat=2,ssl_min_version=3");
     settings_each(run.settings, add_stat, &stats);
     for (size_t i = 0; i < LENGTH(wanted); i++) {
         const char *at = strstr(stats.text, wanted[i]);

@@ -1,0 +1,395 @@
+/*
+ * binary.c: the binary codec: its table of functions, the table of opcodes, packets to requests.
+ *
+ * A packet is judged by its header alone, before its body has come. What it may be is a row of
+ * `commands`; a packet that does not fit its row, or that no row is for, is refused and its whole
+ * body dropped as it comes, so that the next packet is found whatever the body held.
+ */
+#include "protocol/binary_private.h"
+
+#include "base/check.h"
+#include "base/num.h"
+
+/* A request takes one key and one number at most: only the requests of a batch can run out. */
+_Static_assert(PROTOCOL_BATCH_KEYS >= PROTOCOL_BATCH_REQUESTS, "a key for each request");
+_Static_assert(PROTOCOL_SCRATCH_BYTES >= PROTOCOL_BATCH_REQUESTS * NUM_DIGITS_MAX,
+               "a number for each request");
+
+#define EXTRAS_STORAGE    8  /* flags, expiration */
+#define EXTRAS_ARITHMETIC 20 /* delta, initial, expiration */
+#define EXTRAS_NUMBER     4  /* expiration, or level */
+#define CREATE_NEVER_MARK UINT32_MAX
+
+struct parser {
+    const char *bytes; /* as given to parse … */
+    size_t length;
+    size_t at;                   /* … and how far they are done with */
+    struct protocol_state state; /* at `at` */
+    struct request_batch *batch;
+};
+
+/* A request's header and where its body is. */
+struct packet {
+    uint8_t opcode;
+    uint8_t extras_length;
+    uint16_t key_length;
+    uint32_t body_length;
+    uint64_t cas;
+    const char *body; /* extras, key, value */
+};
+
+enum key_rule {
+    KEY_NONE,
+    KEY_ONE,
+    KEY_WORDS, /* arguments, or none */
+};
+
+enum token_rule {
+    TOKEN_NO,
+    TOKEN_HIT,  /* the answer to a key that is there holds it */
+    TOKEN_LOUD, /* so does that to a change, which a quiet one has not */
+};
+
+/* What packets of a kind are made of. */
+struct shape {
+    enum key_rule key : 8;
+    enum token_rule token : 8;
+    uint8_t extras_length;
+    bool extras_may; /* they may also be left out */
+    bool value;      /* it has one, of 0 bytes at least */
+    /* Reads what only this kind has into the request. NULL: nothing. */
+    void (*fill)(struct request_batch *batch, struct request *request, const struct packet *packet);
+};
+
+struct command {
+    const struct shape *shape; /* NULL: there is no such opcode */
+    enum verb verb : 8;
+    bool quiet;
+};
+
+/* ---- what packets hold beside key and value ---- */
+
+/* The number in digits, as every dialect hands it on. */
+static void put_digits(struct request_batch *batch, struct request *request, uint64_t number)
+{
+    CHECK(batch->scratch_used + NUM_DIGITS_MAX <= PROTOCOL_SCRATCH_BYTES);
+    char *digits = batch->scratch + batch->scratch_used;
+    request->value = digits;
+    request->value_length = (uint32_t)num_print(digits, number);
+    batch->scratch_used += request->value_length;
+}
+
+static void fill_compare(struct request_batch *batch, struct request *request,
+                         const struct packet *packet)
+{
+    (void)batch;
+    request->cas = packet->cas;
+    request->compare = packet->cas != 0;
+}
+
+/* A token makes a compare-and-swap of each of the three, as in memcached. */
+static void fill_storage(struct request_batch *batch, struct request *request,
+                         const struct packet *packet)
+{
+    (void)batch;
+    request->flags = binary_read32(packet->body);
+    request->exptime = binary_read32(packet->body + 4);
+    request->cas = packet->cas;
+    if (packet->cas != 0) {
+        request->verb = VERB_CAS;
+    }
+}
+
+static void fill_arithmetic(struct request_batch *batch, struct request *request,
+                            const struct packet *packet)
+{
+    uint32_t expiration = binary_read32(packet->body + 16);
+    put_digits(batch, request, binary_read64(packet->body));
+    request->initial = binary_read64(packet->body + 8);
+    request->exptime = expiration;
+    request->create = expiration == CREATE_NEVER_MARK ? CREATE_NEVER : CREATE_INITIAL;
+    fill_compare(batch, request, packet);
+}
+
+static void fill_expiration(struct request_batch *batch, struct request *request,
+                            const struct packet *packet)
+{
+    (void)batch;
+    request->exptime = binary_read32(packet->body);
+}
+
+static void fill_flush(struct request_batch *batch, struct request *request,
+                       const struct packet *packet)
+{
+    (void)batch;
+    request->delay = packet->extras_length > 0 ? binary_read32(packet->body) : 0;
+}
+
+static void fill_level(struct request_batch *batch, struct request *request,
+                       const struct packet *packet)
+{
+    put_digits(batch, request, binary_read32(packet->body));
+}
+
+static void fill_words(struct request_batch *batch, struct request *request,
+                       const struct packet *packet)
+{
+    (void)batch;
+    if (packet->key_length > 0) {
+        request->value = packet->body + packet->extras_length;
+        request->value_length = packet->key_length;
+    }
+}
+
+/* ---- the opcodes ---- */
+
+static const struct shape empty = {.key = KEY_NONE};
+static const struct shape reading = {.key = KEY_ONE, .token = TOKEN_HIT};
+static const struct shape touching = {KEY_ONE, TOKEN_NO, EXTRAS_NUMBER, .fill = fill_expiration};
+static const struct shape reading_touching = {KEY_ONE, TOKEN_HIT, EXTRAS_NUMBER,
+                                              .fill = fill_expiration};
+static const struct shape storing = {KEY_ONE, TOKEN_LOUD, EXTRAS_STORAGE, .value = true,
+                                     .fill = fill_storage};
+static const struct shape extending = {KEY_ONE, TOKEN_LOUD, .value = true, .fill = fill_compare};
+static const struct shape counting = {KEY_ONE, TOKEN_LOUD, EXTRAS_ARITHMETIC,
+                                      .fill = fill_arithmetic};
+static const struct shape deleting = {KEY_ONE, TOKEN_NO, .fill = fill_compare};
+static const struct shape flushing = {KEY_NONE, TOKEN_NO, EXTRAS_NUMBER, .extras_may = true,
+                                      .fill = fill_flush};
+static const struct shape asking = {KEY_WORDS, TOKEN_NO, .fill = fill_words};
+static const struct shape setting_level = {KEY_NONE, TOKEN_NO, EXTRAS_NUMBER, .fill = fill_level};
+static const struct shape authenticating = {KEY_ONE, TOKEN_NO, .value = true};
+
+static const struct command commands[] = {
+    [BINARY_GET] = {&reading, VERB_GET, false},
+    [BINARY_SET] = {&storing, VERB_SET, false},
+    [BINARY_ADD] = {&storing, VERB_ADD, false},
+    [BINARY_REPLACE] = {&storing, VERB_REPLACE, false},
+    [BINARY_DELETE] = {&deleting, VERB_DELETE, false},
+    [BINARY_INCR] = {&counting, VERB_INCR, false},
+    [BINARY_DECR] = {&counting, VERB_DECR, false},
+    [BINARY_QUIT] = {&empty, VERB_QUIT, false},
+    [BINARY_FLUSH] = {&flushing, VERB_FLUSH_ALL, false},
+    [BINARY_GETQ] = {&reading, VERB_GET, true},
+    [BINARY_NOOP] = {&empty, VERB_NOOP, false},
+    [BINARY_VERSION] = {&empty, VERB_VERSION, false},
+    [BINARY_GETK] = {&reading, VERB_GET, false},
+    [BINARY_GETKQ] = {&reading, VERB_GET, true},
+    [BINARY_APPEND] = {&extending, VERB_APPEND, false},
+    [BINARY_PREPEND] = {&extending, VERB_PREPEND, false},
+    [BINARY_STAT] = {&asking, VERB_STATS, false},
+    [BINARY_SETQ] = {&storing, VERB_SET, true},
+    [BINARY_ADDQ] = {&storing, VERB_ADD, true},
+    [BINARY_REPLACEQ] = {&storing, VERB_REPLACE, true},
+    [BINARY_DELETEQ] = {&deleting, VERB_DELETE, true},
+    [BINARY_INCRQ] = {&counting, VERB_INCR, true},
+    [BINARY_DECRQ] = {&counting, VERB_DECR, true},
+    [BINARY_QUITQ] = {&empty, VERB_QUIT, true},
+    [BINARY_FLUSHQ] = {&flushing, VERB_FLUSH_ALL, true},
+    [BINARY_APPENDQ] = {&extending, VERB_APPEND, true},
+    [BINARY_PREPENDQ] = {&extending, VERB_PREPEND, true},
+    [BINARY_VERBOSITY] = {&setting_level, VERB_VERBOSITY, false},
+    [BINARY_TOUCH] = {&touching, VERB_TOUCH, false},
+    [BINARY_GAT] = {&reading_touching, VERB_GAT, false},
+    [BINARY_GATQ] = {&reading_touching, VERB_GAT, true},
+    [BINARY_SASL_LIST] = {&empty, VERB_SASL_LIST, false},
+    [BINARY_SASL_START] = {&authenticating, VERB_SASL, false},
+    [BINARY_SASL_STEP] = {&authenticating, VERB_SASL, false},
+    [BINARY_GATK] = {&reading_touching, VERB_GAT, false},
+    [BINARY_GATKQ] = {&reading_touching, VERB_GAT, true},
+    [BINARY_GETS] = {&reading, VERB_GET, false},
+    [BINARY_GETSQ] = {&reading, VERB_GET, true},
+};
+
+/* NULL: there is no such opcode. */
+static const struct command *command_of(uint8_t opcode)
+{
+    static const size_t count = sizeof commands / sizeof commands[0];
+    return opcode < count && commands[opcode].shape != NULL ? &commands[opcode] : NULL;
+}
+
+/* ---- packets to requests ---- */
+
+/* The bytes of extras and key: they may claim to be more than the body. */
+static uint32_t front_length(const struct packet *packet)
+{
+    return (uint32_t)packet->extras_length + packet->key_length;
+}
+
+static bool shape_fits(const struct shape *shape, const struct packet *packet)
+{
+    uint32_t front = front_length(packet);
+    if (packet->extras_length != shape->extras_length &&
+        !(shape->extras_may && packet->extras_length == 0)) {
+        return false;
+    }
+    if (packet->key_length > (shape->key == KEY_NONE ? 0 : PROTOCOL_KEY_MAX) ||
+        (shape->key == KEY_ONE && packet->key_length == 0)) {
+        return false;
+    }
+    return shape->value ? packet->body_length >= front : packet->body_length == front;
+}
+
+/* Adds a request for the packet's header and the `body_length` bytes behind it. */
+static struct request *push(struct parser *parser, const struct packet *packet, enum verb verb,
+                            uint32_t body_length)
+{
+    struct request_batch *batch = parser->batch;
+    struct request *request = &batch->requests[batch->request_count++];
+    *request = (struct request){
+        .verb = verb,
+        .first_key = batch->key_count,
+        .begin = parser->at,
+        .end = parser->at + BINARY_HEADER_BYTES + body_length,
+        .before = parser->state,
+    };
+    request->binary.opcode = packet->opcode;
+    memcpy(&request->binary.opaque, parser->bytes + parser->at + 12, sizeof(uint32_t));
+    parser->at = request->end;
+    return request;
+}
+
+/* Adds a refusal; the packet's body is dropped as it comes. */
+static void refuse(struct parser *parser, const struct packet *packet, enum reply_status status,
+                   enum reply_detail detail, const char *text)
+{
+    struct request *request = push(parser, packet, VERB_ERROR, 0);
+    request->refusal = status;
+    request->detail = detail;
+    request->text = text;
+    request->swallow_after = packet->body_length > 0;
+    parser->state.swallow_bytes = packet->body_length;
+}
+
+static void take(struct parser *parser, const struct packet *packet, const struct command *command)
+{
+    const struct shape *shape = command->shape;
+    struct request_batch *batch = parser->batch;
+    struct request *request = push(parser, packet, command->verb, packet->body_length);
+    request->quiet = command->quiet ? QUIET_USUAL : QUIET_NO;
+    request->want_cas =
+        shape->token == TOKEN_HIT || (shape->token == TOKEN_LOUD && !command->quiet);
+    if (shape->key == KEY_ONE) {
+        batch->keys[batch->key_count++] = (struct request_key){
+            .bytes = packet->body + packet->extras_length, .length = packet->key_length};
+        request->keys = 1;
+    }
+    if (shape->value) {
+        request->value = packet->body + front_length(packet);
+        request->value_length = packet->body_length - front_length(packet);
+    }
+    if (shape->fill != NULL) {
+        shape->fill(batch, request, packet);
+    }
+}
+
+static void read_header(struct packet *packet, const char *header)
+{
+    packet->opcode = (uint8_t)header[1];
+    packet->key_length = binary_read16(header + 2);
+    packet->extras_length = (uint8_t)header[4];
+    packet->body_length = binary_read32(header + 8);
+    packet->cas = binary_read64(header + 16);
+    packet->body = header + BINARY_HEADER_BYTES;
+}
+
+/* One packet. False: the one at parser->at is not whole yet. */
+static bool parse_packet(struct parser *parser)
+{
+    struct packet packet;
+    size_t left = parser->length - parser->at;
+    if (left < BINARY_HEADER_BYTES) {
+        return false;
+    }
+    read_header(&packet, parser->bytes + parser->at);
+    const struct command *command = command_of(packet.opcode);
+    if (command == NULL) {
+        refuse(parser, &packet, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, NULL);
+        return true;
+    }
+    if (!shape_fits(command->shape, &packet)) {
+        refuse(parser, &packet, REPLY_CLIENT_ERROR, DETAIL_NONE, "Invalid arguments");
+        return true;
+    }
+    if (packet.body_length - front_length(&packet) > parser->batch->value_max) {
+        refuse(parser, &packet, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, "Too large.");
+        return true;
+    }
+    if (left - BINARY_HEADER_BYTES < packet.body_length) {
+        return false;
+    }
+    take(parser, &packet, command);
+    return true;
+}
+
+static void swallow(struct parser *parser)
+{
+    size_t left = parser->length - parser->at;
+    size_t dropped = parser->state.swallow_bytes < left ? parser->state.swallow_bytes : left;
+    parser->at += dropped;
+    parser->state.swallow_bytes -= (uint32_t)dropped;
+}
+
+/* Parses packet by packet; returns why it ended. */
+static enum protocol_result run(struct parser *parser)
+{
+    for (;;) {
+        if (UNLIKELY(parser->state.swallow_bytes > 0)) {
+            swallow(parser);
+        }
+        if (parser->at == parser->length) {
+            return PROTOCOL_MORE;
+        }
+        if ((unsigned char)parser->bytes[parser->at] != BINARY_MAGIC) {
+            return PROTOCOL_CLOSE;
+        }
+        if (parser->batch->request_count == PROTOCOL_BATCH_REQUESTS) {
+            return PROTOCOL_FULL;
+        }
+        if (!parse_packet(parser)) {
+            return PROTOCOL_MORE;
+        }
+    }
+}
+
+static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
+                                  size_t length, struct request_batch *batch)
+{
+    struct parser parser = {
+        .bytes = bytes, .length = length, .at = 0, .state = *state, .batch = batch};
+    batch->request_count = 0;
+    batch->key_count = 0;
+    batch->scratch_used = 0;
+    enum protocol_result result = run(&parser);
+    batch->consumed = parser.at;
+    batch->after = parser.state;
+    return result;
+}
+
+/* Never called: no request of this dialect has more keys than one. */
+static void cut(const struct request_batch *batch, const struct request *request, uint32_t answered,
+                const char *bytes, struct protocol_state *state, size_t *offset)
+{
+    (void)batch;
+    (void)bytes;
+    (void)state;
+    (void)offset;
+    CHECK(answered > 0 && answered < request->keys);
+}
+
+const struct codec *binary_codec(void)
+{
+    static const struct codec codec = {
+        .name = "binary",
+        .parse = parse,
+        .reply_bytes_max = binary_compose_bytes_max,
+        .compose_value = binary_compose_value,
+        .compose_miss = binary_compose_miss,
+        .compose_end = binary_compose_end,
+        .compose_stat = binary_compose_stat,
+        .compose_stats_end = binary_compose_stats_end,
+        .compose = binary_compose,
+        .cut = cut,
+    };
+    return &codec;
+}

@@ -1,0 +1,312 @@
+/*
+ * binary_compose.c: replies of the binary dialect.
+ *
+ * The server makes sure of room with binary_compose_bytes_max(); where there is none all the same,
+ * a packet is left out whole, never cut.
+ */
+#include "base/check.h"
+#include "base/num.h"
+#include "protocol/binary_private.h"
+
+#define ANSWER_MAGIC    0x81
+#define STATS_BYTES_MAX (512u << 10) /* all packets of one stats */
+#define PACKET_BYTES_MAX                                                                           \
+    (BINARY_HEADER_BYTES + BINARY_FLAGS_BYTES + PROTOCOL_KEY_MAX + PROTOCOL_REPLY_VALUE_MAX)
+
+/* A packet to be written. */
+struct answer {
+    enum binary_status status;
+    bool flagged; /* it has flags as its extras */
+    uint32_t flags;
+    uint64_t cas;
+    const char *key;
+    size_t key_length;
+    const char *value;
+    size_t value_length;
+};
+
+static inline char *put(char *to, const char *bytes, size_t length)
+{
+    if (length > 0) { /* the bytes of none may be NULL */
+        memcpy(to, bytes, length);
+    }
+    return to + length;
+}
+
+static inline char *put16(char *to, uint16_t number)
+{
+    number = htobe16(number);
+    return put(to, (const char *)&number, sizeof number);
+}
+
+static inline char *put32(char *to, uint32_t number)
+{
+    number = htobe32(number);
+    return put(to, (const char *)&number, sizeof number);
+}
+
+static inline char *put64(char *to, uint64_t number)
+{
+    number = htobe64(number);
+    return put(to, (const char *)&number, sizeof number);
+}
+
+static bool put_answer(struct buf *out, const struct request *request, const struct answer *answer)
+{
+    size_t extras_length = answer->flagged ? BINARY_FLAGS_BYTES : 0;
+    size_t body_length = extras_length + answer->key_length + answer->value_length;
+    CHECK(answer->key_length <= UINT16_MAX && body_length <= UINT32_MAX);
+    char *to = buf_room(out, BINARY_HEADER_BYTES + body_length);
+    if (UNLIKELY(to == NULL)) {
+        return false;
+    }
+    *to++ = (char)ANSWER_MAGIC;
+    *to++ = (char)request->binary.opcode;
+    to = put16(to, (uint16_t)answer->key_length);
+    *to++ = (char)extras_length;
+    *to++ = 0; /* data type: plain bytes */
+    to = put16(to, (uint16_t)answer->status);
+    to = put32(to, (uint32_t)body_length);
+    to = put(to, (const char *)&request->binary.opaque, sizeof request->binary.opaque);
+    to = put64(to, answer->cas);
+    if (answer->flagged) {
+        to = put32(to, answer->flags);
+    }
+    to = put(to, answer->key, answer->key_length);
+    put(to, answer->value, answer->value_length);
+    buf_commit(out, BINARY_HEADER_BYTES + body_length);
+    return true;
+}
+
+/* What memcached says of a status. NULL: nothing. */
+static const char *text_of(enum binary_status status)
+{
+    switch (status) {
+    case BINARY_OK:
+        return NULL;
+    case BINARY_NOT_FOUND:
+        return "Not found";
+    case BINARY_EXISTS:
+        return "Data exists for key.";
+    case BINARY_TOO_LARGE:
+        return "Too large.";
+    case BINARY_INVALID:
+        return "Invalid arguments";
+    case BINARY_NOT_STORED:
+        return "Not stored.";
+    case BINARY_NON_NUMERIC:
+        return "Non-numeric server-side value for incr or decr";
+    case BINARY_AUTH:
+        return "Auth failure.";
+    case BINARY_UNKNOWN_COMMAND:
+        return "Unknown command";
+    case BINARY_OUT_OF_MEMORY:
+        return "Out of memory";
+    case BINARY_INTERNAL:
+        return "Internal error";
+    case BINARY_BUSY:
+        return "Busy";
+    }
+    return NULL;
+}
+
+/* Do a reply's own words go out? Not those that memcached has other words for in binary. */
+static bool has_words(const struct reply *reply)
+{
+    switch (reply->status) {
+    case REPLY_VERSION:
+    case REPLY_SASL_LIST:
+    case REPLY_SASL:
+        return true;
+    case REPLY_ERROR:
+    case REPLY_CLIENT_ERROR:
+    case REPLY_SERVER_ERROR:
+        return reply->detail != DETAIL_NON_NUMERIC && reply->detail != DETAIL_TOO_LARGE;
+    default:
+        return false;
+    }
+}
+
+/* What the reply's own words say, or else the status in memcached's. */
+static void fill_words(struct answer *answer, const struct reply *reply)
+{
+    const char *text = text_of(answer->status);
+    if (has_words(reply) && reply->value_length > 0) {
+        answer->value = reply->value;
+        answer->value_length = reply->value_length < PROTOCOL_REPLY_VALUE_MAX
+                                   ? reply->value_length
+                                   : PROTOCOL_REPLY_VALUE_MAX;
+    } else if (text != NULL) {
+        answer->value = text;
+        answer->value_length = strlen(text);
+    }
+}
+
+/* The status of something that was not stored: memcached says why by the verb. */
+static enum binary_status not_stored(enum verb verb)
+{
+    switch (verb) {
+    case VERB_ADD:
+        return BINARY_EXISTS;
+    case VERB_REPLACE:
+        return BINARY_NOT_FOUND;
+    default:
+        return BINARY_NOT_STORED;
+    }
+}
+
+static enum binary_status status_of_error(const struct request *request, const struct reply *reply)
+{
+    static const enum binary_status of_detail[] = {
+        [DETAIL_NON_NUMERIC] = BINARY_NON_NUMERIC,         [DETAIL_TOO_LARGE] = BINARY_TOO_LARGE,
+        [DETAIL_OUT_OF_MEMORY] = BINARY_OUT_OF_MEMORY,     [DETAIL_BUSY] = BINARY_BUSY,
+        [DETAIL_UNKNOWN_COMMAND] = BINARY_UNKNOWN_COMMAND, [DETAIL_AUTH] = BINARY_AUTH,
+    };
+    CHECK((size_t)reply->detail < sizeof of_detail / sizeof of_detail[0]);
+    if (reply->detail != DETAIL_NONE) {
+        return of_detail[reply->detail];
+    }
+    switch (reply->status) {
+    case REPLY_CLIENT_ERROR:
+        return BINARY_INVALID;
+    case REPLY_SERVER_ERROR:
+        return BINARY_INTERNAL;
+    default: /* a verb we do not have, or a group of stats */
+        return request->verb == VERB_STATS ? BINARY_NOT_FOUND : BINARY_UNKNOWN_COMMAND;
+    }
+}
+
+static enum binary_status status_of(const struct request *request, const struct reply *reply)
+{
+    switch (reply->status) {
+    case REPLY_NOT_STORED:
+        return not_stored(request->verb);
+    case REPLY_EXISTS:
+        return BINARY_EXISTS;
+    case REPLY_NOT_FOUND:
+        return BINARY_NOT_FOUND;
+    case REPLY_SASL:
+        return reply->detail == DETAIL_NONE ? BINARY_OK : BINARY_AUTH;
+    case REPLY_ERROR:
+    case REPLY_CLIENT_ERROR:
+    case REPLY_SERVER_ERROR:
+        return status_of_error(request, reply);
+    default:
+        return BINARY_OK;
+    }
+}
+
+/* The number as 8 bytes. A record, several numbers in a row, is none of this dialect's. */
+static void fill_number(struct answer *answer, const struct reply *reply, char *bytes)
+{
+    uint64_t number;
+    if (!num_parse(reply->value, reply->value_length, &number)) {
+        answer->status = BINARY_NON_NUMERIC;
+        fill_words(answer, &(struct reply){.status = REPLY_CLIENT_ERROR});
+        return;
+    }
+    put64(bytes, number);
+    answer->value = bytes;
+    answer->value_length = BINARY_NUMBER_BYTES;
+}
+
+/* Quiet requests hear of errors, of which an absent key that was to be changed is one. */
+void binary_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    char number[BINARY_NUMBER_BYTES];
+    if (reply->status == REPLY_NONE) {
+        return;
+    }
+    struct answer answer = {.status = status_of(request, reply)};
+    switch (reply->status) {
+    case REPLY_NUMBER:
+        fill_number(&answer, reply, number);
+        break;
+    case REPLY_TOUCHED: /* the flags are known to gets alone */
+        answer.flagged = true;
+        break;
+    default:
+        fill_words(&answer, reply);
+        break;
+    }
+    if (answer.status == BINARY_OK) {
+        if (request->quiet != QUIET_NO) {
+            return;
+        }
+        answer.cas = request->want_cas ? reply->cas : 0;
+    }
+    put_answer(out, request, &answer);
+}
+
+static bool answers_key(const struct request *request)
+{
+    switch (request->binary.opcode) {
+    case BINARY_GETK:
+    case BINARY_GETKQ:
+    case BINARY_GATK:
+    case BINARY_GATKQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void binary_compose_value(struct buf *out, const struct request *request,
+                          const struct request_key *key, const struct hit *hit)
+{
+    const struct answer answer = {
+        .flagged = true,
+        .flags = hit->flags,
+        .cas = hit->cas,
+        .key = key->bytes,
+        .key_length = answers_key(request) ? key->length : 0,
+        .value = hit->value,
+        .value_length = hit->value_length,
+    };
+    put_answer(out, request, &answer);
+}
+
+/* With the key in place of words, where a hit has it. */
+void binary_compose_miss(struct buf *out, const struct request *request,
+                         const struct request_key *key)
+{
+    struct answer answer = {.status = BINARY_NOT_FOUND};
+    if (request->quiet != QUIET_NO) {
+        return;
+    }
+    if (answers_key(request)) {
+        answer.key = key->bytes;
+        answer.key_length = key->length;
+    } else {
+        fill_words(&answer, &(struct reply){.status = REPLY_NOT_FOUND});
+    }
+    put_answer(out, request, &answer);
+}
+
+void binary_compose_end(struct buf *out, const struct request *request)
+{
+    (void)out; /* each key was answered for itself */
+    (void)request;
+}
+
+bool binary_compose_stat(struct buf *out, const struct request *request, const char *name,
+                         const char *text)
+{
+    const struct answer answer = {
+        .key = name,
+        .key_length = strlen(name),
+        .value = text,
+        .value_length = strlen(text),
+    };
+    return put_answer(out, request, &answer);
+}
+
+void binary_compose_stats_end(struct buf *out, const struct request *request)
+{
+    put_answer(out, request, &(struct answer){.status = BINARY_OK});
+}
+
+size_t binary_compose_bytes_max(const struct request *request)
+{
+    return request->verb == VERB_STATS ? STATS_BYTES_MAX : PACKET_BYTES_MAX;
+}

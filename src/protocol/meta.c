@@ -1,0 +1,282 @@
+/*
+ * meta.c: meta lines to requests.
+ *
+ * The order of the checks is memcached's: key, number of tokens, flags, mode, size. A flag a
+ * command cannot honour is refused, never taken and ignored; P and L are hints to proxies and no
+ * more.
+ */
+#include <string.h>
+
+#include "protocol/meta_private.h"
+
+#define HINTS (META_LETTER('P') | META_LETTER('L'))
+#define COMMON                                                                                     \
+    (META_LETTER('k') | META_LETTER('O') | META_LETTER('q') | META_LETTER('b') |                   \
+     META_LETTER('C') | HINTS)
+#define GET_FLAGS                                                                                  \
+    (COMMON | META_LETTER('v') | META_LETTER('s') | META_LETTER('f') | META_LETTER('c') |          \
+     META_LETTER('t') | META_LETTER('T'))
+#define SET_FLAGS                                                                                  \
+    (COMMON | META_LETTER('M') | META_LETTER('F') | META_LETTER('T') | META_LETTER('c') |          \
+     META_LETTER('s'))
+#define DELETE_FLAGS COMMON
+#define ARITHMETIC_FLAGS                                                                           \
+    (COMMON | META_LETTER('N') | META_LETTER('J') | META_LETTER('D') | META_LETTER('M') |          \
+     META_LETTER('v') | META_LETTER('c') | META_LETTER('t') | META_LETTER('T'))
+
+#define INFO_NAME "me"
+
+static const char bad_format[] = "bad command line format";
+
+/* A meta line that was read. */
+struct meta_line {
+    struct meta_flags flags;
+    struct text_token key;  /* as sent, or decoded at the end of the batch's used scratch … */
+    uint32_t scratch_bytes; /* … which it takes so many of, if it becomes a request */
+};
+
+static bool has(const struct meta_line *meta, char letter)
+{
+    return (meta->flags.letters & META_LETTER(letter)) != 0;
+}
+
+/* A key in base64 finds room in what is left of the batch. */
+static bool scratch_fits(const struct text_parser *parser)
+{
+    return PROTOCOL_SCRATCH_BYTES - parser->batch->scratch_used >= PROTOCOL_KEY_MAX;
+}
+
+static bool decode_key(const struct text_parser *parser, struct meta_line *meta)
+{
+    char *to = parser->batch->scratch + parser->batch->scratch_used;
+    size_t length = meta_key_decode(&meta->key, to);
+    meta->key = (struct text_token){.bytes = to, .length = length};
+    meta->scratch_bytes = (uint32_t)length;
+    return length > 0;
+}
+
+/*
+ * Reads key and flags; the flags begin behind the token `before_flags`. Returns NULL or the static
+ * words of a refusal.
+ */
+static const char *read_line(const struct text_parser *parser, const struct text_line *line,
+                             const struct text_token *before_flags, uint64_t taken,
+                             struct meta_line *meta)
+{
+    meta->key = line->tokens[1];
+    meta->scratch_bytes = 0;
+    if (meta->key.length > PROTOCOL_KEY_MAX) {
+        return bad_format;
+    }
+    if (line->count > META_TOKENS_MAX) {
+        return "options flags are too long";
+    }
+    const char *refusal = meta_flags_read(before_flags->bytes + before_flags->length,
+                                          line->text_end, taken, &meta->flags);
+    if (refusal == NULL && has(meta, 'b') && !decode_key(parser, meta)) {
+        refusal = "error decoding key";
+    }
+    return refusal;
+}
+
+static void dress(struct text_parser *parser, struct request *request, const struct text_line *line,
+                  const struct meta_line *meta)
+{
+    parser->batch->scratch_used += meta->scratch_bytes;
+    request->quiet = has(meta, 'q') ? QUIET_USUAL : QUIET_NO;
+    request->want_cas = has(meta, 'c');
+    request->exptime = meta->flags.touch_exptime;
+    request->meta.line = line->tokens[1].bytes;
+    request->meta.length = (uint32_t)(line->text_end - line->tokens[1].bytes);
+}
+
+static struct request *push(struct text_parser *parser, enum verb verb,
+                            const struct text_line *line, const struct meta_line *meta)
+{
+    struct request *request = text_push(parser, verb, line->begin, line->end);
+    text_push_key(parser, request, &meta->key);
+    dress(parser, request, line, meta);
+    return request;
+}
+
+/* me key [b]; what else there is on the line was never looked at */
+static enum text_step parse_info(struct text_parser *parser, const struct text_line *line)
+{
+    struct meta_line meta = {.scratch_bytes = 0};
+    if (line->count < 2 || line->tokens[1].length > PROTOCOL_KEY_MAX) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
+    }
+    meta.key = line->tokens[1];
+    if (line->count > 2 && line->tokens[2].length == 1 && line->tokens[2].bytes[0] == 'b' &&
+        !decode_key(parser, &meta)) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
+    }
+    struct request *request = push(parser, VERB_GET, line, &meta);
+    request->want_cas = true;
+    request->meta.info = true;
+    return TEXT_NEXT;
+}
+
+enum text_step meta_parse_get(struct text_parser *parser, const struct text_command *command,
+                              const struct text_line *line)
+{
+    struct meta_line meta;
+    if (!scratch_fits(parser)) {
+        return TEXT_FULL;
+    }
+    if (memcmp(command->name, INFO_NAME, sizeof INFO_NAME) == 0) {
+        return parse_info(parser, line);
+    }
+    const char *refusal = read_line(parser, line, &line->tokens[1], GET_FLAGS, &meta);
+    if (refusal != NULL) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
+    }
+    push(parser, has(&meta, 'T') ? VERB_GAT : VERB_GET, line, &meta);
+    return TEXT_NEXT;
+}
+
+/* The verb of a mode, with or without a token; VERB_ERROR: no such mode. */
+static enum verb set_verb(const struct meta_line *meta)
+{
+    switch (meta->flags.mode) {
+    case 0:
+    case 'S':
+        return has(meta, 'C') ? VERB_CAS : VERB_SET;
+    case 'R':
+        return has(meta, 'C') ? VERB_CAS : VERB_REPLACE;
+    case 'E': /* what is not there has no token */
+        return VERB_ADD;
+    case 'A':
+        return VERB_APPEND;
+    case 'P':
+        return VERB_PREPEND;
+    default:
+        return VERB_ERROR;
+    }
+}
+
+/* What is wrong with a set whose flags are well, or NULL. */
+static const char *judge_set(const struct meta_line *meta, enum verb verb)
+{
+    if (verb == VERB_ERROR) {
+        return "invalid mode for ms M token";
+    }
+    bool grows = verb == VERB_APPEND || verb == VERB_PREPEND;
+    return grows && has(meta, 's') ? "invalid flag" : NULL; /* how long it is then, nobody says */
+}
+
+/* The token of a write that is no cas; 0 was never one and compares nothing, as in memcached. */
+static void compare(struct request *request, const struct meta_line *meta)
+{
+    request->cas = meta->flags.cas;
+    request->compare = request->cas != 0;
+}
+
+/* A refusal of what is too large holds the key; one that was decoded must stay where it is. */
+static void keep_key(struct text_parser *parser, const struct meta_line *meta, enum text_step step)
+{
+    const struct request_batch *batch = parser->batch;
+    if (step == TEXT_NEXT && batch->requests[batch->request_count - 1].keys > 0) {
+        parser->batch->scratch_used += meta->scratch_bytes;
+    }
+}
+
+/* ms key bytes flags* */
+enum text_step meta_parse_set(struct text_parser *parser, const struct text_command *command,
+                              const struct text_line *line)
+{
+    struct meta_line meta;
+    struct request *request;
+    uint64_t data_length;
+    (void)command;
+    if (!scratch_fits(parser)) {
+        return TEXT_FULL;
+    }
+    if (line->count < 3 || !text_tokens_unsigned(&line->tokens[2], TEXT_LENGTH_MAX, &data_length)) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
+    }
+    const char *refusal = read_line(parser, line, &line->tokens[2], SET_FLAGS, &meta);
+    enum verb verb = refusal == NULL ? set_verb(&meta) : VERB_ERROR;
+    if (refusal == NULL) {
+        refusal = judge_set(&meta, verb);
+    }
+    if (refusal != NULL) {
+        return text_refuse_block(parser, line, data_length, REPLY_CLIENT_ERROR, refusal);
+    }
+    enum text_step step = text_take_block(parser, line, verb, &meta.key, data_length, &request);
+    if (request == NULL) {
+        keep_key(parser, &meta, step);
+        return step;
+    }
+    dress(parser, request, line, &meta);
+    request->flags = meta.flags.client_flags;
+    if (verb == VERB_CAS) {
+        request->cas = meta.flags.cas;
+    } else if (verb == VERB_APPEND || verb == VERB_PREPEND) {
+        compare(request, &meta);
+    }
+    return step;
+}
+
+/* md key flags* */
+enum text_step meta_parse_delete(struct text_parser *parser, const struct text_command *command,
+                                 const struct text_line *line)
+{
+    struct meta_line meta;
+    if (!scratch_fits(parser)) {
+        return TEXT_FULL;
+    }
+    const char *refusal = read_line(parser, line, &line->tokens[1], DELETE_FLAGS, &meta);
+    if (refusal != NULL) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
+    }
+    struct request *request = push(parser, command->verb, line, &meta);
+    request->compare = has(&meta, 'C'); /* by 0 too: never equal */
+    request->cas = meta.flags.cas;
+    return TEXT_NEXT;
+}
+
+/* VERB_ERROR: no such mode. */
+static enum verb arithmetic_verb(char mode)
+{
+    switch (mode) {
+    case 0:
+    case 'I':
+    case '+':
+        return VERB_INCR;
+    case 'D':
+    case '-':
+        return VERB_DECR;
+    default:
+        return VERB_ERROR;
+    }
+}
+
+/* ma key flags* */
+enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct text_command *command,
+                                     const struct text_line *line)
+{
+    struct meta_line meta;
+    (void)command;
+    if (!scratch_fits(parser)) {
+        return TEXT_FULL;
+    }
+    const char *refusal = read_line(parser, line, &line->tokens[1], ARITHMETIC_FLAGS, &meta);
+    enum verb verb = refusal == NULL ? arithmetic_verb(meta.flags.mode) : VERB_ERROR;
+    if (refusal == NULL && verb == VERB_ERROR) {
+        refusal = "invalid mode for ma M token";
+    }
+    if (refusal != NULL) {
+        return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
+    }
+    struct request *request = push(parser, verb, line, &meta);
+    request->value = meta.flags.delta.bytes;
+    request->value_length = (uint32_t)meta.flags.delta.length;
+    request->create = has(&meta, 'N') ? CREATE_INITIAL : CREATE_ROLE;
+    request->initial = has(&meta, 'N') ? meta.flags.initial : 0;
+    request->exptime = meta.flags.exptime; /* of what it creates */
+    request->touch = has(&meta, 'T');
+    request->touch_exptime = meta.flags.touch_exptime;
+    compare(request, &meta);
+    return TEXT_NEXT;
+}

@@ -1,0 +1,36 @@
+/*
+ * meta.h: the meta commands mg, ms, md, ma, me of the text dialect: how their lines become
+ * requests, and their replies.
+ *
+ * They are part of the text codec: text_commands.c has their verbs, text_compose.c hands over the
+ * replies of requests whose meta.line is set. protocol.md is the contract (flags, messages), the
+ * order of return flags is that of the request. A key in base64 (flag b) is decoded into the
+ * batch's scratch and goes back as it was sent. Pure; any thread.
+ */
+#ifndef ROLLCALL_PROTOCOL_META_H
+#define ROLLCALL_PROTOCOL_META_H
+
+#include "protocol/text_private.h"
+
+#define META_TOKENS_MAX 20 /* of a line, the verb counted */
+#define META_OPAQUE_MAX 32 /* bytes of an opaque */
+
+/* The parse functions of text_command rows: the line is whole, its key is there (but for me). */
+enum text_step meta_parse_get(struct text_parser *parser, const struct text_command *command,
+                              const struct text_line *line); /* mg, me */
+enum text_step meta_parse_set(struct text_parser *parser, const struct text_command *command,
+                              const struct text_line *line);
+enum text_step meta_parse_delete(struct text_parser *parser, const struct text_command *command,
+                                 const struct text_line *line);
+enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct text_command *command,
+                                     const struct text_line *line);
+
+size_t meta_compose_bytes_max(const struct request *request);
+void meta_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit);
+void meta_compose_miss(struct buf *out, const struct request *request,
+                       const struct request_key *key);
+/* Any reply but the three errors. */
+void meta_compose(struct buf *out, const struct request *request, const struct reply *reply);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * meta_compose.c: replies to meta requests.
+ *
+ * What is asked for is read from the request's line once more, in its order: a line is short, and
+ * so a request carries no list of flags. Where there is no room a reply is left out whole.
+ */
+#include "base/check.h"
+#include "protocol/meta_private.h"
+#include "protocol/text_put.h"
+
+/* A reply without key, opaque and value, with the slack of its numbers. */
+#define WORDS_MAX 256
+
+#define ECHOES (META_LETTER('k') | META_LETTER('O')) /* of the request, whatever the answer */
+#define HIT_ANSWERS                                                                                \
+    (ECHOES | META_LETTER('s') | META_LETTER('t') | META_LETTER('c') | META_LETTER('f'))
+#define SET_ANSWERS    (ECHOES | META_LETTER('s') | META_LETTER('c'))
+#define NUMBER_ANSWERS (ECHOES | META_LETTER('t') | META_LETTER('c'))
+
+/* What the flags of a line may ask for. */
+struct known {
+    uint64_t letters; /* those that are answered */
+    size_t size;
+    uint64_t cas;
+    uint32_t flags;
+    int32_t ttl_s;
+};
+
+static const char *line_end(const struct request *request)
+{
+    return request->meta.line + request->meta.length;
+}
+
+static struct text_token sent_key(const struct request *request)
+{
+    const char *at = request->meta.line;
+    struct text_token key;
+    bool there = meta_next(&at, line_end(request), &key);
+    CHECK(there);
+    return key;
+}
+
+static bool asks(const struct request *request, char letter)
+{
+    struct text_token token = sent_key(request);
+    const char *at = token.bytes + token.length;
+    while (meta_next(&at, line_end(request), &token)) {
+        if (token.bytes[0] == letter) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *room(struct buf *out, const struct request *request, size_t value_length)
+{
+    return buf_room(out, WORDS_MAX + request->meta.length + value_length);
+}
+
+static char *put_key(char *to, const struct request *request)
+{
+    const struct text_token key = sent_key(request);
+    to = text_put(TEXT_PUT(to, " k"), key.bytes, key.length);
+    return asks(request, 'b') ? TEXT_PUT(to, " b") : to;
+}
+
+static char *put_ttl(char *to, int32_t ttl_s)
+{
+    return ttl_s < 0 ? TEXT_PUT(to, "-1") : text_put_number(to, (uint64_t)ttl_s);
+}
+
+static char *put_flag(char *to, const struct request *request, const struct text_token *flag,
+                      const struct known *known)
+{
+    switch (flag->bytes[0]) {
+    case 'k':
+        return put_key(to, request);
+    case 'O':
+        *to++ = ' ';
+        return text_put(to, flag->bytes, flag->length);
+    case 's':
+        return text_put_number(TEXT_PUT(to, " s"), known->size);
+    case 't':
+        return put_ttl(TEXT_PUT(to, " t"), known->ttl_s);
+    case 'c':
+        return text_put_number(TEXT_PUT(to, " c"), known->cas);
+    case 'f':
+        return text_put_number(TEXT_PUT(to, " f"), known->flags);
+    default:
+        return to;
+    }
+}
+
+/* The flags that are answered, in the order of the line. The size of an ms is no letter. */
+static char *put_flags(char *to, const struct request *request, const struct known *known)
+{
+    struct text_token token = sent_key(request);
+    const char *at = token.bytes + token.length;
+    while (meta_next(&at, line_end(request), &token)) {
+        char letter = token.bytes[0];
+        if (meta_is_letter(letter) && (known->letters & META_LETTER(letter)) != 0) {
+            to = put_flag(to, request, &token, known);
+        }
+    }
+    return to;
+}
+
+/* VA with the value, or HD, and the flags in between. */
+static void compose_found(struct buf *out, const struct request *request, const char *value,
+                          size_t value_length, const struct known *known)
+{
+    char *start = room(out, request, value_length);
+    if (start == NULL) {
+        return;
+    }
+    bool shown = asks(request, 'v');
+    char *to =
+        shown ? text_put_number(TEXT_PUT(start, "VA "), value_length) : TEXT_PUT(start, "HD");
+    to = TEXT_PUT(put_flags(to, request, known), "\r\n");
+    if (shown) {
+        to = TEXT_PUT(text_put(to, value, value_length), "\r\n");
+    }
+    buf_commit(out, (size_t)(to - start));
+}
+
+static void compose_line(struct buf *out, const struct request *request, const char *status,
+                         const struct known *known)
+{
+    char *start = room(out, request, 0);
+    if (start == NULL) {
+        return;
+    }
+    char *to = put_flags(text_put(start, status, 2), request, known);
+    to = TEXT_PUT(to, "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}
+
+/* When it was last read, nobody knows: now, by this. One class: there are no slabs. */
+static void compose_info(struct buf *out, const struct request *request, const struct hit *hit)
+{
+    const struct text_token key = sent_key(request);
+    char *start = room(out, request, 0);
+    if (start == NULL) {
+        return;
+    }
+    char *to = text_put(TEXT_PUT(start, "ME "), key.bytes, key.length);
+    to = put_ttl(TEXT_PUT(to, " exp="), hit->ttl_s);
+    to = text_put_number(TEXT_PUT(to, " la=0 cas="), hit->cas);
+    to = text_put_number(TEXT_PUT(to, " fetch=yes cls=1 size="), hit->value_length);
+    to = TEXT_PUT(to, "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}
+
+size_t meta_compose_bytes_max(const struct request *request)
+{
+    return PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + request->meta.length;
+}
+
+void meta_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit)
+{
+    const struct known known = {.letters = HIT_ANSWERS,
+                                .size = hit->value_length,
+                                .cas = hit->cas,
+                                .flags = hit->flags,
+                                .ttl_s = hit->ttl_s};
+    (void)key; /* it goes back as it was sent */
+    if (request->meta.info) {
+        compose_info(out, request, hit);
+    } else {
+        compose_found(out, request, hit->value, hit->value_length, &known);
+    }
+}
+
+void meta_compose_miss(struct buf *out, const struct request *request,
+                       const struct request_key *key)
+{
+    const struct known known = {.letters = request->meta.info ? 0 : ECHOES};
+    (void)key;
+    if (request->quiet == QUIET_NO) {
+        compose_line(out, request, "EN", &known);
+    }
+}
+
+/* What a status is called; "HD" is what q silences. */
+static const char names[][3] = {
+    [REPLY_OK] = "HD",      [REPLY_STORED] = "HD",    [REPLY_NOT_STORED] = "NS",
+    [REPLY_EXISTS] = "EX",  [REPLY_NOT_FOUND] = "NF", [REPLY_DELETED] = "HD",
+    [REPLY_TOUCHED] = "HD", [REPLY_NUMBER] = "HD",
+};
+
+static uint64_t answers_of(const struct request *request)
+{
+    switch (request->verb) {
+    case VERB_SET:
+    case VERB_ADD:
+    case VERB_REPLACE:
+    case VERB_CAS:
+    case VERB_APPEND:
+    case VERB_PREPEND:
+        return SET_ANSWERS;
+    default:
+        return ECHOES;
+    }
+}
+
+void meta_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    CHECK((size_t)reply->status < sizeof names / sizeof names[0]);
+    const char *name = names[reply->status];
+    if (request->quiet != QUIET_NO && name[0] == 'H' && !reply->created) {
+        return;
+    }
+    struct known known = {.letters = answers_of(request),
+                          .size = request->value_length,
+                          .cas = reply->cas,
+                          .ttl_s = reply->ttl_s};
+    if (reply->status == REPLY_NUMBER) {
+        known.letters = NUMBER_ANSWERS;
+        compose_found(out, request, reply->value, reply->value_length, &known);
+        return;
+    }
+    compose_line(out, request, name, &known);
+}

@@ -1,0 +1,33 @@
+/*
+ * text_put.h: bytes and numbers into room that the caller made sure of; what replies are made of.
+ *
+ * Each returns the place behind what it wrote. Pure; any thread.
+ */
+#ifndef ROLLCALL_PROTOCOL_TEXT_PUT_H
+#define ROLLCALL_PROTOCOL_TEXT_PUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/num.h"
+
+static inline char *text_put(char *to, const char *bytes, size_t length)
+{
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+/* Needs room for NUM_DIGITS_MAX bytes whatever the number. */
+static inline char *text_put_number(char *to, uint64_t number)
+{
+    if (number < 10) {
+        *to = (char)('0' + number);
+        return to + 1;
+    }
+    return to + num_print(to, number);
+}
+
+#define TEXT_PUT(to, literal) text_put((to), (literal), sizeof(literal) - 1)
+
+#endif

@@ -1,0 +1,232 @@
+"""doors.py: too many connections or descriptors, half requests that stay, no password."""
+import resource
+
+import wire
+from malformed import repeated
+from streams import end_all, unread
+from target import MIB, PASSWORD, USER, log_in
+from wire import Peer, header, packet, protocol, store
+
+DESCRIPTORS = 40  # of the second
+FEW = 24  # connections the first of these daemons may have
+TOO_MANY = b"ERROR Too many open connections\r\n"
+VERSION = b"VERSION 1.6.45\r\n"
+UNAUTHENTICATED = b"CLIENT_ERROR unauthenticated\r\n"
+
+
+# ---- too many ----
+
+
+def knock(target, count):
+    """So many come at once. How many were served, how many were told that there are too many."""
+    served = refused = 0
+    peers = [Peer(target.address) for _ in range(count)]
+    for peer in peers:
+        peer.push(b"version\r\n")
+    for peer in peers:
+        peer.fill(1)
+        if peer.came.startswith(b"V"):
+            peer.expect_bytes(VERSION)
+            served += 1
+        else:
+            peer.expect_bytes(TOO_MANY)
+            refused += peer.read_all() == b""
+    return peers, served, refused
+
+
+def exhaust(target, room, count):
+    peers, served, refused = knock(target, count)
+    if served != room or refused != count - room:
+        raise protocol.Mismatch("%d were served, %d refused; there was room for %d" % (
+            served, refused, room))
+    end_all(peers)
+    target.await_true("nobody gets in any more", lambda: gets_in(target))
+
+
+def test_connections_exhausted(target):
+    for _ in range(repeated(5)):
+        exhaust(target, FEW - 2, 200)  # the good client has two
+
+
+def gets_in(target):
+    with Peer(target.address) as peer:
+        peer.push(b"version\r\n")
+        return peer.read_all(len(VERSION)) == VERSION
+
+
+def limit_descriptors(target):
+    """A daemon that root started may have raised the limit it was given: then root lowers it."""
+    with open("/proc/%d/limits" % target.pid, encoding="ascii") as limits:
+        now = [line.split()[3:5] for line in limits if line.startswith("Max open files")][0]
+    if int(now[0]) > DESCRIPTORS:
+        resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, int(now[1])))
+
+
+def test_descriptors_exhausted(target):
+    """Fewer than connections are allowed: who finds none is told so, with the one in reserve."""
+    limit_descriptors(target)
+    room = DESCRIPTORS - target.descriptors
+    for _ in range(repeated(2)):
+        exhaust(target, room, room + 10)  # ten refusals a second, so that others need not be
+
+
+FEW_TESTS = (test_connections_exhausted,)
+LIMITED_TESTS = (test_descriptors_exhausted,)
+
+
+# ---- half a request ----
+
+
+def half_open(target, half, count):
+    """Connections that say half a request are closed, those that say nothing stay."""
+    timeouts = target.figure("request_timeouts")
+    silent = Peer(target.address)
+    peers = [Peer(target.address) for _ in range(count)]
+    for peer in peers:
+        peer.push(half)
+    for peer in peers:
+        peer.expect_closed()
+    end_all(peers, "close")
+    if target.figure("request_timeouts") - timeouts != count:
+        raise protocol.Mismatch("request_timeouts grew by another number than %d" % count)
+    silent.ask(b"version\r\n", VERSION)
+    silent.close()
+
+
+def test_half_open_herd_text(target):
+    half_open(target, b"set feed:1.like 0 0 4\r\n12", 1000)
+
+
+def test_half_open_herd_binary(target):
+    half_open(target, store(wire.SET, b"feed:1.like", b"1234")[:-1], 500)
+
+
+def test_drip(target):
+    """A byte now and then makes no request whole: it is not progress."""
+    timeouts = target.figure("request_timeouts")
+    peers = [Peer(target.address) for _ in range(20)]
+
+    def drip():
+        open_now = [peer for peer in peers if peer.push(b"x") is not None]
+        return not open_now
+
+    for peer in peers:
+        peer.push(b"get ")
+    target.await_true("dripping keeps a connection open", drip)
+    end_all(peers, "close")
+    if target.figure("request_timeouts") - timeouts != len(peers):
+        raise protocol.Mismatch("they were closed for another reason")
+
+
+IMPATIENT_TESTS = (test_half_open_herd_text, test_half_open_herd_binary, test_drip)
+
+
+# ---- without a password ----
+
+
+def test_auth_huge_set_text(target):
+    """A length nobody who is not in may ask room for: closed, and nothing is kept."""
+    for length in (b"1025", b"4096", b"1048576", b"2147483647", b"2147483648", b"4294967295",
+                   b"9223372036854775807", b"18446744073709551615"):
+        for verb in (b"set x 0 0 %s\r\n", b"set x 0 0 %s noreply\r\n", b"set x 0 %s %s\r\n"):
+            line = verb.replace(b"%s", length)
+            with Peer(target.address) as peer:
+                peer.send([line + b"x" * 1000])
+                came = peer.read_all(1)
+                if came and not UNAUTHENTICATED.startswith(came[:1]):
+                    raise protocol.Mismatch("%s answered %s" % (line, protocol.shown(came)))
+    end_all(unread(target, 200, b"set x 0 0 1073741824\r\n" + b"x" * MIB, 0))
+    end_all(unread(target, 200, b"set x 0 0 1024\r\n" + b"x" * 1000, MIB))
+
+
+def test_auth_huge_set_binary(target):
+    for length in (1025, 4096, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFE8, 0xFFFFFFFF):
+        for opcode in range(256):
+            with Peer(target.address) as peer:
+                peer.send([header(opcode, 5, 8, length)])
+                peer.finish()
+                if peer.read_all() not in (b"",):
+                    raise protocol.Mismatch("opcode 0x%02x of %d bytes answered" % (opcode, length))
+    end_all(unread(target, 200, header(wire.SET, 5, 8, 0x40000000) + b"x" * MIB, 0))
+
+
+def test_auth_lines_without_end(target):
+    for data in (b"x" * MIB, b" " * (64 << 10), b"get " + b"k " * (1 << 19), b"set " + b"k" * MIB,
+                 b"\0" * MIB):
+        end_all(unread(target, 100, data, 0))
+        with Peer(target.address) as peer:
+            peer.send([data])
+            if peer.read_all() != b"":
+                raise protocol.Mismatch("%s is answered" % protocol.shown(data, 40))
+
+
+def test_auth_nothing_else(target):
+    """No command before the password, in no dialect; three failures close."""
+    for line in (b"get feed:900001", b"mg feed:900001 v", b"stats", b"version", b"mn", b"delete x",
+                 b"flush_all", b"ms feed:1 3", b"shutdown", b"lru_crawler metadump all", b"",
+                 b"GET / HTTP/1.1"):
+        with Peer(target.address) as peer:
+            peer.send([line + b"\r\n" + b"stats\r\nstats\r\nstats\r\n"])
+            came = peer.read_all()
+            if came != 3 * UNAUTHENTICATED:
+                raise protocol.Mismatch("%s answered %s" % (line, protocol.shown(came)))
+    for opcode in range(0x60):
+        if opcode in (wire.QUIT, wire.QUITQ, wire.VERSION, wire.SASL_LIST, wire.SASL_START, 0x22):
+            continue
+        with Peer(target.address) as peer:
+            peer.send([packet(opcode, b"feed:900001") * 4])
+            for _ in range(3):
+                found = peer.read_packet()
+                if found[:2] != (opcode, 0x20):
+                    raise protocol.Mismatch("opcode 0x%02x answered %s" % (opcode, found))
+            if peer.read_all() != b"":
+                raise protocol.Mismatch("opcode 0x%02x: a fourth time" % opcode)
+
+
+def test_auth_wrong_passwords(target):
+    right = USER + b" " + PASSWORD
+    for wrong in (b"", b" ", USER, USER + b" ", right[:-1], right + b"x", right + b" ",
+                  b" " + right, right.replace(b" ", b":"), right.upper(),
+                  b"\0" * len(right), right * 30):
+        with Peer(target.address) as peer:
+            request = b"set x 0 0 %d\r\n%s\r\n" % (len(wrong), wrong)
+            peer.ask(request * 3, 3 * b"CLIENT_ERROR authentication failure\r\n")
+            peer.expect_closed()
+        with Peer(target.address) as peer:
+            message = b"\0" + wrong.replace(b" ", b"\0", 1)
+            peer.send([packet(wire.SASL_START, b"PLAIN", value=message) * 3])
+            for _ in range(3):
+                if peer.read_packet()[1] != 0x20:
+                    raise protocol.Mismatch("in with %s" % wrong)
+            peer.expect_closed()
+    for key, value in ((b"PLAINX", b"\0" + right.replace(b" ", b"\0", 1)), (b"CRAM-MD5", b""),
+                       (b"plain", b"\0a\0b"), (b"PLAIN", b""), (b"PLAIN", b"\0\0"),
+                       (b"PLAIN", b"\0" * 900)):
+        with Peer(target.address) as peer:
+            peer.send([packet(wire.SASL_START, key, value=value)])
+            if peer.read_packet()[1] != 0x20:
+                raise protocol.Mismatch("in with %s %s" % (key, value))
+
+
+def test_auth_a_byte_at_a_time(target):
+    """The dialogue, in pieces; then all commands are there."""
+    data = USER + b" " + PASSWORD
+    login = b"set in 0 0 %d\r\n%s\r\n" % (len(data), data)
+    sasl = packet(wire.SASL_START, b"PLAIN", value=b"\0" + data.replace(b" ", b"\0", 1))
+    with Peer(target.address) as text, Peer(target.address) as binary:
+        text.send([bytes([byte]) for byte in login + b"get nobody\r\n"])
+        text.expect_bytes(b"STORED\r\nEND\r\n")
+        binary.send([bytes([byte]) for byte in sasl + packet(wire.NOOP)])
+        binary.expect_bytes(wire.answer(wire.SASL_START, value=b"Authenticated") +
+                            wire.answer(wire.NOOP))
+    for at in range(len(login)):
+        with Peer(target.address) as peer:
+            peer.push(login[:at])
+            peer.reset() if at % 2 else peer.finish()
+    with Peer(target.address) as peer:
+        log_in(peer)
+
+
+AUTH_TESTS = (
+    test_auth_huge_set_text, test_auth_huge_set_binary, test_auth_lines_without_end,
+    test_auth_nothing_else, test_auth_wrong_passwords, test_auth_a_byte_at_a_time)
