@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "net/net.h"
+#include "protocol/auth.h"
 
 #define NAME_MAX_BYTES 128 /* of a statistic: "space_", a space's name, a key */
 
@@ -144,6 +145,25 @@ static void emit_memcached(const struct sink *sink)
     emit_tls(sink);
 }
 
+/* ---- what is no option ---- */
+
+static void emit_limits(const struct sink *sink)
+{
+    static const struct {
+        const char *name;
+        unsigned value;
+    } limits[] = {
+        {"key_max", PROTOCOL_KEY_MAX},           {"line_max", PROTOCOL_LINE_MAX},
+        {"get_line_max", PROTOCOL_GET_LINE_MAX}, {"get_keys_block", PROTOCOL_GET_KEYS_BLOCK},
+        {"id_value_max", PROTOCOL_VALUE_MAX},    {"auth_request_max", AUTH_REQUEST_MAX},
+        {"read_buffer", NET_READ_BYTES},         {"input_max", NET_INPUT_MAX},
+        {"output_max", NET_OUTPUT_MAX},          {"write_stall", NET_WRITE_STALL_S},
+    };
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        emit(sink, limits[i].name, "%u", limits[i].value);
+}
+
 /* ---- ours ---- */
 
 /* Statistics' names are letters, digits and '_'. */
@@ -173,6 +193,7 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     struct sink sink = {settings, emit_stat, context};
 
     emit_memcached(&sink);
+    emit_limits(&sink);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
         if (settings_row_valued(row) && !is_spaces(row))
