@@ -322,20 +322,12 @@ static bool parse_packet(struct parser *parser)
     return true;
 }
 
-static void swallow(struct parser *parser)
-{
-    size_t left = parser->length - parser->at;
-    size_t dropped = parser->state.swallow_bytes < left ? parser->state.swallow_bytes : left;
-    parser->at += dropped;
-    parser->state.swallow_bytes -= (uint32_t)dropped;
-}
-
 /* Parses packet by packet; returns why it ended. */
 static enum protocol_result run(struct parser *parser)
 {
     for (;;) {
         if (UNLIKELY(parser->state.swallow_bytes > 0)) {
-            swallow(parser);
+            parser->at += protocol_swallow(&parser->state, parser->length - parser->at);
         }
         if (parser->at == parser->length) {
             return PROTOCOL_MORE;

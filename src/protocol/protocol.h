@@ -121,6 +121,14 @@ struct protocol_state {
     int32_t in_get_exptime; /* VERB_GAT: as sent */
 };
 
+/* Of `left` bytes, how many belong to a refused data block: they are dropped. */
+static inline size_t protocol_swallow(struct protocol_state *state, size_t left)
+{
+    size_t dropped = state->swallow_bytes < left ? state->swallow_bytes : left;
+    state->swallow_bytes -= (uint32_t)dropped;
+    return dropped;
+}
+
 struct request_key {
     const char *bytes;
     uint32_t length; /* 1..PROTOCOL_KEY_MAX */

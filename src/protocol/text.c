@@ -134,19 +134,11 @@ static bool begins_get(const struct text_parser *parser, struct text_get *get)
     return false;
 }
 
-static void swallow(struct text_parser *parser)
-{
-    size_t left = parser->length - parser->at;
-    size_t dropped = parser->state.swallow_bytes < left ? parser->state.swallow_bytes : left;
-    parser->at += dropped;
-    parser->state.swallow_bytes -= (uint32_t)dropped;
-}
-
 static enum text_step step(struct text_parser *parser)
 {
     struct text_get get;
     if (UNLIKELY(parser->state.swallow_bytes > 0)) {
-        swallow(parser);
+        parser->at += protocol_swallow(&parser->state, parser->length - parser->at);
     }
     if (parser->at == parser->length) {
         return TEXT_MORE;
