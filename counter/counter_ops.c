@@ -149,11 +149,10 @@ static void finish_read(const struct counter *counter, struct engine_op *op, enu
         return;
     }
     op->status = ENGINE_DONE;
-    if (op->verb == ENGINE_READ) {
+    if (op->verb == ENGINE_READ || op->want_cas) {
         op->value_length = (uint32_t)print_values(counter, op, values, op->value);
     }
     if (op->want_cas) {
-        CHECK(op->verb == ENGINE_READ);
         op->cas_now = values_token(counter, op, op->value, op->value_length);
     }
 }

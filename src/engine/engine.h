@@ -110,7 +110,7 @@ struct engine_op {
     bool create_never;   /* INCR, DECR: an absent one stays absent, whatever the role */
     bool want_cas;       /* READ, and changes that end in DONE: the token then into `cas_now` */
     bool expires;        /* existence keys, writes: it is to be gone at once */
-    uint32_t flags;      /* plain, writes: kept with the value */
+    uint32_t flags;      /* plain, writes: kept with the value; TOUCH: those kept with it */
     bool touch;          /* plain, INCR and DECR: what is there expires … */
     uint64_t touch_s;    /* … at that second, as expires_s */
     uint64_t expires_s;  /* plain, writes, TOUCH: gone from that second since 1970 on; 0: never */

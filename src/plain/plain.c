@@ -1,6 +1,7 @@
 /* plain.c: the engine: shards, and what each verb does to the item of a key. */
 #include "plain/plain.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -204,6 +205,7 @@ static void do_touch(struct place *place, struct engine_op *op)
         place->item->expires_s = expiry_of(op);
         place->item->referenced = 1;
         op->cas_now = place->item->cas;
+        op->flags = place->item->flags;
         op->status = ENGINE_DONE;
     }
 }
@@ -253,19 +255,33 @@ static void store_number(struct place *place, struct engine_op *op, uint64_t num
     }
 }
 
-/* The number a value begins with: up to white space or a zero byte, as for memcached. A long value
- * is none: padding it would cost as much as it is long. */
+/* The number a value begins with, as memcached finds it: behind white space, a plus and any zeros,
+ * up to white space or a zero byte. A long value is none: padding it would cost as much as it is
+ * long. */
 static bool number_of(struct ring_item *item, uint64_t *number)
 {
     static const char ends[] = " \t\n\v\f\r"; /* and its zero byte */
     const char *value = ring_value(item);
+    size_t at = 0;
     size_t length = 0;
 
-    while (length < item->value_length && length <= NUM_DIGITS_MAX &&
-           memchr(ends, value[length], sizeof(ends)) == NULL) {
+    if (item->value_length > NUMBER_VALUE_MAX) {
+        return false;
+    }
+    while (at < item->value_length && value[at] != '\0' &&
+           memchr(ends, value[at], sizeof(ends)) != NULL) {
+        at++;
+    }
+    at += at < item->value_length && value[at] == '+';
+    while (at + 1 < item->value_length && value[at] == '0' &&
+           isdigit((unsigned char)value[at + 1])) {
+        at++;
+    }
+    while (at + length < item->value_length && length <= NUM_DIGITS_MAX &&
+           memchr(ends, value[at + length], sizeof(ends)) == NULL) {
         length++;
     }
-    return item->value_length <= NUMBER_VALUE_MAX && num_parse(value, length, number);
+    return num_parse(value + at, length, number);
 }
 
 static void do_count(struct place *place, struct engine_op *op)

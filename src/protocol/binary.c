@@ -145,7 +145,7 @@ static void fill_words(struct request_batch *batch, struct request *request,
 
 static const struct shape empty = {.key = KEY_NONE};
 static const struct shape reading = {.key = KEY_ONE, .token = TOKEN_HIT};
-static const struct shape touching = {KEY_ONE, TOKEN_NO, EXTRAS_NUMBER, .fill = fill_expiration};
+static const struct shape touching = {KEY_ONE, TOKEN_HIT, EXTRAS_NUMBER, .fill = fill_expiration};
 static const struct shape reading_touching = {KEY_ONE, TOKEN_HIT, EXTRAS_NUMBER,
                                               .fill = fill_expiration};
 static const struct shape storing = {KEY_ONE, TOKEN_LOUD, EXTRAS_STORAGE, .value = true,

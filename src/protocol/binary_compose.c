@@ -222,8 +222,9 @@ void binary_compose(struct buf *out, const struct request *request, const struct
     case REPLY_NUMBER:
         fill_number(&answer, reply, number);
         break;
-    case REPLY_TOUCHED: /* the flags are known to gets alone */
+    case REPLY_TOUCHED:
         answer.flagged = true;
+        answer.flags = reply->flags;
         break;
     default:
         fill_words(&answer, reply);

@@ -205,9 +205,10 @@ struct reply {
     enum reply_detail detail; /* of the three errors */
     const char *value;        /* see the status */
     size_t value_length;
-    uint64_t cas;  /* STORED, NUMBER of a request with want_cas: the token now, never 0 */
-    bool created;  /* NUMBER: nothing was there, it is the request's `initial` */
-    int32_t ttl_s; /* NUMBER: seconds it has left; -1: it does not expire */
+    uint64_t cas;   /* STORED, NUMBER, TOUCHED of a request with want_cas: the token now, never 0 */
+    uint32_t flags; /* TOUCHED: of what was touched */
+    bool created;   /* NUMBER: nothing was there, it is the request's `initial` */
+    int32_t ttl_s;  /* NUMBER: seconds it has left; -1: it does not expire */
 };
 
 /* A key that was found. */

@@ -360,6 +360,10 @@ static void finish_answer(const struct command *command, const struct command_an
     result->reply.cas = op->want_cas && op->status == ENGINE_DONE ? op->cas_now : 0;
     result->reply.ttl_s = space != NULL && space->settings.kind == SPACE_PLAIN ? op->ttl_s : -1;
     result->reply.created = op->created;
+    if (answer->status == REPLY_TOUCHED) {
+        bool plain = space->settings.kind == SPACE_PLAIN;
+        result->reply.flags = plain ? op->flags : space->engine->flags;
+    }
     if (answer->status == REPLY_NUMBER) {
         result->reply.value = op->value;
         result->reply.value_length = op->value_length;

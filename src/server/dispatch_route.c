@@ -93,7 +93,7 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
     }
     op->created = false;
     op->copied_bytes = 0;
-    op->want_cas = request->want_cas && op->verb != ENGINE_TOUCH;
+    op->want_cas = request->want_cas;
     op->expires = past && kind == KEY_MEMBER;
     if (UNLIKELY(kind == KEY_PLAIN)) {
         op->flags = request->flags;

@@ -13,7 +13,6 @@ ERRORS = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
 MN = b"mn\r\n"
 SAID = b"MN\r\n"
 GET_KEY_OPCODES = (0x0C, 0x0D, 0x23, 0x24)
-TOUCH_OPCODE = 0x1C
 COUNT_OPCODES = (0x05, 0x06, 0x15, 0x16)
 
 
@@ -130,8 +129,6 @@ class Packets:
                 value = b"%d" % int.from_bytes(value, "big")
             at += body
             made.append(Reply((opcode, status), name, flags, value, cas or None))
-            if opcode == TOUCH_OPCODE and status == 0:  # ours tells neither
-                made[-1] = made[-1]._replace(flags=(kind, opaque), token=None)
         return made
 
     @staticmethod

@@ -7,8 +7,8 @@ Text, meta and binary, against counters (role cache) and against a plain space. 
                a token that fails on memcached only because the value went and came back, which is
                no other value here
     both       the numbers of tokens; the words behind the first of an error line; noreply, which
-               silences errors, too; a refused data block is no command; TOUCH of binary tells no
-               flags and no token; base64 of a meta hit's key is as it was asked for
+               silences errors, too; a refused data block is no command; base64 of a meta hit's key
+               is as it was asked for
 
 A failing run prints its seed and the shortest end of the operations that shows the difference.
 $ROLLCALLD names the daemon, $ROLLCALL_TEST_SEED the seed, $ROLLCALL_TEST_SCALE the operations in

@@ -162,6 +162,12 @@ static void test_numbers(void **state)
     assert_int_equal(change(ENGINE_SET, "n", "18446744073709551615"), ENGINE_DONE);
     assert_int_equal(change(ENGINE_INCR, "n", "2"), ENGINE_DONE);
     expect("n", "1                   ");
+    assert_int_equal(change(ENGINE_SET, "n", "016219049507383003320"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_INCR, "n", "1"), ENGINE_DONE);
+    expect("n", "16219049507383003321 ");
+    assert_int_equal(change(ENGINE_SET, "n", " +000"), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_INCR, "n", "5"), ENGINE_DONE);
+    expect("n", "5    ");
     op = op_on(ENGINE_INCR, "n", "x");
     run(&op);
     assert_int_equal(op.error, ENGINE_E_BAD_DELTA);
@@ -170,6 +176,10 @@ static void test_numbers(void **state)
     run(&op);
     assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
     expect("n", "1x");
+    assert_int_equal(change(ENGINE_SET, "n", "100000000000000000000"), ENGINE_DONE);
+    op = op_on(ENGINE_INCR, "n", "1");
+    run(&op);
+    assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
 }
 
 static void test_expiry(void **state)

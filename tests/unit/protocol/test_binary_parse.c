@@ -212,7 +212,7 @@ static const struct row rows[] = {
     {{0x10, NOTHING, BYTES("settings x"), NOTHING, 0}, "stats (settings x)\n"},
     {{0x1b, BYTES("\0\0\0\2"), NOTHING, NOTHING, 0}, "verbosity (2)\n"},
     {{0x1b, BYTES(NEVER), NOTHING, NOTHING, 0}, "verbosity (4294967295)\n"},
-    {{0x1c, BYTES(EXPIRES_9), BYTES("k"), NOTHING, 0}, "touch k exptime=9\n"},
+    {{0x1c, BYTES(EXPIRES_9), BYTES("k"), NOTHING, 0}, "touch k exptime=9 +cas\n"},
     {{0x1d, BYTES(EXPIRES_9), BYTES("k"), NOTHING, 0}, "gat k exptime=9 +cas\n"},
     {{0x1e, BYTES(EXPIRES_9), BYTES("k"), NOTHING, 0}, "gat k exptime=9 +cas usual\n"},
     {{0x23, BYTES(EXPIRES_9), BYTES("k"), NOTHING, 0}, "gat k exptime=9 +cas\n"},
