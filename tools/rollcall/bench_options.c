@@ -26,10 +26,11 @@
 static const char *const shapes[] = {"dense", "seconds", "ms", "random", NULL};
 static const char *const workloads[] = {"incr",  "slot", "record", "page",
                                         "exist", "mix",  "cold",   NULL};
-static const char *const layouts[] = {"records", "slots", NULL};
+static const char *const layouts[] = {"records", "slots", "hash", "hash-all", "sets", NULL};
+static const char *const protocols[] = {"text", "binary", "redis", NULL};
 static const char *const verifies[] = {"values", "form", "off", NULL};
 
-enum option_kind { OPTION_NUMBER, OPTION_TEXT, OPTION_CHOICE, OPTION_FLAG };
+enum option_kind { OPTION_NUMBER, OPTION_HUNDREDTHS, OPTION_TEXT, OPTION_CHOICE, OPTION_FLAG };
 
 struct option_row {
     const char *name;
@@ -102,7 +103,18 @@ static const struct option_row rows[] = {
     {"allow", "TEXT", OPTION_TEXT, AT(allow), 0, 0, NULL,
      "error lines that begin so are counted but do not fail the run"},
     {"layout", "LAYOUT", OPTION_CHOICE, AT(layout), 0, 0, layouts,
-     "records (default): a key an id; slots: a key a slot, to load and read other servers"},
+     "records (default): a key an id; slots: a key a slot, to load and read other servers; with "
+     "--protocol redis also hash: a hash an id, a field a slot; hash-all: the same, read by "
+     "HGETALL; sets: exist, a set an id"},
+    {"protocol", "PROTOCOL", OPTION_CHOICE, AT(protocol), 0, 0, protocols,
+     "text (default) or binary, of memcached; redis; mix and cold: text only"},
+    {"zipf", "THETA", OPTION_HUNDREDTHS, AT(zipf), 1, BENCH_ZIPF_MAX, NULL,
+     "draw ids by Zipf's law, like 0.99, some far more often than others (all alike); not mix, "
+     "cold"},
+    {"threads", "N", OPTION_NUMBER, AT(threads), 1, BENCH_THREADS_MAX, NULL,
+     "threads that share out the connections (1); mix, cold: 1 only"},
+    {"cpus", "LIST", OPTION_TEXT, AT(cpus), 0, 0, NULL,
+     "processors the threads are kept on, in turns, like 1 or 0,2-5"},
     {"load", NULL, OPTION_FLAG, AT(load), 0, 0, NULL,
      "first set all ids, in rising order, to known values"},
     {"verify", "HOW", OPTION_CHOICE, AT(verify), 0, 0, verifies,
@@ -133,6 +145,11 @@ const char *bench_layout_name(uint64_t layout)
     return layouts[layout];
 }
 
+const char *bench_protocol_name(uint64_t protocol)
+{
+    return protocols[protocol];
+}
+
 const char *bench_verify_name(uint64_t verify)
 {
     return verifies[verify];
@@ -161,6 +178,26 @@ static bool take_number(const struct option_row *row, const char *text, uint64_t
     return true;
 }
 
+/* A number with up to two digits behind the point, in hundredths. */
+static bool take_hundredths(const struct option_row *row, const char *text, uint64_t *value)
+{
+    size_t length = strcspn(text, ".");
+    const char *behind = text[length] == '.' ? text + length + 1 : "0";
+    size_t digits = strlen(behind);
+    uint64_t whole = 0, part = 0;
+    bool ok = num_parse(text, length, &whole) && digits <= 2 && num_parse(behind, digits, &part) &&
+              whole <= row->maximum / 100;
+
+    if (digits == 1)
+        part *= 10;
+    whole = ok ? whole * 100 + part : 0;
+    if (whole < row->minimum || whole > row->maximum)
+        return bad("--%s: \"%s\" is not a number from %.2f to %.2f with at most two decimals",
+                   row->name, text, (double)row->minimum / 100, (double)row->maximum / 100);
+    *value = whole;
+    return true;
+}
+
 static bool take_choice(const struct option_row *row, const char *text, uint64_t *value)
 {
     char known[128] = "";
@@ -184,6 +221,8 @@ static bool take_option(const struct option_row *row, const char *text,
     switch (row->kind) {
     case OPTION_NUMBER:
         return take_number(row, text, field);
+    case OPTION_HUNDREDTHS:
+        return take_hundredths(row, text, field);
     case OPTION_CHOICE:
         return take_choice(row, text, field);
     case OPTION_TEXT:
@@ -428,6 +467,7 @@ static const struct bench_options defaults = {
     .old = 5,
     .members = 8,
     .rounds = 5,
+    .threads = 1,
     .seed = 1,
 };
 
@@ -467,7 +507,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options)
 void bench_options_help(void)
 {
     puts("usage: rollcall bench [options] [host:port | /path.sock]   (" ADDRESS_DEFAULT ")\n"
-         "Sends memcached text requests, checks every reply and prints rates and latencies.\n"
+         "Sends memcached or Redis requests, checks every reply and prints rates and latencies.\n"
          "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n");
     for (size_t i = 0; i < ROWS; i++) {
         char left[40];
@@ -476,6 +516,8 @@ void bench_options_help(void)
         printf("  %-16s %s", left, rows[i].help);
         if (rows[i].kind == OPTION_NUMBER)
             printf("; %" PRIu64 " to %" PRIu64, rows[i].minimum, rows[i].maximum);
+        if (rows[i].kind == OPTION_HUNDREDTHS)
+            printf("; %.2f to %.2f", (double)rows[i].minimum / 100, (double)rows[i].maximum / 100);
         putchar('\n');
     }
     puts("\nExample: rollcall bench --load --workload page --pid $(pidof rollcalld)\n"

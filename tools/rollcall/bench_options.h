@@ -30,6 +30,8 @@
 #define BENCH_MEMBERS_MAX     32u
 #define BENCH_RATE_MAX        10000000u
 #define BENCH_ROUNDS_MAX      100u
+#define BENCH_THREADS_MAX     64u
+#define BENCH_ZIPF_MAX        200u  /* hundredths */
 #define BENCH_RATE_COLD       8000u /* of the workload cold, unless it is said */
 
 enum bench_shape { BENCH_DENSE, BENCH_SECONDS, BENCH_MS, BENCH_RANDOM };
@@ -42,7 +44,14 @@ enum bench_workload_kind {
     BENCH_MIX,
     BENCH_COLD
 };
-enum bench_layout { BENCH_RECORDS, BENCH_SLOTS }; /* a key an id, or a key a slot */
+enum bench_layout {
+    BENCH_RECORDS,  /* a key an id */
+    BENCH_SLOTS,    /* a key a slot */
+    BENCH_HASH,     /* redis: a hash an id, a field a slot */
+    BENCH_HASH_ALL, /* redis: the same, read by HGETALL */
+    BENCH_SETS      /* redis: a set an id, of members */
+};
+enum bench_protocol { BENCH_TEXT, BENCH_BINARY, BENCH_REDIS };
 enum bench_verify { BENCH_VALUES, BENCH_FORM, BENCH_OFF };
 
 struct bench_options {
@@ -54,6 +63,7 @@ struct bench_options {
     const char *mix;         /* mix: shares; NULL: as they are */
     const char *exist_space; /* mix: of the existence keys */
     const char *exist_key;   /* mix: NULL: <exist-space>:{id}:{member} */
+    const char *cpus;        /* list of processors for the threads; NULL: any */
     const char *allow;       /* error lines that begin so are expected; NULL: none */
     uint64_t connections;
     uint64_t pipeline;
@@ -72,11 +82,14 @@ struct bench_options {
     uint64_t members;  /* mix: different ones of an id */
     uint64_t rate;     /* requests a second; 0: as many as are answered */
     uint64_t rounds;   /* cold: of both kinds */
+    uint64_t threads;
+    uint64_t zipf; /* theta in hundredths; 0: all ids alike */
     uint64_t seed;
     uint64_t pid;      /* 0: none */
     uint64_t shape;    /* enum bench_shape */
     uint64_t workload; /* enum bench_workload_kind */
     uint64_t layout;   /* enum bench_layout */
+    uint64_t protocol; /* enum bench_protocol */
     uint64_t verify;   /* enum bench_verify */
     bool load;
     bool json;
@@ -106,6 +119,7 @@ void bench_options_help(void); /* to stdout */
 const char *bench_shape_name(uint64_t shape);
 const char *bench_workload_name(uint64_t workload);
 const char *bench_layout_name(uint64_t layout);
+const char *bench_protocol_name(uint64_t protocol);
 const char *bench_verify_name(uint64_t verify);
 
 #endif
