@@ -318,30 +318,36 @@ static void on_resume(evutil_socket_t fd, short what, void *argument)
     }
 }
 
-/* No descriptor for the client at the head of the queue: tell it with the one in reserve. */
-static void refuse_with_reserve(struct net_listeners *set, const struct listener *item)
+/*
+ * No descriptor for the client at the head of the queue: tell it with the one in reserve. Returns
+ * 0 or why that failed: EAGAIN if nobody waits (without descriptors that is not seen earlier),
+ * EMFILE if the one in reserve is gone: another thread may take it at any time.
+ */
+static int refuse_with_reserve(struct net_listeners *set, const struct listener *item)
 {
     if (set->reserve_fd < 0) {
-        return;
+        return EMFILE;
     }
     close(set->reserve_fd);
     int fd = accept4(item->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int result = fd >= 0 ? 0 : errno;
     if (fd >= 0) {
         net_listener_refuse(set, fd, item->tls);
     }
     set->reserve_fd = open_reserve();
+    return set->reserve_fd >= 0 ? result : EMFILE;
 }
 
 /* After a failed accept4: true if the next one may do better. */
 static bool accept_failed(const struct listener *item, int error_number)
 {
     struct net_listeners *set = item->set;
+    if (error_number == EMFILE || error_number == ENFILE) {
+        error_number = refuse_with_reserve(set, item);
+    }
     switch (error_number) {
     case EMFILE:
     case ENFILE:
-        pause_all(set);
-        refuse_with_reserve(set, item);
-        return false;
     case ENOBUFS:
     case ENOMEM:
         pause_all(set);
@@ -349,7 +355,7 @@ static bool accept_failed(const struct listener *item, int error_number)
     case EAGAIN:
         return false;
     default:
-        return true; /* an error of that one connection, already gone */
+        return true; /* refused, or an error of that one connection: it is gone */
     }
 }
 

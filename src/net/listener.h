@@ -2,10 +2,10 @@
  * listener.h: the listening sockets, all of them as one object.
  *
  * Each address of the options becomes one socket for each address its host name has. Readiness
- * accepts at most NET_ACCEPTS_PER_TURN connections and hands each to `accepted`. Without
- * descriptors, accepting pauses for NET_LISTENER_PAUSE_MS: a level-triggered listener would spin.
- * One descriptor is kept in reserve, so that the first client in the queue is told rather than left
- * hanging.
+ * accepts at most NET_ACCEPTS_PER_TURN connections and hands each to `accepted`. One descriptor is
+ * kept in reserve: without any other, those that wait are told so with it and closed, as many in a
+ * turn as would be accepted. Only if that fails, too (or memory is short), accepting pauses for
+ * NET_LISTENER_PAUSE_MS: a level-triggered listener would spin.
  *
  * Main thread only.
  */

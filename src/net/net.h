@@ -54,8 +54,8 @@
 #define NET_METRICS(X)                                                                             \
     X(total_connections, "connections accepted since the start")                                   \
     X(curr_connections, "connections open now")                                                    \
-    X(rejected_connections, "connections refused because of max-connections")                      \
-    X(listen_disabled_num, "times accepting stopped for want of descriptors or connections")       \
+    X(rejected_connections, "connections refused for max-connections or want of descriptors")      \
+    X(listen_disabled_num, "times accepting paused for want of descriptors or memory")             \
     X(bytes_read, "bytes received")                                                                \
     X(bytes_written, "bytes sent")                                                                 \
     X(idle_closed, "connections closed by idle-timeout")                                           \

@@ -221,7 +221,7 @@ static void do_join(struct place *place, struct engine_op *op)
     size_t length = place->item->value_length;
 
     if (!fits(place, length + op->text_length)) {
-        refuse(op, ENGINE_E_TOO_LARGE);
+        op->status = ENGINE_ABSENT; /* not stored, as memcached says it */
         return;
     }
     char *old = malloc(length + 1);

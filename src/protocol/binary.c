@@ -3,7 +3,8 @@
  *
  * A packet is judged by its header alone, before its body has come. What it may be is a row of
  * `commands`; a packet that does not fit its row, or that no row is for, is refused and its whole
- * body dropped as it comes, so that the next packet is found whatever the body held.
+ * body dropped as it comes, so that the next packet is found whatever the body held. (A set with
+ * too long a value is refused behind its key.)
  */
 #include "protocol/binary_private.h"
 
@@ -249,16 +250,54 @@ static struct request *push(struct parser *parser, const struct packet *packet, 
     return request;
 }
 
-/* Adds a refusal; the packet's body is dropped as it comes. */
-static void refuse(struct parser *parser, const struct packet *packet, enum reply_status status,
-                   enum reply_detail detail, const char *text)
+static void push_key(struct parser *parser, struct request *request, const struct packet *packet)
 {
-    struct request *request = push(parser, packet, VERB_ERROR, 0);
+    struct request_batch *batch = parser->batch;
+    batch->keys[batch->key_count++] = (struct request_key){
+        .bytes = packet->body + packet->extras_length, .length = packet->key_length};
+    request->keys = 1;
+}
+
+/* Adds a refusal; the packet's body, but for `taken` bytes of it, is dropped as it comes. */
+static struct request *refuse_behind(struct parser *parser, const struct packet *packet,
+                                     uint32_t taken, enum reply_status status,
+                                     enum reply_detail detail, const char *text)
+{
+    struct request *request = push(parser, packet, VERB_ERROR, taken);
     request->refusal = status;
     request->detail = detail;
     request->text = text;
-    request->swallow_after = packet->body_length > 0;
-    parser->state.swallow_bytes = packet->body_length;
+    request->swallow_after = packet->body_length > taken;
+    parser->state.swallow_bytes = packet->body_length - taken;
+    return request;
+}
+
+static void refuse(struct parser *parser, const struct packet *packet, enum reply_status status,
+                   enum reply_detail detail, const char *text)
+{
+    refuse_behind(parser, packet, 0, status, detail, text);
+}
+
+/*
+ * Refuses a value that is too long. A set takes its key along, whatever its token: the older value
+ * is out of date. False: the key has not come yet.
+ */
+static bool refuse_value(struct parser *parser, const struct packet *packet,
+                         const struct command *command)
+{
+    static const char words[] = "Too large.";
+    uint32_t front = front_length(packet);
+    if (command->verb != VERB_SET) {
+        refuse(parser, packet, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
+        return true;
+    }
+    if (parser->length - parser->at - BINARY_HEADER_BYTES < front) {
+        return false;
+    }
+    struct request *request =
+        refuse_behind(parser, packet, front, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
+    push_key(parser, request, packet);
+    return true;
 }
 
 static void take(struct parser *parser, const struct packet *packet, const struct command *command)
@@ -270,9 +309,7 @@ static void take(struct parser *parser, const struct packet *packet, const struc
     request->want_cas =
         shape->token == TOKEN_HIT || (shape->token == TOKEN_LOUD && !command->quiet);
     if (shape->key == KEY_ONE) {
-        batch->keys[batch->key_count++] = (struct request_key){
-            .bytes = packet->body + packet->extras_length, .length = packet->key_length};
-        request->keys = 1;
+        push_key(parser, request, packet);
     }
     if (shape->value) {
         request->value = packet->body + front_length(packet);
@@ -312,8 +349,7 @@ static bool parse_packet(struct parser *parser)
         return true;
     }
     if (packet.body_length - front_length(&packet) > parser->batch->value_max) {
-        refuse(parser, &packet, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, "Too large.");
-        return true;
+        return refuse_value(parser, &packet, command);
     }
     if (left - BINARY_HEADER_BYTES < packet.body_length) {
         return false;

@@ -45,22 +45,59 @@ enum text_step text_refuse(struct text_parser *parser, const struct text_line *l
     return TEXT_NEXT;
 }
 
-/* A browser or a probe that speaks HTTP: answering it line by line would let it send commands. */
-static bool is_http(const struct text_line *line)
+/* What a request of HTTP asks for: a path, an address, all of the server. */
+static bool is_http_target(const struct text_token *token)
 {
-    static const char version[] = "HTTP/";
+    static const char scheme[] = "://";
+    return token->bytes[0] == '/' || token->bytes[0] == '*' ||
+           memmem(token->bytes, token->length, scheme, sizeof scheme - 1) != NULL;
+}
+
+/* A method of HTTP; those that are a verb of ours in capitals only before what HTTP asks for. */
+static bool begins_http(const struct text_line *line)
+{
+    static const struct {
+        const char *name;
+        bool verb;
+    } methods[] = {{"GET", true},      {"DELETE", true},   {"POST", false},
+                   {"PUT", false},     {"HEAD", false},    {"PATCH", false},
+                   {"OPTIONS", false}, {"CONNECT", false}, {"TRACE", false}};
     const struct text_token *verb = &line->tokens[0];
-    if (line->count < 3 || line->count > TEXT_TOKENS_MAX) {
-        return false;
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (strlen(methods[i].name) == verb->length &&
+            memcmp(methods[i].name, verb->bytes, verb->length) == 0) {
+            return !methods[i].verb || (line->count > 1 && is_http_target(&line->tokens[1]));
+        }
     }
-    for (size_t i = 0; i < verb->length; i++) {
-        if (verb->bytes[i] < 'A' || verb->bytes[i] > 'Z') {
+    return false;
+}
+
+static bool is_capitals(const struct text_token *token)
+{
+    for (size_t i = 0; i < token->length; i++) {
+        if (token->bytes[i] < 'A' || token->bytes[i] > 'Z') {
             return false;
         }
     }
-    const struct text_token *last = &line->tokens[line->count - 1];
-    return last->length >= sizeof version - 1 &&
-           memcmp(last->bytes, version, sizeof version - 1) == 0;
+    return true;
+}
+
+/* Is the last word, however many there are, a version of HTTP? */
+static bool ends_in_http(const struct text_line *line)
+{
+    static const char version[] = " HTTP/";
+    const size_t length = sizeof version - 1;
+    const char *start = line->tokens[0].bytes;
+    const char *last = memrchr(start, ' ', (size_t)(line->text_end - start));
+    return last != NULL && (size_t)(line->text_end - last) >= length &&
+           memcmp(last, version, length) == 0;
+}
+
+/* A browser or a probe that speaks HTTP: answering it line by line would let it send commands. */
+static bool is_http(const struct text_line *line)
+{
+    return line->count > 0 &&
+           (begins_http(line) || (is_capitals(&line->tokens[0]) && ends_in_http(line)));
 }
 
 static bool ends_in_noreply(const struct text_line *line, const struct text_command *command)

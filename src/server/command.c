@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/num.h"
 
 #define FIGURE(name)       (uint16_t) offsetof(struct command_metrics, name)
 #define SPACE_FIGURE(name) (uint16_t) offsetof(struct space_metrics, name)
@@ -121,14 +122,16 @@ static const struct command incr_member = {
     .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
     .absent = {.status = REPLY_NOT_FOUND},
     .miss = FIGURE(incr_misses),
-    .refused = SPACE_FIGURE(refused_delta)};
+    .refused = SPACE_FIGURE(refused_delta),
+    .delta = true};
 static const struct command decr_member = {
     .call = COMMAND_CALL_READ,
     .verb = ENGINE_TOUCH,
     .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
     .absent = {.status = REPLY_NOT_FOUND},
     .miss = FIGURE(decr_misses),
-    .refused = SPACE_FIGURE(refused_delta)};
+    .refused = SPACE_FIGURE(refused_delta),
+    .delta = true};
 static const struct command delete = {.call = COMMAND_CALL_CHANGE,
                                       .verb = ENGINE_DELETE,
                                       .done = {.status = REPLY_DELETED},
@@ -374,6 +377,15 @@ static void finish_answer(const struct command *command, const struct command_an
     }
 }
 
+/* What an engine that counts looks at first. */
+static bool delta_is_bad(const struct command *command, const struct engine_op *op)
+{
+    uint64_t delta;
+
+    return command->delta && op->status != ENGINE_ERROR &&
+           !num_parse(op->text, op->text_length, &delta);
+}
+
 void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result)
@@ -393,6 +405,10 @@ void command_finish(const struct command *command, const struct space *space,
         }
         count(metrics, command->miss);
         finish_answer(command, &command->absent, space, op, own, result);
+        return;
+    }
+    if (UNLIKELY(delta_is_bad(command, op))) {
+        command_refuse(space, &(struct engine_op){.error = ENGINE_E_BAD_DELTA}, own, result);
         return;
     }
     switch (op->status) {

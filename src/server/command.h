@@ -95,6 +95,7 @@ struct command {
     uint16_t badval;              /* exists */
     uint16_t stored;              /* done */
     uint16_t refused;             /* offset in space_metrics: `done` or `absent` is a refusal */
+    bool delta;                   /* the text must be one, whatever the engine answers */
 };
 
 /*

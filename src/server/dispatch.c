@@ -9,6 +9,8 @@
 #include "protocol/text.h"
 #include "server/dispatch_private.h"
 
+#define TLS_HELLO 0x16 /* the first byte of a client's handshake */
+
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
 static run_fn *const runners[VERB_COUNT] = {
@@ -96,9 +98,12 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
     dispatch_cold_closed(worker_state, conn);
 }
 
-/* The first byte of a connection decides. */
+/* The first byte of a connection decides. NULL: a hello of TLS, which no dialect begins with. */
 static const struct codec *codec_of(char first)
 {
+    if (UNLIKELY((unsigned char)first == TLS_HELLO)) {
+        return NULL;
+    }
     return (unsigned char)first == BINARY_MAGIC ? binary_codec() : text_codec();
 }
 
@@ -245,6 +250,16 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
     return turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
 }
 
+/* It would wait for an answer to its hello for ever; and its bytes may hold a newline. */
+static enum net_next refuse_tls(struct net_turn *turn)
+{
+    static const char words[] = "ERROR no TLS on this port\r\n";
+
+    turn->consumed = turn->in_length;
+    (void)buf_append(turn->out, words, sizeof(words) - 1);
+    return NET_CLOSE;
+}
+
 enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn)
 {
     struct dispatch_worker *worker = worker_state;
@@ -253,8 +268,8 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     if (turn->in_length == 0) {
         return NET_WAIT;
     }
-    if (!turn_begin(worker, conn, turn)) {
-        return NET_CLOSE;
+    if (UNLIKELY(!turn_begin(worker, conn, turn))) {
+        return refuse_tls(turn);
     }
     if (UNLIKELY(worker->settings->auth != NULL && !worker->conn->authenticated)) {
         enum net_next before = dispatch_auth(worker, turn);

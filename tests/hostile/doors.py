@@ -8,6 +8,7 @@ from target import MIB, PASSWORD, USER, log_in
 from wire import Peer, header, packet, protocol, store
 
 DESCRIPTORS = 40  # of the second
+HERD = 1000  # connections that find none
 FEW = 24  # connections the first of these daemons may have
 TOO_MANY = b"ERROR Too many open connections\r\n"
 VERSION = b"VERSION 1.6.45\r\n"
@@ -67,11 +68,23 @@ def test_descriptors_exhausted(target):
     limit_descriptors(target)
     room = DESCRIPTORS - target.descriptors
     for _ in range(repeated(2)):
-        exhaust(target, room, room + 10)  # ten refusals a second, so that others need not be
+        exhaust(target, room, room + 10)
+
+
+def test_descriptors_exhausted_herd(target):
+    """Far more than are accepted in one turn: all are told, and accepting never pauses."""
+    limit_descriptors(target)
+    pauses, refusals = target.figure("listen_disabled_num"), target.figure("rejected_connections")
+    room = DESCRIPTORS - target.descriptors
+    exhaust(target, room, room + HERD)
+    pauses = target.figure("listen_disabled_num") - pauses
+    refusals = target.figure("rejected_connections") - refusals
+    if pauses or refusals < HERD:
+        raise protocol.Mismatch("%d pauses, %d refused" % (pauses, refusals))
 
 
 FEW_TESTS = (test_connections_exhausted,)
-LIMITED_TESTS = (test_descriptors_exhausted,)
+LIMITED_TESTS = (test_descriptors_exhausted, test_descriptors_exhausted_herd)
 
 
 # ---- half a request ----

@@ -5,7 +5,7 @@ import ssl
 import struct
 
 import wire
-from wire import Peer, header, packet, protocol
+from wire import Peer, header, packet, protocol, store
 
 OPCODES = range(256)
 QUITS = (wire.QUIT, wire.QUITQ)
@@ -47,7 +47,8 @@ def binary_body_length(target, lengths):
         for opcode in OPCODES:
             with Peer(target.address) as peer:
                 what = "opcode 0x%02x, body 0x%08x" % (opcode, length)
-                refused(peer, header(opcode, 7, 8, length, 5), opcode, 5, what)
+                front = bytes(15)  # a set is refused behind its key
+                refused(peer, header(opcode, 7, 8, length, 5) + front, opcode, 5, what)
                 peer.send([junk])  # part of that body: no request
                 peer.finish()
                 if peer.read_all() != b"":
@@ -66,14 +67,44 @@ def test_binary_body_0xffffffff(target):
 
 def test_binary_body_that_comes(target):
     """A body too large is dropped as it comes, however much of it does; then all is well."""
+    front = bytes(15)  # a set is refused behind its key
     size = 64 * repeated(100) << 16
     with Peer(target.address) as peer:
-        refused(peer, header(wire.SET, 7, 8, size, 5), wire.SET, 5, "a large body")
+        refused(peer, header(wire.SET, 7, 8, len(front) + size, 5) + front, wire.SET, 5,
+                "a large body")
         piece = packet(wire.QUIT) * (1 << 12)
         for at in range(0, size, len(piece)):
             peer.send([piece[: size - at]])
         target.check_bounded(0)
         peer.ask(packet(wire.NOOP, opaque=6), wire.answer(wire.NOOP, opaque=6))
+
+
+def set_too_large(target, opcode, cas, step):
+    """Sends it in pieces; True: what was there before is gone."""
+    key, old = b"out_of_date", b"VALUE out_of_date 0 3\r\nold\r\nEND\r\n"
+    request = store(opcode, key, bytes(2 << 20), cas=cas)
+    front = request[: 24 + 8 + len(key)]
+    with Peer(target.address) as text, Peer(target.address) as binary:
+        text.ask(b"set %s 0 0 3\r\nold\r\n" % key, b"STORED\r\n")
+        binary.send([front[i : i + step] for i in range(0, len(front), step)])
+        binary.expect_bytes(wire.answer(opcode, 3, value=b"Too large."))
+        binary.send([request[len(front) :]])
+        binary.ask(packet(wire.NOOP), wire.answer(wire.NOOP))
+        text.send([b"get %s\r\n" % key])
+        gone = text.read_all(5) == b"END\r\n"
+        text.expect_bytes(b"END\r\n" if gone else old)
+        return gone
+
+
+def test_binary_set_too_large(target):
+    """The older value is out of date and goes, as in text; any other verb leaves it."""
+    for opcode in (wire.SET, wire.SETQ, wire.ADD, wire.ADDQ, wire.REPLACE):
+        for cas in (0, 1):
+            for step in (1, 25, 100):
+                gone = set_too_large(target, opcode, cas, step)
+                if gone != (opcode in (wire.SET, wire.SETQ)):
+                    raise protocol.Mismatch("opcode 0x%02x: the older value is %s" % (
+                        opcode, "gone" if gone else "still there"))
 
 
 def test_binary_key_over_body(target):
@@ -274,7 +305,8 @@ def test_http(target):
     for method in (b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"DELETE", b"PATCH", b"TRACE",
                    b"CONNECT", b"PROPFIND"):
         for line in (b" / HTTP/1.1", b" /feed:7 HTTP/1.0", b" http://a.b/%0d%0aset HTTP/1.1",
-                     b" /a b c HTTP/1.1", b" / HTTP/1.1 ", b" * HTTP/2.0"):
+                     b" /a b c HTTP/1.1", b" / HTTP/1.1 ", b" * HTTP/2.0",
+                     b" /a b c d e f g h i j k l m n o p HTTP/1.1"):
             data = (method + line + b"\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % (
                 len(commands)) + commands)
             with Peer(target.address) as peer:
@@ -299,15 +331,14 @@ def client_hello():
 
 
 def test_tls_hello(target):
-    """It is no request: what is answered, if it holds a newline, is an error line."""
+    """Refused and closed at its first byte, whatever it holds: the client waits for an answer."""
     for _ in range(repeated(50)):
         hello = client_hello()
-        for data in (hello, hello + b"\n", hello * 10):
+        for data in (hello, hello + b"\n", hello * 10, hello[:1], b"\x16\r\nversion\r\n"):
             with Peer(target.address) as peer:
                 peer.send([data])
-                peer.finish()
                 came = peer.read_all()
-                if came.replace(b"ERROR\r\n", b""):
+                if came != b"ERROR no TLS on this port\r\n":
                     raise protocol.Mismatch("answered " + protocol.shown(came))
 
 
@@ -330,7 +361,7 @@ def test_other_protocols(target):
 
 TESTS = (
     test_binary_body_0xffffffe8, test_binary_body_0xffffffff, test_binary_body_that_comes,
-    test_binary_key_over_body, test_binary_extras_0xff, test_binary_key_lengths, test_binary_noise,
+    test_binary_set_too_large, test_binary_key_over_body, test_binary_extras_0xff, test_binary_key_lengths, test_binary_noise,
     test_text_negative_lengths, test_text_lengths_of_2_to_the_31, test_text_negative_numbers,
     test_text_64_kib_of_spaces, test_text_noise, test_meta_bare_flags, test_meta_opaque_of_33_bytes,
     test_meta_tokens_without_end, test_watch, test_other_commands, test_http, test_tls_hello,

@@ -405,24 +405,33 @@ static size_t fill_descriptors(int *fds, size_t room)
     return n;
 }
 
+/* More wait than are looked at in one event: each is told, and accepting never stops for it. */
 static void test_no_descriptors(void **unused)
 {
-    enum { LIMIT = 128 };
+    enum { LIMIT = 1024, MANY = 200 };
     struct echo echo;
     struct rlimit before;
     int taken[LIMIT];
     (void)unused;
     start(&echo);
-    int told = client_socket(&echo);
+    int told[MANY];
     int later = client_socket(&echo);
+    for (size_t i = 0; i < MANY; i++) {
+        told[i] = client_socket(&echo);
+    }
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     struct rlimit lower = {.rlim_cur = LIMIT, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &lower), 0);
     size_t n = fill_descriptors(taken, LIMIT);
-    client_connect(&echo, told);
-    client_expect(told, "ERROR Too many open connections\r\n");
-    client_expect_end(told);
-    assert_true(FIGURE(&echo, listen_disabled_num) >= 1);
+    for (size_t i = 0; i < MANY; i++) {
+        client_connect(&echo, told[i]);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        client_expect(told[i], "ERROR Too many open connections\r\n");
+        client_expect_end(told[i]);
+    }
+    assert_int_equal(FIGURE(&echo, rejected_connections), MANY);
+    assert_int_equal(FIGURE(&echo, listen_disabled_num), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     client_connect(&echo, later);
     client_say(later, "back\n");
@@ -430,7 +439,9 @@ static void test_no_descriptors(void **unused)
     for (size_t i = 0; i < n; i++) {
         close(taken[i]);
     }
-    close(told);
+    for (size_t i = 0; i < MANY; i++) {
+        close(told[i]);
+    }
     close(later);
     echo_stop(&echo);
 }

@@ -229,6 +229,10 @@ static void test_too_large(void **state)
     assert_int_equal(op.status, ENGINE_ERROR);
     assert_int_equal(op.error, ENGINE_E_TOO_LARGE);
     expect("k", "a");
+    assert_int_equal(change(ENGINE_APPEND, "k", large),
+                     ENGINE_ABSENT); /* what is called not stored */
+    assert_int_equal(change(ENGINE_PREPEND, "k", large), ENGINE_ABSENT);
+    expect("k", "a");
     assert_int_equal(change(ENGINE_SET, "k", large), ENGINE_ERROR);
     expect("k", NULL); /* what stood there is out of date */
 }

@@ -294,18 +294,22 @@ static void test_long_values(void **unused)
 {
     (void)unused;
     static const struct header_row longs[] = {
-        {0x01, 8, 1, 8 + 1 + VALUE_MAX + 1},
-        {0x12, 8, 250, 8 + 250 + VALUE_MAX + 1},
-        {0x0e, 0, 1, 1 + VALUE_MAX + 1},
+        {0x01, 8, 1, 8 + 1 + VALUE_MAX + 1},     {0x11, 8, 250, 8 + 250 + VALUE_MAX + 1},
+        {0x12, 8, 250, 8 + 250 + VALUE_MAX + 1}, {0x0e, 0, 1, 1 + VALUE_MAX + 1},
         {0x21, 0, 5, 5 + VALUE_MAX + 1},
     };
-    static const char body[400];
+    static char body[400];
     size_t consumed;
+    memset(body, 'k', sizeof body);
     for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++) {
         put_header(longs[i].opcode, longs[i].extras, longs[i].key, longs[i].body, 0);
         put(body, longs[i].body);
         put_noop();
-        expect("refuse server [Too large.] +swallow\nnoop\n");
+        char wanted[400];
+        bool is_set = longs[i].opcode == 0x01 || longs[i].opcode == 0x11;
+        snprintf(wanted, sizeof wanted, "refuse server [Too large.]%s%.*s +swallow\nnoop\n",
+                 is_set ? " " : "", is_set ? longs[i].key : 0, body); /* its key, to be forgotten */
+        expect(wanted);
         assert_int_equal(trace.batch->requests[0].detail, DETAIL_TOO_LARGE);
     }
     put_header(0x0e, 0, 1, 1 + VALUE_MAX, 0);

@@ -254,6 +254,7 @@ static void test_unknown(void **unused)
         "gets",
         "gets ",
         "GET a",
+        "GET",
         "Get a",
         "SET a",
         "geta",
@@ -276,7 +277,6 @@ static void test_unknown(void **unused)
         "mx a",
         "get\ta",
         "verbosit 1",
-        "GET /",
         "get_all HTTP/1.1 x",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -309,6 +309,13 @@ static void test_http_closes(void **unused)
         "HEAD / HTTP/1.1\n",
         "PUT /y HTTP/1.1\r\n",
         "PRI * HTTP/2.0\r\n\r\n",
+        "GET /\r\n",
+        "GET http://a/b c\r\n",
+        "POST\r\n",
+        "PUT a\r\n",
+        "OPTIONS a b c d e f g h i j k HTTP/1.1\r\n",
+        "PROPFIND a b c d e f g h i j k HTTP/1.1 \r\n",
+        "DELETE /a b c d e f g h i j k\r\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char input[128];
@@ -317,6 +324,9 @@ static void test_http_closes(void **unused)
         expect(input, "noop\n", PROTOCOL_CLOSE, 4);
     }
     expect("get / HTTP/1.1\r\n", "get / HTTP/1.1\n", PROTOCOL_MORE, 16);
+    expect("LIST HTTP/ 1\r\n", "refuse error\n", PROTOCOL_MORE, 14);
+    expect("HTTP/1.1 GET\r\n", "refuse error\n", PROTOCOL_MORE, 14);
+    expect("List / HTTP/1.1\r\n", "refuse error\n", PROTOCOL_MORE, 17);
 }
 
 static void test_incomplete(void **unused)

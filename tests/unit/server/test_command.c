@@ -131,13 +131,32 @@ static void test_too_large(void **state)
 
 static void test_members_are_no_numbers(void **state)
 {
-    struct engine_op op = {.status = ENGINE_DONE};
+    struct engine_op op = {.status = ENGINE_DONE, .text = "1", .text_length = 1};
 
     (void)state;
     finish(VERB_INCR, KEY_MEMBER, &op);
     expect_words(REPLY_CLIENT_ERROR, "cannot increment or decrement non-numeric value");
-    expect(VERB_INCR, KEY_MEMBER, ENGINE_ABSENT, REPLY_NOT_FOUND);
+    op.status = ENGINE_ABSENT;
+    finish(VERB_INCR, KEY_MEMBER, &op);
+    assert_int_equal(result.reply.status, REPLY_NOT_FOUND);
     expect(VERB_ADD, KEY_MEMBER, ENGINE_EXISTS, REPLY_NOT_STORED);
+}
+
+static void test_bad_delta_comes_first(void **state)
+{
+    static const enum engine_status statuses[] = {ENGINE_DONE, ENGINE_ABSENT};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct engine_op op = {.status = statuses[i], .text = "-1", .text_length = 2};
+
+        finish(VERB_INCR, KEY_MEMBER, &op);
+        expect_words(REPLY_CLIENT_ERROR, "invalid numeric delta argument");
+        finish(VERB_DECR, KEY_MEMBER, &op);
+        expect_words(REPLY_CLIENT_ERROR, "invalid numeric delta argument");
+        assert_int_equal(own.refused_delta, 1);
+        assert_int_equal(metrics.decr_misses, 0);
+    }
 }
 
 static void test_words_of_refusals(void **state)
@@ -248,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_table_is_whole),
         cmocka_unit_test(test_keys_of_nothing),
         cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_bad_delta_comes_first),
         cmocka_unit_test(test_members_are_no_numbers),
         cmocka_unit_test(test_words_of_refusals),
         cmocka_unit_test(test_cache_drops_what_has_no_room),

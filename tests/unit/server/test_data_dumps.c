@@ -367,6 +367,43 @@ static void test_merge_of_bad_file(void **state)
     checkpoint_without_merge(false);
 }
 
+static void want_merge(void *context, struct engine *engine, uint64_t serial)
+{
+    bool *wanted = context;
+
+    (void)engine;
+    (void)serial;
+    if (!*wanted) {
+        *wanted = true;
+        ask(toy_merge, 0, 0);
+    }
+}
+
+/* A round of all makes merges, too, if they are asked for while it writes: the same holds there. */
+static void test_merge_fails_in_round_of_all(void **state)
+{
+    bool wanted = false;
+
+    (void)state;
+    begin();
+    fill(1);
+    dump(0, 0);
+    assert_true(data_run_set(&run, 0, 0, TOY_BAD));
+    assert_true(data_run_set(&run, 0, TOY_RANGE, 5));
+    struct data_stats before = data_run_stats(&run);
+
+    toy_on_image(data_run_engine(&run, 0), want_merge, &wanted);
+    assert_true(data_run_checkpoint(&run));
+    toy_on_image(data_run_engine(&run, 0), NULL, NULL);
+    assert_true(wanted);
+    assert_int_equal(data_run_stats(&run).dump_failures, before.dump_failures + 1);
+    assert_int_equal(data_run_stats(&run).checkpoint_failures, before.checkpoint_failures);
+    assert_true(data_run_stats(&run).merges == before.merges);
+    assert_true(toy_dumped(data_run_engine(&run, 0), 0));
+    restart();
+    assert_true(data_run_end(&run));
+}
+
 static void test_power_cuts(void **state)
 {
     struct test_random random = {.state = 11};
@@ -403,6 +440,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_on_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_of_bad_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge_fails_in_round_of_all, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_and_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
     };
