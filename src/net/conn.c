@@ -270,7 +270,8 @@ void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
     }
 }
 
-/* After a turn: its output leaves, or is held. `kept`: so was the input that is left. */
+/* After a turn: its output leaves, now or with those of others, or is held. `kept`: so was the
+ * input that is left. */
 static void end_turn(struct net_conn *conn, bool hold, bool kept)
 {
     struct net_worker *worker = conn->worker;
@@ -281,6 +282,8 @@ static void end_turn(struct net_conn *conn, bool hold, bool kept)
             return;
         }
         buf_truncate(&worker->out, 0); /* it is closed: what is not committed is not said */
+    } else if (kept && net_gather_keep(conn)) {
+        return;
     }
     if (!send_output(conn, worker->out.data, worker->out.length)) {
         return;

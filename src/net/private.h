@@ -1,6 +1,6 @@
 /*
- * private.h: a worker and its connections, as worker.c, conn.c and hold.c know them. Only src/net
- * includes it.
+ * private.h: a worker and its connections, as worker.c, conn.c, gather.c and hold.c know them. Only
+ * src/net includes it.
  *
  * A connection is always in exactly one of these places, and the event that moves it on is the one
  * named:
@@ -8,6 +8,7 @@
  *     queued      next AGAIN, nothing to send     its turn on the run list; also with next WAIT
  *                                                 while its TLS session holds bytes to be read
  *     suspended   next SUSPENDED, nothing to send a wake
+ *     gathered    an answer waits, any next       the end of the wake-up, or earlier
  *     held        answers held, any next          the commit at the end of the wake-up
  *     sealed      answers wait, any next          net_release
  *     draining    something to send, any next     its socket is writable
@@ -36,6 +37,8 @@ struct net_tls; /* net/tls.h */
 #define NET_LINGER_S       2    /* for a client that is still sending when it is closed */
 #define NET_IN_SLACK_BYTES 4096 /* a private input larger than this is cut to what it holds */
 #define NET_OUT_KEEP_BYTES (256u << 10) /* a worker's output buffer keeps that much */
+#define NET_GATHER_CONNS   32           /* answers that are sent together at most */
+#define NET_GATHER_BYTES   (4u << 10)   /* a longer answer is sent at once, not copied first */
 
 /* What all workers share. */
 struct net_common {
@@ -46,15 +49,15 @@ struct net_common {
     _Atomic unsigned request_timeout_s;
 };
 
-enum net_hold_place { NET_HOLD_NONE, NET_HOLD_HELD, NET_HOLD_SEALED };
+enum net_hold_place { NET_HOLD_NONE, NET_HOLD_GATHERED, NET_HOLD_HELD, NET_HOLD_SEALED };
 
 /*
  * Invariants (net_conn_check):
  * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
  * 2. without TLS wanted is EV_WRITE exactly while draining.
  * 3. queued exactly while next is AGAIN, or WAIT with bytes in the TLS session, and nothing is to
- * be sent, held or sealed.
- * 4. `out` holds nothing while held, and all the answers while sealed.
+ * be sent, gathered, held or sealed.
+ * 4. `out` holds nothing while gathered or held, and all the answers while sealed.
  */
 struct net_conn {
     uint32_t magic;
@@ -63,7 +66,7 @@ struct net_conn {
     struct net_worker *worker;
     struct net_tls *tls;          /* NULL: no TLS, or none any more: lingering */
     struct net_conn *bucket_next; /* in the worker's table */
-    TAILQ_ENTRY(net_conn) run;    /* while queued, held or sealed: in that list */
+    TAILQ_ENTRY(net_conn) run;    /* while queued, gathered, held or sealed: in that list */
     struct buf in;                /* private input; the first in_done bytes are done with */
     struct buf out;               /* private output; the first out_done bytes are sent */
     uint32_t in_done;
@@ -77,7 +80,7 @@ struct net_conn {
     bool unread; /* CLOSE left input over */
     union {
         struct {
-            uint32_t begin; /* held: its answers in the worker's hold */
+            uint32_t begin; /* gathered, held: its answers among the worker's */
             uint32_t length;
         } held;
         uint64_t wait; /* sealed: the number that lets them go */
@@ -103,6 +106,13 @@ struct net_letters {
 };
 
 TAILQ_HEAD(net_conns, net_conn);
+
+/* Answers of several connections that leave together, at the end of the wake-up or earlier. */
+struct net_gathered {
+    struct buf bytes;
+    struct net_conns conns;
+    unsigned count;
+};
 
 /* Answers that may not leave yet. */
 struct net_hold {
@@ -130,6 +140,7 @@ struct net_worker {
     struct buf out;
     struct net_conns run_list;
     size_t run_count;
+    struct net_gathered gathered;
     struct net_hold hold;
 
     struct net_conn **buckets; /* by serial */
@@ -173,7 +184,7 @@ void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct ne
 void net_conn_close(struct net_conn *conn);
 void net_conn_run(struct net_conn *conn);   /* from the run list */
 void net_conn_woken(struct net_conn *conn); /* by net_wake */
-void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length); /* was held */
+void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length); /* gathered, held */
 void net_conn_unseal(struct net_conn *conn); /* sends what was sealed */
 void net_conn_sweep(struct net_conn *conn);  /* closes it if its time is up */
 void net_conn_check(const struct net_conn *conn);
@@ -183,6 +194,15 @@ void net_conn_close_for_budget(struct net_conn *conn);
  * that hold more than conn then would: the one with most first. False: nobody does.
  */
 bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, size_t length);
+
+/* gather.c */
+void net_gather_init(struct net_gathered *gathered);
+void net_gather_fini(struct net_gathered *gathered);
+/* Puts the worker's output off, if it is short. May send: any connection may then be gone. False:
+ * nothing was done. */
+bool net_gather_keep(struct net_conn *conn);
+void net_gather_leave(struct net_conn *conn); /* off the list; what was gathered is dropped */
+void net_gather_send(struct net_worker *worker);
 
 /* hold.c */
 void net_hold_init(struct net_hold *hold);

@@ -76,7 +76,9 @@ void net_worker_leave(struct net_worker *worker, struct net_conn *conn)
         worker->run_count--;
         conn->queued = false;
     }
-    if (conn->hold != NET_HOLD_NONE) {
+    if (conn->hold == NET_HOLD_GATHERED) {
+        net_gather_leave(conn);
+    } else if (conn->hold != NET_HOLD_NONE) {
         net_hold_leave(conn);
     }
 }
@@ -178,6 +180,7 @@ static void wake_up(struct net_worker *worker)
     (void)event_base_loop(worker->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
     net_worker_awake(worker);
     run_queued(worker);
+    net_gather_send(worker);
     if (worker->hold.uncommitted) {
         net_hold_commit(worker);
     }
@@ -359,6 +362,7 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     TAILQ_INIT(&worker->run_list);
     /* Not from the budget: clients that fill it must not stop the others' answers. */
     buf_init(&worker->out, NET_OUTPUT_MAX, NULL);
+    net_gather_init(&worker->gathered);
     net_hold_init(&worker->hold);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->opened, 0, 0);
@@ -403,6 +407,7 @@ void net_worker_destroy(struct net_worker *worker)
     free(worker->buckets);
     free(worker->read);
     buf_fini(&worker->out);
+    net_gather_fini(&worker->gathered);
     net_hold_fini(&worker->hold);
     sem_destroy(&worker->opened);
     pthread_mutex_destroy(&worker->mail_lock);

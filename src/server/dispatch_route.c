@@ -67,6 +67,31 @@ static bool binary_creates_not(const struct dispatch_worker *worker, const struc
     return worker->codec == binary_codec() && !space->settings.binary_create;
 }
 
+/* What only a change needs, or any operation of a plain space. */
+static void fill_change(const struct dispatch_worker *worker, const struct request *request,
+                        enum key_kind kind, bool past, struct dispatch_key *key)
+{
+    struct engine_op *op = &key->op;
+
+    op->cas = request->cas;
+    op->compare = request->compare;
+    op->initial = request->initial;
+    op->create_initial = request->create == CREATE_INITIAL;
+    op->create_never = request->create == CREATE_NEVER;
+    if (op->create_initial && (kind == KEY_SLOT || kind == KEY_RECORD) &&
+        binary_creates_not(worker, key->space)) {
+        op->create_initial = false;
+        op->create_never = true;
+    }
+    op->expires = past && kind == KEY_MEMBER;
+    if (UNLIKELY(kind == KEY_PLAIN)) {
+        op->flags = request->flags;
+        op->touch = request->touch;
+        op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
+        op->expires_s = command_exptime_at(request->exptime);
+    }
+}
+
 static void route_key(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, bool past, struct dispatch_key *key)
 {
@@ -81,25 +106,11 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
     op->verb = key->command->verb;
     op->text = request->value;
     op->text_length = request->value_length;
-    op->cas = request->cas;
-    op->compare = request->compare;
-    op->initial = request->initial;
-    op->create_initial = request->create == CREATE_INITIAL;
-    op->create_never = request->create == CREATE_NEVER;
-    if (op->create_initial && (kind == KEY_SLOT || kind == KEY_RECORD) &&
-        binary_creates_not(worker, key->space)) {
-        op->create_initial = false;
-        op->create_never = true;
-    }
+    op->want_cas = request->want_cas;
     op->created = false;
     op->copied_bytes = 0;
-    op->want_cas = request->want_cas;
-    op->expires = past && kind == KEY_MEMBER;
-    if (UNLIKELY(kind == KEY_PLAIN)) {
-        op->flags = request->flags;
-        op->touch = request->touch;
-        op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
-        op->expires_s = command_exptime_at(request->exptime);
+    if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
+        fill_change(worker, request, kind, past, key);
     }
     op->ticket.serial = worker->serial;
 }

@@ -8,6 +8,7 @@
 #include "tools/rollcall/bench_options.h"
 #include "tools/rollcall/bench_report.h"
 #include "tools/rollcall/bench_run.h"
+#include "tools/rollcall/bench_workload.h"
 
 #define EXIT_FAILED      1
 #define EXIT_USAGE       2
@@ -19,12 +20,15 @@ static bool is_right(const struct bench_result *result)
     return result->tally.errors == 0 && result->tally.mismatches == 0;
 }
 
-static bool load(const struct bench_options *options, struct bench_result *result)
+static bool load(const struct bench_options *options, const struct bench_cpus *cpus,
+                 struct bench_result *result)
 {
     struct bench_plan plan = {
         .label = "load",
-        .address = options->address,
-        .workload = bench_workload_create(options, true),
+        .options = options,
+        .cpus = cpus,
+        .load = true,
+        .threads = 1,
         .connections = LOAD_CONNECTIONS,
         .pipeline = LOAD_PIPELINE,
         .requests = bench_workload_load_requests(options),
@@ -32,16 +36,17 @@ static bool load(const struct bench_options *options, struct bench_result *resul
         .progress = options->progress,
     };
     bool ok = bench_run(&plan, result);
-    bench_workload_destroy(plan.workload);
     return ok && is_right(result);
 }
 
-static bool run(const struct bench_options *options, struct bench_result *result)
+static bool run(const struct bench_options *options, const struct bench_cpus *cpus,
+                struct bench_result *result)
 {
     struct bench_plan plan = {
         .label = bench_workload_name(options->workload),
-        .address = options->address,
-        .workload = bench_workload_create(options, false),
+        .options = options,
+        .cpus = cpus,
+        .threads = options->threads,
         .connections = options->connections,
         .pipeline = options->pipeline,
         .requests = options->requests,
@@ -51,7 +56,6 @@ static bool run(const struct bench_options *options, struct bench_result *result
         .progress = options->progress,
     };
     bool ok = bench_run(&plan, result);
-    bench_workload_destroy(plan.workload);
     if (ok && !bench_workload_wrong_few(options, &result->tally)) {
         fprintf(stderr, "rollcall bench: wrong answers are far more than one in %" PRIu64 "\n",
                 options->one_in);
@@ -78,17 +82,17 @@ static void report(const struct bench_options *options, const struct bench_resul
 }
 
 /* A failed load is reported and ends the bench: what follows would measure something else. */
-static int carry_out(const struct bench_options *options)
+static int carry_out(const struct bench_options *options, const struct bench_cpus *cpus)
 {
     struct bench_result loaded = {0}, ran = {0};
-    bool ok = !options->load || load(options, &loaded);
+    bool ok = !options->load || load(options, cpus, &loaded);
 
     if (ok && options->workload == BENCH_COLD && options->requests != 0) {
         bench_result_fini(&loaded);
-        return bench_cold(options) ? 0 : EXIT_FAILED;
+        return bench_cold(options, cpus) ? 0 : EXIT_FAILED;
     }
     if (ok && options->requests != 0)
-        ok = run(options, &ran);
+        ok = run(options, cpus, &ran);
     report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
@@ -98,6 +102,8 @@ static int carry_out(const struct bench_options *options)
 int bench_main(int argc, char **argv)
 {
     struct bench_options options;
+    struct bench_cpus cpus = {0};
+    char error[BENCH_CPUS_ERROR_MAX];
 
     if (!bench_options_parse(argc, argv, &options))
         return EXIT_USAGE;
@@ -105,6 +111,10 @@ int bench_main(int argc, char **argv)
         bench_options_help();
         return 0;
     }
+    if (options.cpus != NULL && !bench_cpus_parse_here(options.cpus, &cpus, error)) {
+        fprintf(stderr, "rollcall bench: --cpus: %s\n", error);
+        return EXIT_USAGE;
+    }
     options.progress = options.progress || isatty(STDERR_FILENO);
-    return carry_out(&options);
+    return carry_out(&options, &cpus);
 }

@@ -19,6 +19,8 @@
 /* Reads of one part of the ids, and what came of the last run of them. */
 struct reads {
     struct bench_options options;
+    const struct bench_cpus *cpus;
+    uint64_t cpu_first;
     uint64_t rate;
     const char *label;
     struct bench_result result;
@@ -42,8 +44,10 @@ static bool run_reads(struct reads *reads)
     const struct bench_options *options = &reads->options;
     struct bench_plan plan = {
         .label = reads->label,
-        .address = options->address,
-        .workload = bench_workload_create(options, false),
+        .options = options,
+        .cpus = reads->cpus,
+        .cpu_first = reads->cpu_first,
+        .threads = 1,
         .connections = options->connections,
         .pipeline = options->pipeline,
         .requests = UINT64_MAX,
@@ -54,7 +58,6 @@ static bool run_reads(struct reads *reads)
     bool ran = bench_run(&plan, &reads->result);
     const struct bench_tally *tally = &reads->result.tally;
 
-    bench_workload_destroy(plan.workload);
     reads->ok = ran && tally->errors == 0 && tally->mismatches == 0 && tally->misses == 0;
     return reads->ok;
 }
@@ -203,7 +206,7 @@ static struct reads reads_of(const struct bench_options *options, const char *la
     return reads;
 }
 
-bool bench_cold(const struct bench_options *options)
+bool bench_cold(const struct bench_options *options, const struct bench_cpus *cpus)
 {
     struct cold cold = {.options = options};
     uint64_t old_rate = options->rate * options->old / PERCENT;
@@ -212,6 +215,9 @@ bool bench_cold(const struct bench_options *options)
     cold.new = reads_of(options, "new ids", options->first + options->ids - options->window,
                         options->window, options->rate - old_rate);
     cold.old = reads_of(options, "old ids", options->first, options->ids / OLD_HALF, old_rate);
+    cold.new.cpus = cpus;
+    cold.old.cpus = cpus;
+    cold.old.cpu_first = 1;
     for (uint64_t i = 0; ok && i < options->rounds; i++) {
         cold.old.options.seed = options->seed + i; /* not what the last round left in a cache */
         ok = run_without(&cold, i) && run_with(&cold, i);

@@ -16,9 +16,13 @@
 
 #include <stdbool.h>
 
+#include "tools/rollcall/bench_cpus.h"
 #include "tools/rollcall/bench_options.h"
 
-/* Runs and reports on stdout. False: replies were wrong or failed, which was said. Two threads. */
-bool bench_cold(const struct bench_options *options);
+/*
+ * Runs and reports on stdout. False: replies were wrong or failed, which was said. Two threads, on
+ * the first two of the processors.
+ */
+bool bench_cold(const struct bench_options *options, const struct bench_cpus *cpus);
 
 #endif

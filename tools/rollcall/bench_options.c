@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_options.h"
+#include "tools/rollcall/bench_options_private.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -10,17 +10,8 @@
 #include "base/num.h"
 #include "tools/rollcall/bench_feed.h"
 
-#define ADDRESS_DEFAULT    "127.0.0.1:11211"
 #define PER_SECOND_MAX     1000000u
 #define PID_MAX            4194304u
-#define RANDOM_SPAN        (1ull << 40)
-#define STAMP_SHIFT        22 /* bits below the second or millisecond of an id */
-#define FIRST_SECOND       1700000000ull
-#define FIRST_MS           (FIRST_SECOND * 1000)
-#define ID_DIGITS_MAX      19
-#define PLACE              "{id}"
-#define MEMBER             "{member}"
-#define SLOT_DEFAULT       "like"
 #define LOCAL_OPTIONS_FROM 256 /* getopt's values for the rows of the table */
 
 static const char *const shapes[] = {"dense", "seconds", "ms", "random", NULL};
@@ -155,7 +146,7 @@ const char *bench_verify_name(uint64_t verify)
     return verifies[verify];
 }
 
-__attribute__((format(printf, 1, 2))) static bool bad(const char *format, ...)
+bool bench_bad(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -172,8 +163,8 @@ static bool take_number(const struct option_row *row, const char *text, uint64_t
     bool ok = num_parse(text, strlen(text), &number);
 
     if (!ok || number < row->minimum || number > row->maximum)
-        return bad("--%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, row->name, text,
-                   row->minimum, row->maximum);
+        return bench_bad("--%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, row->name,
+                         text, row->minimum, row->maximum);
     *value = number;
     return true;
 }
@@ -192,8 +183,8 @@ static bool take_hundredths(const struct option_row *row, const char *text, uint
         part *= 10;
     whole = ok ? whole * 100 + part : 0;
     if (whole < row->minimum || whole > row->maximum)
-        return bad("--%s: \"%s\" is not a number from %.2f to %.2f with at most two decimals",
-                   row->name, text, (double)row->minimum / 100, (double)row->maximum / 100);
+        return bench_bad("--%s: \"%s\" is not a number from %.2f to %.2f with at most two decimals",
+                         row->name, text, (double)row->minimum / 100, (double)row->maximum / 100);
     *value = whole;
     return true;
 }
@@ -210,7 +201,7 @@ static bool take_choice(const struct option_row *row, const char *text, uint64_t
         strncat(known, i == 0 ? "" : ", ", sizeof(known) - strlen(known) - 1);
         strncat(known, row->choices[i], sizeof(known) - strlen(known) - 1);
     }
-    return bad("--%s: \"%s\" is none of %s", row->name, text, known);
+    return bench_bad("--%s: \"%s\" is none of %s", row->name, text, known);
 }
 
 static bool take_option(const struct option_row *row, const char *text,
@@ -235,222 +226,7 @@ static bool take_option(const struct option_row *row, const char *text,
     return false;
 }
 
-/* Letters that mean nothing to the protocol, its separators or a slot's dot. */
-static bool name_valid(const char *name, size_t length)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-    return length >= 1 && length <= BENCH_NAME_MAX && strspn(name, allowed) >= length;
-}
-
-static bool count_slots(struct bench_options *options, uint64_t count)
-{
-    static const char *const usual[] = {"repost", "comment", "like", "read"};
-
-    if (count < 1 || count > BENCH_SLOTS_MAX)
-        return bad("--slots: %s is not from 1 to %u slots", options->slots, BENCH_SLOTS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        if (i < sizeof(usual) / sizeof(usual[0]))
-            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "%s", usual[i]);
-        else
-            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "s%zu", i + 1);
-    }
-    options->slot_count = count;
-    return true;
-}
-
-static bool split_slots(struct bench_options *options)
-{
-    const char *at = options->slots;
-    uint64_t count = 0;
-
-    if (num_parse(at, strlen(at), &count))
-        return count_slots(options, count);
-    for (options->slot_count = 0;; at++) {
-        size_t length = strcspn(at, ",");
-        if (options->slot_count == BENCH_SLOTS_MAX)
-            return bad("--slots: more than %u slots", BENCH_SLOTS_MAX);
-        if (!name_valid(at, length))
-            return bad("--slots: \"%.*s\" is not 1 to %u of a-z 0-9 _ -", (int)length, at,
-                       BENCH_NAME_MAX);
-        memcpy(options->slot_names[options->slot_count], at, length);
-        options->slot_names[options->slot_count++][length] = '\0';
-        at += length;
-        if (*at == '\0')
-            return true;
-    }
-}
-
-static bool choose_slot(struct bench_options *options)
-{
-    const char *wanted = options->slot != NULL ? options->slot : SLOT_DEFAULT;
-
-    for (size_t i = 0; i < options->slot_count; i++) {
-        if (strcmp(options->slot_names[i], wanted) == 0) {
-            options->slot_chosen = i;
-            return true;
-        }
-    }
-    options->slot_chosen = 0;
-    return options->slot == NULL || bad("--slot: \"%s\" is not among --slots", wanted);
-}
-
-/* A key pattern: the option that says it, and where its two ends go. */
-struct pattern {
-    const char *option;
-    const char *text; /* NULL: the usual of the space */
-    const char *space;
-    bool member;
-    char *head, *tail; /* of BENCH_KEY_MAX + 1 bytes */
-};
-
-/* {member} is the end of an existence key; the rest of what follows {id} is its tail. */
-static bool split_member(const struct pattern *pattern)
-{
-    size_t length = strlen(pattern->tail);
-
-    if (!pattern->member)
-        return true;
-    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0)
-        return bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
-                   pattern->option, pattern->text);
-    pattern->tail[length - strlen(MEMBER)] = '\0';
-    return true;
-}
-
-static bool split_pattern(const struct pattern *pattern)
-{
-    const char *text = pattern->text;
-    const char *place = text != NULL ? strstr(text, PLACE) : NULL;
-
-    if (text == NULL) {
-        snprintf(pattern->head, BENCH_KEY_MAX + 1, "%s:", pattern->space);
-        strcpy(pattern->tail, pattern->member ? ":" : "");
-        return true;
-    }
-    if (place == NULL || strstr(place + 1, PLACE) != NULL)
-        return bad("--%s: \"%s\" has not exactly one {id}", pattern->option, text);
-    for (const char *at = text; *at != '\0'; at++) {
-        if ((unsigned char)*at <= ' ' || *at == 127)
-            return bad("--%s: a key holds no space or control character", pattern->option);
-    }
-    if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
-        return bad("--%s: keys would be longer than %u bytes", pattern->option, BENCH_KEY_MAX);
-    memcpy(pattern->head, text, (size_t)(place - text));
-    snprintf(pattern->tail, BENCH_KEY_MAX + 1, "%s", place + strlen(PLACE));
-    return split_member(pattern);
-}
-
-static bool split_keys(struct bench_options *options)
-{
-    const struct pattern key = {
-        .option = "key",
-        .text = options->key,
-        .space = options->space,
-        .member = options->workload == BENCH_EXIST,
-        .head = options->key_head,
-        .tail = options->key_tail,
-    };
-    const struct pattern exist_key = {
-        .option = "exist-key",
-        .text = options->exist_key,
-        .space = options->exist_space,
-        .member = true,
-        .head = options->exist_head,
-        .tail = options->exist_tail,
-    };
-    return split_pattern(&key) && split_pattern(&exist_key);
-}
-
-/* The largest id of the population must be one. */
-static bool place_ids(struct bench_options *options)
-{
-    static const uint64_t firsts[] = {1, FIRST_SECOND << STAMP_SHIFT, FIRST_MS << STAMP_SHIFT, 0};
-    uint64_t stamps_a_second = options->shape == BENCH_MS ? 1000 : 1;
-    bool mix = options->workload == BENCH_MIX;
-    unsigned __int128 span = options->ids + (mix ? BENCH_MIX_IDS_MAX : 0);
-
-    if (options->first == UINT64_MAX)
-        options->first = firsts[options->shape];
-    if (options->shape == BENCH_RANDOM)
-        span = RANDOM_SPAN;
-    else if (options->shape != BENCH_DENSE)
-        span = ((span * stamps_a_second / options->per_second) + 1) << STAMP_SHIFT;
-    if (options->shape == BENCH_RANDOM && options->ids > RANDOM_SPAN)
-        return bad("--ids: more than 2^40 random ids below 2^40");
-    if (options->first + span > BENCH_ID_MAX)
-        return bad("--first, --ids: the last id would be above 2^63-1");
-    return true;
-}
-
-static bool take_shares(struct bench_options *options)
-{
-    char error[BENCH_SHARES_ERROR_MAX];
-
-    options->shares = bench_shares_default();
-    return options->mix == NULL || bench_shares_parse(options->mix, &options->shares, error) ||
-           bad("--mix: %s", error);
-}
-
-static bool space_valid(const char *option, const char *name)
-{
-    return name_valid(name, strlen(name)) ||
-           bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
-}
-
-/* Requests a second of the workload's rarest kind; UINT64_MAX: as many as are answered. */
-static uint64_t slowest_rate(const struct bench_options *options)
-{
-    uint64_t old = options->old < 100 - options->old ? options->old : 100 - options->old;
-
-    if (options->rate == 0)
-        return UINT64_MAX;
-    return options->workload == BENCH_COLD ? options->rate * old / 100 : options->rate;
-}
-
-/* Do the options of the run and of the workload go together? */
-static bool fits(const struct bench_options *options)
-{
-    bool mix = options->workload == BENCH_MIX;
-
-    if ((mix || options->workload == BENCH_EXIST) && options->layout != BENCH_RECORDS)
-        return bad("--layout slots: existence keys have none");
-    if (mix && options->shape == BENCH_RANDOM)
-        return bad("--shape random: ids that grow are dense, seconds or ms");
-    if (options->requests != UINT64_MAX && options->seconds != 0)
-        return bad("--requests and --seconds: only one of them");
-    if (options->workload == BENCH_COLD && options->shape != BENCH_DENSE)
-        return bad("--shape: the ids of the workload cold are dense");
-    if (options->workload == BENCH_COLD && (options->old == 0 || options->old == 100))
-        return bad("--old: the workload cold has both, from 1 to 99 per cent");
-    if (options->workload == BENCH_COLD && options->window > options->ids / 2)
-        return bad("--window: not more than half of --ids, for the older half is read, too");
-    if (slowest_rate(options) < options->pipeline)
-        return bad("--rate: less than one batch a second of each kind");
-    if (options->requests == 0 && !options->load)
-        return bad("--requests 0 without --load: nothing to do");
-    if (options->connections * options->pipeline * options->page_ids * options->slot_count >
-        BENCH_IN_FLIGHT_MAX)
-        return bad("--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
-                   BENCH_IN_FLIGHT_MAX);
-    return true;
-}
-
-static bool complete(struct bench_options *options)
-{
-    if (options->space == NULL)
-        options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
-    if (options->requests == UINT64_MAX && options->seconds == 0)
-        options->seconds = BENCH_SECONDS_DEFAULT;
-    if (options->workload == BENCH_COLD && options->rate == 0)
-        options->rate = BENCH_RATE_COLD;
-    return space_valid("space", options->space) &&
-           space_valid("exist-space", options->exist_space) && split_slots(options) &&
-           choose_slot(options) && split_keys(options) && take_shares(options) && fits(options) &&
-           place_ids(options);
-}
-
 static const struct bench_options defaults = {
-    .address = ADDRESS_DEFAULT,
     .slots = "repost,comment,like,read",
     .connections = 50,
     .pipeline = 1,
@@ -484,16 +260,16 @@ static bool take_all(int argc, char **argv, struct bench_options *options)
     optind = 1;
     for (int got; (got = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
         if (got == ':')
-            return bad("%s needs an argument", argv[optind - 1]);
+            return bench_bad("%s needs an argument", argv[optind - 1]);
         if (got == '?')
-            return bad("unknown option %s; see rollcall bench --help", argv[optind - 1]);
+            return bench_bad("unknown option %s; see rollcall bench --help", argv[optind - 1]);
         CHECK(got >= LOCAL_OPTIONS_FROM && got < LOCAL_OPTIONS_FROM + (int)ROWS);
         if (!take_option(&rows[got - LOCAL_OPTIONS_FROM], optarg, options))
             return false;
     }
     if (optind < argc)
         options->address = argv[optind++];
-    return optind >= argc || bad("one address only: what is \"%s\"?", argv[optind]);
+    return optind >= argc || bench_bad("one address only: what is \"%s\"?", argv[optind]);
 }
 
 bool bench_options_parse(int argc, char **argv, struct bench_options *options)
@@ -501,12 +277,13 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options)
     *options = defaults;
     if (!take_all(argc, argv, options))
         return false;
-    return options->help || complete(options);
+    return options->help || bench_options_complete(options);
 }
 
 void bench_options_help(void)
 {
-    puts("usage: rollcall bench [options] [host:port | /path.sock]   (" ADDRESS_DEFAULT ")\n"
+    puts("usage: rollcall bench [options] [host:port | /path.sock]   (" BENCH_ADDRESS_DEFAULT
+         "; redis: " BENCH_ADDRESS_REDIS ")\n"
          "Sends memcached or Redis requests, checks every reply and prints rates and latencies.\n"
          "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n");
     for (size_t i = 0; i < ROWS; i++) {

@@ -11,7 +11,10 @@
 void bench_report_text(const struct bench_options *options, const struct bench_result *load,
                        const struct bench_result *run);
 
-/* One line, one object; figures that are not known are left out. */
+/*
+ * One line, one object; figures that are not known are left out. zipf is the theta, 0.00 when all
+ * ids are drawn alike.
+ */
 void bench_report_json(const struct bench_options *options, const struct bench_result *load,
                        const struct bench_result *run);
 

@@ -2,54 +2,42 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "tools/rollcall/bench_conn.h"
+#include "tools/rollcall/bench_loop.h"
 
-#define EVENTS_A_TURN 64
-#define NS_A_SECOND   1000000000ull
-#define FILES_BESIDE  32 /* descriptors we need besides the connections */
+#define NS_A_SECOND  1000000000ull
+#define FILES_BESIDE 32 /* descriptors we need besides those of connections and threads */
 
-/* A connection and its batch under way. */
-struct lane {
-    struct bench_conn *conn;
-    uint64_t started_ns;
-    bool watches_write;
-    struct lane *next_idle;
+struct run;
+
+/* A thread of the run; the first is the calling one. */
+struct member {
+    struct run *run;
+    uint64_t number;
+    pthread_t thread;
+    struct bench_loop *loop;
 };
 
 struct run {
     const struct bench_plan *plan;
-    struct bench_result *result;
-    struct lane *lanes;
-    int epoll;
-    uint64_t busy;          /* lanes with a batch under way */
-    struct lane *idle;      /* lanes for which it is not yet time */
-    uint64_t interval_ns;   /* from batch to batch; 0: none */
-    uint64_t due_ns;        /* the next batch */
-    uint64_t requests_left; /* not yet begun */
-    uint64_t begun_ns;
-    uint64_t deadline_ns;
-    uint64_t last_reply_ns;
-    uint64_t next_tick_ns;
+    struct member *members;
+    atomic_bool stop;
+    pthread_mutex_t start;  /* held until it is known whether all threads are there */
+    bool complete;          /* they are, so none waits in vain for another */
+    pthread_barrier_t line; /* where they wait for each other, once connected */
+    struct proc_cpu server_before;
+    uint64_t own_before_ns;
     uint64_t ticked_requests; /* answered at the last tick */
-    bool failed;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_A_SECOND + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t own_cpu_ns(void)
 {
@@ -58,173 +46,11 @@ static uint64_t own_cpu_ns(void)
     return (uint64_t)used.tv_sec * NS_A_SECOND + (uint64_t)used.tv_nsec;
 }
 
-static void fail(struct run *run, const char *what)
-{
-    if (!run->failed)
-        fprintf(stderr, "rollcall bench: %s after %" PRIu64 " requests\n", what,
-                run->result->tally.requests);
-    run->failed = true;
-}
-
-static void fail_lost(struct run *run)
-{
-    if (errno == EPROTO)
-        fail(run, "the server's answers are out of step");
-    else if (errno == 0)
-        fail(run, "the server closed a connection");
-    else
-        fail(run, strerror(errno));
-}
-
-static bool watch(struct run *run, struct lane *lane, int operation)
-{
-    bool writes = bench_conn_wants_write(lane->conn);
-    struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0), .data.ptr = lane};
-
-    lane->watches_write = writes;
-    return epoll_ctl(run->epoll, operation, bench_conn_fd(lane->conn), &event) == 0;
-}
-
-static void send_more(struct run *run, struct lane *lane)
-{
-    if (!bench_conn_send(lane->conn, &run->result->tally)) {
-        fail_lost(run);
-        return;
-    }
-    if (bench_conn_wants_write(lane->conn) != lane->watches_write &&
-        !watch(run, lane, EPOLL_CTL_MOD))
-        fail(run, strerror(errno));
-}
-
-/* Is it time for another batch? Then the one behind it is due an interval later. */
-static bool take_turn(struct run *run, uint64_t now)
-{
-    if (run->interval_ns == 0)
-        return true;
-    if (now < run->due_ns)
-        return false;
-    if (now > run->due_ns + BENCH_MISSED_NS)
-        run->due_ns = now - BENCH_MISSED_NS;
-    run->due_ns += run->interval_ns;
-    return true;
-}
-
-/* Begins the next batch of a lane, if there is anything left to ask and it is time. */
-static void begin(struct run *run, struct lane *lane, uint64_t now)
-{
-    uint64_t requests = run->plan->pipeline;
-
-    if (now >= run->deadline_ns || run->requests_left == 0)
-        return;
-    if (!take_turn(run, now)) {
-        lane->next_idle = run->idle;
-        run->idle = lane;
-        return;
-    }
-    if (requests > run->requests_left)
-        requests = run->requests_left;
-    if (run->requests_left != UINT64_MAX)
-        run->requests_left -= requests;
-    run->busy++;
-    lane->started_ns = now;
-    bench_conn_start(lane->conn, run->plan->workload, requests);
-    send_more(run, lane);
-}
-
-static void serve(struct run *run, struct lane *lane, uint32_t events)
-{
-    if (events & EPOLLOUT)
-        send_more(run, lane);
-    if (run->failed || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-        return;
-    enum bench_conn_result got =
-        bench_conn_receive(lane->conn, run->plan->workload, &run->result->tally);
-    if (got == BENCH_CONN_WAIT)
-        return;
-    if (got == BENCH_CONN_LOST) {
-        fail_lost(run);
-        return;
-    }
-    uint64_t now = now_ns();
-    histogram_record(run->result->latency_ns, now - lane->started_ns);
-    run->last_reply_ns = now;
-    run->busy--;
-    begin(run, lane, now);
-}
-
-static void show_progress(struct run *run, uint64_t now)
-{
-    const struct bench_tally *tally = &run->result->tally;
-    uint64_t passed = (now - run->begun_ns + NS_A_SECOND / 2) / NS_A_SECOND;
-    uint64_t p99 = histogram_percentile(run->result->latency_ns, 99);
-
-    fprintf(stderr,
-            "%s %4" PRIu64 " s  %10" PRIu64 " requests/s  %12" PRIu64 " in all  p99 %.1f us"
-            "  misses %" PRIu64 "  errors %" PRIu64 "  mismatches %" PRIu64 "\n",
-            run->plan->label, passed, tally->requests - run->ticked_requests, tally->requests,
-            (double)p99 / 1000, tally->misses, tally->errors, tally->mismatches);
-    run->ticked_requests = tally->requests;
-}
-
-static void tick(struct run *run)
-{
-    uint64_t now = now_ns();
-
-    if (now < run->next_tick_ns)
-        return;
-    run->next_tick_ns += NS_A_SECOND;
-    if (run->plan->progress)
-        show_progress(run, now);
-    if (now > run->last_reply_ns + BENCH_STALL_SECONDS * NS_A_SECOND)
-        fail(run, "no reply for 10 seconds");
-}
-
-/* Begins on idle lanes what is due. */
-static void begin_due(struct run *run)
-{
-    uint64_t now = run->idle != NULL ? now_ns() : 0;
-
-    if (now >= run->deadline_ns || run->requests_left == 0)
-        run->idle = NULL;
-    while (run->idle != NULL && now >= run->due_ns && !run->failed) {
-        struct lane *lane = run->idle;
-        run->idle = lane->next_idle;
-        begin(run, lane, now);
-    }
-}
-
-/* Until something comes, a batch is due, or a second has passed. */
-static int wait_events(const struct run *run, struct epoll_event *events)
-{
-    uint64_t now = run->idle != NULL ? now_ns() : 0;
-    uint64_t wait = NS_A_SECOND - 1;
-
-    if (run->idle != NULL && run->due_ns < now + wait)
-        wait = run->due_ns > now ? run->due_ns - now : 0;
-    struct timespec most = {.tv_nsec = (long)wait};
-    return epoll_pwait2(run->epoll, events, EVENTS_A_TURN, &most, NULL);
-}
-
-static void loop(struct run *run)
-{
-    struct epoll_event events[EVENTS_A_TURN];
-
-    while ((run->busy > 0 || run->idle != NULL) && !run->failed) {
-        int n = wait_events(run, events);
-        if (n < 0 && errno != EINTR)
-            fail(run, strerror(errno));
-        for (int i = 0; i < n && !run->failed; i++)
-            serve(run, events[i].data.ptr, events[i].events);
-        begin_due(run);
-        tick(run);
-    }
-}
-
 /* As many descriptors as the system lets us have. */
-static void raise_file_limit(uint64_t connections)
+static void raise_file_limit(const struct bench_plan *plan)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)connections + FILES_BESIDE;
+    rlim_t wanted = (rlim_t)(plan->connections + plan->threads) + FILES_BESIDE;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return;
@@ -232,90 +58,178 @@ static void raise_file_limit(uint64_t connections)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool connect_all(struct run *run)
+static bool server_cpu(const struct bench_plan *plan, struct proc_cpu *cpu)
 {
-    char error[BENCH_CONN_ERROR_MAX];
-    const struct bench_plan *plan = run->plan;
-
-    raise_file_limit(plan->connections);
-    for (uint64_t i = 0; i < plan->connections; i++) {
-        struct lane *lane = &run->lanes[i];
-        lane->conn = bench_conn_create(plan->address, plan->workload, i, plan->pipeline, error);
-        if (lane->conn == NULL) {
-            fprintf(stderr, "rollcall bench: connection %" PRIu64 " of %" PRIu64 ": %s\n", i + 1,
-                    plan->connections, error);
-            return false;
-        }
-        if (!watch(run, lane, EPOLL_CTL_ADD)) {
-            fail(run, strerror(errno));
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool server_cpu(const struct run *run, struct proc_cpu *cpu)
-{
-    if (run->plan->pid == 0)
+    if (plan->pid == 0)
         return true;
-    if (proc_cpu_read(run->plan->pid, cpu))
+    if (proc_cpu_read(plan->pid, cpu))
         return true;
-    fprintf(stderr, "rollcall bench: --pid %" PRIu64 ": %s\n", run->plan->pid, strerror(errno));
+    fprintf(stderr, "rollcall bench: --pid %" PRIu64 ": %s\n", plan->pid, strerror(errno));
     return false;
 }
 
-static void measure(struct run *run)
+/* Of all threads together. */
+static void show_progress(void *context, uint64_t seconds)
 {
-    const struct bench_plan *plan = run->plan;
-    struct bench_result *result = run->result;
-    struct proc_cpu before = {0}, after = {0};
+    struct run *run = context;
+    struct histogram *latency_ns = histogram_create();
+    struct bench_figures all = {0};
 
-    if (!server_cpu(run, &before)) {
-        run->failed = true;
-        return;
+    for (uint64_t i = 0; i < run->plan->threads; i++) {
+        bench_loop_add_figures(run->members[i].loop, &all);
+        histogram_merge(latency_ns, bench_loop_latency(run->members[i].loop));
     }
-    uint64_t own_before = own_cpu_ns();
-    run->begun_ns = now_ns();
-    run->last_reply_ns = run->begun_ns;
-    run->next_tick_ns = run->begun_ns + NS_A_SECOND;
-    run->deadline_ns =
-        plan->seconds != 0 ? run->begun_ns + plan->seconds * NS_A_SECOND : UINT64_MAX;
-    run->requests_left = plan->requests;
-    run->interval_ns = plan->rate != 0 ? NS_A_SECOND * plan->pipeline / plan->rate : 0;
-    run->due_ns = run->begun_ns;
-    for (uint64_t i = 0; i < plan->connections && !run->failed; i++)
-        begin(run, &run->lanes[i], now_ns());
-    loop(run);
-    result->elapsed_ns = run->last_reply_ns - run->begun_ns;
-    result->client_cpu_ns = own_cpu_ns() - own_before;
-    if (!server_cpu(run, &after))
-        run->failed = true;
-    result->server_known = plan->pid != 0 && !run->failed;
-    result->server = proc_cpu_between(&before, &after);
+    fprintf(stderr,
+            "%s %4" PRIu64 " s  %10" PRIu64 " requests/s  %12" PRIu64 " in all  p99 %.1f us"
+            "  misses %" PRIu64 "  errors %" PRIu64 "  mismatches %" PRIu64 "\n",
+            run->plan->label, seconds, all.requests - run->ticked_requests, all.requests,
+            (double)histogram_percentile(latency_ns, 99) / 1000, all.misses, all.errors,
+            all.mismatches);
+    run->ticked_requests = all.requests;
+    histogram_destroy(latency_ns);
+}
+
+/* All are connected, none has begun. */
+static void note_before(struct run *run)
+{
+    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &run->server_before))
+        atomic_store(&run->stop, true);
+    run->own_before_ns = own_cpu_ns();
+}
+
+static void take_part(struct member *member)
+{
+    struct run *run = member->run;
+    bool first = member->number == 0;
+    int error = bench_cpus_pin(run->plan->cpus, run->plan->cpu_first + member->number);
+
+    if (error != 0)
+        bench_loop_fail(member->loop, strerror(error));
+    bench_loop_connect(member->loop);
+    pthread_barrier_wait(&run->line);
+    if (first)
+        note_before(run);
+    pthread_barrier_wait(&run->line);
+    if (!atomic_load(&run->stop))
+        bench_loop_run(member->loop, first && run->plan->progress ? show_progress : NULL, run);
+}
+
+static void *thread_main(void *context)
+{
+    struct member *member = context;
+    struct run *run = member->run;
+
+    pthread_mutex_lock(&run->start);
+    bool complete = run->complete;
+    pthread_mutex_unlock(&run->start);
+    if (complete)
+        take_part(member);
+    return NULL;
+}
+
+/* Creates the other threads. Returns how many there are; if one cannot be created none takes part.
+ */
+static uint64_t start_threads(struct run *run)
+{
+    uint64_t made = 1;
+
+    pthread_mutex_lock(&run->start);
+    for (; made < run->plan->threads; made++) {
+        struct member *member = &run->members[made];
+        int error = pthread_create(&member->thread, NULL, thread_main, member);
+        if (error == 0)
+            continue;
+        fprintf(stderr, "rollcall bench: thread %" PRIu64 " of %" PRIu64 ": %s\n", made + 1,
+                run->plan->threads, strerror(error));
+        atomic_store(&run->stop, true);
+        break;
+    }
+    run->complete = made == run->plan->threads;
+    pthread_mutex_unlock(&run->start);
+    return made;
+}
+
+static void run_threads(struct run *run)
+{
+    uint64_t made = start_threads(run);
+
+    if (run->complete)
+        take_part(&run->members[0]);
+    for (uint64_t i = 1; i < made; i++)
+        pthread_join(run->members[i].thread, NULL);
+}
+
+static void add_up(const struct run *run, struct bench_result *result)
+{
+    uint64_t begun_ns = UINT64_MAX, last_ns = 0;
+
+    for (uint64_t i = 0; i < run->plan->threads; i++) {
+        const struct bench_loop *loop = run->members[i].loop;
+        uint64_t begun = 0, last = 0;
+
+        bench_tally_add(&result->tally, bench_loop_tally(loop));
+        histogram_merge(result->latency_ns, bench_loop_latency(loop));
+        if (!bench_loop_span(loop, &begun, &last))
+            continue;
+        begun_ns = begun < begun_ns ? begun : begun_ns;
+        last_ns = last > last_ns ? last : last_ns;
+    }
+    result->elapsed_ns = last_ns > begun_ns ? last_ns - begun_ns : 0;
+}
+
+static void say_reason(const struct run *run, const struct bench_result *result)
+{
+    for (uint64_t i = 0; i < run->plan->threads; i++) {
+        const struct bench_loop *loop = run->members[i].loop;
+        const char *reason = bench_loop_reason(loop);
+        uint64_t begun = 0, last = 0;
+
+        if (reason == NULL)
+            continue;
+        fprintf(stderr, "rollcall bench: %s", reason);
+        if (bench_loop_span(loop, &begun, &last))
+            fprintf(stderr, " after %" PRIu64 " requests", result->tally.requests);
+        fputc('\n', stderr);
+    }
+}
+
+/* What of the run is to be known only when all threads have ended. */
+static void conclude(struct run *run, struct bench_result *result)
+{
+    struct proc_cpu after = {0};
+
+    result->client_cpu_ns = own_cpu_ns() - run->own_before_ns;
+    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &after))
+        atomic_store(&run->stop, true);
+    result->server_known = run->plan->pid != 0 && !atomic_load(&run->stop);
+    result->server = proc_cpu_between(&run->server_before, &after);
+    add_up(run, result);
+    say_reason(run, result);
 }
 
 bool bench_run(const struct bench_plan *plan, struct bench_result *result)
 {
-    struct run run = {.plan = plan, .result = result};
+    struct run run = {.plan = plan};
 
-    CHECK(plan->connections >= 1 && plan->pipeline >= 1);
+    CHECK(plan->connections >= plan->threads && plan->threads >= 1 && plan->pipeline >= 1);
     CHECK(plan->requests != UINT64_MAX || plan->seconds != 0);
     *result = (struct bench_result){.latency_ns = histogram_create()};
-    run.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (run.epoll < 0) {
-        fprintf(stderr, "rollcall bench: epoll: %s\n", strerror(errno));
-        return false;
+    raise_file_limit(plan);
+    pthread_mutex_init(&run.start, NULL);
+    pthread_barrier_init(&run.line, NULL, (unsigned)plan->threads);
+    run.members = memory_zalloc(plan->threads * sizeof(*run.members));
+    for (uint64_t i = 0; i < plan->threads; i++) {
+        run.members[i] = (struct member){.run = &run, .number = i};
+        run.members[i].loop = bench_loop_create(plan, i, &run.stop);
     }
-    run.lanes = memory_zalloc(plan->connections * sizeof(*run.lanes));
-    if (connect_all(&run))
-        measure(&run);
-    else
-        run.failed = true;
-    for (uint64_t i = 0; i < plan->connections; i++)
-        bench_conn_destroy(run.lanes[i].conn);
-    free(run.lanes);
-    close(run.epoll);
-    return !run.failed;
+    run_threads(&run);
+    conclude(&run, result);
+    for (uint64_t i = 0; i < plan->threads; i++)
+        bench_loop_destroy(run.members[i].loop);
+    free(run.members);
+    pthread_barrier_destroy(&run.line);
+    pthread_mutex_destroy(&run.start);
+    return !atomic_load(&run.stop);
 }
 
 void bench_result_fini(struct bench_result *result)

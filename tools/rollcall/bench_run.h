@@ -1,6 +1,11 @@
 /*
  * bench_run.h: one measured run: connections that each keep one batch of requests under way until
- * the count or the time is reached, driven by one epoll loop of the calling thread.
+ * the count or the time is reached, shared out among threads.
+ *
+ * Connections, requests and rate are cut in as many equal parts as there are threads; each thread
+ * has a loop, a workload, counts and a deadline of its own (bench_loop.h). All connect first, then
+ * all begin together, and what they counted is added up at the end. The first failure ends the run:
+ * the other threads stop within a second.
  *
  * With a rate, batches begin at equal distances, each on a connection that has none under way. If
  * there is none the batch begins later, and what was missed is made up for only as far as
@@ -15,7 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/rollcall/bench_workload.h"
+#include "tools/rollcall/bench_cpus.h"
+#include "tools/rollcall/bench_options.h"
+#include "tools/rollcall/bench_tally.h"
 #include "tools/rollcall/histogram.h"
 #include "tools/rollcall/proc.h"
 
@@ -23,9 +30,12 @@
 #define BENCH_STALL_SECONDS 10u /* without any reply: the server hangs */
 
 struct bench_plan {
-    const char *label; /* of progress lines */
-    const char *address;
-    struct bench_workload *workload;
+    const char *label;                   /* of progress lines */
+    const struct bench_options *options; /* of the workload, and the address */
+    const struct bench_cpus *cpus;       /* for the threads; NULL: any */
+    uint64_t cpu_first;                  /* which of them the first thread gets, from 0 */
+    bool load;                           /* the workload that loads; one thread, one connection */
+    uint64_t threads;                    /* the calling one is the first; not above connections */
     uint64_t connections;
     uint64_t pipeline;
     uint64_t requests; /* UINT64_MAX: no bound */
@@ -38,15 +48,16 @@ struct bench_plan {
 struct bench_result {
     struct bench_tally tally;
     struct histogram *latency_ns; /* of batches; bench_result_fini() frees it */
-    uint64_t elapsed_ns;
-    uint64_t client_cpu_ns; /* our own processor time */
+    uint64_t elapsed_ns;          /* from the first thread's begin to the last one's last reply */
+    uint64_t client_cpu_ns;       /* our own processor time, of all threads */
     bool server_known;
     struct proc_cpu server;
 };
 
 /*
  * Runs the plan. On false the reason has been said on stderr; the result holds what was counted
- * until then. The caller calls bench_result_fini() in both cases.
+ * until then. The caller calls bench_result_fini() in both cases. With `cpus` the calling thread is
+ * left pinned.
  */
 bool bench_run(const struct bench_plan *plan, struct bench_result *result);
 

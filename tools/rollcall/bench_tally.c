@@ -12,16 +12,12 @@ static void keep(char kept[BENCH_TEXT_MAX], const char *what, const char *bytes,
     kept[at] = '\0';
 }
 
-void bench_tally_error(struct bench_tally *tally, const char *line, size_t length, bool expected)
+/* Counts error lines of one text; those for which there is no room share the last. */
+static void add_line(struct bench_tally *tally, const char text[BENCH_TEXT_MAX], bool expected,
+                     uint64_t count)
 {
-    char text[BENCH_TEXT_MAX];
     size_t i = 0;
 
-    if (expected)
-        tally->expected++;
-    else
-        tally->errors++;
-    keep(text, "", line, length);
     while (i + 1 < BENCH_ERROR_LINES && tally->error_lines[i].count != 0 &&
            (tally->error_lines[i].expected != expected ||
             strcmp(tally->error_lines[i].text, text) != 0))
@@ -30,9 +26,21 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
     if (i + 1 == BENCH_ERROR_LINES)
         snprintf(error->text, sizeof(error->text), "others");
     else if (error->count == 0)
-        memcpy(error->text, text, sizeof(text));
+        memcpy(error->text, text, sizeof(error->text));
     error->expected = expected;
-    error->count++;
+    error->count += count;
+}
+
+void bench_tally_error(struct bench_tally *tally, const char *line, size_t length, bool expected)
+{
+    char text[BENCH_TEXT_MAX];
+
+    if (expected)
+        tally->expected++;
+    else
+        tally->errors++;
+    keep(text, "", line, length);
+    add_line(tally, text, expected, 1);
 }
 
 void bench_tally_mismatch(struct bench_tally *tally, const char *what, const char *line,
@@ -40,4 +48,36 @@ void bench_tally_mismatch(struct bench_tally *tally, const char *what, const cha
 {
     if (tally->mismatches++ == 0)
         keep(tally->first_mismatch, what, line, length);
+}
+
+static void add_kind(struct bench_kind_tally *into, const struct bench_kind_tally *from)
+{
+    into->requests += from->requests;
+    into->operations += from->operations;
+    into->hits += from->hits;
+    into->misses += from->misses;
+    into->errors += from->errors;
+}
+
+void bench_tally_add(struct bench_tally *into, const struct bench_tally *from)
+{
+    into->requests += from->requests;
+    into->operations += from->operations;
+    into->hits += from->hits;
+    into->misses += from->misses;
+    into->errors += from->errors;
+    into->expected += from->expected;
+    into->mismatches += from->mismatches;
+    into->foreign += from->foreign;
+    into->wrong += from->wrong;
+    into->checked += from->checked;
+    into->bytes_sent += from->bytes_sent;
+    into->bytes_received += from->bytes_received;
+    for (size_t i = 0; i < BENCH_KINDS; i++)
+        add_kind(&into->kinds[i], &from->kinds[i]);
+    for (size_t i = 0; i < BENCH_ERROR_LINES && from->error_lines[i].count != 0; i++)
+        add_line(into, from->error_lines[i].text, from->error_lines[i].expected,
+                 from->error_lines[i].count);
+    if (into->first_mismatch[0] == '\0')
+        memcpy(into->first_mismatch, from->first_mismatch, sizeof(into->first_mismatch));
 }

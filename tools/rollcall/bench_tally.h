@@ -58,4 +58,8 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
 void bench_tally_mismatch(struct bench_tally *tally, const char *what, const char *line,
                           size_t length);
 
+/* Adds what another thread's tally holds: sums, error lines by their text, the first mismatch if
+ * `into` has none. */
+void bench_tally_add(struct bench_tally *into, const struct bench_tally *from);
+
 #endif

@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_workload_private.h"
+#include "tools/rollcall/bench_dialect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,14 @@
 #define MS_A_SECOND   1000u
 #define RANDOM_SPAN   (1ull << 40)
 #define MEMBER_SHIFT  34 /* of a hash: leaves the number of a member */
-#define MEMBER_BYTES  (1 + BENCH_NUMBER_TEXT_MAX)
 #define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
 #define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
+
+static const struct bench_dialect *const dialects[] = {
+    [BENCH_TEXT] = &bench_dialect_text,
+    [BENCH_BINARY] = &bench_dialect_binary,
+    [BENCH_REDIS] = &bench_dialect_redis,
+};
 
 static uint64_t id_of_second(const struct bench_options *options, uint64_t index)
 {
@@ -112,7 +117,8 @@ static void add_key(struct bench_workload *workload, int slot)
 {
     const struct bench_options *options = workload->options;
     struct bench_key *key = &workload->keys[workload->key_count++];
-    const char *name = slot < 0 ? "" : options->slot_names[slot];
+    bool fields = options->layout >= BENCH_HASH; /* not in the key */
+    const char *name = slot < 0 || fields ? "" : options->slot_names[slot];
 
     CHECK(workload->key_count <= BENCH_SLOTS_MAX);
     int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", options->key_tail,
@@ -135,12 +141,21 @@ static void add_keys(struct bench_workload *workload, bool load)
         add_key(workload, (int)options->slot_chosen);
         return;
     }
-    if (options->layout == BENCH_RECORDS) {
+    if (options->layout != BENCH_SLOTS) {
         add_key(workload, BENCH_SLOT_WHOLE);
         return;
     }
     for (size_t i = 0; i < options->slot_count; i++)
         add_key(workload, (int)i);
+}
+
+static void print_numbers(struct bench_workload *workload)
+{
+    for (uint64_t i = 0; i < BENCH_NUMBERS; i++) {
+        char text[BENCH_NUMBER_TEXT_MAX];
+        workload->numbers[i].length = (uint8_t)num_print(text, i);
+        memcpy(workload->numbers[i].text, text, workload->numbers[i].length);
+    }
 }
 
 struct bench_workload *bench_workload_create(const struct bench_options *options, bool load)
@@ -150,6 +165,7 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
     bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST;
 
     workload->mark = BENCH_WORKLOAD_MARK;
+    workload->dialect = dialects[options->protocol];
     workload->options = options;
     if (!load && options->workload == BENCH_MIX) {
         workload->mix = bench_mix_create(options);
@@ -165,13 +181,18 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
         (size_t)snprintf(workload->head, sizeof(workload->head), " %s", options->key_head);
     workload->value_head_length = (size_t)snprintf(
         workload->value_head, sizeof(workload->value_head), "VALUE %s", options->key_head);
+    if (options->zipf != 0)
+        bench_zipf_init(&workload->zipf, options->zipf, options->ids);
     add_keys(workload, load);
-    for (uint64_t i = 0; i < BENCH_NUMBERS; i++) {
-        char text[BENCH_NUMBER_TEXT_MAX];
-        workload->numbers[i].length = (uint8_t)num_print(text, i);
-        memcpy(workload->numbers[i].text, text, workload->numbers[i].length);
-    }
+    print_numbers(workload);
+    if (workload->dialect->prepare != NULL)
+        workload->dialect->prepare(workload);
     return workload;
+}
+
+void bench_workload_stream(struct bench_workload *workload, uint64_t stream)
+{
+    workload->random += hash_u64(stream);
 }
 
 void bench_workload_destroy(struct bench_workload *workload)
@@ -193,36 +214,57 @@ size_t bench_workload_words(const struct bench_workload *workload)
     return workload->mix != NULL ? bench_mix_words(workload->mix) : workload->ids;
 }
 
-size_t bench_workload_bytes_max(const struct bench_workload *workload)
+size_t bench_workload_key_bytes(const struct bench_workload *workload)
 {
     size_t longest = 0;
 
-    if (workload->mix != NULL)
-        return bench_mix_bytes_max(workload->mix);
     for (size_t i = 0; i < workload->key_count; i++) {
         if (workload->keys[i].suffix_length > longest)
             longest = workload->keys[i].suffix_length;
     }
-    size_t key_bytes = workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + MEMBER_BYTES;
-    return key_bytes * workload->ids * workload->key_count + 2 * BENCH_VALUE_TEXT_MAX;
+    return workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + BENCH_MEMBER_TEXT_MAX;
+}
+
+size_t bench_workload_bytes_max(const struct bench_workload *workload)
+{
+    return workload->mix != NULL ? bench_mix_bytes_max(workload->mix)
+                                 : workload->dialect->bytes_max(workload);
 }
 
 static uint64_t draw_id(struct bench_workload *workload)
 {
+    const struct bench_options *options = workload->options;
     uint64_t drawn = bench_random_next(&workload->random);
-    uint64_t index = bench_scale(drawn, workload->options->ids);
-    uint64_t id = bench_workload_id(workload->options, index);
-    bool exist = workload->options->workload == BENCH_EXIST;
+    uint64_t index = 0;
+
+    if (options->zipf == 0)
+        index = bench_scale(drawn, options->ids);
+    else
+        index =
+            bench_zipf_place(&workload->zipf, bench_zipf_rank(&workload->zipf, &workload->random));
+    uint64_t id = bench_workload_id(options, index);
+    bool exist = options->workload == BENCH_EXIST;
     return exist && hash_u64(drawn) >= workload->hit_below ? id | BENCH_FOREIGN : id;
+}
+
+char *bench_workload_put_member(uint64_t id, char *out)
+{
+    *out++ = id & BENCH_FOREIGN ? 'f' : 'u';
+    return out + num_print(out, hash_u64(id & ~BENCH_FOREIGN) >> MEMBER_SHIFT);
 }
 
 char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out)
 {
     out = bench_put(out, key->suffix, key->suffix_length);
-    if (key->slot != BENCH_SLOT_MEMBER)
-        return out;
-    *out++ = id & BENCH_FOREIGN ? 'f' : 'u';
-    return out + num_print(out, hash_u64(id & ~BENCH_FOREIGN) >> MEMBER_SHIFT);
+    return key->slot == BENCH_SLOT_MEMBER ? bench_workload_put_member(id, out) : out;
+}
+
+char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
+                             uint64_t id, char *out)
+{
+    out = bench_put(out, workload->head + 1, workload->head_length - 1);
+    out += num_print(out, id & ~BENCH_FOREIGN);
+    return bench_workload_put_suffix(key, id, out);
 }
 
 bool bench_workload_wrong_few(const struct bench_options *options, const struct bench_tally *tally)
@@ -230,57 +272,25 @@ bool bench_workload_wrong_few(const struct bench_options *options, const struct 
     return tally->wrong <= WRONG_TIMES * (tally->foreign / options->one_in) + WRONG_SPARE;
 }
 
-static char *put_keys(const struct bench_workload *workload, char *out, uint64_t id)
-{
-    char digits[BENCH_NUMBER_TEXT_MAX];
-    size_t digit_count = num_print(digits, id & ~BENCH_FOREIGN);
-
-    for (size_t i = 0; i < workload->key_count; i++) {
-        const struct bench_key *key = &workload->keys[i];
-        out = bench_put(out, workload->head, workload->head_length);
-        out = bench_put(out, digits, digit_count);
-        out = bench_workload_put_suffix(key, id, out);
-    }
-    return out;
-}
-
-/* "set feed:1 0 0 11\r\n1,22,333,44\r\n"; by slots, the slots of an id follow each other. */
-static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *ids)
+/* By slots, those of an id follow each other. */
+static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *words)
 {
     const struct bench_key *key = &workload->keys[workload->next % workload->key_count];
-    uint64_t id = bench_workload_id(workload->options, workload->next / workload->key_count);
-    char value[BENCH_VALUE_TEXT_MAX + 4];
-    size_t length = bench_workload_print_value(workload, id, key->slot, value);
-    char *at = bench_put(out, "set", 3);
 
+    *words = bench_workload_id(workload->options, workload->next / workload->key_count);
     workload->next++;
-    *ids = id;
-    at = bench_put(at, workload->head, workload->head_length);
-    at += num_print(at, id);
-    at = bench_workload_put_suffix(key, id, at);
-    at = bench_put(at, " 0 0 ", 5);
-    at += num_print(at, length);
-    at = bench_put(at, "\r\n", 2);
-    at = bench_put(at, value, length);
-    at = bench_put(at, "\r\n", 2);
-    return (size_t)(at - out);
+    return (size_t)(workload->dialect->set(workload, key, *words, out) - out);
 }
 
 size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, char *out,
                               uint64_t *words)
 {
-    char *at = out;
-
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
     if (workload->mix != NULL)
         return bench_mix_compose(workload->mix, lane, out, words);
     if (workload->verb == BENCH_VERB_SET)
         return compose_set(workload, out, words);
-    at = workload->verb == BENCH_VERB_INCR ? bench_put(at, "incr", 4) : bench_put(at, "get", 3);
-    for (uint64_t i = 0; i < workload->ids; i++) {
+    for (uint64_t i = 0; i < workload->ids; i++)
         words[i] = draw_id(workload);
-        at = put_keys(workload, at, words[i]);
-    }
-    at = workload->verb == BENCH_VERB_INCR ? bench_put(at, " 1\r\n", 4) : bench_put(at, "\r\n", 2);
-    return (size_t)(at - out);
+    return (size_t)(workload->dialect->ask(workload, words, out) - out);
 }

@@ -4,12 +4,13 @@
  * A workload composes one request after another into memory and remembers nothing of them but a
  * few words (the ids), which the caller keeps until the reply is judged. What a loaded id holds is
  * a function of (id, slot), so that any process can check any read: bits = hash_u64(id + slot / 4)
- * >> 16 * (slot % 4), its low 16 bits; value = bits * 1000 >> 16 and so are the member a load adds
+ * >> 16 * (slot % 4), its low 16 bits; value = bits * 1000 >> 16. And so are the member a load adds
  * to an id and the foreign one that is asked for instead of it: u<n> and f<n>, n = the high 30 bits
- * of hash_u64(id) Replies are judged item by item (a VALUE with its data, END, a number, an error
- * line) as the bytes come in. The common case composes the expected bytes and compares once;
- * everything else is parsed. The workload mix is a part of its own: bench_mix.h. Cost: about 15 ns
- * to compose a key and 25 ns to judge a record of four slots. Not thread-safe.
+ * of hash_u64(id). Replies are judged item by item (a value with its key, an array's head, a
+ * number, an error) as the bytes come in. The common case composes the expected bytes and compares
+ * once; everything else is parsed. How requests and replies look is the dialect's
+ * (bench_dialect.h). The workload mix is a part of its own: bench_mix.h. Cost: about 15 ns to
+ * compose a key and 25 ns to judge a record of four slots. Not thread-safe.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_H
@@ -27,9 +28,12 @@ struct bench_workload;
 
 /* Where in the reply to one request its judge stands. All zero at its beginning. */
 struct bench_reply {
-    uint64_t key; /* keys judged, in the order asked */
-    bool done;    /* the reply is complete */
-    bool broken;  /* what came is no reply: the connection is of no more use */
+    uint64_t key;  /* keys judged, in the order asked */
+    uint64_t left; /* redis: elements of the array under way that have not come */
+    uint32_t seen; /* redis: slots of the hash under way that have come, a bit each */
+    bool open;     /* redis: an array is under way */
+    bool done;     /* the reply is complete */
+    bool broken;   /* what came is no reply: the connection is of no more use */
 };
 
 /*
@@ -38,6 +42,10 @@ struct bench_reply {
  * Never NULL.
  */
 struct bench_workload *bench_workload_create(const struct bench_options *options, bool load);
+
+/* Draws from a stream of its own, for a thread among several; 0 is what create gives. */
+void bench_workload_stream(struct bench_workload *workload, uint64_t stream);
+
 void bench_workload_destroy(struct bench_workload *workload); /* NULL: no-op */
 
 uint64_t bench_workload_load_requests(const struct bench_options *options);
@@ -53,9 +61,9 @@ size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, ch
                               uint64_t *words);
 
 /*
- * Judges the next item of the reply to the request with these words; replies of a lane are judged
- * in their order. Returns the bytes it took, 0 when the item is not complete yet; reply and tally
- * say what it was.
+ * Judges the next items of the reply to the request with these words, one or several; replies of a
+ * lane are judged in their order. Returns the bytes it took, 0 when no item is complete yet; reply
+ * and tally say what they were.
  */
 size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *words,
                             const char *bytes, size_t length, struct bench_reply *reply,

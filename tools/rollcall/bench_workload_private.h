@@ -1,6 +1,6 @@
 /*
- * bench_workload_private.h: the inside of a workload, shared by bench_workload.c (which composes)
- * and bench_judge.c (which judges). Included by no other.
+ * bench_workload_private.h: the inside of a workload, shared by bench_workload.c, bench_judge.c and
+ * the dialects. Included by no other.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
@@ -8,6 +8,7 @@
 #include "tools/rollcall/bench_mix.h"
 #include "tools/rollcall/bench_text.h"
 #include "tools/rollcall/bench_workload.h"
+#include "tools/rollcall/bench_zipf.h"
 
 #define BENCH_WORKLOAD_MARK   0x576f726bu
 #define BENCH_VALUE_TEXT_MAX  64u  /* sixteen numbers of three digits and fifteen commas */
@@ -16,6 +17,10 @@
 #define BENCH_SLOT_WHOLE      (-1)
 #define BENCH_SLOT_MEMBER     (-2) /* no slot: the key ends in a member */
 #define BENCH_NUMBER_TEXT_MAX 20u
+
+#define BENCH_MEMBER_TEXT_MAX (1 + BENCH_NUMBER_TEXT_MAX)
+#define BENCH_KEY_TEXT_MAX    (BENCH_KEY_MAX + BENCH_NUMBER_TEXT_MAX + BENCH_MEMBER_TEXT_MAX)
+#define BENCH_AROUND_MAX      768u /* redis: sixteen slot names, each with its length */
 
 enum bench_verb { BENCH_VERB_GET, BENCH_VERB_INCR, BENCH_VERB_SET };
 
@@ -32,8 +37,20 @@ struct bench_number {
     uint8_t length;
 };
 
+/* redis: the requests of a workload, which differ in their keys and members only. */
+struct bench_redis {
+    unsigned command;              /* of the table in bench_dialect_redis.c */
+    char before[32];               /* a key: "*3\r\n$4\r\nHGET\r\n" */
+    char behind[BENCH_AROUND_MAX]; /* and what follows it: "$4\r\nlike\r\n" */
+    size_t before_length;
+    size_t behind_length;
+};
+
+struct bench_dialect;
+
 struct bench_workload {
     uint32_t mark;
+    const struct bench_dialect *dialect;
     const struct bench_options *options;
     struct bench_mix *mix; /* not NULL: everything is its own, the rest is unused */
     enum bench_verb verb;
@@ -42,22 +59,32 @@ struct bench_workload {
     uint64_t ids;       /* a request */
     uint64_t hit_below; /* exist: of 2^64, the draws that ask for a loaded member */
     uint64_t random;
-    uint64_t next; /* load: index of the next request */
-    char head[BENCH_KEY_MAX + 2];
-    size_t head_length; /* " feed:" */
+    struct bench_zipf zipf;       /* if the options ask for it */
+    uint64_t next;                /* load: index of the next request */
+    char head[BENCH_KEY_MAX + 2]; /* text: with a space before; others begin behind it */
+    size_t head_length;           /* " feed:" */
     char value_head[BENCH_KEY_MAX + 8];
     size_t value_head_length; /* "VALUE feed:" */
     size_t key_count;         /* keys an id in a request; load by slots: they take turns */
     struct bench_key keys[BENCH_SLOTS_MAX];
     struct bench_number numbers[BENCH_NUMBERS];
+    struct bench_redis redis;
 };
 
-/* Writes what a loaded key holds; `out` has room for BENCH_VALUE_TEXT_MAX + 4. Returns its length.
- */
+/* Writes what a loaded key holds; `out` has room for BENCH_VALUE_TEXT_MAX + 4. Its length. */
 size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,
                                   char *out);
 
+/* Appends the member of an id, loaded or foreign. */
+char *bench_workload_put_member(uint64_t id, char *out);
+
 /* Appends what follows the id of a key: its suffix, and the member if it has one. */
 char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out);
+
+/* Appends a key: at most BENCH_KEY_TEXT_MAX bytes. */
+char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
+                             uint64_t id, char *out);
+
+size_t bench_workload_key_bytes(const struct bench_workload *workload); /* the longest key */
 
 #endif

@@ -1,5 +1,6 @@
 #include "tools/rollcall/histogram.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -14,9 +15,20 @@
 struct histogram {
     uint32_t mark;
     uint64_t count;
-    uint64_t max;
-    uint64_t buckets[BUCKETS];
+    _Atomic uint64_t max; /* these two are read by threads that merge; one thread writes them */
+    _Atomic uint64_t buckets[BUCKETS];
 };
+
+static uint64_t read_number(const _Atomic uint64_t *number)
+{
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+/* By the one thread that writes it: no locked instruction. */
+static void write_number(_Atomic uint64_t *number, uint64_t value)
+{
+    atomic_store_explicit(number, value, memory_order_relaxed);
+}
 
 struct histogram *histogram_create(void)
 {
@@ -48,10 +60,24 @@ void histogram_record(struct histogram *histogram, uint64_t value)
     uint64_t bucket = ((uint64_t)scale << BUCKET_BITS) + (value >> scale);
 
     CHECK(histogram->mark == HISTOGRAM_MARK && bucket < BUCKETS);
-    histogram->buckets[bucket]++;
+    write_number(&histogram->buckets[bucket], read_number(&histogram->buckets[bucket]) + 1);
     histogram->count++;
-    if (value > histogram->max)
-        histogram->max = value;
+    if (value > read_number(&histogram->max))
+        write_number(&histogram->max, value);
+}
+
+void histogram_merge(struct histogram *into, const struct histogram *from)
+{
+    CHECK(into->mark == HISTOGRAM_MARK && from->mark == HISTOGRAM_MARK && into != from);
+    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
+        uint64_t more = read_number(&from->buckets[bucket]);
+        if (more == 0)
+            continue;
+        write_number(&into->buckets[bucket], read_number(&into->buckets[bucket]) + more);
+        into->count += more; /* not from->count, which may be ahead of the buckets seen */
+    }
+    if (read_number(&from->max) > read_number(&into->max))
+        write_number(&into->max, read_number(&from->max));
 }
 
 uint64_t histogram_count(const struct histogram *histogram)
@@ -61,7 +87,7 @@ uint64_t histogram_count(const struct histogram *histogram)
 
 uint64_t histogram_max(const struct histogram *histogram)
 {
-    return histogram->max;
+    return read_number(&histogram->max);
 }
 
 static uint64_t bucket_middle(uint64_t bucket)
@@ -77,25 +103,27 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
 {
     CHECK(percent > 0 && percent <= 100);
     double wanted = percent / 100 * (double)histogram->count;
+    uint64_t max = histogram_max(histogram);
     uint64_t seen = 0;
 
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-        seen += histogram->buckets[bucket];
-        if (histogram->buckets[bucket] == 0 || (double)seen < wanted)
+        uint64_t here = read_number(&histogram->buckets[bucket]);
+        seen += here;
+        if (here == 0 || (double)seen < wanted)
             continue;
         uint64_t value = bucket_middle(bucket);
-        return value < histogram->max ? value : histogram->max;
+        return value < max ? value : max;
     }
-    return histogram->max;
+    return max;
 }
 
 uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value)
 {
     uint64_t seen = 0;
 
-    if (value >= histogram->max)
+    if (value >= histogram_max(histogram))
         return histogram->count;
     for (uint64_t bucket = 0; bucket < BUCKETS && bucket_middle(bucket) <= value; bucket++)
-        seen += histogram->buckets[bucket];
+        seen += read_number(&histogram->buckets[bucket]);
     return seen;
 }

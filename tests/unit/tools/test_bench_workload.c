@@ -9,52 +9,16 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/tools/bench_line.h"
-#include "tools/rollcall/bench_workload.h"
+#include "tests/unit/tools/bench_case.h"
 
-#define PAGE_IDS 3
+#define PAGE_IDS BENCH_CASE_IDS
 
-struct fixture {
-    struct bench_options options;
-    struct bench_workload *workload;
-    struct bench_tally tally;
-    struct bench_reply reply;
-    uint64_t ids[PAGE_IDS];
-    char request[4096];
-    size_t request_length;
-};
-
-/* Options by the words of a command line, and the first request. */
-static void start(struct fixture *fixture, const char *line, bool load)
+static size_t feed(struct bench_case *fixture, const char *text, bool bytewise)
 {
-    memset(fixture, 0, sizeof(*fixture));
-    assert_true(bench_line_parse(line, &fixture->options));
-    fixture->workload = bench_workload_create(&fixture->options, load);
-    assert_true(bench_workload_bytes_max(fixture->workload) <= sizeof(fixture->request));
-    fixture->request_length =
-        bench_workload_compose(fixture->workload, 0, fixture->request, fixture->ids);
+    return bench_case_feed(fixture, text, strlen(text), bytewise);
 }
 
-/* Feeds a reply whole, or byte by byte; returns the bytes taken. */
-static size_t feed(struct fixture *fixture, const char *text, bool bytewise)
-{
-    size_t length = strlen(text), at = 0;
-
-    for (size_t seen = bytewise ? 1 : length; seen <= length; seen++) {
-        for (;;) {
-            if (fixture->reply.done || fixture->reply.broken)
-                return at;
-            size_t taken = bench_workload_judge(fixture->workload, fixture->ids, text + at,
-                                                seen - at, &fixture->reply, &fixture->tally);
-            if (taken == 0)
-                break;
-            at += taken;
-        }
-    }
-    return at;
-}
-
-static void page_item(const struct fixture *fixture, size_t i, char *out)
+static void page_item(const struct bench_case *fixture, size_t i, char *out)
 {
     char value[64];
     int length =
@@ -68,10 +32,10 @@ static void page_item(const struct fixture *fixture, size_t i, char *out)
 
 static void check_page(bool bytewise)
 {
-    struct fixture fixture;
+    struct bench_case fixture;
     char reply[1024] = "";
 
-    start(&fixture, PAGE, false);
+    bench_case_start(&fixture, PAGE, false);
     for (size_t i = 0; i < PAGE_IDS; i++)
         page_item(&fixture, i, reply);
     strcat(reply, "END\r\n");
@@ -93,10 +57,10 @@ static void test_right_page(void **state)
 static void test_missing_are_counted(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
     char reply[1024] = "";
 
-    start(&fixture, PAGE, false);
+    bench_case_start(&fixture, PAGE, false);
     page_item(&fixture, 1, reply);
     strcat(reply, "END\r\n");
     feed(&fixture, reply, true);
@@ -110,9 +74,9 @@ static void test_missing_are_counted(void **state)
 /* One reply to a request of PAGE with other keys, order or values. */
 static void expect_mismatch(const char *reply, uint64_t mismatches, bool broken)
 {
-    struct fixture fixture;
+    struct bench_case fixture;
 
-    start(&fixture, PAGE " --ids 1 --first 7", false);
+    bench_case_start(&fixture, PAGE " --ids 1 --first 7", false);
     feed(&fixture, reply, true);
     assert_int_equal(fixture.tally.mismatches, mismatches);
     assert_int_equal(fixture.reply.broken, broken);
@@ -138,10 +102,10 @@ static void test_wrong_replies(void **state)
 static void test_order_is_checked(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
     char reply[1024] = "";
 
-    start(&fixture, PAGE, false);
+    bench_case_start(&fixture, PAGE, false);
     page_item(&fixture, 1, reply);
     page_item(&fixture, 0, reply);
     strcat(reply, "END\r\n");
@@ -153,15 +117,15 @@ static void test_order_is_checked(void **state)
 static void test_form_and_off(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
 
-    start(&fixture, PAGE " --ids 1 --first 7 --verify form", false);
+    bench_case_start(&fixture, PAGE " --ids 1 --first 7 --verify form", false);
     feed(&fixture, "VALUE feed:7 5 5\r\n1000,\r\nVALUE feed:7 0 3\r\n1,x\r\nEND\r\n", true);
     assert_int_equal(fixture.tally.mismatches, 1);
     assert_int_equal(fixture.tally.hits, 2);
     bench_workload_destroy(fixture.workload);
 
-    start(&fixture, PAGE " --ids 1 --first 7 --verify off", false);
+    bench_case_start(&fixture, PAGE " --ids 1 --first 7 --verify off", false);
     feed(&fixture, "VALUE other 0 1\r\nx\r\nEND\r\n", true);
     assert_int_equal(fixture.tally.mismatches, 0);
     assert_true(fixture.reply.done);
@@ -174,10 +138,10 @@ static void test_form_and_off(void **state)
 static void expect_exist(const char *options, unsigned found, uint64_t hits, uint64_t wrong,
                          uint64_t mismatches)
 {
-    struct fixture fixture;
+    struct bench_case fixture;
     char reply[1024] = "", request[256] = "";
 
-    start(&fixture, options, false);
+    bench_case_start(&fixture, options, false);
     memcpy(request, fixture.request, fixture.request_length);
     strtok(request, " \r");
     for (unsigned i = 0; i < PAGE_IDS; i++) {
@@ -198,7 +162,7 @@ static void expect_exist(const char *options, unsigned found, uint64_t hits, uin
 static void test_exist(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
 
     expect_exist(EXIST " --hits 100", 7, 3, 0, 0);
     expect_exist(EXIST " --hits 0", 0, 0, 0, 0);
@@ -207,7 +171,7 @@ static void test_exist(void **state)
     expect_exist(EXIST " --hits 100 --ids 1000000", 5, 2, 0, 1);
     expect_exist(EXIST " --hits 100 --verify form", 0, 0, 0, 0);
     struct bench_tally tally = {.foreign = 100000, .wrong = 200};
-    start(&fixture, EXIST, true);
+    bench_case_start(&fixture, EXIST, true);
     assert_true(bench_workload_wrong_few(&fixture.options, &tally));
     tally.wrong = 1000; /* … but not so often */
     assert_false(bench_workload_wrong_few(&fixture.options, &tally));
@@ -215,7 +179,7 @@ static void test_exist(void **state)
     assert_int_equal(strncmp(fixture.request, "set liked:7:u", 13), 0);
     assert_non_null(strstr(fixture.request, " 0 0 1\r\n1\r\n"));
     bench_workload_destroy(fixture.workload);
-    start(&fixture, EXIST " --hits 0 --key likes_{id}_by_{member}", false);
+    bench_case_start(&fixture, EXIST " --hits 0 --key likes_{id}_by_{member}", false);
     assert_int_equal(strncmp(fixture.request, "get likes_7_by_f", 16), 0);
     bench_workload_destroy(fixture.workload);
 }
@@ -223,9 +187,9 @@ static void test_exist(void **state)
 static void test_error_line(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
 
-    start(&fixture, PAGE, false);
+    bench_case_start(&fixture, PAGE, false);
     feed(&fixture, "SERVER_ERROR disk read failed\r\n", true);
     assert_true(fixture.reply.done);
     assert_int_equal(fixture.tally.errors, 1);
@@ -234,7 +198,7 @@ static void test_error_line(void **state)
     assert_string_equal(fixture.tally.error_lines[0].text, "SERVER_ERROR disk read failed");
     bench_workload_destroy(fixture.workload);
 
-    start(&fixture, PAGE " --allow SERVER_ERROR", false);
+    bench_case_start(&fixture, PAGE " --allow SERVER_ERROR", false);
     feed(&fixture, "SERVER_ERROR disk read failed\r\n", true);
     assert_int_equal(fixture.tally.errors, 0);
     assert_int_equal(fixture.tally.expected, 1);
@@ -245,9 +209,9 @@ static void test_error_line(void **state)
 static void expect_incr(const char *options, const char *reply, uint64_t hits, uint64_t misses,
                         uint64_t mismatches)
 {
-    struct fixture fixture;
+    struct bench_case fixture;
 
-    start(&fixture, options, false);
+    bench_case_start(&fixture, options, false);
     feed(&fixture, reply, true);
     assert_int_equal(fixture.tally.hits, hits);
     assert_int_equal(fixture.tally.misses, misses);
@@ -258,9 +222,9 @@ static void expect_incr(const char *options, const char *reply, uint64_t hits, u
 static void test_incr(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
 
-    start(&fixture, "--ids 1 --first 5", false);
+    bench_case_start(&fixture, "--ids 1 --first 5", false);
     assert_int_equal(fixture.request_length, strlen("incr feed:5.like 1\r\n"));
     assert_memory_equal(fixture.request, "incr feed:5.like 1\r\n", fixture.request_length);
     bench_workload_destroy(fixture.workload);
@@ -274,10 +238,10 @@ static void test_incr(void **state)
 static void test_load_rises(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct bench_case fixture;
     char wanted[128];
 
-    start(&fixture, "--ids 3 --first 10 --layout slots --slots a,b", true);
+    bench_case_start(&fixture, "--ids 3 --first 10 --layout slots --slots a,b", true);
     assert_int_equal(bench_workload_load_requests(&fixture.options), 6);
     for (int i = 0; i < 6; i++) {
         uint64_t id = 10 + (uint64_t)i / 2;
@@ -296,13 +260,56 @@ static void test_load_rises(void **state)
     bench_workload_destroy(fixture.workload);
 }
 
+/* How often the commonest of the first 2000 ids drawn is among them. */
+static unsigned commonest(const char *options, uint64_t stream)
+{
+    struct bench_case fixture;
+    static unsigned seen[1001];
+    unsigned most = 0;
+
+    memset(seen, 0, sizeof(seen));
+    bench_case_start(&fixture, options, false);
+    bench_workload_stream(fixture.workload, stream);
+    for (int i = 0; i < 2000; i++) {
+        bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
+        assert_in_range(fixture.ids[0], 1, 1000);
+        seen[fixture.ids[0]]++;
+    }
+    for (int i = 0; i <= 1000; i++)
+        most = seen[i] > most ? seen[i] : most;
+    bench_workload_destroy(fixture.workload);
+    return most;
+}
+
+static void test_draws(void **state)
+{
+    (void)state;
+    struct bench_case one, other;
+
+    assert_in_range(commonest("--workload record --ids 1000", 0), 2, 20);
+    assert_in_range(commonest("--workload record --ids 1000 --zipf 0.99", 0), 200, 350);
+    assert_in_range(commonest("--workload record --ids 1000 --zipf 0.99", 1), 200, 350);
+    bench_case_start(&one, PAGE, false);
+    bench_case_start(&other, PAGE, false);
+    bench_workload_stream(other.workload, 0);
+    bench_workload_compose(one.workload, 0, one.request, one.ids);
+    bench_workload_compose(other.workload, 0, other.request, other.ids);
+    assert_memory_equal(one.ids, other.ids, sizeof(one.ids));
+    bench_workload_stream(other.workload, 1);
+    bench_workload_compose(one.workload, 0, one.request, one.ids);
+    bench_workload_compose(other.workload, 0, other.request, other.ids);
+    assert_memory_not_equal(one.ids, other.ids, sizeof(one.ids));
+    bench_workload_destroy(one.workload);
+    bench_workload_destroy(other.workload);
+}
+
 /* Every shape gives rising ids, none above 2^63-1, as its bits say. */
 static void check_shape(const char *options, uint64_t last_max)
 {
-    struct fixture fixture;
+    struct bench_case fixture;
     uint64_t before = 0;
 
-    start(&fixture, options, false);
+    bench_case_start(&fixture, options, false);
     for (uint64_t i = 0; i < fixture.options.ids; i++) {
         uint64_t id = bench_workload_id(&fixture.options, i);
         assert_true(i == 0 || id > before);
@@ -332,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_form_and_off),  cmocka_unit_test(test_error_line),
         cmocka_unit_test(test_incr),          cmocka_unit_test(test_load_rises),
         cmocka_unit_test(test_shapes_rise),   cmocka_unit_test(test_exist),
+        cmocka_unit_test(test_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 #include "base/hash.h"
 #include "tools/rollcall/histogram.h"
 
@@ -119,6 +121,61 @@ static void test_never_above_max(void **state)
     histogram_destroy(histogram);
 }
 
+/* Merged are exactly the values of both, as if one histogram had recorded them. */
+static void test_merge(void **state)
+{
+    struct histogram *parts[3], *all = histogram_create(), *merged = histogram_create();
+
+    (void)state;
+    for (size_t part = 0; part < 3; part++)
+        parts[part] = histogram_create();
+    for (uint64_t i = 0; i < VALUES; i++) {
+        uint64_t value = hash_u64(i) >> hash_u64(i + VALUES) % 64;
+        histogram_record(parts[value % 2], value); /* the third stays empty */
+        histogram_record(all, value);
+    }
+    for (size_t part = 0; part < 3; part++)
+        histogram_merge(merged, parts[part]);
+    assert_int_equal(histogram_count(merged), VALUES);
+    assert_true(histogram_max(merged) == histogram_max(all));
+    for (double percent = 0.5; percent <= 100; percent += 0.5)
+        assert_true(histogram_percentile(merged, percent) == histogram_percentile(all, percent));
+    for (size_t part = 0; part < 3; part++)
+        histogram_destroy(parts[part]);
+    histogram_destroy(all);
+    histogram_destroy(merged);
+}
+
+static void *record_values(void *histogram)
+{
+    for (uint64_t value = 0; value < VALUES; value++)
+        histogram_record(histogram, value);
+    return NULL;
+}
+
+/* What is merged while a thread records is a part of it: never less than before, nothing foreign.
+ */
+static void test_merge_meanwhile(void **state)
+{
+    struct histogram *busy = histogram_create();
+    pthread_t thread;
+    uint64_t last = 0;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, record_values, busy), 0);
+    for (unsigned i = 0; i < 100; i++) {
+        struct histogram *seen = histogram_create();
+        histogram_merge(seen, busy);
+        assert_in_range(histogram_count(seen), last, VALUES);
+        assert_in_range(histogram_max(seen), 0, VALUES - 1);
+        last = histogram_count(seen);
+        histogram_destroy(seen);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(histogram_count(busy), VALUES);
+    histogram_destroy(busy);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -138,6 +195,8 @@ int main(void)
         cmocka_unit_test(test_small_values_are_exact),
         cmocka_unit_test(test_at_most),
         cmocka_unit_test(test_never_above_max),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_merge_meanwhile),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,55 @@
+/* bench_case.h: one request of `rollcall bench` and the replies a test feeds its judge. */
+#ifndef ROLLCALL_TESTS_UNIT_TOOLS_BENCH_CASE_H
+#define ROLLCALL_TESTS_UNIT_TOOLS_BENCH_CASE_H
+
+/* The includer has included cmocka.h and what it needs. */
+#include <string.h>
+
+#include "tests/unit/tools/bench_line.h"
+#include "tools/rollcall/bench_workload.h"
+
+#define BENCH_CASE_IDS 3 /* a page at most */
+
+struct bench_case {
+    struct bench_options options;
+    struct bench_workload *workload;
+    struct bench_tally tally;
+    struct bench_reply reply;
+    uint64_t ids[BENCH_CASE_IDS];
+    char request[4096];
+    size_t request_length;
+};
+
+/* Options by the words of a command line, and the first request. */
+static inline void bench_case_start(struct bench_case *fixture, const char *line, bool load)
+{
+    memset(fixture, 0, sizeof(*fixture));
+    assert_true(bench_line_parse(line, &fixture->options));
+    fixture->workload = bench_workload_create(&fixture->options, load);
+    assert_true(bench_workload_bytes_max(fixture->workload) <= sizeof(fixture->request));
+    fixture->request_length =
+        bench_workload_compose(fixture->workload, 0, fixture->request, fixture->ids);
+    assert_true(fixture->request_length <= bench_workload_bytes_max(fixture->workload));
+}
+
+/* Feeds a reply whole, or byte by byte; returns the bytes taken. */
+static inline size_t bench_case_feed(struct bench_case *fixture, const char *bytes, size_t length,
+                                     bool bytewise)
+{
+    size_t at = 0;
+
+    for (size_t seen = bytewise ? 1 : length; seen <= length; seen++) {
+        for (;;) {
+            if (fixture->reply.done || fixture->reply.broken)
+                return at;
+            size_t taken = bench_workload_judge(fixture->workload, fixture->ids, bytes + at,
+                                                seen - at, &fixture->reply, &fixture->tally);
+            if (taken == 0)
+                break;
+            at += taken;
+        }
+    }
+    return at;
+}
+
+#endif

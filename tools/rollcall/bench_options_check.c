@@ -1,0 +1,286 @@
+/* What follows from the options, and whether they go together. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "tools/rollcall/bench_options_private.h"
+
+#define RANDOM_SPAN   (1ull << 40)
+#define STAMP_SHIFT   22 /* bits below the second or millisecond of an id */
+#define FIRST_SECOND  1700000000ull
+#define FIRST_MS      (FIRST_SECOND * 1000)
+#define ID_DIGITS_MAX 19
+#define PLACE         "{id}"
+#define MEMBER        "{member}"
+#define SLOT_DEFAULT  "like"
+
+/* Letters that mean nothing to the protocol, its separators or a slot's dot. */
+static bool name_valid(const char *name, size_t length)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    return length >= 1 && length <= BENCH_NAME_MAX && strspn(name, allowed) >= length;
+}
+
+static bool count_slots(struct bench_options *options, uint64_t count)
+{
+    static const char *const usual[] = {"repost", "comment", "like", "read"};
+
+    if (count < 1 || count > BENCH_SLOTS_MAX)
+        return bench_bad("--slots: %s is not from 1 to %u slots", options->slots, BENCH_SLOTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (i < sizeof(usual) / sizeof(usual[0]))
+            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "%s", usual[i]);
+        else
+            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "s%zu", i + 1);
+    }
+    options->slot_count = count;
+    return true;
+}
+
+static bool split_slots(struct bench_options *options)
+{
+    const char *at = options->slots;
+    uint64_t count = 0;
+
+    if (num_parse(at, strlen(at), &count))
+        return count_slots(options, count);
+    for (options->slot_count = 0;; at++) {
+        size_t length = strcspn(at, ",");
+        if (options->slot_count == BENCH_SLOTS_MAX)
+            return bench_bad("--slots: more than %u slots", BENCH_SLOTS_MAX);
+        if (!name_valid(at, length))
+            return bench_bad("--slots: \"%.*s\" is not 1 to %u of a-z 0-9 _ -", (int)length, at,
+                             BENCH_NAME_MAX);
+        memcpy(options->slot_names[options->slot_count], at, length);
+        options->slot_names[options->slot_count++][length] = '\0';
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool choose_slot(struct bench_options *options)
+{
+    const char *wanted = options->slot != NULL ? options->slot : SLOT_DEFAULT;
+
+    for (size_t i = 0; i < options->slot_count; i++) {
+        if (strcmp(options->slot_names[i], wanted) == 0) {
+            options->slot_chosen = i;
+            return true;
+        }
+    }
+    options->slot_chosen = 0;
+    return options->slot == NULL || bench_bad("--slot: \"%s\" is not among --slots", wanted);
+}
+
+/* A key pattern: the option that says it, and where its two ends go. */
+struct pattern {
+    const char *option;
+    const char *text; /* NULL: the usual of the space */
+    const char *space;
+    bool member;
+    char *head, *tail; /* of BENCH_KEY_MAX + 1 bytes */
+};
+
+/* {member} is the end of an existence key; the rest of what follows {id} is its tail. */
+static bool split_member(const struct pattern *pattern)
+{
+    size_t length = strlen(pattern->tail);
+
+    if (!pattern->member)
+        return true;
+    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0)
+        return bench_bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
+                         pattern->option, pattern->text);
+    pattern->tail[length - strlen(MEMBER)] = '\0';
+    return true;
+}
+
+static bool split_pattern(const struct pattern *pattern)
+{
+    const char *text = pattern->text;
+    const char *place = text != NULL ? strstr(text, PLACE) : NULL;
+
+    if (text == NULL) {
+        snprintf(pattern->head, BENCH_KEY_MAX + 1, "%s:", pattern->space);
+        strcpy(pattern->tail, pattern->member ? ":" : "");
+        return true;
+    }
+    if (place == NULL || strstr(place + 1, PLACE) != NULL)
+        return bench_bad("--%s: \"%s\" has not exactly one {id}", pattern->option, text);
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || *at == 127)
+            return bench_bad("--%s: a key holds no space or control character", pattern->option);
+    }
+    if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
+        return bench_bad("--%s: keys would be longer than %u bytes", pattern->option,
+                         BENCH_KEY_MAX);
+    memcpy(pattern->head, text, (size_t)(place - text));
+    snprintf(pattern->tail, BENCH_KEY_MAX + 1, "%s", place + strlen(PLACE));
+    return split_member(pattern);
+}
+
+static bool split_keys(struct bench_options *options)
+{
+    const struct pattern key = {
+        .option = "key",
+        .text = options->key,
+        .space = options->space,
+        .member = options->workload == BENCH_EXIST && options->layout != BENCH_SETS,
+        .head = options->key_head,
+        .tail = options->key_tail,
+    };
+    const struct pattern exist_key = {
+        .option = "exist-key",
+        .text = options->exist_key,
+        .space = options->exist_space,
+        .member = true,
+        .head = options->exist_head,
+        .tail = options->exist_tail,
+    };
+    return split_pattern(&key) && split_pattern(&exist_key);
+}
+
+/* The largest id of the population must be one. */
+static bool place_ids(struct bench_options *options)
+{
+    static const uint64_t firsts[] = {1, FIRST_SECOND << STAMP_SHIFT, FIRST_MS << STAMP_SHIFT, 0};
+    uint64_t stamps_a_second = options->shape == BENCH_MS ? 1000 : 1;
+    bool mix = options->workload == BENCH_MIX;
+    unsigned __int128 span = options->ids + (mix ? BENCH_MIX_IDS_MAX : 0);
+
+    if (options->first == UINT64_MAX)
+        options->first = firsts[options->shape];
+    if (options->shape == BENCH_RANDOM)
+        span = RANDOM_SPAN;
+    else if (options->shape != BENCH_DENSE)
+        span = ((span * stamps_a_second / options->per_second) + 1) << STAMP_SHIFT;
+    if (options->shape == BENCH_RANDOM && options->ids > RANDOM_SPAN)
+        return bench_bad("--ids: more than 2^40 random ids below 2^40");
+    if (options->first + span > BENCH_ID_MAX)
+        return bench_bad("--first, --ids: the last id would be above 2^63-1");
+    return true;
+}
+
+static bool take_shares(struct bench_options *options)
+{
+    char error[BENCH_SHARES_ERROR_MAX];
+
+    options->shares = bench_shares_default();
+    return options->mix == NULL || bench_shares_parse(options->mix, &options->shares, error) ||
+           bench_bad("--mix: %s", error);
+}
+
+static bool space_valid(const char *option, const char *name)
+{
+    return name_valid(name, strlen(name)) ||
+           bench_bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
+}
+
+/* Requests a second of the workload's rarest kind; UINT64_MAX: as many as are answered. */
+static uint64_t slowest_rate(const struct bench_options *options)
+{
+    uint64_t old = options->old < 100 - options->old ? options->old : 100 - options->old;
+
+    if (options->rate == 0)
+        return UINT64_MAX;
+    return options->workload == BENCH_COLD ? options->rate * old / 100 : options->rate;
+}
+
+/* Do the protocol, the layout and the workload go together? */
+static bool fits_protocol(const struct bench_options *options)
+{
+    bool redis = options->protocol == BENCH_REDIS;
+    bool one_slot = options->workload == BENCH_INCR || options->workload == BENCH_SLOT;
+    bool exist = options->workload == BENCH_EXIST || options->workload == BENCH_MIX;
+    const char *layout = bench_layout_name(options->layout);
+
+    if (options->layout >= BENCH_HASH && !redis)
+        return bench_bad("--layout %s: with --protocol redis only", layout);
+    if (options->layout == BENCH_SETS && options->workload != BENCH_EXIST)
+        return bench_bad("--layout sets: for the workload exist only");
+    if (exist && options->layout != BENCH_RECORDS && options->layout != BENCH_SETS)
+        return bench_bad("--layout %s: existence keys have no slots", layout);
+    if (redis && one_slot && options->layout == BENCH_RECORDS && options->requests != 0)
+        return bench_bad("--layout records: with --protocol redis a record is a string, whose "
+                         "numbers incr and slot cannot reach");
+    return true;
+}
+
+/* Two workloads are apart: they go by ids and connections of their own. */
+static bool fits_alone(const struct bench_options *options)
+{
+    const char *name = bench_workload_name(options->workload);
+
+    if (options->workload != BENCH_MIX && options->workload != BENCH_COLD)
+        return true;
+    if (options->protocol != BENCH_TEXT)
+        return bench_bad("--protocol: the workload %s is for text only", name);
+    if (options->zipf != 0)
+        return bench_bad("--zipf: the workload %s draws ids in its own way", name);
+    if (options->threads != 1)
+        return bench_bad("--threads: the workload %s has one only", name);
+    return true;
+}
+
+static bool fits_mix(const struct bench_options *options)
+{
+    return options->workload != BENCH_MIX || options->shape != BENCH_RANDOM ||
+           bench_bad("--shape random: ids that grow are dense, seconds or ms");
+}
+
+static bool fits_cold(const struct bench_options *options)
+{
+    if (options->workload != BENCH_COLD)
+        return true;
+    if (options->shape != BENCH_DENSE)
+        return bench_bad("--shape: the ids of the workload cold are dense");
+    if (options->old == 0 || options->old == 100)
+        return bench_bad("--old: the workload cold has both, from 1 to 99 per cent");
+    if (options->window > options->ids / 2)
+        return bench_bad("--window: not more than half of --ids, for the older half is read, too");
+    return true;
+}
+
+/* Do the options of the run go together? */
+static bool fits_run(const struct bench_options *options)
+{
+    if (options->requests != UINT64_MAX && options->seconds != 0)
+        return bench_bad("--requests and --seconds: only one of them");
+    if (slowest_rate(options) < options->pipeline)
+        return bench_bad("--rate: less than one batch a second of each kind");
+    if (options->requests == 0 && !options->load)
+        return bench_bad("--requests 0 without --load: nothing to do");
+    if (options->threads > options->connections)
+        return bench_bad("--threads: more than --connections to share out");
+    if (options->connections * options->pipeline * options->page_ids * options->slot_count >
+        BENCH_IN_FLIGHT_MAX)
+        return bench_bad(
+            "--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
+            BENCH_IN_FLIGHT_MAX);
+    return true;
+}
+
+static bool fits(const struct bench_options *options)
+{
+    return fits_protocol(options) && fits_alone(options) && fits_mix(options) &&
+           fits_run(options) && fits_cold(options);
+}
+
+bool bench_options_complete(struct bench_options *options)
+{
+    if (options->address == NULL)
+        options->address =
+            options->protocol == BENCH_REDIS ? BENCH_ADDRESS_REDIS : BENCH_ADDRESS_DEFAULT;
+    if (options->space == NULL)
+        options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
+    if (options->requests == UINT64_MAX && options->seconds == 0)
+        options->seconds = BENCH_SECONDS_DEFAULT;
+    if (options->workload == BENCH_COLD && options->rate == 0)
+        options->rate = BENCH_RATE_COLD;
+    return space_valid("space", options->space) &&
+           space_valid("exist-space", options->exist_space) && split_slots(options) &&
+           choose_slot(options) && split_keys(options) && take_shares(options) && fits(options) &&
+           place_ids(options);
+}
