@@ -7,8 +7,8 @@
 /* Figures of some tables, added up. */
 struct sums {
     uint64_t records, capacity, places;
-    uint64_t aux, aux_pool_bytes, aux_entry_bytes;
-    uint64_t extend, extend_pool_bytes, extend_entry_bytes;
+    uint64_t aux, aux_used_bytes, aux_pool_bytes, aux_entry_bytes;
+    uint64_t extend, extend_used_bytes, extend_pool_bytes, extend_entry_bytes;
     uint64_t table_bytes;
     uint64_t in_groups, in_groups_bytes;
     uint64_t dumped, dumped_bytes; /* tables and layers, and their files */
@@ -52,9 +52,11 @@ static void add(struct sums *sums, const struct row_table *row_table)
     uint64_t in_groups = stats.records > stats.extend ? stats.records - stats.extend : 0;
     sums->places += shape->groups * shape->places;
     sums->aux += stats.aux;
+    sums->aux_used_bytes += stats.aux_used_bytes;
     sums->aux_pool_bytes += stats.aux_pool_bytes;
     sums->aux_entry_bytes = stats.aux_entry_bytes;
     sums->extend += stats.extend;
+    sums->extend_used_bytes += stats.extend_used_bytes;
     sums->extend_pool_bytes += stats.extend_pool_bytes;
     sums->extend_entry_bytes = stats.extend_entry_bytes;
     sums->table_bytes += shape->table_bytes;
@@ -120,9 +122,11 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     emit_u64(&own, "places_a_group", shape->places);
     emit_u64(&own, "group_bytes", shape->group_bytes);
     emit_u64(&own, "aux", sums.aux);
-    emit_u64(&own, "aux_bytes", sums.aux_pool_bytes);
+    emit_u64(&own, "aux_bytes", sums.aux_used_bytes);
+    emit_u64(&own, "aux_pool_bytes", sums.aux_pool_bytes);
     emit_u64(&own, "extend", sums.extend);
-    emit_u64(&own, "extend_bytes", sums.extend_pool_bytes);
+    emit_u64(&own, "extend_bytes", sums.extend_used_bytes);
+    emit_u64(&own, "extend_pool_bytes", sums.extend_pool_bytes);
     emit_u64(&own, "exceptions", 0);
     emit_u64(&own, "bytes", sums.table_bytes);
     emit_u64(&own, "overlay", sums.overlay);
