@@ -4,7 +4,8 @@
  *
  * net moves bytes; what they mean is the service's. For every connection that can go on, its worker
  * calls service->turn() with the bytes it has; the service consumes some of them, appends answers
- * to `out` and says how to go on. The worker then sends `out` in one write.
+ * to `out` and says how to go on. The worker then sends `out` in one write; short ones at the end
+ * of its wake-up at the latest, those of several connections one right behind the other.
  *
  * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another.
  * Only what a turn leaves over is copied to a private buffer of the connection, from one budget all

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/num.h"
 #include "tools/rollcall/bench_dialect.h"
 
@@ -20,6 +21,7 @@ static char *text_set(const struct bench_workload *workload, const struct bench_
     char value[BENCH_VALUE_TEXT_MAX + 4];
     size_t length = bench_workload_print_value(workload, id, key->slot, value);
 
+    CHECK(length <= BENCH_VALUE_TEXT_MAX);
     out = bench_put(out, "set ", 4);
     out = bench_workload_put_key(workload, key, id, out);
     out = bench_put(out, " 0 0 ", 5);
@@ -75,6 +77,7 @@ static size_t judge_expected(const struct bench_judged *judged, uint64_t key, co
         bench_workload_print_value(workload, bench_id_at(judged, key), slot, value);
     char *at = put_value_key(judged, key, expected);
 
+    CHECK(value_length <= BENCH_VALUE_TEXT_MAX);
     at = bench_put(at, " 0 ", 3);
     at += num_print(at, value_length);
     at = bench_put(at, "\r\n", 2);

@@ -159,6 +159,8 @@ static char *put_record(const struct bench_mix *mix, const uint64_t *words, char
         *at++ = ',';
     }
     size_t length = (size_t)(at - value) - 1;
+
+    CHECK(length < BENCH_MIX_VALUE_MAX);
     out = bench_put(out, " 0 0 ", 5);
     out += num_print(out, length);
     out = bench_put(out, "\r\n", 2);
