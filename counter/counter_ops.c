@@ -15,17 +15,11 @@ bool counter_slot_of(const struct engine *engine, const char *tail, size_t lengt
     if (length == 0 || (length == 1 && tail[0] == '.')) {
         return true;
     }
-    if (tail[0] != '.' || length - 1 > ENGINE_SPACE_NAME_MAX) {
+    if (tail[0] != '.') {
         return false;
     }
-    for (unsigned i = 0; i < counter->names.count; i++) {
-        const char *name = counter->names.names[i];
-        if (counter->names.lengths[i] == length - 1 && memcmp(name, tail + 1, length - 1) == 0) {
-            *slot = (int)i;
-            return true;
-        }
-    }
-    return false;
+    *slot = counter_names_find(&counter->names, tail + 1, length - 1);
+    return *slot >= 0;
 }
 
 static bool may_create(const struct counter *counter, const struct engine_op *op)
@@ -167,11 +161,23 @@ struct put_off {
     size_t count;
 };
 
-static uint64_t *put_off_word(struct put_off *off, uint64_t id, uint64_t *bit)
+static unsigned put_off_hash(uint64_t id)
 {
-    uint64_t hash = id * 0x9e3779b97f4a7c15u >> 56; /* Knuth's multiplicative hash, 8 bits */
-    *bit = 1ull << (hash & 63);
-    return &off->bits[hash >> 6];
+    return (unsigned)(id * 0x9e3779b97f4a7c15u >> 56); /* Knuth's multiplicative hash, 8 bits */
+}
+
+static bool is_put_off(const struct put_off *off, uint64_t id)
+{
+    unsigned hash = put_off_hash(id);
+    return off->bits[hash / 64] >> hash % 64 & 1;
+}
+
+static void put_off(struct put_off *off, struct engine_op *op)
+{
+    unsigned hash = put_off_hash(op->id);
+    off->bits[hash / 64] |= 1ull << hash % 64;
+    off->count++;
+    op->scratch[2] = true;
 }
 
 static void read_below(const struct counter *counter, struct engine_op *op)
@@ -195,11 +201,9 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
         return;
     }
     struct counter_values values;
-    uint64_t bit;
-    uint64_t *word = put_off_word(off, op->id, &bit);
     enum counter_look look = COUNTER_FURTHER;
     struct counter_locus locus = op_locus(op);
-    if (LIKELY(!(*word & bit))) {
+    if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
         look = counter_table_look(table, &locus, op_slots(counter, op), &values);
     }
     if (look == COUNTER_ABSENT && UNLIKELY(layer_of(table))) {
@@ -207,9 +211,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
         look = COUNTER_FURTHER;
     }
     if (look == COUNTER_FURTHER) {
-        op->scratch[2] = true;
-        *word |= bit;
-        off->count++;
+        put_off(off, op);
         return;
     }
     finish_read(counter, op, look, &values);
@@ -358,12 +360,12 @@ static enum engine_status decide_add(const struct counter_edit *edit, bool prese
     if (!adds && !present) {
         return ENGINE_ABSENT;
     }
-    bool creates = may_create(intent->counter, op) && !op->create_never;
-    if ((adds & ~before->set) && !creates) {
+    uint32_t creates = adds & ~before->set;
+    if (creates && (op->create_never || !may_create(intent->counter, op))) {
         return ENGINE_ABSENT;
     }
     after->set = before->set | adds;
-    *intent->created = op->create_initial && (adds & ~before->set) != 0;
+    *intent->created = op->create_initial && creates;
     for (; adds; adds &= adds - 1) {
         unsigned i = (unsigned)__builtin_ctz(adds);
         bool set = before->set >> i & 1;
@@ -524,7 +526,10 @@ void counter_change(struct engine *engine, struct engine_op *op, struct change_s
 {
     struct counter *counter = (struct counter *)engine;
     CHECK(counter->magic == COUNTER_MAGIC && op->verb != ENGINE_READ && op->verb != ENGINE_TOUCH);
-    struct intent intent = {.counter = counter, .op = op, .created = &op->created};
+    struct intent intent; /* not zeroed: what `operand` has is in its `set` */
+    intent.counter = counter;
+    intent.op = op;
+    intent.created = &op->created;
     enum engine_error error = parse_operand(counter, op, &intent.operand);
     if (error == ENGINE_E_NONE && out_of_range(counter, op->id)) {
         error = ENGINE_E_ID_TOO_LARGE;

@@ -12,14 +12,12 @@ size_t counter_record_print(char *text, const struct counter_values *values, uns
 {
     char *at = text;
     for (unsigned i = 0; i < count; i++) {
-        if (i > 0) {
-            *at++ = ',';
-        }
         if (values->set >> i & 1) {
             at += num_print(at, values->value[i]);
         }
+        *at++ = ',';
     }
-    return (size_t)(at - text);
+    return (size_t)(at - text) - 1; /* without the last comma */
 }
 
 static size_t without_spaces(const char *text, size_t length)

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/text_word.h"
 
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
 {
@@ -52,6 +53,19 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
     schema->payload_bytes = (bits + 7) / 8;
 }
 
+/* Names of one length up to 8 that have the same head are the same. */
+int counter_names_find(const struct counter_names *names, const char *name, size_t length)
+{
+    uint64_t head = text_word(name, length);
+    for (unsigned i = 0; i < names->count; i++) {
+        if (names->heads[i] == head && names->lengths[i] == length &&
+            (length <= sizeof head || memcmp(names->names[i], name, length) == 0)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
 void counter_names_init(struct counter_names *names, const struct counter_config *config)
 {
     memset(names, 0, sizeof *names);
@@ -61,6 +75,7 @@ void counter_names_init(struct counter_names *names, const struct counter_config
         size_t length = strlen(config->slots[i].name);
         strcpy(names->names[i], config->slots[i].name);
         names->lengths[i] = (uint8_t)length;
+        names->heads[i] = text_word(names->names[i], length);
         names->hashes[i] = hash_bytes(names->names[i], length, 0);
     }
 }
@@ -96,9 +111,8 @@ static bool view_slot(struct counter_view_slot *slot, struct counter_schema *sch
     slot->physical = physical_slot(schema, name);
     if (slot->physical != SCHEMA_AUX_ONLY) {
         slot->sub = (uint8_t)slot->physical;
-        slot->offset = schema->offset[slot->physical];
-        slot->bits = schema->slots[slot->physical].bits;
-        slot->in_place_max = counter_slot_in_aux(slot->bits) - 2;
+        slot->field = field_of(schema->offset[slot->physical], schema->slots[slot->physical].bits);
+        slot->aux_from = slot->field.mask - 1;
         return true;
     }
     int extra = extra_slot(schema, name);

@@ -19,9 +19,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/words.h"
 #include "counter/counter.h"
 
-#define SCHEMA_PAYLOAD_WORDS 9    /* 512 bits, and one word more for bits_get */
+#define SCHEMA_PAYLOAD_WORDS (COUNTER_RECORD_BITS_MAX / 64)
 #define SCHEMA_EXTRAS_MAX    32   /* names a table may learn after its creation */
 #define SCHEMA_AUX_ONLY      (-1) /* a view slot that is no physical slot */
 
@@ -38,15 +39,18 @@ struct counter_names {
     unsigned count;
     uint32_t all; /* bit a slot */
     char names[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
-    uint8_t lengths[ENGINE_SLOTS_MAX]; /* every slot key is compared with them */
+    uint8_t lengths[ENGINE_SLOTS_MAX];
+    uint64_t heads[ENGINE_SLOTS_MAX]; /* every slot key is compared with them: counter_names_find */
     uint64_t hashes[ENGINE_SLOTS_MAX]; /* for tokens */
 };
 
 struct counter_view_slot {
     int physical; /* or SCHEMA_AUX_ONLY */
     uint8_t sub;  /* of the aux dict */
-    unsigned offset, bits;
-    uint64_t in_place_max; /* largest value kept in the payload; unused when aux only */
+    /* In a payload: 0 is unset, all ones (the mask) in the aux dict, else value + 1. Aux only:
+     * none, so that it loads as its mask and storing it does nothing. */
+    struct words_field field;
+    uint64_t aux_from; /* smallest value kept in the aux dict */
 };
 
 struct counter_view {
@@ -59,6 +63,8 @@ struct counter_view {
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
 
 void counter_names_init(struct counter_names *names, const struct counter_config *config);
+/* The slot of a name, of any length; -1: none has it. */
+int counter_names_find(const struct counter_names *names, const char *name, size_t length);
 
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config);
 

@@ -24,6 +24,12 @@ static void set_layout(struct counter_table *t)
     t->page_groups = TABLE_PAGE_BYTES / shape->group_bytes;
     t->rem_offset = shape->group_bytes - shape->meta_bytes - shape->places * shape->rem_bytes;
     CHECK(t->rem_offset >= shape->places * shape->payload_bytes);
+    if (shape->rem_bytes == LANE_BYTES) {
+        CHECK(t->rem_offset % LANE_BYTES == 0);
+        t->lanes_first = t->rem_offset / 8;
+        t->lanes_end = (t->rem_offset + LANE_BYTES * shape->places + 7) / 8;
+        t->lanes_skip = t->rem_offset % 8 / LANE_BYTES;
+    }
 }
 
 /*

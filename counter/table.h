@@ -187,7 +187,8 @@ enum counter_look {
 
 /*
  * Reads the slots of `wanted` (bits of the view) if the record lies in its home group and needs no
- * dict; else says COUNTER_ABSENT or COUNTER_FURTHER. values->set tells all set slots of the view.
+ * dict; else says COUNTER_ABSENT or COUNTER_FURTHER. values->set tells at least which of `wanted`
+ * are set; COUNTER_FOUND is of any slot of the view.
  * COUNTER_ABSENT is of this table: a further layer is the caller's to look at.
  */
 enum counter_look counter_table_look(const struct counter_table *table,
@@ -203,8 +204,8 @@ struct counter_edit {
     uint32_t named; /* slots whose values the decision needs and may change */
     /*
      * Decides under the lock: from the record as it is (present, values of `named`) to what it
-     * becomes in `after` (only slots of `named` differ). ENGINE_DONE: make it so; anything else:
-     * leave it. Must be pure: it may be called again.
+     * becomes in `after` (only slots of `named` differ; of others `set` may say nothing).
+     * ENGINE_DONE: make it so; anything else: leave it. Must be pure: it may be called again.
      */
     enum engine_status (*decide)(const struct counter_edit *edit, bool present,
                                  const struct counter_values *before, struct counter_values *after);

@@ -16,8 +16,10 @@ struct work {
         *held; /* where the record lies in a group; NULL: in the extend dict or nowhere */
     uint32_t place;
     bool present;                 /* there is a record, maybe of hidden slots only */
-    struct counter_values before; /* of the view */
+    struct counter_values before; /* of the named slots, and what is known of others */
+    struct table_packed packed;   /* the record: in its group, or `payload` */
     uint64_t payload[SCHEMA_PAYLOAD_WORDS];
+    uint32_t in_aux;                          /* bit a view slot: of before */
     uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
     enum table_ask ask;
     enum change_place put;           /* where it was stored */
@@ -37,7 +39,7 @@ enum engine_error table_insert_error(enum table_insert_result result)
     return errors[result];
 }
 
-static bool match_held(struct work *w, struct table_held *held, bool alternate)
+static inline bool match_held(struct work *w, struct table_held *held, bool alternate)
 {
     const struct counter_table *t = w->table;
     int place = table_match(t, held->words, held->word, w->locus->rem, alternate);
@@ -47,25 +49,26 @@ static bool match_held(struct work *w, struct table_held *held, bool alternate)
     w->held = held;
     w->place = (uint32_t)place;
     table_shadow_check(t, held->group, w->place, w->locus->id);
-    words_copy_out(held->words, (size_t)w->place * t->shape.payload_bytes, t->shape.payload_bytes,
-                   w->payload);
+    w->packed = table_packed_at(t, held->words, w->place);
     return true;
 }
 
-/* Finds the record under the home's lock. False: a further lock is taken, begin again. */
-static bool find_held(struct work *w)
+/* No record yet. */
+static void set_nothing(struct work *w)
+{
+    memset(w->payload, 0, sizeof w->payload);
+    w->packed = (struct table_packed){w->payload, 0};
+}
+
+/* Not at home: in the alternate, in the extend dict, or nowhere. False: begin again. */
+static __attribute__((noinline)) bool find_further(struct work *w)
 {
     struct counter_table *t = w->table;
     struct table_held *home = &w->hold.held[0];
-    w->held = NULL;
-    w->present = false;
-    for (unsigned i = 0; i <= (t->shape.payload_bytes + 7) / 8; i++) {
-        w->payload[i] = 0;
-    }
+    set_nothing(w);
     if (home->words) {
-        w->present = match_held(w, home, false);
-        uint64_t hash = w->present ? 0 : rem_hash(t, w->locus->rem);
-        if (!w->present && (home->word & rem_mark(hash))) {
+        uint64_t hash = rem_hash(t, w->locus->rem);
+        if (home->word & rem_mark(hash)) {
             struct table_held *other =
                 table_hold_group(t, &w->hold, group_other(t, home->group, hash));
             if (!other) {
@@ -81,29 +84,56 @@ static bool find_held(struct work *w)
     return true;
 }
 
-/* Sorts the named slots: new payload bits, and aux entries to make, set or drop. */
-static void plan(struct work *w)
+/* Finds the record under the home's lock. False: a further lock is taken, begin again. */
+static bool find_held(struct work *w)
 {
-    const struct counter_view *view = &w->table->view;
+    struct table_held *home = &w->hold.held[0];
+    w->held = NULL;
+    w->present = home->words && match_held(w, home, false);
+    return LIKELY(w->present) || find_further(w);
+}
+
+/* The record's payload, copied if it lies in a group. */
+static const uint64_t *payload_of(struct work *w)
+{
+    size_t bytes = w->table->shape.payload_bytes;
+    if (w->held) {
+        words_copy_out(w->held->words, w->place * bytes, bytes, w->payload);
+    }
+    return w->payload;
+}
+
+/* A value never moves back into its place while it is set. */
+static bool to_aux(const struct work *w, unsigned i)
+{
     const struct counter_values *after = &w->edit->after;
-    w->aux_new = w->aux_changed = w->aux_freed = 0;
+    bool in_aux = w->in_aux >> i & 1;
+    return (after->set >> i & 1) && (in_aux || after->value[i] >= w->table->view.slots[i].aux_from);
+}
+
+/* Aux entries of the named slots, to make, set or drop. */
+static void plan_aux(struct work *w)
+{
+    uint32_t aux = 0;
     for (uint32_t named = w->edit->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        const struct counter_view_slot *slot = &view->slots[i];
-        bool physical = slot->physical != SCHEMA_AUX_ONLY;
-        uint64_t mark = physical ? counter_slot_in_aux(slot->bits) : 0;
-        bool in_aux = physical ? bits_get(w->payload, slot->offset, slot->bits) == mark
-                               : w->before.set >> i & 1;
-        bool set = after->set >> i & 1;
-        /* A value never moves back into its place while it is set. */
-        bool to_aux = set && (in_aux || !physical || after->value[i] > slot->in_place_max);
-        w->aux_new |= (uint32_t)(to_aux && !in_aux) << i;
-        w->aux_changed |= (uint32_t)(to_aux && in_aux) << i;
-        w->aux_freed |= (uint32_t)(!set && in_aux) << i;
-        if (physical) {
-            uint64_t raw = to_aux ? mark : after->value[i] + 1;
-            bits_set(w->payload, slot->offset, slot->bits, set ? raw : 0);
-        }
+        aux |= (uint32_t)to_aux(w, i) << i;
+    }
+    w->aux_new = aux & ~w->in_aux;
+    w->aux_changed = aux & w->in_aux;
+    w->aux_freed = w->in_aux & w->edit->named & ~w->edit->after.set;
+}
+
+/* The named slots' bits, where the record lies. */
+static void set_slots(const struct work *w, shared_word *words)
+{
+    const struct counter_values *after = &w->edit->after;
+    uint32_t aux = w->aux_new | w->aux_changed;
+    for (uint32_t named = w->edit->named; named; named &= named - 1) {
+        unsigned i = (unsigned)__builtin_ctz(named);
+        const struct words_field *field = &w->table->view.slots[i].field;
+        uint64_t raw = UNLIKELY(aux >> i & 1) ? field->mask : after->value[i] + 1;
+        field_store(words, w->packed.at, field, after->set >> i & 1 ? raw : 0);
     }
 }
 
@@ -130,19 +160,16 @@ static bool put_aux(struct work *w, uint32_t slots)
     return true;
 }
 
-/* Writes the payload of a record that is there. */
+/* Changes a record that is there; its group has it already. */
 static void store_present(struct work *w)
 {
-    struct counter_table *t = w->table;
-    if (!w->held) {
-        bool stored = dict_put(t->extend, w->locus->id, 0, w->payload);
-        CHECK(stored); /* it has its place */
-        w->hold.held[0].changed = true;
+    if (LIKELY(w->held != NULL)) {
+        w->held->changed = true;
         return;
     }
-    words_copy_in(w->held->words, (size_t)w->place * t->shape.payload_bytes, t->shape.payload_bytes,
-                  w->payload);
-    w->held->changed = true;
+    bool stored = dict_put(w->table->extend, w->locus->id, 0, w->payload);
+    CHECK(stored); /* it has its place */
+    w->hold.held[0].changed = true;
 }
 
 /* Makes the aux entries that are new. A restored table keeps some room for the next restart. */
@@ -159,12 +186,13 @@ static bool put_aux_new(struct work *w)
 
 static enum table_insert_result store(struct work *w)
 {
-    plan(w);
-    if (!put_aux_new(w)) {
+    plan_aux(w);
+    if (UNLIKELY(w->aux_new | w->aux_changed) && !put_aux_new(w)) {
         return TABLE_INSERT_FULL;
     }
     enum table_insert_result result = TABLE_INSERTED;
     w->put = CHANGE_THERE;
+    set_slots(w, w->held ? w->held->words : w->payload);
     if (w->present) {
         store_present(w);
     } else {
@@ -174,7 +202,7 @@ static enum table_insert_result store(struct work *w)
         drop_aux(w, w->aux_new);
         return result;
     }
-    bool stored = put_aux(w, w->aux_changed);
+    bool stored = !w->aux_changed || put_aux(w, w->aux_changed);
     CHECK(stored); /* they have their places */
     drop_aux(w, w->aux_freed);
     return TABLE_INSERTED;
@@ -198,7 +226,7 @@ void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *
 static void take_out(struct work *w)
 {
     struct counter_table *t = w->table;
-    table_free_aux(t, w->locus->id, w->payload);
+    table_free_aux(t, w->locus->id, payload_of(w));
     if (w->held) {
         table_remove(t, w->held, w->place);
     } else {
@@ -235,22 +263,42 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     POINT("in the lock, behind the LSN");
 }
 
+/* The values that are in the aux dict; in_aux becomes what is there. */
+static __attribute__((noinline)) void set_before_aux(struct work *w)
+{
+    const struct counter_table *t = w->table;
+    table_read_aux(t, w->locus->id, w->in_aux, &w->before);
+    w->in_aux &= ~t->view.aux_only | w->before.set;
+}
+
 /* What the record is before the edit, and `after` as if nothing were decided. */
 static void set_before(struct work *w)
 {
     const struct counter_table *t = w->table;
     struct counter_values *after = &w->edit->after;
+    uint32_t slots = w->edit->named | t->view.aux_only;
+    if (UNLIKELY(t->overlay)) {
+        slots = counter_view_all(&t->view); /* the sink gets them all */
+    }
+    w->before.set = w->in_aux = 0;
     if (w->present) {
-        uint32_t in_aux = table_decode(&t->view, w->payload, &w->before);
-        uint32_t needed = UNLIKELY(t->overlay) ? in_aux : w->edit->named | t->view.aux_only;
-        table_read_aux(t, w->locus->id, in_aux & needed, &w->before);
-    } else {
-        w->before = (struct counter_values){0};
+        w->in_aux = table_decode(&t->view, w->packed, slots, &w->before);
+        if (UNLIKELY(w->in_aux)) {
+            set_before_aux(w);
+        }
     }
     after->set = w->before.set;
-    for (unsigned i = 0; i < t->view.slot_count; i++) {
+    for (; slots; slots &= slots - 1) {
+        unsigned i = (unsigned)__builtin_ctz(slots);
         after->value[i] = w->before.value[i];
     }
+}
+
+/* Is a slot set, of `known` or of those the edit does not name? */
+static bool any_set(const struct work *w, uint32_t known)
+{
+    const struct counter_view *view = &w->table->view;
+    return LIKELY(known != 0) || (w->present && table_others_set(view, w->packed, w->edit->named));
 }
 
 /*
@@ -267,7 +315,7 @@ static bool decide_replayed(struct work *w)
         take_out(w);
         w->present = false;
         w->held = NULL;
-        memset(w->payload, 0, sizeof w->payload);
+        set_nothing(w);
         set_before(w);
     }
     return true;
@@ -292,7 +340,7 @@ static bool decide(struct work *w)
         w->status = ENGINE_ABSENT;
         return true;
     }
-    w->status = w->edit->decide(w->edit, w->before.set != 0, &w->before, &w->edit->after);
+    w->status = w->edit->decide(w->edit, any_set(w, w->before.set), &w->before, &w->edit->after);
     return true;
 }
 
@@ -300,7 +348,7 @@ static bool decide(struct work *w)
 static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
 {
     /* In replay a record may for a while have nothing set: an image's is of no single time. */
-    bool emptied = w->edit->after.set == 0 && !table_is_replayed(w->ask);
+    bool emptied = !any_set(w, w->edit->after.set) && !table_is_replayed(w->ask);
     bool erased = w->edit->deleted_hidden || emptied;
     bool changes = w->status == ENGINE_DONE && (!erased || w->present);
     w->result = TABLE_INSERTED;
@@ -314,7 +362,7 @@ static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
     }
     bool put = changes && w->result == TABLE_INSERTED;
     if (UNLIKELY(w->table->overlay) && put) {
-        table_tap(w->table, w->locus->id, erased ? NULL : w->payload);
+        table_tap(w->table, w->locus->id, erased ? NULL : payload_of(w));
     }
     if (put) {
         hand_over(w, space, sink, erased);

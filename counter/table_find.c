@@ -3,46 +3,10 @@
  */
 #include "counter/table_private.h"
 
-#define LANES     4 /* two-byte remainders in a word */
-#define LANE_ONES 0x0001000100010001u
-#define LANE_REST 0x7fff7fff7fff7fffu
-
-/* A bit (15 of each lane) where the two-byte lanes of x are zero; exact, no carry crosses a lane.
- */
-static uint64_t zero_lanes(uint64_t x)
+/* Remainders of other widths. */
+int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
+                    uint64_t rem)
 {
-    return ~(((x & LANE_REST) + LANE_REST) | x | LANE_REST);
-}
-
-/* Remainders of two bytes, the common ones: four at a time. */
-static int match_lanes(const struct counter_table *t, const shared_word *words, uint32_t candidates,
-                       uint64_t rem)
-{
-    uint64_t wanted = rem * LANE_ONES;
-    uint32_t places = t->shape.places;
-    for (uint32_t first = 0; first < places; first += LANES) {
-        uint32_t lanes = places - first < LANES ? places - first : LANES;
-        uint64_t found =
-            zero_lanes(words_load(words, t->rem_offset + 2 * first, 2 * lanes) ^ wanted);
-        for (; found; found &= found - 1) {
-            uint32_t place = first + (uint32_t)__builtin_ctzll(found) / 16;
-            if (place < places && candidates >> place & 1) {
-                return (int)place;
-            }
-        }
-    }
-    return -1;
-}
-
-int table_match(const struct counter_table *t, const shared_word *words, uint32_t word,
-                uint64_t rem, bool alternate)
-{
-    uint32_t count = group_count(t, word);
-    uint32_t choices = group_choices(t, words, word);
-    uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t)((1ull << count) - 1);
-    if (t->shape.rem_bytes == 2) {
-        return match_lanes(t, words, candidates, rem);
-    }
     for (; candidates; candidates &= candidates - 1) {
         uint32_t place = (uint32_t)__builtin_ctz(candidates);
         if (group_rem(t, words, place) == rem) {
@@ -63,25 +27,6 @@ bool table_in_groups(const struct counter_table *t, const struct counter_locus *
            table_match(t, away, away_word, locus->rem, true) >= 0;
 }
 
-uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
-                      struct counter_values *values)
-{
-    uint32_t set = 0;
-    uint32_t in_aux = view->aux_only;
-    for (unsigned i = 0; i < view->slot_count; i++) {
-        const struct counter_view_slot *slot = &view->slots[i];
-        if (UNLIKELY(slot->physical == SCHEMA_AUX_ONLY)) {
-            continue;
-        }
-        uint64_t raw = bits_get(payload, slot->offset, slot->bits);
-        set |= (uint32_t)(raw != 0) << i;
-        in_aux |= (uint32_t)(raw == counter_slot_in_aux(slot->bits)) << i;
-        values->value[i] = raw - 1;
-    }
-    values->set = set;
-    return in_aux;
-}
-
 void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
                     struct counter_values *values)
 {
@@ -92,10 +37,11 @@ void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
     }
 }
 
-/* Which of the slots in aux a reader must fetch: wanted ones, and aux-only ones to know if set. */
-static uint32_t aux_needed(const struct counter_view *view, uint32_t in_aux, uint32_t wanted)
+bool table_others_set(const struct counter_view *view, struct table_packed packed, uint32_t slots)
 {
-    return in_aux & (wanted | view->aux_only);
+    struct counter_values values;
+    table_decode(view, packed, counter_view_all(view) & ~slots & ~view->aux_only, &values);
+    return values.set != 0;
 }
 
 enum counter_look counter_table_look(const struct counter_table *t,
@@ -118,18 +64,13 @@ enum counter_look counter_table_look(const struct counter_table *t,
         bool sure = !(word & GROUP_SPILLED) && verlock_unchanged(lock, word);
         return sure ? COUNTER_ABSENT : COUNTER_FURTHER;
     }
-    uint64_t payload[SCHEMA_PAYLOAD_WORDS];
-    size_t bytes = t->shape.payload_bytes;
-    words_copy_out(words, (size_t)place * bytes, bytes, payload);
-    if (!verlock_unchanged(lock, word)) {
+    struct table_packed packed = table_packed_at(t, words, (uint32_t)place);
+    uint32_t in_aux = table_decode(&t->view, packed, wanted | t->view.aux_only, values);
+    bool is = LIKELY(values->set) || table_others_set(&t->view, packed, wanted);
+    if (!verlock_unchanged(lock, word) || UNLIKELY(in_aux)) {
         return COUNTER_FURTHER;
     }
-    payload[(bytes + 7) / 8] = 0;
-    uint32_t in_aux = table_decode(&t->view, payload, values);
-    if (UNLIKELY(aux_needed(&t->view, in_aux, wanted))) {
-        return COUNTER_FURTHER;
-    }
-    return values->set ? COUNTER_FOUND : COUNTER_ABSENT;
+    return is ? COUNTER_FOUND : COUNTER_ABSENT;
 }
 
 /* Where a reader found a record: the lock word to look at again, beside the home's. */
@@ -183,16 +124,18 @@ enum counter_look counter_table_read(const struct counter_table *t,
     const verlock *home = table_home_lock(t, locus);
     for (;;) {
         uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
+        struct table_packed packed = {payload, 0};
         uint32_t word = verlock_read(home);
         struct find find = find_record(t, locus, home, word, payload);
-        uint32_t in_aux = 0;
         values->set = 0;
         if (find.found) {
-            in_aux = table_decode(&t->view, payload, values);
-            table_read_aux(t, locus->id, aux_needed(&t->view, in_aux, wanted), values);
+            uint32_t slots = wanted | t->view.aux_only; /* those, to know whether any is set */
+            uint32_t in_aux = table_decode(&t->view, packed, slots, values);
+            table_read_aux(t, locus->id, in_aux, values);
         }
         if (verlock_unchanged(find.lock, find.word) && verlock_unchanged(home, word)) {
-            return values->set ? COUNTER_FOUND : COUNTER_ABSENT;
+            bool is = values->set || (find.found && table_others_set(&t->view, packed, wanted));
+            return is ? COUNTER_FOUND : COUNTER_ABSENT;
         }
     }
 }

@@ -46,7 +46,10 @@ struct counter_table {
     uint32_t version_one;
     uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
     uint32_t rem_offset;  /* of the remainders in a group */
-    bool wide;            /* more than TABLE_NARROW_PLACES: choice bits in a word of their own */
+    /* Remainders of two bytes: the words they lie in, the lanes in front of them. lanes_end 0: they
+     * have another width. */
+    uint32_t lanes_first, lanes_end, lanes_skip;
+    bool wide; /* more than TABLE_NARROW_PLACES: choice bits in a word of their own */
     struct permute permute;
     struct counter_shape shape;
     struct counter_view view;
@@ -133,20 +136,93 @@ static inline verlock *table_home_lock(const struct counter_table *t,
                : group_lock(t, group_words(t, locus->group));
 }
 
+/* ---- matching remainders ---- */
+
+#define LANE_BYTES 2
+#define LANES      (8 / LANE_BYTES) /* remainders in a word */
+#define LANE_ONES  0x0001000100010001u
+#define LANE_REST  0x7fff7fff7fff7fffu
+
+/* Bit a two-byte lane of x, lane 0 lowest, where it is not zero; exact, no carry crosses a lane.
+ * The multiplication puts the bits side by side: each of the four goes up, and no two meet. */
+static inline uint64_t lanes_other(uint64_t x)
+{
+    uint64_t other = (((x & LANE_REST) + LANE_REST) | x) >> 15 & LANE_ONES;
+    return other * (1ull << 48 | 1ull << 33 | 1ull << 18 | 1ull << 3) >> 48;
+}
+
+/* Bit a place whose remainder is not rem, and more above. Those of two bytes, the common ones, lie
+ * at whole lanes: all are compared, without a branch. */
+static inline uint64_t match_lanes(const struct counter_table *t, const shared_word *words,
+                                   uint64_t rem)
+{
+    uint64_t wanted = rem * LANE_ONES;
+    uint64_t other = 0;
+    unsigned shift = 0;
+    for (uint32_t i = t->lanes_first; i < t->lanes_end; i++, shift += LANES) {
+        other |= lanes_other(word_load(words, i) ^ wanted) << shift;
+    }
+    return other >> t->lanes_skip;
+}
+
+/* The same with remainders of other widths: the place among the candidates, -1 if none. */
+int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
+                    uint64_t rem);
+
 /*
  * The place of rem among a group's records that lie here at home (alternate false) or as their
  * alternate; -1 if none. Consistent only if the word is unchanged afterwards.
  */
-int table_match(const struct counter_table *t, const shared_word *words, uint32_t word,
-                uint64_t rem, bool alternate);
+static inline int table_match(const struct counter_table *t, const shared_word *words,
+                              uint32_t word, uint64_t rem, bool alternate)
+{
+    uint32_t choices = group_choices(t, words, word);
+    uint32_t count = group_count(t, word);
+    uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
+    if (UNLIKELY(t->lanes_end == 0)) {
+        return table_match_any(t, words, candidates, rem);
+    }
+    candidates &= (uint32_t)~match_lanes(t, words, rem);
+    return candidates ? __builtin_ctz(candidates) : -1;
+}
 
 /* Does a record of this locus, which is inside the window, lie in a group? Nobody else there. */
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
-/* The view's slots out of a payload: what is set, the values in place. Returns bit a slot in aux.
- */
-uint32_t table_decode(const struct counter_view *view, const uint64_t *payload,
-                      struct counter_values *values);
+/* A payload where it lies: in a group, or in local words. */
+struct table_packed {
+    const shared_word *words;
+    size_t at; /* its first bit */
+};
+
+static inline struct table_packed table_packed_at(const struct counter_table *t,
+                                                  const shared_word *words, uint32_t place)
+{
+    return (struct table_packed){words, (size_t)place * t->shape.payload_bytes * 8};
+}
+
+/* Some of the view's slots out of a payload: what of them is set, the values in place. Returns bit
+ * a slot that may be in aux; of those that are no physical slots nothing else is known. */
+static inline uint32_t table_decode(const struct counter_view *view, struct table_packed packed,
+                                    uint32_t slots, struct counter_values *values)
+{
+    uint32_t set = 0;
+    uint32_t in_aux = 0;
+    for (; slots; slots &= slots - 1) {
+        unsigned i = (unsigned)__builtin_ctz(slots);
+        const struct counter_view_slot *slot = &view->slots[i];
+        uint64_t raw = field_load(packed.words, packed.at, &slot->field);
+        values->value[i] = raw - 1;
+        set |= (uint32_t)(raw != 0) << i;
+        if (UNLIKELY(raw == slot->field.mask)) {
+            in_aux |= 1u << i;
+        }
+    }
+    values->set = set;
+    return in_aux;
+}
+/* Is any of the view's other physical slots set? */
+bool table_others_set(const struct counter_view *view, struct table_packed packed, uint32_t slots);
 /* Values of the slots of `mask` out of the aux dict; those not found become unset. */
 void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
                     struct counter_values *values);

@@ -57,7 +57,8 @@ void table_record_tidy(const struct counter_schema *schema, struct table_record 
 void table_record_decode(const struct counter_view *view, const struct table_record *record,
                          uint32_t slots, struct counter_values *values)
 {
-    uint32_t in_aux = table_decode(view, record->payload, values);
+    uint32_t in_aux = table_decode(view, (struct table_packed){record->payload, 0},
+                                   counter_view_all(view), values);
     for (uint32_t left = in_aux & (slots | view->aux_only); left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         unsigned sub = view->slots[i].sub;
@@ -70,15 +71,12 @@ void table_record_decode(const struct counter_view *view, const struct table_rec
 static void apply_slot(const struct counter_view_slot *slot, struct table_record *record, bool set,
                        uint64_t value)
 {
-    bool physical = slot->physical != SCHEMA_AUX_ONLY;
-    bool beside = set && (!physical || value > slot->in_place_max);
+    bool beside = set && value >= slot->aux_from;
     uint64_t bit = 1ull << slot->sub;
     record->subs = beside ? record->subs | bit : record->subs & ~bit;
     record->aux[slot->sub] = value;
-    if (physical) {
-        uint64_t raw = beside ? counter_slot_in_aux(slot->bits) : value + 1;
-        bits_set(record->payload, slot->offset, slot->bits, set ? raw : 0);
-    }
+    uint64_t raw = beside ? slot->field.mask : value + 1;
+    field_store(record->payload, 0, &slot->field, set ? raw : 0);
 }
 
 void table_record_apply(const struct counter_view *view, struct table_record *record,

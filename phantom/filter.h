@@ -72,8 +72,10 @@ static inline bool phantom_line_holds(const shared_word *line, unsigned bits, ui
 {
     uint32_t x = (uint32_t)hash;
     uint64_t all = 1;
+    __asm__("" : "+r"(line)); /* else GCC adds its parts up again for each bit */
+#pragma GCC unroll 4
     for (unsigned i = 0; i < bits; i++) {
-        all &= words_load(line, (size_t)(x >> 29) * 8, 8) >> (x >> 23 & 63);
+        all &= word_load(line, x >> 29) >> (x >> 23 & 63);
         x *= PHANTOM_BIT_STEP;
     }
     return all;

@@ -63,7 +63,7 @@ static bool resize(struct buf *buf, size_t capacity)
     return true;
 }
 
-static bool grow(struct buf *buf, size_t bytes)
+bool buf_grow(struct buf *buf, size_t bytes)
 {
     if (bytes > buf->length_max - buf->length) {
         return false;
@@ -81,23 +81,6 @@ static bool grow(struct buf *buf, size_t bytes)
     }
     /* A budget too tight for doubling may still have what is needed. */
     return resize(buf, want) || (want > need && resize(buf, need));
-}
-
-char *buf_room(struct buf *buf, size_t bytes)
-{
-    CHECK(buf->length <= buf->capacity);
-    if (UNLIKELY(bytes > buf->capacity - buf->length || buf->data == NULL)) {
-        if (!grow(buf, bytes)) {
-            return NULL;
-        }
-    }
-    return buf->data + buf->length;
-}
-
-void buf_commit(struct buf *buf, size_t bytes)
-{
-    CHECK(bytes <= buf->capacity - buf->length);
-    buf->length += bytes;
 }
 
 bool buf_append(struct buf *buf, const void *bytes, size_t length)

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
+
 /* Bytes all buffers together may hold. Any thread. */
 struct budget {
     _Atomic uint64_t used_bytes;
@@ -31,12 +33,28 @@ struct buf {
 void buf_init(struct buf *buf, size_t length_max, struct budget *budget);
 void buf_fini(struct buf *buf); /* gives everything back; the buffer may be used again as empty */
 
+bool buf_grow(struct buf *buf, size_t bytes); /* for buf_room() alone */
+
 /*
  * Room for `bytes` more bytes after the ones in use. Returns where to write them, valid until the
  * next call with this buffer, or NULL if the limit, the budget or memory does not allow it.
  */
-char *buf_room(struct buf *buf, size_t bytes);
-void buf_commit(struct buf *buf, size_t bytes); /* bytes of the last room that were written */
+static inline char *buf_room(struct buf *buf, size_t bytes)
+{
+    CHECK(buf->length <= buf->capacity);
+    if (UNLIKELY(bytes > buf->capacity - buf->length || buf->data == NULL) &&
+        !buf_grow(buf, bytes)) {
+        return NULL;
+    }
+    return buf->data + buf->length;
+}
+
+/* Bytes of the last room that were written. */
+static inline void buf_commit(struct buf *buf, size_t bytes)
+{
+    CHECK(bytes <= buf->capacity - buf->length);
+    buf->length += bytes;
+}
 
 bool buf_append(struct buf *buf, const void *bytes, size_t length); /* false: as buf_room's NULL */
 void buf_truncate(struct buf *buf, size_t length);                  /* drops what is beyond length */

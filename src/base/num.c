@@ -1,133 +1,128 @@
-/* num.c: decimal numbers. Eight digits at a time where there are eight, pairs for the others. */
+/* num.c: decimal numbers. Eight digits at a time are read, four at a time are printed. */
 #include "base/num.h"
 
-#include <endian.h>
-#include <string.h>
+#include "base/check.h"
+#include "base/text_word.h"
 
+#define FOUR_DIGITS  10000u
 #define EIGHT_DIGITS 100000000u
 
-static const char pairs[] = "00010203040506070809"
-                            "10111213141516171819"
-                            "20212223242526272829"
-                            "30313233343536373839"
-                            "40414243444546474849"
-                            "50515253545556575859"
-                            "60616263646566676869"
-                            "70717273747576777879"
-                            "80818283848586878889"
-                            "90919293949596979899";
+static const uint32_t powers[] = {
+    1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, EIGHT_DIGITS,
+};
 
 /*
- * Eight digits in three multiplications: neighbours are joined to pairs, pairs to fours, fours to
- * the number, all lanes of the word at once.
+ * The digits text[0..length) begins with, up to eight of them, 0: none. Moved to the end of the
+ * word, with zeros in front, any number of them is read as eight: in three multiplications
+ * neighbours are joined to pairs, pairs to fours, fours to the number, all lanes of the word at
+ * once.
  */
-static bool parse_eight(const char *text, uint64_t *value)
+static inline size_t read_eight(const char *text, size_t length, uint64_t *value)
 {
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    word = le64toh(word) ^ 0x3030303030303030u;
-    if ((word + 0x7676767676767676u) & 0x8080808080808080u || word & 0x8080808080808080u) {
-        return false; /* a lane above 9 */
+    uint64_t word = text_word(text, length) ^ TEXT_WORD_OF_BYTE('0');
+    /* The first lane above 9 is found exactly, those behind it may be carried into. */
+    uint64_t others = ((word + TEXT_WORD_OF_BYTE(0x76)) | word) & TEXT_WORD_OF_BYTE(0x80);
+    size_t digits = 8;
+    if (others != 0) {
+        digits = (size_t)__builtin_ctzll(others) / 8;
+        if (UNLIKELY(digits == 0)) {
+            return 0;
+        }
+        word <<= 64 - 8 * digits;
     }
     word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffu;
     word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffffu;
     *value = (word * 10000 + (word >> 32)) & 0xffffffffu;
-    return true;
+    return digits;
+}
+
+size_t num_read(const char *text, size_t length, uint64_t *value)
+{
+    size_t digits = read_eight(text, length, value);
+    if (digits < 8) {
+        return digits;
+    }
+    uint64_t next = 0;
+    digits += read_eight(text + 8, length - 8, &next);
+    uint64_t number = *value * powers[digits - 8] + next;
+    if (digits == 16) { /* few are left: one by one is faster */
+        for (unsigned digit; digits < length && digits < NUM_DIGITS_SAFE &&
+                             (digit = (unsigned char)text[digits] - (unsigned)'0') <= 9;
+             digits++) {
+            number = number * 10 + digit;
+        }
+    }
+    *value = number;
+    return digits;
+}
+
+static bool add_digit(char byte, uint64_t *number)
+{
+    unsigned digit = (unsigned char)byte - (unsigned)'0';
+    return digit <= 9 && !__builtin_mul_overflow(*number, 10u, number) &&
+           !__builtin_add_overflow(*number, digit, number);
 }
 
 bool num_parse(const char *text, size_t length, uint64_t *value)
 {
-    if (length == 0 || length > NUM_DIGITS_MAX) {
+    uint64_t number = 0;
+    size_t digits;
+    if (length == 1) { /* most deltas, flags and lengths */
+        digits = add_digit(text[0], &number);
+    } else {
+        digits = num_read(text, length, &number);
+    }
+    if (digits == NUM_DIGITS_SAFE && length == NUM_DIGITS_MAX) {
+        digits += add_digit(text[NUM_DIGITS_SAFE], &number);
+    }
+    if (digits == 0 || digits != length) {
         return false;
     }
-    uint64_t sum = 0;
-    size_t last = length == NUM_DIGITS_MAX ? length - 1 : length; /* 19 digits always fit */
-    size_t i = 0;
-    for (uint64_t eight; last - i >= 8; i += 8) {
-        if (!parse_eight(text + i, &eight)) {
-            return false;
-        }
-        sum = sum * EIGHT_DIGITS + eight;
-    }
-    for (; i < last; i++) {
-        unsigned digit = (unsigned char)text[i] - (unsigned)'0';
-        if (digit > 9) {
-            return false;
-        }
-        sum = sum * 10 + digit;
-    }
-    if (i < length) {
-        unsigned digit = (unsigned char)text[i] - (unsigned)'0';
-        if (digit > 9 || __builtin_mul_overflow(sum, 10u, &sum) ||
-            __builtin_add_overflow(sum, digit, &sum)) {
-            return false;
-        }
-    }
-    *value = sum;
+    *value = number;
     return true;
 }
 
-static size_t digits_of(uint64_t value)
+/* The four digits of a number below 10,000 as four bytes 0 to 9, the first one lowest. */
+static inline uint32_t four_digits(uint32_t value)
 {
-    static const uint64_t powers[] = {
-        0, /* not 1: the number 0 has a digit too */
-        10u,
-        100u,
-        1000u,
-        10000u,
-        100000u,
-        1000000u,
-        10000000u,
-        100000000u,
-        1000000000u,
-        10000000000u,
-        100000000000u,
-        1000000000000u,
-        10000000000000u,
-        100000000000000u,
-        1000000000000000u,
-        10000000000000000u,
-        100000000000000000u,
-        1000000000000000000u,
-        10000000000000000000u,
-    };
-    unsigned bits = 64u - (unsigned)__builtin_clzll(value | 1);
-    unsigned low = bits * 1233 >> 12; /* 1233/4096 is log10(2), close enough for 64 bits */
-    return low + (value >= powers[low]);
+    uint32_t hundreds = value * 5243 >> 19; /* value / 100 */
+    uint32_t pairs = hundreds | (value - hundreds * 100) << 16;
+    uint32_t tens = pairs * 103 >> 10 & 0x000f000fu; /* both pairs / 10 */
+    return tens | (pairs - tens * 10) << 8;
 }
 
-static void print_pair(char *text, uint32_t value)
+static inline void print_four(char *text, uint32_t value)
 {
-    memcpy(text, pairs + (size_t)value * 2, 2);
+    uint32_t digits = four_digits(value) | 0x30303030u;
+    memcpy(text, &digits, sizeof digits);
 }
 
-static void print_eight(char *text, uint32_t value)
+/* A number below 10,000 without its leading zeros. */
+static inline size_t print_first(char *text, uint32_t value)
 {
-    uint32_t high = value / 10000;
-    uint32_t low = value % 10000;
-    print_pair(text, high / 100);
-    print_pair(text + 2, high % 100);
-    print_pair(text + 4, low / 100);
-    print_pair(text + 6, low % 100);
+    uint32_t digits = four_digits(value);
+    unsigned zeros = (unsigned)__builtin_ctz(digits | 1u << 24) / 8; /* the last may be one */
+    digits = (digits | 0x30303030u) >> 8 * zeros;
+    memcpy(text, &digits, sizeof digits);
+    return 4 - zeros;
+}
+
+/* Apart: its recursion would have the short ones save registers too. */
+__attribute__((noinline)) static size_t print_long(char *text, uint64_t value)
+{
+    size_t digits;
+    if (value < EIGHT_DIGITS) {
+        digits = print_first(text, (uint32_t)value / FOUR_DIGITS);
+    } else {
+        digits = num_print(text, value / EIGHT_DIGITS);
+        print_four(text + digits, (uint32_t)(value % EIGHT_DIGITS) / FOUR_DIGITS);
+        digits += 4;
+    }
+    print_four(text + digits, (uint32_t)(value % FOUR_DIGITS));
+    return digits + 4;
 }
 
 size_t num_print(char *text, uint64_t value)
 {
-    size_t digits = digits_of(value);
-    char *end = text + digits;
-    for (; value >= EIGHT_DIGITS; value /= EIGHT_DIGITS) {
-        end -= 8;
-        print_eight(end, (uint32_t)(value % EIGHT_DIGITS));
-    }
-    uint32_t rest = (uint32_t)value;
-    for (; rest >= 100; rest /= 100) {
-        end -= 2;
-        print_pair(end, rest % 100);
-    }
-    if (rest >= 10) {
-        print_pair(end - 2, rest);
-    } else {
-        end[-1] = (char)('0' + rest);
-    }
-    return digits;
+    return value < FOUR_DIGITS ? print_first(text, (uint32_t)value) : print_long(text, value);
 }

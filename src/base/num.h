@@ -1,7 +1,9 @@
 /*
  * num.h: decimal numbers, text to and from uint64_t, without locale, sign or division chains.
  *
- * Cost: about a nanosecond a number. Pure functions, any thread.
+ * Cost: one to three nanoseconds a number of up to eight digits. There is no loop over digits (but
+ * behind the sixteenth), so mixed lengths cost few mispredicted branches. Pure functions, any
+ * thread.
  */
 #ifndef ROLLCALL_BASE_NUM_H
 #define ROLLCALL_BASE_NUM_H
@@ -10,17 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NUM_DIGITS_MAX 20 /* digits of 2^64-1 */
+#define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
+#define NUM_DIGITS_SAFE 19 /* so many digits always fit */
 
 /*
- * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them, leading
- * zeros allowed. Returns false, leaving *value alone, if it is anything else or too large.
+ * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them,
+ * leading zeros allowed. Returns false, leaving *value alone, if it is anything else or too large.
  */
 bool num_parse(const char *text, size_t length, uint64_t *value);
 
 /*
- * Writes value in decimal to text, which has room for NUM_DIGITS_MAX bytes. No NUL is written.
- * Returns the number of digits.
+ * Reads the number that text[0..length) begins with. Returns its digits, NUM_DIGITS_SAFE at most
+ * though there may be more behind them; 0, leaving *value alone: it begins with none.
+ */
+size_t num_read(const char *text, size_t length, uint64_t *value);
+
+/*
+ * Writes value in decimal to text, which has room for NUM_DIGITS_MAX bytes: any of them may be
+ * written, also behind the digits. No NUL is. Returns the number of digits.
  */
 size_t num_print(char *text, uint64_t value);
 

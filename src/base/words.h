@@ -20,16 +20,27 @@ static inline uint64_t words_low_mask(size_t bytes) /* 1 .. 8 */
     return UINT64_MAX >> (64 - 8 * bytes);
 }
 
-/* The `bytes` (1 to 8) bytes at a byte offset; touches only the words they lie in. */
+/* One whole word. */
+static inline uint64_t word_load(const shared_word *words, size_t index)
+{
+    return __atomic_load_n(words + index, __ATOMIC_RELAXED);
+}
+
+/* Two words side by side, shifted: the 64 bits from bit `shift` (0 to 63) of `low` on. */
+static inline uint64_t words_funnel(uint64_t low, uint64_t high, unsigned shift)
+{
+    return low >> shift | high << 1 << (63 - shift); /* in two steps, as a shift by 64 is none */
+}
+
+/*
+ * The `bytes` (1 to 8) bytes at a byte offset; touches only the words they lie in. Without a
+ * branch: where they lie in one word it is loaded twice, and what is too much is masked.
+ */
 static inline uint64_t words_load(const shared_word *words, size_t offset, size_t bytes)
 {
-    const shared_word *word = words + offset / 8;
-    size_t shift = offset % 8 * 8;
-    uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED) >> shift;
-    if (shift + 8 * bytes > 64) {
-        value |= __atomic_load_n(word + 1, __ATOMIC_RELAXED) << (64 - shift);
-    }
-    return value & words_low_mask(bytes);
+    uint64_t low = word_load(words, offset / 8);
+    uint64_t high = word_load(words, (offset + bytes - 1) / 8);
+    return words_funnel(low, high, offset % 8 * 8) & words_low_mask(bytes);
 }
 
 /* Stores the low `bytes` (1 to 8) bytes of value at a byte offset. Under the lock of those words.
@@ -53,42 +64,87 @@ static inline void words_store(shared_word *words, size_t offset, size_t bytes, 
 static inline void words_copy_out(const shared_word *words, size_t offset, size_t bytes,
                                   uint64_t *local)
 {
-    for (; bytes > 8; bytes -= 8, offset += 8) {
-        *local++ = words_load(words, offset, 8);
+    const uint64_t *last = local + (bytes - 1) / 8;
+    size_t at = offset / 8;
+    unsigned shift = offset % 8 * 8;
+    uint64_t low = word_load(words, at);
+    while (local < last) {
+        uint64_t high = word_load(words, ++at);
+        *local++ = words_funnel(low, high, shift);
+        low = high;
     }
-    *local = words_load(words, offset, bytes);
+    uint64_t high = word_load(words, (offset + bytes - 1) / 8);
+    *local = words_funnel(low, high, shift) & words_low_mask((bytes - 1) % 8 + 1);
 }
 
-/* The other way. Under the lock. */
+/* The other way, each word written once. Under the lock. */
 static inline void words_copy_in(shared_word *words, size_t offset, size_t bytes,
                                  const uint64_t *local)
 {
-    for (; bytes > 8; bytes -= 8, offset += 8) {
-        words_store(words, offset, 8, *local++);
+    const uint64_t *end = local + (bytes + 7) / 8;
+    shared_word *word = words + offset / 8;
+    unsigned shift = offset % 8 * 8;
+    size_t bits = shift + 8 * bytes; /* from the first of *word on; what is carried goes there */
+    uint64_t carried = __atomic_load_n(word, __ATOMIC_RELAXED) & ~(UINT64_MAX << shift);
+    for (; bits > 64; bits -= 64) {
+        __atomic_store_n(word++, carried | *local << shift, __ATOMIC_RELAXED);
+        carried = *local++ >> 1 >> (63 - shift);
     }
-    words_store(words, offset, bytes, *local);
+    uint64_t mask = UINT64_MAX >> (64 - bits);
+    uint64_t value = local < end ? carried | *local << shift : carried;
+    uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
+    __atomic_store_n(word, (before & ~mask) | (value & mask), __ATOMIC_RELAXED);
 }
 
-/* A field of `bits` (1 to 64) bits in local words; one word behind the field's first must exist. */
+/* A field of bits: its first and its last one, and all ones of its width. A mask of 0: no field,
+ * which loads as 0 and stores nothing. */
+struct words_field {
+    uint32_t first, last;
+    uint64_t mask;
+};
+
+/* A field of a record that begins at bit `at`; like words_load. */
+static inline uint64_t field_load(const shared_word *words, size_t at,
+                                  const struct words_field *field)
+{
+    size_t first = at + field->first;
+    uint64_t low = word_load(words, first / 64);
+    uint64_t high = word_load(words, (at + field->last) / 64);
+    return words_funnel(low, high, first % 64) & field->mask;
+}
+
+/* Stores the low bits of value there; where it lies in one word that is stored twice. Under the
+ * lock of those words. */
+static inline void field_store(shared_word *words, size_t at, const struct words_field *field,
+                               uint64_t value)
+{
+    uint64_t mask = field->mask;
+    shared_word *low = words + (at + field->first) / 64;
+    shared_word *high = words + (at + field->last) / 64;
+    unsigned shift = (at + field->first) % 64;
+    value &= mask;
+    uint64_t rest = __atomic_load_n(low, __ATOMIC_RELAXED) & ~(mask << shift);
+    __atomic_store_n(low, rest | value << shift, __ATOMIC_RELAXED);
+    rest = __atomic_load_n(high, __ATOMIC_RELAXED) & ~(mask >> 1 >> (63 - shift));
+    __atomic_store_n(high, rest | value >> 1 >> (63 - shift), __ATOMIC_RELAXED);
+}
+
+/* A field of `bits` (1 to 64) bits in local words. */
+static inline struct words_field field_of(unsigned offset, unsigned bits)
+{
+    return (struct words_field){offset, offset + bits - 1, UINT64_MAX >> (64 - bits)};
+}
+
 static inline uint64_t bits_get(const uint64_t *local, unsigned offset, unsigned bits)
 {
-    unsigned shift = offset % 64;
-    uint64_t value = local[offset / 64] >> shift;
-    if (shift + bits > 64) {
-        value |= local[offset / 64 + 1] << (64 - shift);
-    }
-    return value & (UINT64_MAX >> (64 - bits));
+    struct words_field field = field_of(offset, bits);
+    return field_load(local, 0, &field);
 }
 
 static inline void bits_set(uint64_t *local, unsigned offset, unsigned bits, uint64_t value)
 {
-    unsigned shift = offset % 64;
-    uint64_t mask = UINT64_MAX >> (64 - bits);
-    uint64_t *word = local + offset / 64;
-    *word = (*word & ~(mask << shift)) | (value & mask) << shift;
-    if (shift + bits > 64) {
-        word[1] = (word[1] & ~(mask >> (64 - shift))) | (value & mask) >> (64 - shift);
-    }
+    struct words_field field = field_of(offset, bits);
+    field_store(local, 0, &field, value);
 }
 
 #endif

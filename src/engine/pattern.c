@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/num.h"
+#include "base/text_word.h"
 #include "engine/pattern_tree.h"
 
 #include <string.h>
@@ -23,79 +24,85 @@ static bool is_digit(char byte)
     return (unsigned char)byte - (unsigned)'0' <= 9;
 }
 
-/* The id at the start of text; returns its digits, 0 if there is none that is allowed. */
-static size_t read_id(const char *text, size_t length, uint64_t *id)
+static inline bool begins_with(const char *at, const char *end, const struct pattern_text *text)
 {
-    size_t digits = 0;
-    while (digits < length && is_digit(text[digits])) {
-        digits++;
-    }
-    if (digits == 0 || digits > ID_DIGITS_MAX || (text[0] == '0' && digits > 1)) {
-        return 0;
-    }
-    return num_parse(text, digits, id) && *id <= PATTERN_ID_MAX ? digits : 0;
+    size_t length = (size_t)(end - at);
+    return length >= text->length && ((text_word(at, length) ^ text->head) & text->mask) == 0 &&
+           (LIKELY(text->length <= TEXT_WORD_BYTES) || memcmp(at, text->bytes, text->length) == 0);
 }
 
-/* Reads what stands behind the id. *end becomes the offset of the tail or member. */
-static bool read_suffix(const struct pattern_space *space, const char *key, size_t length,
-                        size_t from, size_t *end)
+/* The id [at, end) begins with; returns its digits, 0 if there is none that is allowed. */
+static inline size_t read_id(const char *at, const char *end, uint64_t *id)
 {
-    size_t suffix = space->suffix_length;
-    if (suffix > 0 && (length - from < suffix || memcmp(key + from, space->suffix, suffix) != 0)) {
-        return false;
+    size_t length = (size_t)(end - at);
+    size_t digits = num_read(at, length, id);
+    if (digits < 2) {
+        return digits;
     }
-    *end = from + suffix;
-    return space->with_member || *end == length || key[*end] == '.';
+    bool too_large = digits == ID_DIGITS_MAX &&
+                     (*id > PATTERN_ID_MAX || (length > digits && is_digit(at[digits])));
+    return at[0] == '0' || too_large ? 0 : digits;
+}
+
+/* Reads what stands behind the id. Returns the tail or member, NULL if the space's suffix is not
+ * there. */
+static inline const char *read_suffix(const struct pattern_space *space, const char *at,
+                                      const char *end)
+{
+    size_t suffix = space->suffix.length;
+    if (suffix > 0 && !begins_with(at, end, &space->suffix)) {
+        return NULL;
+    }
+    at += suffix;
+    return space->with_member || at == end || *at == '.' ? at : NULL;
 }
 
 bool pattern_space_owns(const struct pattern_space *space, const char *key, size_t length)
 {
-    size_t prefix = space->prefix_length;
-    if (length > PATTERN_KEY_MAX || length < prefix || memcmp(key, space->prefix, prefix) != 0) {
+    const char *end = key + length;
+    const char *at = key + space->prefix.length;
+    if (length > PATTERN_KEY_MAX || !begins_with(key, end, &space->prefix)) {
         return false;
     }
     uint64_t id;
-    size_t end;
-    size_t digits = read_id(key + prefix, length - prefix, &id);
-    return digits > 0 && read_suffix(space, key, length, prefix + digits, &end) &&
-           (!space->with_member || end < length);
+    size_t digits = read_id(at, end, &id);
+    const char *rest = digits > 0 ? read_suffix(space, at + digits, end) : NULL;
+    return rest != NULL && (!space->with_member || rest < end);
 }
 
 /* The deepest terminal whose text the key begins with. */
-static uint8_t find_terminal(const struct pattern_set *set, const char *key, size_t length)
+static inline uint8_t find_terminal(const struct pattern_set *set, const char *key, const char *end)
 {
     const struct pattern_node *node = &set->nodes[0];
-    size_t at = 0;
-    while (at < length) {
-        uint8_t child = node->child[(unsigned char)key[at]];
-        if (child == 0) {
-            break;
-        }
+    while (key < end) {
+        uint8_t child = node->child[(unsigned char)*key];
         const struct pattern_node *next = &set->nodes[child];
-        size_t text = next->text_length;
-        if (length - at < text || memcmp(key + at, next->text, text) != 0) {
+        if (child == 0 || !begins_with(key, end, &next->text)) {
             break;
         }
-        at += text;
+        key += next->text.length;
         node = next;
     }
     return node->terminal;
 }
 
 /* Tries the spaces of one terminal. Returns PATTERN_NONE if none of them fits. */
-static enum pattern_result match_terminal(const struct pattern_set *set,
-                                          const struct pattern_node *node, const char *key,
-                                          size_t length, struct pattern_match *match, size_t *end)
+static inline enum pattern_result match_terminal(const struct pattern_set *set,
+                                                 const struct pattern_node *node, const char *key,
+                                                 const char *end, struct pattern_match *match)
 {
-    size_t depth = node->depth;
-    size_t digits = read_id(key + depth, length - depth, &match->id);
+    const char *at = key + node->depth;
+    size_t digits = read_id(at, end, &match->id);
     if (digits == 0) {
         return PATTERN_NONE;
     }
     for (uint8_t i = node->first_space; i != PATTERN_NO_SPACE; i = set->spaces[i].next) {
         const struct pattern_space *space = &set->spaces[i];
-        if (read_suffix(space, key, length, depth + digits, end)) {
+        const char *rest = read_suffix(space, at + digits, end);
+        if (LIKELY(rest != NULL)) {
             match->space = i;
+            match->rest = rest;
+            match->rest_length = (uint32_t)(end - rest);
             return space->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
         }
     }
@@ -103,15 +110,17 @@ static enum pattern_result match_terminal(const struct pattern_set *set,
 }
 
 /*
- * Reads key up to its tail or member, which begins at *end; a member may still turn out empty. At
- * most one space fits (pattern_set_create saw to it), though not always the deepest.
+ * Reads a key up to its tail or member; a member may still turn out empty. At most one space fits
+ * (pattern_set_create saw to it), though not always the deepest.
  */
-static enum pattern_result match_front(const struct pattern_set *set, const char *key,
-                                       size_t length, struct pattern_match *match, size_t *end)
+__attribute__((always_inline)) static inline enum pattern_result
+match_front(const struct pattern_set *set, const char *key, size_t length,
+            struct pattern_match *match)
 {
-    uint8_t deepest = find_terminal(set, key, length);
+    const char *end = key + length;
+    uint8_t deepest = find_terminal(set, key, end);
     for (uint8_t i = deepest; i != PATTERN_NO_NODE; i = set->nodes[i].above) {
-        enum pattern_result result = match_terminal(set, &set->nodes[i], key, length, match, end);
+        enum pattern_result result = match_terminal(set, &set->nodes[i], key, end, match);
         if (LIKELY(result != PATTERN_NONE)) {
             return result;
         }
@@ -156,26 +165,25 @@ static void strip(struct stripped *stripped, const char *key, size_t length)
 }
 
 /* The second reading. A member is never stripped: it comes from the key itself. */
-static enum pattern_result match_stripped(const struct pattern_set *set, const char *key,
-                                          size_t length, struct pattern_match *match)
+__attribute__((cold)) static enum pattern_result match_stripped(const struct pattern_set *set,
+                                                                const char *key, size_t length,
+                                                                struct pattern_match *match)
 {
     struct stripped stripped = {.text = match->scratch};
     strip(&stripped, key, length);
     if (stripped.length == 0) {
         return PATTERN_NONE;
     }
-    size_t end;
-    enum pattern_result result = match_front(set, stripped.text, stripped.length, match, &end);
+    enum pattern_result result = match_front(set, stripped.text, stripped.length, match);
     if (result != PATTERN_RECORD && result != PATTERN_MEMBER) {
         return result;
     }
+    size_t end = (size_t)(match->rest - stripped.text);
     size_t front = result == PATTERN_MEMBER ? stripped.from[end - 1] + (size_t)1 : length;
     if (stripped.open < front && stripped.close >= front) {
         return PATTERN_BAD; /* a brace without its fellow */
     }
     if (result == PATTERN_RECORD) {
-        match->rest = stripped.text + end;
-        match->rest_length = (uint32_t)(stripped.length - end);
         return result;
     }
     match->rest = key + front;
@@ -193,12 +201,9 @@ enum pattern_result pattern_match(const struct pattern_set *set, const char *key
                                   struct pattern_match *match)
 {
     CHECK(length > 0 && length <= PATTERN_KEY_MAX);
-    size_t end;
-    enum pattern_result result = match_front(set, key, length, match, &end);
+    enum pattern_result result = match_front(set, key, length, match);
     if (LIKELY(result == PATTERN_RECORD || result == PATTERN_MEMBER)) {
-        match->rest = key + end;
-        match->rest_length = (uint32_t)(length - end);
-        return result == PATTERN_MEMBER && end == length ? PATTERN_BAD : result;
+        return result == PATTERN_MEMBER && match->rest_length == 0 ? PATTERN_BAD : result;
     }
     return UNLIKELY(has_marks(key, length)) ? match_stripped(set, key, length, match) : result;
 }

@@ -11,19 +11,18 @@
 
 static uint8_t new_node(struct pattern_set *set, const char *text, size_t length)
 {
-    CHECK(set->nodes_count < PATTERN_NODES_MAX && length <= PATTERN_TEXT_MAX);
+    CHECK(set->nodes_count < PATTERN_NODES_MAX);
     struct pattern_node *node = &set->nodes[set->nodes_count];
     node->first_space = PATTERN_NO_SPACE;
-    node->text_length = (uint8_t)length;
-    memcpy(node->text, text, length);
+    pattern_text_set(&node->text, text, length);
     return (uint8_t)set->nodes_count++;
 }
 
 static size_t common_length(const struct pattern_node *node, const char *text, size_t length)
 {
-    size_t most = node->text_length < length ? node->text_length : length;
+    size_t most = node->text.length < length ? node->text.length : length;
     size_t same = 0;
-    while (same < most && node->text[same] == text[same]) {
+    while (same < most && node->text.bytes[same] == text[same]) {
         same++;
     }
     return same;
@@ -33,11 +32,10 @@ static size_t common_length(const struct pattern_node *node, const char *text, s
 static uint8_t split(struct pattern_set *set, uint8_t parent, uint8_t child, size_t length)
 {
     struct pattern_node *lower = &set->nodes[child];
-    uint8_t middle = new_node(set, lower->text, length);
-    set->nodes[parent].child[(unsigned char)lower->text[0]] = middle;
-    lower->text_length = (uint8_t)(lower->text_length - length);
-    memmove(lower->text, lower->text + length, lower->text_length);
-    set->nodes[middle].child[(unsigned char)lower->text[0]] = child;
+    uint8_t middle = new_node(set, lower->text.bytes, length);
+    set->nodes[parent].child[(unsigned char)lower->text.bytes[0]] = middle;
+    pattern_text_set(&lower->text, lower->text.bytes + length, lower->text.length - length);
+    set->nodes[middle].child[(unsigned char)lower->text.bytes[0]] = child;
     return middle;
 }
 
@@ -55,7 +53,7 @@ static uint8_t insert_text(struct pattern_set *set, const char *text, size_t len
             return child;
         }
         size_t same = common_length(&set->nodes[child], text + done, length - done);
-        at = same < set->nodes[child].text_length ? split(set, at, child, same) : child;
+        at = same < set->nodes[child].text.length ? split(set, at, child, same) : child;
         done += same;
     }
     return at;
@@ -65,7 +63,7 @@ static uint8_t insert_text(struct pattern_set *set, const char *text, size_t len
 static void insert_space(struct pattern_set *set, uint8_t number)
 {
     struct pattern_space *space = &set->spaces[number];
-    uint8_t node = insert_text(set, space->prefix, space->prefix_length);
+    uint8_t node = insert_text(set, space->prefix.bytes, space->prefix.length);
     uint8_t *link = &set->nodes[node].first_space;
     while (*link != PATTERN_NO_SPACE) {
         link = &set->spaces[*link].next;
@@ -80,7 +78,7 @@ static void chain(struct pattern_set *set, uint8_t number, uint8_t above, size_t
     bool terminal = node->first_space != PATTERN_NO_SPACE;
     node->above = above;
     node->terminal = terminal ? number : above;
-    node->depth = (uint8_t)(depth + node->text_length);
+    node->depth = (uint8_t)(depth + node->text.length);
     for (size_t byte = 0; byte < sizeof node->child; byte++) {
         if (node->child[byte] != 0) {
             chain(set, node->child[byte], node->terminal, node->depth);

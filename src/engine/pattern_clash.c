@@ -43,10 +43,10 @@ static size_t digits_at(const char *text, size_t length, size_t from)
 /* Bytes of A's suffix that the key, read by A, has not reached yet. */
 static size_t missing_suffix(const struct pattern_space *a, const struct candidate *key)
 {
-    size_t id_at = a->prefix_length;
+    size_t id_at = a->prefix.length;
     size_t behind_id = id_at + digits_at(key->text, key->length, id_at);
     size_t there = key->length - behind_id;
-    return there < a->suffix_length ? a->suffix_length - there : 0;
+    return there < a->suffix.length ? a->suffix.length - there : 0;
 }
 
 /* Tries the ends that could suit both, behind a key that goes to B's suffix. */
@@ -55,7 +55,7 @@ static bool try_ends(const struct pattern_space *a, const struct pattern_space *
 {
     static const char *const ends[] = {"", "u", ".", ".u"};
     size_t missing = missing_suffix(a, key);
-    add(key, a->suffix + a->suffix_length - missing, missing);
+    add(key, a->suffix.bytes + a->suffix.length - missing, missing);
     size_t length = key->length;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         key->length = length;
@@ -72,9 +72,9 @@ static bool try_id(const struct pattern_space *a, const struct pattern_space *b,
                    size_t id_length, struct candidate *key)
 {
     key->length = 0;
-    add(key, b->prefix, b->prefix_length);
+    add(key, b->prefix.bytes, b->prefix.length);
     add(key, id, id_length);
-    add(key, b->suffix, b->suffix_length);
+    add(key, b->suffix.bytes, b->suffix.length);
     return try_ends(a, b, key);
 }
 
@@ -82,20 +82,20 @@ static bool try_id(const struct pattern_space *a, const struct pattern_space *b,
 static size_t forced_id(const struct pattern_space *a, const struct pattern_space *b,
                         const char **id)
 {
-    size_t id_at = a->prefix_length;
-    size_t behind_id = id_at + digits_at(b->prefix, b->prefix_length, id_at);
-    size_t reached = b->prefix_length - behind_id;
-    *id = a->suffix + reached;
-    return reached < a->suffix_length ? digits_at(a->suffix, a->suffix_length, reached) : 0;
+    size_t id_at = a->prefix.length;
+    size_t behind_id = id_at + digits_at(b->prefix.bytes, b->prefix.length, id_at);
+    size_t reached = b->prefix.length - behind_id;
+    *id = a->suffix.bytes + reached;
+    return reached < a->suffix.length ? digits_at(a->suffix.bytes, a->suffix.length, reached) : 0;
 }
 
 bool pattern_spaces_clash(const struct pattern_space *a, const struct pattern_space *b,
                           char text[PATTERN_KEY_MAX + 1])
 {
-    if (a->prefix_length > b->prefix_length) {
+    if (a->prefix.length > b->prefix.length) {
         return pattern_spaces_clash(b, a, text);
     }
-    if (memcmp(a->prefix, b->prefix, a->prefix_length) != 0) {
+    if (memcmp(a->prefix.bytes, b->prefix.bytes, a->prefix.length) != 0) {
         return false;
     }
     struct candidate key;

@@ -2,6 +2,8 @@
 #include "engine/pattern.h"
 
 #include "base/check.h"
+#include "base/text_word.h"
+#include "base/words.h"
 #include "engine/pattern_tree.h"
 
 #include <stdarg.h>
@@ -122,6 +124,15 @@ bool pattern_valid(const char *text, bool with_member, char error[PATTERN_ERROR_
            fixed_valid(text, behind_id, end, &fault);
 }
 
+void pattern_text_set(struct pattern_text *text, const char *bytes, size_t length)
+{
+    CHECK(length <= PATTERN_TEXT_MAX);
+    memmove(text->bytes, bytes, length);
+    text->length = (uint8_t)length;
+    text->head = text_word(text->bytes, length);
+    text->mask = length == 0 ? 0 : words_low_mask(length < 8 ? length : 8);
+}
+
 void pattern_space_init(struct pattern_space *space, const char *text)
 {
     const char *id = strstr(text, id_mark);
@@ -132,8 +143,6 @@ void pattern_space_init(struct pattern_space *space, const char *text)
     size_t suffix_length = member == NULL ? strlen(suffix) : (size_t)(member - suffix);
     space->next = PATTERN_NO_SPACE;
     space->with_member = member != NULL;
-    space->prefix_length = (uint8_t)prefix_length;
-    space->suffix_length = (uint8_t)suffix_length;
-    memcpy(space->prefix, text, prefix_length);
-    memcpy(space->suffix, suffix, suffix_length);
+    pattern_text_set(&space->prefix, text, prefix_length);
+    pattern_text_set(&space->suffix, suffix, suffix_length);
 }

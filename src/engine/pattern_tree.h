@@ -16,13 +16,19 @@
 #define PATTERN_NO_SPACE 0xffu
 #define PATTERN_NO_NODE  0xffu /* in `terminal` and `above`; as a child it is 0, the root */
 
+/* Fixed text of a pattern, or a piece of it. */
+struct pattern_text {
+    uint64_t head; /* its first eight bytes as a word, zeros behind a shorter one … */
+    uint64_t mask; /* … and ones where it has bytes */
+    uint8_t length;
+    char bytes[PATTERN_TEXT_MAX];
+};
+
 struct pattern_space {
     uint8_t next; /* space with the same leading text, or PATTERN_NO_SPACE */
     bool with_member;
-    uint8_t prefix_length;
-    uint8_t suffix_length;
-    char prefix[PATTERN_TEXT_MAX];
-    char suffix[PATTERN_TEXT_MAX]; /* between {id} and {member}, or the end */
+    struct pattern_text prefix;
+    struct pattern_text suffix; /* between {id} and {member}, or the end */
 };
 
 struct pattern_node {
@@ -31,8 +37,7 @@ struct pattern_node {
     uint8_t terminal;    /* the deepest terminal down to and with this node */
     uint8_t above;       /* the deepest terminal above this node */
     uint8_t depth;       /* bytes of text from the root to the end of this node's */
-    uint8_t text_length;
-    char text[PATTERN_TEXT_MAX];
+    struct pattern_text text;
 };
 
 struct pattern_set {
@@ -41,6 +46,9 @@ struct pattern_set {
     struct pattern_node nodes[PATTERN_NODES_MAX]; /* 0 is the root, with no text */
     struct pattern_space spaces[PATTERN_SPACES_MAX];
 };
+
+/* Sets text to bytes[0..length), which may lie in it. */
+void pattern_text_set(struct pattern_text *text, const char *bytes, size_t length);
 
 /* Splits a valid pattern at its placeholders. */
 void pattern_space_init(struct pattern_space *space, const char *text);

@@ -235,15 +235,8 @@ static bool shape_fits(const struct shape *shape, const struct packet *packet)
 static struct request *push(struct parser *parser, const struct packet *packet, enum verb verb,
                             uint32_t body_length)
 {
-    struct request_batch *batch = parser->batch;
-    struct request *request = &batch->requests[batch->request_count++];
-    *request = (struct request){
-        .verb = verb,
-        .first_key = batch->key_count,
-        .begin = parser->at,
-        .end = parser->at + BINARY_HEADER_BYTES + body_length,
-        .before = parser->state,
-    };
+    size_t end = parser->at + BINARY_HEADER_BYTES + body_length;
+    struct request *request = protocol_push(parser->batch, verb, parser->at, end, &parser->state);
     request->binary.opcode = packet->opcode;
     memcpy(&request->binary.opaque, parser->bytes + parser->at + 12, sizeof(uint32_t));
     parser->at = request->end;

@@ -10,16 +10,7 @@
 
 struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end)
 {
-    struct request_batch *batch = parser->batch;
-    CHECK(batch->request_count < PROTOCOL_BATCH_REQUESTS);
-    struct request *request = &batch->requests[batch->request_count++];
-    *request = (struct request){
-        .verb = verb,
-        .first_key = batch->key_count,
-        .begin = begin,
-        .end = end,
-        .before = parser->state,
-    };
+    struct request *request = protocol_push(parser->batch, verb, begin, end, &parser->state);
     parser->at = end;
     return request;
 }
@@ -133,19 +124,14 @@ static enum text_step parse_line(struct text_parser *parser)
     const char *start = parser->bytes + parser->at;
     size_t left = parser->length - parser->at;
     size_t window = left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX;
-    const char *newline = memchr(start, '\n', window);
-    if (newline == NULL) {
+    struct text_line line;
+    const char *next = text_tokens_split(&line, start, start + window);
+    if (next == NULL) {
         return left >= PROTOCOL_LINE_MAX ? TEXT_CLOSE : TEXT_MORE;
     }
-    const char *text_end = newline;
-    if (text_end > start && text_end[-1] == '\r') {
-        text_end--;
-    }
-    struct text_line line;
     line.begin = parser->at;
-    line.end = (size_t)(newline - parser->bytes) + 1;
+    line.end = (size_t)(next - parser->bytes);
     line.noreply = false;
-    text_tokens_split(&line, start, text_end);
     return run_line(parser, &line);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/text_word.h"
 #include "protocol/meta.h"
 #include "protocol/text_private.h"
 
@@ -222,7 +223,7 @@ static enum text_step parse_verbosity(struct text_parser *parser,
         name, sizeof name - 1, __VA_ARGS__                                                         \
     }
 
-/* The most used first: the search goes from the top, and a name of another length costs nothing. */
+/* The most used first: the search goes from the top. */
 static const struct text_command commands[] = {
     COMMAND("incr", VERB_INCR, 3, 4, 2, parse_arithmetic),
     COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
@@ -255,10 +256,12 @@ static const struct text_command commands[] = {
 const struct text_command *text_commands_find(const struct text_token *verb)
 {
     CHECK(verb->length > 0);
+    uint64_t head = text_word(verb->bytes, verb->length);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         const struct text_command *command = &commands[i];
-        if (command->length == verb->length &&
-            memcmp(command->name, verb->bytes, verb->length) == 0) {
+        if (text_word(command->name, TEXT_WORD_BYTES) == head && command->length == verb->length &&
+            (LIKELY(verb->length <= TEXT_WORD_BYTES) ||
+             memcmp(command->name, verb->bytes, verb->length) == 0)) {
             return command;
         }
     }

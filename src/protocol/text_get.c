@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "protocol/text_marks.h"
 #include "protocol/text_private.h"
 
 enum keys_end {
@@ -21,58 +22,60 @@ enum keys_end {
     KEYS_CUT,   /* the bytes ended before the line */
 };
 
-/* Moves *at to the next key or behind the newline. KEYS_BLOCK: there is a key. */
-static inline enum keys_end next_key(const char **at, const char *limit, struct text_token *key)
+/* Where the key ends that begins at `from` and is ended by a mark; there: it is none. */
+static inline const char *key_end(const char *from, const char *mark)
 {
-    const char *from = *at;
-    while (from < limit && *from == ' ') {
-        from++;
-    }
-    const char *behind = text_tokens_end(from, limit);
-    if (behind == limit) {
-        return KEYS_CUT;
-    }
-    const char *key_end = behind;
-    if (*behind == '\n' && key_end > from && key_end[-1] == '\r') {
-        key_end--;
-    }
-    key->bytes = from;
-    key->length = (size_t)(key_end - from);
-    if (key_end > from) {
-        *at = from;
-        return key->length > PROTOCOL_KEY_MAX ? KEYS_LONG : KEYS_BLOCK;
-    }
-    *at = behind + 1;
-    return KEYS_LINE;
+    return *mark == '\n' ? text_tokens_line_end(from, mark) : mark;
 }
 
-/* Puts keys behind the batch's own until the block, the room, the line or the bytes end. */
+/*
+ * Puts the keys from *at on behind the batch's own until the block, the room, the line or the bytes
+ * end. *at becomes where it goes on: the first key not put, or the place behind the newline.
+ */
 static enum keys_end collect(const struct text_parser *parser, const char **at, const char *limit,
                              uint32_t *count)
 {
     struct request_key *keys = parser->batch->keys + parser->batch->key_count;
     uint32_t room = PROTOCOL_BATCH_KEYS - parser->batch->key_count;
     uint32_t most = room < PROTOCOL_GET_KEYS_BLOCK ? room : PROTOCOL_GET_KEYS_BLOCK;
-    uint32_t n = 0;
-    enum keys_end end;
-    struct text_token key;
-    while ((end = next_key(at, limit, &key)) == KEYS_BLOCK && n < most) {
-        keys[n++] = (struct request_key){.bytes = key.bytes, .length = (uint32_t)key.length};
-        *at = key.bytes + key.length;
+    struct text_marks marks = text_marks_begin(*at, limit);
+    const char *from = *at;
+    const char *mark;
+    *count = 0;
+    for (; (mark = text_marks_next(&marks)) < limit; from = mark + 1) {
+        size_t length = (size_t)(key_end(from, mark) - from);
+        if (length > 0) {
+            *at = from;
+            if (UNLIKELY(length > PROTOCOL_KEY_MAX)) {
+                return KEYS_LONG;
+            }
+            if (UNLIKELY(*count == most)) {
+                return most < PROTOCOL_GET_KEYS_BLOCK ? KEYS_ROOM : KEYS_BLOCK;
+            }
+            keys[(*count)++] = (struct request_key){.bytes = from, .length = (uint32_t)length};
+        }
+        if (*mark == '\n') {
+            *at = mark + 1;
+            return KEYS_LINE;
+        }
     }
-    *count = n;
-    return end == KEYS_BLOCK && most < PROTOCOL_GET_KEYS_BLOCK ? KEYS_ROOM : end;
+    return KEYS_CUT;
 }
 
 /* Looks through the keys from `at` to the newline. KEYS_LINE: all are well. */
 static enum keys_end look_through(const char *at, const char *limit)
 {
-    enum keys_end end;
-    struct text_token key;
-    while ((end = next_key(&at, limit, &key)) == KEYS_BLOCK) {
-        at = key.bytes + key.length;
+    struct text_marks marks = text_marks_begin(at, limit);
+    const char *mark;
+    for (; (mark = text_marks_next(&marks)) < limit; at = mark + 1) {
+        if (key_end(at, mark) - at > PROTOCOL_KEY_MAX) {
+            return KEYS_LONG;
+        }
+        if (*mark == '\n') {
+            return KEYS_LINE;
+        }
     }
-    return end;
+    return KEYS_CUT;
 }
 
 static const char *limit_of(const struct text_parser *parser)

@@ -15,6 +15,7 @@
 #include "protocol/protocol.h"
 
 #define TEXT_TOKENS_MAX 7           /* tokens of the longest command: cas with noreply */
+#define TEXT_VERB_MAX   9           /* bytes of the longest verb: flush_all */
 #define TEXT_LENGTH_MAX 0x7ffffffeu /* bytes a data block may claim to have */
 
 enum text_step {
@@ -47,9 +48,9 @@ struct text_line {
 };
 
 struct text_command {
-    const char *name;
-    size_t length;
-    enum verb verb;
+    char name[TEXT_VERB_MAX + 1]; /* zeros behind it */
+    uint8_t length;
+    enum verb verb : 8;
     uint8_t tokens_min;   /* the verb counted; any other number is answered ERROR */
     uint8_t tokens_max;   /* 0: no limit */
     uint8_t noreply_from; /* first token that may be a noreply; 0: none may */
@@ -89,8 +90,16 @@ enum text_step text_refuse(struct text_parser *parser, const struct text_line *l
 
 /* The first space or newline in [from, end), or end. */
 const char *text_tokens_end(const char *from, const char *end);
-/* Splits [from, end), a line without its end, into line->tokens, count and text_end. */
-void text_tokens_split(struct text_line *line, const char *from, const char *end);
+/*
+ * Splits the line that begins at `from` into line->tokens, count and text_end. Returns the place
+ * behind its newline, or NULL, with nothing of use in *line: there is none in [from, end).
+ */
+const char *text_tokens_split(struct text_line *line, const char *from, const char *end);
+/* Where the last token of a line ends, which begins at `from` and may be empty: before its CRLF. */
+static inline const char *text_tokens_line_end(const char *from, const char *newline)
+{
+    return newline > from && newline[-1] == '\r' ? newline - 1 : newline;
+}
 /* Reads a token as a decimal number 0 .. max, one leading '+' allowed. False: it is something else.
  */
 bool text_tokens_unsigned(const struct text_token *token, uint64_t max, uint64_t *value);

@@ -1,61 +1,43 @@
 /*
  * text_tokens.c: a line as tokens, a token as a number.
  */
-#include <string.h>
-
 #include "base/num.h"
+#include "protocol/text_marks.h"
 #include "protocol/text_private.h"
-
-#define BYTES_OF(byte) (0x0101010101010101u * (uint64_t)(byte))
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* A word whose lowest set bit is in the first byte of `word` that is `byte`; 0: there is none. */
-static inline uint64_t first_of(uint64_t word, unsigned char byte)
-{
-    uint64_t zero = word ^ BYTES_OF(byte);
-    return (zero - BYTES_OF(1)) & ~zero & BYTES_OF(0x80);
-}
-#endif
 
 const char *text_tokens_end(const char *from, const char *end)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    while (end - from >= 8) {
-        uint64_t word;
-        memcpy(&word, from, sizeof word);
-        uint64_t found = first_of(word, ' ') | first_of(word, '\n');
-        if (found != 0) {
-            return from + __builtin_ctzll(found) / 8;
-        }
-        from += 8;
-    }
-#endif
-    while (from < end && *from != ' ' && *from != '\n') {
-        from++;
-    }
-    return from;
+    struct text_marks marks = text_marks_begin(from, end);
+    return text_marks_next(&marks);
 }
 
-void text_tokens_split(struct text_line *line, const char *from, const char *end)
+static inline void add_token(struct text_line *line, const char *from, const char *end)
 {
+    if (from == end) {
+        return; /* spaces in a row, or at the line's end */
+    }
+    if (line->count < TEXT_TOKENS_MAX) {
+        line->tokens[line->count] =
+            (struct text_token){.bytes = from, .length = (size_t)(end - from)};
+    }
+    line->count++;
+    line->text_end = end;
+}
+
+const char *text_tokens_split(struct text_line *line, const char *from, const char *end)
+{
+    struct text_marks marks = text_marks_begin(from, end);
+    const char *mark;
     line->count = 0;
     line->text_end = from;
-    for (;;) {
-        while (from < end && *from == ' ') {
-            from++;
-        }
-        if (from == end) {
-            return;
-        }
-        const char *behind = text_tokens_end(from, end);
-        if (line->count < TEXT_TOKENS_MAX) {
-            line->tokens[line->count] =
-                (struct text_token){.bytes = from, .length = (size_t)(behind - from)};
-        }
-        line->count++;
-        line->text_end = behind;
-        from = behind;
+    for (; (mark = text_marks_next(&marks)) < end && *mark == ' '; from = mark + 1) {
+        add_token(line, from, mark);
     }
+    if (mark == end) {
+        return NULL;
+    }
+    add_token(line, from, text_tokens_line_end(from, mark));
+    return mark + 1;
 }
 
 bool text_tokens_unsigned(const struct text_token *token, uint64_t max, uint64_t *value)

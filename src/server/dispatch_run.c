@@ -92,7 +92,7 @@ struct block {
     bool pending;
     bool failed; /* the worker's result holds the line */
     bool deletes;
-    uint64_t found[BLOCK_WORDS]; /* a bit a key; with deletes alone */
+    uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key */
 };
 
 static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
@@ -135,13 +135,16 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
         const struct request_key *first = &worker->batch.keys[request->first_key];
         size_t i = (size_t)(bytes - first);
 
+        if (!block->deletes) {
+            memset(block->found, 0, sizeof(block->found));
+            block->deletes = true;
+        }
         if (block_goes(block, first, i)) {
             key->op.miss = ENGINE_MISS_ABSENT;
             tally_miss(worker, key);
             block_miss(worker, request, bytes);
             return;
         }
-        block->deletes = true;
         block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
     }
     struct hit hit = {.value = op->value,
@@ -329,8 +332,9 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     size_t start = worker->out->length;
-    struct block block = {0};
+    struct block block;
 
+    memset(&block, 0, offsetof(struct block, found));
     if (UNLIKELY(worker->conn->skip_get)) {
         return skip_block(worker, request);
     }

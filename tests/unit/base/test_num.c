@@ -19,12 +19,12 @@
 static void assert_round(uint64_t value)
 {
     char expected[NUM_DIGITS_MAX + 1];
-    char text[NUM_DIGITS_MAX + 4];
+    char text[NUM_DIGITS_MAX + 4]; /* what is behind the room must not change */
     memset(text, '#', sizeof text);
     size_t length = (size_t)snprintf(expected, sizeof expected, "%" PRIu64, value);
     assert_int_equal(num_print(text, value), length);
     assert_memory_equal(text, expected, length);
-    assert_int_equal(text[length], '#');
+    assert_memory_equal(text + NUM_DIGITS_MAX, "####", 4);
     uint64_t back = ~value;
     assert_true(num_parse(text, length, &back));
     assert_true(back == value);
@@ -108,10 +108,35 @@ static void test_parse_bytes(void **unused)
                 text[at] = (char)byte;
                 uint64_t value;
                 bool digit = byte >= '0' && byte <= '9';
-                bool too_large = length == NUM_DIGITS_MAX &&
-                                 (at == 0 ? byte > '1' : at == 1 && byte == '9');
+                bool too_large =
+                    length == NUM_DIGITS_MAX && (at == 0 ? byte > '1' : at == 1 && byte == '9');
                 assert_int_equal(num_parse(text, length, &value), digit && !too_large);
             }
+        }
+    }
+}
+
+/* Numbers with other bytes behind them, each in memory of just its length: to be run with ASan too.
+ */
+static void test_read(void **unused)
+{
+    (void)unused;
+    static const char digits[] = "1234567890123456789012345";
+    static const char others[] = {'/', ':', ' ', '.', '\0', '\x7f', '\x80', '\xba', '\xff'};
+    for (size_t length = 0; length < sizeof digits; length++) {
+        for (size_t read = 0; read <= length; read++) {
+            char *text = malloc(length + (length == 0));
+            memcpy(text, digits, length);
+            if (read < length) {
+                text[read] = others[(length + read) % sizeof others];
+            }
+            char expected[NUM_DIGITS_SAFE + 1];
+            size_t most = read < NUM_DIGITS_SAFE ? read : NUM_DIGITS_SAFE;
+            snprintf(expected, sizeof expected, "%.*s", (int)most, digits);
+            uint64_t value = 77;
+            assert_int_equal(num_read(text, length, &value), most);
+            assert_true(value == (most == 0 ? 77 : strtoull(expected, NULL, 10)));
+            free(text);
         }
     }
 }
@@ -119,10 +144,9 @@ static void test_parse_bytes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_parse_limits),
-        cmocka_unit_test(test_parse_bytes),
+        cmocka_unit_test(test_edges),        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_parse_limits), cmocka_unit_test(test_parse_bytes),
+        cmocka_unit_test(test_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

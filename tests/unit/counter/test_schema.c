@@ -55,7 +55,7 @@ static void test_edges_of_bits(void **unused)
         assert_true(view(&v, &schema, text));
         uint64_t all_ones = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
         assert_true(counter_slot_in_aux(bits) == all_ones);
-        assert_true(v.slots[0].in_place_max == all_ones - 2); /* 2^b - 3 */
+        assert_true(v.slots[0].aux_from == all_ones - 1); /* 2^b - 2 */
     }
 }
 
@@ -74,8 +74,10 @@ static void test_view_by_name(void **unused)
     assert_int_equal(after.slots[0].physical, SCHEMA_AUX_ONLY);
     assert_int_equal(after.slots[0].sub, ENGINE_SLOTS_MAX);
     assert_int_equal(after.slots[1].physical, 2);
-    assert_int_equal(after.slots[1].bits, 30); /* the table's, whatever the configuration says */
-    assert_int_equal(after.slots[1].offset, 30);
+    assert_true(after.slots[1].field.mask ==
+                (1u << 30) - 1); /* the table's, whatever the configuration says */
+    assert_int_equal(after.slots[1].field.first, 30);
+    assert_int_equal(after.slots[1].field.last, 59);
     assert_int_equal(schema.extra_count, 1);
     /* A name keeps its sub-key, and comes back to it. */
     assert_true(view(&after, &schema, "other:5 a:9 new:64"));
@@ -98,6 +100,28 @@ static void test_names(void **unused)
     assert_int_equal(after.lengths[0], 3);
     assert_true(after.hashes[1] == before.hashes[2]);
     assert_true(after.hashes[1] != after.hashes[2]);
+}
+
+static void test_names_found(void **unused)
+{
+    static const char *const names[] = {"a",        "b",         "abc",      "adc",
+                                        "like",     "likes",     "comment",  "repost",
+                                        "abcdefgh", "abcdefghi", "abcdefghj"};
+    static const char *const others[] = {"",         "c",         "ab",      "aac",
+                                         "abd",      "lake",      "lakes",   "comnent",
+                                         "Abcdefgh", "abcdefghk", "abcdefg", "abcdefghij"};
+    (void)unused;
+    struct counter_config config;
+    struct counter_names n;
+    counters_config(&config, "a:8 b:8 abc:8 adc:8 like:8 likes:8 comment:8 repost:8 abcdefgh:8 "
+                             "abcdefghi:8 abcdefghj:8");
+    counter_names_init(&n, &config);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(counter_names_find(&n, names[i], strlen(names[i])), i);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(counter_names_find(&n, others[i], strlen(others[i])), -1);
+    }
 }
 
 static bool same_slots(const struct counter_schema *schema, const char *slots)
@@ -267,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_edges_of_bits),
         cmocka_unit_test(test_view_by_name),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_found),
         cmocka_unit_test(test_same_slots),
         cmocka_unit_test(test_extras_run_out),
         cmocka_unit_test(test_slots_that_are_none),

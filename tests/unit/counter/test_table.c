@@ -525,6 +525,26 @@ static void test_sink(void **unused)
     close_table(&f);
 }
 
+/* Of a tapped table the sink gets the whole record, whatever was changed of it. */
+static void test_sink_tapped(void **unused)
+{
+    (void)unused;
+    struct fixture f;
+    open_slots(&f, "a:20 b:20 c:20 d:20");
+    struct counter_values values = {.set = 7, .value = {7, 8, UINT64_MAX}};
+    assert_int_equal(edit_slots(&f, 1, 7, &values), ENGINE_DONE);
+    counter_table_tap(f.table, NULL);
+    assert_int_equal(set_slot(&f, 1, 0, 9), ENGINE_DONE);
+    assert_int_equal(f.sink.last.named, 15);
+    assert_int_equal(f.sink.last.set, 7);
+    assert_true(f.sink.last.values[0] == 9 && f.sink.last.values[1] == 8);
+    assert_true(f.sink.last.values[2] == UINT64_MAX);
+    counter_table_untap(f.table);
+    assert_int_equal(set_slot(&f, 1, 1, 3), ENGINE_DONE);
+    assert_int_equal(f.sink.last.named, 2);
+    close_table(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_move),
         cmocka_unit_test(test_window_of_all_ids),
         cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_sink_tapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

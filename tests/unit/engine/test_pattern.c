@@ -152,6 +152,39 @@ static void test_long_keys(void **unused)
     pattern_set_destroy(set);
 }
 
+/* Fixed text of every length up to what is compared as more than a word, with each byte wrong. */
+static void test_fixed_texts(void **unused)
+{
+    (void)unused;
+    for (int length = 1; length <= 20; length++) {
+        char texts[2][64];
+        static const char letters[] = "abcdefghijklmnopqrst";
+        snprintf(texts[0], sizeof texts[0], "%.*s{id}", length, letters);
+        snprintf(texts[1], sizeof texts[1], "{id}%.*s", length, letters);
+        const char *const pointers[] = {texts[0], texts[1]};
+        struct pattern_set *set = build(pointers, COUNT(pointers));
+        for (int wrong = -1; wrong < length; wrong++) {
+            char text[32];
+            char key[KEY_ROOM];
+            snprintf(text, sizeof text, "%.*s", length, letters);
+            if (wrong >= 0) {
+                text[wrong] = '_';
+            }
+            struct expected expected = {wrong < 0 ? PATTERN_RECORD : PATTERN_NONE, 0, 45, ".x"};
+            snprintf(key, sizeof key, "%s45.x", text);
+            assert_match(set, key, strlen(key), &expected);
+            snprintf(key, sizeof key, "45%s.x", text);
+            expected.result = wrong < 0 ? PATTERN_RECORD : PATTERN_BAD;
+            expected.space = 1;
+            assert_match(set, key, strlen(key), &expected);
+            snprintf(key, sizeof key, "45%.*s", length - 1, text);
+            expected.result = PATTERN_BAD;
+            assert_match(set, key, strlen(key), &expected);
+        }
+        pattern_set_destroy(set);
+    }
+}
+
 static void test_empty_set(void **unused)
 {
     (void)unused;
@@ -317,9 +350,13 @@ static void test_pairs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),           cmocka_unit_test(test_long_keys),
-        cmocka_unit_test(test_empty_set),       cmocka_unit_test(test_many_spaces),
-        cmocka_unit_test(test_pattern_refused), cmocka_unit_test(test_pattern_accepted),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_long_keys),
+        cmocka_unit_test(test_fixed_texts),
+        cmocka_unit_test(test_empty_set),
+        cmocka_unit_test(test_many_spaces),
+        cmocka_unit_test(test_pattern_refused),
+        cmocka_unit_test(test_pattern_accepted),
         cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
