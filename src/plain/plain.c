@@ -17,6 +17,7 @@
 #define SHARDS_MAX       64
 #define SHARD_ITEMS      8 /* a shard has room for so many items of the largest size, if it can */
 #define NUMBER_VALUE_MAX (512u << 10) /* bytes of a value that may be a number with padding */
+#define NUMBER_FRONT_MAX 1024u        /* white space and zeros before it */
 #define SHARD_SHIFT      32           /* the ring's table takes the low half of the hash */
 
 struct shard {
@@ -262,19 +263,18 @@ static bool number_of(struct ring_item *item, uint64_t *number)
 {
     static const char ends[] = " \t\n\v\f\r"; /* and its zero byte */
     const char *value = ring_value(item);
+    size_t front = item->value_length < NUMBER_FRONT_MAX ? item->value_length : NUMBER_FRONT_MAX;
     size_t at = 0;
     size_t length = 0;
 
     if (item->value_length > NUMBER_VALUE_MAX) {
         return false;
     }
-    while (at < item->value_length && value[at] != '\0' &&
-           memchr(ends, value[at], sizeof(ends)) != NULL) {
+    while (at < front && value[at] != '\0' && memchr(ends, value[at], sizeof(ends)) != NULL) {
         at++;
     }
-    at += at < item->value_length && value[at] == '+';
-    while (at + 1 < item->value_length && value[at] == '0' &&
-           isdigit((unsigned char)value[at + 1])) {
+    at += at < front && value[at] == '+';
+    while (at + 1 < front && value[at] == '0' && isdigit((unsigned char)value[at + 1])) {
         at++;
     }
     while (at + length < item->value_length && length <= NUM_DIGITS_MAX &&

@@ -344,7 +344,7 @@ static void finish_error(const struct command *command, const struct space *spac
         command_refuse(space, op, own, result);
         return;
     }
-    result->reply.status = command->dropped;
+    result->reply = (struct reply){.status = command->dropped, .ttl_s = -1};
     /* A member has no older value that could be read instead. */
     result->dropped = space->settings.kind != SPACE_PHANTOM;
     metric_add(&metrics->evictions, 1);

@@ -75,6 +75,7 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
     struct engine_op *op = &key->op;
 
     op->verb = ENGINE_DELETE;
+    op->compare = false; /* a token was judged by what came before */
     engine->functions->prepare(engine, &op, 1);
     change(worker, engine, op);
     return op->status;

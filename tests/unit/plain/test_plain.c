@@ -165,6 +165,12 @@ static void test_numbers(void **state)
     assert_int_equal(change(ENGINE_SET, "n", "016219049507383003320"), ENGINE_DONE);
     assert_int_equal(change(ENGINE_INCR, "n", "1"), ENGINE_DONE);
     expect("n", "16219049507383003321 ");
+    char front[2000];
+    snprintf(front, sizeof front, "%01500d", 7); /* more zeros than are looked behind */
+    assert_int_equal(change(ENGINE_SET, "n", front), ENGINE_DONE);
+    op = op_on(ENGINE_INCR, "n", "1");
+    run(&op);
+    assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
     assert_int_equal(change(ENGINE_SET, "n", " +000"), ENGINE_DONE);
     assert_int_equal(change(ENGINE_INCR, "n", "5"), ENGINE_DONE);
     expect("n", "5    ");
