@@ -217,8 +217,41 @@ static struct engine *twin(struct life *life)
     return engine;
 }
 
+struct shape {
+    size_t count;
+    struct shape_table {
+        uint64_t serial, base, last, members, layer;
+    } tables[TWIN_TABLES];
+};
+
+static void see_table(void *context, struct row_table *table, bool layer)
+{
+    struct shape *shape = context;
+    assert_true(shape->count < TWIN_TABLES);
+    shape->tables[shape->count++] =
+        (struct shape_table){table->serial, table->base, table->last, table->count, layer};
+}
+
+/* All that follows from the journal; frontiers may differ: ids that found no place moved them. */
+static void compare_tables(const struct engine *a, const struct engine *b)
+{
+    static struct shape shapes[2];
+    memset(shapes, 0, sizeof shapes);
+    row_each(&((const struct phantom *)a)->row, see_table, &shapes[0]);
+    row_each(&((const struct phantom *)b)->row, see_table, &shapes[1]);
+    assert_int_equal(shapes[0].count, shapes[1].count);
+    assert_memory_equal(shapes[0].tables, shapes[1].tables,
+                        shapes[0].count * sizeof shapes[0].tables[0]);
+    assert_int_equal(phantoms_members(a), phantoms_members(b));
+}
+
+/*
+ * Their tables first: with the reads their keepers work, and open what one has the memory for and
+ * the other has to wait for.
+ */
 static void compare(struct life *life, struct engine *a, struct engine *b)
 {
+    compare_tables(a, b);
     for (size_t i = 0; i < life->count; i++) {
         if (holds(life, a, &life->pairs[i]) != holds(life, b, &life->pairs[i])) {
             fail_msg("m%llu of id %llu", (unsigned long long)life->pairs[i].member,
@@ -230,13 +263,20 @@ static void compare(struct life *life, struct engine *a, struct engine *b)
         assert_true(holds(life, a, &pair) == holds(life, b, &pair));
     }
     assert_int_equal(phantoms_members(a), phantoms_members(b));
-    assert_int_equal(phantoms_tables(a), phantoms_tables(b));
 }
 
-static void compare_restored(struct life *life, struct engine *whole)
+/* Each time with another twin, as comparing goes on with it. */
+static void compare_twin(struct life *life, struct engine *engine)
+{
+    struct engine *whole = twin(life);
+    compare(life, engine, whole);
+    phantoms_destroy(whole);
+}
+
+static void compare_restored(struct life *life)
 {
     struct engine *again = restore(life);
-    compare(life, again, whole);
+    compare_twin(life, again);
     phantoms_destroy(again);
 }
 
@@ -265,21 +305,21 @@ static void test_lives(void **unused)
     (void)unused;
     static struct life life;
     uint64_t seed = test_seed();
+    uint64_t dumps = 0;
     uint64_t merges = 0;
     for (unsigned i = 0; i < LIVES; i++) {
         begin(&life, seed + i);
         live(&life, test_scaled(STEPS));
         tell(&life);
         merges += life.dumps.images[ROW_IMAGE_MERGE];
-        assert_true(life.dumps.images[ROW_IMAGE_DUMP] > 0 ||
+        dumps += life.dumps.images[ROW_IMAGE_DUMP]; /* of one life the only one may have failed */
+        assert_true(life.dumps.images[ROW_IMAGE_DUMP] + life.dumps.gone[ROW_IMAGE_DUMP] > 0 ||
                     test_scaled(100) < 100); /* a short run may not get there */
-        struct engine *whole = twin(&life);
-        compare(&life, life.engine, whole);
-        compare_restored(&life, whole);
-        phantoms_destroy(whole);
+        compare_twin(&life, life.engine);
+        compare_restored(&life);
         end(&life);
     }
-    assert_true(merges > 0 || test_scaled(100) < 100);
+    assert_true((dumps > 0 && merges > 0) || test_scaled(100) < 100);
 }
 
 /* Cut off at the same place, both ways lead to the same. */
@@ -294,9 +334,7 @@ static void test_cut(void **unused)
     for (unsigned i = 0; i < CUTS; i++) {
         uint64_t length = life.recorder.head - life.dumps.last.m;
         recorder_cut(&life.recorder, life.recorder.head - below(&life, length / 2 + 1));
-        struct engine *whole = twin(&life);
-        compare_restored(&life, whole);
-        phantoms_destroy(whole);
+        compare_restored(&life);
     }
     end(&life);
 }
@@ -319,9 +357,7 @@ static void test_restarts(void **unused)
         assert_true(life.recorder.log.reserve(&life.recorder.log));
         assert_true(phantom_reconfigure(again, &life.config, error));
     }
-    struct engine *whole = twin(&life);
-    compare(&life, life.engine, whole);
-    phantoms_destroy(whole);
+    compare_twin(&life, life.engine);
     tell(&life);
     end(&life);
 }
