@@ -110,4 +110,30 @@ bool bench_judged_value_right(const struct bench_judged *judged, uint64_t id, in
 /* The item's line answers an increment: a number, above the loaded one if that is known. */
 void bench_judged_incremented(const struct bench_judged *judged);
 
+/* The answer of a loaded key, byte for byte: its bytes, 0 if it is another. */
+typedef size_t bench_expected_fn(const struct bench_judged *judged, uint64_t key, const char *bytes,
+                                 size_t length);
+
+/* The common case: what the next loaded key answers. Returns its bytes, else 0. */
+static inline size_t bench_judged_common(const struct bench_judged *judged,
+                                         bench_expected_fn *expected, const char *bytes,
+                                         size_t length)
+{
+    const struct bench_workload *workload = judged->workload;
+    uint64_t asked = bench_keys_asked(workload);
+
+    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES ||
+        judged->reply->key >= asked)
+        return 0;
+    uint64_t key = bench_next_expected(judged, judged->reply->key);
+    if (key >= asked)
+        return 0;
+    size_t taken = expected(judged, key, bytes, length);
+    if (taken != 0) {
+        bench_judged_missed(judged, key);
+        bench_judged_found(judged);
+    }
+    return taken;
+}
+
 #endif

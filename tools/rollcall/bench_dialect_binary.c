@@ -392,24 +392,13 @@ static size_t judge_expected(const struct bench_judged *judged, uint64_t key, co
     return same ? expected_length : 0;
 }
 
-/* The common case: what the next loaded key answers. Returns its bytes, else 0. */
+/* The common case: what the next loaded key answers. */
 static size_t judge_common(const struct bench_judged *judged, const char *bytes, size_t length)
 {
-    const struct bench_workload *workload = judged->workload;
-    uint64_t asked = bench_keys_asked(workload);
+    size_t taken = bench_judged_common(judged, judge_expected, bytes, length);
 
-    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES ||
-        judged->reply->key >= asked)
-        return 0;
-    uint64_t key = bench_next_expected(judged, judged->reply->key);
-    if (key >= asked)
-        return 0;
-    size_t taken = judge_expected(judged, key, bytes, length);
-    if (taken == 0)
-        return 0;
-    bench_judged_missed(judged, key);
-    bench_judged_found(judged);
-    judged->reply->done = !is_quiet(workload);
+    if (taken != 0)
+        judged->reply->done = !is_quiet(judged->workload);
     return taken;
 }
 

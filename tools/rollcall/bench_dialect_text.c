@@ -1,6 +1,7 @@
 /*
- * The text dialect of memcached. judge_common() is the common case: the item is byte for byte what
- * a loaded key answers. Whatever is not goes to judge_line(), which alone decides what is wrong.
+ * The text dialect of memcached. bench_judged_common() is the common case: the item is byte for
+ * byte what a loaded key answers. Whatever is not goes to judge_line(), which alone decides what is
+ * wrong.
  */
 #include <string.h>
 
@@ -171,31 +172,12 @@ static size_t judge_item(struct bench_judged *judged, const char *bytes, size_t 
     return taken;
 }
 
-/* The common case: byte for byte what the next loaded key answers. Returns its bytes, else 0. */
-static size_t judge_common(const struct bench_judged *judged, const char *bytes, size_t length)
-{
-    const struct bench_workload *workload = judged->workload;
-    uint64_t asked = bench_keys_asked(workload);
-
-    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES ||
-        judged->reply->key >= asked)
-        return 0;
-    uint64_t key = bench_next_expected(judged, judged->reply->key);
-    if (key >= asked)
-        return 0;
-    size_t taken = judge_expected(judged, key, bytes, length);
-    if (taken != 0) {
-        bench_judged_missed(judged, key);
-        bench_judged_found(judged);
-    }
-    return taken;
-}
-
 static size_t text_judge(struct bench_judged *judged, const char *bytes, size_t length)
 {
     size_t at = 0, taken = 0;
 
-    while (at < length && (taken = judge_common(judged, bytes + at, length - at)) != 0)
+    while (at < length &&
+           (taken = bench_judged_common(judged, judge_expected, bytes + at, length - at)) != 0)
         at += taken;
     return at != 0 ? at : judge_item(judged, bytes, length);
 }
