@@ -212,15 +212,10 @@ static enum engine_status decide(struct work *w)
 /* A new one: is it let in? It is counted when it is. */
 static enum table_insert_result admit(struct work *w)
 {
-    static const enum table_insert_result results[] = {
-        [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERTED,
-        [ROW_WAIT] = TABLE_INSERT_WAIT,       [ROW_NO_TABLE] = TABLE_INSERT_NO_TABLE,
-        [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR,
-    };
     struct counter_table *t = w->table;
     enum row_verdict verdict = row_admit(t->in_row, &t->root->row, w->locus->id);
     w->put = verdict == ROW_APART ? CHANGE_APART : CHANGE_INSIDE;
-    return results[verdict];
+    return table_verdict_result(verdict);
 }
 
 static bool put(struct work *w)
@@ -393,6 +388,24 @@ static void count_off(struct counter_table *t, uint64_t id)
     }
 }
 
+/*
+ * An image of the table's overlay may show what was deleted while it was written, so the layer is
+ * asked, which never had it: neither its overlay nor its file, if that is no later one. It is off
+ * the table's count, whenever the layer's image began. (If it came to the layer and went again
+ * meanwhile, or that has been merged, that is not told: the table's count is one too high.)
+ */
+static bool is_gone_above(const struct counter_table *layer, const struct counter_locus *locus)
+{
+    const struct counter_table *t = layer->root;
+    uint64_t all = table_subs_all(&t->schema);
+    struct table_record record;
+    struct known below;
+    bool gone = t != layer && table_overlay_get(t, t->overlay, locus->id, all, &record) &&
+                !table_record_is_set(&record) &&
+                table_file_info(layer->file->file)->start_lsn <= t->row.start_lsn;
+    return gone && ask_file(layer, locus, &below) && !table_record_is_set(&below.record);
+}
+
 enum counter_replayed counter_table_replay_cold(struct counter_table *t,
                                                 const struct counter_locus *locus,
                                                 const struct change *change, bool counts,
@@ -409,6 +422,7 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     }
     bool deletes = change->type == CHANGE_DELETE;
     bool there = !deletes && change->place == CHANGE_THERE;
+    bool above = deletes && !known.told && is_gone_above(t, locus);
     if (there && !known.told && !is_whole(t, change) && !ask_file(t, locus, &known)) {
         return COUNTER_REPLAY_UNREAD;
     }
@@ -425,8 +439,8 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     if (!table_overlay_put_grow(t, t->overlay, locus->id, &known.record)) {
         return COUNTER_REPLAY_FULL;
     }
-    if (deletes && counts) {
-        count_off(t, locus->id);
+    if (deletes && (counts || above)) {
+        count_off(above ? t->root : t, locus->id);
     }
     *created = !deletes && !there;
     return COUNTER_REPLAYED;

@@ -218,6 +218,16 @@ static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table
     return t->in_row ? row_admit(t->in_row, &t->root->row, id) : admit_alone(t, id);
 }
 
+enum table_insert_result table_verdict_result(enum row_verdict verdict)
+{
+    static const enum table_insert_result results[] = {
+        [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERTED,
+        [ROW_WAIT] = TABLE_INSERT_WAIT,       [ROW_NO_TABLE] = TABLE_INSERT_NO_TABLE,
+        [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR,
+    };
+    return results[verdict];
+}
+
 /* There was no room for an admitted id. */
 static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart,
                                           enum table_ask ask)
@@ -229,8 +239,7 @@ static enum table_insert_result take_back(struct counter_table *t, uint64_t id, 
     if (!apart || !t->in_row || ask == TABLE_ASK_PLACE) {
         return TABLE_INSERT_FULL;
     }
-    enum row_verdict verdict = row_too_far(t->in_row, &t->root->row);
-    return verdict == ROW_WAIT ? TABLE_INSERT_WAIT : TABLE_INSERT_TOO_FAR;
+    return table_verdict_result(row_too_far(t->in_row, &t->root->row));
 }
 
 /* A sample always has room: row_config.sample is so large. */
@@ -259,10 +268,7 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
         bool stored = room && insert_extend(t, locus, hold, payload, false);
         return stored ? TABLE_INSERTED : take_back(t, locus->id, true, ask);
     }
-    if (verdict == ROW_WAIT) {
-        return TABLE_INSERT_WAIT;
-    }
-    return verdict == ROW_NO_TABLE ? TABLE_INSERT_NO_TABLE : TABLE_INSERT_TOO_FAR;
+    return table_verdict_result(verdict);
 }
 
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,

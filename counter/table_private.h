@@ -301,6 +301,9 @@ enum table_insert_result {
     TABLE_INSERT_AGAIN,
 };
 
+/* What the row said of a new record, as a result. */
+enum table_insert_result table_verdict_result(enum row_verdict verdict);
+
 /*
  * Stores a new record and says in *place where. The home is held. On anything but TABLE_INSERTED
  * nothing was changed.

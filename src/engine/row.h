@@ -319,7 +319,10 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
 /* An id (or pair) of `table` is gone; holder: the table or the layer of it that held it. */
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
 
-/* The room apart is used up, for an id that was to go there: ROW_WAIT or ROW_TOO_FAR. */
+/*
+ * The room apart is used up, for an id that was to go there: ROW_WAIT; ROW_NO_TABLE while no table
+ * can be had, as it is then not known whether it is far or just next; ROW_TOO_FAR.
+ */
 enum row_verdict row_too_far(struct row *row, struct row_table *table);
 
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */

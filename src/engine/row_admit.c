@@ -86,11 +86,10 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
  * The row is to change first: ROW_WAIT. While the log has no room for that it is refused instead:
  * who waited would be woken only to wait again, and keep the keeper busy.
  */
-static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits,
-                                 enum row_verdict refused)
+static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
     if (UNLIKELY(atomic_load(&row->denied)) && !may_ask(row, &row->denied_us)) {
-        return refused;
+        return ROW_NO_TABLE;
     }
     row_want(row, table, bits);
     return ROW_WAIT;
@@ -104,7 +103,7 @@ static enum row_verdict full(struct row *row, struct row_table *table, uint32_t 
     if (table->refused && !may_ask(row, &row->dumps_us)) {
         return ROW_NO_TABLE;
     }
-    return wait_for(row, table, bit, ROW_NO_TABLE);
+    return wait_for(row, table, bit);
 }
 
 static enum row_verdict admit_any(struct row_table *table, uint64_t id)
@@ -128,7 +127,7 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
     bool is_full = row->sample_count >= row->config.sample; /* it may have been larger */
     row_unlock(row);
     if (!taken) {
-        return wait_for(row, table, ROW_WANT_SETTLE, ROW_NO_TABLE);
+        return wait_for(row, table, ROW_WANT_SETTLE);
     }
     if (is_full) {
         row_want(row, table, ROW_WANT_SETTLE);
@@ -236,7 +235,7 @@ static enum row_verdict unsettled_too_far(struct row *row, struct row_table *tab
     if (!enough) {
         return ROW_TOO_FAR;
     }
-    return wait_for(row, table, ROW_WANT_SETTLE, ROW_TOO_FAR);
+    return wait_for(row, table, ROW_WANT_SETTLE);
 }
 
 enum row_verdict row_too_far(struct row *row, struct row_table *table)
@@ -245,12 +244,15 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
         return unsettled_too_far(row, table);
     }
     if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
-        return wait_for(row, table, 0, ROW_TOO_FAR);
+        return wait_for(row, table, 0);
     }
-    if (table->refused || !row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
+    if (table->refused) {
+        return ROW_NO_TABLE; /* the frontier stands still: what is ahead may be the stream itself */
+    }
+    if (!row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
         return ROW_TOO_FAR;
     }
-    return wait_for(row, table, ROW_WANT_BULK, ROW_TOO_FAR);
+    return wait_for(row, table, ROW_WANT_BULK);
 }
 
 bool row_place(struct row_table *to, uint64_t id, bool count)

@@ -520,6 +520,23 @@ static void test_refused(void **unused)
     fake_fini(&rows);
 }
 
+/* While no table can be had an id that has no room apart may be one of the stream. */
+static void test_refused_apart(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_dense(&rows, CAPACITY / 2);
+    rows.apart_max = 3;
+    add(&rows, FAR, 3);
+    assert_int_equal(fake_add(&rows, FAR + 3), FAKE_TOO_FAR);
+    rows.refuse_create = true;
+    add(&rows, FIRST + CAPACITY / 2, CAPACITY / 2 - 10);
+    fake_maintain(&rows);
+    assert_true(table(&rows, 0)->refused);
+    assert_int_equal(fake_add(&rows, FAR + 3), FAKE_NO_TABLE);
+    fake_fini(&rows);
+}
+
 /* Refused, it may ask again once the row has changed where there is memory. */
 static void test_refused_again(void **unused)
 {
@@ -589,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_too_far),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_apart),
         cmocka_unit_test(test_refused_again),
         cmocka_unit_test(test_any),
     };
