@@ -343,6 +343,7 @@ static bool is_whole(const struct counter_table *t, const struct change *change)
 struct known {
     struct table_record record;
     bool told; /* by overlay or file: it is as it says */
+    bool gone; /* the overlay says so */
 };
 
 static bool ask_file(const struct counter_table *t, const struct counter_locus *locus,
@@ -357,7 +358,7 @@ static bool ask_file(const struct counter_table *t, const struct counter_locus *
 static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
                                    const struct change *change, struct known *known)
 {
-    if (!t->row.further || (known->told && table_record_is_set(&known->record))) {
+    if (!t->row.further || (known->told && !known->gone)) {
         return COUNTER_REPLAYED;
     }
     bool created = change->type == CHANGE_SLOTS && change->place != CHANGE_THERE;
@@ -397,11 +398,8 @@ static void count_off(struct counter_table *t, uint64_t id)
 static bool is_gone_above(const struct counter_table *layer, const struct counter_locus *locus)
 {
     const struct counter_table *t = layer->root;
-    uint64_t all = table_subs_all(&t->schema);
-    struct table_record record;
     struct known below;
-    bool gone = t != layer && table_overlay_get(t, t->overlay, locus->id, all, &record) &&
-                !table_record_is_set(&record) &&
+    bool gone = t != layer && table_overlay_says_gone(t, t->overlay, locus->id) &&
                 table_file_info(layer->file->file)->start_lsn <= t->row.start_lsn;
     return gone && ask_file(layer, locus, &below) && !table_record_is_set(&below.record);
 }
@@ -416,6 +414,7 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     *created = false;
     known.told =
         table_overlay_get(t, t->overlay, locus->id, table_subs_all(&t->schema), &known.record);
+    known.gone = known.told && table_overlay_says_gone(t, t->overlay, locus->id);
     enum counter_replayed where = holds(t, locus, change, &known);
     if (where != COUNTER_REPLAYED) {
         return where;
@@ -425,9 +424,6 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     bool above = deletes && !known.told && is_gone_above(t, locus);
     if (there && !known.told && !is_whole(t, change) && !ask_file(t, locus, &known)) {
         return COUNTER_REPLAY_UNREAD;
-    }
-    if (there && known.told && !table_record_is_set(&known.record)) {
-        return COUNTER_REPLAYED; /* it was deleted later */
     }
     if (!there) {
         memset(&known.record, 0, sizeof known.record);

@@ -169,6 +169,7 @@ static bool put_up_to(struct counter_merge *merge, uint64_t page, size_t *next)
 }
 
 struct loading {
+    struct counter_table *table;
     struct dict **dict;
     bool refused;
 };
@@ -179,7 +180,7 @@ static bool load_entry(void *context, uint64_t id, uint8_t sub, const void *byte
     uint64_t value[DICT_VALUE_WORDS] = {0};
     memcpy(value, bytes, dict_entry_bytes(*loading->dict) - DICT_KEY_BYTES);
     while (!loading->refused && !dict_put(*loading->dict, id, sub, value)) {
-        loading->refused = !dict_grow(loading->dict);
+        loading->refused = !table_dicts_grow(loading->table);
     }
     return !loading->refused;
 }
@@ -187,7 +188,7 @@ static bool load_entry(void *context, uint64_t id, uint8_t sub, const void *byte
 static bool load_dict(struct counter_merge *merge, unsigned section, struct dict **dict,
                       char *error)
 {
-    struct loading loading = {dict, false};
+    struct loading loading = {merge->table, dict, false};
     const struct table_file *file = merge->file->file;
     bool loaded =
         table_file_each_entry(file, section, load_entry, &loading, error) == TABLE_FILE_DONE;

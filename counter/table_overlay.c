@@ -4,7 +4,7 @@
  *
  * Order of a put: new values beside, the record, the other values, those that are no more. So what
  * a collected record speaks of was there when its values are collected, or is gone by a later
- * change (counter_image.c).
+ * change (counter_image.c): of values, maybe of all it had (table_overlay_says_gone).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +82,17 @@ bool table_overlay_get(const struct counter_table *t, const struct table_overlay
     table_record_read_aux(record, overlay->aux, id, subs);
     table_record_tidy(&t->schema, record, subs);
     return true;
+}
+
+bool table_overlay_says_gone(const struct counter_table *t, const struct table_overlay *overlay,
+                             uint64_t id)
+{
+    struct table_record record = {0};
+    if (!overlay || !dict_get(overlay->extend, id, 0, record.payload)) {
+        return false;
+    }
+    table_record_read_aux(&record, overlay->aux, id, table_subs_extra(&t->schema));
+    return !table_record_is_set(&record);
 }
 
 static void drop_values(struct table_overlay *overlay, uint64_t id, uint64_t subs)

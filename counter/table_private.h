@@ -382,6 +382,12 @@ void table_overlay_destroy(struct table_overlay *overlay); /* NULL: no-op */
 /* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
                        uint64_t id, uint64_t subs, struct table_record *record);
+/*
+ * It says that the id was deleted. A record whose only values lie beside is not gone, even if an
+ * image was made while they moved and lacks them: table_overlay_get() then shows nothing set.
+ */
+bool table_overlay_says_gone(const struct counter_table *t, const struct table_overlay *overlay,
+                             uint64_t id);
 /* Under the id's lock. False, nothing changed: no room. */
 bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
                        const struct table_record *record);

@@ -170,7 +170,7 @@ static bool write_file(struct checkpoint_round *round, struct checkpoint_space *
             const char *error = table_file_writer_error(writer); /* "": it was not the writing */
 
             data_refuse(round->error, "%s",
-                        error[0] != '\0' ? error : "what it is made of cannot be read");
+                        error[0] != '\0' ? error : "it cannot be made, see the line before");
         }
         table_file_abandon(writer);
         return false;

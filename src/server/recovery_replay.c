@@ -102,6 +102,7 @@ static bool judge(struct recovery *recovery)
     case JOURNAL_SCAN_STOPPED:
         return false; /* the error, if there is one, is there */
     case JOURNAL_SCAN_DAMAGED:
+        return data_refuse(recovery->error, "%s", scan->error); /* it says what tells more */
     case JOURNAL_SCAN_FAILED:
         return data_refuse(recovery->error, "%s; see: rollcall verify %s", scan->error, directory);
     default:

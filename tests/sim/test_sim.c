@@ -16,6 +16,7 @@
 #include "tests/sim/sim.h"
 
 #define SEEDS           100u
+#define SEEDS_LONG      5000u /* of check-long */
 #define PROCESSES_MAX   6u
 #define CYCLES_MAX      6u
 #define BURST_MAX       700u
@@ -191,12 +192,20 @@ static bool missed_one(const struct sim_figures *figures)
     return missed;
 }
 
+static uint64_t seeds_wanted(void)
+{
+    const char *given = getenv("ROLLCALL_SIM_SEEDS");
+    if (given != NULL) {
+        return strtoull(given, NULL, 10);
+    }
+    return getenv("ROLLCALL_TEST_LONG") != NULL ? SEEDS_LONG : test_scaled(SEEDS);
+}
+
 static void test_seeds(void **state)
 {
     struct sim_figures sum = {0};
     uint64_t first = test_seed();
-    const char *one = getenv("ROLLCALL_SIM_SEEDS");
-    uint64_t seeds = one != NULL ? strtoull(one, NULL, 10) : test_scaled(SEEDS);
+    uint64_t seeds = seeds_wanted();
 
     (void)state;
     log_setup("test", LOG_LEVEL_ERROR);

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "store/table_file.h"
+#include "tests/support/image_file.h"
 
 static const struct engine_keeping *keeping_of(const struct engine *engine)
 {
@@ -51,9 +52,7 @@ static void keep_table(void *context, uint64_t serial, bool layer)
 
 static void unlink_file(struct checkpoints *cp, const char *name)
 {
-    char path[VFS_PATH_MAX];
-    CHECK(vfs_path(path, cp->directory, name));
-    CHECK(cp->vfs->functions->unlink(cp->vfs, path) == 0);
+    image_file_unlink(&(struct image_file){cp->vfs, cp->directory, name});
 }
 
 static bool is_named(const struct checkpoints_set *set, const char *name)
@@ -100,45 +99,13 @@ bool checkpoints_next(struct checkpoints *cp, struct engine *engine, uint64_t he
     return false;
 }
 
-static void fill_info(const struct checkpoints *cp, const struct engine *engine,
-                      struct table_file_info *info)
-{
-    const struct row_image *image = &cp->image;
-    *info = (struct table_file_info){
-        .serial = image->serial,
-        .layer = image->layer,
-        .start_lsn = image->start_lsn,
-        .sections = image->sections,
-        .description = image->table,
-        .description_bytes = image->table_bytes,
-    };
-    snprintf(info->kind, sizeof info->kind, "%s", engine->functions->kind);
-    snprintf(info->space, sizeof info->space, "test");
-    for (unsigned i = 0; i < image->sections; i++) {
-        info->section[i].value_bytes = image->section_value_bytes[i];
-    }
-}
-
 enum engine_image checkpoints_write(struct checkpoints *cp, struct engine *engine,
                                     struct barrier_member *member, const _Atomic bool *stop)
 {
-    struct table_file_info info;
     char name[CHECKPOINTS_NAME_MAX];
-    fill_info(cp, engine, &info);
     snprintf(name, sizeof name, "image-%" PRIu64, ++cp->numbers);
-    struct table_file_writer *writer =
-        table_file_create(cp->vfs, cp->directory, name, &info, cp->error);
-    if (!writer) {
-        return ENGINE_IMAGE_FAILED;
-    }
-    enum engine_image result =
-        keeping_of(engine)->image_write(engine, &cp->image, member, writer, stop);
-    if (result != ENGINE_IMAGE_DONE) {
-        table_file_abandon(writer);
-        return result;
-    }
-    return table_file_commit(writer, info.start_lsn, NULL, cp->error) ? ENGINE_IMAGE_DONE
-                                                                      : ENGINE_IMAGE_FAILED;
+    const struct image_file file = {cp->vfs, cp->directory, name};
+    return image_file_write(&file, engine, &cp->image, member, stop, cp->error);
 }
 
 void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engine_image result)
@@ -185,9 +152,9 @@ static void *load_table(void *context)
 
 static bool open_file(struct checkpoints *cp, struct engine *engine, size_t i, struct load *load)
 {
-    char path[VFS_PATH_MAX];
-    CHECK(vfs_path(path, cp->directory, cp->last.files[i].name));
-    return table_file_open(cp->vfs, path, false, &load->file, cp->error) == TABLE_FILE_DONE &&
+    const struct image_file file = {cp->vfs, cp->directory, cp->last.files[i].name};
+    load->file = image_file_open(&file, false, cp->error);
+    return load->file != NULL &&
            keeping_of(engine)->restore_table(engine, load->file, &load->table, cp->error);
 }
 

@@ -9,12 +9,11 @@
 #include "counter/counter_private.h"
 #include "store/table_file.h"
 #include "tests/support/counters.h"
+#include "tests/support/image_file.h"
 
 #define DIRECTORY "/d"
 #define THREADS   3u
 #define QUEUE     4096u
-#define LAYER     1u
-#define OVERLAY   2u
 
 static const struct engine_keeping *keeping_of(const struct dumps *d)
 {
@@ -126,55 +125,18 @@ static void go(struct barrier *barrier)
     }
 }
 
-static unsigned layer_of(const struct row_image *image)
+static struct image_file file_of(const struct dumps *d, const char *name)
 {
-    return (image->layer ? LAYER : 0) | (image->kind == ROW_IMAGE_OVERLAY ? OVERLAY : 0);
-}
-
-static void fill_info(const struct row_image *image, struct table_file_info *info)
-{
-    *info = (struct table_file_info){
-        .serial = image->serial,
-        .layer = layer_of(image),
-        .start_lsn = image->start_lsn,
-        .sections = image->sections,
-        .description = image->table,
-        .description_bytes = image->table_bytes,
-    };
-    snprintf(info->kind, sizeof info->kind, "counter");
-    snprintf(info->space, sizeof info->space, "test");
-    for (unsigned i = 0; i < image->sections; i++) {
-        info->section[i].value_bytes = image->section_value_bytes[i];
-    }
-}
-
-static void unlink_file(struct dumps *d, const char *name)
-{
-    char path[VFS_PATH_MAX];
-    CHECK(vfs_path(path, DIRECTORY, name));
-    CHECK(d->vfs->functions->unlink(d->vfs, path) == 0);
+    return (struct image_file){d->vfs, DIRECTORY, name};
 }
 
 static enum engine_image write_image(struct dumps *d, struct dumps_image *image,
                                      struct barrier_member *member)
 {
     static const _Atomic bool never = false;
-    struct table_file_info info;
-    fill_info(&image->image, &info);
     snprintf(image->name, sizeof image->name, "file-%" PRIu64, ++d->numbers);
-    struct table_file_writer *writer =
-        table_file_create(d->vfs, DIRECTORY, image->name, &info, d->error);
-    if (!writer) {
-        return ENGINE_IMAGE_FAILED;
-    }
-    enum engine_image result =
-        keeping_of(d)->image_write(d->engine, &image->image, member, writer, &never);
-    if (result != ENGINE_IMAGE_DONE) {
-        table_file_abandon(writer);
-        return result;
-    }
-    return table_file_commit(writer, info.start_lsn, NULL, d->error) ? ENGINE_IMAGE_DONE
-                                                                     : ENGINE_IMAGE_FAILED;
+    const struct image_file file = file_of(d, image->name);
+    return image_file_write(&file, d->engine, &image->image, member, &never, d->error);
 }
 
 /* Of two of one table the later one counts. */
@@ -182,8 +144,9 @@ static void supersede(struct dumps *d, const struct dumps_image *by)
 {
     for (size_t i = 0; i < d->image_count; i++) {
         struct dumps_image *image = &d->images[i];
-        image->superseded = image->superseded || (image->image.serial == by->image.serial &&
-                                                  layer_of(&image->image) == layer_of(&by->image));
+        image->superseded =
+            image->superseded || (image->image.serial == by->image.serial &&
+                                  image_file_layer(&image->image) == image_file_layer(&by->image));
     }
 }
 
@@ -224,7 +187,8 @@ static void throw_away(struct dumps *d, struct barrier *barrier)
     }
     go(barrier);
     for (size_t i = 0; i < d->image_count; i++) {
-        unlink_file(d, d->images[i].name);
+        const struct image_file file = file_of(d, d->images[i].name);
+        image_file_unlink(&file);
     }
 }
 
@@ -254,17 +218,17 @@ static void name_image(struct dumps *d, const struct dumps_image *image)
 {
     const struct row_image *of = &image->image;
     struct dumps_set *set = &d->next;
-    forget_file(set, of->serial, layer_of(of));
+    forget_file(set, of->serial, image_file_layer(of));
     /* An overlay's image that a merge has overtaken may be named on: it is not to be believed. */
     bool keeps = of->kind == ROW_IMAGE_OVERLAY ||
                  (of->kind == ROW_IMAGE_MERGE && test_random_below(&d->random, 2) == 0);
     if (!keeps) {
-        forget_file(set, of->serial, layer_of(of) | OVERLAY);
+        forget_file(set, of->serial, image_file_layer(of) | IMAGE_FILE_OVERLAY);
     }
     CHECK(set->count < DUMPS_FILES_MAX);
     struct dumps_file *file = &set->files[set->count++];
     file->serial = of->serial;
-    file->layer = layer_of(of);
+    file->layer = image_file_layer(of);
     file->dump = of->kind == ROW_IMAGE_DUMP || of->kind == ROW_IMAGE_MERGE;
     memcpy(file->name, image->name, sizeof file->name);
 }
@@ -279,7 +243,7 @@ static void publish(struct dumps *d)
     }
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
-        if (is_there(d, set->files[i].serial, set->files[i].layer & LAYER)) {
+        if (is_there(d, set->files[i].serial, set->files[i].layer & IMAGE_FILE_LAYER)) {
             set->files[kept++] = set->files[i];
         }
     }
@@ -289,10 +253,9 @@ static void publish(struct dumps *d)
 
 static struct table_file *open_file(struct dumps *d, const char *name, bool direct)
 {
-    char path[VFS_PATH_MAX];
-    struct table_file *file = NULL;
-    CHECK(vfs_path(path, DIRECTORY, name));
-    CHECK(table_file_open(d->vfs, path, direct, &file, d->error) == TABLE_FILE_DONE);
+    const struct image_file named = file_of(d, name);
+    struct table_file *file = image_file_open(&named, direct, d->error);
+    CHECK(file);
     return file;
 }
 
@@ -343,7 +306,8 @@ static void restore_file(struct dumps *d, const struct dumps_file *named)
         struct table_file *overlay = NULL;
         for (size_t i = 0; i < d->last.count; i++) {
             const struct dumps_file *other = &d->last.files[i];
-            if (other->serial == named->serial && other->layer == (named->layer | OVERLAY)) {
+            if (other->serial == named->serial &&
+                other->layer == (named->layer | IMAGE_FILE_OVERLAY)) {
                 overlay = open_file(d, other->name, false);
             }
         }
@@ -365,7 +329,7 @@ void dumps_restart(struct dumps *d, const struct counter_config *config)
     d->engine = counters_create(config);
     keeping_of(d)->set_cold(d->engine, &d->cold);
     CHECK(keeping_of(d)->restore_begin(d->engine, d->last.state, d->last.state_bytes, d->error));
-    for (unsigned layer = 0; layer <= LAYER; layer++) {
+    for (unsigned layer = 0; layer <= IMAGE_FILE_LAYER; layer++) {
         for (size_t i = 0; i < d->last.count; i++) {
             if (d->last.files[i].layer == layer) {
                 restore_file(d, &d->last.files[i]);

@@ -9,11 +9,11 @@
 #include "phantom/phantom_private.h"
 #include "store/cold.h"
 #include "store/table_file.h"
+#include "tests/support/image_file.h"
 
-#define POOL_THREADS  2u
-#define POOL_QUEUE    64u
-#define OVERLAY_FILES 2u     /* added to `layer` of an overlay's file */
-#define RUNS_MAX      10000u /* wakes of operations that did not wait for theirs are among them */
+#define POOL_THREADS 2u
+#define POOL_QUEUE   64u
+#define RUNS_MAX     10000u /* wakes of operations that did not wait for theirs are among them */
 
 static const _Atomic bool never = false;
 
@@ -69,11 +69,21 @@ static struct phantom_dumps_table *find(struct phantom_dumps_set *set, uint64_t 
     return NULL;
 }
 
+static struct image_file file_of(const struct phantom_dumps *dumps, const char *name)
+{
+    return (struct image_file){dumps->vfs, dumps->directory, name};
+}
+
 static void unlink_file(const struct phantom_dumps *dumps, const char *name)
 {
-    char path[VFS_PATH_MAX];
-    CHECK(vfs_path(path, dumps->directory, name));
-    CHECK(dumps->vfs->functions->unlink(dumps->vfs, path) == 0);
+    const struct image_file file = file_of(dumps, name);
+    image_file_unlink(&file);
+}
+
+static struct table_file *open_file(struct phantom_dumps *dumps, const char *name, bool direct)
+{
+    const struct image_file file = file_of(dumps, name);
+    return image_file_open(&file, direct, dumps->error);
 }
 
 static bool is_named(const struct phantom_dumps_set *set, const char *name)
@@ -133,51 +143,15 @@ static void keep(struct phantom_dumps *dumps, const struct row_image *image, con
 
 /* ---- rounds ---- */
 
-static void fill_info(const struct engine *engine, const struct row_image *image,
-                      struct table_file_info *info)
-{
-    *info = (struct table_file_info){
-        .serial = image->serial,
-        .layer = image->layer + (image->kind == ROW_IMAGE_OVERLAY ? OVERLAY_FILES : 0),
-        .start_lsn = image->start_lsn,
-        .sections = image->sections,
-        .description = image->table,
-        .description_bytes = image->table_bytes,
-    };
-    snprintf(info->kind, sizeof info->kind, "%s", engine->functions->kind);
-    snprintf(info->space, sizeof info->space, "test");
-    for (unsigned i = 0; i < image->sections; i++) {
-        info->section[i].value_bytes = image->section_value_bytes[i];
-    }
-}
-
-static enum engine_image write_file(struct phantom_dumps *dumps, struct engine *engine,
-                                    const struct row_image *image, const char *name)
-{
-    struct table_file_info info;
-    fill_info(engine, image, &info);
-    struct table_file_writer *writer =
-        table_file_create(dumps->vfs, dumps->directory, name, &info, dumps->error);
-    if (!writer) {
-        return ENGINE_IMAGE_FAILED;
-    }
-    enum engine_image result =
-        keeping_of(engine)->image_write(engine, image, dumps->member, writer, &never);
-    if (result != ENGINE_IMAGE_DONE) {
-        table_file_abandon(writer);
-        return result;
-    }
-    return table_file_commit(writer, info.start_lsn, NULL, dumps->error) ? ENGINE_IMAGE_DONE
-                                                                         : ENGINE_IMAGE_FAILED;
-}
-
 /* Not stopped, but on the way out. */
 static enum engine_image write_image(struct phantom_dumps *dumps, struct engine *engine,
                                      const struct row_image *image)
 {
     char name[PHANTOM_DUMPS_NAME];
     snprintf(name, sizeof name, "file-%" PRIu64, ++dumps->numbers);
-    enum engine_image result = write_file(dumps, engine, image, name);
+    const struct image_file file = file_of(dumps, name);
+    enum engine_image result =
+        image_file_write(&file, engine, image, dumps->member, &never, dumps->error);
     if (result == ENGINE_IMAGE_DONE && dumps->fails[image->kind] > 0) {
         dumps->fails[image->kind]--;
         unlink_file(dumps, name);
@@ -237,16 +211,14 @@ static void tell_done(struct phantom_dumps *dumps, struct engine *engine)
 {
     for (size_t i = 0; i < dumps->done_count; i++) {
         const struct phantom_dumps_done *done = &dumps->done[i];
-        char path[VFS_PATH_MAX];
-        struct table_file *file;
         if (!is_named(&dumps->last, done->file)) {
             stop(dumps);
             keeping_of(engine)->image_failed(engine, &done->image);
             go(dumps);
             continue;
         }
-        CHECK(vfs_path(path, dumps->directory, done->file));
-        CHECK(table_file_open(dumps->vfs, path, true, &file, dumps->error) == TABLE_FILE_DONE);
+        struct table_file *file = open_file(dumps, done->file, true);
+        CHECK(file);
         stop(dumps);
         file = keeping_of(engine)->image_done(engine, &done->image, file);
         go(dumps);
@@ -301,15 +273,6 @@ void phantom_dumps_cut_round(struct phantom_dumps *dumps, struct engine *engine,
 }
 
 /* ---- restoring ---- */
-
-static struct table_file *open_file(struct phantom_dumps *dumps, const char *name, bool direct)
-{
-    char path[VFS_PATH_MAX];
-    struct table_file *file;
-    CHECK(vfs_path(path, dumps->directory, name));
-    return table_file_open(dumps->vfs, path, direct, &file, dumps->error) == TABLE_FILE_DONE ? file
-                                                                                             : NULL;
-}
 
 static bool open_dumped(struct phantom_dumps *dumps, struct engine *engine,
                         const struct phantom_dumps_table *table)

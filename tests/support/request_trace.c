@@ -209,3 +209,50 @@ void request_trace_pieces(struct request_trace *trace, const char *bytes, size_t
         }
     }
 }
+
+void request_trace_expect(const struct codec *codec, const char *input, const char *expected,
+                          enum protocol_result result, size_t consumed)
+{
+    struct request_trace trace;
+    size_t was_consumed;
+    request_trace_open(&trace, codec);
+    enum protocol_result got = request_trace_whole(&trace, input, strlen(input), &was_consumed);
+    if (strcmp(trace.text, expected) != 0 || got != result) {
+        print_error("input:\n%.200s\nexpected:\n%s\ngot (%d):\n%s\n", input, expected, (int)got,
+                    trace.text);
+    }
+    assert_string_equal(trace.text, expected);
+    assert_int_equal(got, result);
+    assert_int_equal(was_consumed, consumed);
+    request_trace_close(&trace);
+}
+
+/* Bytes of the first lines that both have. */
+static size_t same_lines(const char *one, const char *other)
+{
+    size_t lines = 0;
+    for (size_t i = 0; one[i] != '\0' && one[i] == other[i]; i++) {
+        lines = one[i] == '\n' ? i + 1 : lines;
+    }
+    return lines;
+}
+
+void request_trace_expect_same_in_pieces(const struct codec *codec,
+                                         const struct request_trace *input,
+                                         struct test_random *random, uint32_t piece_max)
+{
+    struct request_trace whole, pieces;
+    size_t consumed;
+    request_trace_open(&whole, codec);
+    request_trace_open(&pieces, codec);
+    assert_int_equal(request_trace_whole(&whole, input->text, input->length, &consumed),
+                     PROTOCOL_MORE);
+    request_trace_pieces(&pieces, input->text, input->length, random, piece_max);
+    if (strcmp(pieces.text, whole.text) != 0) {
+        size_t from = same_lines(pieces.text, whole.text);
+        fail_msg("in pieces of up to %u: %.200s\ninstead of: %.200s", piece_max, pieces.text + from,
+                 whole.text + from);
+    }
+    request_trace_close(&whole);
+    request_trace_close(&pieces);
+}

@@ -52,4 +52,13 @@ void request_trace_split(struct request_trace *trace, const char *bytes, size_t 
 void request_trace_pieces(struct request_trace *trace, const char *bytes, size_t length,
                           struct test_random *random, uint32_t piece_max);
 
+/* The input, parsed whole, ends with `result`, *consumed as told, and its trace is `expected`. */
+void request_trace_expect(const struct codec *codec, const char *input, const char *expected,
+                          enum protocol_result result, size_t consumed);
+
+/* The text of `input` means the same whole, which ends with PROTOCOL_MORE, and in pieces. */
+void request_trace_expect_same_in_pieces(const struct codec *codec,
+                                         const struct request_trace *input,
+                                         struct test_random *random, uint32_t piece_max);
+
 #endif

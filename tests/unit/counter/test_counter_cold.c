@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "counter/counter_private.h"
+#include "counter/table_private.h"
 #include "engine/row_private.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
@@ -394,6 +395,97 @@ static void a_layer_leaves_with_its_table(void **state)
     check_layered(f);
 }
 
+struct deleting {
+    struct fixture *fixture;
+    uint64_t ids[3];
+    size_t count, done;
+};
+
+/* Before the first byte of an image: its S was noted, what changed is not collected yet. */
+static void delete_some(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct deleting *deleting = context;
+    (void)path;
+    while (op == VFS_SIM_OPEN && deleting->done < deleting->count) {
+        uint64_t id = deleting->ids[deleting->done++];
+        assert_int_equal(run(deleting->fixture, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL),
+                         ENGINE_DONE);
+    }
+}
+
+/* An image may show that an id of the table is gone, which the layer never had: replay of that
+ * takes it off the table's count, not off the layer's, whose own image began later. */
+static void what_is_deleted_while_an_image_is_written_counts_once(void **state)
+{
+    struct fixture *f = *state;
+    begin_anew(f);
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    fill_twice(f);
+    assert_true(dumps_leave(&f->dumps, 0));
+    dumps_round(&f->dumps, NULL, NULL, false);
+    assert_int_equal(dumps_layers(&f->dumps), 1);
+    uint64_t of_layer = (row->tables[0]->last - 100) | 1;
+    struct deleting deleting = {f, {FIRST, FIRST + 2, of_layer}, 3, 0};
+    assert_int_equal(run(f, ENGINE_INCR, 0, FIRST + 4, "1"), ENGINE_DONE);
+    assert_int_equal(run(f, ENGINE_INCR, 0, of_layer - 2, "1"), ENGINE_DONE);
+    uint64_t table = row->tables[0]->count;
+    uint64_t layer = row->tables[0]->further->count;
+    vfs_sim_hook(f->dumps.sim, delete_some, &deleting);
+    dumps_round(&f->dumps, NULL, NULL, false);
+    vfs_sim_hook(f->dumps.sim, NULL, NULL);
+    assert_int_equal(f->dumps.kinds[ROW_IMAGE_OVERLAY], 2);
+    for (unsigned round = 0; round < 2; round++) {
+        row = &((struct counter *)f->dumps.engine)->row;
+        assert_int_equal(row->tables[0]->count, table - 2);
+        assert_int_equal(row->tables[0]->further->count, layer - 1);
+        restart(f);
+    }
+}
+
+struct moving {
+    struct fixture *fixture;
+    uint64_t id;
+    bool done;
+};
+
+/*
+ * The image takes the record while its only value lies beside; then that value becomes small enough
+ * for its place, and the image finds nothing beside.
+ */
+static void move_in_place(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct moving *moving = context;
+    struct fixture *f = moving->fixture;
+    (void)path;
+    if (op != VFS_SIM_OPEN || moving->done) {
+        return;
+    }
+    moving->done = true;
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    struct table_overlay *overlay = counter_table_of(row->tables[0])->overlay;
+    uint64_t before[SCHEMA_PAYLOAD_WORDS];
+    assert_true(dict_get(overlay->extend, moving->id, 0, before));
+    assert_int_equal(run(f, ENGINE_SET, 1, moving->id, "5"), ENGINE_DONE);
+    assert_false(dict_get(overlay->aux, moving->id, 1, NULL));
+    assert_true(dict_put(overlay->extend, moving->id, 0, before));
+}
+
+/* A record that an image shows without any value is not gone: what changed it is replayed. */
+static void what_moves_while_an_image_is_written_is_not_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct moving moving = {f, FIRST, false};
+    assert_int_equal(run(f, ENGINE_DELETE, 0, FIRST, NULL), ENGINE_DONE);
+    expect(f, FIRST, "," LARGE);
+    vfs_sim_hook(f->dumps.sim, move_in_place, &moving);
+    dumps_round(&f->dumps, NULL, NULL, false);
+    vfs_sim_hook(f->dumps.sim, NULL, NULL);
+    assert_true(moving.done);
+    assert_int_equal(f->dumps.kinds[ROW_IMAGE_OVERLAY], 1);
+    restart(f);
+    expect(f, FIRST, ",5");
+}
+
 /* An id far ahead cannot move from a file to the table that opens behind it: it is absent, be it
  * that the overlay has it too. */
 static void what_is_far_ahead_is_left_behind(void **state)
@@ -437,6 +529,8 @@ int main(void)
         TEST(slots_come_and_go),
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
+        TEST(what_is_deleted_while_an_image_is_written_counts_once),
+        TEST(what_moves_while_an_image_is_written_is_not_gone),
         TEST(what_is_far_ahead_is_left_behind),
         cmocka_unit_test_setup_teardown(a_bad_page_stops_no_other_merge, create_tight, destroy),
         cmocka_unit_test_setup_teardown(a_full_overlay_refuses_until_it_is_merged, create_tight,

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engine/row_private.h"
 #include "store/table_file.h"
 #include "tests/unit/phantom/cold_space.h"
 
@@ -363,6 +364,26 @@ static void test_layer(void **unused)
     cold_end(&space);
 }
 
+/* The first table has a layer, and both are to leave; returns the first id that was not used. */
+static uint64_t roll_leaving(struct cold_space *space, uint64_t *late)
+{
+    uint64_t n = 0;
+    while (phantoms_tables(space->engine) < 2) {
+        assert_int_equal(cold_run(space, ENGINE_SET, n / COLD_MEMBERS, n % COLD_MEMBERS),
+                         ENGINE_DONE);
+        n++;
+    }
+    while (!cold_oldest(space->engine)->row.further) {
+        assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + (*late)++), ENGINE_DONE);
+    }
+    while (!space->engine->functions->keeping->images_wanted(space->engine)) {
+        assert_int_equal(cold_run(space, ENGINE_SET, n / COLD_MEMBERS, n % COLD_MEMBERS),
+                         ENGINE_DONE);
+        n++;
+    }
+    return n / COLD_MEMBERS;
+}
+
 static void test_layer_alone(void **unused)
 {
     (void)unused;
@@ -373,30 +394,68 @@ static void test_layer_alone(void **unused)
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     space.dumps.written = written;
     space.dumps.context = &space;
-    uint64_t id = 0;
-    while (phantoms_tables(space.engine) < 2) {
-        assert_int_equal(cold_run(&space, ENGINE_SET, id / COLD_MEMBERS, id % COLD_MEMBERS),
-                         ENGINE_DONE);
-        id++;
-    }
-    while (!cold_oldest(space.engine)->row.further) {
-        assert_int_equal(cold_run(&space, ENGINE_SET, AN_ID, NEW + late++), ENGINE_DONE);
-    }
-    while (!space.engine->functions->keeping->images_wanted(space.engine)) {
-        assert_int_equal(cold_run(&space, ENGINE_SET, id / COLD_MEMBERS, id % COLD_MEMBERS),
-                         ENGINE_DONE);
-        id++;
-    }
+    uint64_t ids = roll_leaving(&space, &late);
     assert_false(phantom_dumps_round(&space.dumps, space.engine));
     const struct phantom_table *t = cold_oldest(space.engine);
     assert_true(!t->row.cold && t->row.further->cold && t->away);
     change_late(&space, &late);
-    compare_layered(&space, id / COLD_MEMBERS, late);
+    compare_layered(&space, ids, late);
     space.dumps.written = NULL;
     cold_round(&space);
     assert_true(t->row.cold && t->row.further->cold);
     change_late(&space, &late);
-    compare_layered(&space, id / COLD_MEMBERS, late);
+    compare_layered(&space, ids, late);
+    cold_end(&space);
+}
+
+/* A round whose manifest is on the disk, which nobody was told: so it is in force after a kill. */
+static void round_untold(struct cold_space *space)
+{
+    struct phantom_dumps *dumps = &space->dumps;
+    phantom_dumps_cut_round(dumps, space->engine, UINT32_MAX);
+    dumps->next.m = dumps->recorder->head;
+    dumps->last = dumps->next;
+}
+
+/* In both, what was there before the image and what came after it. */
+static void change_all(struct cold_space *space, uint64_t *late, uint64_t member)
+{
+    change_late(space, late);
+    assert_int_equal(cold_run(space, ENGINE_DELETE, AN_ID, member), ENGINE_DONE);
+    assert_int_equal(cold_run(space, ENGINE_DELETE, AN_ID, member + 1), ENGINE_DONE);
+    assert_int_equal(cold_run(space, ENGINE_ADD, AN_ID, member), ENGINE_DONE);
+}
+
+/* Tables that a start finds dumped while their process had them in memory: first tapped, then, as
+ * the next image failed, changed without. */
+static void test_untold(void **unused)
+{
+    (void)unused;
+    static struct cold_space space;
+    struct phantom_config config = cold_config();
+    uint64_t late = 0;
+    config.tables = 4;
+    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    uint64_t ids = roll_leaving(&space, &late);
+    struct phantom_table *t = cold_oldest(space.engine);
+    round_untold(&space);
+    assert_int_equal(space.dumps.images[ROW_IMAGE_DUMP], 2);
+    assert_true(t->row.tapped && !t->row.cold && !t->row.further->cold);
+    change_all(&space, &late, 5);
+    compare_layered(&space, ids, late);
+    row_touch(&t->row); /* as when it takes over a range */
+    space.dumps.fails[ROW_IMAGE_DUMP] = 1;
+    phantom_dumps_cut_round(&space.dumps, space.engine, 1);
+    assert_true(!t->row.tapped && t->row.leaving && !t->dump);
+    change_all(&space, &late, 10);
+    compare_layered(&space, ids, late);
+    cold_round(&space); /* without dumps */
+    assert_false(t->row.cold);
+    compare_layered(&space, ids, late);
+    cold_round(&space);
+    assert_true(t->row.cold && t->row.further->cold);
+    change_all(&space, &late, 15);
+    compare_layered(&space, ids, late);
     cold_end(&space);
 }
 
@@ -408,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_bad_page_of_one), cmocka_unit_test(test_touched),
         cmocka_unit_test(test_budget),          cmocka_unit_test(test_crowded_again),
         cmocka_unit_test(test_layer),           cmocka_unit_test(test_layer_alone),
+        cmocka_unit_test(test_untold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,19 +54,8 @@ static void check_splits(const char *input, const char *expected)
 static void expect_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct request_trace trace;
-        size_t consumed;
-        request_trace_open(&trace, text_codec());
-        assert_int_equal(
-            request_trace_whole(&trace, rows[i].input, strlen(rows[i].input), &consumed),
-            PROTOCOL_MORE);
-        if (strcmp(trace.text, rows[i].trace) != 0) {
-            print_error("input:\n%s\nexpected:\n%s\ngot:\n%s\n", rows[i].input, rows[i].trace,
-                        trace.text);
-        }
-        assert_string_equal(trace.text, rows[i].trace);
-        assert_int_equal(consumed, strlen(rows[i].input));
-        request_trace_close(&trace);
+        request_trace_expect(text_codec(), rows[i].input, rows[i].trace, PROTOCOL_MORE,
+                             strlen(rows[i].input));
         check_splits(rows[i].input, rows[i].trace);
     }
 }
@@ -480,24 +469,13 @@ static void test_any_split(void **unused)
     const uint64_t first = test_seed();
     for (uint64_t round = 0; round < 40; round++) {
         struct test_random random = {first + round};
-        struct request_trace input, whole, split;
-        size_t consumed;
+        struct request_trace input;
         request_trace_open(&input, NULL);
-        request_trace_open(&whole, text_codec());
-        request_trace_open(&split, text_codec());
         for (uint32_t i = 0; i < 400; i++) {
             say_random_line(&input, &random);
         }
-        assert_int_equal(request_trace_whole(&whole, input.text, input.length, &consumed),
-                         PROTOCOL_MORE);
-        request_trace_pieces(&split, input.text, input.length, &random, pieces[round % 4]);
-        if (strcmp(split.text, whole.text) != 0) {
-            print_error("round %llu\n", (unsigned long long)round);
-        }
-        assert_true(strcmp(split.text, whole.text) == 0);
+        request_trace_expect_same_in_pieces(text_codec(), &input, &random, pieces[round % 4]);
         request_trace_close(&input);
-        request_trace_close(&whole);
-        request_trace_close(&split);
     }
 }
 

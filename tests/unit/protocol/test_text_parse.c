@@ -40,21 +40,10 @@ struct row {
     const char *trace;
 };
 
-static void expect(const char *input, const char *expected, enum protocol_result expected_result,
-                   size_t expected_consumed)
+static void expect(const char *input, const char *expected, enum protocol_result result,
+                   size_t consumed)
 {
-    struct request_trace trace;
-    size_t consumed;
-    request_trace_open(&trace, text_codec());
-    enum protocol_result result = request_trace_whole(&trace, input, strlen(input), &consumed);
-    if (strcmp(trace.text, expected) != 0 || result != expected_result) {
-        print_error("input:\n%.200s\nexpected:\n%s\ngot (%d):\n%s\n", input, expected, (int)result,
-                    trace.text);
-    }
-    assert_string_equal(trace.text, expected);
-    assert_int_equal(result, expected_result);
-    assert_int_equal(consumed, expected_consumed);
-    request_trace_close(&trace);
+    request_trace_expect(text_codec(), input, expected, result, consumed);
 }
 
 static void expect_rows(const struct row *rows, size_t n)
@@ -681,26 +670,15 @@ static void test_any_split(void **unused)
     const uint64_t first = test_seed();
     for (uint64_t round = 0; round < 60; round++) {
         struct test_random random = {first + round};
-        struct request_trace input, whole, split;
-        size_t consumed;
+        struct request_trace input;
         request_trace_open(&input, NULL);
-        request_trace_open(&whole, text_codec());
-        request_trace_open(&split, text_codec());
         uint32_t piece_max = pieces[round % 5];
         uint32_t commands = piece_max < 8 ? 12 : 200;
         for (uint32_t i = 0; i < commands; i++) {
             say_random(&input, &random);
         }
-        assert_int_equal(request_trace_whole(&whole, input.text, input.length, &consumed),
-                         PROTOCOL_MORE);
-        request_trace_pieces(&split, input.text, input.length, &random, piece_max);
-        if (strcmp(split.text, whole.text) != 0) {
-            print_error("round %llu\n", (unsigned long long)round);
-        }
-        assert_true(strcmp(split.text, whole.text) == 0);
+        request_trace_expect_same_in_pieces(text_codec(), &input, &random, piece_max);
         request_trace_close(&input);
-        request_trace_close(&whole);
-        request_trace_close(&split);
     }
 }
 

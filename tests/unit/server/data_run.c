@@ -15,6 +15,7 @@
 #include "toy_engine.h"
 
 #define WAIT_US_MAX 60000000u
+#define FILL_STEP   7
 
 static void name_space(struct space_settings *space, const char *name, enum space_kind kind)
 {
@@ -114,6 +115,12 @@ void data_run_checkpoints(struct data_run *run)
     run->checkpoints = true;
 }
 
+void data_run_start(struct data_run *run)
+{
+    assert_true(data_run_begin(run));
+    data_run_checkpoints(run);
+}
+
 bool data_run_end(struct data_run *run)
 {
     return close_all(run, true);
@@ -134,6 +141,13 @@ void data_run_power_cut(struct data_run *run, uint64_t seed)
 {
     vfs_sim_power_cut(run->sim, seed);
     close_all(run, false);
+}
+
+void data_run_restart(struct data_run *run)
+{
+    data_run_kill(run);
+    assert_true(data_run_begin(run));
+    data_run_check(run);
 }
 
 /* ---- values ---- */
@@ -157,6 +171,14 @@ bool data_run_set(struct data_run *run, unsigned i, uint64_t id, uint64_t value)
         run->wanted[i][id] = value;
     }
     return set;
+}
+
+void data_run_fill(struct data_run *run, unsigned tables, uint64_t salt)
+{
+    for (uint64_t id = 0; id < tables * TOY_RANGE; id += FILL_STEP) {
+        assert_true(data_run_set(run, 0, id, id + salt));
+        assert_true(data_run_set(run, 1, id, id + salt + 1));
+    }
 }
 
 void data_run_check(const struct data_run *run)

@@ -42,9 +42,15 @@ bool data_run_open(struct data_run *run);
 bool data_run_recover(struct data_run *run);
 bool data_run_begin(struct data_run *run);       /* both; false: all is given back */
 void data_run_checkpoints(struct data_run *run); /* starts their thread, and the keeper */
+void data_run_start(struct data_run *run);       /* begins, and starts them, or the test fails */
+/* Kills the process and begins the next, which has all that was acknowledged, or the test fails. */
+void data_run_restart(struct data_run *run);
 
 /* Sets an id of space i, committed. False: refused or not acknowledged. */
 bool data_run_set(struct data_run *run, unsigned i, uint64_t id, uint64_t value);
+/* Sets every seventh id of the first `tables` tables, to id + salt in space 0 and one more in space
+ * 1. Fails the test if one is refused. */
+void data_run_fill(struct data_run *run, unsigned tables, uint64_t salt);
 /* Fails the test unless every id has the value it was given last. */
 void data_run_check(const struct data_run *run);
 struct engine *data_run_engine(const struct data_run *run, unsigned i);

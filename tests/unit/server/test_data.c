@@ -100,10 +100,7 @@ static const char *some_file(const char *part)
 static void fill(void)
 {
     assert_true(data_run_begin(&run));
-    for (uint64_t id = 0; id < 3 * TOY_RANGE; id += 7) {
-        assert_true(data_run_set(&run, 0, id, id + 1));
-        assert_true(data_run_set(&run, 1, id, id + 2));
-    }
+    data_run_fill(&run, 3, 1);
     assert_true(data_run_end(&run));
 }
 
@@ -329,8 +326,7 @@ static void test_journal_too_short(void **state)
 {
     (void)state;
     fill();
-    assert_true(data_run_begin(&run));
-    data_run_checkpoints(&run);
+    data_run_start(&run);
     assert_true(data_run_set(&run, 0, 5, 5));
     assert_true(data_run_checkpoint(&run));
     data_run_kill(&run);
@@ -428,9 +424,7 @@ static void test_clean_stop(void **state)
         assert_true(data_run_end(&run));
     }
     assert_true(data_run_begin(&run));
-    data_run_kill(&run);
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    data_run_restart(&run);
     assert_int_equal(epoch(), first + 1);
     assert_true(data_run_end(&run));
 }
@@ -555,12 +549,9 @@ static void test_kill_behind_recovery(void **state)
     assert_true(data_run_begin(&run));
     assert_true(data_run_set(&run, 1, 70, 71));
     data_run_kill(&run);
-    assert_true(data_run_begin(&run));
-    data_run_checkpoints(&run);
+    data_run_start(&run);
     assert_true(data_run_checkpoint(&run)); /* of what replay has changed, too */
-    data_run_kill(&run);
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 

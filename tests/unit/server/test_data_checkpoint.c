@@ -45,23 +45,7 @@ static int teardown(void **state)
 /* Every table of both spaces gets something. */
 static void fill(uint64_t salt)
 {
-    for (uint64_t id = 0; id < TABLES * TOY_RANGE; id += 5) {
-        assert_true(data_run_set(&run, 0, id, id + salt));
-        assert_true(data_run_set(&run, 1, id, id + salt + 1));
-    }
-}
-
-static void begin(void)
-{
-    assert_true(data_run_begin(&run));
-    data_run_checkpoints(&run);
-}
-
-static void restart(void)
-{
-    data_run_kill(&run);
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    data_run_fill(&run, TABLES, salt);
 }
 
 /* ---- rounds ---- */
@@ -69,7 +53,7 @@ static void restart(void)
 static void test_replay_begins_behind_it(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     assert_true(data_run_checkpoint(&run));
     assert_int_equal(data_run_files(&run, ".table"), FILE_SPACES);
@@ -77,7 +61,7 @@ static void test_replay_begins_behind_it(void **state)
     for (uint64_t id = 0; id < SOME_IDS; id++) {
         assert_true(data_run_set(&run, 1, id, 7 * id));
     }
-    restart();
+    data_run_restart(&run);
     assert_int_equal(data_run_stats(&run).recovered_records, SOME_IDS);
     assert_int_equal(toy_replayed(data_run_engine(&run, 0)), 0);
     assert_true(data_run_end(&run));
@@ -88,7 +72,7 @@ static void test_power_cut_behind_it(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 8; seed++) {
-        begin();
+        data_run_start(&run);
         fill(seed + 1);
         assert_true(data_run_checkpoint(&run));
         data_run_power_cut(&run, seed);
@@ -102,7 +86,7 @@ static void test_power_cut_behind_it(void **state)
 static void test_what_changed(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     assert_true(data_run_checkpoint(&run));
     uint64_t images = data_run_stats(&run).images;
@@ -114,7 +98,7 @@ static void test_what_changed(void **state)
     assert_true(data_run_checkpoint(&run));
     assert_int_equal(data_run_stats(&run).images, images + 1);
     assert_int_equal(data_run_files(&run, ".table"), FILE_SPACES);
-    restart();
+    data_run_restart(&run);
     assert_int_equal(data_run_stats(&run).recovered_records, 0);
     data_run_checkpoints(&run);
     assert_true(data_run_checkpoint(&run)); /* nor is what was only loaded */
@@ -133,7 +117,7 @@ static uint64_t journal_files(void)
 static void test_journal_is_trimmed(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     while (journal_files() < 3) {
         fill(journal_files() + 10);
     }
@@ -143,7 +127,7 @@ static void test_journal_is_trimmed(void **state)
     assert_true(journal_sync_now(data_journal(run.data)));
     assert_true(data_run_checkpoint(&run)); /* by now the others are sealed, whoever does that */
     assert_true(journal_files() <= 2);
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -152,12 +136,12 @@ static void test_by_journal_bytes(void **state)
 {
     (void)state;
     run.settings.checkpoint.journal_bytes = 4096;
-    begin();
+    data_run_start(&run);
     for (uint64_t id = 0; id < SOME_IDS; id++) {
         assert_true(data_run_set(&run, 0, id, id));
     }
     DATA_RUN_WAIT_FOR(data_run_stats(&run).checkpoints > 0);
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -166,11 +150,11 @@ static void test_by_time(void **state)
     (void)state;
     vfs_sim_set_clock(run.sim, 1000);
     run.settings.checkpoint.every_ms = 60000;
-    begin();
+    data_run_start(&run);
     assert_true(data_run_set(&run, 0, 3, 4));
     vfs_sim_advance(run.sim, 60000ull * 1000);
     DATA_RUN_WAIT_FOR(data_run_stats(&run).checkpoints == 1);
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -239,7 +223,7 @@ static void test_changes_meanwhile(void **state)
     struct meddler meddlers[DATA_RUN_SPACES] = {{.left = 9}, {.left = 5}};
     struct roller setter = {.next = 5};
 
-    begin();
+    data_run_start(&run);
     fill(1);
     for (unsigned i = 0; i < DATA_RUN_SPACES; i++) {
         toy_on_image(data_run_engine(&run, i), meddle, &meddlers[i]);
@@ -252,7 +236,7 @@ static void test_changes_meanwhile(void **state)
     toy_on_image(data_run_engine(&run, 0), set_one, &setter);
     assert_true(data_run_checkpoint(&run));
     assert_int_equal(blurred_files(), TABLES);
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -274,17 +258,17 @@ static void test_rolls_meanwhile(void **state)
     (void)state;
     struct roller roller = {.next = TABLES * TOY_RANGE};
 
-    begin();
+    data_run_start(&run);
     fill(1);
     toy_on_image(data_run_engine(&run, 0), roll, &roller);
     assert_true(data_run_checkpoint(&run));
     assert_true(roller.next >= DATA_RUN_IDS);
     assert_int_equal(data_run_files(&run, "a-"), TOY_TABLES_KEPT);
-    restart();
+    data_run_restart(&run);
     data_run_checkpoints(&run);
     assert_true(data_run_set(&run, 0, 0, 12));
     assert_true(data_run_checkpoint(&run));
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -311,13 +295,13 @@ static void test_rolls_too_fast(void **state)
     (void)state;
     uint64_t begun = 0;
 
-    begin();
+    data_run_start(&run);
     fill(1);
     toy_on_image(data_run_engine(&run, 0), ask_keeper, &begun);
     assert_true(data_run_checkpoint(&run));
     assert_int_equal(begun, IMAGES_ALLOWED + TABLES);
     DATA_RUN_WAIT_FOR(toy_maintained(data_run_engine(&run, 0)) > IMAGES_ALLOWED); /* it goes on */
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -326,7 +310,7 @@ static void test_rolls_too_fast(void **state)
 static void test_disk_full(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     assert_true(data_run_checkpoint(&run));
     fill(2);
@@ -341,7 +325,7 @@ static void test_disk_full(void **state)
     vfs_sim_faults_end(run.sim);
     assert_true(data_run_checkpoint(&run)); /* a's images of the failed one went, too */
     assert_int_equal(data_run_files(&run, ".table"), FILE_SPACES);
-    restart();
+    data_run_restart(&run);
     assert_int_equal(data_run_stats(&run).recovered_records, 0);
     assert_true(data_run_end(&run));
 }
@@ -349,7 +333,7 @@ static void test_disk_full(void **state)
 static void test_failed_and_killed(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     assert_true(data_run_checkpoint(&run));
     fill(2);
@@ -357,7 +341,7 @@ static void test_failed_and_killed(void **state)
                   &(struct vfs_sim_fault){.op = VFS_SIM_FDATASYNC, .path = "b-", .error = EIO});
     assert_false(data_run_checkpoint(&run));
     vfs_sim_faults_end(run.sim);
-    restart();
+    data_run_restart(&run);
     assert_true(data_run_end(&run));
 }
 
@@ -374,7 +358,7 @@ static void fail_sync(void *context, enum vfs_sim_op op, const char *path)
 /* Whichever of the two manifests is there: its files and its journal are. */
 static void fail_manifest(enum vfs_sim_op op, bool killed)
 {
-    begin();
+    data_run_start(&run);
     fill(1);
     assert_true(data_run_checkpoint(&run));
     fill(2);
@@ -393,7 +377,7 @@ static void fail_manifest(enum vfs_sim_op op, bool killed)
         assert_true(data_run_checkpoint(&run));
         assert_int_equal(data_run_files(&run, ".table"), FILE_SPACES);
     }
-    restart();
+    data_run_restart(&run);
     assert_int_equal(data_run_files(&run, ".table"), FILE_SPACES);
     assert_true(data_run_end(&run));
 }
@@ -438,7 +422,7 @@ static void test_manifest_not_synced_then_is(void **state)
 static void test_end_on_a_full_disk(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     vfs_sim_fault(run.sim,
                   &(struct vfs_sim_fault){.op = VFS_SIM_PWRITE, .path = ".table", .error = ENOSPC});
@@ -454,7 +438,7 @@ static void test_end_on_a_full_disk(void **state)
 static void test_stopped_meanwhile(void **state)
 {
     (void)state;
-    begin();
+    data_run_start(&run);
     fill(1);
     toy_image_for_ever(data_run_engine(&run, 1), true); /* behind all images of a */
     data_checkpoint(run.data);

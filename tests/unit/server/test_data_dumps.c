@@ -37,20 +37,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void fill(uint64_t salt)
-{
-    for (uint64_t id = 0; id < TABLES * TOY_RANGE; id += 7) {
-        assert_true(data_run_set(&run, 0, id, id + salt));
-        assert_true(data_run_set(&run, 1, id, id + salt + 1));
-    }
-}
-
-static void begin(void)
-{
-    assert_true(data_run_begin(&run));
-    data_run_checkpoints(&run);
-}
-
 /* World stopped: the toy's tables are its keeper's and the checkpoint's too. */
 static void ask(void (*what)(struct engine *engine, uint64_t id), unsigned space, uint64_t id)
 {
@@ -80,9 +66,7 @@ static void merge(unsigned space, uint64_t id)
 
 static void restart(void)
 {
-    data_run_kill(&run);
-    assert_true(data_run_begin(&run));
-    data_run_check(&run);
+    data_run_restart(&run);
     data_run_checkpoints(&run);
 }
 
@@ -90,8 +74,8 @@ static void restart(void)
 static void test_alone(void **state)
 {
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     dump(0, 0);
     DATA_RUN_WAIT_FOR(data_run_stats(&run).checkpoints == 1);
     assert_true(data_run_set(&run, 1, 5, 55));
@@ -115,8 +99,8 @@ static void test_alone(void **state)
 static void test_overlay_and_merge(void **state)
 {
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     dump(0, 0);
     assert_true(data_run_set(&run, 0, 3, 33));
     assert_true(data_run_checkpoint(&run));
@@ -143,8 +127,8 @@ static void test_overlay_and_merge(void **state)
 static void test_touched(void **state)
 {
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     assert_true(data_run_checkpoint(&run));
     struct engine *engine = data_run_engine(&run, 0);
 
@@ -219,8 +203,8 @@ static void test_brackets_while_written(void **state)
 
     (void)state;
     alarm(BRACKET_S);
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     assert_true(data_run_checkpoint(&run));
     uint64_t images = toy_images(data_run_engine(&run, 0));
 
@@ -288,8 +272,8 @@ static void test_disk_fails(void **state)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         data_run_fini(&run);
         data_run_init(&run, i);
-        begin();
-        fill(1);
+        data_run_start(&run);
+        data_run_fill(&run, TABLES, 1);
         assert_true(data_run_checkpoint(&run));
         fail_once(toy_leave, &faults[i]);
         fail_once(toy_merge, &faults[i]);
@@ -305,8 +289,8 @@ static void test_failed_and_killed(void **state)
     static const enum vfs_sim_op ops[] = {VFS_SIM_PWRITE, VFS_SIM_SYNC_DIR};
 
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     assert_true(data_run_checkpoint(&run));
     for (size_t i = 0; i < 4; i++) {
         struct vfs_sim_fault fault = {.op = ops[i % 2], .error = EIO};
@@ -332,8 +316,8 @@ static void checkpoint_without_merge(bool full)
     static const struct vfs_sim_fault fault = {
         .op = VFS_SIM_PWRITE, .path = "a-1-0-", .error = ENOSPC};
 
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     dump(0, 0);
     struct data_stats before = data_run_stats(&run);
 
@@ -385,8 +369,8 @@ static void test_merge_fails_in_round_of_all(void **state)
     bool wanted = false;
 
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     dump(0, 0);
     assert_true(data_run_set(&run, 0, 0, TOY_BAD));
     assert_true(data_run_set(&run, 0, TOY_RANGE, 5));
@@ -409,8 +393,8 @@ static void test_power_cuts(void **state)
     struct test_random random = {.state = 11};
 
     (void)state;
-    begin();
-    fill(1);
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
     assert_true(data_run_checkpoint(&run));
     for (unsigned i = 0; i < CUTS; i++) {
         uint64_t id = test_random_below(&random, TABLES) * TOY_RANGE;
