@@ -274,6 +274,14 @@ static void test_crowded_again(void **unused)
 
 /* ---- layers ---- */
 
+/* With as many tables as a layer needs beside those that go on. */
+static void begin_layered(struct cold_space *space)
+{
+    struct phantom_config config = cold_config();
+    config.tables = 4;
+    cold_begin(space, &config, CACHE, OVERLAY_MAX);
+}
+
 /* Members of a few ids, until the first table has a layer; then others until it is cold. */
 static uint64_t roll_layered(struct cold_space *space, uint64_t *late)
 {
@@ -341,10 +349,8 @@ static void test_layer(void **unused)
 {
     (void)unused;
     static struct cold_space space;
-    struct phantom_config config = cold_config();
     uint64_t late = 0;
-    config.tables = 4;
-    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    begin_layered(&space);
     uint64_t ids = roll_layered(&space, &late);
     const struct phantom_table *t = cold_oldest(space.engine);
     assert_true(t->row.cold && t->row.further && t->row.further->cold && t->away);
@@ -388,10 +394,8 @@ static void test_layer_alone(void **unused)
 {
     (void)unused;
     static struct cold_space space;
-    struct phantom_config config = cold_config();
     uint64_t late = 0;
-    config.tables = 4;
-    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    begin_layered(&space);
     space.dumps.written = written;
     space.dumps.context = &space;
     uint64_t ids = roll_leaving(&space, &late);
@@ -432,10 +436,8 @@ static void test_untold(void **unused)
 {
     (void)unused;
     static struct cold_space space;
-    struct phantom_config config = cold_config();
     uint64_t late = 0;
-    config.tables = 4;
-    cold_begin(&space, &config, CACHE, OVERLAY_MAX);
+    begin_layered(&space);
     uint64_t ids = roll_leaving(&space, &late);
     struct phantom_table *t = cold_oldest(space.engine);
     round_untold(&space);
