@@ -343,7 +343,6 @@ static bool is_whole(const struct counter_table *t, const struct change *change)
 struct known {
     struct table_record record;
     bool told; /* by overlay or file: it is as it says */
-    bool gone; /* the overlay says so */
 };
 
 static bool ask_file(const struct counter_table *t, const struct counter_locus *locus,
@@ -358,7 +357,7 @@ static bool ask_file(const struct counter_table *t, const struct counter_locus *
 static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
                                    const struct change *change, struct known *known)
 {
-    if (!t->row.further || (known->told && !known->gone)) {
+    if (!t->row.further || (known->told && !table_overlay_says_gone(t, t->overlay, locus->id))) {
         return COUNTER_REPLAYED;
     }
     bool created = change->type == CHANGE_SLOTS && change->place != CHANGE_THERE;
@@ -414,7 +413,6 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     *created = false;
     known.told =
         table_overlay_get(t, t->overlay, locus->id, table_subs_all(&t->schema), &known.record);
-    known.gone = known.told && table_overlay_says_gone(t, t->overlay, locus->id);
     enum counter_replayed where = holds(t, locus, change, &known);
     if (where != COUNTER_REPLAYED) {
         return where;
