@@ -14,6 +14,7 @@
 #include "base/barrier.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "counter/counter_private.h"
 #include "engine/row_log.h"
 #include "store/dict_image.h"
@@ -86,6 +87,7 @@ static enum engine_image collect(const struct writing *w, unsigned section,
             return ENGINE_IMAGE_GONE;
         }
         more = dict_image_collect(entries, counter_table_section(table, section));
+        POINT("entries half copied");
         leave(w);
         if (*w->stop) {
             return ENGINE_IMAGE_STOPPED;

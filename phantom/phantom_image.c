@@ -210,6 +210,7 @@ static enum engine_image collect(const struct writing *w, unsigned section, unsi
         if (result == ENGINE_IMAGE_DONE) {
             const struct dict *dict = section_dict(t, section, part);
             more = dict && dict_image_collect(entries, dict);
+            POINT("entries half copied");
             go_out(w);
         }
     } while (more);

@@ -24,6 +24,7 @@ static const struct sim_code codes[SIM_CODES] = {
     {"page begun, not copied", 60, false, true},
     {"filter half copied", 2, false, true},
     {"between pages and entries", 10, false, false},
+    {"entries half copied", 20, false, true},
     {"file written, not synced", 10, false, false},
     {"opening", 3, false, false},
     {"opened, nothing inserted", 3, false, false},
