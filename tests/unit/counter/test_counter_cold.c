@@ -22,6 +22,7 @@
 
 #define FIRST  1000u
 #define IDS    7000u /* more than a table takes */
+#define AUX    (64u << 10)
 #define LARGE  "1000000000000"
 #define SEEN   300u /* ids that are looked at one by one */
 #define FAR    (1ull << 40)
@@ -76,21 +77,21 @@ static uint64_t preads(struct fixture *f)
     return stats.reads;
 }
 
-/* The first of two tables is dumped; every tenth id has a large value, beside. */
-static int set_up(void **state, uint64_t overlay_bytes)
+/* The first of two tables is dumped; every so manyth id has a large value, beside. */
+static int set_up(void **state, uint64_t overlay_bytes, uint64_t aux_bytes, unsigned every)
 {
     static struct fixture fixture;
     struct fixture *f = &fixture;
     memset(f, 0, sizeof *f);
     counters_config(&f->config, "a:20 b:20");
     f->config.tables = 4;
-    f->config.aux_bytes = 64u << 10;
+    f->config.aux_bytes = aux_bytes;
     f->config.dump = true;
     dumps_init(&f->dumps, overlay_bytes, 0, 7);
     dumps_create(&f->dumps, &f->config);
     recorder_sink_init(&f->sink, &f->dumps.recorder);
     for (uint64_t i = 0; i < IDS; i++) {
-        const char *text = i % 10 == 0 ? "7," LARGE : "7,8";
+        const char *text = i % every == 0 ? "7," LARGE : "7,8";
         assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, FIRST + i, text), ENGINE_DONE);
     }
     f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
@@ -103,12 +104,17 @@ static int set_up(void **state, uint64_t overlay_bytes)
 
 static int create(void **state)
 {
-    return set_up(state, 1u << 20);
+    return set_up(state, 1u << 20, AUX, 10);
 }
 
 static int create_tight(void **state)
 {
-    return set_up(state, 4096);
+    return set_up(state, 4096, AUX, 10);
+}
+
+static int create_small(void **state)
+{
+    return set_up(state, 4096, 4096, IDS);
 }
 
 static int destroy(void **state)
@@ -269,6 +275,30 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
         expect(f, FIRST + i, i % 10 == 0 ? "8," LARGE : "8,8");
     }
     expect(f, BEYOND, NULL);
+}
+
+/* A file holds more values beside than the pool of a table in memory does: they come by merges. */
+static void merges_make_room_beside(void **state)
+{
+    struct fixture *f = *state;
+    const struct row *row = &((struct counter *)f->dumps.engine)->row;
+    uint64_t last = row->tables[0]->last;
+    unsigned merges = 0;
+    for (uint64_t id = FIRST; id <= last; id++) {
+        const char *text = LARGE "," LARGE;
+        enum engine_status status = run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, text);
+        if (status == ENGINE_ERROR && f->call.op.error == ENGINE_E_BUSY) {
+            dumps_round(&f->dumps, NULL, NULL, false);
+            assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], ++merges);
+            status = run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, text);
+        }
+        assert_int_equal(status, ENGINE_DONE);
+    }
+    assert_true(merges > 0);
+    restart(f);
+    for (uint64_t id = FIRST; id <= last; id++) {
+        expect(f, id, LARGE "," LARGE);
+    }
 }
 
 /* Flips a bit in a page of every dumped file. */
@@ -532,6 +562,7 @@ int main(void)
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
         TEST(what_moves_while_an_image_is_written_is_not_gone),
         TEST(what_is_far_ahead_is_left_behind),
+        cmocka_unit_test_setup_teardown(merges_make_room_beside, create_small, destroy),
         cmocka_unit_test_setup_teardown(a_bad_page_stops_no_other_merge, create_tight, destroy),
         cmocka_unit_test_setup_teardown(a_full_overlay_refuses_until_it_is_merged, create_tight,
                                         destroy),
