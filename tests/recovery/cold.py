@@ -178,10 +178,12 @@ class Cold:
         problem = self.daemon.stop(False)
         if problem:
             raise Failure(problem)
+        self.daemon.check_log()
 
     def kill(self):
         self.client.socket.close()
         self.daemon.kill_now()
+        self.daemon.check_log()
 
     def figure(self, name):
         return int(self.client.stats(b"")[name])

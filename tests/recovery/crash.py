@@ -191,6 +191,7 @@ class Part:
         self.false_positives += load.false_positives
         self.check_load(load, "drained" if self.options.no_kill else "closed")
         if not self.options.no_kill:
+            self.daemon.check_log()
             self.restart(number, plan)
         client = self.daemon.connect()
         ids, happened = self.judge.judge(

@@ -22,6 +22,7 @@ import run as protocol  # noqa: E402
 USER = "nobody"  # what a daemon that root starts becomes
 SERVE_S = 60  # to recover in
 POLL_S = 0.001
+FAILED = "it is tried again"  # what the log says of a dump, a merge or a checkpoint that failed
 FALSE_POSITIVES = 0.000001
 
 CONFIG = """threads: 2
@@ -159,6 +160,12 @@ class Victim(protocol.Daemon):
 
     def alive(self):
         return self.process.poll() is None
+
+    def check_log(self):
+        """It has ended, and nothing was missing: no dump, merge or checkpoint may have failed."""
+        failed = [line for line in self.output().splitlines() if FAILED in line]
+        if failed:
+            raise Failure("\n".join(failed))
 
 
 class Load:
