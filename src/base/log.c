@@ -3,11 +3,12 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define LOG_LINE_BYTES 1024 /* a longer line is cut */
 
@@ -43,6 +44,14 @@ void log_to_syslog(void)
 {
     openlog(atomic_load(&state.program), LOG_PID, LOG_DAEMON);
     atomic_store(&state.to_syslog, true);
+}
+
+bool log_is_due(_Atomic uint64_t *last_us)
+{
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t before_us = atomic_load(last_us);
+    return (before_us == 0 || now_us - before_us >= LOG_AGAIN_US) &&
+           atomic_compare_exchange_strong(last_us, &before_us, now_us);
 }
 
 /* Bytes a snprintf into `room` bytes really wrote. */

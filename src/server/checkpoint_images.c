@@ -187,8 +187,11 @@ static bool goes_without(struct checkpoint_round *round, const struct row_image 
         return false;
     }
     round->data->figures.dump_failures++;
-    log_error("changes of a dumped table cannot be put into its file: %s; it is tried again",
-              round->error);
+    if (!round->data->merge_failed) {
+        log_error("changes of a dumped table cannot be put into its file: %s; it is tried again",
+                  round->error);
+    }
+    round->data->merge_failed = true;
     round->error[0] = '\0';
     return true;
 }
@@ -206,6 +209,7 @@ static bool write_image(struct checkpoint_round *round, struct checkpoint_space 
     space->written++;
     if (write_file(round, space, image, &file, &gone)) {
         keep(round, space, image, &file);
+        round->data->merge_failed = round->data->merge_failed && image->kind != ROW_IMAGE_MERGE;
         return true;
     }
     give_up(round, space, image);

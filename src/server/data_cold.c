@@ -1,21 +1,15 @@
 /* data_cold.c: where dumped tables are read, and who is told that one is to be dumped. */
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "server/data_private.h"
-
-#define COMPLAIN_S 10 /* between two lines of the log about reads that failed */
 
 /* ---- what cold says ---- */
 
 static void complain(void *context, const char *error)
 {
     struct data *data = context;
-    uint64_t now_s = clock_monotonic_us() / 1000000;
-    uint64_t last_s = atomic_load(&data->complained_s);
 
-    if ((last_s == 0 || now_s - last_s >= COMPLAIN_S) &&
-        atomic_compare_exchange_strong(&data->complained_s, &last_s, now_s)) {
+    if (log_is_due(&data->complained_us)) {
         log_error("%s; see: rollcall verify %s", error, data->directory);
     }
 }

@@ -1,6 +1,7 @@
 /* data_open.c: takes a data directory, or says why not. Reads no table. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,17 @@ bool data_stores(const struct space_settings *space)
     return space->kind != SPACE_PLAIN;
 }
 
+/* Root may have started it and wonder who is not permitted. */
 static bool refuse_errno(const struct data *data, const char *what, char error[DATA_ERROR_MAX])
 {
-    return data_refuse(error, "data directory %s: %s: %s", data->directory, what, strerror(errno));
+    const char *why = strerror(errno);
+    const struct passwd *user = errno == EACCES ? getpwuid(geteuid()) : NULL;
+
+    if (user != NULL) {
+        return data_refuse(error, "data directory %s: %s: %s for user %s", data->directory, what,
+                           why, user->pw_name);
+    }
+    return data_refuse(error, "data directory %s: %s: %s", data->directory, what, why);
 }
 
 /* ---- the directory and its lock ---- */

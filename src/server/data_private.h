@@ -74,7 +74,8 @@ struct data {
     struct cold_config cold_config;
     bool cold_wanted;               /* by the settings */
     struct engine_cold engine_cold; /* its cold is NULL before recovery, or if nothing is dumped */
-    _Atomic uint64_t complained_s;  /* monotonic */
+    _Atomic uint64_t complained_us; /* log_is_due: of reads that failed */
+    bool merge_failed;              /* the last one did; the thread of checkpoints */
     struct data_figures figures;
 };
 

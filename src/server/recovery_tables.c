@@ -70,9 +70,14 @@ static struct table_file *open_file(struct data *data, const struct job *job,
     return file;
 }
 
+/* What is wrong in a file names it; what is wrong with the table does not. */
 static bool refuse_table(const struct data *data, const struct job *job, const char *why,
                          char error[DATA_ERROR_MAX])
 {
+    if (strstr(why, data->directory) == why) {
+        return data_refuse(error, "space %s: %s; see: rollcall verify %s", job->space->name, why,
+                           data->directory);
+    }
     return data_refuse(error, "space %s: %s/%s: %s; see: rollcall verify %s", job->space->name,
                        data->directory, job->file->name, why, data->directory);
 }

@@ -93,11 +93,7 @@ void server_loaded(struct server *server, struct data *data)
 
 void server_complain(struct server *server, const char *text)
 {
-    uint64_t now_s = clock_monotonic_us() / 1000000;
-    uint64_t last_s = atomic_load(&server->complained_s);
-
-    if ((last_s == 0 || now_s - last_s >= SERVER_COMPLAIN_S) &&
-        atomic_compare_exchange_strong(&server->complained_s, &last_s, now_s)) {
+    if (log_is_due(&server->complained_us)) {
         log_error("%s", text);
     }
 }

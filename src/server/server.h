@@ -44,8 +44,7 @@
 #define PACKAGE_VERSION "0.0.0"
 #endif
 
-#define SERVER_NAME       "rollcalld"
-#define SERVER_COMPLAIN_S 10 /* between two lines of the log about the journal */
+#define SERVER_NAME "rollcalld"
 
 struct data;
 
@@ -66,11 +65,11 @@ struct server {
     struct change_log *log;  /* NULL with it */
     struct cold *cold;       /* NULL: no table is dumped */
     enum journal_sync sync;
-    struct server_waker *wakers;   /* [threads] */
-    _Atomic uint64_t complained_s; /* monotonic */
-    struct populate *populate;     /* idle at first */
-    struct keeper *keeper;         /* has the spaces' engines; started by the creator */
-    struct net *net;               /* NULL before server_attach */
+    struct server_waker *wakers;    /* [threads] */
+    _Atomic uint64_t complained_us; /* log_is_due: of the journal */
+    struct populate *populate;      /* idle at first */
+    struct keeper *keeper;          /* has the spaces' engines; started by the creator */
+    struct net *net;                /* NULL before server_attach */
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
@@ -124,8 +123,7 @@ void server_publish(struct server *server, const struct settings *settings, stru
  */
 bool server_clear(struct server *server, struct barrier_member *member);
 
-/* Logs an error about the journal, unless one was logged in the last SERVER_COMPLAIN_S. Any thread.
- */
+/* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
 void server_complain(struct server *server, const char *text);
 
 #endif

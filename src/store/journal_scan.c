@@ -10,7 +10,8 @@
 #include "base/memory.h"
 #include "store/journal_chain.h"
 
-#define WINDOW_BYTES (1u << 20) /* read at once */
+#define WINDOW_BYTES     (1u << 20) /* read at once */
+#define DURABLE_TEXT_MAX 48
 
 /* What is known of one place in the stream. */
 enum step {
@@ -191,11 +192,13 @@ static void count_torn_behind(struct reader *reader, size_t index)
 static enum journal_scan_end damaged(struct reader *reader, const char *name, uint64_t offset,
                                      const char *why)
 {
+    char durable[DURABLE_TEXT_MAX] = ""; /* a segment that follows a full one may say it itself */
+    if (reader->scan->durable > reader->at) {
+        snprintf(durable, sizeof durable, ", durable up to %" PRIu64, reader->scan->durable);
+    }
     snprintf(reader->scan->error, JOURNAL_ERROR_MAX,
-             "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 ", durable up to %" PRIu64
-             "); `rollcall verify %s` tells more",
-             reader->directory, name, offset, why, reader->at, reader->scan->durable,
-             reader->directory);
+             "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 "%s); `rollcall verify %s` tells more",
+             reader->directory, name, offset, why, reader->at, durable, reader->directory);
     return JOURNAL_SCAN_DAMAGED;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/manifest.h"
 #include "store/table_file_format.h"
@@ -97,6 +98,33 @@ static bool read_head(const struct inspect *inspect, unsigned char head[HEAD_BYT
     return got >= 0;
 }
 
+/* ---- those that hold nothing ---- */
+
+static const struct {
+    const char *name, *what;
+} marks[] = {
+    {MANIFEST_LOCK_NAME, "locked by the daemon that uses the directory; it holds nothing"},
+    {JOURNAL_BALLAST_NAME, "room kept for a start on a full disk; it holds nothing"},
+    {JOURNAL_SPARE_NAME, "the next segment of the journal; it holds nothing yet"},
+};
+
+/* NULL: it is none. */
+static const char *mark_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (strcmp(marks[i].name, name) == 0) {
+            return marks[i].what;
+        }
+    }
+    return NULL;
+}
+
+static enum verb_exit tell_mark(const struct inspect *inspect, const char *what)
+{
+    fprintf(inspect->out, "%s: %s\n", inspect->options->path, what);
+    return VERB_SOUND;
+}
+
 enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *options, FILE *out,
                             FILE *errors)
 {
@@ -105,7 +133,11 @@ enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *optio
     if (!read_head(&inspect, head)) {
         return VERB_USAGE;
     }
-    size_t format = format_of(head, verb_base_name(options->path));
+    const char *name = verb_base_name(options->path);
+    size_t format = format_of(head, name);
+    if (format == FORMATS && mark_of(name)) {
+        return tell_mark(&inspect, mark_of(name));
+    }
     if (format == FORMATS) {
         return verb_complain(errors,
                              "%s: not a " MANIFEST_NAME ", a segment of a journal or a table file",

@@ -87,12 +87,26 @@ static void test_hostile(void **unused)
     assert_string_equal(end + 1, "rollcalld: one?rollcalld: two\n");
 }
 
+static void test_due(void **unused)
+{
+    (void)unused;
+    _Atomic uint64_t last_us = 0;
+    assert_true(log_is_due(&last_us));
+    uint64_t first_us = last_us;
+    assert_false(log_is_due(&last_us));
+    assert_int_equal(last_us, first_us);
+    last_us -= LOG_AGAIN_US;
+    assert_true(log_is_due(&last_us));
+    assert_in_range(last_us, first_us, first_us + LOG_AGAIN_US);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

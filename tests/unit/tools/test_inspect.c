@@ -14,6 +14,7 @@
 #include "engine/change_record.h"
 #include "engine/row_state.h"
 #include "phantom/table.h"
+#include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
 #include "tests/support/counters.h"
@@ -321,6 +322,19 @@ static int call(const char *one, const char *two, const char *three)
     return inspect_main(1 + (one != NULL) + (two != NULL) + (three != NULL), words);
 }
 
+/* Files of a directory that are of no format. */
+static void test_nothing(void **state)
+{
+    struct run *run = *state;
+    char zeros[64] = {0};
+    data_write(run->data, MANIFEST_LOCK_NAME, 0, "", 0);
+    assert_int_equal(inspect_with(run, MANIFEST_LOCK_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
+    said_has(run->said.out_text, "/lock: locked by the daemon that uses the directory");
+    data_write(run->data, JOURNAL_BALLAST_NAME, 0, zeros, sizeof zeros);
+    assert_int_equal(inspect_with(run, JOURNAL_BALLAST_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
+    said_has(run->said.out_text, "/journal-ballast: room kept for a start on a full disk");
+}
+
 static void test_usage(void **state)
 {
     struct run *run = *state;
@@ -481,6 +495,7 @@ int main(void)
         UNIT(test_page),
         cmocka_unit_test(test_kinds),
         UNIT(test_newer),
+        UNIT(test_nothing),
         UNIT(test_usage),
         cmocka_unit_test(test_counter_told),
         cmocka_unit_test(test_phantom_told),
