@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A disk that is full: do reads go on, do writes say so, does all recover, is nothing lost?
 
-    tests/recovery/full.py [--cycles N] [--seed N] [--megabytes N]
+    tests/recovery/full.py [--cycles N] [--seed N] [--megabytes N] [--oldest refuse,dump]
 
 $ROLLCALLD and $ROLLCALL_BUILD as in crash.py. Mounts a small tmpfs, so it needs root and is skipped
-by name elsewhere. Each cycle, on the same directory, with the next sync policy:
+by name elsewhere. With `oldest: refuse` nothing but journal and checkpoints needs the disk; with
+`oldest: dump` tables are to leave memory for it, too. Each cycle of each, on the same directory,
+with the next sync policy:
 
 1. load, and all is judged (judge.py);
 2. a ballast file takes the room that is left, or all but what the images of a checkpoint need, so
@@ -42,11 +44,11 @@ LOAD_MS = 300
 LEFT_MAX = 1 << 20  # of room, for the images of a checkpoint to begin with
 DEPTH = 64
 NEW = 20  # ids in 1,000 commands
-VALUES = {"memory": "128MiB", "oldest": "refuse", "table_size": "64KiB", "tables": 8,
-          "dicts": "256KiB", "segment": "1MiB", "buffer": "1MiB", "every": "300ms",
-          "journal": "4MiB"}
-# Refused for other reasons than the disk
-USUAL = ("no table free", "out of memory storing object")
+VALUES = {"memory": "128MiB", "table_size": "64KiB", "tables": 8, "dicts": "256KiB",
+          "segment": "1MiB", "buffer": "1MiB", "every": "300ms", "journal": "4MiB"}
+PARTS = {"refuse": {}, "dump": {"memory": "512MiB", "tables": 4}}  # dump: cold reads as well
+# Refused for other reasons than the disk; "busy": until an overlay is merged
+USUAL = ("no table free", "out of memory storing object", "busy")
 
 
 class Disk:
@@ -84,24 +86,26 @@ class Disk:
 class Test:
     """The daemon on that disk and what it must hold."""
 
-    def __init__(self, folder, disk, seed):
-        self.folder, self.disk = folder, disk
+    def __init__(self, oldest, folder, disk, seed):
+        self.oldest, self.folder, self.disk = oldest, folder, disk
+        self.values = dict(VALUES, oldest=oldest, **PARTS[oldest])
         self.model = judge.Model(os.path.join(folder.path, "model"), IDS_MAX)
-        self.judge = judge.Judge(self.model, "refuse", FALSE_POSITIVES)
+        self.judge = judge.Judge(self.model, oldest, FALSE_POSITIVES)
         self.rng = random.Random(seed)
         self.daemon = None
         self.count = 0  # loads begun
         self.false_positives = 0
 
     def start(self, sync):
-        self.folder.configure(dict(VALUES, sync=sync))
+        self.folder.configure(dict(self.values, sync=sync))
         self.daemon = Victim(self.folder)
         self.daemon.serve()
 
     def begin_load(self, milliseconds):
         self.count += 1
         return Load(self.daemon.address[1], self.model, depth=DEPTH, new=NEW, window=1 << 40,
-                    milliseconds=milliseconds, round=self.count, seed=self.rng.getrandbits(62))
+                    milliseconds=milliseconds, round=self.count, seed=self.rng.getrandbits(62),
+                    refuses=int(self.oldest == "refuse"))
 
     def finish(self, load, ending):
         try:
@@ -201,17 +205,8 @@ class Test:
                 self.daemon.kill()
 
 
-def main():
-    parser = argparse.ArgumentParser(description="See the top of this file.")
-    parser.add_argument("--cycles", type=int, default=CYCLES)
-    parser.add_argument("--seed", type=int, default=0, help="0: a new one")
-    parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="of the disk")
-    options = parser.parse_args()
-    seed = options.seed or random.SystemRandom().getrandbits(31)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the disk is unmounted
-    if os.geteuid() != 0:
-        print("SKIP: a full disk: mounting one needs root")
-        return SKIPPED
+def part(oldest, options, seed):
+    """The exit status of one part."""
     folder = Folder()
     disk = None
     try:
@@ -220,19 +215,41 @@ def main():
         except (protocol.Mismatch, OSError) as problem:
             print("SKIP: a full disk: %s" % problem)
             return SKIPPED
-        print("seed %d" % seed)
-        problem = Test(folder, disk, seed).run(options.cycles)
+        problem = Test(oldest, folder, disk, seed).run(options.cycles)
         if problem:
             folder.keep()
             shutil.copytree(folder.data, os.path.join(folder.path, "data-kept"))
-            print("FAIL seed %d: %s\nkept: %s" % (seed, problem, folder.path))
+            print("FAIL %s, seed %d: %s\nkept: %s" % (oldest, seed, problem, folder.path))
             return 1
-        print("%d cycles, 0 lost" % options.cycles)
+        print("%s: %d cycles, 0 lost" % (oldest, options.cycles))
         return 0
     finally:
         if disk is not None:
             disk.unmount()
         folder.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser.add_argument("--cycles", type=int, default=CYCLES, help="of each part")
+    parser.add_argument("--seed", type=int, default=0, help="0: a new one")
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="of the disk")
+    parser.add_argument("--oldest", default=",".join(PARTS), help="parts: refuse, dump")
+    options = parser.parse_args()
+    parts = options.oldest.split(",")
+    if any(oldest not in PARTS for oldest in parts):
+        parser.error("--oldest: refuse or dump")
+    seed = options.seed or random.SystemRandom().getrandbits(31)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the disk is unmounted
+    if os.geteuid() != 0:
+        print("SKIP: a full disk: mounting one needs root")
+        return SKIPPED
+    print("seed %d" % seed)
+    for oldest in parts:
+        status = part(oldest, options, seed)
+        if status != 0:
+            return status
+    return 0
 
 
 if __name__ == "__main__":
