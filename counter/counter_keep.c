@@ -243,10 +243,29 @@ static bool change_valid(const struct counter *counter, const struct change *cha
 {
     bool slots = change->type == CHANGE_SLOTS && (change->named & ~counter->names.all) == 0 &&
                  (change->set & ~change->named) == 0 && change->place <= CHANGE_APART;
-    return change->id <= ROW_ID_MAX && (slots || change->type == CHANGE_DELETE);
+    bool deletes = change->type == CHANGE_DELETE && change->place <= CHANGE_INSIDE;
+    return change->id <= ROW_ID_MAX && (slots || deletes);
 }
 
-/* A dumped table is counted by what changes say: each once, those below a layer's own S not. */
+/* A dumped table is counted by what changes say: each once, those below its own S not. */
+static bool is_counted(const struct row_table *holder, const struct engine_replay *replay)
+{
+    return holder->cold && replay->lsn >= holder->start_lsn;
+}
+
+/*
+ * Off that of which it was, wherever what is left of it was found: an image may show what was
+ * deleted while it was written. (None is left to count: a journal that does not say which it was.)
+ */
+static void count_deleted(struct row_table *table, const struct engine_replay *replay)
+{
+    bool layer = replay->change.place == CHANGE_INSIDE;
+    struct row_table *holder = layer ? table->further : table;
+    if (holder && is_counted(holder, replay) && atomic_load(&holder->count) > 0) {
+        row_removed(table, holder, replay->change.id);
+    }
+}
+
 static enum counter_replayed replay_on(struct row_table *holder, const struct counter_locus *locus,
                                        const struct engine_replay *replay, bool *created)
 {
@@ -254,10 +273,9 @@ static enum counter_replayed replay_on(struct row_table *holder, const struct co
     if (LIKELY(!holder->cold)) {
         return counter_table_replay(table, locus, &replay->change, created);
     }
-    bool counts = replay->lsn >= holder->start_lsn;
     enum counter_replayed replayed =
-        counter_table_replay_cold(table, locus, &replay->change, counts, created);
-    *created = *created && counts;
+        counter_table_replay_cold(table, locus, &replay->change, created);
+    *created = *created && is_counted(holder, replay);
     return replayed;
 }
 
@@ -282,7 +300,9 @@ static bool replay_one(struct counter *counter, const struct target *target,
                  change->id, replay->lsn);
         return false;
     }
-    if (change->type == CHANGE_SLOTS && change->place != CHANGE_THERE) {
+    if (change->type == CHANGE_DELETE) {
+        count_deleted(target->table, replay);
+    } else if (change->place != CHANGE_THERE) {
         row_replay_created(&counter->row, target->table, holder, change->id, change->place,
                            created);
     }

@@ -299,14 +299,13 @@ enum engine_status counter_table_edit_cold(struct counter_table *table,
                                            struct change_sink *sink, struct counter_reader *reader,
                                            enum engine_error *error);
 /*
- * As counter_table_replay, of a dumped table. It is counted by what the change says, deletes here
- * if `counts`. Reads the file, at once, where the change does not name the whole record, or the
- * table has a layer.
+ * As counter_table_replay, of a dumped table; what it holds is counted by the caller, deletes too.
+ * Reads the file, at once, where the change does not name the whole record, or the table has a
+ * layer.
  */
 enum counter_replayed counter_table_replay_cold(struct counter_table *table,
                                                 const struct counter_locus *locus,
-                                                const struct change *change, bool counts,
-                                                bool *created);
+                                                const struct change *change, bool *created);
 
 /* A table's file and the readers of it that go on when the table has gone. */
 struct counter_file;

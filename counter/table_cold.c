@@ -255,7 +255,7 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     const struct counter_view *view = &w->table->view;
     change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
     change.space = space;
-    change.place = w->put;
+    change.place = erased ? table_delete_place(w->table) : w->put;
     change.id = w->locus->id;
     change.named = counter_view_all(view);
     table_record_decode(view, &w->record, change.named, &values);
@@ -378,35 +378,9 @@ static void apply(const struct counter_table *t, const struct change *change,
     table_record_apply(&t->view, record, change->named, &values);
 }
 
-/* Of two layers of one table the one that is empty cannot have held it. */
-static void count_off(struct counter_table *t, uint64_t id)
-{
-    struct row_table *root = &t->root->row;
-    struct row_table *holder = atomic_load(&t->row.count) > 0 ? &t->row : root;
-    if (atomic_load(&holder->count) > 0) {
-        row_removed(root, holder, id);
-    }
-}
-
-/*
- * An image of the table's overlay may show what was deleted while it was written, so the layer is
- * asked, which never had it: neither its overlay nor its file, if that is no later one. It is off
- * the table's count, whenever the layer's image began. (If it came to the layer and went again
- * meanwhile, or that has been merged, that is not told: the table's count is one too high.)
- */
-static bool is_gone_above(const struct counter_table *layer, const struct counter_locus *locus)
-{
-    const struct counter_table *t = layer->root;
-    struct known below;
-    bool gone = t != layer && table_overlay_says_gone(t, t->overlay, locus->id) &&
-                table_file_info(layer->file->file)->start_lsn <= t->row.start_lsn;
-    return gone && ask_file(layer, locus, &below) && !table_record_is_set(&below.record);
-}
-
 enum counter_replayed counter_table_replay_cold(struct counter_table *t,
                                                 const struct counter_locus *locus,
-                                                const struct change *change, bool counts,
-                                                bool *created)
+                                                const struct change *change, bool *created)
 {
     struct known known;
     CHECK(!t->previewed && !t->memory && !t->older);
@@ -419,7 +393,6 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     }
     bool deletes = change->type == CHANGE_DELETE;
     bool there = !deletes && change->place == CHANGE_THERE;
-    bool above = deletes && !known.told && is_gone_above(t, locus);
     if (there && !known.told && !is_whole(t, change) && !ask_file(t, locus, &known)) {
         return COUNTER_REPLAY_UNREAD;
     }
@@ -432,9 +405,6 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
     row_changed(&t->row);
     if (!table_overlay_put_grow(t, t->overlay, locus->id, &known.record)) {
         return COUNTER_REPLAY_FULL;
-    }
-    if (deletes && (counts || above)) {
-        count_off(above ? t->root : t, locus->id);
     }
     *created = !deletes && !there;
     return COUNTER_REPLAYED;

@@ -248,7 +248,7 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     struct change change;
     change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
     change.space = space;
-    change.place = erased ? CHANGE_THERE : w->put;
+    change.place = erased ? table_delete_place(w->table) : w->put;
     change.id = w->locus->id;
     /* Tapped: whole, so that replay need not look into the file (engine/row_cold.h). */
     const struct counter_table *t = w->table;

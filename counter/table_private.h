@@ -75,6 +75,12 @@ struct counter_table {
 
 /* Groups and their words. */
 
+/* Where what is deleted lay, as a change says it. */
+static inline enum change_place table_delete_place(const struct counter_table *t)
+{
+    return t == t->root ? CHANGE_THERE : CHANGE_INSIDE;
+}
+
 static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
 {
     return t->memory + group * (t->shape.group_bytes / sizeof(shared_word));

@@ -32,10 +32,12 @@ enum change_type {
 
 /* Where what a change is about lay or was put (engine/row.h). */
 enum change_place {
-    CHANGE_THERE = 0,  /* SLOTS: it was there. MEMBER_ADD: an exception was taken away */
-    CHANGE_INSIDE = 1, /* new, in place. MEMBER_DELETE: an exception was made */
-    CHANGE_APART = 2,  /* new, kept apart. MEMBER_DELETE: it was apart and is no more */
-    CHANGE_BOTH = 3,   /* MEMBER_DELETE: both of these */
+    /* SLOTS: it was there. DELETE: in the table. MEMBER_ADD: an exception was taken away */
+    CHANGE_THERE = 0,
+    /* New, in place. DELETE: it lay in the table's layer. MEMBER_DELETE: an exception was made */
+    CHANGE_INSIDE = 1,
+    CHANGE_APART = 2, /* new, kept apart. MEMBER_DELETE: it was apart and is no more */
+    CHANGE_BOTH = 3,  /* MEMBER_DELETE: both of these */
 };
 
 struct change {

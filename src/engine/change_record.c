@@ -58,7 +58,6 @@ void change_record_encode(const struct change *change, struct change_record *rec
     record->words[0] = change->id;
     if (change->type == CHANGE_DELETE) {
         record->type = CHANGE_RECORD_DELETE;
-        record->b = 0;
         record->bytes = WORD;
     } else if (change->type != CHANGE_SLOTS) {
         encode_member(change, record);
@@ -120,7 +119,8 @@ static bool decode_delete(uint8_t b, const uint64_t *words, size_t count, struct
 {
     (void)words;
     change->type = CHANGE_DELETE;
-    return b == 0 && count == 1;
+    change->place = (enum change_place)b;
+    return b <= CHANGE_INSIDE && count == 1;
 }
 
 static bool decode_member(uint8_t b, const uint64_t *words, size_t count, struct change *change)

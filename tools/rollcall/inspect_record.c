@@ -80,7 +80,7 @@ static void put_change(FILE *to, const struct change *change)
         fputs(name_of(slot_places, LENGTH(slot_places), change->place), to);
         break;
     case CHANGE_DELETE:
-        fputs(" deleted", to);
+        fputs(change->place == CHANGE_INSIDE ? " deleted (of a layer)" : " deleted", to);
         break;
     case CHANGE_MEMBER_ADD:
     case CHANGE_MEMBER_DELETE:

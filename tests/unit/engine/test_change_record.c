@@ -37,7 +37,9 @@ static struct change random_change(struct test_random *random)
         for (unsigned slot = 0; slot < CHANGE_SLOTS_MAX; slot++) {
             change.values[slot] = test_random_next(random);
         }
-    } else if (change.type != CHANGE_DELETE) {
+    } else if (change.type == CHANGE_DELETE) {
+        change.place = (enum change_place)test_random_below(random, CHANGE_APART);
+    } else {
         bool add = change.type == CHANGE_MEMBER_ADD;
         change.place = (enum change_place)test_random_below(random, add ? 3 : 4);
         change.member[0] = test_random_next(random);
@@ -151,7 +153,7 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_SLOTS, 0, 16, {1, 1 | 1 << 16}},    /* a value is missing */
     {CHANGE_RECORD_SLOTS, 0, 24, {1, 1 | 2 << 16, 5}}, /* set, but not named */
     {CHANGE_RECORD_SLOTS, 0, 16, {1, 1ull << 32}},     /* no such slot */
-    {CHANGE_RECORD_DELETE, 1, 8, {1}},
+    {CHANGE_RECORD_DELETE, 2, 8, {1}},                 /* not apart */
     {CHANGE_RECORD_DELETE, 0, 16, {1, 2}},
     {CHANGE_RECORD_DELETE, 0, 0, {0}},
     {CHANGE_RECORD_MEMBER_ADD, 0, 16, {1, 2}},
