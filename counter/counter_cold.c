@@ -78,7 +78,7 @@ static void choose(void *context, struct row_table *table, bool layer)
     counter_table_overlay_size(counter_table_of(table), &size);
     choosing->leaving += size.older_bytes;
     bool better = size.half != choosing->half ? size.half : size.bytes > choosing->bytes;
-    if (size.older_bytes == 0 && size.bytes > 0 && better && row_cold_may_merge(table)) {
+    if (size.older_bytes == 0 && size.merges && better && row_cold_may_merge(table)) {
         choosing->table = table;
         choosing->bytes = size.bytes;
         choosing->half = size.half;

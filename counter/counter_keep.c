@@ -196,8 +196,17 @@ static bool load(struct engine *engine, void *table, const struct table_file *fi
 
 static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
 {
+    struct row *row = &counter_of(engine)->row;
     char why[ROW_ERROR_MAX];
-    return row_restore_complete(&counter_of(engine)->row, why) || refuse(error, why);
+    if (!row_restore_complete(row, why)) {
+        return refuse(error, why);
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        if (row->tables[i]->cold) {
+            counter_table_keep_stored(counter_table_of(row->tables[i]));
+        }
+    }
+    return true;
 }
 
 static void take_part(void *context, struct row_table *table, bool layer)

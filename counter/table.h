@@ -45,8 +45,8 @@
  *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
  * A dumped table (below) has no groups and no dicts; of it only T1 and
- *   T10 an entry of the overlay with an id of its range, or above it: left behind by an opening,
- *       out of reach; an aux entry there has its record
+ *   T10 an entry of the overlay with an id of its range, or above it: gone, moved by an opening; an
+ *       aux entry there has its record
  *
  * On the disk: a description (table_describe.c), the pages as they are in memory with lock and
  * version zero, each copied at one moment, and a section of entries for each dict.
@@ -329,11 +329,19 @@ bool counter_table_restore_cold(struct counter_table *table, struct engine_cold 
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);
 
+/*
+ * All tables of the row are there: what it keeps apart above its frontier is read from its file,
+ * for it may have to move (counter_table_move). A file that cannot be read is logged: those ids
+ * stay.
+ */
+void counter_table_keep_stored(struct counter_table *table);
+
 /* Bytes of the overlay; `half`: half of its places are taken. The older one: 0 if there is none.
  * Any thread inside. */
 struct counter_overlay_size {
     uint64_t entries, bytes, older_bytes, held_bytes;
     bool half;
+    bool merges; /* it has something that a merge would free */
 };
 void counter_table_overlay_size(const struct counter_table *table,
                                 struct counter_overlay_size *size);

@@ -148,9 +148,8 @@ static bool file_record(const struct counter_table *t, const struct counter_locu
 
 /* ---- looking up ---- */
 
-/* What lies in front of the file. False: nothing of this id. */
-static bool overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
-                     struct table_record *record)
+bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
+                    struct table_record *record)
 {
     const verlock *stripe = stripe_lock(t, id);
     uint32_t word;
@@ -170,7 +169,8 @@ enum counter_look counter_table_read_cold(const struct counter_table *t,
 {
     struct table_record record;
     uint64_t subs = table_subs_of(&t->view, wanted | t->view.aux_only);
-    if (!overlaid(t, locus->id, subs, &record) && !file_record(t, locus, subs, reader, &record)) {
+    if (!table_overlaid(t, locus->id, subs, &record) &&
+        !file_record(t, locus, subs, reader, &record)) {
         return COUNTER_UNKNOWN;
     }
     table_record_decode(&t->view, &record, wanted, values);
@@ -291,7 +291,7 @@ static bool fetch(struct work *w, struct counter_reader *reader)
 {
     const struct counter_table *t = w->table;
     uint64_t subs = table_subs_all(&t->schema);
-    return overlaid(t, w->locus->id, subs, &w->record) ||
+    return table_overlaid(t, w->locus->id, subs, &w->record) ||
            file_record(t, w->locus, subs, reader, &w->record);
 }
 
@@ -434,6 +434,7 @@ bool counter_table_tapped(const struct counter_table *t)
 void counter_table_dumped(struct counter_table *t, struct table_file *file)
 {
     CHECK(t->memory && counter_table_tapped(t));
+    table_keep_leaving(t);
     table_leave_memory(t);
     t->file = table_file_hold(file, t->overlay->cold);
 }
@@ -499,6 +500,7 @@ void counter_table_overlay_size(const struct counter_table *t, struct counter_ov
     *size = (struct counter_overlay_size){0};
     if (overlay) {
         size->entries = dict_count(overlay->extend);
+        size->merges = size->entries > overlay->kept;
         size->bytes = atomic_load(&overlay->bytes);
         size->half = is_half(overlay->extend) || is_half(overlay->aux);
         size->held_bytes = dict_pool_bytes(overlay->extend) + dict_pool_bytes(overlay->aux);

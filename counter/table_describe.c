@@ -248,7 +248,8 @@ void counter_table_each_apart(const struct counter_table *t,
 {
     CHECK(t->magic == TABLE_MAGIC);
     if (!t->memory) {
-        return; /* that is in its file, and does not move */
+        table_each_kept(t, t->row.last, visit, context);
+        return;
     }
     /* What lies below is in the dict because it spilled, or came late and below the window. */
     uint64_t above = t->row.settled ? atomic_load(&t->row.frontier) + 1 : 0;

@@ -311,6 +311,7 @@ struct table_file *counter_table_merged(struct counter_table *t, struct table_fi
     CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
     t->file->file = file;
+    table_keep_merged(t);
     table_overlay_destroy(t->older);
     t->older = NULL;
     return before;

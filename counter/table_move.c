@@ -32,14 +32,31 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Those from `least` on, in rising order. */
-static void entries_init(struct entries *entries, const struct counter_table *t, uint64_t least)
+static void note_id(void *context, uint64_t id)
+{
+    note_entry(context, id, 0, NULL);
+}
+
+static size_t entries_most(const struct counter_table *t)
+{
+    return t->memory
+               ? dict_count(t->extend)
+               : dict_count(t->overlay->extend) + (t->older ? dict_count(t->older->extend) : 0);
+}
+
+/* Those from `least` to `last`, in rising order. */
+static void entries_init(struct entries *entries, const struct counter_table *t, uint64_t least,
+                         uint64_t last)
 {
     entries->least = least;
     entries->count = 0;
-    entries->room = dict_count(t->extend);
+    entries->room = entries_most(t);
     entries->ids = memory_zalloc((entries->room + 1) * sizeof *entries->ids);
-    dict_each(t->extend, note_entry, entries);
+    if (t->memory) {
+        dict_each(t->extend, note_entry, entries);
+    } else {
+        table_each_kept(t, last, note_id, entries);
+    }
     qsort(entries->ids, entries->count, sizeof *entries->ids, by_id);
 }
 
@@ -66,7 +83,7 @@ void counter_table_settle(struct counter_table *t)
     table_set_window(t, t->row.low);
     uint64_t frontier = atomic_load(&t->row.frontier);
     struct entries entries;
-    entries_init(&entries, t, 0);
+    entries_init(&entries, t, 0, ROW_ID_MAX);
     for (size_t i = 0; i < entries.count; i++) {
         struct counter_locus locus;
         struct table_hold hold;
@@ -90,7 +107,7 @@ void table_tuck_in(struct counter_table *t)
 {
     uint64_t frontier = atomic_load(&t->row.frontier);
     struct entries entries;
-    entries_init(&entries, t, 0);
+    entries_init(&entries, t, 0, ROW_ID_MAX);
     for (size_t i = 0; i < entries.count && entries.ids[i] <= frontier; i++) {
         struct counter_locus locus;
         struct table_hold hold;
@@ -114,21 +131,44 @@ static enum engine_status decide_copy(const struct counter_edit *edit, bool pres
     return ENGINE_DONE;
 }
 
-/* Puts a record into another table, as the configuration's slots show it. False: no room. */
-static bool copy_record(struct counter_table *from, uint64_t id, struct counter_table *to)
+/* As the configuration's slots show it. False: of hidden slots alone. */
+static bool read_values(const struct counter_table *t, uint64_t id, uint32_t slots,
+                        struct counter_values *values)
+{
+    struct counter_locus locus;
+    struct table_record record;
+    if (t->memory) {
+        counter_table_locate(t, id, false, &locus);
+        return counter_table_read(t, &locus, slots, values) == COUNTER_FOUND;
+    }
+    bool there = table_overlaid(t, id, table_subs_all(&t->schema), &record);
+    CHECK(there);
+    table_record_decode(&t->view, &record, slots, values);
+    return values->set != 0;
+}
+
+/* Puts a record into another table. False: no room. */
+static bool copy_record(const struct counter_table *from, uint64_t id, struct counter_table *to)
 {
     struct counter_values values = {0};
     struct counter_locus locus;
     enum engine_error error;
     uint32_t all = counter_view_all(&to->view);
-    counter_table_locate(from, id, false, &locus);
-    if (counter_table_read(from, &locus, all, &values) != COUNTER_FOUND) {
-        return true; /* hidden slots alone */
+    if (!read_values(from, id, all, &values)) {
+        return true;
     }
     struct counter_edit edit = {.named = all, .decide = decide_copy, .context = &values};
     counter_table_locate(to, id, true, &locus);
     return table_edit(to, &locus, &edit, 0, change_sink_null(), TABLE_ASK_PLACE, &error) ==
            ENGINE_DONE;
+}
+
+/* A dumped table's file has it still: the overlay says that it is gone. */
+static void hide_record(struct counter_table *t, uint64_t id)
+{
+    static const struct table_record nothing;
+    bool put = table_overlay_put_grow(t, t->overlay, id, &nothing);
+    CHECK(put); /* as wherever memory for little is refused */
 }
 
 static void drop_record(struct counter_table *t, uint64_t id)
@@ -143,15 +183,19 @@ static void drop_record(struct counter_table *t, uint64_t id)
 bool counter_table_move(struct counter_table *from, struct counter_table *to, bool all)
 {
     CHECK(from->magic == TABLE_MAGIC && to->magic == TABLE_MAGIC && !from->row.further);
-    CHECK(from->memory && to->memory);
+    CHECK(to->memory);
     struct entries entries;
-    entries_init(&entries, from, to->row.base);
+    entries_init(&entries, from, to->row.base, to->row.last);
     bool fits = true;
     for (size_t i = 0; fits && i < entries.count; i++) {
         fits = copy_record(from, entries.ids[i], to) || !all;
     }
     for (size_t i = 0; fits && i < entries.count; i++) {
-        drop_record(from, entries.ids[i]);
+        if (from->memory) {
+            drop_record(from, entries.ids[i]);
+        } else {
+            hide_record(from, entries.ids[i]);
+        }
     }
     /* The row takes away what has been counted in `to`; the rest is gone. */
     for (uint64_t i = atomic_load(&to->row.count); fits && i < entries.count; i++) {

@@ -16,6 +16,7 @@
 
 #define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */
 #define OVERLAY_POOL_MIN (16u << 10) /* bytes */
+#define KEPT_SHARE       4u          /* of the places what is kept takes at most */
 #define OVERLAY_SPARE    3u          /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
@@ -43,12 +44,18 @@ struct table_overlay *table_overlay_create(const struct counter_table *t, struct
     return NULL;
 }
 
-/* What is used counts, as long as there is anything. */
-static void account(struct table_overlay *overlay, bool any)
+static uint64_t used_bytes(const struct table_overlay *overlay)
 {
     uint64_t extend = dict_count(overlay->extend) > 0 ? dict_used_bytes(overlay->extend) : 0;
     uint64_t aux = dict_count(overlay->aux) > 0 ? dict_used_bytes(overlay->aux) : 0;
-    uint64_t bytes = any ? extend + aux : 0;
+    return extend + aux;
+}
+
+/* What is used counts, as long as there is anything; but what is kept does not. */
+static void account(struct table_overlay *overlay, bool any)
+{
+    uint64_t used = used_bytes(overlay);
+    uint64_t bytes = any && used > overlay->kept_bytes ? used - overlay->kept_bytes : 0;
     if (overlay->cold && bytes != atomic_load_explicit(&overlay->bytes, memory_order_relaxed)) {
         uint64_t before = atomic_exchange(&overlay->bytes, bytes);
         atomic_fetch_add(&overlay->cold->overlay_bytes, bytes - before);
@@ -161,6 +168,22 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
     return true;
 }
 
+static bool is_crowded(const struct dict *dict)
+{
+    return dict_count(dict) * KEPT_SHARE > dict_places(dict);
+}
+
+/* Else a merge, which begins when half of the places are taken, would make no room. */
+void table_overlay_kept(struct table_overlay *overlay)
+{
+    while (overlay->kept > 0 && is_crowded(overlay->extend) && dict_grow(&overlay->extend)) {
+    }
+    while (overlay->kept > 0 && is_crowded(overlay->aux) && dict_grow(&overlay->aux)) {
+    }
+    overlay->kept_bytes = overlay->kept > 0 ? used_bytes(overlay) : 0;
+    account(overlay, true);
+}
+
 /* ---- restoring ---- */
 
 struct loading {
@@ -209,9 +232,7 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload)
         return;
     }
     if (payload) {
-        memcpy(record.payload, payload, (t->shape.payload_bytes + 7) / 8 * sizeof *payload);
-        uint64_t subs = table_subs_marked(&t->schema, payload, table_subs_all(&t->schema));
-        table_record_read_aux(&record, t->aux, id, subs);
+        table_record_read(t, id, payload, &record);
     }
     bool room = table_overlay_open(t->overlay) || dict_get(t->overlay->extend, id, 0, NULL);
     if (!room || !table_overlay_put(t, t->overlay, id, &record)) {

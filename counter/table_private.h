@@ -364,6 +364,9 @@ void table_record_decode(const struct counter_view *view, const struct table_rec
 /* The named slots become what `values` says. */
 void table_record_apply(const struct counter_view *view, struct table_record *record,
                         uint32_t named, const struct counter_values *values);
+/* That of an id of a table in memory, whose payload this is. */
+void table_record_read(const struct counter_table *t, uint64_t id, const uint64_t *payload,
+                       struct table_record *record);
 /* Gets values beside out of a dict: of `subs` those that are there. */
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs);
@@ -379,6 +382,8 @@ struct table_overlay {
     struct dict *aux;
     struct engine_cold *cold; /* whose budget it counts in; NULL: nobody's */
     _Atomic uint64_t bytes;   /* as counted there */
+    /* Entries the table keeps apart (table_kept.c), and the bytes that is: not counted. */
+    uint64_t kept, kept_bytes;
 };
 
 /* NULL: memory is refused. It takes so many entries at least. */
@@ -402,6 +407,8 @@ bool table_overlay_open(const struct table_overlay *overlay);
 /* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
 bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
                             uint64_t id, const struct table_record *record);
+/* All that is kept has come: room for changes besides. Nobody else there. */
+void table_overlay_kept(struct table_overlay *overlay);
 /* Fills it from the file of its image. */
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
@@ -409,6 +416,20 @@ bool table_overlay_load(const struct counter_table *t, struct table_overlay *ove
 /* A change of a tapped table was made, under the home's lock: what the record is now; payload NULL:
  * nothing. */
 void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
+
+/* What lies in front of a dumped table's file. False: nothing of this id. */
+bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
+                    struct table_record *record);
+
+/* ---- what a dumped table keeps apart (table_kept.c); world stopped, or nobody else there ---- */
+
+/* It is about to leave memory: its overlay gets what lies above its frontier. */
+void table_keep_leaving(struct counter_table *t);
+/* Its older overlay is about to go: what that has of such goes to the other. */
+void table_keep_merged(struct counter_table *t);
+/* Calls visit for every id of such up to `last`. */
+void table_each_kept(const struct counter_table *t, uint64_t last,
+                     void (*visit)(void *context, uint64_t id), void *context);
 
 /* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
  */

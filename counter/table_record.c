@@ -1,6 +1,8 @@
 /*
  * table_record.c: a record as a whole, out of its table: payload and all values beside.
  */
+#include <string.h>
+
 #include "counter/table_private.h"
 
 bool table_record_is_set(const struct table_record *record)
@@ -98,4 +100,13 @@ void table_record_read_aux(struct table_record *record, const struct dict *aux, 
             record->subs |= 1ull << sub;
         }
     }
+}
+
+void table_record_read(const struct counter_table *t, uint64_t id, const uint64_t *payload,
+                       struct table_record *record)
+{
+    memset(record, 0, sizeof *record);
+    memcpy(record->payload, payload, (t->shape.payload_bytes + 7) / 8 * sizeof *payload);
+    uint64_t subs = table_subs_marked(&t->schema, payload, table_subs_all(&t->schema));
+    table_record_read_aux(record, t->aux, id, subs);
 }

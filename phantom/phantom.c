@@ -145,7 +145,6 @@ static const struct row_functions row_functions = {
     .describe = describe_table,
     .described_bytes = described_bytes,
     .each_apart = each_apart,
-    .apart_stays = true,
 };
 
 bool phantom_dumps(const struct phantom *phantom)

@@ -136,11 +136,10 @@ struct row_functions {
     size_t (*describe)(const struct row_table *table, unsigned char *bytes);
     /* The bytes of region a description needs. 0: it is none. */
     uint64_t (*described_bytes)(const void *description, size_t bytes);
-    /* Calls visit for every id that is kept apart in an open or unsettled table. */
+    /* Calls visit for every id that is kept apart in an open or unsettled table: in memory, even of
+       a cold one. */
     void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
                        void *context);
-    /* What a table keeps apart stays in memory when it goes cold: it moves all the same. */
-    bool apart_stays;
 };
 
 /* Bits of `wants`. */

@@ -18,12 +18,12 @@
  * table without the tap having been off.
  *
  * Who leaves is who would have been recycled (row.h), when the next opening would find no free
- * region; one that keeps ids apart above its frontier after all others, if these cannot move to the
- * next table any more: should one open there, they are out of reach, which is logged. No more leave
- * than are needed. Who needs a region meanwhile waits for the dump (ROW_WAIT) unless the last one
- * failed: then new ids are refused until one succeeds. It is tried again by the next round of
- * images; or some seconds later, if somebody needs it: then those wait again. If none may leave,
- * or ROW_ROUTES_MAX tables are there, new ids are refused.
+ * region. What it keeps apart above its frontier stays in memory (row_functions.each_apart), for it
+ * moves when another table opens there. No more leave than are needed. Who needs a region meanwhile
+ * waits for the dump (ROW_WAIT) unless the last one failed: then new ids are refused until one
+ * succeeds. It is tried again by the next round of images; or some seconds later, if somebody needs
+ * it: then those wait again. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are
+ * refused.
  *
  * A layer leaves with its table. Its image begins first: as replay leaves out what lies below the
  * table's S, and cannot tell without the disk whose an id is, all changes of both must be whole

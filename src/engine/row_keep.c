@@ -91,31 +91,6 @@ static size_t jumps_too_many(const struct row *row, size_t more)
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
-struct counting {
-    uint64_t above, count;
-};
-
-static void count_above(void *context, uint64_t id)
-{
-    struct counting *counting = context;
-    counting->count += id > counting->above;
-}
-
-/*
- * What an open table keeps apart above its frontier would have to move to the next one. Where that
- * is not possible once it has left memory, it leaves after all others. Those that fill up have
- * none.
- */
-static bool keeps_ahead(const struct row *row, const struct row_table *table)
-{
-    struct counting counting = {.above = row_frontier_of(table)};
-    if (!row->config.recycle && !row->functions->apart_stays && table->further == NULL &&
-        counting.above < table->last && id_span_last(&table->ids) > counting.above) {
-        row->functions->each_apart(table, count_above, &counting);
-    }
-    return counting.count > 0;
-}
-
 /* Has it memory to give, by the policy? Not if all it has is ahead: another opens in its place. */
 static bool may_go(const struct row *row, const struct row_table *table)
 {
@@ -126,39 +101,24 @@ static bool may_go(const struct row *row, const struct row_table *table)
     return !row_is_going(table) && table->settled && placed;
 }
 
-struct choice {
-    struct row_table *table;
-    bool ahead;
-};
-
-static void choose(const struct row *row, struct row_table *table, struct choice *choice)
-{
-    bool ahead = keeps_ahead(row, table);
-    const struct row_table *before = choice->table;
-    bool better =
-        before == NULL || (ahead != choice->ahead ? !ahead : table->serial < before->serial);
-    if (better) {
-        *choice = (struct choice){table, ahead};
-    }
-}
-
 /* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
 static struct row_table *oldest(const struct row *row, const struct row_table *needed,
                                 unsigned rules)
 {
     const struct row_table *active = most_active(row);
-    struct choice choice = {0};
+    struct row_table *found = NULL;
     for (size_t i = 0; i < row->count; i++) {
         struct row_table *table = row->tables[i];
         bool stays = table == needed || (rules & STAY_ACTIVE && table == active) ||
                      (rules & STAY_NEWEST && table->serial + 1 == row->serials) ||
                      (rules & GO_JUMPS && !is_jump(table, active)) ||
                      (rules & GO_OLDER && table->serial > needed->serial);
-        if (!stays && may_go(row, table)) {
-            choose(row, table, &choice);
+        bool older = found == NULL || table->serial < found->serial;
+        if (!stays && older && may_go(row, table)) {
+            found = table;
         }
     }
-    return choice.table;
+    return found;
 }
 
 /* By the first rules that let one go. */

@@ -79,25 +79,13 @@ static void note_lost(struct row *row, const struct row_table *from, uint64_t lo
     }
 }
 
-/* What it kept apart cannot be moved from its file: the stream goes on without. */
-static void note_left(const struct row_table *from)
-{
-    uint64_t apart = atomic_load(&from->apart);
-    uint64_t frontier = row_frontier_of(from);
-    if (from->further == NULL && apart > 0 && id_span_last(&from->ids) > frontier) {
-        log_warning("up to %llu ids far above %llu are out of reach: their table has left memory",
-                    (unsigned long long)apart, (unsigned long long)frontier);
-    }
-}
-
 /* What does not fit into one of MISFITS_MAX is dropped: the stream must not end for a few ids far
  * ahead of it. So it is in replay, where the table was taken. */
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to)
 {
     uint64_t last = from->last;
     from->last = to->base - 1;
-    if (!row_can_move(row, from)) {
-        note_left(from);
+    if (!row_can_move(from)) {
         row_follow_layer(from);
         return true;
     }

@@ -180,9 +180,9 @@ static inline void row_follow_layer(struct row_table *table)
 }
 
 /* Can what it keeps apart go to another table? One with a layer keeps nothing that could. */
-static inline bool row_can_move(const struct row *row, const struct row_table *table)
+static inline bool row_can_move(const struct row_table *table)
 {
-    return table->further == NULL && (!table->cold || row->functions->apart_stays);
+    return table->further == NULL;
 }
 
 /* row_open.c: opening; all stopped */

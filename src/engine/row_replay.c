@@ -88,7 +88,7 @@ static bool move_is_sound(const struct row *row, const struct row_table *from,
 {
     uint64_t apart = 0;
     uint64_t count = row_count_of(from);
-    if (row_can_move(row, from)) {
+    if (row_can_move(from)) {
         row->functions->each_apart(from, count_one, &apart);
     }
     return from->base == state->base ? apart == count && from->further == NULL : apart <= count;

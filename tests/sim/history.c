@@ -17,7 +17,6 @@ struct history_record {
     uint64_t lsn;
     uint8_t space;
     uint8_t event; /* enum change_event; 0: a change */
-    bool left_behind;
     uint32_t member;
     uint64_t base; /* of an event */
     struct change change;
@@ -174,11 +173,6 @@ static void take_open(struct history *history, const struct history_record *reco
     memmove(&tables->base[i + 1], &tables->base[i], (tables->count - i) * sizeof(uint64_t));
     tables->base[i] = base;
     tables->count++;
-    if (record->left_behind) {
-        uint64_t last = i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX;
-
-        history->left_behind[record->space] += take_away(history, record->space, base, last);
-    }
 }
 
 static void take_drop(struct history *history, uint8_t space, uint64_t base)
@@ -201,7 +195,6 @@ static void take(struct history *history, const struct history_record *record)
         return;
     case CHANGE_EVENT_FIRST:
         (void)take_away(history, record->space, 0, UINT64_MAX);
-        history->left_behind[record->space] = 0;
         *tables = (struct history_bases){.count = 1, .base = {record->base}};
         return;
     case CHANGE_EVENT_OPEN:
@@ -270,7 +263,6 @@ void history_event(struct history *history, uint64_t lsn, const struct history_e
     struct history_record record = {.lsn = lsn,
                                     .space = (uint8_t)event->space,
                                     .event = (uint8_t)event->event,
-                                    .left_behind = event->left_behind,
                                     .base = event->base};
     add(history, &record);
 }
@@ -305,7 +297,6 @@ void history_cut(struct history *history, uint64_t lsn)
     history->count = left;
     history->keys = 0;
     history->dropped = 0;
-    memset(history->left_behind, 0, sizeof history->left_behind);
     memset(history->key, 0, history->key_room * sizeof *history->key);
     memset(history->tables, 0, sizeof history->tables);
     for (size_t i = 0; i < left; i++) {

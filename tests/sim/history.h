@@ -54,14 +54,12 @@ struct history {
     struct history_key *key; /* hashed by what they are; HISTORY_UNUSED: free */
     struct history_bases tables[HISTORY_SPACES_MAX];
     uint64_t dropped; /* keys that went with a table, in what is left of the history */
-    uint64_t left_behind[HISTORY_SPACES_MAX]; /* and those that are out of reach */
 };
 
 struct history_event {
     uint32_t space;
     enum change_event event;
-    uint64_t base;    /* of its table */
-    bool left_behind; /* an opening: what lies above stays where nobody finds it any more */
+    uint64_t base; /* of its table */
 };
 
 void history_init(struct history *history);

@@ -96,7 +96,7 @@ struct sim_figures {
     uint64_t operations, pending, refused, checkpoints, failed_checkpoints, images;
     uint64_t kills, cuts, recovery_kills, clean_stops, recoveries, keys, lost, dropped;
     uint64_t ends[SIM_POINTS + 1];
-    uint64_t dumps, merges, cold_reads, cold_waits, left_behind;
+    uint64_t dumps, merges, cold_reads, cold_waits;
     uint64_t code_passed[SIM_CODES], code_ends[SIM_CODES];
 };
 
@@ -219,8 +219,6 @@ void sim_cold_count(struct sim *sim); /* adds what a process has done, at its en
 bool sim_wants_dump(struct sim *sim);
 /* The rows' own checks, at any time with nothing locked. */
 void sim_check_rows(const struct sim *sim);
-/* Was a table opened at `base` by one that has left memory, and its ids apart with it? */
-bool sim_leaves_behind(const struct sim *sim, unsigned space, uint64_t base);
 
 /* ---- sim_settings.c ---- */
 

@@ -128,7 +128,7 @@ bool sim_wants_dump(struct sim *sim)
     return wanted && has_states(sim->data);
 }
 
-/* ---- out of reach ---- */
+/* ---- rows ---- */
 
 static const struct row *row_of(const struct sim *sim, unsigned space)
 {
@@ -143,13 +143,4 @@ void sim_check_rows(const struct sim *sim)
     for (unsigned i = 0; i < SIM_SPACES; i++) {
         row_check(row_of(sim, i));
     }
-}
-
-/* An opening: what the table below it kept apart for it stays there if that has left memory. */
-bool sim_leaves_behind(const struct sim *sim, unsigned space, uint64_t base)
-{
-    const struct row_table *below = base > 0 ? row_find(row_of(sim, space), base - 1) : NULL;
-
-    return below != NULL && below->cold && below->further == NULL &&
-           !row_of(sim, space)->functions->apart_stays;
 }

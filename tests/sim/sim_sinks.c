@@ -62,8 +62,6 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
 
     struct history_event put = history_event_of(space, event, bytes, length);
 
-    put.left_behind = event == CHANGE_EVENT_OPEN && sim_leaves_behind(sim, space - 1, put.base);
-    sim->figures.left_behind += put.left_behind;
     history_event(&sim->history, inner->writer.end - whole, &put);
     sim_pass(sim, SIM_POINT_PUT);
 }

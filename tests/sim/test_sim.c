@@ -167,11 +167,9 @@ static void print(const struct sim_figures *f)
            (unsigned long long)f->ends[2], (unsigned long long)f->ends[3],
            (unsigned long long)f->ends[4], (unsigned long long)f->ends[5],
            (unsigned long long)f->ends[6]);
-    printf("%llu dumps, %llu merges, %llu pages read, %llu waits for them, %llu openings left ids "
-           "behind\n",
+    printf("%llu dumps, %llu merges, %llu pages read, %llu waits for them\n",
            (unsigned long long)f->dumps, (unsigned long long)f->merges,
-           (unsigned long long)f->cold_reads, (unsigned long long)f->cold_waits,
-           (unsigned long long)f->left_behind);
+           (unsigned long long)f->cold_reads, (unsigned long long)f->cold_waits);
 #ifdef ROLLCALL_POINTS
     sim_codes_print(f);
 #endif

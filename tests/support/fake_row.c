@@ -87,6 +87,54 @@ static void settle(void *engine, struct row_table *table)
     free(ids);
 }
 
+static bool is_held(const struct fake_table *mine, uint64_t id)
+{
+    if (!mine->row.cold) {
+        return fake_set_has(&mine->placed, id) || fake_set_has(&mine->apart, id);
+    }
+    return fake_set_has(&mine->added, id) ||
+           (fake_set_has(&mine->file, id) && !fake_set_has(&mine->removed, id));
+}
+
+static void add_above(const struct fake_table *mine, const struct fake_set *from,
+                      struct fake_set *apart)
+{
+    for (size_t i = 0; i < from->places; i++) {
+        uint64_t id = from->ids[i];
+        bool wanted = id < FAKE_REMOVED && id > mine->row.frontier && is_held(mine, id);
+        if (wanted && !fake_set_has(apart, id)) {
+            fake_set_add(apart, id);
+        }
+    }
+}
+
+/* What it keeps apart; a cold one what it holds above its frontier. To be freed by the caller. */
+static struct fake_set apart_of(const struct fake_table *mine)
+{
+    struct fake_set apart = {0};
+    if (mine->row.cold) {
+        add_above(mine, &mine->added, &apart);
+        add_above(mine, &mine->file, &apart);
+    } else {
+        for (size_t i = 0; i < mine->apart.places; i++) {
+            if (mine->apart.ids[i] < FAKE_REMOVED) {
+                fake_set_add(&apart, mine->apart.ids[i]);
+            }
+        }
+    }
+    return apart;
+}
+
+static void take_apart(struct fake_table *mine, uint64_t id)
+{
+    if (mine->row.cold) {
+        fake_set_remove(&mine->added, id);
+        fake_set_add(&mine->removed, id);
+    } else {
+        CHECK(fake_set_remove(&mine->apart, id));
+    }
+}
+
 static bool move(void *engine, struct row_table *from, struct row_table *to, bool all)
 {
     struct fake *fake = engine;
@@ -96,14 +144,15 @@ static bool move(void *engine, struct row_table *from, struct row_table *to, boo
     }
     struct fake_table *source = (struct fake_table *)from;
     struct fake_table *target = (struct fake_table *)to;
-    CHECK(!from->cold && !to->cold);
-    size_t n = source->apart.count;
-    uint64_t *ids = fake_set_sorted(&source->apart);
+    CHECK(!to->cold);
+    struct fake_set apart = apart_of(source);
+    size_t n = apart.count;
+    uint64_t *ids = fake_set_sorted(&apart);
     for (size_t i = 0; i < n; i++) {
         if (ids[i] < to->base) {
             continue;
         }
-        CHECK(fake_set_remove(&source->apart, ids[i]));
+        take_apart(source, ids[i]);
         if (fake->refuse_move) {
             row_removed(from, from, ids[i]);
         } else {
@@ -111,6 +160,7 @@ static bool move(void *engine, struct row_table *from, struct row_table *to, boo
         }
     }
     free(ids);
+    fake_set_fini(&apart);
     return true;
 }
 
@@ -137,13 +187,13 @@ static uint64_t described_bytes(const void *bytes, size_t length)
 static void each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
                        void *context)
 {
-    const struct fake_set *apart = &((const struct fake_table *)table)->apart;
-    CHECK(!table->cold);
-    for (size_t i = 0; i < apart->places; i++) {
-        if (apart->ids[i] < FAKE_REMOVED) {
-            visit(context, apart->ids[i]);
+    struct fake_set apart = apart_of((const struct fake_table *)table);
+    for (size_t i = 0; i < apart.places; i++) {
+        if (apart.ids[i] < FAKE_REMOVED) {
+            visit(context, apart.ids[i]);
         }
     }
+    fake_set_fini(&apart);
 }
 
 static const struct row_functions FUNCTIONS = {.create = create,
@@ -187,15 +237,6 @@ static void wake(void *target, uint64_t serial)
 {
     (void)serial;
     ((struct fake *)target)->woken++;
-}
-
-static bool is_held(const struct fake_table *mine, uint64_t id)
-{
-    if (!mine->row.cold) {
-        return fake_set_has(&mine->placed, id) || fake_set_has(&mine->apart, id);
-    }
-    return fake_set_has(&mine->added, id) ||
-           (fake_set_has(&mine->file, id) && !fake_set_has(&mine->removed, id));
 }
 
 bool fake_holds(const struct row_table *table, uint64_t id)
