@@ -8,6 +8,7 @@
 #define BELOW_OLDEST "CLIENT_ERROR id below the oldest table"
 #define CLIENT_ERROR "CLIENT_ERROR "
 #define SERVER_ERROR "SERVER_ERROR "
+#define TOO_FAR      "CLIENT_ERROR id too far ahead" /* no table for it, and strays are full */
 
 static const char *const slot_names[SLOTS] = {"repost", "comment", "like", "read"};
 
@@ -217,7 +218,8 @@ static bool says_gone(const struct op *op, const char *line)
 enum outcome op_other(const struct op *op, struct model_entry *entry, const char *line,
                       bool recycles)
 {
-    if (strncmp(line, SERVER_ERROR, strlen(SERVER_ERROR)) == 0) {
+    if (strncmp(line, SERVER_ERROR, strlen(SERVER_ERROR)) == 0 ||
+        (!recycles && strcmp(line, TOO_FAR) == 0)) {
         return OUTCOME_REFUSED;
     }
     if (recycles && says_gone(op, line)) {

@@ -87,7 +87,7 @@ struct op {
 /* What an answer that is not the expected one means. */
 enum outcome {
     OUTCOME_WRONG,          /* a failure */
-    OUTCOME_REFUSED,        /* SERVER_ERROR: nothing has changed */
+    OUTCOME_REFUSED,        /* SERVER_ERROR, id too far ahead: nothing has changed */
     OUTCOME_GONE,           /* the id's table was recycled */
     OUTCOME_FALSE_POSITIVE, /* the filter said yes for a member never added */
 };

@@ -211,7 +211,7 @@ class Load:
         elif words[0] == "wrong":
             self.wrong.append(line)
         elif words[0] == "refused":
-            reason = " ".join(words[3:])  # behind SERVER_ERROR
+            reason = " ".join(words[3:])  # behind SERVER_ERROR or CLIENT_ERROR
             self.refused[reason] = self.refused.get(reason, 0) + int(words[1])
         elif words[0] == "gone":
             self.gone += int(words[1])
