@@ -409,7 +409,7 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
 }
 
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
-                      const struct table_record *record)
+                      const struct table_record *record, bool apart)
 {
     struct work w;
     w.table = t;
@@ -431,7 +431,8 @@ bool table_put_record(struct counter_table *t, const struct counter_locus *locus
         }
     }
     if (stored && table_record_is_set(record)) {
-        stored = table_insert_counted(t, locus, &w.hold, record->payload);
+        stored = apart ? table_insert_apart(t, locus, &w.hold, record->payload)
+                       : table_insert_counted(t, locus, &w.hold, record->payload);
     }
     table_release(&w.hold);
     return stored;

@@ -278,3 +278,9 @@ bool table_insert_counted(struct counter_table *t, const struct counter_locus *l
     CHECK(held); /* nobody else is there */
     return insert_in_place(t, locus, hold, payload, true);
 }
+
+bool table_insert_apart(struct counter_table *t, const struct counter_locus *locus,
+                        struct table_hold *hold, const uint64_t *payload)
+{
+    return insert_extend(t, locus, hold, payload, true);
+}

@@ -168,19 +168,22 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
     return true;
 }
 
-static bool is_crowded(const struct dict *dict)
+static bool is_crowded(const struct dict *dict, uint64_t kept)
 {
-    return dict_count(dict) * KEPT_SHARE > dict_places(dict);
+    return kept * KEPT_SHARE > dict_places(dict);
 }
 
-/* Else a merge, which begins when half of the places are taken, would make no room. */
+/* Else a merge, which begins when half of the places are taken, would make no room. Values beside
+ * are not told apart: as if all were of what is kept. */
 void table_overlay_kept(struct table_overlay *overlay)
 {
-    while (overlay->kept > 0 && is_crowded(overlay->extend) && dict_grow(&overlay->extend)) {
+    uint64_t kept = overlay->kept;
+    while (is_crowded(overlay->extend, kept) && dict_grow(&overlay->extend)) {
     }
-    while (overlay->kept > 0 && is_crowded(overlay->aux) && dict_grow(&overlay->aux)) {
+    while (kept > 0 && is_crowded(overlay->aux, dict_count(overlay->aux)) &&
+           dict_grow(&overlay->aux)) {
     }
-    overlay->kept_bytes = overlay->kept > 0 ? used_bytes(overlay) : 0;
+    overlay->kept_bytes = kept > 0 ? used_bytes(overlay) * kept / dict_count(overlay->extend) : 0;
     account(overlay, true);
 }
 

@@ -320,6 +320,9 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
                           struct table_hold *hold, const uint64_t *payload);
+/* And apart, though it may have a place. */
+bool table_insert_apart(struct counter_table *t, const struct counter_locus *locus,
+                        struct table_hold *hold, const uint64_t *payload);
 /* Takes the record of a place out; the group's last record fills the hole. */
 void table_remove(const struct counter_table *t, struct table_held *held, uint32_t place);
 
@@ -371,9 +374,10 @@ void table_record_read(const struct counter_table *t, uint64_t id, const uint64_
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs);
 /* Makes the record of an id just this one, none if it has nothing set: uncounted, wherever it or a
- * part of it lay. Nobody else there. False: no room; again when the dicts have grown. */
+ * part of it lay, in place or apart. Nobody else there. False: no room; again when the dicts have
+ * grown. */
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
-                      const struct table_record *record);
+                      const struct table_record *record, bool apart);
 
 /* ---- overlays (table_overlay.c) ---- */
 

@@ -564,6 +564,39 @@ static void what_is_far_ahead_moves_from_a_file(void **state)
     assert_int_equal(run(f, ENGINE_ADD, 0, FAR, "6"), ENGINE_EXISTS);
 }
 
+/* A merge writes what is apart so that a start finds it, be it within the window. */
+static void what_is_apart_stays_so_in_a_merge(void **state)
+{
+    struct fixture *f = *state;
+    begin_anew(f);
+    struct row *row = &((struct counter *)f->dumps.engine)->row;
+    for (uint64_t id = FIRST; id < FIRST + 4 * SEEN; id++) {
+        assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, "1,2"), ENGINE_DONE);
+    }
+    uint64_t ahead = row->tables[0]->window_last;
+    assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, ahead, "3,4"), ENGINE_DONE);
+    assert_true(atomic_load(&row->tables[0]->frontier) < ahead);
+    row_cold_leave(row, row->tables[0]);
+    dumps_round(&f->dumps, NULL, NULL, false);
+    for (uint64_t id = FIRST; f->dumps.kinds[ROW_IMAGE_MERGE] < 2; id++) {
+        assert_true(id < FIRST + 4 * SEEN);
+        assert_int_equal(run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, "5,6"), ENGINE_DONE);
+        dumps_round(&f->dumps, NULL, NULL, false);
+        if (id == FIRST) {
+            assert_int_equal(run(f, ENGINE_INCR, 0, ahead, "1"), ENGINE_DONE);
+        }
+    }
+    uint64_t before = preads(f);
+    expect(f, ahead, "4,4");
+    assert_int_equal(preads(f), before);
+    restart(f);
+    row = &((struct counter *)f->dumps.engine)->row;
+    uint64_t behind = atomic_load(&row->tables[0]->frontier);
+    assert_int_equal(run(f, ENGINE_SET, 0, behind + 1, "5"), ENGINE_DONE);
+    assert_int_equal(dumps_tables(&f->dumps), 2);
+    expect(f, ahead, "4,4");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
 
 int main(void)
@@ -578,6 +611,7 @@ int main(void)
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
         TEST(what_moves_while_an_image_is_written_is_not_gone),
         TEST(what_is_far_ahead_moves_from_a_file),
+        TEST(what_is_apart_stays_so_in_a_merge),
         cmocka_unit_test_setup_teardown(merges_make_room_beside, create_small, destroy),
         cmocka_unit_test_setup_teardown(a_bad_page_stops_no_other_merge, create_tight, destroy),
         cmocka_unit_test_setup_teardown(a_full_overlay_refuses_until_it_is_merged, create_tight,
