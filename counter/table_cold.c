@@ -500,9 +500,9 @@ void counter_table_overlay_size(const struct counter_table *t, struct counter_ov
     *size = (struct counter_overlay_size){0};
     if (overlay) {
         size->entries = dict_count(overlay->extend);
-        size->merges = size->entries > overlay->kept;
         size->bytes = atomic_load(&overlay->bytes);
         size->half = is_half(overlay->extend) || is_half(overlay->aux);
+        size->merges = size->half || size->entries > overlay->kept;
         size->held_bytes = dict_pool_bytes(overlay->extend) + dict_pool_bytes(overlay->aux);
     }
     if (older) {

@@ -137,8 +137,7 @@ static bool keep_value(void *context, uint64_t id, uint8_t sub, const void *valu
     struct dict **aux = &keeping->t->overlay->aux;
     uint64_t word;
     memcpy(&word, value, sizeof word);
-    if (!keeping->count ||
-        !bsearch(&id, keeping->ids, keeping->count, sizeof *keeping->ids, by_id)) {
+    if (!bsearch(&id, keeping->ids, keeping->count, sizeof *keeping->ids, by_id)) {
         return true;
     }
     while (!dict_put(*aux, id, sub, &word)) {
@@ -146,6 +145,27 @@ static bool keep_value(void *context, uint64_t id, uint8_t sub, const void *valu
         CHECK(grown); /* as above */
     }
     return true;
+}
+
+/* A record without its values would hide what the file has. */
+static void forget(const struct keeping *keeping)
+{
+    struct table_overlay *overlay = keeping->t->overlay;
+    for (size_t i = 0; i < keeping->count; i++) {
+        dict_delete(overlay->extend, keeping->ids[i], 0);
+        for (unsigned sub = 0; sub < TABLE_SUBS; sub++) {
+            dict_delete(overlay->aux, keeping->ids[i], (uint8_t)sub);
+        }
+    }
+}
+
+static bool read_stored(struct keeping *keeping, char *error)
+{
+    const struct table_file *file = keeping->t->file->file;
+    return table_file_each_entry(file, COUNTER_TABLE_EXTEND, keep_stored, keeping, error) ==
+               TABLE_FILE_DONE &&
+           (keeping->count == 0 || table_file_each_entry(file, COUNTER_TABLE_AUX, keep_value,
+                                                         keeping, error) == TABLE_FILE_DONE);
 }
 
 static void count_kept(void *context, uint64_t id)
@@ -158,16 +178,13 @@ void counter_table_keep_stored(struct counter_table *t)
 {
     struct keeping keeping = {.t = t};
     char error[TABLE_FILE_ERROR_MAX];
-    const struct table_file *file = t->file->file;
     CHECK(!t->memory && !t->older);
     if (!is_open(t)) {
         return;
     }
-    if (table_file_each_entry(file, COUNTER_TABLE_EXTEND, keep_stored, &keeping, error) !=
-            TABLE_FILE_DONE ||
-        table_file_each_entry(file, COUNTER_TABLE_AUX, keep_value, &keeping, error) !=
-            TABLE_FILE_DONE) {
+    if (!read_stored(&keeping, error)) {
         log_warning("%s; ids far ahead that it has cannot move to a later table", error);
+        forget(&keeping);
     }
     free(keeping.ids);
     t->overlay->kept = 0; /* those of the overlay's image are some, too */
