@@ -178,7 +178,6 @@ struct row_table {
     bool settled;
     bool closed;                      /* frontier = last: only late ids come */
     bool refused;                     /* no table can be had for it, until the row changes */
-    bool refused_jump;                /* for what is ahead of it, that is; it may have room yet */
     bool warned;                      /* of that, until a table opens */
     bool jumped;                      /* it was opened for ahead ids */
     bool cold;                        /* it left memory: it has no region (engine/row_cold.h) */

@@ -328,29 +328,6 @@ static void test_failed_later(void **unused)
 }
 
 /* Touched, or begun again: nobody's failure. */
-/* So it is for what is far ahead, be it that the others have room and nobody else asks. */
-static void test_failed_for_jump(void **unused)
-{
-    (void)unused;
-    struct rig *rig = rig_begin(3, 0);
-    struct fake_image image;
-    kept_add(&rig->kept, FIRST, 2 * FILL + 100);
-    assert_true(begins(rig, &image));
-    assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
-    give_up(rig, &image);
-    rig->kept.rows.apart_max = 20;
-    kept_add(&rig->kept, FAR, 20);
-    fake_maintain(&rig->kept.rows);
-    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
-    row_of(rig)->dumps_us = 1;
-    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
-    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_WAITS); /* it has been heard */
-    one_round(rig);
-    assert_int_equal(cold_of(rig), 1);
-    kept_add(&rig->kept, FAR + 20, 100);
-    rig_end(rig);
-}
-
 static void test_touched(void **unused)
 {
     (void)unused;
@@ -616,25 +593,15 @@ static void test_stats(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spare),
-        cmocka_unit_test(test_strays),
-        cmocka_unit_test(test_open_cold),
-        cmocka_unit_test(test_open_leaving),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_wait_for_two),
-        cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_failed_later),
-        cmocka_unit_test(test_failed_for_jump),
-        cmocka_unit_test(test_touched),
-        cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_layer_first),
-        cmocka_unit_test(test_layer_failed),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_dumps_max),
-        cmocka_unit_test(test_clear),
-        cmocka_unit_test(test_clear_cold),
-        cmocka_unit_test(test_reconfigured),
-        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_spare),        cmocka_unit_test(test_strays),
+        cmocka_unit_test(test_open_cold),    cmocka_unit_test(test_open_leaving),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_wait_for_two),
+        cmocka_unit_test(test_failed),       cmocka_unit_test(test_failed_later),
+        cmocka_unit_test(test_touched),      cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_layer_first),  cmocka_unit_test(test_layer_failed),
+        cmocka_unit_test(test_late),         cmocka_unit_test(test_dumps_max),
+        cmocka_unit_test(test_clear),        cmocka_unit_test(test_clear_cold),
+        cmocka_unit_test(test_reconfigured), cmocka_unit_test(test_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
