@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "counter/table_private.h"
+#include "engine/row_policy.h"
 
 /* Ids of the extend dict, to be moved when all of them have been seen. */
 struct entries {
@@ -23,13 +24,6 @@ static void note_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     }
     CHECK(entries->count < entries->room);
     entries->ids[entries->count++] = id;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
 }
 
 static void note_id(void *context, uint64_t id)
@@ -57,7 +51,7 @@ static void entries_init(struct entries *entries, const struct counter_table *t,
     } else {
         table_each_kept(t, last, note_id, entries);
     }
-    qsort(entries->ids, entries->count, sizeof *entries->ids, by_id);
+    row_policy_sort(entries->ids, entries->count);
 }
 
 static void entries_fini(struct entries *entries)
