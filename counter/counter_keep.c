@@ -202,8 +202,9 @@ static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
         return refuse(error, why);
     }
     for (size_t i = 0; i < row->count; i++) {
-        if (row->tables[i]->cold) {
-            counter_table_keep_stored(counter_table_of(row->tables[i]));
+        struct row_table *table = row->tables[i];
+        if (table->cold && !counter_table_keep_stored(counter_table_of(table), error)) {
+            return false;
         }
     }
     return true;

@@ -331,10 +331,10 @@ bool counter_table_restore_cold(struct counter_table *table, struct engine_cold 
 
 /*
  * All tables of the row are there: what it keeps apart above its frontier is read from its file,
- * for it may have to move (counter_table_move). A file that cannot be read is logged: those ids
- * stay.
+ * for it may have to move (counter_table_move). False with `error`: it cannot be read, and the
+ * table is good for nothing but to be destroyed.
  */
-void counter_table_keep_stored(struct counter_table *table);
+bool counter_table_keep_stored(struct counter_table *table, char error[ENGINE_ERROR_MAX]);
 
 /* Bytes of the overlay; `half`: half of its places are taken. The older one: 0 if there is none.
  * Any thread inside. */

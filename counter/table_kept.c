@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "counter/table_private.h"
 #include "store/table_file.h"
+
+_Static_assert(TABLE_FILE_ERROR_MAX <= ENGINE_ERROR_MAX, "an error of a file has room");
 
 #define KEPT_FIRST 64u /* ids a list of them begins with room for */
 
@@ -147,18 +148,6 @@ static bool keep_value(void *context, uint64_t id, uint8_t sub, const void *valu
     return true;
 }
 
-/* A record without its values would hide what the file has. */
-static void forget(const struct keeping *keeping)
-{
-    struct table_overlay *overlay = keeping->t->overlay;
-    for (size_t i = 0; i < keeping->count; i++) {
-        dict_delete(overlay->extend, keeping->ids[i], 0);
-        for (unsigned sub = 0; sub < TABLE_SUBS; sub++) {
-            dict_delete(overlay->aux, keeping->ids[i], (uint8_t)sub);
-        }
-    }
-}
-
 static bool read_stored(struct keeping *keeping, char *error)
 {
     const struct table_file *file = keeping->t->file->file;
@@ -174,22 +163,23 @@ static void count_kept(void *context, uint64_t id)
     ((struct table_overlay *)context)->kept++;
 }
 
-void counter_table_keep_stored(struct counter_table *t)
+/*
+ * What cannot be read would be lost without a word once another table opens behind this one, be it
+ * in replay or later: the start is refused, as for any other table that it has to load.
+ */
+bool counter_table_keep_stored(struct counter_table *t, char error[ENGINE_ERROR_MAX])
 {
     struct keeping keeping = {.t = t};
-    char error[TABLE_FILE_ERROR_MAX];
     CHECK(!t->memory && !t->older);
     if (!is_open(t)) {
-        return;
+        return true;
     }
-    if (!read_stored(&keeping, error)) {
-        log_warning("%s; ids far ahead that it has cannot move to a later table", error);
-        forget(&keeping);
-    }
+    bool read = read_stored(&keeping, error);
     free(keeping.ids);
     t->overlay->kept = 0; /* those of the overlay's image are some, too */
     table_each_kept(t, t->row.last, count_kept, t->overlay);
     table_overlay_kept(t->overlay);
+    return read;
 }
 
 /* ---- what is kept ---- */

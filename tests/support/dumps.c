@@ -323,7 +323,7 @@ static void restore_file(struct dumps *d, const struct dumps_file *named)
     table_file_close(file);
 }
 
-void dumps_restart(struct dumps *d, const struct counter_config *config)
+bool dumps_restore(struct dumps *d, const struct counter_config *config)
 {
     end_engine(d);
     d->engine = counters_create(config);
@@ -336,7 +336,13 @@ void dumps_restart(struct dumps *d, const struct counter_config *config)
             }
         }
     }
-    CHECK(keeping_of(d)->restore_tables(d->engine, d->error));
+    return keeping_of(d)->restore_tables(d->engine, d->error);
+}
+
+void dumps_restart(struct dumps *d, const struct counter_config *config)
+{
+    bool restored = dumps_restore(d, config);
+    CHECK(restored);
     bool replayed = recorder_replay(&d->recorder, d->engine, d->last.c, d->last.m, 100);
     if (!replayed) {
         printf("%s\n", d->recorder.error);

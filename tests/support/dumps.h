@@ -71,7 +71,10 @@ size_t dumps_layers(const struct dumps *dumps); /* of these, those with a layer 
  */
 void dumps_round(struct dumps *dumps, struct barrier *barrier, struct barrier_member *member,
                  bool fails);
-/* The engine goes, as in a crash, and comes back from the last round and the recorder. */
+/* The engine goes, as in a crash, and comes back from the last round, without what was recorded
+ * since. False: its tables are refused (dumps.error); it may be tried again. */
+bool dumps_restore(struct dumps *dumps, const struct counter_config *config);
+/* So, and all that was recorded since is replayed. */
 void dumps_restart(struct dumps *dumps, const struct counter_config *config);
 /* Runs one operation once, and forgets its pages unless it is pending. */
 void dumps_run(struct dumps *dumps, struct engine_op *op, struct change_sink *sink);

@@ -1,0 +1,146 @@
+/*
+ * test_counter_merge.c: a full overlay of a dumped table of the counter engine, and the merge that
+ * empties it, also of values beside; where it fails.
+ */
+#include "tests/support/cold_space.h"
+
+#include <stdio.h>
+
+static void pass_time(struct cold_space *f)
+{
+    struct row *row = space_row(f);
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->merge_us = row->tables[i]->merge_us > 0 ? 1 : 0;
+    }
+    row->merges_us = 1;
+}
+
+static void a_full_overlay_refuses_until_it_is_merged(void **state)
+{
+    struct cold_space *f = *state;
+    unsigned changed = 0;
+    while (space_run(f, ENGINE_INCR, 0, FIRST + changed, "1") == ENGINE_DONE) {
+        changed++;
+        assert_true(changed < SEEN);
+    }
+    assert_int_equal(f->call.op.error, ENGINE_E_BUSY);
+    space_expect(f, FIRST + changed, changed % 10 == 0 ? "7," LARGE : "7,8");
+    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    dumps_round(&f->dumps, NULL, NULL, true); /* fails: both overlays are one again */
+    space_expect(f, FIRST, "8," LARGE);
+    assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
+    for (unsigned i = 0; i < 3; i++) { /* not yet: rounds do without */
+        space_round(f);
+        assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 1);
+    }
+    assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
+    assert_false(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    pass_time(f);
+    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    space_round(f);
+    assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 2);
+    assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_DONE);
+    for (unsigned i = 0; i <= changed; i++) {
+        space_expect(f, FIRST + i, i % 10 == 0 ? "8," LARGE : "8,8");
+    }
+    space_expect(f, BEYOND, NULL);
+}
+
+/* A file holds more values beside than the pool of a table in memory does: they come by merges. */
+static void merges_make_room_beside(void **state)
+{
+    struct cold_space *f = *state;
+    const struct row *row = space_row(f);
+    uint64_t last = row->tables[0]->last;
+    unsigned merges = 0;
+    for (uint64_t id = FIRST; id <= last; id++) {
+        const char *text = LARGE "," LARGE;
+        enum engine_status status = space_run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, text);
+        if (status == ENGINE_ERROR && f->call.op.error == ENGINE_E_BUSY) {
+            space_round(f);
+            assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], ++merges);
+            status = space_run(f, ENGINE_SET, ENGINE_SLOT_RECORD, id, text);
+        }
+        assert_int_equal(status, ENGINE_DONE);
+    }
+    assert_true(merges > 0);
+    space_restart(f);
+    for (uint64_t id = FIRST; id <= last; id++) {
+        space_expect(f, id, LARGE "," LARGE);
+    }
+}
+
+/* Flips a bit in a page of every dumped file. */
+static void damage(struct cold_space *f)
+{
+    char path[64];
+    const struct dumps_set *set = &f->dumps.last;
+    for (size_t i = 0; i < set->count; i++) {
+        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        if (set->files[i].dump) {
+            assert_true(vfs_sim_flip(f->dumps.sim, path, 2 * 4096 + 100, 3));
+        }
+    }
+}
+
+/* Ids of a table from `id` on, as long as they can be read and there is room. */
+static void change_some(struct cold_space *f, uint64_t id, unsigned count)
+{
+    for (uint64_t i = 0; i < SEEN && count > 0; i++) {
+        count -= space_run(f, ENGINE_INCR, 0, id + i, "1") == ENGINE_DONE;
+    }
+    assert_int_equal(count, 0);
+}
+
+/* Changes ids of a table from `id` on until there is no more room; returns the one that had none.
+ */
+static uint64_t fill_overlay(struct cold_space *f, uint64_t id)
+{
+    for (uint64_t most = id + SEEN; id < most; id++) {
+        (void)space_run(f, ENGINE_INCR, 0, id, "1");
+        if (f->call.op.status == ENGINE_ERROR && f->call.op.error == ENGINE_E_BUSY) {
+            return id;
+        }
+    }
+    fail();
+    return id;
+}
+
+/* The largest overlay is that of a file which cannot be merged: others are merged all the same. */
+static void a_bad_page_stops_no_other_merge(void **state)
+{
+    struct cold_space *f = *state;
+    struct row *row = space_row(f);
+    for (uint64_t i = IDS; i < 2 * IDS + IDS / 2; i++) {
+        space_set(f, FIRST + i, "7,8");
+        f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    }
+    damage(f);
+    assert_true(dumps_leave(&f->dumps, 1));
+    space_round(f);
+    assert_int_equal(dumps_cold(&f->dumps), 2);
+    uint64_t second = row->tables[1]->base;
+    change_some(f, second, 2);
+    fill_overlay(f, FIRST);
+    second = fill_overlay(f, second + SEEN); /* it is full: the first id not on a bad page */
+    for (unsigned i = 0; i < 3; i++) {       /* each time with the bad one tried again */
+        space_round(f);
+        space_round(f);
+        assert_int_equal(space_run(f, ENGINE_INCR, 0, second, "1"), ENGINE_DONE);
+        pass_time(f);
+    }
+    assert_true(f->dumps.kinds[ROW_IMAGE_MERGE] > 0);
+    assert_true(f->dumps.failed > 0);
+}
+
+#define TIGHT(name) cmocka_unit_test_setup_teardown(name, space_create_tight, space_destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TIGHT(a_full_overlay_refuses_until_it_is_merged),
+        cmocka_unit_test_setup_teardown(merges_make_room_beside, space_create_small, space_destroy),
+        TIGHT(a_bad_page_stops_no_other_merge),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
