@@ -125,16 +125,28 @@ void counter_image_began(struct counter *counter, struct row_table *table,
     }
 }
 
+/* The table or layer, be it touched since. NULL: it is gone. */
+static struct counter_table *imaged(const struct counter *counter, const struct row_image *image)
+{
+    struct row_table *table = row_find(&counter->row, image->base);
+    bool same = table && table->serial == image->serial;
+    return same ? counter_table_of(image->layer ? table->further : table) : NULL;
+}
+
 /* The table that this merge is of; NULL: it is gone. An image of its overlay may have begun since.
  */
 static struct counter_table *merging(const struct counter *counter, const struct row_image *image)
 {
-    struct row_table *table = row_find(&counter->row, image->base);
-    if (image->kind != ROW_IMAGE_MERGE || !table || table->serial != image->serial) {
-        return NULL;
-    }
-    struct counter_table *this = counter_table_of(image->layer ? table->further : table);
+    struct counter_table *this = image->kind == ROW_IMAGE_MERGE ? imaged(counter, image) : NULL;
     return this && counter_table_merges(this, image->start_lsn) ? this : NULL;
+}
+
+/* Did changes find no room beside the table while it was dumped? */
+static bool overran(const struct counter *counter, const struct row_image *image)
+{
+    const struct counter_table *this =
+        image->kind == ROW_IMAGE_DUMP ? imaged(counter, image) : NULL;
+    return this && !counter_table_tapped(this);
 }
 
 void counter_image_failed(struct engine *engine, const struct row_image *image)
@@ -146,7 +158,7 @@ void counter_image_failed(struct engine *engine, const struct row_image *image)
         row_cold_merge_failed(&counter->row, counter_table_in_row(merged));
         atomic_store(&counter->merge_wanted, true); /* the next round looks at the others */
     }
-    row_image_failed(&counter->row, image);
+    row_image_failed(&counter->row, image, overran(counter, image));
     row_each(&counter->row, untap, NULL);
 }
 
@@ -159,7 +171,7 @@ static struct table_file *dump_done(struct counter *counter, const struct row_im
     }
     struct counter_table *this = counter_table_of(table);
     if (!counter_table_tapped(this)) {
-        row_cold_failed(&counter->row, table);
+        row_cold_failed(&counter->row, table, true);
         row_each(&counter->row, untap, NULL);
         return file;
     }

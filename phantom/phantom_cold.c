@@ -148,6 +148,12 @@ void phantom_tap(struct phantom *phantom, const struct row_image *image)
     phantom_table_tap(t, phantom->cold);
 }
 
+bool phantom_cold_overran(const struct phantom *phantom, const struct row_image *image)
+{
+    const struct phantom_table *t = imaged(phantom, image);
+    return image->kind == ROW_IMAGE_DUMP && t && t->dump && phantom_dump_given_up(t->dump);
+}
+
 void phantom_cold_image_failed(struct phantom *phantom, const struct row_image *image)
 {
     struct phantom_table *t = imaged(phantom, image);

@@ -64,7 +64,7 @@ void phantom_image_failed(struct engine *engine, const struct row_image *image)
 {
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
-    row_image_failed(&phantom->row, image);
+    row_image_failed(&phantom->row, image, phantom_cold_overran(phantom, image));
     phantom_cold_image_failed(phantom, image);
 }
 

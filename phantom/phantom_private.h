@@ -46,6 +46,8 @@ void phantom_overlay_grew(struct phantom *phantom, const struct phantom_table *t
 bool phantom_merge_next(struct phantom *phantom, uint64_t now, struct row_image *image);
 /* The image of kind DUMP begins. Stopped, as all that follows. */
 void phantom_tap(struct phantom *phantom, const struct row_image *image);
+/* Is this a dump that was given up, as a line of its overlay found no place? */
+bool phantom_cold_overran(const struct phantom *phantom, const struct row_image *image);
 /* The row knows already. */
 void phantom_cold_image_failed(struct phantom *phantom, const struct row_image *image);
 void phantom_cold_restored(struct phantom *phantom); /* all was replayed */

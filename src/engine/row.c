@@ -122,7 +122,7 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
         row->late_room = late_room_at_start(config);
     }
     for (size_t i = 0; i < row->count; i++) {
-        row->tables[i]->refused = false;
+        row_allow(row->tables[i]);
         row->tables[i]->awaiting = false;
         row->tables[i]->warned = false;
         row->tables[i]->cluster_from = 0;

@@ -178,6 +178,7 @@ struct row_table {
     bool settled;
     bool closed;                      /* frontier = last: only late ids come */
     bool refused;                     /* no table can be had for it, until the row changes */
+    bool refused_jump;                /* for what is ahead of it, that is; it may have room yet */
     bool warned;                      /* of that, until a table opens */
     bool jumped;                      /* it was opened for ahead ids */
     bool cold;                        /* it left memory: it has no region (engine/row_cold.h) */
@@ -243,6 +244,8 @@ struct row {
     _Atomic bool denied;        /* the log had no room for what is wanted: new ids are refused */
     bool dump_failed;           /* the last one did: who needs memory is refused */
     bool dump_paused;           /* for the rest of this round of images */
+    bool overrun_told;          /* since the last dump that was made */
+    unsigned overruns;          /* dumps in a row that changes overran (engine/row_cold.h) */
     bool merge_paused;          /* likewise: one has failed */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; as dumps_us */

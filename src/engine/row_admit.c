@@ -246,8 +246,9 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
     if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return wait_for(row, table, 0);
     }
-    if (table->refused) {
-        return ROW_NO_TABLE; /* the frontier stands still: what is ahead may be the stream itself */
+    if (table->refused || table->refused_jump) { /* what is ahead may be the stream itself */
+        (void)may_ask(row, &row->dumps_us);
+        return ROW_NO_TABLE;
     }
     if (!row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
         return ROW_TOO_FAR;

@@ -2,6 +2,7 @@
 #include "engine/row_cold.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/point.h"
 #include "engine/row_private.h"
 
@@ -80,11 +81,32 @@ void row_cold_untap(struct row *row, struct row_table *table)
     row_cold_see(row);
 }
 
-void row_cold_failed(struct row *row, struct row_table *table)
+/* Changes came faster than the disk took the table. */
+static bool is_overrun(struct row *row, const struct row_table *table)
 {
-    row->dump_failed = true;
-    row->dump_paused = true;
+    if (++row->overruns < ROW_OVERRUNS_MAX) {
+        return false;
+    }
+    if (!row->overrun_told) {
+        row->overrun_told = true;
+        log_warning("the table of ids from %llu cannot leave memory: %d times there was no room "
+                    "for what changed of it meanwhile; set cold.overlay higher, or give it a "
+                    "faster disk",
+                    (unsigned long long)table->base, ROW_OVERRUNS_MAX);
+    }
+    return true;
+}
+
+void row_cold_failed(struct row *row, struct row_table *table, bool overran)
+{
+    bool again = overran && !is_overrun(row, table);
+    row->dump_failed = !again;
+    row->dump_paused = !again;
     row_cold_untap(row, table);
+    if (again) {
+        return;
+    }
+    row->overruns = 0;
     atomic_store(&row->dumps_us, clock_monotonic_us() + FAILED_PAUSE_US);
     ask_again(row);
 }
@@ -110,6 +132,8 @@ void row_cold_dumped(struct row *row, struct row_table *table)
     region->left = true;
     row_unlock(row);
     POINT("left memory");
+    row->overruns = 0;
+    row->overrun_told = false;
     row_cold_try(row);
     ask_again(row);
 }

@@ -22,8 +22,9 @@
  * moves when another table opens there. No more leave than are needed. Who needs a region meanwhile
  * waits for the dump (ROW_WAIT) unless the last one failed: then new ids are refused until one
  * succeeds. It is tried again by the next round of images; or some seconds later, if somebody needs
- * it: then those wait again. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are
- * refused.
+ * it: then those wait again. Where what changed meanwhile found no room in the overlay, which may
+ * be a matter of a moment, it has not failed yet: it is begun again at once, ROW_OVERRUNS_MAX times
+ * in all. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are refused.
  *
  * A layer leaves with its table. Its image begins first: as replay leaves out what lies below the
  * table's S, and cannot tell without the disk whose an id is, all changes of both must be whole
@@ -51,6 +52,8 @@
 
 #include "engine/row_log.h"
 
+#define ROW_OVERRUNS_MAX 3
+
 /*
  * Is there a table that is to leave, and would row_image_next() give an image for that? Not after
  * one has failed, until it is tried again. row->imager is told when this becomes true.
@@ -63,10 +66,11 @@ bool row_cold_wanted(const struct row *row);
  */
 void row_cold_dumped(struct row *row, struct row_table *table);
 /*
- * The dump could not be made: the tap is off, who waits for it is refused. It stays leaving. Called
- * by row_image_failed(), unless the table was only touched.
+ * The dump could not be made: the tap is off, who waits for it is refused; not if changes overran
+ * it and it is begun again. It stays leaving. Called by row_image_failed(), unless the table was
+ * only touched.
  */
-void row_cold_failed(struct row *row, struct row_table *table);
+void row_cold_failed(struct row *row, struct row_table *table, bool overran);
 /* Makes a dumped table again, without a region; else as row_restore_table. */
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);

@@ -319,7 +319,7 @@ static struct row_table *next_wanting(const struct row *row)
 static void allow_all(struct row *row)
 {
     for (size_t i = 0; i < row->count; i++) {
-        row->tables[i]->refused = false;
+        row_allow(row->tables[i]);
     }
 }
 

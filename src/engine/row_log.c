@@ -162,7 +162,7 @@ struct row_table *row_image_table(const struct row *row, const struct row_image 
     return !touched && table->start_lsn == image->start_lsn ? table : NULL;
 }
 
-void row_image_failed(struct row *row, const struct row_image *image)
+void row_image_failed(struct row *row, const struct row_image *image, bool overran)
 {
     struct row_table *table = row_image_owner(row, image);
     if (table == NULL || table->start_lsn != image->start_lsn) {
@@ -176,7 +176,7 @@ void row_image_failed(struct row *row, const struct row_image *image)
     if (gone) {
         row_cold_untap(row, table);
     } else {
-        row_cold_failed(row, table);
+        row_cold_failed(row, table, overran);
     }
 }
 

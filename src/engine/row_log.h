@@ -99,8 +99,11 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
  * for a DUMP whose tap is off. MERGE, which shows the past: touched or not.
  */
 struct row_table *row_image_table(const struct row *row, const struct row_image *image);
-/* The image could not be kept: the table is as if it were touched. DUMP: the tap is off. */
-void row_image_failed(struct row *row, const struct row_image *image);
+/*
+ * The image could not be kept: the table is as if it were touched. DUMP: the tap is off; overran:
+ * since what changed meanwhile found no room beside (engine/row_cold.h).
+ */
+void row_image_failed(struct row *row, const struct row_image *image, bool overran);
 
 /* What the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled tables. */
 void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES]);

@@ -185,8 +185,19 @@ static void refuse(struct row *row, struct row_table *table, bool jump)
 {
     if (jump) {
         leave_apart(row, table);
+        table->refused_jump = true;
     } else {
         table->refused = !table->awaiting;
+    }
+}
+
+void row_allow(struct row_table *table)
+{
+    table->refused = false;
+    if (table->refused_jump) {
+        table->refused_jump = false;
+        table->cluster_from = 0;
+        table->bulk_from = 0;
     }
 }
 

@@ -203,6 +203,8 @@ struct row_opening {
 
 /* Opens a table above `table`, or in its place where nothing came in. As row_serve. */
 bool row_open(struct row *row, struct row_table *table, const struct row_opening *opening);
+/* What was refused for want of memory may be asked for again. */
+void row_allow(struct row_table *table);
 /*
  * Moves what lies at or above the new base. False, with nothing changed: it does not fit, and is to
  * be tried with another table.

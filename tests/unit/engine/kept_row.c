@@ -235,7 +235,7 @@ bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work,
     }
     if (!good || point->fail) {
         point->fail = false;
-        row_image_failed(&kept->rows.row, &image.image);
+        row_image_failed(&kept->rows.row, &image.image, false);
         fake_image_fini(&image);
         return true;
     }

@@ -84,7 +84,7 @@ static bool begins(struct rig *rig, struct fake_image *image)
 
 static void give_up(struct rig *rig, struct fake_image *image)
 {
-    row_image_failed(row_of(rig), &image->image);
+    row_image_failed(row_of(rig), &image->image, false);
     fake_image_fini(image);
 }
 
@@ -324,6 +324,64 @@ static void test_failed_later(void **unused)
     give_up(rig, &image);
     fake_maintain(&rig->kept.rows);
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
+    rig_end(rig);
+}
+
+/* So it is for what is far ahead, be it that the others have room and nobody else asks. */
+static void test_failed_for_jump(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(3, 0);
+    struct fake_image image;
+    kept_add(&rig->kept, FIRST, 2 * FILL + 100);
+    assert_true(begins(rig, &image));
+    assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
+    give_up(rig, &image);
+    rig->kept.rows.apart_max = 20;
+    kept_add(&rig->kept, FAR, 20);
+    fake_maintain(&rig->kept.rows);
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
+    row_of(rig)->dumps_us = 1;
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
+    assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_WAITS); /* it has been heard */
+    one_round(rig);
+    assert_int_equal(cold_of(rig), 1);
+    kept_add(&rig->kept, FAR + 20, 100);
+    rig_end(rig);
+}
+
+/* What changes meanwhile may fill its overlay for a moment; who waits does so until it failed. */
+static void test_overrun(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_in_need(0);
+    struct row *row = row_of(rig);
+    struct fake_image image;
+    uint64_t next = FIRST + 2 * FILL + CAPACITY;
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+        for (unsigned i = 1; i < ROW_OVERRUNS_MAX; i++) {
+            assert_true(begins(rig, &image));
+            assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
+            assert_false(row_cold_wanted(row));
+            row_image_failed(row, &image.image, true);
+            fake_image_fini(&image);
+            assert_true(row_cold_wanted(row)); /* the imager is told */
+            fake_maintain(&rig->kept.rows);
+            assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+        }
+        assert_true(begins(rig, &image));
+        row_image_failed(row, &image.image, true);
+        fake_image_fini(&image);
+        assert_false(row_cold_wanted(row));
+        fake_maintain(&rig->kept.rows);
+        assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
+        row->dumps_us = 1; /* and again from the beginning */
+    }
+    assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+    one_round(rig);
+    assert_int_equal(cold_of(rig), 1);
+    kept_add(&rig->kept, next, 1);
     rig_end(rig);
 }
 
@@ -593,15 +651,26 @@ static void test_stats(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spare),        cmocka_unit_test(test_strays),
-        cmocka_unit_test(test_open_cold),    cmocka_unit_test(test_open_leaving),
-        cmocka_unit_test(test_wait),         cmocka_unit_test(test_wait_for_two),
-        cmocka_unit_test(test_failed),       cmocka_unit_test(test_failed_later),
-        cmocka_unit_test(test_touched),      cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_layer_first),  cmocka_unit_test(test_layer_failed),
-        cmocka_unit_test(test_late),         cmocka_unit_test(test_dumps_max),
-        cmocka_unit_test(test_clear),        cmocka_unit_test(test_clear_cold),
-        cmocka_unit_test(test_reconfigured), cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_strays),
+        cmocka_unit_test(test_open_cold),
+        cmocka_unit_test(test_open_leaving),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_wait_for_two),
+        cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_failed_later),
+        cmocka_unit_test(test_failed_for_jump),
+        cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_touched),
+        cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_layer_first),
+        cmocka_unit_test(test_layer_failed),
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_dumps_max),
+        cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_clear_cold),
+        cmocka_unit_test(test_reconfigured),
+        cmocka_unit_test(test_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

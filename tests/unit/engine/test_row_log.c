@@ -397,7 +397,7 @@ static void test_image_touched(void **unused)
     /* One that could not be kept is made again. */
     fake_remove(&kept.rows, FIRST);
     assert_true(fake_image_begin(&kept.rows, kept.recorder.head, &image));
-    row_image_failed(&kept.rows.row, &image.image);
+    row_image_failed(&kept.rows.row, &image.image, false);
     assert_int_equal(needed(&kept, 0), 1);
     kept_row_end(&kept);
 }
@@ -416,7 +416,7 @@ static void test_image_recycled(void **unused)
     row_recycle(&kept.rows.row, kept_table(&kept, 1));
     assert_null(row_image_table(&kept.rows.row, &below.image));
     assert_null(row_image_table(&kept.rows.row, &gone.image));
-    row_image_failed(&kept.rows.row, &gone.image); /* nobody's any more */
+    row_image_failed(&kept.rows.row, &gone.image, false); /* nobody's any more */
     assert_int_equal(needed(&kept, 0), 1);
     fake_maintain(&kept.rows);
     kept_row_end(&kept);

@@ -220,6 +220,29 @@ static void test_jumps_refusing(void **unused)
     fake_fini(&rows);
 }
 
+/* Where only memory is missing what has no room apart may be the stream itself, gone on. */
+static void test_jump_without_memory(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 3, false);
+    add(&rows, FIRST, 2 * FILL + 100);
+    assert_int_equal(rows.row.count, 3);
+    rows.apart_max = 20;
+    add(&rows, FAR, 20);
+    assert_false(table(&rows, 2)->refused);
+    assert_int_equal(fake_add(&rows, FAR + 20), FAKE_NO_TABLE);
+    add(&rows, FIRST + 2 * FILL + 100, 100); /* the others go on */
+    struct row_config config = rows.row.config;
+    config.tables = 4;
+    row_reconfigure(&rows.row, &config, false);
+    fake_maintain(&rows);
+    add(&rows, FAR + 20, 100);
+    assert_int_equal(rows.row.count, 4);
+    assert_int_equal(table(&rows, 3)->low, FAR);
+    fake_fini(&rows);
+}
+
 /* The stream goes on above a table for strays, and there may be no more of such. */
 static void test_gap_above_jump(void **unused)
 {
@@ -378,7 +401,7 @@ int main(void)
         cmocka_unit_test(test_gap_above_jump),   cmocka_unit_test(test_share),
         cmocka_unit_test(test_share_moved),      cmocka_unit_test(test_smaller_sample),
         cmocka_unit_test(test_misfit),           cmocka_unit_test(test_no_room_apart),
-        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_figures),          cmocka_unit_test(test_jump_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
