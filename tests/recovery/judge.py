@@ -13,8 +13,10 @@ commands may have been refused (no table free, no space left) any of the pending
 and they need not agree.
 
 A member that was never added may be found if the filter says so: those are counted, and bounded.
-With `oldest: recycle` an id may be absent if it lies below the oldest table.
+With `oldest: recycle` an id may be absent if it lies below the oldest table, or where a table was that
+has been recycled before an older one (to that most ids came): the one below took over its range.
 """
+import bisect
 import mmap
 import re
 import struct
@@ -118,6 +120,26 @@ class Client:
         return len(PROBE.findall(self.ask(b"get" + keys + b"\r\n")))
 
 
+class Tables:
+    """A space's tables, as `stats tables` names them."""
+
+    def __init__(self, figures, space):
+        found = (re.fullmatch(space + r":(\d+):base", name) for name in figures)
+        rows = sorted((int(figures[one.group()]), int(one.group(1))) for one in found if one)
+        self.bases = [base for base, _ in rows]
+        self.serials = [serial for _, serial in rows]
+
+    @property
+    def low(self):
+        return self.bases[0] if self.bases else 0
+
+    def keeps(self, number):
+        """Must this id be there? Ids of the load rise, so a table is followed by the next serial."""
+        at = bisect.bisect(self.bases, number) - 1
+        last = at + 1 == len(self.bases)
+        return at >= 0 and (last or self.serials[at + 1] == self.serials[at] + 1)
+
+
 class Pending:
     """A command that was sent and not answered; `at`: its place among its writer's."""
 
@@ -182,20 +204,19 @@ class Judge:
         if len(self.problems) < PROBLEMS_SHOWN:
             self.problems.append(line)
 
-    def bases(self, client):
-        """kind -> base of the oldest table: what may be absent lies below"""
-        low = dict.fromkeys(SPACES, 0)
-        if self.oldest == "dump":
-            return low
-        tables = client.stats(b"tables")
+    def tables(self, client):
+        """kind -> Tables"""
+        figures = client.stats(b"tables") if self.oldest != "dump" else {}
+        tables = {kind: Tables(figures, space) for kind, space in SPACES.items()}
         for kind, space in SPACES.items():
-            low[kind] = min((int(value) for name, value in tables.items()
-                             if re.fullmatch(space + r":\d+:base", name)), default=0)
-            if self.oldest != "recycle" and low[kind] != 0:
-                self.problem("%s: the oldest table begins at %d" % (space, low[kind]))
-        return low
+            if self.oldest != "recycle" and tables[kind].low != 0:
+                self.problem("%s: the oldest table begins at %d" % (space, tables[kind].low))
+        return tables
 
-    def rows(self, client, low):
+    def keeps(self, tables, kind, number):
+        return self.oldest != "recycle" or tables[kind].keeps(number)
+
+    def rows(self, client, tables):
         """A row that has recycled is full, and stays so: a restart forgets no table."""
         spaces = client.stats(b"spaces")
         for kind, space in SPACES.items():
@@ -203,13 +224,13 @@ class Judge:
             wanted = int(spaces[space + ":tables_max"]) - 2
             if kind in self.full_rows and held < wanted:
                 self.problem("%s: %d tables came back, %d are kept" % (space, held, wanted))
-            if low[kind] > 0:
+            if tables[kind].low > 0:
                 self.full_rows.add(kind)
 
     def judge(self, client, pending, refusals, chosen, rng):
         """Judges the ids that `chosen` (of id, the last round it was changed in) says.
         Returns (ids judged, pending commands that happened)."""
-        first = max(1, min(self.bases(client).values()))
+        first = max(1, min(one.low for one in self.tables(client).values()))
         ids = [one for one in range(first, self.model.next)
                if chosen(one, self.model.entry(one)[3])]
         counters, there = {}, set()
@@ -218,26 +239,27 @@ class Judge:
             counters.update(client.counters(block))
             there |= client.members(block)
         self.probe(client, ids, rng)
-        low = self.bases(client)  # behind the reading, for it may have risen meanwhile
-        self.rows(client, low)
+        tables = self.tables(client)  # behind the reading, for some may have gone meanwhile
+        self.rows(client, tables)
         happened = Happened(pending, refusals)
         for number in ids:
-            self.one_id(number, counters.get(number, NOTHING), there, low, happened)
+            self.one_id(number, counters.get(number, NOTHING), there, tables, happened)
         for line in happened.disagreements():
             self.problem(line)
         self.ids += len(ids)
         return len(ids), happened.count()
 
-    def one_id(self, number, found, there, low, happened):
+    def one_id(self, number, found, there, tables, happened):
         slots, members, gone, _ = self.model.entry(number)
         after, states = slots, list(members)
+        kept = {kind: self.keeps(tables, kind, number) for kind in SPACES}
         for kind in SPACES:
-            if number >= low[kind] and gone & GONE[kind]:
-                self.problem("%s:%d: an answer said it was recycled, but the oldest table begins "
-                             "at %d" % (SPACES[kind], number, low[kind]))
-        if number >= low["counter"]:
+            if kept[kind] and gone & GONE[kind]:
+                self.problem("%s:%d: an answer said it was recycled, but its table is there, and "
+                             "the oldest begins at %d" % (SPACES[kind], number, tables[kind].low))
+        if kept["counter"]:
             after = self.state(happened, ("counter", number, -1), slots, found)
-        if number >= low["member"]:
+        if kept["member"]:
             states = [self.state(happened, ("member", number, i), state, (number, i) in there)
                       for i, state in enumerate(members)]
         if after != slots or states != members:
