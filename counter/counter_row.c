@@ -67,10 +67,10 @@ static void row_settle(void *engine, struct row_table *table)
     }
 }
 
-static bool row_move(void *engine, struct row_table *from, struct row_table *to, bool all)
+static bool row_move(void *engine, struct row_table *from, struct row_table *to)
 {
     (void)engine;
-    return counter_table_move(counter_table_of(from), counter_table_of(to), all);
+    return counter_table_move(counter_table_of(from), counter_table_of(to));
 }
 
 static size_t row_describe_one(const struct row_table *table, unsigned char *bytes)

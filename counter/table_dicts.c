@@ -1,6 +1,6 @@
 /*
- * table_dicts.c: how large the dicts of a table are, and that of a table which is being restored
- * none is ever too small.
+ * table_dicts.c: how large the dicts of a table are, and that none is ever too small for a table
+ * which is being restored, or opened: what moves to it has found its place by another hash.
  *
  * An image is blurred (engine/row_log.h): while it is replayed the table may hold ids that it never
  * held together, up to twice as many. What finds no place in a page goes to the extend dict, which
@@ -91,10 +91,19 @@ bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux)
     return grown;
 }
 
+void table_dicts_bound(struct counter_table *t)
+{
+    if (t->extend_times > 1) {
+        t->extend_max = table_dict_takes(t->extend, t->extend_times);
+    }
+    if (t->aux_times > 1) {
+        t->aux_max = table_dict_takes(t->aux, t->aux_times);
+    }
+}
+
 void table_dicts_trim(struct counter_table *t)
 {
-    t->extend_max = table_dict_takes(t->extend, t->extend_times);
-    t->aux_max = table_dict_takes(t->aux, t->aux_times);
+    table_dicts_bound(t);
     if (dict_count(t->extend) > t->extend_max) {
         table_tuck_in(t);
     }

@@ -141,7 +141,7 @@ static bool read_values(const struct counter_table *t, uint64_t id, uint32_t slo
     return values->set != 0;
 }
 
-/* Puts a record into another table. False: no room. */
+/* Puts a record into another table, whose dicts grow if they must. False: memory is refused. */
 static bool copy_record(const struct counter_table *from, uint64_t id, struct counter_table *to)
 {
     struct counter_values values = {0};
@@ -153,8 +153,11 @@ static bool copy_record(const struct counter_table *from, uint64_t id, struct co
     }
     struct counter_edit edit = {.named = all, .decide = decide_copy, .context = &values};
     counter_table_locate(to, id, true, &locus);
-    return table_edit(to, &locus, &edit, 0, change_sink_null(), TABLE_ASK_PLACE, &error) ==
-           ENGINE_DONE;
+    enum engine_status status;
+    do {
+        status = table_edit(to, &locus, &edit, 0, change_sink_null(), TABLE_ASK_PLACE, &error);
+    } while (UNLIKELY(status == ENGINE_ERROR) && table_dicts_grow(to));
+    return status == ENGINE_DONE;
 }
 
 /* A dumped table's file has it still: the overlay says that it is gone. */
@@ -174,7 +177,7 @@ static void drop_record(struct counter_table *t, uint64_t id)
     dict_delete(t->extend, id, 0);
 }
 
-bool counter_table_move(struct counter_table *from, struct counter_table *to, bool all)
+bool counter_table_move(struct counter_table *from, struct counter_table *to)
 {
     CHECK(from->magic == TABLE_MAGIC && to->magic == TABLE_MAGIC && !from->row.further);
     CHECK(to->memory);
@@ -182,8 +185,9 @@ bool counter_table_move(struct counter_table *from, struct counter_table *to, bo
     entries_init(&entries, from, to->row.base, to->row.last);
     bool fits = true;
     for (size_t i = 0; fits && i < entries.count; i++) {
-        fits = copy_record(from, entries.ids[i], to) || !all;
+        fits = copy_record(from, entries.ids[i], to);
     }
+    table_dicts_bound(to);
     for (size_t i = 0; fits && i < entries.count; i++) {
         if (from->memory) {
             drop_record(from, entries.ids[i]);
@@ -191,7 +195,7 @@ bool counter_table_move(struct counter_table *from, struct counter_table *to, bo
             hide_record(from, entries.ids[i]);
         }
     }
-    /* The row takes away what has been counted in `to`; the rest is gone. */
+    /* The row takes away what has been counted in `to`; of the rest nothing shows. */
     for (uint64_t i = atomic_load(&to->row.count); fits && i < entries.count; i++) {
         row_removed(&from->row, &from->row, entries.ids[i]);
     }

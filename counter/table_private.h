@@ -453,10 +453,12 @@ void table_set_window(struct counter_table *t, uint64_t low);
 
 /* Entries a dict takes for sure, were it that many times smaller. */
 uint64_t table_dict_takes(const struct dict *dict, unsigned times);
-/* While it is restored; false: memory is refused. The fuller one becomes larger. */
+/* Nobody else there; false: memory is refused. The fuller one becomes larger. */
 bool table_dicts_grow(struct counter_table *t);
 /* They become as large as so many entries need. */
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
+/* If they grew: what is new finds no more room in them than if they had not. */
+void table_dicts_bound(struct counter_table *t);
 /* All is there: they become as large as they must be, and keep the room that a restart needs. */
 void table_dicts_trim(struct counter_table *t);
 /* What spilled goes back to the groups, as far as there is room. Nobody else there. */

@@ -104,10 +104,10 @@ static void settle_table(void *engine, struct row_table *table)
     phantom_table_settle(phantom_table_of(table));
 }
 
-static bool move_table(void *engine, struct row_table *from, struct row_table *to, bool all)
+static bool move_table(void *engine, struct row_table *from, struct row_table *to)
 {
     (void)engine;
-    return phantom_table_move(phantom_table_of(from), phantom_table_of(to), all);
+    return phantom_table_move(phantom_table_of(from), phantom_table_of(to));
 }
 
 static uint64_t held_members(const struct row_table *table)

@@ -155,7 +155,7 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
                                            const struct row_want *want);
 void phantom_table_destroy(struct phantom_table *table); /* but its region. NULL: no-op */
 void phantom_table_settle(struct phantom_table *table);
-bool phantom_table_move(struct phantom_table *from, struct phantom_table *to, bool all);
+bool phantom_table_move(struct phantom_table *from, struct phantom_table *to);
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *table);
 

@@ -141,29 +141,28 @@ void phantom_table_settle(struct phantom_table *t)
     free(pairs.list);
 }
 
-/* False: it was counted in `to`, and is in neither. */
+/* False: memory is refused. */
 static bool place(struct phantom_table *to, const struct pair *pair)
 {
     if (row_place(&to->row, pair->id, true)) {
         phantom_filter_set(&to->filter, pair->hash);
         return true;
     }
-    return put(to, pair);
+    while (!put(to, pair)) { /* the keys are of one dict, so they differ: there is no place */
+        if (!dict_grow(&to->apart)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-bool phantom_table_move(struct phantom_table *from, struct phantom_table *to, bool all)
+bool phantom_table_move(struct phantom_table *from, struct phantom_table *to)
 {
     CHECK(from->magic == PHANTOM_TABLE_MAGIC && from->apart && to->apart && to->filter.words);
     struct pairs pairs = gather(from, to->row.base, UINT64_MAX);
     bool fits = true;
     for (size_t i = 0; fits && i < pairs.count; i++) {
-        const struct pair *pair = &pairs.list[i];
-        bool placed = place(to, pair);
-        fits = placed || !all;
-        if (!placed && fits) {
-            row_removed(&to->row, &to->row, pair->id);
-            row_removed(&from->row, &from->row, pair->id);
-        }
+        fits = place(to, &pairs.list[i]);
     }
     if (fits) {
         drop(from, &pairs);

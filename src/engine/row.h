@@ -126,10 +126,11 @@ struct row_functions {
     void (*settle)(void *engine, struct row_table *table);
     /*
      * Moves what `from` keeps apart at or above to->base into `to`, in rising order of ids, asking
-     * row_place() for each. all: false, with nothing changed in `from`, if it does not fit. Not
-     * all: what finds no room is dropped, and taken off both tables by row_removed().
+     * row_place() for each; what cannot be kept there, as nothing of it shows, is taken off `from`
+     * by row_removed(). Where it has no room that is made. False, with nothing changed in `from`:
+     * memory is refused.
      */
-    bool (*move)(void *engine, struct row_table *from, struct row_table *to, bool all);
+    bool (*move)(void *engine, struct row_table *from, struct row_table *to);
     /* Records or members that go with a table and its layer. NULL: as many as they count. */
     uint64_t (*held)(const struct row_table *table);
     /* What `create` needs to make it again, at most ROW_DESCRIPTION_MAX (engine/row_log.h). */
@@ -192,7 +193,6 @@ struct row_table {
     uint64_t start_lsn;               /* S of its last image, or of the event that made it */
     uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
     uint64_t seen;                    /* ids that had come by the last opening */
-    unsigned misfits;                 /* openings at which what is apart did not fit */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;

@@ -11,8 +11,6 @@
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2  /* one may be missing */
 #define CLUSTER_AGAIN    64 /* ahead ids, until it is asked again whether a table may open */
-/* What is apart is hashed anew in each table: where it has no room in one, it may in another. */
-#define MISFITS_MAX 4
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -70,17 +68,6 @@ static uint64_t next_reach_min(const struct row_table *from, const struct row_op
     return own ? larger(reach, STEPS_REACHED * gap) : reach;
 }
 
-static void note_lost(struct row *row, const struct row_table *from, uint64_t lost)
-{
-    row->recycled_ids += lost;
-    if (lost > 0) {
-        log_warning("%llu ids far above %llu were dropped: the next table has no room for them",
-                    (unsigned long long)lost, (unsigned long long)row_frontier_of(from));
-    }
-}
-
-/* What does not fit into one of MISFITS_MAX is dropped: the stream must not end for a few ids far
- * ahead of it. So it is in replay, where the table was taken. */
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to)
 {
     uint64_t last = from->last;
@@ -89,14 +76,10 @@ bool row_move_apart(struct row *row, struct row_table *from, struct row_table *t
         row_follow_layer(from);
         return true;
     }
-    uint64_t before = row_count_of(from);
-    bool all = !to->placing && ++from->misfits % MISFITS_MAX != 0;
-    if (!row->functions->move(row->engine, from, to, all)) {
+    if (!row->functions->move(row->engine, from, to)) {
         from->last = last;
         return false;
     }
-    from->misfits = 0;
-    note_lost(row, from, all ? 0 : before - row_count_of(from));
     uint64_t moved = row_count_of(to);
     CHECK(moved <= row_count_of(from));
     atomic_fetch_sub(&from->count, moved);
@@ -137,8 +120,6 @@ static struct row_table *make_next(struct row *row, const struct row_table *tabl
     return row_make_table(row, &want, table->last, region);
 }
 
-static const char REFUSED_MOVE[] = "no room in the next for what is kept apart";
-
 /*
  * NULL: it was refused, and *why says by what, or is of no use; the region is the caller's, not
  * zeroed.
@@ -165,7 +146,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
     next->jumped = opening->jump;
     row_start_at(next, opening->low - 1);
     if (!row_move_apart(row, table, next)) {
-        *why = REFUSED_MOVE;
+        table->refused = true;
         row->functions->destroy(next);
         return NULL;
     }
@@ -254,7 +235,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     struct row_table *next = open_in(row, table, opening, region, &why);
     if (next == NULL) {
         row_give_up(row, table, region, why);
-        return why == REFUSED_MOVE && !table->refused;
+        return false;
     }
     row_ahead_shift(row, table, row_admitted(table) - admitted);
     row_ahead_shift(row, next, row_admitted(next) - admitted);

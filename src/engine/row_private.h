@@ -205,10 +205,7 @@ struct row_opening {
 bool row_open(struct row *row, struct row_table *table, const struct row_opening *opening);
 /* What was refused for want of memory may be asked for again. */
 void row_allow(struct row_table *table);
-/*
- * Moves what lies at or above the new base. False, with nothing changed: it does not fit, and is to
- * be tried with another table.
- */
+/* Moves what lies at or above the new base. False, with nothing changed: memory is refused. */
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to);
 /* What moves has moved: `next` stands above `table`, or takes its place. */
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next);

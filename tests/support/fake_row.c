@@ -135,11 +135,10 @@ static void take_apart(struct fake_table *mine, uint64_t id)
     }
 }
 
-static bool move(void *engine, struct row_table *from, struct row_table *to, bool all)
+static bool move(void *engine, struct row_table *from, struct row_table *to)
 {
-    struct fake *fake = engine;
-    if (all && (fake->refuse_move || fake->misfits > 0)) {
-        fake->misfits -= fake->misfits > 0;
+    const struct fake *fake = engine;
+    if (fake->refuse_move) {
         return false;
     }
     struct fake_table *source = (struct fake_table *)from;
@@ -153,11 +152,7 @@ static bool move(void *engine, struct row_table *from, struct row_table *to, boo
             continue;
         }
         take_apart(source, ids[i]);
-        if (fake->refuse_move) {
-            row_removed(from, from, ids[i]);
-        } else {
-            fake_set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
-        }
+        fake_set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
     }
     free(ids);
     fake_set_fini(&apart);

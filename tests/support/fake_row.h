@@ -41,8 +41,7 @@ struct fake {
     uint64_t window;           /* ids a table's window spans; 0: no end */
     size_t apart_max;          /* of a table */
     bool refuse_create;        /* the next tables are refused */
-    bool refuse_move;          /* nothing that moves fits */
-    unsigned misfits;          /* the next so many movings are refused */
+    bool refuse_move;          /* there is no memory for what moves */
     _Atomic size_t live;       /* structs that exist; destroyed by any thread */
     uint64_t woken;            /* tickets */
     struct recorder *recorder; /* NULL: nothing is kept */

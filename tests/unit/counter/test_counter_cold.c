@@ -2,7 +2,7 @@
  * test_counter_cold.c: one dumped table of the counter engine: what a read costs, what a bad page
  * is answered with, slots that come and go, deletes, a layer, what changes during an image.
  */
-#include "tests/support/cold_space.h"
+#include "tests/unit/counter/dumped_space.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 /* A page for the record, a second one for what lies beside or spilled; none from the overlay. */
 static void a_read_is_one_page(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     unsigned twice = 0;
     for (uint64_t i = 0; i < SEEN; i++) {
         uint64_t before = space_preads(f);
@@ -33,7 +33,7 @@ static void a_read_is_one_page(void **state)
 
 static void a_slot_beside_is_read_only_if_it_is_wanted(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     uint64_t before = space_preads(f);
     assert_int_equal(space_run(f, ENGINE_READ, 0, FIRST + 10, NULL), ENGINE_DONE);
     assert_string_equal(f->call.value, "7");
@@ -42,7 +42,7 @@ static void a_slot_beside_is_read_only_if_it_is_wanted(void **state)
 
 static void what_is_deleted_stays_so(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     for (unsigned round = 0; round < 3; round++) {
         uint64_t id = FIRST + 20 + round;
         assert_int_equal(space_run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL), ENGINE_DONE);
@@ -64,7 +64,7 @@ static void what_is_deleted_stays_so(void **state)
 
 static void slots_come_and_go(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     counters_config_slots(&f->config, "b:20 c:20");
     counters_reconfigure(f->dumps.engine, &f->config);
     space_expect(f, FIRST + 1, "8,");
@@ -89,7 +89,7 @@ static void slots_come_and_go(void **state)
 
 static void a_bad_page_is_an_error(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
     for (size_t i = 0; i < set->count; i++) {
@@ -115,7 +115,7 @@ static void a_bad_page_is_an_error(void **state)
 }
 
 /* Every second id first, then those between: they come late, and more than the table takes. */
-static void fill_twice(struct cold_space *f)
+static void fill_twice(struct dumped_space *f)
 {
     for (uint64_t late = 0; late < 2; late++) {
         for (uint64_t i = 0; i < IDS; i++) {
@@ -126,7 +126,7 @@ static void fill_twice(struct cold_space *f)
     f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
 }
 
-static void check_layered(struct cold_space *f)
+static void check_layered(struct dumped_space *f)
 {
     for (uint64_t i = 0; i < SEEN; i++) {
         static const char *const texts[] = {NULL, "9,", "1,3", "1,2"};
@@ -136,7 +136,7 @@ static void check_layered(struct cold_space *f)
 
 static void a_layer_leaves_with_its_table(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     space_begin_anew(f);
     fill_twice(f);
     assert_true(dumps_leave(&f->dumps, 0));
@@ -166,7 +166,7 @@ static void a_layer_leaves_with_its_table(void **state)
 }
 
 struct deleting {
-    struct cold_space *fixture;
+    struct dumped_space *fixture;
     uint64_t ids[4];
     size_t count, done;
     uint64_t again; /* that of them which comes to the layer and goes once more */
@@ -179,7 +179,7 @@ static void delete_some(void *context, enum vfs_sim_op op, const char *path)
     (void)path;
     while (op == VFS_SIM_OPEN && deleting->done < deleting->count) {
         uint64_t id = deleting->ids[deleting->done++];
-        struct cold_space *f = deleting->fixture;
+        struct dumped_space *f = deleting->fixture;
         assert_int_equal(space_run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, id, NULL), ENGINE_DONE);
         if (id == deleting->again) {
             assert_int_equal(space_run(f, ENGINE_ADD, 0, id, "1"), ENGINE_DONE);
@@ -193,7 +193,7 @@ static void delete_some(void *context, enum vfs_sim_op op, const char *path)
  * takes it off the table's count, not off the layer's, whose own image began later. */
 static void what_is_deleted_while_an_image_is_written_counts_once(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     space_begin_anew(f);
     struct row *row = space_row(f);
     fill_twice(f);
@@ -219,7 +219,7 @@ static void what_is_deleted_while_an_image_is_written_counts_once(void **state)
 }
 
 struct moving {
-    struct cold_space *fixture;
+    struct dumped_space *fixture;
     uint64_t id;
     bool done;
 };
@@ -231,7 +231,7 @@ struct moving {
 static void move_in_place(void *context, enum vfs_sim_op op, const char *path)
 {
     struct moving *moving = context;
-    struct cold_space *f = moving->fixture;
+    struct dumped_space *f = moving->fixture;
     (void)path;
     if (op != VFS_SIM_OPEN || moving->done) {
         return;
@@ -249,7 +249,7 @@ static void move_in_place(void *context, enum vfs_sim_op op, const char *path)
 /* A record that an image shows without any value is not gone: what changed it is replayed. */
 static void what_moves_while_an_image_is_written_is_not_gone(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     struct moving moving = {f, FIRST, false};
     assert_int_equal(space_run(f, ENGINE_DELETE, 0, FIRST, NULL), ENGINE_DONE);
     space_expect(f, FIRST, "," LARGE);

@@ -2,7 +2,7 @@
  * test_counter_kept.c: what a dumped table of the counter engine keeps apart above its frontier:
  * it moves when another table opens there, whatever happened to its file.
  */
-#include "tests/support/cold_space.h"
+#include "tests/unit/counter/dumped_space.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
  * changed there or not, with a value beside, and found in the file alone by a start. */
 static void what_is_far_ahead_moves_from_a_file(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
     for (uint64_t i = 0; i < 4; i++) {
         space_set(f, FAR + i, "3," LARGE);
@@ -52,7 +52,7 @@ static void what_is_far_ahead_moves_from_a_file(void **state)
 /* A merge writes what is apart so that a start finds it, be it within the window. */
 static void what_is_apart_stays_so_in_a_merge(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
     uint64_t ahead = row->tables[0]->window_last;
     space_set(f, ahead, "3,4");
@@ -78,7 +78,7 @@ static void what_is_apart_stays_so_in_a_merge(void **state)
     space_expect(f, ahead, "4,4");
 }
 
-static void flip(struct cold_space *f, uint64_t page)
+static void flip(struct dumped_space *f, uint64_t page)
 {
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
@@ -94,7 +94,7 @@ static void flip(struct cold_space *f, uint64_t page)
  */
 static void what_is_apart_and_cannot_be_read_refuses_a_start(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
     space_set(f, FAR, "3," LARGE);
     row_cold_leave(row, row->tables[0]);

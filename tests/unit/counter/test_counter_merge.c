@@ -2,11 +2,11 @@
  * test_counter_merge.c: a full overlay of a dumped table of the counter engine, and the merge that
  * empties it, also of values beside; where it fails.
  */
-#include "tests/support/cold_space.h"
+#include "tests/unit/counter/dumped_space.h"
 
 #include <stdio.h>
 
-static void pass_time(struct cold_space *f)
+static void pass_time(struct dumped_space *f)
 {
     struct row *row = space_row(f);
     for (size_t i = 0; i < row->count; i++) {
@@ -17,7 +17,7 @@ static void pass_time(struct cold_space *f)
 
 static void a_full_overlay_refuses_until_it_is_merged(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     unsigned changed = 0;
     while (space_run(f, ENGINE_INCR, 0, FIRST + changed, "1") == ENGINE_DONE) {
         changed++;
@@ -49,7 +49,7 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
 /* A file holds more values beside than the pool of a table in memory does: they come by merges. */
 static void merges_make_room_beside(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     const struct row *row = space_row(f);
     uint64_t last = row->tables[0]->last;
     unsigned merges = 0;
@@ -71,7 +71,7 @@ static void merges_make_room_beside(void **state)
 }
 
 /* Flips a bit in a page of every dumped file. */
-static void damage(struct cold_space *f)
+static void damage(struct dumped_space *f)
 {
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
@@ -84,7 +84,7 @@ static void damage(struct cold_space *f)
 }
 
 /* Ids of a table from `id` on, as long as they can be read and there is room. */
-static void change_some(struct cold_space *f, uint64_t id, unsigned count)
+static void change_some(struct dumped_space *f, uint64_t id, unsigned count)
 {
     for (uint64_t i = 0; i < SEEN && count > 0; i++) {
         count -= space_run(f, ENGINE_INCR, 0, id + i, "1") == ENGINE_DONE;
@@ -94,7 +94,7 @@ static void change_some(struct cold_space *f, uint64_t id, unsigned count)
 
 /* Changes ids of a table from `id` on until there is no more room; returns the one that had none.
  */
-static uint64_t fill_overlay(struct cold_space *f, uint64_t id)
+static uint64_t fill_overlay(struct dumped_space *f, uint64_t id)
 {
     for (uint64_t most = id + SEEN; id < most; id++) {
         (void)space_run(f, ENGINE_INCR, 0, id, "1");
@@ -109,7 +109,7 @@ static uint64_t fill_overlay(struct cold_space *f, uint64_t id)
 /* The largest overlay is that of a file which cannot be merged: others are merged all the same. */
 static void a_bad_page_stops_no_other_merge(void **state)
 {
-    struct cold_space *f = *state;
+    struct dumped_space *f = *state;
     struct row *row = space_row(f);
     for (uint64_t i = IDS; i < 2 * IDS + IDS / 2; i++) {
         space_set(f, FIRST + i, "7,8");

@@ -215,6 +215,41 @@ static void test_room_for_strays(void **unused)
     rows_close(engine);
 }
 
+/* More than the dict of the next table has places for, as tables are smaller by then: none is lost.
+ */
+static void test_strays_outgrow_the_next_table(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counters_call call;
+    uint64_t count = 1000, strays = 0, places = 1u << 13; /* the least that a dict has in bytes */
+    counters_config(&config, ROWS_SLOTS);
+    config.table_bytes = 4u << 20;
+    config.aux_bytes = 4u << 20;
+    config.id_spacing = 1;
+    struct engine *engine = counters_create(&config);
+    put_normal(engine, &rows_shapes[0], 0, count);
+    for (rows_put(engine, &call, far_id(0), 0); call.op.status == ENGINE_DONE;) {
+        strays++;
+        rows_put(engine, &call, far_id(strays), strays);
+    }
+    assert_true(strays * 20 > places); /* bytes of an entry, and some more */
+    config.table_bytes = 64u << 10;
+    config.tables = 80; /* in bytes, more than the first takes */
+    counters_reconfigure(engine, &config);
+    while (rows_figure(engine, "tables") < 3) {
+        rows_put_done(engine, rows_shapes[0].id(count), count);
+        count++;
+    }
+    counter_check(engine);
+    for (uint64_t i = 0; i < strays; i++) {
+        assert_true(rows_expect(engine, far_id(i), i));
+    }
+    assert_int_equal(rows_figure(engine, "recycled_ids"), 0);
+    assert_int_equal(expect_normal(engine, &rows_shapes[0], count), count);
+    rows_close(engine);
+}
+
 /* With the spacing given a stray as the very first id anchors no window. */
 static void test_spacing_and_stray(void **unused)
 {
@@ -246,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_typos),
         cmocka_unit_test(test_gap),
         cmocka_unit_test(test_room_for_strays),
+        cmocka_unit_test(test_strays_outgrow_the_next_table),
         cmocka_unit_test(test_spacing_and_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,36 @@ static void test_strays(void **unused)
     phantoms_destroy(space.engine);
 }
 
+/* What is apart has more members than the next table's dict, which is smaller by then, has places.
+ */
+static void test_strays_outgrow_the_next_table(void **unused)
+{
+    (void)unused;
+    char error[PHANTOM_ERROR_MAX];
+    struct phantom_config config = row_config(TABLES, HALF_WRONG);
+    config.table_bytes *= 16;
+    struct space space = open_space(&config);
+    roll(&space, 0, 100);
+    uint64_t members = 0;
+    while (run(&space, ENGINE_ADD, strays[1], 'u', members).status == ENGINE_DONE) {
+        members++;
+    }
+    config.table_bytes /= 16;
+    config.tables *= 16;
+    assert_true(phantom_reconfigure(space.engine, &config, error));
+    uint64_t end = 100;
+    while (phantoms_tables(space.engine) < 3) { /* one of the old size, and one of the new */
+        roll(&space, end, end + 10);
+        end += 10;
+    }
+    phantom_check(space.engine);
+    for (uint64_t m = 0; m < members; m++) {
+        assert_int_equal(run(&space, ENGINE_ADD, strays[1], 'u', m).status, ENGINE_EXISTS);
+    }
+    check_rolled(&space, 0, end);
+    phantoms_destroy(space.engine);
+}
+
 /* The frontier reaches an id that was kept apart: the filter takes some of its members for there.
  */
 static void test_reached(void **unused)
@@ -518,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_below),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_strays),
+        cmocka_unit_test(test_strays_outgrow_the_next_table),
         cmocka_unit_test(test_reached),
         cmocka_unit_test(test_too_far),
         cmocka_unit_test(test_layer_rate),

@@ -1,5 +1,5 @@
-/* cold_space.c: see cold_space.h. */
-#include "tests/support/cold_space.h"
+/* dumped_space.c: see dumped_space.h. */
+#include "tests/unit/counter/dumped_space.h"
 
 #include <sched.h>
 #include <string.h>
@@ -10,8 +10,8 @@ static void no_wake(void *target, uint64_t serial)
     (void)serial;
 }
 
-enum engine_status space_run(struct cold_space *space, enum engine_verb verb, int slot, uint64_t id,
-                             const char *text)
+enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, int slot,
+                             uint64_t id, const char *text)
 {
     struct dumps *d = &space->dumps;
     counters_call_init(&space->call, verb, slot, id, text);
@@ -28,7 +28,7 @@ enum engine_status space_run(struct cold_space *space, enum engine_verb verb, in
     return space->call.op.status;
 }
 
-void space_expect(struct cold_space *space, uint64_t id, const char *text)
+void space_expect(struct dumped_space *space, uint64_t id, const char *text)
 {
     enum engine_status status = space_run(space, ENGINE_READ, ENGINE_SLOT_RECORD, id, NULL);
     assert_int_equal(status, text ? ENGINE_DONE : ENGINE_ABSENT);
@@ -37,7 +37,7 @@ void space_expect(struct cold_space *space, uint64_t id, const char *text)
     }
 }
 
-uint64_t space_preads(const struct cold_space *space)
+uint64_t space_preads(const struct dumped_space *space)
 {
     struct cold_stats stats;
     cold_stats(space->dumps.cold.cold, &stats);
@@ -46,8 +46,8 @@ uint64_t space_preads(const struct cold_space *space)
 
 static int set_up(void **state, uint64_t overlay_bytes, uint64_t aux_bytes, unsigned every)
 {
-    static struct cold_space fixture;
-    struct cold_space *space = &fixture;
+    static struct dumped_space fixture;
+    struct dumped_space *space = &fixture;
     memset(space, 0, sizeof *space);
     counters_config(&space->config, "a:20 b:20");
     space->config.tables = 4;
@@ -85,29 +85,29 @@ int space_create_small(void **state)
 
 int space_destroy(void **state)
 {
-    struct cold_space *space = *state;
+    struct dumped_space *space = *state;
     counter_check(space->dumps.engine);
     dumps_fini(&space->dumps);
     return 0;
 }
 
-void space_set(struct cold_space *space, uint64_t id, const char *text)
+void space_set(struct dumped_space *space, uint64_t id, const char *text)
 {
     assert_int_equal(space_run(space, ENGINE_SET, ENGINE_SLOT_RECORD, id, text), ENGINE_DONE);
 }
 
-void space_round(struct cold_space *space)
+void space_round(struct dumped_space *space)
 {
     dumps_round(&space->dumps, NULL, NULL, false);
 }
 
-void space_restart(struct cold_space *space)
+void space_restart(struct dumped_space *space)
 {
     dumps_restart(&space->dumps, &space->config);
     recorder_sink_init(&space->sink, &space->dumps.recorder);
 }
 
-void space_begin_anew(struct cold_space *space)
+void space_begin_anew(struct dumped_space *space)
 {
     dumps_fini(&space->dumps);
     memset(&space->dumps, 0, sizeof space->dumps);
@@ -117,7 +117,7 @@ void space_begin_anew(struct cold_space *space)
     recorder_sink_init(&space->sink, &space->dumps.recorder);
 }
 
-struct row *space_begin_dense(struct cold_space *space)
+struct row *space_begin_dense(struct dumped_space *space)
 {
     space_begin_anew(space);
     for (uint64_t id = FIRST; id < FIRST + 4 * SEEN; id++) {
