@@ -187,7 +187,9 @@ bool counter_table_move(struct counter_table *from, struct counter_table *to)
     for (size_t i = 0; fits && i < entries.count; i++) {
         fits = copy_record(from, entries.ids[i], to);
     }
-    table_dicts_bound(to);
+    if (!to->row.placing) { /* replay takes what comes, until all is there */
+        table_dicts_bound(to);
+    }
     for (size_t i = 0; fits && i < entries.count; i++) {
         if (from->memory) {
             drop_record(from, entries.ids[i]);
