@@ -8,7 +8,6 @@
  * nobody else is there. In the end only what the space really holds is left: what has its place in
  * the groups goes back there, and a dict that grew is copied to one of its usual size.
  */
-#include "base/clock.h"
 #include "counter/table_private.h"
 
 #define DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
@@ -18,44 +17,12 @@ uint64_t table_dict_takes(const struct dict *dict, unsigned times)
     return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * DICT_TAKES / 100;
 }
 
-struct copying {
-    struct dict *to;
-    bool fits;
-};
-
-static void copy_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    struct copying *copying = context;
-    copying->fits = copying->fits && dict_put(copying->to, id, sub, value);
-}
-
-/* NULL: it does not fit, or memory is refused. */
-static struct dict *copy_dict(const struct dict *dict, uint64_t pool_bytes)
-{
-    size_t value_bytes = dict_entry_bytes(dict) - DICT_KEY_BYTES;
-    struct copying copying = {dict_create(value_bytes, pool_bytes, clock_random()), true};
-    if (!copying.to) {
-        return NULL;
-    }
-    dict_each(dict, copy_entry, &copying);
-    if (copying.fits) {
-        return copying.to;
-    }
-    dict_destroy(copying.to);
-    return NULL;
-}
-
 /* Makes it so many times as large as described. False: that cannot be. */
 static bool resize(struct dict **dict, uint64_t described_bytes, unsigned *times, unsigned wanted)
 {
-    struct dict *copy = copy_dict(*dict, described_bytes * wanted);
-    if (!copy) {
-        return false;
-    }
-    dict_destroy(*dict);
-    *dict = copy;
-    *times = wanted;
-    return true;
+    bool resized = dict_resize(dict, described_bytes * wanted);
+    *times = resized ? wanted : *times;
+    return resized;
 }
 
 static bool grow_extend(struct counter_table *t)

@@ -368,35 +368,46 @@ void dict_each(const struct dict *dict, dict_visit *visit, void *context)
     (void)dict_walk(dict, &at, SIZE_MAX, visit, context);
 }
 
-struct growth {
+struct copying {
     struct dict *to;
     bool fits;
 };
 
 static void put_again(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
-    struct growth *growth = context;
-    growth->fits = growth->fits && dict_put(growth->to, id, sub, value);
+    struct copying *copying = context;
+    copying->fits = copying->fits && dict_put(copying->to, id, sub, value);
+}
+
+bool dict_resize(struct dict **dict, size_t pool_bytes)
+{
+    struct dict *from = *dict;
+    struct copying copying = {
+        .to = dict_create(from->value_bytes, pool_bytes, hash_u64(from->seed + 1)), .fits = true};
+    if (!copying.to) {
+        return false;
+    }
+    dict_each(from, put_again, &copying);
+    if (!copying.fits) {
+        dict_destroy(copying.to);
+        errno = ENOSPC;
+        return false;
+    }
+    dict_destroy(from);
+    *dict = copying.to;
+    return true;
 }
 
 bool dict_grow(struct dict **dict)
 {
-    struct dict *from = *dict;
-    struct growth growth = {.fits = false};
     /* The levels take 15/16 of a power of two: three times that are rounded down to twice. */
-    for (size_t bytes = 3 * from->pool_bytes; !growth.fits; bytes *= 2) {
-        growth.to = dict_create(from->value_bytes, bytes, hash_u64(from->seed + 1));
-        if (!growth.to) {
+    size_t bytes = 3 * (*dict)->pool_bytes;
+    while (!dict_resize(dict, bytes)) {
+        if (errno != ENOSPC) {
             return false;
         }
-        growth.fits = true;
-        dict_each(from, put_again, &growth);
-        if (!growth.fits) {
-            dict_destroy(growth.to);
-        }
+        bytes *= 2;
     }
-    dict_destroy(from);
-    *dict = growth.to;
     return true;
 }
 

@@ -49,9 +49,11 @@ uint64_t dict_pool_bytes(const struct dict *dict);
 uint64_t dict_places(const struct dict *dict); /* entries the pool has places for: not all fit */
 
 /*
- * Puts everything into a pool of at least twice the size, under a new address. Nobody else uses it
- * meanwhile. False: memory was refused, it is as it was.
+ * Puts everything into a pool of that size, or at least twice the present one, under a new address
+ * and by another hash. Nobody else uses it meanwhile. False with errno, and it is as it was: ENOSPC
+ * it does not fit (resize alone), else memory was refused.
  */
+bool dict_resize(struct dict **dict, size_t pool_bytes);
 bool dict_grow(struct dict **dict);
 
 /* Calls visit for every entry; not while others change it. */

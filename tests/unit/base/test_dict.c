@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -232,6 +233,31 @@ static void test_grow(void **unused)
     dict_destroy(dict);
 }
 
+static void test_resize(void **unused)
+{
+    (void)unused;
+    struct dict *dict = dict_create(8, 4 * POOL_SMALL, 42);
+    uint64_t small = dict_places(dict) / 4;
+    for (uint64_t id = 0; id < small / 2; id++) {
+        assert_true(dict_put(dict, id, 1, &id));
+    }
+    assert_true(dict_resize(&dict, POOL_SMALL));
+    assert_int_equal(dict_places(dict), small);
+    assert_true(dict_resize(&dict, 4 * POOL_SMALL));
+    for (uint64_t id = small / 2; id < 2 * small; id++) {
+        assert_true(dict_put(dict, id, 1, &id));
+    }
+    errno = 0;
+    assert_false(dict_resize(&dict, POOL_SMALL));
+    assert_int_equal(errno, ENOSPC);
+    dict_check(dict);
+    for (uint64_t id = 0; id < 2 * small; id++) {
+        uint64_t value;
+        assert_true(dict_get(dict, id, 1, &value) && value == id);
+    }
+    dict_destroy(dict);
+}
+
 struct worker {
     pthread_t thread;
     struct dict *dict;
@@ -309,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_grows_by_levels),
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads_on_their_own_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
