@@ -66,7 +66,8 @@ void counter_image_began(struct counter *counter, struct row_table *table,
 /* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */
 struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
-void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context);
+uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                             void *context);
 void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 
 #endif

@@ -133,13 +133,14 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     emit_u64(&own, "file_bytes", sums.dumped_bytes);
 }
 
-void counter_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
+uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                             void *context)
 {
     const struct counter *counter = (const struct counter *)engine;
     struct emitter to = {emit, context};
-    for (size_t i = 0; i < counter->row.count; i++) {
-        emit_table(counter, counter->row.tables[i], &to);
-    }
+    const struct row_table *table = row_find_from(&counter->row, from);
+    emit_table(counter, table, &to);
+    return table->last == ROW_ID_MAX ? 0 : table->last + 1;
 }
 
 static void add_cold(struct engine_memory *cold, const struct sums *sums,

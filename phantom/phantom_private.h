@@ -36,7 +36,8 @@ void phantom_change(struct engine *engine, struct engine_op *op, struct change_s
 
 /* phantom_stats.c */
 void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
-void phantom_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context);
+uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                             void *context);
 void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 
 /* phantom_cold.c */

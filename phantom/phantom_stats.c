@@ -58,21 +58,13 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
 
 /* ---- of a table ---- */
 
-struct telling {
-    const struct row *row;
-    struct emitter to;
-};
-
-static void tell_table(void *context, struct row_table *row_table, bool layer)
+static void emit_table(const struct row *row, struct row_table *row_table,
+                       const struct emitter *whole)
 {
-    const struct telling *telling = context;
-    if (layer) {
-        return;
-    }
     const struct phantom_table *table = phantom_table_of(row_table);
     const struct phantom_shape *shape = phantom_table_shape(table);
     struct emit_numbered numbered;
-    struct emitter to = emit_numbered(&numbered, &telling->to, row_table->serial);
+    struct emitter to = emit_numbered(&numbered, whole, row_table->serial);
     struct phantom_table_stats stats;
     phantom_table_stats(table, &stats);
     emit_u64(&to, "members", stats.members);
@@ -86,14 +78,17 @@ static void tell_table(void *context, struct row_table *row_table, bool layer)
     emit_u64(&to, "bytes", (stats.layers - stats.cold) * shape->table_bytes);
     emit_u64(&to, "file_bytes", stats.file_bytes);
     emit_u64(&to, "overlay_lines", stats.overlay_lines);
-    row_emit_table(telling->row, row_table, &telling->to);
+    row_emit_table(row, row_table, whole);
 }
 
-void phantom_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
+uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                             void *context)
 {
     const struct phantom *phantom = (const struct phantom *)engine;
-    struct telling telling = {&phantom->row, {emit, context}};
-    row_each(&phantom->row, tell_table, &telling);
+    struct emitter to = {emit, context};
+    struct row_table *table = row_find_from(&phantom->row, from);
+    emit_table(&phantom->row, table, &to);
+    return table->last == ROW_ID_MAX ? 0 : table->last + 1;
 }
 
 /* ---- memory ---- */

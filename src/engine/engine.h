@@ -309,8 +309,12 @@ struct engine_functions {
     /* As clear(), but at that second since 1970; any thread inside the barrier. NULL: it cannot. */
     void (*clear_later)(struct engine *engine, uint64_t at_s);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
-    /* Figures of each table, oldest first, names prefixed "<serial number>:". */
-    void (*stats_tables)(const struct engine *engine, engine_stat_fn *emit, void *context);
+    /*
+     * Figures of the table that id `from` belongs to (below the oldest: that), names prefixed
+     * "<serial number>:". Returns the smallest id of the next one; 0: there is none.
+     */
+    uint64_t (*stats_table)(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                            void *context);
     void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
     /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
     void (*populate)(struct engine *engine, const _Atomic bool *stop);

@@ -303,6 +303,13 @@ static inline struct row_table *row_find(const struct row *row, uint64_t id)
     return LIKELY(i > 0) ? row->tables[i - 1] : NULL;
 }
 
+/* So; below the oldest: that. */
+static inline struct row_table *row_find_from(const struct row *row, uint64_t id)
+{
+    struct row_table *table = row_find(row, id);
+    return table != NULL ? table : row->tables[0];
+}
+
 enum row_verdict {
     ROW_INSIDE,   /* store it in place, in the further layer if there is one */
     ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */

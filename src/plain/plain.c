@@ -439,11 +439,14 @@ static void stats_space(const struct engine *engine, engine_stat_fn *emit, void 
     }
 }
 
-static void stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
+static uint64_t stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                            void *context)
 {
     (void)engine; /* it has none */
+    (void)from;
     (void)emit;
     (void)context;
+    return 0;
 }
 
 static void memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS])
@@ -519,7 +522,7 @@ static const struct engine_functions functions = {
     .clear = clear,
     .clear_later = clear_later,
     .stats_space = stats_space,
-    .stats_tables = stats_tables,
+    .stats_table = stats_table,
     .memory = memory,
     .populate = populate,
     .maintain = maintain,

@@ -93,27 +93,36 @@ struct group {
     const char *argument;
     stats_fn *emit;
     stats_fn *loading; /* while the server loads; NULL: refused */
+    bool takes_words;
 };
 
 static const struct group groups[] = {
-    {"", stats_general, stats_general},
-    {"settings", stats_settings, stats_settings},
-    {"items", stats_items, stats_nothing},
-    {"slabs", stats_slabs, stats_nothing},
-    {"conns", stats_conns, stats_conns},
-    {"spaces", stats_spaces, NULL},
-    {"tables", stats_tables, NULL},
-    {"extstore", stats_nothing, stats_nothing},
-    {"cold", stats_cold, NULL},
+    {"", stats_general, stats_general, false},
+    {"settings", stats_settings, stats_settings, false},
+    {"items", stats_items, stats_nothing, false},
+    {"slabs", stats_slabs, stats_nothing, false},
+    {"conns", stats_conns, stats_conns, false},
+    {"spaces", stats_spaces, NULL, false},
+    {"tables", stats_tables, NULL, true},
+    {"extstore", stats_nothing, stats_nothing, false},
+    {"cold", stats_cold, NULL, false},
 };
 
-static const struct group *group_find(const struct request *request)
+/* The first word names it; out gets those behind. */
+static const struct group *group_find(const struct request *request, struct stats_out *out)
 {
+    const char *argument = request->value_length > 0 ? request->value : "";
+    size_t name = 0;
+
+    while (name < request->value_length && argument[name] != ' ') {
+        name++;
+    }
+    out->words = argument + name;
+    out->words_length = request->value_length - name;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        if (strlen(groups[i].argument) == request->value_length &&
-            strncmp(groups[i].argument, request->value_length > 0 ? request->value : "",
-                    request->value_length) == 0) {
-            return &groups[i];
+        if (strlen(groups[i].argument) == name &&
+            strncmp(groups[i].argument, argument, name) == 0) {
+            return out->words_length == 0 || groups[i].takes_words ? &groups[i] : NULL;
         }
     }
     return NULL;
@@ -125,7 +134,7 @@ static bool is_reset(const struct request *request)
            memcmp(request->value, "reset", strlen("reset")) == 0;
 }
 
-/* More figures than an empty output holds: with a thousand tables or more. */
+/* More figures than an empty output holds: of hundreds of connections, or spaces. */
 static enum dispatch_end answer_full(struct dispatch_worker *worker, const struct request *request,
                                      size_t start)
 {
@@ -141,17 +150,23 @@ static enum dispatch_end answer_full(struct dispatch_worker *worker, const struc
     return DISPATCH_DONE;
 }
 
-static enum dispatch_end answer_group(struct dispatch_worker *worker, const struct request *request,
-                                      stats_fn *emit)
+static enum dispatch_end answer_group(struct stats_out *out, stats_fn *emit)
 {
-    struct stats_out out = {.worker = worker, .request = request};
+    struct dispatch_worker *worker = out->worker;
     size_t start = worker->out->length;
 
-    emit(&out);
-    if (out.full) {
-        return answer_full(worker, request, start);
+    emit(out);
+    if (out->wrong != NULL) {
+        const struct reply reply = {
+            .status = REPLY_CLIENT_ERROR, .value = out->wrong, .value_length = strlen(out->wrong)};
+
+        dispatch_reply(worker, out->request, &reply);
+        return DISPATCH_DONE;
     }
-    worker->codec->compose_stats_end(worker->out, request);
+    if (out->full) {
+        return answer_full(worker, out->request, start);
+    }
+    worker->codec->compose_stats_end(worker->out, out->request);
     return DISPATCH_DONE;
 }
 
@@ -159,12 +174,13 @@ enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct requ
 {
     static const char loading[] = "loading";
     struct reply reply = {.status = REPLY_ERROR};
-    const struct group *group = group_find(request);
+    struct stats_out out = {.worker = worker, .request = request};
+    const struct group *group = group_find(request, &out);
     bool reset = is_reset(request);
     stats_fn *emit = group == NULL ? NULL : worker->loading ? group->loading : group->emit;
 
     if (emit != NULL) {
-        return answer_group(worker, request, emit);
+        return answer_group(&out, emit);
     }
     if (worker->loading && (group != NULL || reset)) {
         reply = (struct reply){

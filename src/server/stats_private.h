@@ -9,6 +9,9 @@
 struct stats_out {
     struct dispatch_worker *worker;
     const struct request *request;
+    const char *words; /* behind the name of the group */
+    size_t words_length;
+    const char *wrong;  /* what is wrong with them; NULL: nothing */
     const char *prefix; /* in front of each name; NULL: none */
     bool full;          /* no room: the answer is void */
 };

@@ -1,5 +1,6 @@
 /* roll.c: spaces whose ids roll on, for tests. */
 #include "tests/model/roll.h"
+#include "tests/support/table_figures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -249,7 +250,7 @@ static void see_table(void *context, const char *name, const char *text)
 size_t roll_ranges(const struct roll *roll, struct roll_range list[ROW_TABLES_MAX])
 {
     struct ranges ranges = {.list = list};
-    roll->engine->functions->stats_tables(roll->engine, see_table, &ranges);
+    stats_of_tables(roll->engine, see_table, &ranges);
     CHECK(ranges.count > 0);
     return ranges.count;
 }
@@ -281,7 +282,7 @@ static void print_figure(void *context, const char *name, const char *text)
 void roll_print(const struct roll *roll)
 {
     roll->engine->functions->stats_space(roll->engine, print_figure, NULL);
-    roll->engine->functions->stats_tables(roll->engine, print_figure, NULL);
+    stats_of_tables(roll->engine, print_figure, NULL);
     fflush(stdout);
 }
 

@@ -32,6 +32,7 @@
 #include "tests/support/fake_barrier.h"
 #include "tests/support/random.h"
 #include "tests/support/row_equal.h"
+#include "tests/support/table_figures.h"
 #include "tests/support/vfs_sim.h"
 
 #define OPS_ALL         1500000u
@@ -349,8 +350,8 @@ static void expect_figures(struct run *r, struct engine *restored)
 {
     static struct figures was, is;
     was.length = is.length = 0;
-    r->engine->functions->stats_tables(r->engine, note_figure, &was);
-    restored->functions->stats_tables(restored, note_figure, &is);
+    stats_of_tables(r->engine, note_figure, &was);
+    stats_of_tables(restored, note_figure, &is);
     if (strcmp(was.text, is.text) != 0) {
         fail_msg("%s, after %" PRIu64 ": tables are\n%s, were\n%s", r->profile->name, r->done,
                  is.text, was.text);

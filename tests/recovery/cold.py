@@ -96,7 +96,7 @@ class Tables:
 
     def __init__(self, client, space):
         rows = {}
-        for name, value in client.stats(b"tables").items():
+        for name, value in client.tables(space).items():
             found = re.fullmatch(space + r":(\d+):(\w+)", name)
             if found:
                 rows.setdefault(int(found.group(1)), {})[found.group(2)] = value

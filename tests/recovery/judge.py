@@ -103,6 +103,15 @@ class Client:
         rows = (line.split(b" ", 2) for line in self.ask(b"stats " + group + b"\r\n").split(b"\r\n"))
         return {row[1].decode(): row[2].decode() for row in rows if len(row) == 3}
 
+    def tables(self, space):
+        """what `stats tables` tells of a space, asked for until there is no more"""
+        figures, at = {}, 0
+        while at is not None:
+            figures.update(self.stats(b"tables %s %d" % (space.encode(), at)))
+            at = figures.pop(space + ":more", None)
+            at = None if at is None else int(at)
+        return figures
+
     def counters(self, ids):
         """id -> slots, of those that are there"""
         answer = self.ask(b"get" + b"".join(b" feed:%d" % number for number in ids) + b"\r\n")
@@ -206,8 +215,8 @@ class Judge:
 
     def tables(self, client):
         """kind -> Tables"""
-        figures = client.stats(b"tables") if self.oldest != "dump" else {}
-        tables = {kind: Tables(figures, space) for kind, space in SPACES.items()}
+        tables = {kind: Tables(client.tables(space) if self.oldest != "dump" else {}, space)
+                  for kind, space in SPACES.items()}
         for kind, space in SPACES.items():
             if self.oldest != "recycle" and tables[kind].low != 0:
                 self.problem("%s: the oldest table begins at %d" % (space, tables[kind].low))

@@ -1,5 +1,6 @@
 /* phantoms.c: phantom spaces for tests. */
 #include "tests/support/phantoms.h"
+#include "tests/support/table_figures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ struct phantoms_figure phantoms_table_figure(const struct engine *engine, unsign
                                              const char *name)
 {
     struct search search = {.name = name, .place = place, .of_table = true};
-    engine->functions->stats_tables(engine, see, &search);
+    stats_of_tables(engine, see, &search);
     return search.figure;
 }
 
@@ -157,7 +158,7 @@ uint64_t phantoms_table_number(const struct engine *engine, unsigned place, cons
 unsigned phantoms_tables(const struct engine *engine)
 {
     struct search search = {.of_table = true};
-    engine->functions->stats_tables(engine, see, &search);
+    stats_of_tables(engine, see, &search);
     return search.seen;
 }
 

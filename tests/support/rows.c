@@ -1,5 +1,6 @@
 /* rows.c: rows of counter tables for tests. */
 #include "tests/support/rows.h"
+#include "tests/support/table_figures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +121,7 @@ double rows_figure(const struct engine *engine, const char *name)
 {
     struct wanted wanted = {.name = name};
     engine->functions->stats_space(engine, look_for, &wanted);
-    engine->functions->stats_tables(engine, look_for, &wanted);
+    stats_of_tables(engine, look_for, &wanted);
     if (!wanted.found) {
         fail_msg("no figure %s", name);
     }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tests/support/counters.h"
+#include "tests/support/table_figures.h"
 
 #define SLOTS     "repost:20 comment:20 like:20 read:20"
 #define REC       ENGINE_SLOT_RECORD
@@ -491,7 +492,7 @@ static void test_stats_and_size(void **unused)
     struct seen space = {0};
     struct seen tables = {0};
     engine->functions->stats_space(engine, see, &space);
-    engine->functions->stats_tables(engine, see, &tables);
+    stats_of_tables(engine, see, &tables);
     assert_true(space.count > 5 && tables.count > 10);
     assert_string_equal(space.records, "5");
     assert_string_equal(tables.records, "5");

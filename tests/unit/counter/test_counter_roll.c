@@ -18,6 +18,7 @@
 
 #include "tests/support/random.h"
 #include "tests/support/rows.h"
+#include "tests/support/table_figures.h"
 
 #define REC ENGINE_SLOT_RECORD
 
@@ -118,7 +119,7 @@ static uint64_t expect_all(struct engine *engine, const struct rows_ids *ids, ui
 {
     uint64_t there = 0;
     uint64_t oldest = UINT64_MAX;
-    engine->functions->stats_tables(engine, note_base, &oldest);
+    stats_of_tables(engine, note_base, &oldest);
     for (uint64_t i = 0; i < count; i++) {
         bool found = rows_expect(engine, ids->id(i), i);
         assert_true(found == (ids->id(i) >= oldest));

@@ -11,6 +11,7 @@
 #include "phantom/phantom.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/random.h"
+#include "tests/support/table_figures.h"
 
 #define SPACE          3
 #define BATCH          100
@@ -406,7 +407,7 @@ static void test_stats(void **unused)
     phantoms_do(engine, ENGINE_SET, 2, "b");
     phantoms_do(engine, ENGINE_DELETE, 2, "b");
     engine->functions->stats_space(engine, see, &space);
-    engine->functions->stats_tables(engine, see, &tables);
+    stats_of_tables(engine, see, &tables);
     assert_true(space > 5 && tables > 10);
     assert_int_equal(phantoms_members(engine), 2);
     assert_int_equal(phantoms_table_number(engine, 0, "members"), 2);

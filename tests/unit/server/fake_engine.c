@@ -1,6 +1,7 @@
 #include "fake_engine.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ struct fake {
     uint64_t reads_longest;
     uint64_t changes;
     uint64_t clears;
+    uint64_t tables; /* 0: one with few figures */
     struct entry *entries;
 };
 
@@ -325,10 +327,21 @@ static void fake_stats_space(const struct engine *engine, engine_stat_fn *emit, 
     emit(context, "frontier", "17");
 }
 
-static void fake_stats_tables(const struct engine *engine, engine_stat_fn *emit, void *context)
+static uint64_t fake_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
+                                 void *context)
 {
-    (void)engine;
-    emit(context, "0:records", "5");
+    const struct fake *fake = (const struct fake *)engine;
+    uint64_t tables = fake->tables > 0 ? fake->tables : 1;
+    uint64_t table = from / FAKE_TABLE_IDS < tables ? from / FAKE_TABLE_IDS : tables - 1;
+    char name[32];
+
+    snprintf(name, sizeof(name), "%llu:records", (unsigned long long)table);
+    emit(context, name, "5");
+    for (unsigned i = 1; fake->tables > 0 && i < FAKE_FIGURES; i++) {
+        snprintf(name, sizeof(name), "%llu:figure_%u", (unsigned long long)table, i);
+        emit(context, name, "12345678901234567890");
+    }
+    return table + 1 < tables ? (table + 1) * FAKE_TABLE_IDS : 0;
 }
 
 static void fake_memory(const struct engine *engine, struct engine_memory kinds[])
@@ -446,7 +459,7 @@ static const struct engine_functions functions = {
     .change = fake_change,
     .clear = fake_clear,
     .stats_space = fake_stats_space,
-    .stats_tables = fake_stats_tables,
+    .stats_table = fake_stats_table,
     .memory = fake_memory,
     .populate = fake_populate,
     .maintain = fake_maintain,
@@ -555,6 +568,11 @@ void fake_engine_gate_await(struct engine *engine)
         pthread_cond_wait(&fake->changed, &fake->lock);
     }
     pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_tables(struct engine *engine, uint64_t tables)
+{
+    fake_of(engine)->tables = tables;
 }
 
 void fake_engine_recycle(struct engine *engine, uint64_t records)

@@ -12,6 +12,9 @@
 
 #include "engine/engine.h"
 
+#define FAKE_TABLE_IDS 1000u
+#define FAKE_FIGURES   32u /* of a table */
+
 struct engine *fake_engine_create(bool role_cache);
 
 /* From now on operations on id answer PENDING, and their tickets are kept. */
@@ -36,6 +39,9 @@ void fake_engine_gate_await(struct engine *engine);
 /* Each maintenance from now on recycles so many records. */
 void fake_engine_recycle(struct engine *engine, uint64_t records);
 uint64_t fake_engine_maintained(struct engine *engine); /* calls of maintain that have ended */
+
+/* So many tables of FAKE_TABLE_IDS ids, with as many figures as one can have. Before it is used. */
+void fake_engine_tables(struct engine *engine, uint64_t tables);
 
 uint64_t fake_engine_reads_longest(struct engine *engine); /* operations of the longest read call */
 uint64_t fake_engine_changes(struct engine *engine);       /* changes made */

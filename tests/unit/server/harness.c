@@ -15,7 +15,7 @@
 #include "base/memory.h"
 
 #define PATIENCE_S   10
-#define ANSWER_BYTES (64u << 10)
+#define ANSWER_BYTES (2u << 20) /* more than an output holds */
 
 static struct engine *create(const struct space_settings *settings, uint32_t number,
                              char error[SPACES_ERROR_MAX])

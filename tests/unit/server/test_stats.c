@@ -194,6 +194,65 @@ static void test_spaces_and_tables(void **state)
     close(fd);
 }
 
+static unsigned lines_of(const char *answer, const char *part)
+{
+    unsigned n = 0;
+
+    for (const char *at = strstr(answer, part); at != NULL; at = strstr(at + 1, part)) {
+        n++;
+    }
+    return n;
+}
+
+/* More tables than one answer shows: it says where to go on, and of which space. */
+static void test_many_tables(void **state)
+{
+    char argument[64];
+    unsigned shown = 0, pages = 0;
+    uint64_t from = 0;
+
+    (void)state;
+    fake_engine_tables(harness.store, 1000);
+    char *answer = stats("tables");
+    assert_true(has(answer, "f:more", NULL));
+    assert_true(has(answer, "c:more", "0"));
+    free(answer);
+    do {
+        snprintf(argument, sizeof(argument), "tables f %llu", (unsigned long long)from);
+        answer = stats(argument);
+        assert_int_equal(lines_of(answer, "c:"), 0);
+        shown += lines_of(answer, ":records 5");
+        const char *more = strstr(answer, "f:more ");
+
+        from = more != NULL ? strtoull(more + strlen("f:more "), NULL, 10) : 0;
+        free(answer);
+        pages++;
+    } while (from != 0);
+    assert_int_equal(shown, 1000);
+    assert_int_equal(pages, 4);
+    answer = stats("tables f 999001");
+    assert_int_equal(lines_of(answer, ":records"), 1);
+    assert_true(has(answer, "f:999:records", "5"));
+    free(answer);
+    fake_engine_tables(harness.store, 0);
+}
+
+static void test_words_behind(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd,
+                "stats tables nosuch\r\nstats tables f x\r\nstats tables f -1\r\n"
+                "stats tables f 1 2\r\nstats spaces f\r\nstats tables c 0\r\n",
+                "CLIENT_ERROR no space of that name: stats tables [SPACE [ID]]\r\n"
+                "CLIENT_ERROR that is no id: stats tables [SPACE [ID]]\r\n"
+                "CLIENT_ERROR that is no id: stats tables [SPACE [ID]]\r\n"
+                "CLIENT_ERROR that is no id: stats tables [SPACE [ID]]\r\n"
+                "ERROR\r\nSTAT c:0:records 5\r\nEND\r\n");
+    close(fd);
+}
+
 static void test_reset(void **state)
 {
     int fd = harness_connect(&harness);
@@ -238,6 +297,8 @@ int main(void)
         TEST(test_names_are_plain),
         TEST(test_classes_are_kinds_of_memory),
         TEST(test_spaces_and_tables),
+        TEST(test_many_tables),
+        TEST(test_words_behind),
         TEST(test_reset),
         TEST(test_others),
     };
