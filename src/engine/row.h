@@ -244,9 +244,9 @@ struct row {
     _Atomic bool denied;        /* the log had no room for what is wanted: new ids are refused */
     bool dump_failed;           /* the last one did: who needs memory is refused */
     bool dump_paused;           /* for the rest of this round of images */
+    bool merge_paused;          /* likewise: one has failed */
     bool overrun_told;          /* since the last dump that was made */
     unsigned overruns;          /* dumps in a row that changes overran (engine/row_cold.h) */
-    bool merge_paused;          /* likewise: one has failed */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; as dumps_us */
     _Atomic uint64_t dumps_us;  /* 0: no dump has failed */

@@ -82,7 +82,7 @@ void row_cold_untap(struct row *row, struct row_table *table)
 }
 
 /* Changes came faster than the disk took the table. */
-static bool is_overrun(struct row *row, const struct row_table *table)
+static bool overran_too_often(struct row *row, const struct row_table *table)
 {
     if (++row->overruns < ROW_OVERRUNS_MAX) {
         return false;
@@ -99,14 +99,14 @@ static bool is_overrun(struct row *row, const struct row_table *table)
 
 void row_cold_failed(struct row *row, struct row_table *table, bool overran)
 {
-    bool again = overran && !is_overrun(row, table);
-    row->dump_failed = !again;
-    row->dump_paused = !again;
-    row_cold_untap(row, table);
-    if (again) {
+    if (overran && !overran_too_often(row, table)) {
+        row_cold_untap(row, table);
         return;
     }
     row->overruns = 0;
+    row->dump_failed = true;
+    row->dump_paused = true;
+    row_cold_untap(row, table);
     atomic_store(&row->dumps_us, clock_monotonic_us() + FAILED_PAUSE_US);
     ask_again(row);
 }
