@@ -133,6 +133,11 @@ static void begin(struct engine *engine)
 
 /* ---- images ---- */
 
+static void images_begin(struct engine *engine)
+{
+    row_images_begin(&counter_of(engine)->row);
+}
+
 static bool image_next(struct engine *engine, uint64_t since, uint64_t now, struct row_image *image)
 {
     struct counter *counter = counter_of(engine);
@@ -412,6 +417,7 @@ const struct engine_keeping counter_keeping = {
     .state = state,
     .set_log = set_log,
     .begin = begin,
+    .images_begin = images_begin,
     .image_next = image_next,
     .image_write = counter_image_write,
     .image_failed = counter_image_failed,

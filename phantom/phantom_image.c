@@ -42,6 +42,13 @@ static unsigned sections_of(const struct row_image *image)
                                             : PHANTOM_SECTIONS;
 }
 
+void phantom_images_begin(struct engine *engine)
+{
+    struct phantom *phantom = (struct phantom *)engine;
+    CHECK(phantom->magic == PHANTOM_MAGIC);
+    row_images_begin(&phantom->row);
+}
+
 bool phantom_image_next(struct engine *engine, uint64_t since, uint64_t now,
                         struct row_image *image)
 {

@@ -272,6 +272,7 @@ const struct engine_keeping phantom_keeping = {
     .state = state,
     .set_log = set_log,
     .begin = begin,
+    .images_begin = phantom_images_begin,
     .image_next = phantom_image_next,
     .image_write = phantom_image_write,
     .image_failed = phantom_image_failed,

@@ -61,6 +61,7 @@ bool phantom_restore_dumped(struct engine *engine, struct table_file *file,
                             const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
 
 /* phantom_image.c: likewise. */
+void phantom_images_begin(struct engine *engine);
 bool phantom_image_next(struct engine *engine, uint64_t since, uint64_t now,
                         struct row_image *image);
 enum engine_image phantom_image_write(struct engine *engine, const struct row_image *image,

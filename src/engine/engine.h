@@ -204,8 +204,8 @@ struct engine_cold {
  * What survives a restart. The order of things, and why it is sound, stands in engine/row_log.h.
  *
  * Keeping: the server calls set_log, begin() for a space that is new, and gives changes a
- * sink that keeps them. A checkpoint calls, with the world stopped, state() and image_next() until
- * there is no next; between them image_write() for each.
+ * sink that keeps them. A checkpoint calls, with the world stopped, images_begin(), state(), and
+ * image_next() until there is no next; between them image_write() for each.
  *
  * Restoring, nobody else there: restore_begin with the state that was stored; load for each image,
  * in the order of their tables, layers after theirs; restore_tables; replay and replay_event in the
@@ -217,6 +217,8 @@ struct engine_keeping {
     void (*set_log)(struct engine *engine, struct change_log *log);
     /* Puts SPACE and FIRST: replay of a new space begins with them. Nobody else there. */
     void (*begin)(struct engine *engine);
+    /* A round of images begins. World stopped. */
+    void (*images_begin)(struct engine *engine);
     /* As row_image_next, and fills the sections. World stopped. */
     bool (*image_next)(struct engine *engine, uint64_t since, uint64_t now,
                        struct row_image *image);

@@ -248,8 +248,8 @@ struct row {
     bool overrun_told;          /* since the last dump that was made */
     unsigned overruns;          /* dumps in a row that changes overran (engine/row_cold.h) */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
-    _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; as dumps_us */
-    _Atomic uint64_t dumps_us;  /* 0: no dump has failed */
+    _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; 0: not denied */
+    _Atomic uint64_t again_us;  /* likewise, after a dump failed or memory was refused */
     _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none is */
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;

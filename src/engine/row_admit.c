@@ -100,7 +100,7 @@ static enum row_verdict full(struct row *row, struct row_table *table, uint32_t 
     if (bit == ROW_WANT_LAYER && row_is_going(table)) {
         return ROW_NO_TABLE;
     }
-    if (table->refused && !may_ask(row, &row->dumps_us)) {
+    if (table->refused && !may_ask(row, &row->again_us)) {
         return ROW_NO_TABLE;
     }
     return wait_for(row, table, bit);
@@ -247,7 +247,7 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
         return wait_for(row, table, 0);
     }
     if (table->refused || table->refused_jump) { /* what is ahead may be the stream itself */
-        (void)may_ask(row, &row->dumps_us);
+        (void)may_ask(row, &row->again_us);
         return ROW_NO_TABLE;
     }
     if (!row_ahead_is_bulk(row, table, ROW_CLUSTER)) {

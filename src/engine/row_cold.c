@@ -6,7 +6,6 @@
 #include "base/point.h"
 #include "engine/row_private.h"
 
-#define FAILED_PAUSE_US (10u * 1000000u)
 /* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
 #define MERGE_PAUSE_US (30u * 1000000u)
 
@@ -78,7 +77,7 @@ void row_cold_untap(struct row *row, struct row_table *table)
     if (!row->config.dump) {
         row_cold_stay(own); /* the configuration has changed meanwhile */
     }
-    row_cold_see(row);
+    ask_again(row);
 }
 
 /* Changes came faster than the disk took the table. */
@@ -97,25 +96,22 @@ static bool overran_too_often(struct row *row, const struct row_table *table)
     return true;
 }
 
+/* Not twice in a round: it might never end. Overrun, the next one tries at once. */
 void row_cold_failed(struct row *row, struct row_table *table, bool overran)
 {
-    if (overran && !overran_too_often(row, table)) {
-        row_cold_untap(row, table);
-        return;
-    }
-    row->overruns = 0;
-    row->dump_failed = true;
     row->dump_paused = true;
+    if (!overran || overran_too_often(row, table)) {
+        row->overruns = 0;
+        row->dump_failed = true;
+        row_pause(row);
+    }
     row_cold_untap(row, table);
-    atomic_store(&row->dumps_us, clock_monotonic_us() + FAILED_PAUSE_US);
-    ask_again(row);
 }
 
 void row_cold_try(struct row *row)
 {
     row->dump_failed = false;
-    row->dump_paused = false;
-    atomic_store(&row->dumps_us, 0);
+    atomic_store(&row->again_us, 0);
     row_cold_see(row);
 }
 

@@ -23,8 +23,8 @@
  * waits for the dump (ROW_WAIT) unless the last one failed: then new ids are refused until one
  * succeeds. It is tried again by the next round of images; or some seconds later, if somebody needs
  * it: then those wait again. Where what changed meanwhile found no room in the overlay, which may
- * be a matter of a moment, it has not failed yet: it is begun again at once, ROW_OVERRUNS_MAX times
- * in all. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are refused.
+ * be a matter of a moment, it has not failed yet: the next round begins at once, ROW_OVERRUNS_MAX
+ * times in all. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are refused.
  *
  * A layer leaves with its table. Its image begins first: as replay leaves out what lies below the
  * table's S, and cannot tell without the disk whose an id is, all changes of both must be whole

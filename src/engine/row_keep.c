@@ -5,6 +5,7 @@
 
 #define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
 #define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
+#define AGAIN_PAUSE_US  (10u * 1000000u)
 
 void row_dispose(struct row *row)
 {
@@ -323,6 +324,11 @@ static void allow_all(struct row *row)
     }
 }
 
+void row_pause(struct row *row)
+{
+    atomic_store(&row->again_us, clock_monotonic_us() + AGAIN_PAUSE_US);
+}
+
 /* Where there is memory again, those that were refused may ask again. */
 static void allow_again(struct row *row)
 {
@@ -358,7 +364,7 @@ static bool drop_dumped(struct row *row)
 /* With the world stopped. True: again, after retired tables have been disposed of. */
 static bool act(struct row *row)
 {
-    if (row->dump_failed && row_is_due(&row->dumps_us)) {
+    if (row_is_due(&row->again_us)) {
         row_cold_try(row);
         allow_all(row);
     }

@@ -122,12 +122,16 @@ void row_image_begin(struct row *row, struct row_table *table, enum row_image_ki
     }
 }
 
+void row_images_begin(struct row *row)
+{
+    row->dump_paused = false;
+    row->merge_paused = false;
+}
+
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
 {
     struct row_table *table = next_needing(row, since);
     if (table == NULL) {
-        row->dump_paused = false;
-        row->merge_paused = false;
         return false;
     }
     row_image_begin(row, table, kind_of(row, table), now, image);

@@ -88,6 +88,8 @@ struct row_image {
     uint32_t section_value_bytes[ROW_IMAGE_SECTIONS_MAX];
 };
 
+/* A round of images begins: what was put off for the rest of the last one may be done again. */
+void row_images_begin(struct row *row);
 /*
  * The next table that needs an image: it was touched since its last one, or was changed and has
  * none with S >= since, or is to leave memory. DUMP: its tap is on from here. now: the journal's

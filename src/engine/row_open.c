@@ -10,6 +10,7 @@
 /* A jump of up to so many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2  /* one may be missing */
+#define SWAMPED_PART     2  /* of the next table's fill: more do not move to it */
 #define CLUSTER_AGAIN    64 /* ahead ids, until it is asked again whether a table may open */
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -17,10 +18,15 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+const char row_refused_memory[] = "memory was refused";
+
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
 {
     row_region_give(row, region);
+    if (why == row_refused_memory) {
+        row_pause(row);
+    }
     if (why == NULL || !table->refused || table->warned) {
         return;
     }
@@ -88,6 +94,35 @@ bool row_move_apart(struct row *row, struct row_table *from, struct row_table *t
     return true;
 }
 
+static const char REFUSED_STRAYS[] = "more ids are kept apart than tables so small take, set "
+                                     "table-size larger";
+
+struct above {
+    uint64_t base, count;
+};
+
+static void count_above(void *context, uint64_t id)
+{
+    struct above *above = context;
+    above->count += id >= above->base;
+}
+
+/*
+ * Would what moves fill the next table? Then each new id would open another. They are but a few per
+ * cent of a table, unless it is hundreds of times smaller than the one they come from.
+ */
+static bool is_swamped(const struct row *row, const struct row_table *table,
+                       const struct row_table *next)
+{
+    struct above above = {.base = next->base};
+    uint64_t most = next->fill / SWAMPED_PART;
+    if (!row_can_move(table) || atomic_load(&table->apart) < most) {
+        return false;
+    }
+    row->functions->each_apart(table, count_above, &above);
+    return above.count >= most;
+}
+
 /* An engine's window may be too small for ids so far apart. */
 static bool takes_enough(const struct row_opening *opening, const struct row_table *next)
 {
@@ -129,7 +164,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
                                  const char **why)
 {
     struct row_table *next = make_next(row, table, opening, region);
-    *why = ROW_REFUSED_MEMORY;
+    *why = row_refused_memory;
     if (next == NULL) {
         table->refused = true;
         return NULL;
@@ -137,6 +172,12 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
     if (!takes_enough(opening, next)) {
         *why = NULL;
         table->bulk_from = row->noted + ROW_BULK;
+        row->functions->destroy(next);
+        return NULL;
+    }
+    if (is_swamped(row, table, next)) {
+        *why = REFUSED_STRAYS;
+        table->refused = true;
         row->functions->destroy(next);
         return NULL;
     }

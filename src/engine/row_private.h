@@ -187,7 +187,7 @@ static inline bool row_can_move(const struct row_table *table)
 
 /* row_open.c: opening; all stopped */
 
-#define ROW_REFUSED_MEMORY "memory was refused"
+extern const char row_refused_memory[]; /* as `why` of row_give_up: it is tried again later */
 
 struct row_opening {
     uint64_t base;
@@ -243,8 +243,10 @@ void row_cold_leave(struct row *row, struct row_table *table);
 void row_cold_stay(struct row_table *table);
 /* Its image is of no use, another one may begin. */
 void row_cold_untap(struct row *row, struct row_table *table);
-/* After one has failed: now it is tried again. */
+/* What failed or was refused is tried again; a dump by the next round. */
 void row_cold_try(struct row *row);
+/* Until when that is not: whoever needs it asks then. row_keep.c */
+void row_pause(struct row *row);
 /* Who is to leave may have changed. */
 void row_cold_see(struct row *row);
 

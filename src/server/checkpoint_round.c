@@ -67,6 +67,7 @@ static void note_space(struct checkpoint_round *round, struct space *space)
     struct engine *engine = space->engine;
 
     note->space = space;
+    engine->functions->keeping->images_begin(engine);
     note->state_bytes = engine->functions->keeping->state(engine, note->state);
     CHECK(note->state_bytes <= ENGINE_STATE_MAX);
     checkpoint_list_tables(note);

@@ -24,11 +24,12 @@ void checkpoints_init(struct checkpoints *cp, struct vfs *vfs, const char *direc
 
 /* ---- taking one ---- */
 
-void checkpoints_begin(struct checkpoints *cp, const struct engine *engine, uint64_t head)
+void checkpoints_begin(struct checkpoints *cp, struct engine *engine, uint64_t head)
 {
     cp->next = cp->last;
     cp->next.any = true;
     cp->next.c = head;
+    keeping_of(engine)->images_begin(engine);
     cp->next.state_bytes = keeping_of(engine)->state(engine, cp->next.state);
     CHECK(cp->next.state_bytes <= ENGINE_STATE_MAX);
 }

@@ -49,7 +49,7 @@ struct checkpoints {
 /* The directory exists; the string lives as long. */
 void checkpoints_init(struct checkpoints *checkpoints, struct vfs *vfs, const char *directory);
 
-void checkpoints_begin(struct checkpoints *checkpoints, const struct engine *engine, uint64_t head);
+void checkpoints_begin(struct checkpoints *checkpoints, struct engine *engine, uint64_t head);
 /* False: it is complete and in force; files that it does not name are gone. */
 bool checkpoints_next(struct checkpoints *checkpoints, struct engine *engine, uint64_t head);
 /* Writes the image under way. member as engine_keeping.image_write. */

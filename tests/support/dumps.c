@@ -279,6 +279,7 @@ void dumps_round(struct dumps *d, struct barrier *barrier, struct barrier_member
     stop(barrier);
     d->next = d->last;
     d->next.c = d->recorder.head;
+    keeping_of(d)->images_begin(d->engine);
     d->next.state_bytes = keeping_of(d)->state(d->engine, d->next.state);
     go(barrier);
     d->image_count = 0;

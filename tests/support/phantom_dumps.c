@@ -230,11 +230,12 @@ static void tell_done(struct phantom_dumps *dumps, struct engine *engine)
     dumps->done_count = 0;
 }
 
-static void begin(struct phantom_dumps *dumps, const struct engine *engine)
+static void begin(struct phantom_dumps *dumps, struct engine *engine)
 {
     dumps->next = dumps->last;
     dumps->next.any = true;
     dumps->next.c = dumps->recorder->head;
+    keeping_of(engine)->images_begin(engine);
     dumps->next.state_bytes = keeping_of(engine)->state(engine, dumps->next.state);
     dumps->done_count = 0;
 }

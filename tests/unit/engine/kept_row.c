@@ -212,6 +212,7 @@ void checkpoint_begin(struct checkpoint *point, struct kept *kept)
 {
     point->since = kept->recorder.head;
     row_describe(&kept->rows.row, point->space);
+    row_images_begin(&kept->rows.row);
 }
 
 /* The next image, with work() between its parts. False: there was none to be made. */

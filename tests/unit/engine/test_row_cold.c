@@ -315,10 +315,11 @@ static void test_failed_later(void **unused)
     fake_maintain(&rig->kept.rows);
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
     assert_int_equal(rig->told, 1);
-    row->dumps_us = 1;
+    row->again_us = 1;
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
     assert_int_equal(rig->told, 2);
     assert_true(row_cold_wanted(row));
+    checkpoint_begin(&rig->point, &rig->kept);
     assert_true(begins(rig, &image));
     assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
     give_up(rig, &image);
@@ -341,7 +342,7 @@ static void test_failed_for_jump(void **unused)
     kept_add(&rig->kept, FAR, 20);
     fake_maintain(&rig->kept.rows);
     assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
-    row_of(rig)->dumps_us = 1;
+    row_of(rig)->again_us = 1;
     assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_NO_TABLE);
     assert_int_equal(kept_add_one(&rig->kept, FAR + 20), FAKE_WAITS); /* it has been heard */
     one_round(rig);
@@ -350,38 +351,105 @@ static void test_failed_for_jump(void **unused)
     rig_end(rig);
 }
 
+/* A round that looks again and again, as one does while others' images are written; each dump that
+ * it begins is overrun. */
+static unsigned overrun_round(struct rig *rig)
+{
+    struct fake_image image;
+    unsigned dumps = 0;
+    checkpoint_begin(&rig->point, &rig->kept);
+    for (unsigned look = 0; look < 100; look++) {
+        while (begins(rig, &image)) {
+            bool dump = image.image.kind == ROW_IMAGE_DUMP;
+            dumps += dump;
+            if (dump) {
+                assert_false(row_cold_wanted(row_of(rig)));
+                row_image_failed(row_of(rig), &image.image, true);
+            }
+            fake_image_fini(&image);
+            rig->kept.recorder.head++;
+        }
+    }
+    return dumps;
+}
+
 /* What changes meanwhile may fill its overlay for a moment; who waits does so until it failed. */
 static void test_overrun(void **unused)
 {
     (void)unused;
     struct rig *rig = rig_in_need(0);
     struct row *row = row_of(rig);
-    struct fake_image image;
     uint64_t next = FIRST + 2 * FILL + CAPACITY;
     for (unsigned round = 0; round < 2; round++) {
         assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
         for (unsigned i = 1; i < ROW_OVERRUNS_MAX; i++) {
-            assert_true(begins(rig, &image));
-            assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
-            assert_false(row_cold_wanted(row));
-            row_image_failed(row, &image.image, true);
-            fake_image_fini(&image);
+            assert_int_equal(overrun_round(rig), 1);
             assert_true(row_cold_wanted(row)); /* the imager is told */
             fake_maintain(&rig->kept.rows);
             assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
         }
-        assert_true(begins(rig, &image));
-        row_image_failed(row, &image.image, true);
-        fake_image_fini(&image);
+        assert_int_equal(overrun_round(rig), 1);
         assert_false(row_cold_wanted(row));
         fake_maintain(&rig->kept.rows);
         assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
-        row->dumps_us = 1; /* and again from the beginning */
+        row->again_us = 1; /* and again from the beginning */
     }
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
     one_round(rig);
     assert_int_equal(cold_of(rig), 1);
     kept_add(&rig->kept, next, 1);
+    rig_end(rig);
+}
+
+/* One that failed stays so while the next try of it is overrun: nobody asks until the time comes.
+ */
+static void test_overrun_after_failing(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_in_need(0);
+    struct row *row = row_of(rig);
+    struct fake_image image;
+    uint64_t next = FIRST + 2 * FILL + CAPACITY;
+    assert_true(begins(rig, &image));
+    give_up(rig, &image);
+    fake_maintain(&rig->kept.rows);
+    assert_int_equal(overrun_round(rig), 1);
+    assert_false(row_cold_wanted(row));
+    assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
+    row->again_us = 1;
+    assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+    assert_true(row_cold_wanted(row));
+    fake_maintain(&rig->kept.rows);
+    assert_false(row_asked(row)); /* it waits in peace */
+    assert_int_equal(row->waiters.count, 1);
+    one_round(rig);
+    kept_add(&rig->kept, next, 1);
+    rig_end(rig);
+}
+
+/* Who waits for it is woken where it is not to leave any more, as the configuration has changed. */
+static void test_overrun_reconfigured(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(5, 0);
+    struct row *row = row_of(rig);
+    struct fake_image image;
+    kept_add(&rig->kept, FIRST, 200);
+    row_cold_leave(row, kept_table(&rig->kept, 0));
+    assert_true(begins(rig, &image));
+    assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
+    kept_add(&rig->kept, 0, CAPACITY - 200);
+    struct row_config config = row->config;
+    config.dump = false;
+    config.recycle = true;
+    row_reconfigure(row, &config, false);
+    fake_maintain(&rig->kept.rows);
+    assert_int_equal(kept_add_one(&rig->kept, FIRST + 200), FAKE_WAITS);
+    row_image_failed(row, &image.image, true);
+    fake_image_fini(&image);
+    fake_maintain(&rig->kept.rows);
+    assert_int_equal(row->waiters.count, 0);
+    kept_add(&rig->kept, FIRST + 200, 1);
     rig_end(rig);
 }
 
@@ -492,7 +560,8 @@ static void test_layer_failed(void **unused)
     fake_image_fini(&layer);
     fake_image_fini(&table);
     row_check(row_of(rig));
-    one_round(rig);
+    while (checkpoint_step(&rig->point, &rig->kept, no_work, NULL)) {
+    }
     assert_int_equal(cold_of(rig), 0); /* not in this round */
     one_round(rig);
     assert_int_equal(cold_of(rig), 1);
@@ -661,6 +730,8 @@ int main(void)
         cmocka_unit_test(test_failed_later),
         cmocka_unit_test(test_failed_for_jump),
         cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_overrun_after_failing),
+        cmocka_unit_test(test_overrun_reconfigured),
         cmocka_unit_test(test_touched),
         cmocka_unit_test(test_layer),
         cmocka_unit_test(test_layer_first),

@@ -347,13 +347,42 @@ static void test_no_memory_for_moves(void **unused)
     assert_int_equal(rows.row.count, 1);
     assert_true(fake_is_apart(&rows, FAR));
     rows.refuse_move = false;
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    assert_true(rows.row.again_us > 1);
+    rows.row.again_us = 1; /* time has passed */
+    add(&rows, FIRST + CAPACITY, 100);
+    assert_int_equal(rows.row.again_us, 0);
+    assert_int_equal(rows.row.count, 2);
+    assert_true(fake_is_apart(&rows, FAR));
+    assert_int_equal(rows.row.recycled_ids, 0);
+    fake_fini(&rows);
+}
+
+/* What is apart would fill the next table, which is so small by now: each id would open another. */
+static void test_swamped(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 8, true);
+    add(&rows, FIRST, 200);
+    for (unsigned i = 0; i < 60; i++) {
+        add(&rows, FAR + i * FAR / 64, 1); /* anywhere */
+    }
+    rows.capacity = 100;
+    add(&rows, FIRST + 200, CAPACITY - 260);
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    assert_int_equal(rows.row.count, 1);
+    assert_int_equal(rows.row.again_us, 0);
     struct row_config config = rows.row.config;
+    rows.capacity = CAPACITY;
     row_reconfigure(&rows.row, &config, false);
     fake_maintain(&rows);
     add(&rows, FIRST + CAPACITY, 100);
     assert_int_equal(rows.row.count, 2);
-    assert_true(fake_is_apart(&rows, FAR));
     assert_int_equal(rows.row.recycled_ids, 0);
+    for (unsigned i = 0; i < 60; i++) {
+        assert_true(fake_is_apart(&rows, FAR + i * FAR / 64));
+    }
     fake_fini(&rows);
 }
 
@@ -396,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_share_moved),
         cmocka_unit_test(test_smaller_sample),
         cmocka_unit_test(test_no_memory_for_moves),
+        cmocka_unit_test(test_swamped),
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_jump_without_memory),
     };

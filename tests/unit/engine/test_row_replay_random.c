@@ -90,7 +90,7 @@ static void some_steps(struct kept *kept, void *context)
     }
     stream->point.fail = stream->point.fail || test_random_once_in(&stream->random, 60);
     if (test_random_once_in(&stream->random, 20)) {
-        kept->rows.row.dumps_us = kept->rows.row.dump_failed; /* time has passed */
+        kept->rows.row.again_us = kept->rows.row.dump_failed; /* time has passed */
     }
 }
 

@@ -262,6 +262,11 @@ static enum row_image_kind kind_of(const struct table *table)
     return table->file == NULL ? ROW_IMAGE_TABLE : ROW_IMAGE_OVERLAY;
 }
 
+static void keep_images_begin(struct engine *engine)
+{
+    (void)engine;
+}
+
 static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
                             struct row_image *image)
 {
@@ -513,6 +518,7 @@ static const struct engine_keeping keeping = {
     .state = keep_state,
     .set_log = keep_set_log,
     .begin = keep_begin,
+    .images_begin = keep_images_begin,
     .image_next = keep_image_next,
     .image_write = keep_image_write,
     .image_failed = keep_image_failed,
