@@ -121,7 +121,7 @@ void counter_image_began(struct counter *counter, struct row_table *table,
     row_each(&counter->row, untap, NULL);
     if (image->kind == ROW_IMAGE_DUMP) {
         CHECK(counter->cold); /* no table leaves memory without */
-        counter_table_tap(counter_table_of(table), counter->cold);
+        counter_table_tap(counter_table_of(table), counter->cold, counter->row.overruns);
     }
 }
 

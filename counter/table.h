@@ -313,10 +313,11 @@ struct engine_cold;
 
 /*
  * From now on the table, still in memory, is tapped: each change of it goes to its overlay too. If
- * that has no room the change goes on, and counter_table_tapped() is false from then on. World
+ * that has no room the change goes on, and counter_table_tapped() is false from then on; after some
+ * overruns it has more (engine/row_cold.h). World
  * stopped, like all that follows but merging; tap again begins anew.
  */
-void counter_table_tap(struct counter_table *table, struct engine_cold *cold);
+void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
 void counter_table_untap(struct counter_table *table);
 bool counter_table_tapped(const struct counter_table *table); /* any thread inside */
 /* A tapped table leaves memory: `file`, its own from now on, has its image since the tap. */

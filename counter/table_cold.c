@@ -222,7 +222,7 @@ static bool put(struct work *w)
 {
     struct counter_table *t = w->table;
     bool open =
-        table_overlay_open(t->overlay) || dict_get(t->overlay->extend, w->locus->id, 0, NULL);
+        table_overlay_open(t->overlay, true) || dict_get(t->overlay->extend, w->locus->id, 0, NULL);
     return open && table_overlay_put(t, t->overlay, w->locus->id, &w->record);
 }
 
@@ -420,10 +420,10 @@ void counter_table_untap(struct counter_table *t)
     t->tap_failed = false;
 }
 
-void counter_table_tap(struct counter_table *t, struct engine_cold *cold)
+void counter_table_tap(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
 {
     counter_table_untap(t);
-    t->overlay = table_overlay_create(t, cold, 0, 0);
+    t->overlay = table_overlay_create_tap(t, cold, overruns);
 }
 
 bool counter_table_tapped(const struct counter_table *t)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "counter/table_private.h"
+#include "engine/row_cold.h"
 #include "store/dict_image.h"
 
 #define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */
@@ -19,29 +20,47 @@
 #define KEPT_SHARE       4u          /* of the places what is kept takes at most */
 #define OVERLAY_SPARE    3u          /* a pool takes entries of a third of its bytes for sure */
 
-static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
+static uint64_t usual_bytes(const struct counter_table *t)
 {
     uint64_t bytes = t->shape.table_bytes / OVERLAY_SHARE;
-    bytes = bytes > OVERLAY_POOL_MIN ? bytes : OVERLAY_POOL_MIN;
+    return bytes > OVERLAY_POOL_MIN ? bytes : OVERLAY_POOL_MIN;
+}
+
+static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
+{
+    uint64_t bytes = usual_bytes(t);
     /* A dict's levels are a power of two, which may be half of what was asked for. */
     uint64_t needed = 2 * OVERLAY_SPARE * entries * (DICT_KEY_BYTES + value_bytes);
     return bytes > needed ? bytes : needed;
 }
 
-struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
-                                           uint64_t extend_entries, uint64_t aux_entries)
+static struct table_overlay *create(const struct counter_table *t, struct engine_cold *cold,
+                                    uint64_t extend_bytes, uint64_t aux_bytes)
 {
     struct table_overlay *overlay = memory_zalloc(sizeof *overlay);
-    size_t payload = t->shape.payload_bytes;
     overlay->cold = cold;
-    overlay->extend = dict_create(payload, pool_bytes(t, payload, extend_entries), clock_random());
-    overlay->aux =
-        dict_create(sizeof(uint64_t), pool_bytes(t, sizeof(uint64_t), aux_entries), clock_random());
+    overlay->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
+    overlay->aux = dict_create(sizeof(uint64_t), aux_bytes, clock_random());
     if (overlay->extend && overlay->aux) {
         return overlay;
     }
     table_overlay_destroy(overlay);
     return NULL;
+}
+
+struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
+                                           uint64_t extend_entries, uint64_t aux_entries)
+{
+    return create(t, cold, pool_bytes(t, t->shape.payload_bytes, extend_entries),
+                  pool_bytes(t, sizeof(uint64_t), aux_entries));
+}
+
+struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
+                                               struct engine_cold *cold, unsigned overruns)
+{
+    uint64_t most = cold ? cold->overlay_bytes_max : 0;
+    uint64_t bytes = row_cold_wider(usual_bytes(t), overruns, most);
+    return create(t, cold, bytes, bytes);
 }
 
 static uint64_t used_bytes(const struct table_overlay *overlay)
@@ -142,11 +161,11 @@ bool table_overlay_put(const struct counter_table *t, struct table_overlay *over
     return true;
 }
 
-bool table_overlay_open(const struct table_overlay *overlay)
+bool table_overlay_open(const struct table_overlay *overlay, bool dumped)
 {
     const struct engine_cold *cold = overlay->cold;
     return !cold || atomic_load_explicit(&cold->overlay_bytes, memory_order_relaxed) <
-                        cold->overlay_bytes_max;
+                        engine_overlay_most(cold, dumped);
 }
 
 /* The fuller one becomes larger. */
@@ -237,7 +256,7 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload)
     if (payload) {
         table_record_read(t, id, payload, &record);
     }
-    bool room = table_overlay_open(t->overlay) || dict_get(t->overlay->extend, id, 0, NULL);
+    bool room = table_overlay_open(t->overlay, false) || dict_get(t->overlay->extend, id, 0, NULL);
     if (!room || !table_overlay_put(t, t->overlay, id, &record)) {
         atomic_store(&t->tap_failed, true);
     }

@@ -393,6 +393,9 @@ struct table_overlay {
 /* NULL: memory is refused. It takes so many entries at least. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
+/* So, of a table that is to be dumped, and was in vain for so many overruns. */
+struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
+                                               struct engine_cold *cold, unsigned overruns);
 void table_overlay_destroy(struct table_overlay *overlay); /* NULL: no-op */
 /* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
@@ -406,8 +409,8 @@ bool table_overlay_says_gone(const struct counter_table *t, const struct table_o
 /* Under the id's lock. False, nothing changed: no room. */
 bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
                        const struct table_record *record);
-/* May an id that is new to it come in, as far as the budget goes? */
-bool table_overlay_open(const struct table_overlay *overlay);
+/* May an id that is new to it come in, as far as the budget goes? (engine_overlay_most) */
+bool table_overlay_open(const struct table_overlay *overlay, bool dumped);
 /* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
 bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
                             uint64_t id, const struct table_record *record);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/row_cold.h"
 #include "store/table_file.h"
 
 #define DUMP_MAGIC      0x70686475u /* "phdu" */
@@ -23,7 +24,8 @@ struct phantom_dump {
     uint32_t magic;
     struct engine_cold *cold;
     struct table_file *file;
-    uint64_t pool_bytes;
+    uint64_t pool_bytes;            /* of the next overlay */
+    uint64_t usual_bytes;           /* of those after that */
     _Atomic(struct dict *) overlay; /* NULL: nothing was added yet */
     struct dict *older;             /* NULL: no merge is under way */
     uint8_t sub;                    /* of the present overlay's keys */
@@ -43,12 +45,14 @@ static uint64_t pool_bytes(const struct engine_cold *cold, uint64_t table_bytes)
     return bytes < PHANTOM_OVERLAY_BYTES_MIN ? PHANTOM_OVERLAY_BYTES_MIN : bytes;
 }
 
-struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes)
+struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes,
+                                         unsigned overruns)
 {
     struct phantom_dump *dump = memory_zalloc(sizeof *dump);
     dump->magic = DUMP_MAGIC;
     dump->cold = cold;
-    dump->pool_bytes = pool_bytes(cold, table_bytes);
+    dump->usual_bytes = pool_bytes(cold, table_bytes);
+    dump->pool_bytes = row_cold_wider(dump->usual_bytes, overruns, cold->overlay_bytes_max);
     atomic_init(&dump->holders, 1);
     return dump;
 }
@@ -106,7 +110,8 @@ static bool charge(const struct phantom_dump *dump)
 {
     struct engine_cold *cold = dump->cold;
     uint64_t before = atomic_fetch_add(&cold->overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
-    if (before + PHANTOM_OVERLAY_LINE_BYTES > cold->overlay_bytes_max) {
+    bool dumped = atomic_load(&dump->stage) == COLD;
+    if (before + PHANTOM_OVERLAY_LINE_BYTES > engine_overlay_most(cold, dumped)) {
         give_back(dump, 1);
         return false;
     }
@@ -293,6 +298,7 @@ void phantom_dump_merge(struct phantom_dump *dump)
 {
     CHECK(phantom_dump_can_merge(dump));
     dump->older = atomic_exchange(&dump->overlay, NULL);
+    dump->pool_bytes = dump->usual_bytes;
     atomic_store(&dump->full, false);
     dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
 }

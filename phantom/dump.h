@@ -38,8 +38,9 @@
 
 struct phantom_dump;
 
-/* Tapped, with one holder. */
-struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes);
+/* Tapped, with one holder. Its first overlay has more room after overruns (engine/row_cold.h). */
+struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes,
+                                         unsigned overruns);
 void phantom_dump_hold(struct phantom_dump *dump);
 /* The last one forgets and closes the file. NULL: no-op. */
 void phantom_dump_release(struct phantom_dump *dump);

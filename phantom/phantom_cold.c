@@ -145,7 +145,7 @@ void phantom_tap(struct phantom *phantom, const struct row_image *image)
     struct phantom_table *t = imaged(phantom, image);
     CHECK(phantom->cold && t);
     phantom_table_untap(t); /* one that came to nothing */
-    phantom_table_tap(t, phantom->cold);
+    phantom_table_tap(t, phantom->cold, phantom->row.overruns);
 }
 
 bool phantom_cold_overran(const struct phantom *phantom, const struct row_image *image)

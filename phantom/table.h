@@ -277,8 +277,9 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
                                struct table_file *file, const struct table_file *overlay,
                                char error[ENGINE_ERROR_MAX]);
 
-/* World stopped. `holder` (the table or its layer) begins to leave, is as before, has left. */
-void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold);
+/* World stopped. `holder` (the table or its layer) begins to leave (so many overruns after it was
+ * tried first: engine/row_cold.h), is as before, has left. */
+void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
 void phantom_table_untap(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,
                          struct table_file *file);

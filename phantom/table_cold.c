@@ -118,10 +118,10 @@ bool phantom_table_room(struct phantom_table *t, const struct phantom_member *me
 
 /* ---- leaving ---- */
 
-void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold)
+void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns)
 {
     CHECK(!holder->dump && holder->filter.words);
-    holder->dump = phantom_dump_create(cold, holder->shape.table_bytes);
+    holder->dump = phantom_dump_create(cold, holder->shape.table_bytes, overruns);
 }
 
 void phantom_table_untap(struct phantom_table *holder)

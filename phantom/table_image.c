@@ -277,7 +277,7 @@ bool phantom_table_load_dumped(struct phantom_table *t, struct engine_cold *cold
     CHECK(t->magic == PHANTOM_TABLE_MAGIC && !t->filter.words && !t->dump);
     struct loading loading = {.t = t, .file = overlay ? overlay : file, .error = error};
     error[0] = '\0';
-    t->dump = phantom_dump_create(cold, t->shape.table_bytes);
+    t->dump = phantom_dump_create(cold, t->shape.table_bytes, 0);
     phantom_dump_open(t->dump, file);
     bool loaded = table_file_info(file)->pages * TABLE_FILE_PAGE_BYTES == t->shape.table_bytes
                       ? (overlay ? load_overlay(&loading) : load_sections(&loading))

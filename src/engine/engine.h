@@ -200,6 +200,17 @@ struct engine_cold {
     _Atomic uint64_t overlay_bytes; /* held now, by all spaces */
 };
 
+/* One part in so many is for tables that are being dumped: new ids wait for their memory, while
+ * changes of those that have been are put off until a merge makes room. */
+#define ENGINE_OVERLAY_DUMPS 4
+
+/* What overlays may hold before one of a table that is being dumped, or has been, takes no more. */
+static inline uint64_t engine_overlay_most(const struct engine_cold *cold, bool dumped)
+{
+    uint64_t most = cold->overlay_bytes_max;
+    return dumped ? most - most / ENGINE_OVERLAY_DUMPS : most;
+}
+
 /*
  * What survives a restart. The order of things, and why it is sound, stands in engine/row_log.h.
  *

@@ -23,8 +23,9 @@
  * waits for the dump (ROW_WAIT) unless the last one failed: then new ids are refused until one
  * succeeds. It is tried again by the next round of images; or some seconds later, if somebody needs
  * it: then those wait again. Where what changed meanwhile found no room in the overlay, which may
- * be a matter of a moment, it has not failed yet: the next round begins at once, ROW_OVERRUNS_MAX
- * times in all. If none may leave, or ROW_ROUTES_MAX tables are there, new ids are refused.
+ * be a matter of a moment, it has not failed yet: the next round begins at once, with more room
+ * there, ROW_OVERRUNS_MAX times in all. If none may leave, or ROW_ROUTES_MAX tables are there, new
+ * ids are refused.
  *
  * A layer leaves with its table. Its image begins first: as replay leaves out what lies below the
  * table's S, and cannot tell without the disk whose an id is, all changes of both must be whole
@@ -52,7 +53,18 @@
 
 #include "engine/row_log.h"
 
-#define ROW_OVERRUNS_MAX 3
+#define ROW_OVERRUNS_MAX  3
+#define ROW_OVERRUN_WIDER 4 /* times the room of the overlay, each time */
+
+/* The room of an overlay that usually is `usual`, after so many overruns: at most `most` then. */
+static inline uint64_t row_cold_wider(uint64_t usual, unsigned overruns, uint64_t most)
+{
+    uint64_t wide = usual;
+    for (; overruns > 0 && wide < most; overruns--) {
+        wide = wide < most / ROW_OVERRUN_WIDER ? wide * ROW_OVERRUN_WIDER : most;
+    }
+    return wide;
+}
 
 /*
  * Is there a table that is to leave, and would row_image_next() give an image for that? Not after

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "engine/row_private.h"
+
 static void pass_time(struct dumped_space *f)
 {
     struct row *row = space_row(f);
@@ -133,6 +135,49 @@ static void a_bad_page_stops_no_other_merge(void **state)
     assert_true(f->dumps.failed > 0);
 }
 
+struct rushing {
+    struct dumped_space *space;
+    bool done;
+};
+
+/* As a dump's image begins more is changed than its overlay takes. */
+static void change_many(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct rushing *rushing = context;
+    (void)path;
+    if (op == VFS_SIM_OPEN && !rushing->done) {
+        rushing->done = true;
+        for (unsigned i = 0; i < 4; i++) {
+            change_some(rushing->space, FIRST + i * SEEN, SEEN);
+        }
+    }
+}
+
+/* The next try of a dump that was overrun has more room for that. */
+static void an_overrun_dump_gets_more_room(void **state)
+{
+    struct dumped_space *f = *state;
+    struct row *row = space_begin_dense(f);
+    struct rushing rushing = {f, false};
+    row_cold_leave(row, row->tables[0]);
+    vfs_sim_hook(f->dumps.sim, change_many, &rushing);
+    space_round(f);
+    assert_true(rushing.done);
+    assert_int_equal(dumps_cold(&f->dumps), 0);
+    assert_int_equal(row->overruns, 1);
+    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    rushing.done = false;
+    space_round(f);
+    assert_true(rushing.done);
+    vfs_sim_hook(f->dumps.sim, NULL, NULL);
+    assert_int_equal(dumps_cold(&f->dumps), 1);
+    assert_int_equal(row->overruns, 0);
+    space_restart(f);
+    for (uint64_t i = 0; i < 4 * SEEN; i++) {
+        space_expect(f, FIRST + i, "3,2");
+    }
+}
+
 #define TIGHT(name) cmocka_unit_test_setup_teardown(name, space_create_tight, space_destroy)
 
 int main(void)
@@ -141,6 +186,8 @@ int main(void)
         TIGHT(a_full_overlay_refuses_until_it_is_merged),
         cmocka_unit_test_setup_teardown(merges_make_room_beside, space_create_small, space_destroy),
         TIGHT(a_bad_page_stops_no_other_merge),
+        cmocka_unit_test_setup_teardown(an_overrun_dump_gets_more_room, space_create,
+                                        space_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -457,7 +457,7 @@ static void test_move(void **unused)
     to->base = base;
     atomic_store(&to->trusted, base - 1);
     to->reach_min = 100;
-    assert_true(counter_table_move(f.table, g.table, true));
+    assert_true(counter_table_move(f.table, g.table));
     struct row_table *from = counter_table_in_row(f.table);
     from->last = base - 1; /* what the row does */
     atomic_fetch_sub(&from->count, atomic_load(&to->count));
@@ -533,7 +533,7 @@ static void test_sink_tapped(void **unused)
     open_slots(&f, "a:20 b:20 c:20 d:20");
     struct counter_values values = {.set = 7, .value = {7, 8, UINT64_MAX}};
     assert_int_equal(edit_slots(&f, 1, 7, &values), ENGINE_DONE);
-    counter_table_tap(f.table, NULL);
+    counter_table_tap(f.table, NULL, 0);
     assert_int_equal(set_slot(&f, 1, 0, 9), ENGINE_DONE);
     assert_int_equal(f.sink.last.named, 15);
     assert_int_equal(f.sink.last.set, 7);

@@ -359,7 +359,7 @@ static void test_given_up(void **unused)
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&space, 1);
     struct phantom_table *hot = phantom_table_of(((struct phantom *)space.engine)->row.tables[1]);
-    phantom_table_tap(hot, &space.dumps.cold);
+    phantom_table_tap(hot, &space.dumps.cold, 0);
     for (unsigned i = 0; i < 1000 && !phantom_dump_given_up(hot->dump); i++) {
         assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + i), ENGINE_DONE);
     }
@@ -368,7 +368,7 @@ static void test_given_up(void **unused)
     assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + 1000), ENGINE_DONE);
     phantom_check(space.engine);
     phantom_table_untap(hot);
-    phantom_table_tap(hot, &space.dumps.cold);
+    phantom_table_tap(hot, &space.dumps.cold, 0);
     assert_true(phantom_dump_written(hot->dump)); /* too late to give up */
     struct engine_op op = {.error = ENGINE_E_NONE};
     for (unsigned i = 0; i < 1000 && op.error == ENGINE_E_NONE; i++) {
