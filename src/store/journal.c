@@ -178,7 +178,7 @@ static bool is_thread_needed(const struct journal *journal)
     if (journal->spare_fd < 0 && current->end - journal->run.end <= journal->segment_bytes / 2) {
         return true;
     }
-    return journal->sync == JOURNAL_SYNC_ALWAYS ||
+    return journal_warm_is_low(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
            (journal->sync == JOURNAL_SYNC_EVERYSEC &&
             journal->run.end - journal->cleared > journal->ring.bytes / 2);
 }

@@ -272,6 +272,8 @@ static struct journal *create(const struct journal_config *config)
     journal->hinted = config->start_lsn;
     atomic_init(&journal->written, config->start_lsn);
     atomic_init(&journal->durable, config->start_lsn);
+    atomic_init(&journal->warmed, JOURNAL_NOT_WARMED);
+    journal->warm_seen = config->start_lsn;
     pthread_mutex_init(&journal->write_lock, NULL);
     pthread_mutex_init(&journal->state_lock, NULL);
     pthread_mutex_init(&journal->trim_lock, NULL);

@@ -1,6 +1,7 @@
 /* test_journal.c: the journal when nothing goes wrong: all that is put comes back. */
 #include "store/journal.h"
 
+#include <errno.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "store/journal_private.h"
 #include "tests/support/random.h"
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
@@ -344,6 +346,53 @@ static void test_everysec(void **state)
     vfs_sim_destroy(sim);
 }
 
+/* Writes much, a second goes by, and the sync thread looks. Have the next pages been read? */
+static bool much_is_warmed(struct vfs_sim *sim, struct journal_writer *writer, uint64_t *number)
+{
+    uint64_t until = writer->end + (9u << 20);
+    while (writer->end < until) {
+        run_reserve(writer, 1000);
+        assert_true(run_write(writer, 0, ++*number, 0, 990));
+    }
+    vfs_sim_advance(sim, 1000000);
+    journal_kick(writer->journal);
+    uint64_t waited = 0;
+    for (unsigned i = 0; i < 100 && vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") < 16; i++) {
+        run_pause(&waited); /* it may have looked in the midst: then not by this second */
+    }
+    return vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") >= 16;
+}
+
+/* While much is written the pages that come next are read; that it fails is nobody's trouble. */
+static void test_warm(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    vfs_sim_set_clock(sim, 5000000);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
+    config.segment_bytes = 64u << 20;
+    struct journal *journal = run_open(&config, NULL);
+    struct journal_writer writer;
+    journal_writer_init(&writer, journal);
+    uint64_t number = 0;
+    assert_true(run_write(&writer, 0, ++number, 0, 990));
+    assert_int_equal(vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-"), 0); /* little was written */
+    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number));
+    vfs_sim_fault(sim,
+                  &(struct vfs_sim_fault){.op = VFS_SIM_PREAD, .kind = VFS_SIM_FAIL, .error = EIO});
+    vfs_sim_counts_clear(sim);
+    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number));
+    struct journal_stats stats;
+    journal_stats(journal, &stats);
+    assert_false(stats.failed);
+    assert_string_equal(stats.error, "");
+    assert_int_equal(stats.written, writer.end);
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    vfs_sim_destroy(sim);
+}
+
 /* The ring is full until it is written (never) or durable (the others); no record is lost. */
 static void test_full_ring(void **state)
 {
@@ -417,7 +466,8 @@ int main(void)
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_part),
         cmocka_unit_test(test_trim),          cmocka_unit_test(test_wait),
         cmocka_unit_test(test_wait_for_room), cmocka_unit_test(test_everysec),
-        cmocka_unit_test(test_full_ring),     cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_warm),          cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_real_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
