@@ -125,6 +125,9 @@ static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
     return head + *pad;
 }
 
+/* Of what is put next: the ring is larger than the caches, and was cleared by another core. */
+#define PREFETCHED_BYTES 512u
+
 static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)
 {
     return (lsn & (ring->bytes - 1)) / WORD_BYTES;
@@ -152,6 +155,7 @@ static void fill(struct journal_ring *ring, uint64_t lsn, uint64_t *image, uint6
     shared_word *first = ring->words + word_index(ring, lsn);
     CHECK(__atomic_load_n(first, __ATOMIC_RELAXED) == 0); /* else room was given twice */
     __atomic_store_n(first, word, __ATOMIC_RELEASE);
+    __builtin_prefetch(ring->words + word_index(ring, lsn + PREFETCHED_BYTES), 1);
 }
 
 static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, uint64_t lsn,

@@ -1,6 +1,7 @@
 /* journal_sync.c: the thread that makes the journal durable and has it allocate room. */
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "store/journal_private.h"
 
 #define WAITERS_FIRST 64
+#define CLEAR_BYTES   (256u << 10) /* at a time */
 
 /* ---- trouble ---- */
 
@@ -263,11 +265,15 @@ static void give_room(struct journal *journal, uint64_t target)
     if (journal->sync == JOURNAL_SYNC_NEVER) {
         return; /* given when it was written */
     }
-    journal_ring_clear(&journal->ring, journal->cleared, target);
-    pthread_mutex_lock(&journal->write_lock);
-    journal->cleared = target;
-    journal_set_limit(journal);
-    pthread_mutex_unlock(&journal->write_lock);
+    for (uint64_t from = journal->cleared; from < target; from = journal->cleared) {
+        uint64_t until = target - from > CLEAR_BYTES ? from + CLEAR_BYTES : target;
+        journal_ring_clear(&journal->ring, from, until);
+        pthread_mutex_lock(&journal->write_lock);
+        journal->cleared = until;
+        journal_set_limit(journal);
+        pthread_mutex_unlock(&journal->write_lock);
+        sched_yield(); /* tens of MiB: whoever shares the core goes first */
+    }
 }
 
 /* The last segment's successor does not count as there before it is durable: so only those are

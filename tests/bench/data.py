@@ -103,9 +103,15 @@ class Server(Victim):
             with open("%s/%s/stat" % (folder, thread), encoding="ascii", errors="replace") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
             worked[int(thread)] = int(fields[11]) + int(fields[12])  # user, system
-        worker = max(worked, key=worked.get)
+        self.worker = max(worked, key=worked.get)
         for thread in worked:
-            os.sched_setaffinity(thread, {cores[-1] if thread == worker else cores[0]})
+            os.sched_setaffinity(thread, {cores[-1] if thread == self.worker else cores[0]})
+
+    def worked_ns(self):
+        """On a processor, the worker."""
+        path = "/proc/%d/task/%d/schedstat" % (self.process.pid, self.worker)
+        with open(path, encoding="ascii") as file:
+            return int(file.read().split()[0])
 
 
 def one_space(oldest, table_size, tables, name="feed"):
@@ -135,7 +141,7 @@ def increments(server, options):
 
 def everysec(options):
     names = ("without data", "everysec")
-    servers, rates = [], {name: [] for name in names}
+    servers, rates, costs = [], {name: [] for name in names}, {name: [] for name in names}
     try:
         for name in names:
             server = Server(options, [one_space("refuse", "64MiB", 4)], data=name == "everysec")
@@ -146,7 +152,10 @@ def everysec(options):
         for number in range(options.rounds):
             order = (0, 1) if number % 2 == 0 else (1, 0)
             for i in order:
-                rates[names[i]].append(increments(servers[i], options))
+                before = servers[i].worked_ns()
+                rate = increments(servers[i], options)
+                rates[names[i]].append(rate)
+                costs[names[i]].append((servers[i].worked_ns() - before) / (rate * options.seconds))
             print("  round %d: %s" % (number + 1, ", ".join(
                 "%.0f %s" % (rates[name][-1], name) for name in names)))
             sys.stdout.flush()
@@ -156,6 +165,9 @@ def everysec(options):
     middle = [statistics.median(rates[name]) for name in names]
     print("everysec: %.0f increments/s, %.0f without data: ratio %.3f (goal: at least %.2f)" % (
         middle[1], middle[0], middle[1] / middle[0], EVERYSEC_GOAL))
+    cost = [statistics.median(costs[name]) for name in names]
+    print("  the worker alone: %.0f ns an increment, %.0f without data: %.3f of the rate where it has "
+          "a core, and the others have one each" % (cost[1], cost[0], cost[0] / cost[1]))
 
 
 def start(options):
