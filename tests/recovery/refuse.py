@@ -203,15 +203,16 @@ def newer_manifest(folder):
                      lambda path: subprocess.run([program, path], check=True))
 
 
-def damaged_manifest(folder):
-    def flip(path):
-        with open(path, "r+b") as file:
-            file.seek(30)
-            one = file.read(1)[0] ^ 1
-            file.seek(30)
-            file.write(bytes([one]))
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        one = file.read(1)[0] ^ 1
+        file.seek(at)
+        file.write(bytes([one]))
 
-    changed_manifest(folder, rb"MANIFEST", flip)
+
+def damaged_manifest(folder):
+    changed_manifest(folder, rb"MANIFEST", lambda path: flip(path, 30))
 
 
 def cut_manifest(folder):
@@ -224,6 +225,46 @@ def no_manifest(folder):
         refused(folder, rb"MANIFEST")
     finally:
         os.rename(folder.path + "/MANIFEST.away", manifest(folder))
+
+
+def tables(folder):
+    """The files of tables, one of each space at least."""
+    found = sorted(name for name in os.listdir(folder.data) if name.endswith(".table"))
+    if len({name.split("-")[0] for name in found}) < 2:
+        raise Failure("no table of each space: %s" % found)
+    return found
+
+
+def damaged_table(folder):
+    """A bit in a page, in the header, at the end: each time refused by name, and refused again."""
+    name = tables(folder)[0]
+    path = os.path.join(folder.data, name)
+    for at in (5000, 20, os.stat(path).st_size - 20):
+        flip(path, at)
+        for _ in range(2):
+            refused(folder, re.escape(name.encode()))
+        flip(path, at)
+
+
+def swapped_tables(folder):
+    first, *_, last = (os.path.join(folder.data, name) for name in tables(folder))
+    away = folder.path + "/table.away"
+
+    def swap():
+        os.rename(first, away)
+        os.rename(last, first)
+        os.rename(away, last)
+
+    swap()
+    refused(folder, rb"\.table")
+    swap()
+
+
+def missing_table(folder):
+    path = os.path.join(folder.data, tables(folder)[0])
+    os.rename(path, folder.path + "/table.away")
+    refused(folder, re.escape(os.path.basename(path).encode()))
+    os.rename(folder.path + "/table.away", path)
 
 
 def changed_config(folder, words, change):
@@ -252,7 +293,8 @@ def space_of_other_kind(folder):
 
 
 CASES = (two_daemons, read_only, open_to_others, mounted_read_only, wrong_owner, newer_manifest,
-         damaged_manifest, cut_manifest, no_manifest, space_missing, space_of_other_kind)
+         damaged_manifest, cut_manifest, no_manifest, damaged_table, swapped_tables,
+         missing_table, space_missing, space_of_other_kind)
 
 
 def run(case):

@@ -210,7 +210,7 @@ static void test_bad_page_of_one(void **unused)
     const struct phantom_table *other = phantom_table_of(row->tables[1]);
     const struct table_file *file = phantom_dump_file(cold_oldest(scene.space.engine)->dump);
     crowd(&scene);
-    for (unsigned n = 0; phantom_dump_lines(other->dump) < 20; n++) {
+    for (unsigned n = 0; phantom_dump_lines(other->dump) < 12; n++) {
         assert_int_equal(cold_run(&scene.space, ENGINE_SET, row->bases[1], NEW + n), ENGINE_DONE);
     }
     assert_true(phantom_dump_lines(other->dump) < lines(&scene));
