@@ -63,7 +63,7 @@ bool counter_images_wanted(const struct engine *engine)
 struct choosing {
     struct row_table *table;
     uint64_t bytes;   /* of its overlay */
-    uint64_t leaving; /* of all that are being merged */
+    uint64_t leaving; /* of all that are being merged, or dumped: no merge frees these */
     bool half;        /* an overlay that is half full goes before those that are not */
 };
 
@@ -72,11 +72,11 @@ static void choose(void *context, struct row_table *table, bool layer)
     struct choosing *choosing = context;
     struct counter_overlay_size size;
     (void)layer;
+    counter_table_overlay_size(counter_table_of(table), &size);
+    choosing->leaving += table->cold ? size.older_bytes : size.bytes;
     if (!table->cold) {
         return;
     }
-    counter_table_overlay_size(counter_table_of(table), &size);
-    choosing->leaving += size.older_bytes;
     bool better = size.half != choosing->half ? size.half : size.bytes > choosing->bytes;
     if (size.older_bytes == 0 && size.merges && better && row_cold_may_merge(table)) {
         choosing->table = table;

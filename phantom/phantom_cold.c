@@ -12,8 +12,8 @@
 #include "phantom/table_private.h"
 #include "store/table_file.h"
 
-/* Of engine_cold.overlay_bytes_max: from one part in so many on the largest overlays are merged; if
- * less than one in so many is left, small ones too. */
+/* From one part in so many of engine_cold.overlay_bytes_max on the largest overlays are merged; if
+ * of what dumped tables may have less than one part in so many is left, small ones too. */
 #define BUDGET_CROWDED 2
 #define BUDGET_SCARCE  8
 /* An overlay is small that has less than one part in so many. */
@@ -52,10 +52,11 @@ static bool is_worth_it(const struct phantom *phantom, const struct phantom_dump
                         uint64_t off)
 {
     uint64_t max = phantom->cold->overlay_bytes_max;
+    uint64_t most = engine_overlay_most(phantom->cold, true);
     uint64_t own = bytes_of(phantom_dump_overlay(dump, 1));
     return phantom_dump_crowded(dump) ||
            (own >= max / BUDGET_SMALL && budget_above(phantom->cold, off, max / BUDGET_CROWDED)) ||
-           budget_above(phantom->cold, off, max - max / BUDGET_SCARCE);
+           budget_above(phantom->cold, off, most - most / BUDGET_SCARCE);
 }
 
 static void want_merge(struct phantom *phantom)

@@ -67,7 +67,7 @@ static inline uint64_t row_cold_wider(uint64_t usual, unsigned overruns, uint64_
 }
 
 /*
- * Is there a table that is to leave, and would row_image_next() give an image for that? Not after
+ * Is there a table that is to leave, and would the next round of images begin with that? Not after
  * one has failed, until it is tried again. row->imager is told when this becomes true.
  */
 bool row_cold_wanted(const struct row *row);

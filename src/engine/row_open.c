@@ -18,13 +18,11 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-const char row_refused_memory[] = "memory was refused";
-
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
 {
     row_region_give(row, region);
-    if (why == row_refused_memory) {
+    if (why != NULL) {
         row_pause(row);
     }
     if (why == NULL || !table->refused || table->warned) {
@@ -164,7 +162,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
                                  const char **why)
 {
     struct row_table *next = make_next(row, table, opening, region);
-    *why = row_refused_memory;
+    *why = ROW_REFUSED_MEMORY;
     if (next == NULL) {
         table->refused = true;
         return NULL;

@@ -187,7 +187,7 @@ static inline bool row_can_move(const struct row_table *table)
 
 /* row_open.c: opening; all stopped */
 
-extern const char row_refused_memory[]; /* as `why` of row_give_up: it is tried again later */
+#define ROW_REFUSED_MEMORY "memory was refused"
 
 struct row_opening {
     uint64_t base;
@@ -209,7 +209,8 @@ void row_allow(struct row_table *table);
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to);
 /* What moves has moved: `next` stands above `table`, or takes its place. */
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next);
-/* A table could not be made: its region is free again, and it is logged once. why NULL: silently.
+/* A table could not be made: its region is free again, and it is logged once; who needs it asks
+ * again after a while. why NULL: silently, and not.
  */
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why);

@@ -190,7 +190,7 @@ static bool want_layer(struct row *row, struct row_table *table)
     struct row_table *layer = row_make_table(row, &want, table->last, region);
     if (layer == NULL) {
         table->refused = true;
-        row_give_up(row, table, region, row_refused_memory);
+        row_give_up(row, table, region, ROW_REFUSED_MEMORY);
         return false;
     }
     row_attach_layer(table, layer);

@@ -252,8 +252,9 @@ static const struct settings_row top_rows[] = {
                 .min = SETTINGS_OVERLAY_BYTES_MIN,
                 .max = SETTINGS_COLD_BYTES_MAX,
                 .initial = "64MiB",
-                .help = "Memory for what has changed of tables that left it; when half of it is "
-                        "used their files are written anew."}},
+                .help = "Memory for what has changed of tables that left it, and of those that "
+                        "leave just now: a quarter is for these alone. When half of it is used "
+                        "files are written anew."}},
     {.option = {.name = "auth-file",
                 .type = OPTION_STRING,
                 .flags = ROW_RELOADABLE,

@@ -15,7 +15,8 @@
  *   1 durable <= written == run.end <= head
  *   2 current->header.start <= run.end <= current->end
  *   3 of the list, segments before `unsynced` are durable whole; from it on all have an open file
- *   4 the ring holds all from `cleared` on; cleared <= durable (written, if sync is never)
+ *   4 the ring holds all from `cleared` on, but for a piece just being cleared; cleared <= durable
+ *     (written, if sync is never)
  *   5 the ring's limit is below cleared + its size, and below what is allocated
  */
 #ifndef ROLLCALL_STORE_JOURNAL_PRIVATE_H
@@ -100,12 +101,13 @@ struct journal {
     struct journal_ring ring;
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t written;
     _Atomic uint64_t durable;
-    _Atomic int trouble;     /* enum journal_trouble */
-    _Atomic bool full;       /* no further segment could be allocated */
-    _Atomic bool keeps;      /* journal_keep_room was called */
-    _Atomic bool held;       /* full, and no journal_go_on since */
-    _Atomic bool back;       /* held, and there was room for a segment since */
-    _Atomic uint64_t warmed; /* pages of `current` are in memory up to here; JOURNAL_NOT_WARMED */
+    _Atomic int trouble; /* enum journal_trouble */
+    _Atomic bool full;   /* no further segment could be allocated */
+    _Atomic bool keeps;  /* journal_keep_room was called */
+    _Atomic bool held;   /* full, and no journal_go_on since */
+    _Atomic bool back;   /* held, and there was room for a segment since */
+    _Atomic uint64_t
+        warmed; /* pages of the file are in memory up to here, about; JOURNAL_NOT_WARMED */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
     _Atomic bool room_wanted, spare_wanted, spare_now;
     _Atomic bool room_waited; /* there are waiters for it */

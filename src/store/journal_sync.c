@@ -272,7 +272,9 @@ static void give_room(struct journal *journal, uint64_t target)
         journal->cleared = until;
         journal_set_limit(journal);
         pthread_mutex_unlock(&journal->write_lock);
-        sched_yield(); /* tens of MiB: whoever shares the core goes first */
+        if (until < target) {
+            sched_yield(); /* tens of MiB: whoever shares the core goes first */
+        }
     }
 }
 

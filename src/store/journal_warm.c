@@ -4,8 +4,8 @@
  * A write into a page that the system has in memory copies; into another it has to find one first,
  * and under a hypervisor that one may have to come from the host: three times as long, in the turn
  * of whoever writes. So while much is written the sync thread reads ahead of that. The file is
- * allocated and nothing is there yet: no disk is asked, the pages are zero and clean. What is read
- * is of no interest, and what fails is only slower.
+ * allocated and nothing is there yet, so as a rule no disk is asked, and the pages are clean. What
+ * is read is of no interest, and what fails is only slower.
  */
 #include "store/journal_private.h"
 
@@ -68,14 +68,13 @@ void journal_warm(struct journal *journal)
     find_range(journal, &range);
     uint64_t piece = range.from + WARM_PIECE_BYTES;
     uint64_t until = piece < range.until ? piece : range.until;
-    for (uint64_t at = range.from; at < until; at += WARM_READ_BYTES) {
+    bool sound = true;
+    for (uint64_t at = range.from; at < until && sound; at += WARM_READ_BYTES) {
         uint64_t bytes = until - at < WARM_READ_BYTES ? until - at : WARM_READ_BYTES;
         uint64_t offset = journal_offset_of(&range.header, at);
-        if (journal->vfs->functions->pread(journal->vfs, range.fd, unread, bytes, offset) < 0) {
-            until = range.until; /* not again and again */
-        }
+        sound = journal->vfs->functions->pread(journal->vfs, range.fd, unread, bytes, offset) >= 0;
     }
-    atomic_store(&journal->warmed, until);
+    atomic_store(&journal->warmed, sound ? until : range.until); /* not again and again */
 }
 
 bool journal_warm_is_low(const struct journal *journal)

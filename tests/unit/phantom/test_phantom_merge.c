@@ -258,6 +258,32 @@ static void test_budget(void **unused)
     cold_end(&scene.space);
 }
 
+/* Many small ones fill what dumped tables may have: they are merged before one is refused for good.
+ */
+static void test_many_small(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    struct phantom_config config = cold_config();
+    memset(&scene, 0, sizeof scene);
+    cold_begin(&scene.space, &config, CACHE, OVERLAY_MAX);
+    (void)cold_roll(&scene.space, 60);
+    struct row *row = &((struct phantom *)scene.space.engine)->row;
+    scene.space.dumps.cold.overlay_bytes_max = 640 * PHANTOM_OVERLAY_LINE_BYTES;
+    for (unsigned i = 0; i < 60; i++) {
+        const struct phantom_table *t = phantom_table_of(row->tables[i]);
+        for (unsigned n = 0; phantom_dump_lines(t->dump) < 9; n++) { /* a 64th has ten */
+            assert_int_equal(cold_run(&scene.space, ENGINE_SET, row->bases[i], NEW + n),
+                             ENGINE_DONE);
+        }
+        if (wanted(&scene)) {
+            cold_round(&scene.space);
+        }
+    }
+    assert_true(scene.space.dumps.images[ROW_IMAGE_MERGE] > 0);
+    cold_end(&scene.space);
+}
+
 /* An overlay that is crowded after a restart is merged then. */
 static void test_crowded_again(void **unused)
 {
@@ -468,9 +494,9 @@ int main(void)
         cmocka_unit_test(test_generations),     cmocka_unit_test(test_failed),
         cmocka_unit_test(test_bad_page),        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_bad_page_of_one), cmocka_unit_test(test_touched),
-        cmocka_unit_test(test_budget),          cmocka_unit_test(test_crowded_again),
-        cmocka_unit_test(test_layer),           cmocka_unit_test(test_layer_alone),
-        cmocka_unit_test(test_untold),
+        cmocka_unit_test(test_budget),          cmocka_unit_test(test_many_small),
+        cmocka_unit_test(test_crowded_again),   cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_layer_alone),     cmocka_unit_test(test_untold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -346,8 +346,9 @@ static void test_everysec(void **state)
     vfs_sim_destroy(sim);
 }
 
-/* Writes much, a second goes by, and the sync thread looks. Have the next pages been read? */
-static bool much_is_warmed(struct vfs_sim *sim, struct journal_writer *writer, uint64_t *number)
+/* Writes much, a second goes by, and the sync thread looks. Have so many pieces been read? */
+static bool much_is_warmed(struct vfs_sim *sim, struct journal_writer *writer, uint64_t *number,
+                           uint64_t pieces)
 {
     uint64_t until = writer->end + (9u << 20);
     while (writer->end < until) {
@@ -357,10 +358,10 @@ static bool much_is_warmed(struct vfs_sim *sim, struct journal_writer *writer, u
     vfs_sim_advance(sim, 1000000);
     journal_kick(writer->journal);
     uint64_t waited = 0;
-    for (unsigned i = 0; i < 100 && vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") < 16; i++) {
+    for (unsigned i = 0; i < 100 && vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") < pieces; i++) {
         run_pause(&waited); /* it may have looked in the midst: then not by this second */
     }
-    return vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") >= 16;
+    return vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-") >= pieces;
 }
 
 /* While much is written the pages that come next are read; that it fails is nobody's trouble. */
@@ -378,11 +379,11 @@ static void test_warm(void **state)
     uint64_t number = 0;
     assert_true(run_write(&writer, 0, ++number, 0, 990));
     assert_int_equal(vfs_sim_calls(sim, VFS_SIM_PREAD, "journal-"), 0); /* little was written */
-    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number));
+    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number, 16));
     vfs_sim_fault(sim,
                   &(struct vfs_sim_fault){.op = VFS_SIM_PREAD, .kind = VFS_SIM_FAIL, .error = EIO});
     vfs_sim_counts_clear(sim);
-    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number));
+    RUN_WAIT_FOR(much_is_warmed(sim, &writer, &number, 1));
     struct journal_stats stats;
     journal_stats(journal, &stats);
     assert_false(stats.failed);
