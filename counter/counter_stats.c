@@ -140,7 +140,7 @@ uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_
     struct emitter to = {emit, context};
     const struct row_table *table = row_find_from(&counter->row, from);
     emit_table(counter, table, &to);
-    return table->last == ROW_ID_MAX ? 0 : table->last + 1;
+    return row_next_base(table);
 }
 
 static void add_cold(struct engine_memory *cold, const struct sums *sums,

@@ -314,8 +314,8 @@ struct engine_cold;
 /*
  * From now on the table, still in memory, is tapped: each change of it goes to its overlay too. If
  * that has no room the change goes on, and counter_table_tapped() is false from then on; after some
- * overruns it has more (engine/row_cold.h). World
- * stopped, like all that follows but merging; tap again begins anew.
+ * overruns it has more (engine/row_cold.h). World stopped, like all that follows but merging; tap
+ * again begins anew.
  */
 void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
 void counter_table_untap(struct counter_table *table);

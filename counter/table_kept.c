@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "counter/table_private.h"
+#include "engine/row_policy.h"
 #include "store/table_file.h"
 
 _Static_assert(TABLE_FILE_ERROR_MAX <= ENGINE_ERROR_MAX, "an error of a file has room");
@@ -125,20 +126,13 @@ static bool keep_stored(void *context, uint64_t id, uint8_t sub, const void *val
     return true;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 static bool keep_value(void *context, uint64_t id, uint8_t sub, const void *value)
 {
     struct keeping *keeping = context;
     struct dict **aux = &keeping->t->overlay->aux;
     uint64_t word;
     memcpy(&word, value, sizeof word);
-    if (!bsearch(&id, keeping->ids, keeping->count, sizeof *keeping->ids, by_id)) {
+    if (!row_policy_holds(keeping->ids, keeping->count, id)) {
         return true;
     }
     while (!dict_put(*aux, id, sub, &word)) {

@@ -88,7 +88,7 @@ uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_
     struct emitter to = {emit, context};
     struct row_table *table = row_find_from(&phantom->row, from);
     emit_table(&phantom->row, table, &to);
-    return table->last == ROW_ID_MAX ? 0 : table->last + 1;
+    return row_next_base(table);
 }
 
 /* ---- memory ---- */

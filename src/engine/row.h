@@ -310,6 +310,12 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
     return table != NULL ? table : row->tables[0];
 }
 
+/* The smallest id above a table's range; 0: there is none. */
+static inline uint64_t row_next_base(const struct row_table *table)
+{
+    return table->last == ROW_ID_MAX ? 0 : table->last + 1;
+}
+
 enum row_verdict {
     ROW_INSIDE,   /* store it in place, in the further layer if there is one */
     ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */

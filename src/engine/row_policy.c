@@ -27,6 +27,11 @@ void row_policy_sort(uint64_t *ids, size_t n)
     qsort(ids, n, sizeof *ids, compare_ids);
 }
 
+bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id)
+{
+    return n > 0 && bsearch(&id, sorted, n, sizeof *sorted, compare_ids) != NULL;
+}
+
 struct row_span row_policy_span(const uint64_t *sorted, size_t n)
 {
     CHECK(n > 0);

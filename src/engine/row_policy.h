@@ -16,6 +16,7 @@
 uint64_t row_policy_add(uint64_t a, uint64_t b); /* at most ROW_ID_MAX; both are too */
 
 void row_policy_sort(uint64_t *ids, size_t n);
+bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id); /* is it one of them? */
 
 /* Where most of some ids lie. */
 struct row_span {

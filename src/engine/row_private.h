@@ -242,7 +242,7 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
 void row_cold_leave(struct row *row, struct row_table *table);
 /* It is not to leave any more, unless its image has begun; so its layer. */
 void row_cold_stay(struct row_table *table);
-/* Its image is of no use, another one may begin. */
+/* Its image is of no use, another one may begin; what waits for it is looked at again. */
 void row_cold_untap(struct row *row, struct row_table *table);
 /* What failed or was refused is tried again; a dump by the next round. */
 void row_cold_try(struct row *row);

@@ -108,15 +108,22 @@ static const struct group groups[] = {
     {"cold", stats_cold, NULL, false},
 };
 
+size_t stats_word(const char *words, size_t length)
+{
+    size_t n = 0;
+
+    while (n < length && words[n] != ' ') {
+        n++;
+    }
+    return n;
+}
+
 /* The first word names it; out gets those behind. */
 static const struct group *group_find(const struct request *request, struct stats_out *out)
 {
     const char *argument = request->value_length > 0 ? request->value : "";
-    size_t name = 0;
+    size_t name = stats_word(argument, request->value_length);
 
-    while (name < request->value_length && argument[name] != ' ') {
-        name++;
-    }
     out->words = argument + name;
     out->words_length = request->value_length - name;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {

@@ -21,6 +21,9 @@ struct stats_out {
 void stats_text(void *out, const char *name, const char *text);
 void stats_number(struct stats_out *out, const char *name, uint64_t number);
 
+/* Bytes of the first word. */
+size_t stats_word(const char *words, size_t length);
+
 /* The sum of the figure at `offset` over n structs of `stride` bytes, less that of the one behind.
  */
 uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset);

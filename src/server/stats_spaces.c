@@ -49,16 +49,6 @@ struct asked {
     uint64_t from;
 };
 
-static size_t word_length(const char *words, size_t length)
-{
-    size_t n = 0;
-
-    while (n < length && words[n] != ' ') {
-        n++;
-    }
-    return n;
-}
-
 /* [SPACE [ID]], a blank in front of each. False: out->wrong says what is not. */
 static bool parse_asked(struct stats_out *out, struct asked *asked)
 {
@@ -70,7 +60,7 @@ static bool parse_asked(struct stats_out *out, struct asked *asked)
     if (left == 0) {
         return true;
     }
-    size_t length = word_length(at + 1, left - 1);
+    size_t length = stats_word(at + 1, left - 1);
 
     if (length <= ENGINE_SPACE_NAME_MAX) {
         memcpy(name, at + 1, length);

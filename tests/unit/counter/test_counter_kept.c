@@ -10,6 +10,15 @@
 #include "engine/row_private.h"
 #include "store/table_file.h"
 
+/* Another table opens behind the dumped one; returns the frontier it opens at. */
+static uint64_t open_behind(struct dumped_space *f)
+{
+    uint64_t frontier = atomic_load(&space_row(f)->tables[0]->frontier);
+    assert_int_equal(space_run(f, ENGINE_SET, 0, frontier + 1, "5"), ENGINE_DONE);
+    assert_int_equal(dumps_tables(&f->dumps), 2);
+    return frontier;
+}
+
 /* What it keeps apart moves to the table that opens behind it, though the table is a file by then:
  * changed there or not, with a value beside, and found in the file alone by a start. */
 static void what_is_far_ahead_moves_from_a_file(void **state)
@@ -27,10 +36,7 @@ static void what_is_far_ahead_moves_from_a_file(void **state)
     assert_int_equal(space_run(f, ENGINE_DELETE, ENGINE_SLOT_RECORD, FAR + 1, NULL), ENGINE_DONE);
     assert_int_equal(space_preads(f), before);
     space_restart(f);
-    row = space_row(f);
-    uint64_t behind = atomic_load(&row->tables[0]->frontier);
-    assert_int_equal(space_run(f, ENGINE_SET, 0, behind + 1, "5"), ENGINE_DONE);
-    assert_int_equal(dumps_tables(&f->dumps), 2);
+    uint64_t behind = open_behind(f);
     for (unsigned round = 0; round < 2; round++) {
         counter_check(f->dumps.engine);
         before = space_preads(f);
@@ -71,10 +77,7 @@ static void what_is_apart_stays_so_in_a_merge(void **state)
     space_expect(f, ahead, "4,4");
     assert_int_equal(space_preads(f), before);
     space_restart(f);
-    row = space_row(f);
-    uint64_t behind = atomic_load(&row->tables[0]->frontier);
-    assert_int_equal(space_run(f, ENGINE_SET, 0, behind + 1, "5"), ENGINE_DONE);
-    assert_int_equal(dumps_tables(&f->dumps), 2);
+    (void)open_behind(f);
     space_expect(f, ahead, "4,4");
 }
 

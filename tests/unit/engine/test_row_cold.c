@@ -302,17 +302,25 @@ static void test_failed(void **unused)
     rig_end(rig);
 }
 
+/* In need, and a dump has failed. */
+static struct rig *rig_failed(void)
+{
+    struct rig *rig = rig_in_need(0);
+    struct fake_image image;
+    assert_true(begins(rig, &image));
+    give_up(rig, &image);
+    fake_maintain(&rig->kept.rows);
+    return rig;
+}
+
 /* Some time later who needs it has it tried. */
 static void test_failed_later(void **unused)
 {
     (void)unused;
-    struct rig *rig = rig_in_need(0);
+    struct rig *rig = rig_failed();
     struct row *row = row_of(rig);
     struct fake_image image;
     uint64_t next = FIRST + 2 * FILL + CAPACITY;
-    assert_true(begins(rig, &image));
-    give_up(rig, &image);
-    fake_maintain(&rig->kept.rows);
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
     assert_int_equal(rig->told, 1);
     row->again_us = 1;
@@ -406,13 +414,9 @@ static void test_overrun(void **unused)
 static void test_overrun_after_failing(void **unused)
 {
     (void)unused;
-    struct rig *rig = rig_in_need(0);
+    struct rig *rig = rig_failed();
     struct row *row = row_of(rig);
-    struct fake_image image;
     uint64_t next = FIRST + 2 * FILL + CAPACITY;
-    assert_true(begins(rig, &image));
-    give_up(rig, &image);
-    fake_maintain(&rig->kept.rows);
     assert_int_equal(overrun_round(rig), 1);
     assert_false(row_cold_wanted(row));
     assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
