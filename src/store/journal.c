@@ -58,13 +58,14 @@ bool journal_reserve(struct journal_writer *writer, size_t bytes)
 }
 
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
-                     const void *payload, size_t bytes)
+                     const uint64_t *payload, size_t bytes)
 {
-    uint64_t whole = journal_ring_record_bytes(bytes);
-    CHECK(type >= JOURNAL_TYPES_RESERVED && bytes <= JOURNAL_PAYLOAD_MAX);
-    CHECK(writer->credit >= whole);
+    uint64_t whole = JOURNAL_HEADER_BYTES + bytes;
+    CHECK(type >= JOURNAL_TYPES_RESERVED && whole <= JOURNAL_RECORD_MAX);
+    CHECK(bytes % JOURNAL_UNIT == 0 && writer->credit >= whole);
     writer->credit -= whole;
-    uint64_t lsn = journal_ring_put(&writer->journal->ring, type, a, b, payload, bytes);
+    uint64_t lsn =
+        journal_ring_put(&writer->journal->ring, type, a, b, payload, bytes / JOURNAL_UNIT);
     writer->end = lsn + whole;
     writer->wrote = true;
     return lsn;
@@ -178,7 +179,7 @@ static bool is_thread_needed(const struct journal *journal)
     if (journal->spare_fd < 0 && current->end - journal->run.end <= journal->segment_bytes / 2) {
         return true;
     }
-    return journal_warm_is_low(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
+    return journal_warm_is_due(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
            (journal->sync == JOURNAL_SYNC_EVERYSEC &&
             journal->run.end - journal->cleared > journal->ring.bytes / 2);
 }

@@ -98,15 +98,16 @@ struct journal_writer {
 void journal_writer_init(struct journal_writer *writer, struct journal *journal);
 void journal_writer_fini(struct journal_writer *writer); /* gives its room back */
 
-/* Room for records of `bytes` together (each rounded up to 8, header included). What is not used
+/* Room for records of `bytes` together, their headers included. What is not used
  * stays the writer's until its next commit. Never more than the ring holds. */
 bool journal_reserve(struct journal_writer *writer, size_t bytes);
 /*
- * Appends a record: type at least JOURNAL_TYPES_RESERVED, two bytes and a payload of the caller's.
- * Its room was reserved. Returns the LSN where it begins. Never fails, never waits.
+ * Appends a record: type at least JOURNAL_TYPES_RESERVED, two bytes and a payload of the caller's:
+ * whole words, aligned. Its room was reserved. Returns the LSN where it begins. Never fails, never
+ * waits.
  */
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
-                     const void *payload, size_t bytes);
+                     const uint64_t *payload, size_t bytes);
 /*
  * Makes everything put so far, by anyone, written. False: the journal has failed or the disk broke
  * its promise, and what this writer put since its last commit must not be acknowledged. Surplus
@@ -177,7 +178,7 @@ struct journal_record {
     uint64_t lsn;
     uint8_t type, a, b;
     const void *payload; /* valid during the call; aligned to 8 */
-    size_t bytes;        /* of the payload, rounded up to 8 with zeroes */
+    size_t bytes;        /* of the payload: whole words */
 };
 
 /* Return false to stop the scan. */

@@ -84,8 +84,8 @@ static bool read_header(struct vfs *vfs, const char *directory, struct journal_f
         return false;
     }
     if (found->state == JOURNAL_PAGE_NEWER) {
-        snprintf(error, JOURNAL_ERROR_MAX, "%s/%s: offset 0: %s", directory, found->name,
-                 found->why);
+        snprintf(error, JOURNAL_ERROR_MAX, "%s/%s: offset 0: %s; use the one that wrote it",
+                 directory, found->name, found->why);
         return false;
     }
     return true;

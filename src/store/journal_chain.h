@@ -41,7 +41,8 @@ struct journal_chain {
     uint64_t epoch, number; /* the highest seen */
 };
 
-/* False: a file could not be read, or is of a newer format; `error` says so. Either way fini. */
+/* False: a file could not be read, or is of a format not known; `error` says so. Either way fini.
+ */
 bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char *directory,
                         char error[JOURNAL_ERROR_MAX]);
 void journal_chain_fini(struct journal_chain *chain);

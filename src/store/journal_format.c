@@ -149,7 +149,7 @@ enum journal_page_state journal_page_decode(const void *page, struct journal_hea
         return JOURNAL_PAGE_BAD;
     }
     if (words[WORD_VERSION] != (JOURNAL_VERSION | (uint64_t)JOURNAL_FEATURES << 32)) {
-        *why = "of a newer version or with features this program does not know";
+        *why = "of another version or with features this program does not know";
         return JOURNAL_PAGE_NEWER;
     }
     header_decode(words, header);

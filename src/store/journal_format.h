@@ -34,7 +34,7 @@
  *         24     8  XXH3 of the 24 bytes before, seeded from the segment's start and number
  *
  *     record: a multiple of 8 bytes; it never crosses the end of its segment
- *          0     4  low half of the XXH3 of the rest, seeded from its LSN
+ *          0     4  checksum: XXH3 of the payload, seeded with the 4 bytes that follow, and the LSN
  *          4     1  type: 1 pad (fills a segment's end), 2 closed (a clean end), 16.. the caller's
  *          5     1  length in units of 8 bytes, this header included
  *          6     1  a \ the caller's
@@ -62,8 +62,8 @@
 #include "store/vfs.h"
 
 #define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
-#define JOURNAL_VERSION    1u
-#define JOURNAL_FEATURES   0u /* known ones */
+#define JOURNAL_VERSION    2u                    /* 1: a record's checksum was of another seed */
+#define JOURNAL_FEATURES   0u                    /* known ones */
 #define JOURNAL_PAGE_BYTES 4096u
 #define JOURNAL_NAME_MAX   32
 #define JOURNAL_SPARE_NAME "journal-next" VFS_TEMPORARY  /* the next segment, until its turn */
@@ -147,11 +147,30 @@ static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record 
     return (word >> 40 & 0xff) * JOURNAL_UNIT;
 }
 
-/* Of a whole record of `bytes` (at least 8) in one piece. */
-static inline uint32_t journal_checksum(const void *record, size_t bytes, uint64_t lsn)
+/* What of a record's checksum does not depend on where it will stand. `word` is its first, with or
+ * without the checksum in it. */
+static inline uint64_t journal_hash(uint64_t word, const uint64_t *payload, size_t words)
 {
-    uint64_t seed = lsn * 0x9e3779b97f4a7c15u + 0xd1b54a32d192ed03u;
-    return (uint32_t)hash_bytes((const char *)record + 4, bytes - 4, seed);
+    uint64_t seed = word >> 32;
+    if (words == 2) { /* one slot of an id: nearly all records */
+        return hash_words2(payload[0], payload[1], seed);
+    }
+    return hash_bytes(payload, words * sizeof *payload, seed);
+}
+
+/* The first product spreads what LSNs differ by, the second brings all into the upper half. 2^64
+ * over the golden ratio, and over its like in three dimensions, the root of x^4 = x + 1. */
+static inline uint32_t journal_checksum(uint64_t hash, uint64_t lsn)
+{
+    return (uint32_t)((hash ^ lsn * 0x9e3779b97f4a7c15u) * 0xd1b54a32d192ed03u >> 32);
+}
+
+/* Of one that lies in one piece, aligned to 8, with a length. */
+static inline uint32_t journal_record_checksum(const void *record, uint64_t lsn)
+{
+    const uint64_t *words = record;
+    size_t count = journal_word_bytes(words[0]) / JOURNAL_UNIT - 1;
+    return journal_checksum(journal_hash(words[0], words + 1, count), lsn);
 }
 
 /* Begins with 0 at a segment's start. */

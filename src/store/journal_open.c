@@ -272,8 +272,7 @@ static struct journal *create(const struct journal_config *config)
     journal->hinted = config->start_lsn;
     atomic_init(&journal->written, config->start_lsn);
     atomic_init(&journal->durable, config->start_lsn);
-    atomic_init(&journal->warmed, JOURNAL_NOT_WARMED);
-    journal->warm_seen = config->start_lsn;
+    atomic_init(&journal->warmed, config->start_lsn);
     pthread_mutex_init(&journal->write_lock, NULL);
     pthread_mutex_init(&journal->state_lock, NULL);
     pthread_mutex_init(&journal->trim_lock, NULL);
@@ -375,7 +374,7 @@ static bool write_clean_end(struct journal *journal)
         return false;
     }
     uint64_t epoch = journal->epoch;
-    journal_ring_put(&journal->ring, JOURNAL_CLOSED, 0, 0, &epoch, sizeof epoch);
+    journal_ring_put(&journal->ring, JOURNAL_CLOSED, 0, 0, &epoch, 1);
     pthread_mutex_lock(&journal->write_lock);
     bool written = journal_write_through(journal, journal_ring_head(&journal->ring));
     pthread_mutex_unlock(&journal->write_lock);

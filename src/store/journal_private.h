@@ -32,7 +32,6 @@
 #include "store/journal_format.h"
 #include "store/journal_ring.h"
 
-#define JOURNAL_NOT_WARMED    UINT64_MAX  /* too little is written */
 #define JOURNAL_CLASS         0x6a726e6cu /* "jrnl" */
 #define JOURNAL_WRITE_BYTES   (1u << 20)  /* a piece of writing, and of writing back */
 #define JOURNAL_SECOND_US     1000000u
@@ -94,20 +93,18 @@ struct journal {
 
     /* the sync thread's own */
     uint64_t synced_us, spare_again_us, stuck_again_us, ballast_again_us;
-    uint64_t warm_seen, warm_seen_us; /* what was written, when it looked last */
-    bool spare_due;                   /* without one it is `full` */
-    bool ballast;                     /* it is there, whole */
+    bool spare_due; /* without one it is `full` */
+    bool ballast;   /* it is there, whole */
 
     struct journal_ring ring;
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t written;
     _Atomic uint64_t durable;
-    _Atomic int trouble; /* enum journal_trouble */
-    _Atomic bool full;   /* no further segment could be allocated */
-    _Atomic bool keeps;  /* journal_keep_room was called */
-    _Atomic bool held;   /* full, and no journal_go_on since */
-    _Atomic bool back;   /* held, and there was room for a segment since */
-    _Atomic uint64_t
-        warmed; /* pages of the file are in memory up to here, about; JOURNAL_NOT_WARMED */
+    _Atomic int trouble;     /* enum journal_trouble */
+    _Atomic bool full;       /* no further segment could be allocated */
+    _Atomic bool keeps;      /* journal_keep_room was called */
+    _Atomic bool held;       /* full, and no journal_go_on since */
+    _Atomic bool back;       /* held, and there was room for a segment since */
+    _Atomic uint64_t warmed; /* pages of the file are in memory up to here, about */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
     _Atomic bool room_wanted, spare_wanted, spare_now;
     _Atomic bool room_waited; /* there are waiters for it */
@@ -162,12 +159,11 @@ bool journal_unlink(struct journal *journal, const char *name); /* true also if 
 bool journal_room_is_due(struct journal *journal, uint64_t now_us);
 void journal_room_make(struct journal *journal, uint64_t now_us);
 
-/* ---- journal_warm.c; the sync thread's, but is_low ---- */
+/* ---- journal_warm.c ---- */
 
-bool journal_warm_is_due(struct journal *journal, uint64_t now_us);
-void journal_warm(struct journal *journal); /* a piece: there may be more */
-/* Should the thread look now? Under the write lock. */
-bool journal_warm_is_low(const struct journal *journal);
+bool journal_warm_is_due(const struct journal *journal); /* under the write lock */
+/* A piece, by the sync thread: there may be more. False: none is due. */
+bool journal_warm(struct journal *journal);
 
 /* ---- journal_sync.c ---- */
 

@@ -133,25 +133,31 @@ static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)
     return (lsn & (ring->bytes - 1)) / WORD_BYTES;
 }
 
-static void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *from,
-                       uint64_t count)
+static inline void copy_words(struct journal_ring *ring, uint64_t lsn, const uint64_t *from,
+                              uint64_t count)
 {
     uint64_t index = word_index(ring, lsn);
     uint64_t straight = ring->bytes / WORD_BYTES - index;
+    shared_word *to = ring->words + index;
     if (LIKELY(count <= straight)) {
-        memcpy(ring->words + index, from, count * WORD_BYTES);
+        if (LIKELY(count == 2)) { /* one slot of an id: cheaper than a call */
+            to[0] = from[0];
+            to[1] = from[1];
+            return;
+        }
+        memcpy(to, from, count * WORD_BYTES);
         return;
     }
-    memcpy(ring->words + index, from, straight * WORD_BYTES);
+    memcpy(to, from, straight * WORD_BYTES);
     memcpy(ring->words, from + straight, (count - straight) * WORD_BYTES);
 }
 
-/* image: the whole record, its first word still without checksum. */
-static void fill(struct journal_ring *ring, uint64_t lsn, uint64_t *image, uint64_t bytes)
+/* word: the first, with its checksum. */
+static inline void fill(struct journal_ring *ring, uint64_t lsn, uint64_t word,
+                        const uint64_t *payload, uint64_t count)
 {
-    uint64_t word = image[0] | journal_checksum(image, bytes, lsn);
     POINT("record unfilled");
-    copy_words(ring, lsn + WORD_BYTES, image + 1, bytes / WORD_BYTES - 1);
+    copy_words(ring, lsn + WORD_BYTES, payload, count);
     shared_word *first = ring->words + word_index(ring, lsn);
     CHECK(__atomic_load_n(first, __ATOMIC_RELAXED) == 0); /* else room was given twice */
     __atomic_store_n(first, word, __ATOMIC_RELEASE);
@@ -161,29 +167,27 @@ static void fill(struct journal_ring *ring, uint64_t lsn, uint64_t *image, uint6
 static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, uint64_t lsn,
                                                     uint64_t bytes)
 {
-    uint64_t image[JOURNAL_RECORD_MAX / WORD_BYTES] = {0};
-    CHECK(bytes <= sizeof image);
+    static const uint64_t zeroes[JOURNAL_RECORD_MAX / WORD_BYTES];
+    uint64_t units = bytes / JOURNAL_UNIT;
+    uint64_t word = journal_record_word(0, JOURNAL_PAD, (uint8_t)units, 0, 0);
+    CHECK(bytes <= sizeof zeroes);
     atomic_fetch_add_explicit(&ring->promised, bytes, memory_order_relaxed);
-    image[0] = journal_record_word(0, JOURNAL_PAD, (uint8_t)(bytes / JOURNAL_UNIT), 0, 0);
-    fill(ring, lsn, image, bytes);
+    word |= journal_checksum(journal_hash(word, zeroes, units - 1), lsn);
+    fill(ring, lsn, word, zeroes, units - 1);
 }
 
+/* It is hashed before there is an LSN: what stands behind the swap waits for it. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
-                          const void *payload, size_t bytes)
+                          const uint64_t *payload, size_t words)
 {
-    uint64_t image[JOURNAL_RECORD_MAX / WORD_BYTES];
-    uint64_t whole = journal_ring_record_bytes(bytes);
-    image[whole / WORD_BYTES - 1] = 0;
-    image[0] = journal_record_word(0, type, (uint8_t)(whole / JOURNAL_UNIT), a, b);
-    if (bytes > 0) {
-        memcpy(image + 1, payload, bytes);
-    }
+    uint64_t word = journal_record_word(0, type, (uint8_t)(words + 1), a, b);
+    uint64_t hash = journal_hash(word, payload, words);
     uint64_t pad;
-    uint64_t lsn = claim(ring, whole, &pad);
+    uint64_t lsn = claim(ring, journal_ring_record_bytes(words), &pad);
     if (UNLIKELY(pad > 0)) {
         put_pad(ring, lsn - pad, pad);
     }
-    fill(ring, lsn, image, whole);
+    fill(ring, lsn, word | journal_checksum(hash, lsn), payload, words);
     return lsn;
 }
 
@@ -194,15 +198,24 @@ void journal_ring_walk(const struct journal_ring *ring, struct journal_run *run,
     /* Nothing at or above the head is looked at: it may be about to be cleared, or filled. */
     uint64_t head = journal_ring_head(ring);
     until = until < head ? until : head;
-    while (run->end < until) {
-        uint64_t word = __atomic_load_n(ring->words + word_index(ring, run->end), __ATOMIC_ACQUIRE);
+    struct journal_run at = *run; /* in registers: a sum through memory takes twice as long */
+    uint64_t same = 0; /* most records are as long as the one before: the next load need not wait */
+    while (at.end < until) {
+        uint64_t word = __atomic_load_n(ring->words + word_index(ring, at.end), __ATOMIC_ACQUIRE);
         if (word == 0) {
-            return;
+            break;
         }
-        run->end += journal_word_bytes(word);
-        run->sum = journal_sum(run->sum, word);
-        run->records += journal_word_type(word) >= JOURNAL_TYPES_RESERVED;
+        uint64_t bytes = journal_word_bytes(word);
+        if (LIKELY(bytes == same)) {
+            __asm__("" : "+r"(same)); /* the two sums are not to become one */
+            at.end += same;
+        } else {
+            at.end += same = bytes;
+        }
+        at.sum = journal_sum(at.sum, word);
+        at.records += journal_word_type(word) >= JOURNAL_TYPES_RESERVED;
     }
+    *run = at;
 }
 
 const void *journal_ring_at(const struct journal_ring *ring, uint64_t lsn, uint64_t *bytes)

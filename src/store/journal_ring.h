@@ -29,6 +29,7 @@
 
 #include "base/memory.h"
 #include "base/words.h"
+#include "store/journal_format.h"
 
 struct journal_ring {
     shared_word *words;
@@ -56,13 +57,13 @@ void journal_ring_give(struct journal_ring *ring, uint64_t bytes);
 
 uint64_t journal_ring_left(struct journal_ring *ring); /* what could be taken now */
 
-/* Appends a record, for which there is credit. Returns its LSN. */
+/* Appends a record with a payload of so many words, for which there is credit. Returns its LSN. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
-                          const void *payload, size_t bytes);
-/* Bytes of the stream a record takes with a payload of so many. */
-static inline uint64_t journal_ring_record_bytes(size_t payload_bytes)
+                          const uint64_t *payload, size_t words);
+/* Bytes of the stream a record takes with a payload of so many words. */
+static inline uint64_t journal_ring_record_bytes(size_t words)
 {
-    return (payload_bytes + 15) & ~(uint64_t)7;
+    return (words + 1) * JOURNAL_UNIT;
 }
 
 static inline uint64_t journal_ring_head(const struct journal_ring *ring)

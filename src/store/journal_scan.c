@@ -91,7 +91,7 @@ static enum step judge_record(struct reader *reader, const unsigned char *bytes,
     if (whole > left || reader->at + whole > reader->segment->end) {
         return bad(reader, "a record is longer than what is left");
     }
-    if ((uint32_t)word != journal_checksum(bytes, whole, reader->at)) {
+    if ((uint32_t)word != journal_record_checksum(bytes, reader->at)) {
         return bad(reader, "a record's checksum does not fit");
     }
     if (type < JOURNAL_TYPES_RESERVED && type != JOURNAL_PAD && type != JOURNAL_CLOSED) {

@@ -321,7 +321,7 @@ static void write_stuck(struct journal *journal, uint64_t now_us)
 
 /* ---- the thread ---- */
 
-enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_WARM, WORK_SPARE, WORK_SYNC };
+enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_SPARE, WORK_SYNC };
 
 static bool is_sync_due(struct journal *journal, uint64_t now_us)
 {
@@ -354,9 +354,6 @@ static enum sync_work find_work(struct journal *journal, uint64_t now_us)
     if (atomic_load(&journal->trouble) == JOURNAL_STUCK && now_us >= journal->stuck_again_us) {
         return WORK_WRITE;
     }
-    if (journal_warm_is_due(journal, now_us)) {
-        return WORK_WARM;
-    }
     return WORK_NONE;
 }
 
@@ -376,16 +373,13 @@ static bool do_work(struct journal *journal)
     case WORK_WRITE:
         write_stuck(journal, now_us);
         return true;
-    case WORK_WARM:
-        journal_warm(journal);
-        return true;
     case WORK_WAKE:
         wake_settled(journal, WAKE_SETTLED);
         return false;
     case WORK_NONE:
         break;
     }
-    return false;
+    return journal_warm(journal);
 }
 
 /* At most a second: the clock of the table of file calls may be another than the system's. */

@@ -40,6 +40,8 @@ struct vfs_functions {
     int (*fdatasync)(struct vfs *vfs, int fd);
     /* Starts writing back a range without waiting (sync_file_range); advice only. */
     int (*writeback)(struct vfs *vfs, int fd, uint64_t offset, uint64_t bytes);
+    /* Starts bringing a range into memory without waiting (readahead); advice only. */
+    int (*readahead)(struct vfs *vfs, int fd, uint64_t offset, uint64_t bytes);
     /* The file gets `bytes` unless it has more, its space reserved, zeroes where nothing was
      * (fallocate). -1: it has its old size. */
     int (*allocate)(struct vfs *vfs, int fd, uint64_t bytes);

@@ -71,6 +71,14 @@ static int real_writeback(struct vfs *vfs, int fd, uint64_t offset, uint64_t byt
     return result;
 }
 
+static int real_readahead(struct vfs *vfs, int fd, uint64_t offset, uint64_t bytes)
+{
+    (void)vfs;
+    ssize_t result;
+    REPEAT(result, readahead(fd, (off64_t)offset, bytes));
+    return (int)result; /* 0 or -1 */
+}
+
 static int real_truncate(struct vfs *vfs, int fd, uint64_t bytes)
 {
     (void)vfs;
@@ -193,6 +201,7 @@ struct vfs *vfs_real(void)
         .pwrite = real_pwrite,
         .fdatasync = real_fdatasync,
         .writeback = real_writeback,
+        .readahead = real_readahead,
         .allocate = real_allocate,
         .truncate = real_truncate,
         .size = real_size,

@@ -21,8 +21,9 @@
 
 #define USAGE         "bench_journal [DIRECTORY]"
 #define RECORDS       (4u << 20)
-#define RECORD_BYTES  32u
+#define RECORD_BYTES  24u /* of a change of one slot */
 #define PAYLOAD_BYTES (RECORD_BYTES - JOURNAL_HEADER_BYTES)
+#define CLOSED_BYTES  16u /* of the clean end */
 #define TYPE          JOURNAL_TYPES_RESERVED
 #define PUT_RECORDS   (1u << 20) /* without a commit: what the ring holds */
 #define GOAL_PUT_NS   40.0
@@ -31,9 +32,8 @@
 static const unsigned batches[] = {1, 16, 256};
 #define BATCHES (sizeof(batches) / sizeof(batches[0]))
 
-struct payload {
-    uint64_t id, value, delta;
-};
+enum payload_word { ID, VALUE, PAYLOAD_WORDS };
+_Static_assert(PAYLOAD_WORDS * 8 == PAYLOAD_BYTES, "a record of one slot");
 
 static struct journal *open_journal(const char *directory, enum journal_sync sync, uint64_t start)
 {
@@ -57,8 +57,8 @@ static struct journal *open_journal(const char *directory, enum journal_sync syn
 
 static void put(struct journal_writer *writer, uint64_t i)
 {
-    struct payload payload = {.id = i * LINE_WEYL, .value = i, .delta = 1};
-    journal_put(writer, TYPE, 1, 0, &payload, PAYLOAD_BYTES);
+    const uint64_t payload[PAYLOAD_WORDS] = {[ID] = i * LINE_WEYL, [VALUE] = i};
+    journal_put(writer, TYPE, 1, 0, payload, PAYLOAD_BYTES);
 }
 
 /* Puts into a ring that nobody empties. */
@@ -103,7 +103,7 @@ static double measure_commit(struct journal *journal, unsigned batch, uint64_t *
 static bool count(void *context, const struct journal_record *record)
 {
     uint64_t *sum = context;
-    *sum += ((const struct payload *)record->payload)->value;
+    *sum += ((const uint64_t *)record->payload)[VALUE];
     return true;
 }
 
@@ -141,7 +141,7 @@ static void measure_sync(const char *directory, enum journal_sync sync, const ch
             "%-8s x %-4u %8.1f ns a record %8.2f million records/s%s, %" PRIu64 " times no room\n",
             name, batches[i], ns, 1e3 / ns, 1e9 / ns >= GOAL_RATE ? " (goal 5: met)" : "", waits);
     }
-    *start = journal_head(journal) + RECORD_BYTES / 2; /* behind the clean end */
+    *start = journal_head(journal) + CLOSED_BYTES;
     journal_close(journal);
 }
 

@@ -11,8 +11,8 @@ with --enable-points: its reads of the disk are made to take --delay ms. Several
 prints its figure and its goal. Nothing is judged: exit 1 only if something does not run.
 
 The server's worker has the last core, all its other threads and the load generator the first.
-`everysec` runs both daemons at once and loads them in turn, --rounds times each, in the order
-AB BA AB, because a machine's speed changes; medians count.
+`everysec` runs both daemons at once and loads them in turn, twice --rounds times each, in the order
+AB BA AB, because a machine's speed changes within seconds; the median of the pairs' ratios counts.
 """
 import argparse
 import json
@@ -139,6 +139,12 @@ def increments(server, options):
                             IDS)["run"]["requests_per_s"]
 
 
+def ratio_of_pairs(ones, others):
+    """Its median, and the quarters around it."""
+    low, middle, high = statistics.quantiles([a / b for a, b in zip(ones, others)], n=4)
+    return "%.3f (%.3f to %.3f)" % (middle, low, high)
+
+
 def everysec(options):
     names = ("without data", "everysec")
     servers, rates, costs = [], {name: [] for name in names}, {name: [] for name in names}
@@ -149,25 +155,26 @@ def everysec(options):
             server.serve()
             server.bench("--load", "--requests", 0, "--ids", IDS)
             server.pin()
-        for number in range(options.rounds):
+        for number in range(2 * options.rounds):
             order = (0, 1) if number % 2 == 0 else (1, 0)
             for i in order:
                 before = servers[i].worked_ns()
                 rate = increments(servers[i], options)
                 rates[names[i]].append(rate)
                 costs[names[i]].append((servers[i].worked_ns() - before) / (rate * options.seconds))
-            print("  round %d: %s" % (number + 1, ", ".join(
+            print("  pair %d: %s" % (number + 1, ", ".join(
                 "%.0f %s" % (rates[name][-1], name) for name in names)))
             sys.stdout.flush()
     finally:
         for server in servers:
             server.end()
     middle = [statistics.median(rates[name]) for name in names]
-    print("everysec: %.0f increments/s, %.0f without data: ratio %.3f (goal: at least %.2f)" % (
-        middle[1], middle[0], middle[1] / middle[0], EVERYSEC_GOAL))
+    print("everysec: %.0f increments/s, %.0f without data: ratio %s (goal: at least %.2f)" % (
+        middle[1], middle[0], ratio_of_pairs(rates[names[1]], rates[names[0]]), EVERYSEC_GOAL))
     cost = [statistics.median(costs[name]) for name in names]
-    print("  the worker alone: %.0f ns an increment, %.0f without data: %.3f of the rate where it has "
-          "a core, and the others have one each" % (cost[1], cost[0], cost[0] / cost[1]))
+    print("  the worker alone: %.0f ns an increment, %.0f without data: %s of the rate where it has "
+          "a core, and the others have one each" % (
+              cost[1], cost[0], ratio_of_pairs(costs[names[0]], costs[names[1]])))
 
 
 def start(options):

@@ -143,7 +143,7 @@ static size_t seal_records(unsigned char *bytes, size_t length, uint64_t start)
         if (word == 0 || whole == 0 || whole > length - at) {
             break;
         }
-        uint32_t sum = journal_checksum(bytes + at, whole, start + at);
+        uint32_t sum = journal_record_checksum(bytes + at, start + at);
 
         memcpy(bytes + at, &sum, sizeof(sum));
         at += whole;
@@ -169,7 +169,7 @@ static void check_journal_flips(uint64_t bytes_durable, struct test_random *rand
 static void run_journal(const unsigned char *bytes, size_t length, struct test_random *random)
 {
     struct journal_header header = {.epoch = 1, .number = 1, .bytes = 64u << 10};
-    unsigned char records[32u << 10] = {0};
+    _Alignas(uint64_t) unsigned char records[32u << 10] = {0};
     unsigned char mark_bytes[JOURNAL_MARK_BYTES];
     struct journal_scan scan;
     struct records seen;

@@ -283,6 +283,17 @@ static int sim_writeback(struct vfs *vfs, int fd, uint64_t offset, uint64_t byte
     return (int)leave(&call, 0); /* advice: it promises nothing */
 }
 
+static int sim_readahead(struct vfs *vfs, int fd, uint64_t offset, uint64_t bytes)
+{
+    (void)offset;
+    (void)bytes;
+    struct call call;
+    if (!begin_fd(&call, vfs, VFS_SIM_READAHEAD, fd)) {
+        return -1;
+    }
+    return (int)leave(&call, 0); /* all of it is in memory */
+}
+
 /* What is wrong with a change of size; 0: nothing. */
 static int resize_error(const struct call *call, uint64_t bytes)
 {
@@ -542,6 +553,7 @@ const struct vfs_functions vfs_sim_functions = {
     .pwrite = sim_pwrite,
     .fdatasync = sim_fdatasync,
     .writeback = sim_writeback,
+    .readahead = sim_readahead,
     .allocate = sim_allocate,
     .truncate = sim_truncate,
     .size = sim_size,

@@ -97,7 +97,7 @@ static enum segment_step judge(struct segment *segment, struct segment_item *ite
         return SEGMENT_FAILED;
     }
     item->why = "a record's checksum does not fit";
-    if ((uint32_t)word != journal_checksum(bytes, item->bytes, item->lsn)) {
+    if ((uint32_t)word != journal_record_checksum(bytes, item->lsn)) {
         return SEGMENT_GAP;
     }
     item->why = "a record's type is unknown";

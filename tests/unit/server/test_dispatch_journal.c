@@ -501,7 +501,7 @@ static const char no_space[] = "SERVER_ERROR out of disk space\r\n";
 /* All but what a large record does not fit in. */
 static void fill_disk(void)
 {
-    static const char payload[JOURNAL_PAYLOAD_MAX];
+    static const uint64_t payload[JOURNAL_PAYLOAD_MAX / 8];
     struct journal_writer writer;
     struct journal_stats stats;
 

@@ -81,7 +81,7 @@ uint64_t run_put(struct journal_writer *writer, uint8_t w, uint64_t number, uint
 {
     uint64_t words[PAYLOAD_WORDS];
     make_payload(words, w, number, life, bytes);
-    return journal_put(writer, RUN_TYPE, w, (uint8_t)number, words, bytes);
+    return journal_put(writer, RUN_TYPE, w, (uint8_t)number, words, (bytes + 7) / 8 * 8);
 }
 
 bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64_t life,

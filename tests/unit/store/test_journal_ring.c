@@ -41,7 +41,7 @@ static uint64_t take_out(struct journal_ring *ring, uint64_t lsn, uint64_t *reco
         bytes = 8;
         memcpy(record + at / 8, journal_ring_at(ring, lsn + at, &bytes), 8);
     }
-    assert_int_equal((uint32_t)record[0], journal_checksum(record, whole, lsn));
+    assert_int_equal((uint32_t)record[0], journal_record_checksum(record, lsn));
     journal_ring_clear(ring, lsn, lsn + whole);
     return whole;
 }
@@ -60,13 +60,13 @@ static void test_stream(void **state)
     uint64_t payload[JOURNAL_RECORD_MAX / 8] = {0};
     for (uint64_t n = 1; n <= test_scaled(ROUNDS); n++) {
         journal_ring_limit(ring, read, UINT64_MAX - RING_BYTES);
-        size_t bytes = 8 + test_random_below(&random, JOURNAL_PAYLOAD_MAX - 7);
-        uint64_t whole = journal_ring_record_bytes(bytes);
-        assert_true(whole >= 8 + bytes && whole < 16 + bytes && whole % 8 == 0);
+        size_t words = 1 + test_random_below(&random, JOURNAL_PAYLOAD_MAX / 8);
+        uint64_t whole = journal_ring_record_bytes(words);
+        assert_int_equal(whole, 8 + 8 * words);
         uint64_t credit = journal_ring_take(ring, whole);
         assert_true(credit >= whole);
         payload[0] = n;
-        uint64_t lsn = journal_ring_put(ring, 50, 1, 2, payload, bytes);
+        uint64_t lsn = journal_ring_put(ring, 50, 1, 2, payload, words);
         assert_int_equal(journal_ring_head(ring), lsn + whole);
         assert_true((lsn - ORIGIN) / CAPACITY == (lsn + whole - 1 - ORIGIN) / CAPACITY);
         assert_int_equal((journal_ring_segment_end(ring, lsn) - ORIGIN) % CAPACITY, 0);
@@ -97,9 +97,9 @@ static void test_gap(void **state)
     uint64_t payload = 1;
     journal_ring_limit(ring, ORIGIN, ORIGIN + RING_BYTES);
     assert_true(journal_ring_take(ring, 48) >= 48);
-    journal_ring_put(ring, 50, 0, 0, &payload, 8);
+    journal_ring_put(ring, 50, 0, 0, &payload, 1);
     atomic_fetch_add(&ring->head, 16); /* as another thread between its two steps */
-    journal_ring_put(ring, 50, 0, 0, &payload, 8);
+    journal_ring_put(ring, 50, 0, 0, &payload, 1);
     journal_ring_walk(ring, &run, UINT64_MAX);
     assert_int_equal(run.end, ORIGIN + 16);
     assert_int_equal(run.records, 1);
@@ -147,14 +147,14 @@ static void test_brim(void **state)
     for (unsigned round = 0; round < 200; round++) {
         journal_ring_limit(ring, cleared, UINT64_MAX - RING_BYTES);
         for (;;) {
-            size_t bytes = test_random_once_in(&random, 2) ? JOURNAL_PAYLOAD_MAX : 8;
-            uint64_t whole = journal_ring_record_bytes(bytes);
+            size_t words = test_random_once_in(&random, 2) ? JOURNAL_PAYLOAD_MAX / 8 : 1;
+            uint64_t whole = journal_ring_record_bytes(words);
             uint64_t credit = journal_ring_take(ring, whole);
             if (credit == 0) {
                 break;
             }
             journal_ring_give(ring, credit - whole);
-            journal_ring_put(ring, 50, 0, 0, payload, bytes);
+            journal_ring_put(ring, 50, 0, 0, payload, words);
         }
         /* and still the clean end */
         assert_true(journal_ring_head(ring) + 16 + JOURNAL_RECORD_MAX <= cleared + RING_BYTES);

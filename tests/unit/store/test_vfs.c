@@ -68,6 +68,7 @@ static void test_real_files(void **state)
     assert_memory_equal(text, "bcd", 3);
     assert_int_equal(functions->size(vfs, fd), 8);
     assert_int_equal(functions->writeback(vfs, fd, 0, 8), 0);
+    assert_int_equal(functions->readahead(vfs, fd, 0, 8), 0);
     assert_int_equal(functions->fdatasync(vfs, fd), 0);
     assert_int_equal(functions->truncate(vfs, fd, 5), 0);
     assert_int_equal(functions->size(vfs, fd), 5);

@@ -48,6 +48,7 @@ static void test_files(void **state)
     assert_int_equal(functions->allocate(vfs, fd, 2), 0);
     assert_int_equal(functions->size(vfs, fd), 7);
     assert_int_equal(functions->writeback(vfs, fd, 0, 7), 0);
+    assert_int_equal(functions->readahead(vfs, fd, 0, 7), 0);
     files_close(vfs, fd);
     assert_errno(functions->close(vfs, fd), EBADF);
     assert_errno(functions->pread(vfs, fd, text, 1, 0), EBADF);

@@ -314,7 +314,7 @@ static void test_newer(void **state)
     words[63] = hash_bytes(words, 63 * sizeof *words, JOURNAL_MAGIC);
     data_write(data, data->segment[1], 0, words, sizeof words);
     assert_int_equal(inspect_with(run, data->segment[1], 0, INSPECT_NO_PAGE), VERB_USAGE);
-    said_has(run->said.errors_text, "newer version");
+    said_has(run->said.errors_text, "another version");
 }
 
 static int call(const char *one, const char *two, const char *three)
