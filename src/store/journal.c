@@ -61,7 +61,7 @@ uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uin
                      const uint64_t *payload, size_t bytes)
 {
     uint64_t whole = JOURNAL_HEADER_BYTES + bytes;
-    CHECK(type >= JOURNAL_TYPES_RESERVED && whole <= JOURNAL_RECORD_MAX);
+    CHECK(type >= JOURNAL_TYPES_RESERVED && bytes > 0 && bytes <= JOURNAL_PAYLOAD_MAX);
     CHECK(bytes % JOURNAL_UNIT == 0 && writer->credit >= whole);
     writer->credit -= whole;
     uint64_t lsn =
@@ -92,17 +92,6 @@ static void report(struct journal *journal, const char *doing)
                         journal_offset_of(&journal->current->header, journal->run.end), doing);
 }
 
-static void begin_writeback(struct journal *journal)
-{
-    uint64_t bytes = journal->run.end - journal->hinted;
-    if (bytes >= JOURNAL_WRITE_BYTES) {
-        const struct journal_segment *current = journal->current;
-        journal->vfs->functions->writeback(
-            journal->vfs, current->fd, journal_offset_of(&current->header, journal->hinted), bytes);
-        journal->hinted = journal->run.end;
-    }
-}
-
 static void wrote(struct journal *journal, const struct journal_run *run)
 {
     uint64_t before = journal->run.end;
@@ -112,7 +101,6 @@ static void wrote(struct journal *journal, const struct journal_run *run)
     journal->run = *run;
     journal->writes++;
     atomic_store_explicit(&journal->written, run->end, memory_order_release);
-    begin_writeback(journal);
     if (journal->sync == JOURNAL_SYNC_NEVER) {
         journal_ring_clear(&journal->ring, before, run->end);
         journal->cleared = run->end;
@@ -179,7 +167,7 @@ static bool is_thread_needed(const struct journal *journal)
     if (journal->spare_fd < 0 && current->end - journal->run.end <= journal->segment_bytes / 2) {
         return true;
     }
-    return journal_warm_is_due(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
+    return journal_pages_are_due(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
            (journal->sync == JOURNAL_SYNC_EVERYSEC &&
             journal->run.end - journal->cleared > journal->ring.bytes / 2);
 }

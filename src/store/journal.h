@@ -103,8 +103,8 @@ void journal_writer_fini(struct journal_writer *writer); /* gives its room back 
 bool journal_reserve(struct journal_writer *writer, size_t bytes);
 /*
  * Appends a record: type at least JOURNAL_TYPES_RESERVED, two bytes and a payload of the caller's:
- * whole words, aligned. Its room was reserved. Returns the LSN where it begins. Never fails, never
- * waits.
+ * whole words, one or more. Its room was reserved. Returns the LSN where it begins. Never fails,
+ * never waits.
  */
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
                      const uint64_t *payload, size_t bytes);

@@ -34,20 +34,20 @@
  *         24     8  XXH3 of the 24 bytes before, seeded from the segment's start and number
  *
  *     record: a multiple of 8 bytes; it never crosses the end of its segment
- *          0     4  checksum: XXH3 of the payload, seeded with the 4 bytes that follow, and the LSN
+ *          0     4  checksum: of the XXH3 of the payload, seeded with the next 4 bytes, and the LSN
  *          4     1  type: 1 pad (fills a segment's end), 2 closed (a clean end), 16.. the caller's
  *          5     1  length in units of 8 bytes, this header included
  *          6     1  a \ the caller's
  *          7     1  b /
- *          8     .  payload, zeroes up to the next 8
+ *          8     .  payload
  *     Eight zero bytes where a record would begin: nothing was written here.
  *
  * A segment that was written again after a failed sync may take the place of several: then it is
  * longer, and pads stand where those ended.
  *
  * The running sum of a segment goes over the first 8 bytes of each of its records: they hold the
- * checksums of all the rest. The seeds make a record or a mark that stands elsewhere than it was
- * written for a wrong one.
+ * checksums of all the rest. The LSN in a record's checksum, and the seed of a mark's, make one
+ * that stands elsewhere than it was written for a wrong one.
  *
  * Pure functions, any thread.
  */
@@ -151,8 +151,8 @@ static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record 
  * without the checksum in it. */
 static inline uint64_t journal_hash(uint64_t word, const uint64_t *payload, size_t words)
 {
-    uint64_t seed = word >> 32;
-    if (words == 2) { /* one slot of an id: nearly all records */
+    uint64_t seed = (word >> 32) * 0x9e3779b97f4a7c15u; /* XXH3 adds it as it is to a word */
+    if (words == 2) {                                   /* one slot of an id: nearly all records */
         return hash_words2(payload[0], payload[1], seed);
     }
     return hash_bytes(payload, words * sizeof *payload, seed);

@@ -269,10 +269,10 @@ static struct journal *create(const struct journal_config *config)
     journal->spare_fd = -1;
     journal->run.end = config->start_lsn;
     journal->cleared = config->start_lsn;
-    journal->hinted = config->start_lsn;
+    journal->asked = config->start_lsn;
+    journal->sent = config->start_lsn;
     atomic_init(&journal->written, config->start_lsn);
     atomic_init(&journal->durable, config->start_lsn);
-    atomic_init(&journal->warmed, config->start_lsn);
     pthread_mutex_init(&journal->write_lock, NULL);
     pthread_mutex_init(&journal->state_lock, NULL);
     pthread_mutex_init(&journal->trim_lock, NULL);

@@ -6,7 +6,7 @@
  *     journal_segment.c  making, naming, marking, replacing and deleting segments
  *     journal_sync.c     the sync thread, waiting for it, trouble
  *     journal_room.c     room on the disk: the next segment, the ballast
- *     journal_warm.c     the next pages of a file, in memory
+ *     journal_pages.c    the current file's pages: in memory before, sent out after
  *
  * Two locks, write before state. Files are written and begun under the write lock; synced,
  * allocated, sealed and deleted under none: by the sync thread, and by whoever trims.
@@ -33,7 +33,7 @@
 #include "store/journal_ring.h"
 
 #define JOURNAL_CLASS         0x6a726e6cu /* "jrnl" */
-#define JOURNAL_WRITE_BYTES   (1u << 20)  /* a piece of writing, and of writing back */
+#define JOURNAL_WRITE_BYTES   (1u << 20)  /* a piece of writing */
 #define JOURNAL_SECOND_US     1000000u
 #define JOURNAL_SMALL_BYTES   (256u << 10) /* of a first segment on a full disk, margin besides */
 #define JOURNAL_BALLAST_BYTES (4u << 20)   /* at most a segment; a start takes some 350 KiB */
@@ -76,8 +76,8 @@ struct journal {
     struct journal_run run; /* what is written, and the running sum of `current` up to there */
     uint64_t durable_sum;   /* of the segment that holds `durable`, up to there */
     uint64_t cleared;
-    uint64_t hinted; /* writing back was asked for up to here */
-    uint64_t number; /* of the newest segment */
+    uint64_t asked, sent; /* pages of the current file: in memory, about; going to the disk */
+    uint64_t number;      /* of the newest segment */
     uint64_t writes, syncs;
     uint64_t unsynced_since_us; /* 0: all written is durable */
     int spare_fd;               /* the next segment, allocated, not begun; -1: none */
@@ -99,12 +99,11 @@ struct journal {
     struct journal_ring ring;
     _Alignas(MEMORY_LINE_BYTES) _Atomic uint64_t written;
     _Atomic uint64_t durable;
-    _Atomic int trouble;     /* enum journal_trouble */
-    _Atomic bool full;       /* no further segment could be allocated */
-    _Atomic bool keeps;      /* journal_keep_room was called */
-    _Atomic bool held;       /* full, and no journal_go_on since */
-    _Atomic bool back;       /* held, and there was room for a segment since */
-    _Atomic uint64_t warmed; /* pages of the file are in memory up to here, about */
+    _Atomic int trouble; /* enum journal_trouble */
+    _Atomic bool full;   /* no further segment could be allocated */
+    _Atomic bool keeps;  /* journal_keep_room was called */
+    _Atomic bool held;   /* full, and no journal_go_on since */
+    _Atomic bool back;   /* held, and there was room for a segment since */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
     _Atomic bool room_wanted, spare_wanted, spare_now;
     _Atomic bool room_waited; /* there are waiters for it */
@@ -159,11 +158,11 @@ bool journal_unlink(struct journal *journal, const char *name); /* true also if 
 bool journal_room_is_due(struct journal *journal, uint64_t now_us);
 void journal_room_make(struct journal *journal, uint64_t now_us);
 
-/* ---- journal_warm.c ---- */
+/* ---- journal_pages.c ---- */
 
-bool journal_warm_is_due(const struct journal *journal); /* under the write lock */
-/* A piece, by the sync thread: there may be more. False: none is due. */
-bool journal_warm(struct journal *journal);
+bool journal_pages_are_due(const struct journal *journal); /* under the write lock */
+/* Some of them, by the sync thread: there may be more. False: none are due. */
+bool journal_pages(struct journal *journal);
 
 /* ---- journal_sync.c ---- */
 

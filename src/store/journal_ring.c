@@ -207,7 +207,7 @@ void journal_ring_walk(const struct journal_ring *ring, struct journal_run *run,
         }
         uint64_t bytes = journal_word_bytes(word);
         if (LIKELY(bytes == same)) {
-            __asm__("" : "+r"(same)); /* the two sums are not to become one */
+            __asm__("" : "+r"(same)); /* else the compiler sees that `bytes` would do */
             at.end += same;
         } else {
             at.end += same = bytes;

@@ -130,7 +130,7 @@ bool journal_segment_next(struct journal *journal)
     last->next = next;
     journal->current = next;
     journal->run.sum = 0;
-    journal->hinted = header.start;
+    journal->asked = journal->sent = header.start;
     journal_set_limit(journal);
     return true;
 }
@@ -269,7 +269,7 @@ bool journal_segment_again(struct journal *journal, bool after_sync)
     }
     journal->number++;
     journal->run.sum = new_sum;
-    journal->hinted = journal->run.end;
+    journal->asked = journal->sent = journal->run.end;
     journal->names_changed = false;
     replace_by(journal, before, again);
     if (after_sync) {

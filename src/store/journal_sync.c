@@ -379,7 +379,7 @@ static bool do_work(struct journal *journal)
     case WORK_NONE:
         break;
     }
-    return journal_warm(journal);
+    return journal_pages(journal);
 }
 
 /* At most a second: the clock of the table of file calls may be another than the system's. */

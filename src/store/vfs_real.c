@@ -75,7 +75,7 @@ static int real_readahead(struct vfs *vfs, int fd, uint64_t offset, uint64_t byt
 {
     (void)vfs;
     ssize_t result;
-    REPEAT(result, readahead(fd, (off64_t)offset, bytes));
+    REPEAT(result, readahead(fd, (off_t)offset, bytes));
     return (int)result; /* 0 or -1 */
 }
 

@@ -29,6 +29,7 @@
 #define CHECKSUM_LINE "checksum %016" PRIx64 "\n"
 #define MANIFEST_SEED 0x54534546494e414dull /* of its checksum, as in manifest_text.c */
 #define CHANGE_BYTES  3
+#define RECORDS_BYTES (32u << 10) /* of a fuzzed segment */
 #define FLIPS         4
 #define TEXT_FLIPS    16
 
@@ -169,12 +170,13 @@ static void check_journal_flips(uint64_t bytes_durable, struct test_random *rand
 static void run_journal(const unsigned char *bytes, size_t length, struct test_random *random)
 {
     struct journal_header header = {.epoch = 1, .number = 1, .bytes = 64u << 10};
-    _Alignas(uint64_t) unsigned char records[32u << 10] = {0};
+    uint64_t words[RECORDS_BYTES / sizeof(uint64_t)] = {0};
+    unsigned char *records = (unsigned char *)words;
     unsigned char mark_bytes[JOURNAL_MARK_BYTES];
     struct journal_scan scan;
     struct records seen;
     char name[JOURNAL_NAME_MAX];
-    size_t used = length < sizeof(records) ? length : sizeof(records);
+    size_t used = length < RECORDS_BYTES ? length : RECORDS_BYTES;
 
     header.start = test_random_below(random, 4) * JOURNAL_UNIT;
     memcpy(records, bytes, used);

@@ -144,6 +144,15 @@ static void pass_named(struct sim *sim, enum sim_point point, unsigned code)
     }
 }
 
+/* Does the main thread wait for the journal's? Not for the marks behind a sync: it was woken before,
+ * and goes on until it is to be calm. */
+static bool is_sync_awaited(const struct sim *sim)
+{
+    const struct journal *journal = data_journal(sim->data);
+
+    return journal_durable(journal) < atomic_load(&journal->sync_target);
+}
+
 /* Is nothing locked here, and nobody else at work? */
 static bool can_work(const struct sim *sim, enum sim_point point, enum vfs_sim_op op)
 {
@@ -153,7 +162,7 @@ static bool can_work(const struct sim *sim, enum sim_point point, enum vfs_sim_o
         return false;
     }
     if (point == SIM_POINT_JOURNAL) {
-        return !here && op == VFS_SIM_FDATASYNC && !always(sim);
+        return !here && op == VFS_SIM_FDATASYNC && !always(sim) && is_sync_awaited(sim);
     }
     return here;
 }
@@ -203,6 +212,9 @@ static void on_call(void *context, enum vfs_sim_op op, const char *path)
     struct sim *sim = context;
     enum sim_point point = point_of(path);
 
+    if (op == VFS_SIM_READAHEAD || (op == VFS_SIM_WRITEBACK && point == SIM_POINT_JOURNAL)) {
+        return;
+    }
     if (sim->known && pthread_equal(pthread_self(), sim->syncer)) {
         sim->busy = true;
     }

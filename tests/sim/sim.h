@@ -20,9 +20,10 @@
  *
  * Threads. Workers, keeper and checkpoint are this one thread. The journal's own thread runs only
  * while this one waits for it: it is asked for a sync and waited for until it is at rest again
- * (calm). The threads that load tables are waited for by data_recover. So one seed does the same
- * again, random bits (sim_clock.h) and clock included. Not the same again: how many calls a process
- * that has ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
+ * (calm). The advice it gives the system about pages it gives when it likes: that is no point. The
+ * threads that load tables are waited for by data_recover. So one seed does the same again, random
+ * bits (sim_clock.h) and clock included. Not the same again: how many calls a process that has
+ * ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
  *
  * Dumped tables are read by one thread, and whoever waits for a page waits until it has come.
  * Workers ask for rounds of dumps between two operations, as the thread of checkpoints would.

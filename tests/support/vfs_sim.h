@@ -130,8 +130,8 @@ void vfs_sim_hook(struct vfs_sim *sim, vfs_sim_hook_fn *hook, void *context); /*
 /* ---- counters ---- */
 
 /*
- * Calls, the failed ones too, and bytes moved (pread, pwrite), of files with `path` in their path.
- * NULL: all. A file counts under the name it had at the time.
+ * Calls, the failed ones too, and bytes moved (pread, pwrite, readahead), of files with `path` in
+ * their path. NULL: all. A file counts under the name it had at the time.
  */
 uint64_t vfs_sim_calls(struct vfs_sim *sim, enum vfs_sim_op op, const char *path);
 uint64_t vfs_sim_bytes(struct vfs_sim *sim, enum vfs_sim_op op, const char *path);

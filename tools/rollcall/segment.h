@@ -3,7 +3,7 @@
  * at the first record that is not sound, because all behind it is worth nothing to a recovery; who
  * looks for the extent of a damage wants to know where sound records go on.
  *
- * Behind a bad place each multiple of 8 is tried: a record's checksum is seeded with its LSN, so
+ * Behind a bad place each multiple of 8 is tried: a record's LSN is part of its checksum, so
  * what fits is one that was written there, but for a chance of one in 2^32 a place.
  *
  * Thread rule: a segment belongs to one thread.

@@ -288,7 +288,7 @@ static void say_dead(struct look *look)
     }
 }
 
-/* Headers of a newer version: nothing can be said of the journal. True: there are some. */
+/* Headers of another version: nothing can be said of the journal. True: there are some. */
 static bool say_newer(struct verify *verify)
 {
     uint64_t start;

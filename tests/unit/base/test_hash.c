@@ -22,6 +22,15 @@ static void test_known(void **unused)
     assert_true(hash_u64(SPLITMIX_STEP) == SPLITMIX_FIRST_0);
 }
 
+static void test_two_words(void **unused)
+{
+    (void)unused;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t words[2] = {hash_u64(i), i};
+        assert_true(hash_words2(words[0], words[1], i) == hash_bytes(words, sizeof words, i));
+    }
+}
+
 static void test_every_bit_counts(void **unused)
 {
     (void)unused;
@@ -44,6 +53,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),
+        cmocka_unit_test(test_two_words),
         cmocka_unit_test(test_every_bit_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -346,11 +346,15 @@ static void test_everysec(void **state)
     vfs_sim_destroy(sim);
 }
 
-/* Writes so many pieces of the file (256 KiB each), and waits until the thread asked for more. */
-static void write_and_warm(struct vfs_sim *sim, struct journal_writer *writer, uint64_t *number,
-                           uint64_t pieces)
+#define PIECE_BYTES    (128u << 10) /* of pages asked for: journal_pages.c */
+#define PIECES_AHEAD   128u
+#define PIECES_WRITTEN 16u
+
+/* Writes so many pieces of the file, and waits until the thread asked for more. */
+static void write_pieces(struct vfs_sim *sim, struct journal_writer *writer, uint64_t *number,
+                         uint64_t pieces)
 {
-    uint64_t until = writer->end + (pieces << 18);
+    uint64_t until = writer->end + pieces * PIECE_BYTES;
     uint64_t before = vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-");
     while (writer->end < until) {
         run_reserve(writer, 1000);
@@ -359,9 +363,9 @@ static void write_and_warm(struct vfs_sim *sim, struct journal_writer *writer, u
     RUN_WAIT_FOR(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") >= before + pieces);
 }
 
-/* The pages that are written next are asked for, some and not the whole file; that it fails is
- * nobody's trouble. */
-static void test_warm(void **state)
+/* The pages that are written next are asked for, some and not the whole file, those that were
+ * written are sent out; that it fails is nobody's trouble. */
+static void test_pages(void **state)
 {
     (void)state;
     struct vfs *vfs;
@@ -372,17 +376,50 @@ static void test_warm(void **state)
     struct journal_writer writer;
     journal_writer_init(&writer, journal);
     uint64_t number = 0;
-    RUN_WAIT_FOR(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") == 64);
-    write_and_warm(sim, &writer, &number, 8);
+    RUN_WAIT_FOR(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") == PIECES_AHEAD);
+    assert_int_equal(vfs_sim_bytes(sim, VFS_SIM_READAHEAD, "journal-"), PIECES_AHEAD * PIECE_BYTES);
+    write_pieces(sim, &writer, &number, PIECES_WRITTEN);
+    RUN_WAIT_FOR(vfs_sim_calls(sim, VFS_SIM_WRITEBACK, "journal-") >= 1);
     vfs_sim_fault(
         sim, &(struct vfs_sim_fault){.op = VFS_SIM_READAHEAD, .kind = VFS_SIM_FAIL, .error = EIO});
-    write_and_warm(sim, &writer, &number, 8);
-    assert_true(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") <= 64 + 17);
+    write_pieces(sim, &writer, &number, PIECES_WRITTEN);
+    assert_true(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") <=
+                PIECES_AHEAD + 2 * PIECES_WRITTEN + 1);
     struct journal_stats stats;
     journal_stats(journal, &stats);
     assert_false(stats.failed);
     assert_string_equal(stats.error, "");
     assert_int_equal(stats.written, writer.end);
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    vfs_sim_destroy(sim);
+}
+
+/* The last piece ends with its segment; the next segment's come when it is begun. */
+static void test_pages_of_segments(void **state)
+{
+    (void)state;
+    struct vfs *vfs;
+    struct vfs_sim *sim = begin(&vfs);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_EVERYSEC);
+    struct journal *journal = run_open(&config, NULL);
+    struct journal_writer writer;
+    uint64_t number = 0;
+    const uint64_t full = RUN_SEGMENT_BYTES - 4096;
+    const uint64_t pieces = (full + PIECE_BYTES - 1) / PIECE_BYTES;
+    journal_writer_init(&writer, journal);
+    RUN_WAIT_FOR(vfs_sim_bytes(sim, VFS_SIM_READAHEAD, "journal-") == full);
+    assert_int_equal(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-"), pieces);
+    while (writer.end <= full) {
+        assert_int_equal(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-"), pieces);
+        run_reserve(&writer, 1000);
+        assert_true(run_write(&writer, 0, ++number, 0, 990));
+    }
+    uint64_t begun = vfs_sim_bytes(sim, VFS_SIM_READAHEAD, "journal-");
+    assert_true(begun >= full && begun <= 2 * full);
+    RUN_WAIT_FOR(vfs_sim_calls(sim, VFS_SIM_READAHEAD, "journal-") == 2 * pieces);
+    assert_true(vfs_sim_bytes(sim, VFS_SIM_READAHEAD, "journal-") <= 2 * full);
+    assert_true(vfs_sim_bytes(sim, VFS_SIM_READAHEAD, "journal-") >= 2 * full - 2000);
     journal_writer_fini(&writer);
     journal_close(journal);
     vfs_sim_destroy(sim);
@@ -461,8 +498,8 @@ int main(void)
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_part),
         cmocka_unit_test(test_trim),          cmocka_unit_test(test_wait),
         cmocka_unit_test(test_wait_for_room), cmocka_unit_test(test_everysec),
-        cmocka_unit_test(test_warm),          cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_pages),         cmocka_unit_test(test_pages_of_segments),
+        cmocka_unit_test(test_full_ring),     cmocka_unit_test(test_real_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

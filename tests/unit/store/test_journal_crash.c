@@ -263,6 +263,7 @@ static const struct vfs_sim_fault fault_kinds[] = {
     {.op = VFS_SIM_UNLINK, .one_in = 2, .error = EIO},
     {.op = VFS_SIM_TRUNCATE, .one_in = 2, .error = EIO},
     {.op = VFS_SIM_WRITEBACK, .error = EIO},
+    {.op = VFS_SIM_READAHEAD, .error = EIO},
 };
 
 static void break_disk(struct world *world)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "store/journal.h"
 #include "tests/support/random.h"
 
 static const struct journal_header sample = {
@@ -124,27 +125,66 @@ static void test_names(void **state)
     }
 }
 
+#define RECORD_WORDS  (JOURNAL_RECORD_MAX / JOURNAL_UNIT)
+#define KNOWN_AT_4096 0x6fa992cau
+#define KNOWN_AT_4104 0xb6ff0a7cu
+
 /* Every bit of a record counts, and so does its place. */
-static void test_record(void **state)
+static void check_record(size_t words)
 {
-    (void)state;
-    uint64_t record[4] = {journal_record_word(0, 77, 4, 5, 6), 1, 2, 3};
+    uint64_t record[RECORD_WORDS] = {journal_record_word(0, 77, (uint8_t)words, 5, 6)};
+    for (size_t i = 1; i < words; i++) {
+        record[i] = hash_u64(i);
+    }
     uint32_t checksum = journal_record_checksum(record, 4096);
     record[0] |= checksum;
     assert_int_equal(journal_word_type(record[0]), 77);
-    assert_int_equal(journal_word_bytes(record[0]), 32);
+    assert_int_equal(journal_word_bytes(record[0]), 8 * words);
     assert_int_equal((uint32_t)record[0], checksum);
     assert_int_equal(record[0] >> 48, 6 << 8 | 5);
-    unsigned char *bytes = (unsigned char *)record;
-    for (unsigned bit = 32; bit < 8 * sizeof record; bit++) {
-        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        assert_int_not_equal(journal_checksum(journal_hash(record[0], record + 1, 3), 4096),
-                             checksum);
-        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    for (unsigned bit = 32; bit < 64 * words; bit++) {
+        record[bit / 64] ^= 1ull << bit % 64;
+        uint64_t hash = journal_hash(record[0], record + 1, words - 1);
+        assert_int_not_equal(journal_checksum(hash, 4096), checksum);
+        record[bit / 64] ^= 1ull << bit % 64;
     }
-    assert_int_equal(journal_checksum(journal_hash(record[0], record + 1, 3), 4096), checksum);
-    assert_int_not_equal(journal_checksum(journal_hash(record[0], record + 1, 3), 4104), checksum);
+    assert_int_equal(journal_record_checksum(record, 4096), checksum);
+    assert_int_not_equal(journal_record_checksum(record, 4104), checksum);
+}
+
+static void test_record(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {1, 2, 3, 4, 5, 100, RECORD_WORDS};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        check_record(lengths[i]);
+    }
     assert_true(journal_sum(journal_sum(0, 1), 2) != journal_sum(journal_sum(0, 2), 1));
+}
+
+/* XXH3 of two words adds the seed to one and takes it from the other: the same bit in the header
+ * and in both must not be nothing. */
+static void test_record_bits_together(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        uint64_t word = journal_record_word(0, 16, 3, 1, 0x40);
+        uint64_t payload[2] = {hash_u64(seed), seed};
+        uint64_t hash = journal_hash(word, payload, 2);
+        for (unsigned bit = 0; bit < 32; bit++) {
+            uint64_t other[2] = {payload[0] ^ 1ull << bit, payload[1] ^ 1ull << bit};
+            assert_true(journal_hash(word ^ 1ull << (bit + 32), other, 2) != hash);
+        }
+    }
+}
+
+/* What is on disks now: a change of it is another version. */
+static void test_record_known(void **state)
+{
+    (void)state;
+    const uint64_t record[3] = {journal_record_word(0, 16, 3, 1, 0x40), 42, 4711};
+    assert_int_equal(journal_record_checksum(record, 4096), KNOWN_AT_4096);
+    assert_int_equal(journal_record_checksum(record, 4104), KNOWN_AT_4104);
 }
 
 int main(void)
@@ -152,7 +192,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_foreign_mark), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_record),       cmocka_unit_test(test_record_bits_together),
+        cmocka_unit_test(test_record_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
