@@ -60,12 +60,12 @@ bool journal_reserve(struct journal_writer *writer, size_t bytes)
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
                      const uint64_t *payload, size_t bytes)
 {
-    uint64_t whole = JOURNAL_HEADER_BYTES + bytes;
+    size_t words = bytes / JOURNAL_UNIT;
+    uint64_t whole = journal_ring_record_bytes(words);
     CHECK(type >= JOURNAL_TYPES_RESERVED && bytes > 0 && bytes <= JOURNAL_PAYLOAD_MAX);
     CHECK(bytes % JOURNAL_UNIT == 0 && writer->credit >= whole);
     writer->credit -= whole;
-    uint64_t lsn =
-        journal_ring_put(&writer->journal->ring, type, a, b, payload, bytes / JOURNAL_UNIT);
+    uint64_t lsn = journal_ring_put(&writer->journal->ring, type, a, b, payload, words);
     writer->end = lsn + whole;
     writer->wrote = true;
     return lsn;

@@ -147,22 +147,26 @@ static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record 
     return (word >> 40 & 0xff) * JOURNAL_UNIT;
 }
 
+/* Odd, their bits without a pattern: 2^64 over the golden ratio, and over its like in three
+ * dimensions, the root of x^4 = x + 1. */
+#define JOURNAL_SPREAD 0x9e3779b97f4a7c15u
+#define JOURNAL_GATHER 0xd1b54a32d192ed03u
+
 /* What of a record's checksum does not depend on where it will stand. `word` is its first, with or
  * without the checksum in it. */
 static inline uint64_t journal_hash(uint64_t word, const uint64_t *payload, size_t words)
 {
-    uint64_t seed = (word >> 32) * 0x9e3779b97f4a7c15u; /* XXH3 adds it as it is to a word */
-    if (words == 2) {                                   /* one slot of an id: nearly all records */
+    uint64_t seed = (word >> 32) * JOURNAL_SPREAD; /* XXH3 adds it as it is to a word */
+    if (words == 2) {                              /* one slot of an id: nearly all records */
         return hash_words2(payload[0], payload[1], seed);
     }
     return hash_bytes(payload, words * sizeof *payload, seed);
 }
 
-/* The first product spreads what LSNs differ by, the second brings all into the upper half. 2^64
- * over the golden ratio, and over its like in three dimensions, the root of x^4 = x + 1. */
+/* The first product spreads what LSNs differ by, the second brings all into the upper half. */
 static inline uint32_t journal_checksum(uint64_t hash, uint64_t lsn)
 {
-    return (uint32_t)((hash ^ lsn * 0x9e3779b97f4a7c15u) * 0xd1b54a32d192ed03u >> 32);
+    return (uint32_t)((hash ^ lsn * JOURNAL_SPREAD) * JOURNAL_GATHER >> 32);
 }
 
 /* Of one that lies in one piece, aligned to 8, with a length. */
