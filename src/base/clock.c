@@ -1,10 +1,8 @@
-/* clock.c: time and random bits from the kernel. */
+/* clock.c: time from the kernel. */
 #include "base/clock.h"
 
 #include "base/check.h"
 
-#include <errno.h>
-#include <sys/random.h>
 #include <time.h>
 
 uint64_t clock_monotonic_us(void)
@@ -19,15 +17,4 @@ uint64_t clock_wall_s(void)
     struct timespec now;
     CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
     return (uint64_t)now.tv_sec;
-}
-
-uint64_t clock_random(void)
-{
-    uint64_t bits;
-    ssize_t got;
-    do {
-        got = getrandom(&bits, sizeof bits, 0);
-    } while (got < 0 && errno == EINTR);
-    CHECK(got == (ssize_t)sizeof bits);
-    return bits;
 }

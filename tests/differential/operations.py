@@ -28,13 +28,14 @@ class Operation:
     """pieces: its bytes; two of them: the token goes between. mute: nothing is said in text.
     refused: it is malformed, and what is behind its line may be read as a command by some.
     last: a packet that no row of opcodes is for; the connection need not live on behind it.
-    led: its first answer is what was there."""
+    led: its first answer is what was there. counts: it may change a number, which memcached pads or not."""
 
-    __slots__ = ("batch", "keys", "pieces", "value", "mute", "refused", "last", "led")
+    __slots__ = ("batch", "keys", "pieces", "value", "mute", "refused", "last", "led", "counts")
 
     def __init__(self, keys, pieces, value=None, mute=False, refused=False, led=False):
         self.batch, self.keys, self.pieces, self.value = 0, keys, pieces, value
         self.mute, self.refused, self.last, self.led = mute, refused, False, led
+        self.counts = False
 
 
 class Numbers:
@@ -121,11 +122,12 @@ def store_value(pool):
 
 
 class Generator:
-    """Batches of operations; a dialect says how each kind is made."""
+    """Batches of operations; a dialect says how each kind is made. counter: the kind that counts."""
 
     def __init__(self, rng, pool):
         self.rng, self.pool = rng, pool
         self.fresh = []
+        self.counter = type(self).count
         kinds = self.kinds if pool.counts else self.kinds + self.kinds_plain
         self.makers = [maker for maker, _ in kinds]
         self.weights = [weight for _, weight in kinds]
@@ -139,6 +141,8 @@ class Generator:
     def batch(self, number, size):
         rng = self.rng
         made = [self.change_by_token(key) for key in self.fresh]
+        for operation in made:
+            operation.counts = True  # some of them do
         for maker in rng.choices(self.makers, self.weights, k=max(0, size - 2 * FRESH)):
             if rng.random() < SHARE_MALFORMED:
                 made.append(self.malformed())
@@ -158,6 +162,7 @@ class Generator:
         it counts to with spaces, but not while an answer still holds the item."""
         while True:
             made = maker(self)
+            made.counts = maker is self.counter
             if self.pool.counts or not any(set(made.keys) & set(one.keys) for one in before):
                 return made
 

@@ -35,7 +35,7 @@ import sys
 import time
 
 import judge
-from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol, seed_of_run
 
 SPACES = ("feed", "liked")
 TIMES = 10  # dumped ids for one in memory
@@ -486,8 +486,7 @@ def arguments():
     scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
     parser = argparse.ArgumentParser(description="See the top of this file.")
     add = parser.add_argument
-    add("--seed", type=int, default=int(os.environ.get("ROLLCALL_TEST_SEED") or 0),
-        help="0: a new one")
+    add("--seed", type=int, default=0, help="0: as $ROLLCALL_TEST_SEED says")
     add("--table-size", default="64KiB" if scale <= 100 else "256KiB")
     add("--times", type=float, default=TIMES, help="dumped ids for one in memory")
     add("--directory", help="where the folder is made (default: TMPDIR)")
@@ -498,7 +497,7 @@ def arguments():
 
 def main():
     options = arguments()
-    seed = options.seed or random.SystemRandom().getrandbits(31)
+    seed = seed_of_run(options.seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     print("seed %d" % seed)
     folder = Folder(options.directory)

@@ -34,7 +34,7 @@ import sys
 import time
 
 import judge
-from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol
+from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, seed_of_run
 
 ROUNDS = 10
 SYNCS = ("never", "everysec", "always")
@@ -354,8 +354,7 @@ def arguments():
     parser = argparse.ArgumentParser(description="See the top of this file.")
     add = parser.add_argument
     add("--rounds", type=int, default=max(2, ROUNDS * scale // 100), help="of each part")
-    add("--seed", type=int, default=int(os.environ.get("ROLLCALL_TEST_SEED") or 0),
-        help="0: a new one")
+    add("--seed", type=int, default=0, help="0: as $ROLLCALL_TEST_SEED says")
     add("--sync", choices=SYNCS + ("all",), default="all", help="all: each round the next")
     add("--oldest", default=",".join(PARTS), help="parts: recycle, refuse, dump")
     add("--duration", type=seconds_pair, default=(0.05, 1.2), metavar="LOW..HIGH",
@@ -380,7 +379,7 @@ def arguments():
 
 def main():
     options = arguments()
-    seed = options.seed or random.SystemRandom().getrandbits(31)
+    seed = seed_of_run(options.seed)
     print("seed %d" % seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     if options.self_test or len(sys.argv) == 1:

@@ -30,7 +30,7 @@ import sys
 import time
 
 import judge
-from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol
+from victim import FALSE_POSITIVES, Failure, Folder, Load, Victim, protocol, seed_of_run
 
 SKIPPED = 77
 CYCLES = 3
@@ -232,14 +232,14 @@ def part(oldest, options, seed):
 def main():
     parser = argparse.ArgumentParser(description="See the top of this file.")
     parser.add_argument("--cycles", type=int, default=CYCLES, help="of each part")
-    parser.add_argument("--seed", type=int, default=0, help="0: a new one")
+    parser.add_argument("--seed", type=int, default=0, help="0: as $ROLLCALL_TEST_SEED says")
     parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="of the disk")
     parser.add_argument("--oldest", default=",".join(PARTS), help="parts: refuse, dump")
     options = parser.parse_args()
     parts = options.oldest.split(",")
     if any(oldest not in PARTS for oldest in parts):
         parser.error("--oldest: refuse or dump")
-    seed = options.seed or random.SystemRandom().getrandbits(31)
+    seed = seed_of_run(options.seed)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the disk is unmounted
     if os.geteuid() != 0:
         print("SKIP: a full disk: mounting one needs root")

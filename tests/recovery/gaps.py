@@ -19,7 +19,7 @@ import signal
 import sys
 
 import judge
-from victim import Failure, Folder, Victim, protocol
+from victim import Failure, Folder, Victim, protocol, seed_of_run
 
 ROUNDS = 8  # of each seed
 SEEDS = 2
@@ -182,11 +182,11 @@ def main():
     parser = argparse.ArgumentParser(description="See the top of this file.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each seed")
     parser.add_argument("--seeds", type=int, default=max(1, SEEDS * scale // 100))
-    parser.add_argument("--seed", type=int, default=0, help="the first; 0: a new one")
+    parser.add_argument("--seed", type=int, default=0, help="the first; 0: as $ROLLCALL_TEST_SEED says")
     parser.add_argument("--directory", help="where the folder is made (default: TMPDIR)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
-    first = options.seed or random.SystemRandom().getrandbits(31)
+    first = seed_of_run(options.seed)
     for seed in range(first, first + options.seeds):
         print("seed %d" % seed)
         folder = Folder(options.directory)

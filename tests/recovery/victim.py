@@ -6,6 +6,7 @@ Everything lives in one folder, which is removed unless keep() was called.
 import argparse
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -50,6 +51,14 @@ DATA = """data: %(directory)s
 journal: {sync: %(sync)s, segment: %(segment)s, buffer: %(buffer)s}
 checkpoint: {every: %(every)s, journal: %(journal)s}
 """
+
+
+def seed_of_run(given=0):
+    """The seed that an option gave, else $ROLLCALL_TEST_SEED: a number (unset: 1), or random."""
+    if given:
+        return given
+    said = os.environ.get("ROLLCALL_TEST_SEED") or "1"
+    return random.SystemRandom().getrandbits(31) if said == "random" else int(said)
 
 
 class Failure(Exception):

@@ -1,9 +1,10 @@
 /*
  * random.h: numbers for random tests, the same again from the same seed, and how many rounds to do.
  *
- * ROLLCALL_TEST_SEED sets the seed (printed at the start), ROLLCALL_TEST_SCALE the operations in
- * per cent of the usual (100), ROLLCALL_TEST_LONG=1 makes them ten times as many and adds what
- * takes long.
+ * ROLLCALL_TEST_SEED sets the seed: a number (unset: 1), or "random" for a new one. The seed of a run is
+ * printed. ROLLCALL_TEST_SCALE sets the operations in per cent of the usual (100), ROLLCALL_TEST_LONG=1
+ * makes them ten times as many and adds what takes long.
+ * What the product draws by clock_random() follows from the seed, too (seeded_random.c).
  * Thread rule: a struct test_random belongs to one thread.
  */
 #ifndef ROLLCALL_TESTS_SUPPORT_RANDOM_H
@@ -18,8 +19,9 @@ struct test_random {
     uint64_t state;
 };
 
-/* The seed of this run: from the environment or the kernel; printed. */
+/* The seed of this run; test_seed() prints it. Any thread, once one call has returned. */
 uint64_t test_seed(void);
+uint64_t test_seed_of_run(void);
 /* `usual` scaled as the environment says, at least 1. */
 uint64_t test_scaled(uint64_t usual);
 bool test_long(void);
