@@ -121,7 +121,8 @@ class Report:
                "(%d); %d connections; ids %s, %s of them (large: %s), drawn uniformly; %d rounds of "
                "%d s, in turn; medians. Times are those of the server's core; ratios are taken within a "
                "round. x null, x bare: to a server that does nothing and sends replies of the same "
-               "size, on libevent and on epoll alone. *: a server's best way.") % (
+               "size, on libevent and on epoll alone. *: a server's best way. RedisBloom is missing: the "
+               "peers come from Debian, which does not package it.") % (
                    self.cores[-1], self.cores[0], plan.CONNECTIONS,
                    "seconds << 22" if options.shape == "seconds" else "dense",
                    number(options.small), number(options.large), options.rounds, options.seconds)
