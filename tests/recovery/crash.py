@@ -48,13 +48,15 @@ WATCH_S = 1.0  # for the moment a round waits for
 POLL_S = 0.0002
 RECENT = 25000  # of dumped ids: so many of the newest are judged each round,
 SHARE = 0.03  # and this share of the others, and all in the last
-# Refusals that need no failure to happen: a side dict is full; the journal is; an old table has had
-# its one further layer, or oldest: refuse.
-ALLOWED = ("out of memory storing object", "journal busy", "no table free",
-           "busy",  # what waits for a merge: the overlay of a small table is soon full
-           # Not with recycle: refusals leave gaps in the stream, and the room apart of so small a table
-           # is soon full of ids that the stream has passed since.
-           "id too far ahead")
+# What may be refused though nothing fails, and how much of a part's answers at most
+REFUSED_MAX = {
+    "recycle": {},
+    # The row gets full, and small side dicts before it
+    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.05},
+    # The overlay of a small table is soon full, and waits for a merge; a dumped table whose late-room is
+    # used up takes no new ids
+    "dump": {judge.BUSY: 0.25, judge.NO_TABLE: 0.02},
+}
 TAMPER_ROUNDS = 8  # at most, until there is something of the kind that is to be lost
 ENDINGS = {"kill": 8, "files": 5, "roll": 4, "checkpoint": 4, "stop": 2}
 
@@ -89,6 +91,7 @@ class Part:
         self.model = judge.Model(path, IDS_MAX)
         self.judge = judge.Judge(self.model, oldest, FALSE_POSITIVES)
         self.daemon = None
+        self.refused = {}  # reason -> how often
         self.kills = self.answered = self.seconds = self.false_positives = 0
         self.took = 0.05  # seconds the last start took
 
@@ -172,9 +175,25 @@ class Part:
             raise Failure("\n".join(load.wrong))
         if load.ends != {ending}:
             raise Failure("connections ended %s, not %s" % (", ".join(sorted(load.ends)), ending))
-        for reason in load.refused:
-            if reason not in ALLOWED:
-                raise Failure("%d x %s" % (load.refused[reason], reason))
+        for reason, count in load.refused.items():
+            if reason not in REFUSED_MAX[self.oldest]:
+                raise Failure("%d x %s" % (count, reason))
+            self.refused[reason] = self.refused.get(reason, 0) + count
+
+    def check_refused(self):
+        """Ends a part: no reason may have been given for more commands than it may."""
+        for reason, count in self.refused.items():
+            if count > REFUSED_MAX[self.oldest][reason] * self.answered:
+                raise Failure("%d of %d x %s" % (count, self.answered, reason))
+
+    def check_full(self, load, client):
+        """With oldest: refuse a new id is refused when no table is free, and not before."""
+        if self.oldest != "refuse" or judge.NO_TABLE not in load.refused:
+            return
+        figures = client.stats(b"spaces")
+        free = {space: int(figures[space + ":spare"]) for space in judge.SPACES.values()}
+        if 0 not in free.values():
+            raise Failure("%s, but %s tables are" % (judge.NO_TABLE, free))
 
     def round(self, number):
         plan = Plan(self.seed, self.oldest, number, self.options)
@@ -195,9 +214,9 @@ class Part:
             self.daemon.check_log()
             self.restart(number, plan)
         client = self.daemon.connect()
+        self.check_full(load, client)
         ids, happened = self.judge.judge(
-            client, load.pending, bool(load.refused) or self.oldest == "refuse",
-            self.chosen(number, load.pending), plan.rng)
+            client, load.pending, REFUSED_MAX[self.oldest], self.chosen(number, load.pending), plan.rng)
         client.socket.close()
         self.tell(number, plan, load, ids, happened)
 
@@ -224,6 +243,7 @@ class Part:
                 self.round(number)
                 if self.judge.count:
                     break
+            self.check_refused()
             self.judge.false_positives(self.false_positives)
         except (Failure, judge.Lost, protocol.Mismatch, OSError) as problem:
             self.judge.problem(str(problem))
@@ -311,7 +331,7 @@ class Tampered(Part):
             except LookupError:
                 return  # a slow machine: a later round will have one
             client = self.daemon.connect()
-            self.judge.judge(client, [], False, lambda one, changed: True, random.Random(1))
+            self.judge.judge(client, [], (), lambda one, changed: True, random.Random(1))
             client.socket.close()
 
 

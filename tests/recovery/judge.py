@@ -8,15 +8,16 @@ acknowledged state, or that after any first part of its own pending commands; no
 - what was acknowledged as added is there, what was acknowledged as deleted is gone,
 
 exactly. And because a connection's commands run in order and only an end of the journal can be lost,
-all ids of a writer must agree on one place up to which its pending commands have happened. Where
-commands may have been refused (no table free, no space left) any of the pending ones may be missing,
-and they need not agree.
+all ids of a writer must agree on one place up to which its pending commands have happened. A pending
+command that may have been refused (`busy`: its id is in a file; `no table free`: its id is new) may be
+missing below that place, but may not have happened above it.
 
-A member that was never added may be found if the filter says so: those are counted, and bounded.
+A member that was never added may be found if the filter says so: as often as README promises.
 With `oldest: recycle` an id may be absent if it lies below the oldest table, or where a table was that
 has been recycled before an older one (to that most ids came): the one below took over its range.
 """
 import bisect
+import math
 import mmap
 import re
 import struct
@@ -29,11 +30,20 @@ SLOTS = ("repost", "comment", "like", "read")
 MEMBERS = 2
 NOTHING = (-1,) * len(SLOTS)
 NEVER, THERE, DELETED, UNKNOWN = range(4)
+IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim.py
+# Refusals of which it is known which commands they are for; any other may be for any command
+BUSY, NO_TABLE, NO_MEMORY = "busy", "no table free", "out of memory storing object"
+ENDING_VERBS = ("delete", "unset", "record", "remove")  # an id, or a member, may be gone behind them
 GONE = {"counter": 1, "member": 2}
 SPACES = {"counter": "feed", "member": "liked"}
 
 KEYS = 1000  # of one get
 ANSWER_S = 60
+LAYERS_MAX = 2  # of a table; README promises the rate for each
+FALSE_POSITIVES_TIMES = 1.3  # what is taken of the rate that README promises
+BY_CHANCE = 1e-6
+BY_CHANCE_DEVIATIONS = 4.75  # of a normal distribution
+MEAN_LARGE = 500
 PROBES = 4000  # members nobody ever added, a round
 PROBLEMS_SHOWN = 10
 STATES_MAX = 4096  # that one id's pending commands may lead to
@@ -137,10 +147,16 @@ class Tables:
         rows = sorted((int(figures[one.group()]), int(one.group(1))) for one in found if one)
         self.bases = [base for base, _ in rows]
         self.serials = [serial for _, serial in rows]
+        self.files = {base for base, serial in rows if figures["%s:%d:cold" % (space, serial)] != "0"}
 
     @property
     def low(self):
         return self.bases[0] if self.bases else 0
+
+    def in_file(self, number):
+        """Is this id in a dumped table?"""
+        at = bisect.bisect(self.bases, number) - 1
+        return at >= 0 and self.bases[at] in self.files
 
     def keeps(self, number):
         """Must this id be there? Ids of the load rise, so a table is followed by the next serial."""
@@ -236,8 +252,9 @@ class Judge:
             if tables[kind].low > 0:
                 self.full_rows.add(kind)
 
-    def judge(self, client, pending, refusals, chosen, rng):
-        """Judges the ids that `chosen` (of id, the last round it was changed in) says.
+    def judge(self, client, pending, reasons, chosen, rng):
+        """Judges the ids that `chosen` (of id, the last round it was changed in) says. `reasons`: why
+        a command may have been refused.
         Returns (ids judged, pending commands that happened)."""
         first = max(1, min(one.low for one in self.tables(client).values()))
         ids = [one for one in range(first, self.model.next)
@@ -250,13 +267,45 @@ class Judge:
         self.probe(client, ids, rng)
         tables = self.tables(client)  # behind the reading, for some may have gone meanwhile
         self.rows(client, tables)
-        happened = Happened(pending, refusals)
+        happened = Happened(pending, self.refusable(client, pending, reasons))
         for number in ids:
             self.one_id(number, counters.get(number, NOTHING), there, tables, happened)
         for line in happened.disagreements():
             self.problem(line)
         self.ids += len(ids)
         return len(ids), happened.count()
+
+    def refusable(self, client, pending, reasons):
+        """Which of these commands may have been refused: a function of the command."""
+        files = {}
+        if pending and BUSY in reasons:
+            files = {kind: Tables(client.tables(space), space) for kind, space in SPACES.items()}
+        ended = {command.key()[:2] for command in pending if command.verb in ENDING_VERBS}
+        beside = self.beside(pending)
+
+        def is_new(command):
+            slots, members, _, _ = self.model.entry(command.id)
+            return command.key()[:2] in ended or (
+                members[command.slot] != THERE if command.kind == "member" else slots == NOTHING)
+
+        tests = {BUSY: lambda command: files[command.kind].in_file(command.id),
+                 NO_TABLE: is_new,
+                 NO_MEMORY: lambda command: (
+                     command.kind == "member" or command.id in beside or is_new(command))}
+        asked = [tests.get(reason, lambda command: True) for reason in reasons]
+        return lambda command: any(test(command) for test in asked)
+
+    def beside(self, pending):
+        """The ids of which a value may be too large for its bits, and lie beside the table."""
+        sums = {}
+        for command in pending:
+            if command.kind == "counter":
+                slots = self.model.entry(command.id)[0]
+                sum_of = sums.setdefault(command.id, [max(0, one) for one in slots])
+                for i, value in enumerate(command.values):
+                    sum_of[i] += max(0, value)
+        return {number for number, sum_of in sums.items()
+                if any(one > most for one, most in zip(sum_of, IN_PLACE_MAX))}
 
     def one_id(self, number, found, there, tables, happened):
         slots, members, gone, _ = self.model.entry(number)
@@ -305,19 +354,34 @@ class Judge:
             self.found += client.probes([rng.choice(ids) for _ in range(KEYS)])
 
     def false_positives(self, seen):
-        """Ends a run; `seen`: of those that the load saw. Twice the rate, for a table may have two
-        layers, and some more: a run must not fail by chance."""
-        allowed = 5 + 8 * self.rate * self.probes
+        """Ends a run; `seen`: of those that the load saw."""
+        allowed = most_found(self.rate, self.probes)
         if self.found + seen > allowed:
             self.problem("%d members are found that nobody added, of %d; at most %d" % (
                 self.found + seen, self.probes, allowed))
 
 
-class Happened:
-    """Up to where each writer's pending commands have happened."""
+def most_found(rate, probes):
+    """How many of so many members never added may be found. One run in a million finds more by chance
+    (Poisson; a large mean as the normal distribution has it)."""
+    mean = FALSE_POSITIVES_TIMES * LAYERS_MAX * rate * probes
+    if mean > MEAN_LARGE:
+        return round(mean + BY_CHANCE_DEVIATIONS * math.sqrt(mean))
+    term = total = math.exp(-mean)
+    most = 0
+    while total < 1 - BY_CHANCE:
+        most += 1
+        term *= mean / most
+        total += term
+    return most
 
-    def __init__(self, pending, refusals):
-        self.by_key, self.refusals = {}, refusals
+
+class Happened:
+    """Up to where each writer's pending commands have happened. refusable(command): may it be missing
+    below that place?"""
+
+    def __init__(self, pending, refusable):
+        self.by_key, self.refusable = {}, refusable
         self.possible = {}  # writer -> for each number of commands: may so many have happened?
         for command in pending:
             self.by_key.setdefault(command.key(), []).append(command)
@@ -328,27 +392,26 @@ class Happened:
         commands = self.by_key.get(key, [])
         same = (lambda state: (state in (THERE, UNKNOWN)) == found) if key[0] == "member" else (
             lambda state: state == found)
-        states = [acknowledged]
-        for command in commands:
-            states.append(command.apply(states[-1]))
-        if self.refusals:
-            return next((one for one in self.all_states(acknowledged, commands) if same(one)), None)
-        good = [same(state) for state in states]
+        fitting = []  # for each number of commands up to the writer's place: a state like it, or None
+        for states in self.states(acknowledged, commands):
+            fitting.append(next((state for state in states if same(state)), None))
+        good = [state is not None for state in fitting]
         if not any(good):
             return None
         if commands:
             self.narrow(commands, good)
-        return states[good.index(True)]
+        return fitting[good.index(True)]
 
-    @staticmethod
-    def all_states(acknowledged, commands):
-        """After any of the commands, in order."""
+    def states(self, acknowledged, commands):
+        """Yields what the state may be after none of the commands, after the first, ..."""
         states = {acknowledged}
+        yield states
         for command in commands:
+            after = {command.apply(state) for state in states}
+            states = after | states if self.refusable(command) else after
             if len(states) > STATES_MAX:
-                break
-            states |= {command.apply(state) for state in states}
-        return states
+                raise Lost("too many commands of %s:%d are unanswered to judge" % command.key()[:2])
+            yield states
 
     def narrow(self, commands, good):
         """Between the n-th command of this id and the next, its writer's place is as good as `good[n]`."""
@@ -361,7 +424,7 @@ class Happened:
 
     def disagreements(self):
         for writer, places in self.possible.items():
-            if not self.refusals and not any(places):
+            if not any(places):
                 yield ("writer %d: no end of its %d unanswered commands explains all its ids: "
                        "an earlier one is lost, a later one is there" % (writer, len(places) - 1))
 
