@@ -13,7 +13,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "tests/support/random.h"
+#include "tests/support/step.h"
 
 #define KEYS         512u /* of the plain array: id and sub-key follow from the number */
 #define SUBS         4u
@@ -327,6 +329,78 @@ static void test_threads_on_their_own_keys(void **unused)
     dict_destroy(NULL);
 }
 
+/* ---- a reader, and a change after each of its instructions ---- */
+
+struct meeting {
+    struct dict *dict;
+    uint64_t number; /* all words of the value; it rises with each change */
+    bool found;
+    uint64_t value[DICT_VALUE_WORDS];
+};
+
+#define MET_ID 7u
+
+static void put_next(void *context)
+{
+    struct meeting *meeting = context;
+    uint64_t value[DICT_VALUE_WORDS];
+    meeting->number++;
+    for (size_t i = 0; i < DICT_VALUE_WORDS; i++) {
+        value[i] = meeting->number;
+    }
+    CHECK(dict_put(meeting->dict, MET_ID, 0, value));
+}
+
+/* The bucket is as full as before, and the key in the same place. */
+static void delete_and_put(void *context)
+{
+    struct meeting *meeting = context;
+    CHECK(dict_delete(meeting->dict, MET_ID, 0));
+    put_next(meeting);
+}
+
+static void get_met(void *context)
+{
+    struct meeting *meeting = context;
+    meeting->found = dict_get(meeting->dict, MET_ID, 0, meeting->value);
+}
+
+/* What is read is all of the value before the change, or all of the one after it. */
+static void read_meets(step_fn *change)
+{
+    struct meeting meeting = {.dict = dict_create(DICT_VALUE_MAX, DICT_POOL_MIN, 42)};
+    uint64_t steps = 0;
+    if (!step_works()) {
+        print_message("this build cannot step\n");
+        dict_destroy(meeting.dict);
+        skip();
+    }
+    put_next(&meeting);
+    while (step_run(steps, get_met, change, &meeting)) {
+        assert_true(meeting.found);
+        assert_in_range(meeting.value[0], meeting.number - 1, meeting.number);
+        for (size_t i = 1; i < DICT_VALUE_WORDS; i++) {
+            assert_int_equal(meeting.value[i], meeting.value[0]);
+        }
+        steps++;
+    }
+    assert_true(steps > 2 * DICT_VALUE_WORDS);
+    dict_check(meeting.dict);
+    dict_destroy(meeting.dict);
+}
+
+static void test_put_while_read(void **unused)
+{
+    (void)unused;
+    read_meets(put_next);
+}
+
+static void test_deleted_and_put_while_read(void **unused)
+{
+    (void)unused;
+    read_meets(delete_and_put);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +411,8 @@ int main(void)
         cmocka_unit_test(test_grow),
         cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads_on_their_own_keys),
+        cmocka_unit_test(test_put_while_read),
+        cmocka_unit_test(test_deleted_and_put_while_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
