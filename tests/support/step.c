@@ -1,6 +1,7 @@
 /* step.c: see step.h. */
 #include "tests/support/step.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -60,7 +61,11 @@ bool step_works(void)
 void step_begin(uint64_t n, step_fn *meanwhile, void *context)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    sigset_t trap;
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP); /* a worker blocks all signals: this one would end the process */
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &trap, NULL) == 0);
     stepping.context = context;
     stepping.left = n;
     stepping.meanwhile = meanwhile;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
+#include "tests/support/step.h"
 
 struct echo_worker {
     struct echo *echo;
@@ -58,11 +59,22 @@ static void echo_turns_begin(void *worker_state)
     state->inside = true;
 }
 
+/* In the middle of what follows the commit. */
+static void release_now(void *context)
+{
+    struct echo_worker *state = context;
+    net_release(state->worker, atomic_load(&state->echo->number));
+}
+
 static void echo_turns_end(void *worker_state)
 {
     struct echo_worker *state = worker_state;
     CHECK(state->inside);
     state->inside = false;
+    if (atomic_load(&state->echo->steps) > 0 && !step_end()) {
+        atomic_store(&state->echo->steps, 0); /* the wake-up was over before */
+        release_now(state);
+    }
 }
 
 static enum net_commit echo_commit(void *worker_state, uint64_t *wait)
@@ -82,6 +94,9 @@ static enum net_commit echo_commit(void *worker_state, uint64_t *wait)
         net_release(state->worker, *wait);
     }
     atomic_fetch_add(&echo->commits, 1);
+    if (atomic_load(&echo->steps) > 0) {
+        step_begin(atomic_load(&echo->steps) - 1, release_now, state);
+    }
     return verdict;
 }
 
@@ -151,6 +166,10 @@ static enum net_next line(struct echo_worker *worker, struct net_conn *conn, con
     }
     if (length == 5 && memcmp(text, "early", 5) == 0) {
         return early(worker, conn, out);
+    }
+    if (length == 5 && memcmp(text, "again", 5) == 0) {
+        atomic_fetch_add(&worker->echo->again, 1);
+        return NET_AGAIN;
     }
     return buf_append(out, text, length + 1) ? NET_WAIT : NET_AGAIN;
 }

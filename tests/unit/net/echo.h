@@ -5,6 +5,7 @@
  *     big N       N letters 'b' and a newline
  *     quit        "bye" and close
  *     wait        suspended until released is set and a wake comes, then "done"
+ *     again       its turn comes again and again, for ever
  *     early       woken by another thread before the turn has returned NET_SUSPENDED, then "early"
  *     hold text   echoed, and the turn's answers are held
  *     hold big N  as big N, held
@@ -37,6 +38,7 @@ struct echo {
 
     _Atomic unsigned closed;
     _Atomic unsigned waiting; /* turns that ended in NET_SUSPENDED because of "wait" */
+    _Atomic unsigned again;   /* turns that ended in NET_AGAIN because of "again" */
     _Atomic bool released;
     _Atomic unsigned signalled;
     _Atomic unsigned stop_signal; /* ends net_run */
@@ -53,6 +55,9 @@ struct echo {
     _Atomic bool release_in_commit; /* the number is released before the commit returns */
     _Atomic unsigned commits;       /* ended */
     _Atomic uint64_t number;        /* of the last commit */
+    /* n > 0: its number is released n - 1 instructions after a commit, or, if the wake-up is over
+     * by then, at its end; then this is 0. One worker. */
+    _Atomic uint64_t steps;
     _Atomic(struct net_worker *) workers[ECHO_WORKERS];
     unsigned threads; /* as started */
 };
