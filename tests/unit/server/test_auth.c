@@ -38,6 +38,9 @@ static void test_users(void **state)
     assert_false(lets_in(auth, "ann:a", "b")); /* the colon is not the user's to move */
     assert_false(lets_in(auth, "", "joe:secret"));
     assert_false(auth_check(auth, "joe\0x", 5, "secret", 6));
+    assert_false(auth_check(auth, "joe", 3, "secret\0", 7)); /* zeros are bytes, too */
+    assert_false(auth_check(auth, "joe", 3, "secret\0\0", 8));
+    assert_false(auth_check(auth, "empty", 5, "\0", 1));
     auth_destroy(auth);
 }
 

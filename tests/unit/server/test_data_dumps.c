@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "data_run.h"
+#include "store/cold.h"
 #include "store/manifest.h"
 #include "tests/support/random.h"
 #include "toy_engine.h"
@@ -119,6 +120,48 @@ static void test_overlay_and_merge(void **state)
     assert_true(data_run_end(&run));
     assert_true(data_run_begin(&run));
     data_run_check(&run);
+    assert_true(data_run_end(&run));
+}
+
+static void wake(void *target, uint64_t serial)
+{
+    _Atomic bool *woken = target;
+
+    (void)serial;
+    *woken = true;
+}
+
+/* Pages of a file that a merge has replaced are not held, nor read any more. */
+static void test_replaced_is_forgotten(void **state)
+{
+    char page[TABLE_FILE_PAGE_BYTES];
+    char error[TABLE_FILE_ERROR_MAX];
+    _Atomic bool woken = false;
+    struct cold_ticket ticket = {wake, &woken, 1};
+    struct cold_stats stats;
+
+    (void)state;
+    run.settings.cold.cache_bytes = 1u << 20;
+    run.settings.spaces[0].oldest = SPACE_OLDEST_DUMP;
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
+    dump(0, 0);
+    struct cold *cold = data_cold(run.data);
+
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct table_file *file = toy_file(data_run_engine(&run, 0), 0);
+
+        assert_int_equal(cold_get(cold, file, i, &ticket, page, error), COLD_PENDING);
+        DATA_RUN_WAIT_FOR(woken);
+        cold_stats(cold, &stats);
+        assert_int_equal(stats.promised + stats.cached_pages, 2);
+        merge(0, 0);
+        cold_stats(cold, &stats);
+        assert_int_equal(stats.promised, 0);
+        assert_int_equal(stats.cached_pages, 0);
+        woken = false;
+        cold_release(cold, &ticket);
+    }
     assert_true(data_run_end(&run));
 }
 
@@ -419,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overlay_and_merge, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_replaced_is_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(test_touched, setup, teardown),
         cmocka_unit_test_setup_teardown(test_brackets_while_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),

@@ -192,7 +192,12 @@ void toy_merge(struct engine *engine, uint64_t id)
 
 bool toy_dumped(const struct engine *engine, uint64_t id)
 {
-    return table_of(toy_of(engine), id)->file != NULL;
+    return toy_file(engine, id) != NULL;
+}
+
+const struct table_file *toy_file(const struct engine *engine, uint64_t id)
+{
+    return table_of(toy_of(engine), id)->file;
 }
 
 void toy_on_image(struct engine *engine, toy_image_fn *begun, void *context)

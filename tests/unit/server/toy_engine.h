@@ -44,6 +44,7 @@ void toy_image_for_ever(struct engine *engine, bool on);
 void toy_leave(struct engine *engine, uint64_t id);
 void toy_merge(struct engine *engine, uint64_t id);
 bool toy_dumped(const struct engine *engine, uint64_t id);
+const struct table_file *toy_file(const struct engine *engine, uint64_t id); /* NULL: not dumped */
 
 /* Maintenance, when the keeper is asked for it, touches every table; so many times so far. */
 uint64_t toy_maintained(const struct engine *engine);
