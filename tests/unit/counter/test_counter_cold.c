@@ -262,6 +262,64 @@ static void what_moves_while_an_image_is_written_is_not_gone(void **state)
     space_expect(f, FIRST, ",5");
 }
 
+struct overtaking {
+    struct dumped_space *fixture;
+    uint64_t id;
+    unsigned left;  /* changes that are still to overtake */
+    uint64_t after; /* the value behind the last one carried out */
+};
+
+static enum engine_status decide_incr(const struct counter_edit *edit, bool present,
+                                      const struct counter_values *before,
+                                      struct counter_values *after)
+{
+    struct overtaking *overtaking = edit->context;
+    assert_true(present);
+    after->value[0] = before->value[0] + 1;
+    overtaking->after = after->value[0];
+    return ENGINE_DONE;
+}
+
+/* Reads the disk itself: what happens while it does is before its change is decided. */
+static void incr_first_slot(struct overtaking *overtaking)
+{
+    struct dumped_space *f = overtaking->fixture;
+    struct counter_table *table = counter_table_of(space_row(f)->tables[0]);
+    struct counter_edit edit = {.named = 1, .decide = decide_incr, .context = overtaking};
+    struct counter_reader reader = {.cold = NULL};
+    struct counter_locus locus;
+    enum engine_error error = ENGINE_E_NONE;
+    counter_table_locate(table, overtaking->id, true, &locus);
+    assert_int_equal(
+        counter_table_edit_cold(table, &locus, &edit, 0, change_sink_null(), &reader, &error),
+        ENGINE_DONE);
+}
+
+static void overtake(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct overtaking *overtaking = context;
+    (void)path;
+    if (op == VFS_SIM_PREAD && overtaking->left > 0) {
+        overtaking->left--;
+        incr_first_slot(overtaking);
+    }
+}
+
+/* While the page of one change is read others change the same record, the first ones of all. */
+static void what_changed_while_a_page_was_read_is_not_lost(void **state)
+{
+    struct dumped_space *f = *state;
+    for (unsigned others = 0; others < 3; others++) {
+        struct overtaking overtaking = {f, FIRST + 1 + others, others, 0};
+        vfs_sim_hook(f->dumps.sim, overtake, &overtaking);
+        incr_first_slot(&overtaking);
+        vfs_sim_hook(f->dumps.sim, NULL, NULL);
+        assert_int_equal(overtaking.left, 0);
+        assert_int_equal(overtaking.after, 7 + others + 1);
+    }
+    space_expect(f, FIRST + 3, "10,8");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, space_create, space_destroy)
 
 int main(void)
@@ -274,6 +332,7 @@ int main(void)
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
+        TEST(what_changed_while_a_page_was_read_is_not_lost),
         TEST(what_moves_while_an_image_is_written_is_not_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
