@@ -192,9 +192,7 @@ void data_destroy(struct data *data)
     CHECK(data->checkpoint == NULL && data->journal == NULL);
     checkpoint_pending_drop(data);
     cold_destroy(data->engine_cold.cold);
-    if (data->lock_fd >= 0) {
-        data->vfs->functions->close(data->vfs, data->lock_fd);
-    }
+    dir_lock_give(data->vfs, &data->dir_lock);
     manifest_destroy(data->manifest);
     pthread_mutex_destroy(&data->lock);
     pthread_cond_destroy(&data->bell);

@@ -3,7 +3,8 @@
  * start, checkpoints while it runs. What is durable when stands in store/DESIGN.md, why images and
  * replay fit together in engine/row_log.h.
  *
- *     DIR/lock             flock of the daemon that uses the directory; its pid, for messages
+ *     DIR                  locked by the daemon that uses it (store/dir_lock.h)
+ *     DIR/lock             its pid, for messages
  *     DIR/MANIFEST         store/manifest.h
  *     DIR/journal-*        store/journal.h
  *     DIR/SPACE-*.table    store/table_file.h: <space>-<serial>-<layer>-<generation>.table; layer:

@@ -13,7 +13,6 @@
 #include "server/data_private.h"
 #include "server/process.h"
 
-#define PID_TEXT_MAX 32
 #define PROBE_BYTES                                                                                \
     (64u << 10)           /* of what a start stores before the journal opens, manifests besides */
 #define MODE_OTHERS  0077 /* what a directory of ours gives to nobody else */
@@ -164,47 +163,29 @@ static bool probe(struct data *data, char error[DATA_ERROR_MAX])
            refuse_errno(data, "cannot be written", error);
 }
 
-static void write_pid(struct data *data)
-{
-    char text[PID_TEXT_MAX];
-    int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-
-    /* for messages alone */
-    if (data->vfs->functions->truncate(data->vfs, data->lock_fd, 0) != 0 ||
-        !vfs_write_all(data->vfs, data->lock_fd, text, (size_t)length, 0)) {
-        log_warning("%s/" MANIFEST_LOCK_NAME ": %s", data->directory, strerror(errno));
-    }
-}
-
-static bool refuse_in_use(struct data *data, char error[DATA_ERROR_MAX])
-{
-    char text[PID_TEXT_MAX] = "";
-    ssize_t length = vfs_read_all(data->vfs, data->lock_fd, text, sizeof(text) - 1, 0);
-    long pid = length > 0 ? strtol(text, NULL, 10) : 0;
-
-    return pid > 0
-               ? data_refuse(error, "data directory %s is in use by another rollcalld (pid %ld)",
-                             data->directory, pid)
-               : data_refuse(error, "data directory %s is in use by another rollcalld",
-                             data->directory);
-}
-
 static bool take_lock(struct data *data, char error[DATA_ERROR_MAX])
 {
-    const struct vfs_functions *file = data->vfs->functions;
-    char path[VFS_PATH_MAX];
+    const struct dir_lock *lock = &data->dir_lock;
 
-    CHECK(vfs_path(path, data->directory, MANIFEST_LOCK_NAME));
-    data->lock_fd = file->open(data->vfs, path, O_RDWR | O_CREAT);
-    if (data->lock_fd < 0) {
-        return refuse_errno(data, "cannot be written", error);
+    switch (dir_lock_take(data->vfs, data->directory, &data->dir_lock)) {
+    case DIR_LOCK_TAKEN:
+        if (lock->weak) {
+            log_warning(
+                "data directory %s: its file system does not lock directories, so %s/" DIR_LOCK_NAME
+                " is locked: never remove it",
+                data->directory, data->directory);
+        }
+        return true;
+    case DIR_LOCK_HELD:
+        return lock->holder > 0
+                   ? data_refuse(error,
+                                 "data directory %s is in use by another rollcalld (pid %ld)",
+                                 data->directory, lock->holder)
+                   : data_refuse(error, "data directory %s is in use by another rollcalld",
+                                 data->directory);
+    default:
+        return refuse_errno(data, "cannot be locked", error);
     }
-    if (file->lock(data->vfs, data->lock_fd) != 0) {
-        return errno == EWOULDBLOCK || errno == EACCES
-                   ? refuse_in_use(data, error)
-                   : refuse_errno(data, MANIFEST_LOCK_NAME, error);
-    }
-    return true;
 }
 
 /* ---- the manifest ---- */
@@ -321,7 +302,7 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     process_cond_init(&data->bell);
     data->vfs = vfs;
     data->directory = memory_strdup(settings->data);
-    data->lock_fd = -1;
+    data->dir_lock.fd = -1;
     data->threads = settings->threads;
     data->sync = settings->journal.sync;
     data->segment_bytes = settings->journal.segment_bytes;
@@ -334,7 +315,9 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
         data_destroy(data);
         return NULL;
     }
-    write_pid(data);
+    if (!dir_lock_sign(data->vfs, data->directory)) {
+        log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
+    }
     note_generation(data);
     data_count_files(data);
     return data;

@@ -23,6 +23,7 @@
 #include "server/data.h"
 #include "server/journal_sink.h"
 #include "store/cold.h"
+#include "store/dir_lock.h"
 #include "store/manifest.h"
 #include "store/vfs.h"
 
@@ -52,7 +53,7 @@ struct data_figures {
 struct data {
     struct vfs *vfs;
     char *directory;
-    int lock_fd;
+    struct dir_lock dir_lock;
     unsigned threads; /* that load tables */
     enum journal_sync sync;
     uint64_t segment_bytes, buffer_bytes;

@@ -36,7 +36,6 @@
 #include "store/vfs.h"
 
 #define MANIFEST_NAME           "MANIFEST"
-#define MANIFEST_LOCK_NAME      "lock" /* beside it: locked by the daemon that uses the directory */
 #define MANIFEST_PROBE_NAME     "probe" VFS_TEMPORARY /* made and deleted by each start */
 #define MANIFEST_TABLE_SUFFIX   ".table"              /* ends the names of table files */
 #define MANIFEST_VERSION        1u

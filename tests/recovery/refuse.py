@@ -112,13 +112,25 @@ def two_daemons(folder):
     first = Victim(folder)
     try:
         first.serve()
-        code, said = second(folder)
-        if code != 1 or not re.search(WORDS + rb"in use by another", said.encode()):
-            raise Failure("the second: exit %d\n%s" % (code, said))
+        refused_second(folder, rb"in use by another rollcalld \(pid %d\)" % first.process.pid)
+        os.unlink(os.path.join(folder.data, "lock"))
+        refused_second(folder, rb"in use by another rollcalld")
+        for name in os.listdir(folder.data):  # whatever goes, the directory is in use
+            os.rename(os.path.join(folder.data, name), os.path.join(folder.path, name + ".away"))
+        refused_second(folder, rb"in use by another rollcalld")
+        for name in os.listdir(folder.path):
+            if name.endswith(".away"):
+                os.rename(os.path.join(folder.path, name), os.path.join(folder.data, name[:-5]))
         check(first)
         first.kill_now()  # a lock must not outlive its daemon
     finally:
         first.kill()
+
+
+def refused_second(folder, words):
+    code, said = second(folder)
+    if code != 1 or not re.search(WORDS + words, said.encode()):
+        raise Failure("the second: exit %d, and no line like %r:\n%s" % (code, words, said))
 
 
 def second(folder):

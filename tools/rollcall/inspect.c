@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "store/dir_lock.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/manifest.h"
@@ -103,7 +104,7 @@ static bool read_head(const struct inspect *inspect, unsigned char head[HEAD_BYT
 static const struct {
     const char *name, *what;
 } marks[] = {
-    {MANIFEST_LOCK_NAME, "locked by the daemon that uses the directory; it holds nothing"},
+    {DIR_LOCK_NAME, "the process id of the daemon that used the directory last"},
     {JOURNAL_BALLAST_NAME, "room kept for a start on a full disk; it holds nothing"},
     {JOURNAL_SPARE_NAME, "the next segment of the journal; it holds nothing yet"},
 };

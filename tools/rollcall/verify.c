@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "store/dir_lock.h"
 #include "store/journal_format.h"
 #include "tools/rollcall/verify_private.h"
 
@@ -169,21 +170,6 @@ static bool list(struct verify *verify)
     return true;
 }
 
-/* Takes the daemon's lock and gives it back at once; nobody holds it: there is none. */
-static bool daemon_runs(struct vfs *vfs, const char *directory)
-{
-    char path[VFS_PATH_MAX];
-    int fd = vfs_path(path, directory, MANIFEST_LOCK_NAME)
-                 ? vfs->functions->open(vfs, path, O_RDONLY)
-                 : -1;
-    if (fd < 0) {
-        return false;
-    }
-    bool held = vfs->functions->lock(vfs, fd) != 0 && errno == EWOULDBLOCK;
-    vfs->functions->close(vfs, fd);
-    return held;
-}
-
 /* Anything a daemon would have made. */
 static bool is_data_directory(struct verify *verify)
 {
@@ -278,7 +264,7 @@ static enum verb_exit beside_daemon(struct vfs *vfs, const struct verify_options
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
                                 FILE *errors)
 {
-    if (!daemon_runs(vfs, options->directory)) {
+    if (!dir_lock_is_held(vfs, options->directory)) {
         return attempt(vfs, options, false, out, errors);
     }
     if (!options->quiet) {

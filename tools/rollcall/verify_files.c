@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "store/dir_lock.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
@@ -151,7 +152,7 @@ static const char *leftover(struct verify *verify, const char *name)
 {
     uint64_t start;
     bool is_table = verify_is_table(verify, name);
-    if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, MANIFEST_LOCK_NAME) == 0 ||
+    if (strcmp(name, MANIFEST_NAME) == 0 || strcmp(name, DIR_LOCK_NAME) == 0 ||
         strcmp(name, JOURNAL_BALLAST_NAME) == 0 || journal_name_parse(name, &start)) {
         return NULL;
     }

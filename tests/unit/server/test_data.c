@@ -137,6 +137,9 @@ static void test_in_use(void **state)
     assert_true(data_run_begin(&run));
     assert_null(data_open_with(vfs_sim_vfs(run.sim), &run.settings, error));
     assert_non_null(strstr(error, "/data is in use by another rollcalld (pid "));
+    remove_file(DIR_LOCK_NAME); /* it only names the process */
+    assert_null(data_open_with(vfs_sim_vfs(run.sim), &run.settings, error));
+    assert_string_equal(error, "data directory /data is in use by another rollcalld");
     assert_true(data_run_end(&run));
     assert_true(data_run_begin(&run)); /* its lock went with it */
     assert_true(data_run_end(&run));
@@ -186,9 +189,9 @@ static void test_unwritable(void **state)
 {
     (void)state;
     fill();
-    vfs_sim_fault(
-        run.sim, &(struct vfs_sim_fault){.op = VFS_SIM_OPEN, .path = "/data/lock", .error = EROFS});
-    refused("data directory /data: cannot be written", strerror(EROFS));
+    vfs_sim_fault(run.sim,
+                  &(struct vfs_sim_fault){.op = VFS_SIM_LOCK, .path = "/data", .error = EIO});
+    refused("data directory /data: cannot be locked", strerror(EIO));
     vfs_sim_faults_end(run.sim);
     vfs_sim_fault(run.sim, &(struct vfs_sim_fault){
                                .op = VFS_SIM_OPEN, .path = "/data/probe", .error = EACCES});

@@ -14,6 +14,7 @@
 #include "engine/change_record.h"
 #include "engine/row_state.h"
 #include "phantom/table.h"
+#include "store/dir_lock.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
@@ -329,9 +330,9 @@ static void test_nothing(void **state)
 {
     struct run *run = *state;
     char zeros[64] = {0};
-    data_write(run->data, MANIFEST_LOCK_NAME, 0, "", 0);
-    assert_int_equal(inspect_with(run, MANIFEST_LOCK_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
-    said_has(run->said.out_text, "/lock: locked by the daemon that uses the directory");
+    data_write(run->data, DIR_LOCK_NAME, 0, "", 0);
+    assert_int_equal(inspect_with(run, DIR_LOCK_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
+    said_has(run->said.out_text, "/lock: the process id of the daemon");
     data_write(run->data, JOURNAL_BALLAST_NAME, 0, zeros, sizeof zeros);
     assert_int_equal(inspect_with(run, JOURNAL_BALLAST_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
     said_has(run->said.out_text, "/journal-ballast: room kept for a start on a full disk");

@@ -171,7 +171,7 @@ static void test_leftovers(void **state)
 static void test_daemon(void **state)
 {
     struct run *run = *state;
-    FILE *held = fopen(data_path(run->data, "lock"), "r");
+    FILE *held = fopen(run->data->directory, "r");
     assert_non_null(held);
     assert_int_equal(flock(fileno(held), LOCK_EX | LOCK_NB), 0);
     data_write(run->data, "journal-next.tmp", 0, "", 0);

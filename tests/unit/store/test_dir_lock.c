@@ -1,0 +1,108 @@
+/* test_dir_lock.c: one user of a directory at a time, whatever files in it are removed. */
+#include "store/dir_lock.h"
+
+#include "tests/unit/store/files.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define DIRECTORY "/data"
+#define LOCK_FILE DIRECTORY "/" DIR_LOCK_NAME
+
+static int setup(void **state)
+{
+    struct vfs_sim *sim = vfs_sim_create(1);
+    struct vfs *vfs = vfs_sim_vfs(sim);
+    assert_int_equal(vfs->functions->mkdir(vfs, DIRECTORY), 0);
+    *state = sim;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    vfs_sim_destroy(*state);
+    return 0;
+}
+
+static void expect(struct vfs *vfs, enum dir_lock_result wanted, long holder)
+{
+    struct dir_lock lock;
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), wanted);
+    assert_int_equal(lock.holder, holder);
+    assert_int_equal(dir_lock_is_held(vfs, DIRECTORY), true);
+    dir_lock_give(vfs, &lock);
+}
+
+static void test_taken(void **state)
+{
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    struct dir_lock lock;
+    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
+    assert_false(lock.weak);
+    assert_false(files_exist(vfs, LOCK_FILE));
+    expect(vfs, DIR_LOCK_HELD, 0);
+    assert_true(dir_lock_sign(vfs, DIRECTORY));
+    expect(vfs, DIR_LOCK_HELD, getpid());
+    assert_int_equal(vfs->functions->unlink(vfs, LOCK_FILE), 0);
+    expect(vfs, DIR_LOCK_HELD, 0);
+    files_write(vfs, LOCK_FILE, "not a number", false);
+    expect(vfs, DIR_LOCK_HELD, 0);
+    dir_lock_give(vfs, &lock);
+    dir_lock_give(vfs, &lock);
+    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+}
+
+static void test_killed(void **state)
+{
+    struct dir_lock lock;
+    assert_int_equal(dir_lock_take(vfs_sim_vfs(*state), DIRECTORY, &lock), DIR_LOCK_TAKEN);
+    vfs_sim_kill(*state);
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
+    dir_lock_give(vfs, &lock);
+}
+
+/* NFS: a directory is not locked, its file is. */
+static void test_weak(void **state)
+{
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    struct dir_lock lock;
+    files_write(vfs, LOCK_FILE, "4711", false);
+    vfs_sim_fault(*state, &(struct vfs_sim_fault){
+                              .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF});
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_TAKEN);
+    assert_true(lock.weak);
+    vfs_sim_fault(*state, &(struct vfs_sim_fault){
+                              .op = VFS_SIM_LOCK, .first = 1, .times = 1, .error = EBADF});
+    struct dir_lock other;
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &other), DIR_LOCK_HELD);
+    assert_int_equal(other.holder, 4711);
+    dir_lock_give(vfs, &lock);
+}
+
+static void test_failed(void **state)
+{
+    struct vfs *vfs = vfs_sim_vfs(*state);
+    struct dir_lock lock;
+    assert_int_equal(dir_lock_take(vfs, "/nowhere", &lock), DIR_LOCK_FAILED);
+    assert_int_equal(errno, ENOENT);
+    vfs_sim_fault(*state, &(struct vfs_sim_fault){.op = VFS_SIM_LOCK, .error = EIO});
+    assert_int_equal(dir_lock_take(vfs, DIRECTORY, &lock), DIR_LOCK_FAILED);
+    assert_int_equal(errno, EIO);
+    assert_false(dir_lock_is_held(vfs, DIRECTORY));
+    dir_lock_give(vfs, &lock);
+}
+
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT(test_taken),
+        UNIT(test_killed),
+        UNIT(test_weak),
+        UNIT(test_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
