@@ -10,7 +10,7 @@ static void complain(void *context, const char *error)
     struct data *data = context;
 
     if (log_is_due(&data->complained_us)) {
-        log_error("%s; see: rollcall verify %s", error, data->directory);
+        log_error("%s; stop the daemon and see: rollcall repair %s", error, data->directory);
     }
 }
 

@@ -213,7 +213,7 @@ static bool begin_new(struct data *data, char error[DATA_ERROR_MAX])
     if (found[0] != '\0') {
         return data_refuse(error,
                            "%s/" MANIFEST_NAME " is missing but %s is there; it is not a new "
-                           "directory; see: rollcall verify %s",
+                           "directory; see: rollcall repair %s",
                            data->directory, found, data->directory);
     }
     data->manifest = manifest_create();
@@ -232,7 +232,7 @@ static bool read_manifest(struct data *data, char error[DATA_ERROR_MAX])
     case MANIFEST_NONE:
         return begin_new(data, error);
     case MANIFEST_DAMAGED:
-        return data_refuse(error, "%s; see: rollcall verify %s", why, data->directory);
+        return data_refuse(error, "%s; see: rollcall repair %s", why, data->directory);
     default:
         return data_refuse(error, "%s", why);
     }

@@ -10,7 +10,7 @@
 
 static bool refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
 {
-    return data_refuse(recovery->error, "%s: journal record at %llu: %s; see: rollcall verify %s",
+    return data_refuse(recovery->error, "%s: journal record at %llu: %s; see: rollcall repair %s",
                        recovery->data->directory, (unsigned long long)lsn, why,
                        recovery->data->directory);
 }
@@ -104,16 +104,23 @@ static bool judge(struct recovery *recovery)
     case JOURNAL_SCAN_DAMAGED:
         return data_refuse(recovery->error, "%s", scan->error); /* it says what tells more */
     case JOURNAL_SCAN_FAILED:
-        return data_refuse(recovery->error, "%s; see: rollcall verify %s", scan->error, directory);
+        return data_refuse(recovery->error, "%s; see: rollcall repair %s", scan->error, directory);
     default:
         break;
     }
     if (scan->end < recovery->needed_lsn) {
         return data_refuse(recovery->error,
                            "%s: the journal ends at %llu, and tables were written when it was at "
-                           "%llu; see: rollcall verify %s",
+                           "%llu; see: rollcall repair %s",
                            directory, (unsigned long long)scan->end,
                            (unsigned long long)recovery->needed_lsn, directory);
+    }
+    if (scan->lost_records > 0) {
+        log_error("journal: %llu sound records (%llu bytes) from LSN %llu on follow a break at LSN "
+                  "%llu, which is no torn end: the power went before what is between was written, "
+                  "or that was damaged since; they are cut off too",
+                  (unsigned long long)scan->lost_records, (unsigned long long)scan->lost_bytes,
+                  (unsigned long long)scan->lost_first, (unsigned long long)scan->end);
     }
     if (scan->torn_bytes > 0) {
         log_warning("journal: cut %llu bytes behind LSN %llu: a kill or a power cut left them half "

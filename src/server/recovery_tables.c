@@ -57,12 +57,12 @@ static struct table_file *open_file(struct data *data, const struct job *job,
     enum table_file_result result = table_file_open(data->vfs, path, stays, &file, why);
 
     if (result == TABLE_FILE_ABSENT) {
-        data_refuse(error, "%s is missing, and the manifest names it; see: rollcall verify %s",
+        data_refuse(error, "%s is missing, and the manifest names it; see: rollcall repair %s",
                     path, data->directory);
     } else if (result != TABLE_FILE_DONE) {
-        data_refuse(error, "%s; see: rollcall verify %s", why, data->directory);
+        data_refuse(error, "%s; see: rollcall repair %s", why, data->directory);
     } else if (!is_meant(job->space, named, table_file_info(file))) {
-        data_refuse(error, "%s is not the file the manifest names; see: rollcall verify %s", path,
+        data_refuse(error, "%s is not the file the manifest names; see: rollcall repair %s", path,
                     data->directory);
         table_file_close(file);
         file = NULL;
@@ -75,10 +75,10 @@ static bool refuse_table(const struct data *data, const struct job *job, const c
                          char error[DATA_ERROR_MAX])
 {
     if (strstr(why, data->directory) == why) {
-        return data_refuse(error, "space %s: %s; see: rollcall verify %s", job->space->name, why,
+        return data_refuse(error, "space %s: %s; see: rollcall repair %s", job->space->name, why,
                            data->directory);
     }
-    return data_refuse(error, "space %s: %s/%s: %s; see: rollcall verify %s", job->space->name,
+    return data_refuse(error, "space %s: %s/%s: %s; see: rollcall repair %s", job->space->name,
                        data->directory, job->file->name, why, data->directory);
 }
 
@@ -348,7 +348,7 @@ static bool end_spaces(struct recovery *recovery)
 
         if (space->known != NULL && space->known->files_count > 0 &&
             !engine->functions->keeping->restore_tables(engine, why)) {
-            return data_refuse(recovery->error, "space %s: %s; see: rollcall verify %s",
+            return data_refuse(recovery->error, "space %s: %s; see: rollcall repair %s",
                                space->space->name, why, recovery->data->directory);
         }
     }

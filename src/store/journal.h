@@ -186,9 +186,9 @@ typedef bool journal_record_fn(void *context, const struct journal_record *recor
 
 enum journal_scan_end {
     JOURNAL_SCAN_CLEAN,   /* ends where a journal_close() ended it */
-    JOURNAL_SCAN_TORN,    /* ends at an incomplete record above the durable mark: a kill, a cut */
+    JOURNAL_SCAN_TORN,    /* ends at an incomplete record above the marks: a kill, a cut */
     JOURNAL_SCAN_STOPPED, /* the callback wanted no more */
-    JOURNAL_SCAN_DAMAGED, /* below the durable mark something is wrong or missing */
+    JOURNAL_SCAN_DAMAGED, /* something is wrong or missing that no kill or cut has left so */
     JOURNAL_SCAN_FAILED,  /* a file could not be read */
 };
 
@@ -202,7 +202,11 @@ struct journal_scan {
     uint64_t durable;    /* out: the highest durable mark seen */
     uint64_t epoch;      /* out: the highest seen */
     uint64_t torn_bytes; /* out: cut off behind `end`; up to where 1 MiB holds nothing */
-    bool empty;          /* out: there is no segment at all */
+    /* out: TORN: sound records of the stream behind `end`, which are cut off too: a power cut left
+     * them without what is before them, or that was damaged */
+    uint64_t lost_records, lost_bytes;
+    uint64_t lost_first;           /* LSN */
+    bool empty;                    /* out: there is no segment at all */
     char error[JOURNAL_ERROR_MAX]; /* out: DAMAGED, FAILED: what, file, offset, what to do */
 };
 

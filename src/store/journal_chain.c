@@ -91,6 +91,12 @@ static bool read_header(struct vfs *vfs, const char *directory, struct journal_f
     return true;
 }
 
+bool journal_chain_is_of_this_run(const struct journal_chain *chain,
+                                  const struct journal_found *found)
+{
+    return chain->boot != 0 && found->header.boot == chain->boot;
+}
+
 /* Takes the sound ones, which stand in the order of their numbers. */
 static void build_live(struct journal_chain *chain)
 {
@@ -113,13 +119,16 @@ static void build_live(struct journal_chain *chain)
         uint64_t durable =
             live->mark.durable > live->header.durable ? live->mark.durable : live->header.durable;
         chain->durable = chain->durable > durable ? chain->durable : durable;
+        if (journal_chain_is_of_this_run(chain, live) && live->mark.written > chain->written) {
+            chain->written = live->mark.written;
+        }
     }
 }
 
 bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char *directory,
                         char error[JOURNAL_ERROR_MAX])
 {
-    *chain = (struct journal_chain){0};
+    *chain = (struct journal_chain){.boot = vfs->functions->boot(vfs)};
     if (vfs->functions->list(vfs, directory, entry, chain) != 0) {
         snprintf(error, JOURNAL_ERROR_MAX, "%s: %s", directory, strerror(errno));
         return false;

@@ -38,6 +38,8 @@ struct journal_chain {
     struct journal_found **live; /* in the order of the stream */
     size_t live_count;
     uint64_t durable;       /* the highest mark of a live one; 0: none */
+    uint64_t boot;          /* this run of the system; 0: not known */
+    uint64_t written;       /* as `durable`: what was written in this run; 0: none */
     uint64_t epoch, number; /* the highest seen */
 };
 
@@ -50,6 +52,10 @@ void journal_chain_fini(struct journal_chain *chain);
 /* The unsound one with the lowest start from `from` to `until`, both included; NULL: none. */
 const struct journal_found *journal_chain_unsound(const struct journal_chain *chain, uint64_t from,
                                                   uint64_t until);
+
+/* Was a sound one written since the system began to run? Then nothing of it was lost by a cut. */
+bool journal_chain_is_of_this_run(const struct journal_chain *chain,
+                                  const struct journal_found *found);
 
 /* Reads and decodes the header page of an open segment. Returns what pread did: -1 with errno. */
 int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found);

@@ -26,10 +26,11 @@ enum header_word {
     WORD_PREVIOUS_NUMBER,
     WORD_PREVIOUS_START,
     WORD_PREVIOUS_SUM,
+    WORD_BOOT,
     WORD_CHECKSUM = HEADER_WORDS - 1,
 };
 
-enum mark_word { MARK_DURABLE, MARK_SERIAL, MARK_SEALED, MARK_CHECKSUM };
+enum mark_word { MARK_DURABLE, MARK_WRITTEN, MARK_SERIAL, MARK_SEALED, MARK_CHECKSUM };
 
 static const uint32_t mark_offset[JOURNAL_MARKS] = {1024, 2048};
 
@@ -57,6 +58,7 @@ void journal_page_encode(const struct journal_header *header, void *page)
         [WORD_PREVIOUS_NUMBER] = header->previous.number,
         [WORD_PREVIOUS_START] = header->previous.start,
         [WORD_PREVIOUS_SUM] = header->previous.sum,
+        [WORD_BOOT] = header->boot,
     };
     CHECK(header->number > header->previous.number);
     words[WORD_CHECKSUM] = header_checksum(words);
@@ -69,6 +71,7 @@ uint64_t journal_mark_encode(const struct journal_header *header, const struct j
 {
     uint64_t words[MARK_WORDS] = {
         [MARK_DURABLE] = mark->durable,
+        [MARK_WRITTEN] = mark->written,
         [MARK_SERIAL] = mark->serial,
         [MARK_SEALED] = mark->sealed,
     };
@@ -86,6 +89,7 @@ static void mark_decode(const void *page, uint32_t offset, const struct journal_
     memcpy(words, (const char *)page + offset, sizeof words);
     if (words[MARK_SERIAL] > mark->serial && words[MARK_CHECKSUM] == mark_checksum(words, header)) {
         *mark = (struct journal_mark){.durable = words[MARK_DURABLE],
+                                      .written = words[MARK_WRITTEN],
                                       .serial = words[MARK_SERIAL],
                                       .sealed = words[MARK_SEALED] != 0};
     }
@@ -121,6 +125,7 @@ static void header_decode(const uint64_t *words, struct journal_header *header)
         .start = words[WORD_START],
         .bytes = words[WORD_BYTES],
         .durable = words[WORD_DURABLE],
+        .boot = words[WORD_BOOT],
         .previous = {.number = words[WORD_PREVIOUS_NUMBER],
                      .start = words[WORD_PREVIOUS_START],
                      .sum = words[WORD_PREVIOUS_SUM]},

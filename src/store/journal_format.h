@@ -6,8 +6,8 @@
  *
  *     offset  size  meaning
  *          0   512  header, written once, before the segment gets its name
- *       1024    32  mark 0 \ what is known to be durable; written in turn after a sync. Each has
- *       2048    32  mark 1 / its own sector, so that a power cut leaves the other one whole
+ *       1024    40  mark 0 \ how far the stream has come; written in turn. Each has its own sector,
+ *       2048    40  mark 1 / so that a power cut leaves the other one whole
  *       4096     .  records, without a gap; the record with LSN x at 4096 + x - start
  *     All else below 4096 is zero. The file may be shorter than the header says: what is missing
  *     counts as zero.
@@ -24,14 +24,16 @@
  *         56     8  its predecessor's number; 0: it is the first
  *         64     8  LSN where the predecessor begins
  *         72     8  running sum of the predecessor from there to where this one begins; 0: unknown
- *         80   424  zero
+ *         80     8  run of the system that wrote it (vfs.h: boot); 0: unknown
+ *         88   416  zero
  *        504     8  XXH3 of the 504 bytes before
  *
  *     mark: all zero until it is first written
  *          0     8  everything below this LSN is durable
- *          8     8  serial of the mark in this segment, from 1; the higher one holds
- *         16     8  1: sealed: a successor is there and durable, nothing more comes here
- *         24     8  XXH3 of the 24 bytes before, seeded from the segment's start and number
+ *          8     8  and below this one written: there until the system ends
+ *         16     8  serial of the mark in this segment, from 1; the higher one holds
+ *         24     8  1: sealed: a successor is there and durable, nothing more comes here
+ *         32     8  XXH3 of the 32 bytes before, seeded from the segment's start and number
  *
  *     record: a multiple of 8 bytes; it never crosses the end of its segment
  *          0     4  checksum: of the XXH3 of the payload, seeded with the next 4 bytes, and the LSN
@@ -62,7 +64,7 @@
 #include "store/vfs.h"
 
 #define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
-#define JOURNAL_VERSION    2u                    /* 1: a record's checksum was of another seed */
+#define JOURNAL_VERSION    3u                    /* 2: nothing told the run of the system */
 #define JOURNAL_FEATURES   0u                    /* known ones */
 #define JOURNAL_PAGE_BYTES 4096u
 #define JOURNAL_NAME_MAX   32
@@ -86,11 +88,12 @@ struct journal_header {
     uint64_t start;
     uint64_t bytes; /* of the file */
     uint64_t durable;
+    uint64_t boot; /* 0: unknown */
     struct journal_link previous;
 };
 
 struct journal_mark {
-    uint64_t durable;
+    uint64_t durable, written;
     uint64_t serial; /* 0: there is none */
     bool sealed;
 };
@@ -119,7 +122,7 @@ enum journal_page_state journal_page_decode(const void *page, struct journal_hea
                                             struct journal_mark *mark, const char **why);
 
 /* A mark and where it belongs in the file: that of the serial before stays. */
-#define JOURNAL_MARK_BYTES 32u
+#define JOURNAL_MARK_BYTES 40u
 uint64_t journal_mark_encode(const struct journal_header *header, const struct journal_mark *mark,
                              void *bytes);
 

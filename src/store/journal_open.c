@@ -175,6 +175,7 @@ static bool begin_first(struct journal *journal, const struct journal_config *co
         .start = config->start_lsn,
         .bytes = journal->segment_bytes,
         .durable = config->start_lsn,
+        .boot = journal->boot,
         .previous = *link,
     };
     int fd = make_first(journal, link, &header);
@@ -265,6 +266,7 @@ static struct journal *create(const struct journal_config *config)
     journal->directory = memory_strdup(config->directory);
     journal->sync = config->sync;
     journal->epoch = config->epoch;
+    journal->boot = config->vfs->functions->boot(config->vfs);
     journal->segment_bytes = config->segment_bytes;
     journal->spare_fd = -1;
     journal->run.end = config->start_lsn;

@@ -66,6 +66,7 @@ struct journal {
     char *directory;
     enum journal_sync sync;
     uint64_t epoch;
+    uint64_t boot; /* vfs.h */
     uint64_t segment_bytes;
     pthread_t thread;
     pthread_mutex_t write_lock, state_lock, trim_lock;
@@ -92,6 +93,8 @@ struct journal {
     char error[JOURNAL_ERROR_MAX];
 
     /* the sync thread's own */
+    uint64_t marked, marked_us; /* the last mark: written up to there */
+    bool mark_loose;            /* it is not durable */
     uint64_t synced_us, spare_again_us, stuck_again_us, ballast_again_us;
     bool spare_due; /* without one it is `full` */
     bool ballast;   /* it is there, whole */

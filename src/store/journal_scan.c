@@ -9,9 +9,11 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "store/journal_chain.h"
+#include "store/journal_salvage.h"
 
-#define WINDOW_BYTES     (1u << 20) /* read at once */
-#define DURABLE_TEXT_MAX 48
+#define WINDOW_BYTES   (1u << 20) /* read at once */
+#define REACH_TEXT_MAX 48
+#define WHY_TEXT_MAX   160
 
 /* What is known of one place in the stream. */
 enum step {
@@ -192,13 +194,15 @@ static void count_torn_behind(struct reader *reader, size_t index)
 static enum journal_scan_end damaged(struct reader *reader, const char *name, uint64_t offset,
                                      const char *why)
 {
-    char durable[DURABLE_TEXT_MAX] = ""; /* a segment that follows a full one may say it itself */
+    char reach[REACH_TEXT_MAX] = ""; /* a segment that follows a full one may say it itself */
     if (reader->scan->durable > reader->at) {
-        snprintf(durable, sizeof durable, ", durable up to %" PRIu64, reader->scan->durable);
+        snprintf(reach, sizeof reach, ", durable up to %" PRIu64, reader->scan->durable);
+    } else if (reader->chain.written > reader->at) {
+        snprintf(reach, sizeof reach, ", written up to %" PRIu64, reader->chain.written);
     }
     snprintf(reader->scan->error, JOURNAL_ERROR_MAX,
-             "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 "%s); `rollcall verify %s` tells more",
-             reader->directory, name, offset, why, reader->at, durable, reader->directory);
+             "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 "%s); see: rollcall repair %s",
+             reader->directory, name, offset, why, reader->at, reach, reader->directory);
     return JOURNAL_SCAN_DAMAGED;
 }
 
@@ -224,20 +228,71 @@ static enum journal_scan_end failed(struct reader *reader)
     return JOURNAL_SCAN_FAILED;
 }
 
+/* Are there sound records behind the break? False: a file cannot be read. */
+static bool look_behind(struct reader *reader, size_t index, struct salvage_found *behind)
+{
+    uint64_t at = reader->at;
+    bool read = true;
+    for (size_t i = index; i < reader->chain.live_count && read; i++) {
+        const struct journal_found *live = reader->chain.live[i];
+        char path[VFS_PATH_MAX];
+        struct salvage salvage;
+        if (!vfs_path(path, reader->directory, live->name) ||
+            !salvage_init(&salvage, reader->vfs, path)) {
+            return false;
+        }
+        salvage.end = live->end;
+        salvage_seek(&salvage, i == index ? at : live->header.start);
+        read = salvage_count(&salvage, behind);
+        salvage_fini(&salvage);
+    }
+    return read;
+}
+
+/*
+ * The break is above all marks. A kill leaves an end: what was written before is there, what would
+ * have come after is not. So sound records behind it are proof of damage, but after a power cut,
+ * which writes in any order what was not synced.
+ */
+static enum journal_scan_end torn(struct reader *reader, enum step step, size_t index)
+{
+    struct journal_scan *scan = reader->scan;
+    const struct journal_found *segment = reader->chain.live[index];
+    struct salvage_found behind = {0};
+    if (!look_behind(reader, index, &behind)) {
+        return failed(reader);
+    }
+    if (behind.records > 0 && journal_chain_is_of_this_run(&reader->chain, segment)) {
+        char why[WHY_TEXT_MAX];
+        snprintf(why, sizeof why,
+                 "%s, and %" PRIu64 " sound records (%" PRIu64
+                 " bytes) of the same stream follow: damage, not a torn end",
+                 step == STEP_BAD ? reader->why : "there is no record", behind.records,
+                 behind.bytes);
+        return damaged_here(reader, why);
+    }
+    scan->lost_records = behind.records;
+    scan->lost_bytes = behind.bytes;
+    scan->lost_first = behind.first;
+    count_torn_behind(reader, index);
+    return JOURNAL_SCAN_TORN;
+}
+
 /*
  * The stream breaks off at reader->at, in or behind the segment with this index. All that was ever
  * marked durable was on the disk before the mark was, so a break below a mark is damage, whatever
- * made it; above it is what a kill or a power cut leaves.
+ * made it; so it is with what was marked written, as long as the system runs.
  */
 static enum journal_scan_end break_off(struct reader *reader, enum step step, size_t index)
 {
     struct journal_scan *scan = reader->scan;
     bool last = index + 1 == reader->chain.live_count;
     bool full = reader->at == journal_end_of(&reader->segment->header);
-    if (full && (reader->at < scan->durable || (last && reader->segment->mark.sealed))) {
+    bool marked = reader->at < scan->durable || reader->at < reader->chain.written;
+    if (full && (marked || (last && reader->segment->mark.sealed))) {
         return missing(reader, reader->at);
     }
-    if (reader->at < scan->durable) {
+    if (marked) {
         return damaged_here(reader, step == STEP_BAD ? reader->why : "there is no record");
     }
     if (last && reader->segment->mark.sealed) {
@@ -249,8 +304,7 @@ static enum journal_scan_end break_off(struct reader *reader, enum step step, si
     if (reader->closed && last && step == STEP_NOTHING) {
         return JOURNAL_SCAN_CLEAN;
     }
-    count_torn_behind(reader, index);
-    return JOURNAL_SCAN_TORN;
+    return torn(reader, step, index);
 }
 
 /* Whether this segment, read to its end, is the one its successor followed. */

@@ -118,6 +118,7 @@ bool journal_segment_next(struct journal *journal)
         .start = last->end,
         .bytes = journal->segment_bytes,
         .durable = atomic_load(&journal->durable),
+        .boot = journal->boot,
         .previous = {.number = last->header.number,
                      .start = last->header.start,
                      .sum = journal->run.sum},
@@ -260,6 +261,7 @@ bool journal_segment_again(struct journal *journal, bool after_sync)
         .start = from,
         .bytes = JOURNAL_PAGE_BYTES + journal->current->end - from,
         .durable = atomic_load(&journal->durable),
+        .boot = journal->boot,
         .previous = link_at(journal, before, from, sum),
     };
     uint64_t new_sum;
@@ -284,8 +286,10 @@ void journal_segment_mark(struct journal *journal, struct journal_segment *segme
                           uint64_t durable, bool sealed)
 {
     unsigned char bytes[JOURNAL_MARK_BYTES];
-    struct journal_mark mark = {
-        .durable = durable, .serial = ++segment->mark_serial, .sealed = sealed};
+    struct journal_mark mark = {.durable = durable,
+                                .written = journal_written(journal),
+                                .serial = ++segment->mark_serial,
+                                .sealed = sealed};
     uint64_t offset = journal_mark_encode(&segment->header, &mark, bytes);
     if (vfs_write_all(journal->vfs, segment->fd, bytes, sizeof bytes, offset) && sealed) {
         journal->vfs->functions->fdatasync(journal->vfs, segment->fd);

@@ -21,8 +21,9 @@ void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, 
     int error = errno;
     pthread_mutex_lock(&journal->state_lock);
     if (!journal_failed(journal)) {
-        snprintf(journal->error, sizeof journal->error, "%s/%s: offset %" PRIu64 ": %s: %s",
-                 journal->directory, name, offset, doing, strerror(error));
+        snprintf(journal->error, sizeof journal->error, "%s/%s: offset %" PRIu64 ": %s: %s%s",
+                 journal->directory, name, offset, doing, strerror(error),
+                 trouble == JOURNAL_FAILED ? "; check the disk, then restart the daemon" : "");
         if (trouble != JOURNAL_NO_TROUBLE) {
             atomic_store(&journal->trouble, (int)trouble);
         }
@@ -278,6 +279,24 @@ static void give_room(struct journal *journal, uint64_t target)
     }
 }
 
+/* Of what is durable and written by now. */
+static void mark(struct journal *journal, struct journal_segment *segment)
+{
+    journal->marked = journal_written(journal);
+    journal->marked_us = journal->vfs->functions->now_us(journal->vfs);
+    journal_segment_mark(journal, segment, journal_durable(journal), false);
+}
+
+/* Between syncs, and without any: so that a start in the same run of the system knows how far the
+ * stream must go. */
+static void mark_written(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->write_lock);
+    struct journal_segment *current = journal->current; /* only this thread closes one */
+    pthread_mutex_unlock(&journal->write_lock);
+    mark(journal, current);
+}
+
 /* The last segment's successor does not count as there before it is durable: so only those are
  * sealed that were complete when the round began. */
 static void mark_segments(struct journal *journal, const struct sync_round *round)
@@ -293,15 +312,21 @@ static void mark_segments(struct journal *journal, const struct sync_round *roun
         journal->vfs->functions->close(journal->vfs, fd);
         s = next;
     }
-    journal_segment_mark(journal, round->last, round->target, false);
+    mark(journal, round->last);
+    journal->mark_loose = true;
 }
 
 static void sync_round(struct journal *journal)
 {
     struct sync_round round = begin_round(journal);
-    if (!sync_files(journal, &round) && !write_again(journal, &round)) {
+    bool synced = sync_files(journal, &round);
+    if (!synced && !write_again(journal, &round)) {
         wake_settled(journal, WAKE_SETTLED);
         return;
+    }
+    journal->mark_loose = false;
+    if (synced && round.target == journal_durable(journal)) {
+        return; /* it was for the mark alone */
     }
     note_durable(journal, &round);
     wake_settled(journal, WAKE_SETTLED);
@@ -321,14 +346,27 @@ static void write_stuck(struct journal *journal, uint64_t now_us)
 
 /* ---- the thread ---- */
 
-enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_SPARE, WORK_SYNC };
+enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_SPARE, WORK_SYNC, WORK_MARK };
+
+/* The mark of the last sync becomes durable with the next one, a second later at most. Not in a
+ * full segment: what fails there could not be written again. */
+static bool is_mark_due(struct journal *journal, uint64_t now_us)
+{
+    if (!journal->mark_loose || now_us - journal->synced_us < JOURNAL_SECOND_US) {
+        return false;
+    }
+    pthread_mutex_lock(&journal->write_lock);
+    bool room = journal->run.end < journal->current->end;
+    pthread_mutex_unlock(&journal->write_lock);
+    return room && journal->sync != JOURNAL_SYNC_NEVER;
+}
 
 static bool is_sync_due(struct journal *journal, uint64_t now_us)
 {
     uint64_t durable = journal_durable(journal);
     uint64_t unsynced = journal_written(journal) - durable;
     if (unsynced == 0) {
-        return false;
+        return is_mark_due(journal, now_us);
     }
     if (journal->sync_target > durable || journal->sync == JOURNAL_SYNC_ALWAYS) {
         return true;
@@ -348,6 +386,10 @@ static enum sync_work find_work(struct journal *journal, uint64_t now_us)
     if (is_sync_due(journal, now_us)) {
         return WORK_SYNC;
     }
+    if (journal_written(journal) > journal->marked &&
+        now_us - journal->marked_us >= JOURNAL_SECOND_US) {
+        return WORK_MARK;
+    }
     if (journal_room_is_due(journal, now_us)) {
         return WORK_SPARE;
     }
@@ -366,6 +408,9 @@ static bool do_work(struct journal *journal)
     switch (find_work(journal, now_us)) {
     case WORK_SYNC:
         sync_round(journal);
+        return true;
+    case WORK_MARK:
+        mark_written(journal);
         return true;
     case WORK_SPARE:
         journal_room_make(journal, now_us);
@@ -426,6 +471,8 @@ bool journal_sync_start(struct journal *journal)
     pthread_cond_init(&journal->done, NULL);
     pthread_condattr_destroy(&attributes);
     journal->synced_us = journal->vfs->functions->now_us(journal->vfs);
+    journal->marked_us = journal->synced_us;
+    journal->marked = journal_written(journal);
     int error = pthread_create(&journal->thread, NULL, sync_main, journal);
     if (error != 0) {
         pthread_cond_destroy(&journal->work);

@@ -56,6 +56,9 @@ struct vfs_functions {
     /* An exclusive lock on the file for as long as fd is open (flock LOCK_EX | LOCK_NB). */
     int (*lock)(struct vfs *vfs, int fd);
     uint64_t (*now_us)(struct vfs *vfs); /* monotonic */
+    /* This run of the system, another after each power cut; 0: not known. While it is the same, all
+     * that was ever written is read back, synced or not. */
+    uint64_t (*boot)(struct vfs *vfs);
 };
 
 struct vfs {

@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #define FILE_MODE      0600
 #define DIRECTORY_MODE 0700
+#define BOOT_ID_FILE   "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_MAX    64
 
 /* A system call again as long as a signal cuts it short. */
 #define REPEAT(result, call)                                                                       \
@@ -192,6 +195,18 @@ static uint64_t real_now_us(struct vfs *vfs)
     return clock_monotonic_us();
 }
 
+/* A random UUID, drawn at each boot; the machine's own in containers too. */
+static uint64_t real_boot(struct vfs *vfs)
+{
+    char text[BOOT_ID_MAX];
+    int fd = real_open(vfs, BOOT_ID_FILE, O_RDONLY);
+    ssize_t length = fd < 0 ? -1 : vfs_read_all(vfs, fd, text, sizeof text, 0);
+    if (fd >= 0) {
+        real_close(vfs, fd);
+    }
+    return length > 0 ? hash_bytes(text, (size_t)length, 0) : 0;
+}
+
 struct vfs *vfs_real(void)
 {
     static const struct vfs_functions functions = {
@@ -213,6 +228,7 @@ struct vfs *vfs_real(void)
         .list = real_list,
         .lock = real_lock,
         .now_us = real_now_us,
+        .boot = real_boot,
     };
     static const struct vfs real = {&functions};
     return (struct vfs *)&real; /* it has no state: nobody writes to it */

@@ -143,6 +143,12 @@ static uint64_t now_us(struct vfs *vfs)
     return 1;
 }
 
+static uint64_t boot(struct vfs *vfs)
+{
+    (void)vfs;
+    return 0;
+}
+
 static const struct vfs_functions functions = {
     .open = open_it,
     .close = close_it,
@@ -161,6 +167,7 @@ static const struct vfs_functions functions = {
     .list = list_it,
     .lock = sync_it,
     .now_us = now_us,
+    .boot = boot,
 };
 
 void memory_file_init(struct memory_file *file)

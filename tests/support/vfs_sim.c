@@ -550,6 +550,15 @@ static uint64_t sim_now_us(struct vfs *vfs)
     return now;
 }
 
+static uint64_t sim_boot(struct vfs *vfs)
+{
+    struct vfs_sim *sim = ((struct sim_process *)vfs)->sim;
+    CHECK(pthread_mutex_lock(&sim->mutex) == 0);
+    uint64_t boot = sim->boot_unknown ? 0 : sim->boots + 1;
+    CHECK(pthread_mutex_unlock(&sim->mutex) == 0);
+    return boot;
+}
+
 const struct vfs_functions vfs_sim_functions = {
     .open = sim_open,
     .close = sim_close,
@@ -569,4 +578,5 @@ const struct vfs_functions vfs_sim_functions = {
     .list = sim_list,
     .lock = sim_lock,
     .now_us = sim_now_us,
+    .boot = sim_boot,
 };

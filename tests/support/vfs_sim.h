@@ -137,6 +137,10 @@ uint64_t vfs_sim_calls(struct vfs_sim *sim, enum vfs_sim_op op, const char *path
 uint64_t vfs_sim_bytes(struct vfs_sim *sim, enum vfs_sim_op op, const char *path);
 void vfs_sim_counts_clear(struct vfs_sim *sim);
 
+/* ---- boot() is another number after each power cut ---- */
+
+void vfs_sim_forget_boot(struct vfs_sim *sim); /* it is not known until the next one */
+
 /* ---- the clock: now_us() is the real one until one of these is called ---- */
 
 void vfs_sim_set_clock(struct vfs_sim *sim, uint64_t us);

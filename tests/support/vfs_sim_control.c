@@ -117,6 +117,8 @@ void vfs_sim_power_cut(struct vfs_sim *sim, uint64_t seed)
     end_process(sim);
     struct test_random random = {seed};
     sim_disk_cut(&sim->disk, &random);
+    sim->boots++;
+    sim->boot_unknown = false;
     unlock(sim);
 }
 
@@ -306,6 +308,13 @@ void vfs_sim_hook(struct vfs_sim *sim, vfs_sim_hook_fn *hook, void *context)
     lock(sim);
     sim->hook = hook;
     sim->hook_context = context;
+    unlock(sim);
+}
+
+void vfs_sim_forget_boot(struct vfs_sim *sim)
+{
+    lock(sim);
+    sim->boot_unknown = true;
     unlock(sim);
 }
 

@@ -51,6 +51,8 @@ struct vfs_sim {
     size_t rules_count;
     vfs_sim_hook_fn *hook;
     void *hook_context;
+    uint64_t boots; /* power cuts */
+    bool boot_unknown;
     bool clock_set;
     uint64_t clock_us;
 };

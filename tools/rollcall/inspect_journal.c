@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "store/journal_salvage.h"
 #include "tools/rollcall/inspect_private.h"
-#include "tools/rollcall/segment.h"
 
 struct listing {
     const struct inspect *inspect;
-    struct segment segment;
+    struct salvage segment;
     uint64_t records, gaps;
     bool closed; /* the last record is a clean end */
     bool damaged;
@@ -31,11 +31,14 @@ static void print_header(const struct listing *listing)
                       listing->segment.size);
     }
     inspect_field(inspect, "durable", "LSN %" PRIu64 " when it was made", header->durable);
+    inspect_field(inspect, "boot", "%016" PRIx64 ": the run of the system that wrote it",
+                  header->boot);
     if (mark->serial == 0) {
         inspect_field(inspect, "mark", "none");
     } else {
-        inspect_field(inspect, "mark", "LSN %" PRIu64 " is durable; serial %" PRIu64 "%s",
-                      mark->durable, mark->serial,
+        inspect_field(inspect, "mark",
+                      "LSN %" PRIu64 " is durable, LSN %" PRIu64 " written; serial %" PRIu64 "%s",
+                      mark->durable, mark->written, mark->serial,
                       mark->sealed ? "; sealed: a successor follows" : "");
     }
     if (header->previous.number == 0) {
@@ -64,12 +67,13 @@ static void print_record(struct listing *listing, const struct journal_record *r
     listing->closed = record->type == JOURNAL_CLOSED;
 }
 
-/* Damage if it lies below what the segment says is durable; else what a kill or a cut leaves. */
-static void print_gap(struct listing *listing, const struct segment_item *gap)
+/* Damage if it lies below what the segment says is durable, or if sound records follow, though a
+ * power cut may leave such; else what a kill or a cut leaves. */
+static void print_gap(struct listing *listing, const struct salvage_item *gap)
 {
     const struct inspect *inspect = listing->inspect;
     uint64_t offset = journal_offset_of(&listing->segment.header, gap->lsn);
-    bool damage = gap->lsn < segment_durable(&listing->segment);
+    bool damage = gap->lsn < salvage_durable(&listing->segment) || gap->resumes;
     listing->closed = false;
     listing->damaged |= damage;
     if (!inspect_wants(inspect, listing->gaps++)) {
@@ -100,30 +104,30 @@ static void print_end(struct listing *listing, uint64_t lsn)
             listing->closed ? "a clean end"
             : full          ? "full"
                             : "nothing is written behind");
-    if (!full && lsn < segment_durable(&listing->segment)) {
+    if (!full && lsn < salvage_durable(&listing->segment)) {
         verb_complain(inspect->errors,
                       "%s: offset %" PRIu64 ": there is no record (LSN %" PRIu64
                       ", durable up to %" PRIu64 ")",
-                      inspect->options->path, offset, lsn, segment_durable(&listing->segment));
+                      inspect->options->path, offset, lsn, salvage_durable(&listing->segment));
         listing->damaged = true;
     }
 }
 
 static enum verb_exit list(struct listing *listing)
 {
-    struct segment_item item;
-    enum segment_step step = SEGMENT_RECORD;
+    struct salvage_item item;
+    enum salvage_step step = SALVAGE_RECORD;
     uint64_t end = listing->segment.at;
-    while (step == SEGMENT_RECORD || step == SEGMENT_GAP) {
-        step = segment_next(&listing->segment, &item);
-        if (step == SEGMENT_RECORD) {
+    while (step == SALVAGE_RECORD || step == SALVAGE_GAP) {
+        step = salvage_next(&listing->segment, &item);
+        if (step == SALVAGE_RECORD) {
             print_record(listing, &item.record);
             end = item.lsn + item.bytes;
-        } else if (step == SEGMENT_GAP) {
+        } else if (step == SALVAGE_GAP) {
             print_gap(listing, &item);
         }
     }
-    if (step == SEGMENT_FAILED) {
+    if (step == SALVAGE_FAILED) {
         verb_complain(listing->inspect->errors, "%s: offset %" PRIu64 ": %s",
                       listing->inspect->options->path,
                       journal_offset_of(&listing->segment.header, item.lsn), strerror(errno));
@@ -152,7 +156,7 @@ enum verb_exit inspect_journal(const struct inspect *inspect)
     struct listing listing = {.inspect = inspect};
     const char *path = inspect->options->path;
     enum verb_exit status;
-    if (!segment_init(&listing.segment, inspect->vfs, path)) {
+    if (!salvage_init(&listing.segment, inspect->vfs, path)) {
         verb_complain(inspect->errors, "%s: %s", path, strerror(errno));
         return VERB_USAGE;
     }
@@ -165,6 +169,6 @@ enum verb_exit inspect_journal(const struct inspect *inspect)
         verb_complain(inspect->errors, "%s: offset 0: %s", path, listing.segment.why);
         status = newer ? VERB_USAGE : VERB_DAMAGED;
     }
-    segment_fini(&listing.segment);
+    salvage_fini(&listing.segment);
     return status;
 }

@@ -92,7 +92,7 @@ static enum verb_exit print_section(struct listing *listing, const struct table_
     enum table_file_result result =
         table_file_each_entry(file, listing->section, print_entry, listing, error);
     if (result == TABLE_FILE_DAMAGED || result == TABLE_FILE_FAILED) {
-        verb_complain(inspect->errors, "%s", error);
+        fprintf(inspect->out, "  ... (the rest cannot be read)\n");
         return VERB_DAMAGED;
     }
     if (listing->lines < section->entries) {
@@ -100,6 +100,21 @@ static enum verb_exit print_section(struct listing *listing, const struct table_
                 section->entries - listing->lines);
     }
     return VERB_SOUND;
+}
+
+static bool complain(void *context, const char *finding)
+{
+    const struct inspect *inspect = context;
+    verb_complain(inspect->errors, "%s", finding);
+    return true;
+}
+
+/* What was printed is a part of the file; all of it is looked at. */
+static enum verb_exit check_all(const struct inspect *inspect)
+{
+    enum table_file_result result = table_file_verify(inspect->vfs, inspect->options->path,
+                                                      complain, (struct inspect *)inspect);
+    return result == TABLE_FILE_DONE ? VERB_SOUND : VERB_DAMAGED;
 }
 
 static enum verb_exit print_all(const struct inspect *inspect, const struct table_file *file)
@@ -117,7 +132,7 @@ static enum verb_exit print_all(const struct inspect *inspect, const struct tabl
         page +=
             table_file_pages_for(section->entries, table_file_entries_a_page(section->value_bytes));
     }
-    return status;
+    return check_all(inspect) == VERB_SOUND ? status : VERB_DAMAGED;
 }
 
 /* ---- one page ---- */

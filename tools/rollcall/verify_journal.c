@@ -10,11 +10,11 @@
 
 #include "engine/change_record.h"
 #include "store/journal_chain.h"
-#include "tools/rollcall/segment.h"
+#include "store/journal_salvage.h"
 #include "tools/rollcall/verify_private.h"
 
-#define PROGRESS_RECORDS (1u << 18)           /* between two lines of progress */
-#define SCAN_HINT        "; `rollcall verify" /* journal_scan's advice, which was followed */
+#define PROGRESS_RECORDS (1u << 18)               /* between two lines of progress */
+#define SCAN_HINT        "; see: rollcall repair" /* journal_scan's advice */
 
 struct look {
     struct verify *verify;
@@ -82,8 +82,8 @@ finding_at(struct look *look, const char *name, uint64_t offset, const char *for
     verify_finding(look->verify, "%s%s", place, what);
 }
 
-static void say_gap(struct look *look, const char *name, const struct segment *segment,
-                    const struct segment_item *gap)
+static void say_gap(struct look *look, const char *name, const struct salvage *segment,
+                    const struct salvage_item *gap)
 {
     uint64_t offset = journal_offset_of(&segment->header, gap->lsn);
     if (gap->resumes) {
@@ -98,26 +98,32 @@ static void say_gap(struct look *look, const char *name, const struct segment *s
     }
 }
 
-/* A bad place above what is known to be durable is no damage, and what lies behind it is dead. */
-static void read_through(struct look *look, const struct journal_found *found,
-                         struct segment *segment)
+/* A bad place with nothing behind it, above all marks, is no damage: there the stream ends. */
+static bool is_damage(const struct look *look, const struct salvage_item *gap)
 {
-    struct segment_item item;
-    enum segment_step step;
-    uint64_t durable = look->scan.durable;
+    return gap->resumes || gap->lsn < look->scan.durable || gap->lsn < look->chain->written;
+}
+
+static void read_through(struct look *look, const struct journal_found *found,
+                         struct salvage *segment)
+{
+    struct salvage_item item;
+    enum salvage_step step;
+    bool damage;
     do {
-        step = segment_next(segment, &item);
+        step = salvage_next(segment, &item);
         look->verify->records +=
-            step == SEGMENT_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
-        if (step == SEGMENT_GAP && item.lsn < durable) {
+            step == SALVAGE_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
+        damage = step == SALVAGE_GAP && is_damage(look, &item);
+        if (damage) {
             say_gap(look, found->name, segment, &item);
         }
-    } while (step == SEGMENT_RECORD || (step == SEGMENT_GAP && item.lsn < durable));
+    } while (step == SALVAGE_RECORD || damage);
     uint64_t offset = journal_offset_of(&segment->header, item.lsn);
-    if (step == SEGMENT_FAILED) {
+    if (step == SALVAGE_FAILED) {
         finding_at(look, found->name, offset, "cannot be read: %s; check the disk",
                    strerror(errno));
-    } else if (step == SEGMENT_END && item.lsn < found->end && item.lsn < durable) {
+    } else if (step == SALVAGE_END && item.lsn < found->end && is_damage(look, &item)) {
         finding_at(look, found->name, offset, "there is no record (LSN %" PRIu64 ")", item.lsn);
     }
 }
@@ -125,12 +131,12 @@ static void read_through(struct look *look, const struct journal_found *found,
 static void look_into(struct look *look, const struct journal_found *found)
 {
     char path[VFS_PATH_MAX];
-    struct segment segment;
+    struct salvage segment;
     if (!verify_path(look->verify, path, found->name)) {
         return;
     }
     verify_begin(look->verify, found->name);
-    if (!segment_init(&segment, look->verify->vfs, path)) {
+    if (!salvage_init(&segment, look->verify->vfs, path)) {
         finding_at(look, found->name, 0, "cannot be read: %s; check the disk", strerror(errno));
         return;
     }
@@ -138,7 +144,7 @@ static void look_into(struct look *look, const struct journal_found *found)
         segment.end = found->end;
         read_through(look, found, &segment);
     }
-    segment_fini(&segment);
+    salvage_fini(&segment);
 }
 
 static void look_deeper(struct look *look)
@@ -208,7 +214,14 @@ static void say_end(struct look *look, enum journal_scan_end end)
     char place[VFS_PATH_MAX];
     snprintf(place, sizeof place, "%s/%s: offset %" PRIu64, verify->options->directory, found->name,
              journal_offset_of(&found->header, scan->end));
-    if (verify->running) {
+    if (scan->lost_records > 0) {
+        verify_finding(verify,
+                       "%s: the journal breaks off here, at LSN %" PRIu64 ", but %" PRIu64
+                       " sound records (%" PRIu64 " bytes) follow, from LSN %" PRIu64
+                       ": what is between was not written before the power went, or is damaged; "
+                       "the next start cuts all of it off",
+                       place, scan->end, scan->lost_records, scan->lost_bytes, scan->lost_first);
+    } else if (verify->running) {
         verify_note(verify, "%s: the journal ends here for now, at LSN %" PRIu64, place, scan->end);
     } else if (scan->torn_bytes == 0) {
         verify_note(verify,
@@ -295,13 +308,13 @@ static bool say_newer(struct verify *verify)
     bool newer = false;
     for (size_t i = 0; i < verify->names_count; i++) {
         char path[VFS_PATH_MAX], text[VFS_PATH_MAX];
-        struct segment segment;
+        struct salvage segment;
         if (!journal_name_parse(verify->names[i], &start)) {
             continue;
         }
         verify_count_file(verify, verify->names[i]);
         if (!vfs_path(path, verify->options->directory, verify->names[i]) ||
-            !segment_init(&segment, verify->vfs, path)) {
+            !salvage_init(&segment, verify->vfs, path)) {
             continue; /* the chain will say so */
         }
         if (segment.state == JOURNAL_PAGE_NEWER) {
@@ -310,7 +323,7 @@ static bool say_newer(struct verify *verify)
             verify_unjudged(verify, text);
             newer = true;
         }
-        segment_fini(&segment);
+        salvage_fini(&segment);
     }
     return newer;
 }

@@ -150,7 +150,7 @@ static void test_no_manifest(void **state)
     (void)state;
     fill();
     remove_file(MANIFEST_NAME);
-    refused("MANIFEST is missing but ", "rollcall verify /data");
+    refused("MANIFEST is missing but ", "rollcall repair /data");
     assert_int_equal(data_run_files(&run, MANIFEST_NAME), 0);
 }
 
@@ -159,7 +159,7 @@ static void test_damaged_manifest(void **state)
     (void)state;
     fill();
     assert_true(vfs_sim_flip(run.sim, path_of(MANIFEST_NAME), 30, 2));
-    refused(MANIFEST_NAME, "rollcall verify /data");
+    refused(MANIFEST_NAME, "rollcall repair /data");
 }
 
 static void test_newer_manifest(void **state)
@@ -296,7 +296,7 @@ static void test_swapped_tables(void **state)
     fill();
     snprintf(first, sizeof(first), "%s", path_of(some_file("a-1-0-")));
     assert_int_equal(vfs->functions->rename(vfs, path_of(some_file("a-2-0-")), first), 0);
-    refused("is not the file the manifest names", "rollcall verify /data");
+    refused("is not the file the manifest names", "rollcall repair /data");
 }
 
 static void test_damaged_table(void **state)
@@ -304,7 +304,7 @@ static void test_damaged_table(void **state)
     (void)state;
     fill();
     assert_true(vfs_sim_flip(run.sim, path_of(some_file("b-1-0-")), 4096 + 99, 1));
-    refused("b-1-0-", "rollcall verify /data");
+    refused("b-1-0-", "rollcall repair /data");
 }
 
 static void test_damaged_journal(void **state)
@@ -321,7 +321,7 @@ static void test_damaged_journal(void **state)
     data_run_kill(&run);
     assert_true(vfs_sim_flip(run.sim, path_of(some_file("journal-")), 4096 + 5000, 3));
     refused("journal-", "offset");
-    refused("/data", "rollcall verify /data");
+    refused("/data", "rollcall repair /data");
 }
 
 /* The journal ends below what tables hold. */
@@ -336,7 +336,7 @@ static void test_journal_too_short(void **state)
     while (data_run_files(&run, "journal-") > 0) {
         remove_file(some_file("journal-"));
     }
-    refused("journal", "verify");
+    refused("journal", "rollcall repair /data");
 }
 
 /* ---- coming back ---- */

@@ -16,6 +16,7 @@ static const struct journal_header sample = {
     .start = 0x123456789abcd8,
     .bytes = 1 << 20,
     .durable = 0x123456789a0000,
+    .boot = 0xb007b007b007b007,
     .previous = {.number = 16, .start = 0x123456789000, .sum = 0xfedcba9876543210},
 };
 
@@ -31,7 +32,8 @@ static enum journal_page_state decode(struct journal_header *header, struct jour
 
 static void put_mark(uint64_t serial, uint64_t durable, bool sealed)
 {
-    struct journal_mark mark = {.serial = serial, .durable = durable, .sealed = sealed};
+    struct journal_mark mark = {
+        .serial = serial, .durable = durable, .written = durable + 8, .sealed = sealed};
     unsigned char bytes[JOURNAL_MARK_BYTES];
     memcpy(page + journal_mark_encode(&sample, &mark, bytes), bytes, sizeof bytes);
 }
@@ -50,7 +52,7 @@ static void test_page(void **state)
     assert_int_equal(journal_offset_of(&header, sample.start + 8), 4104);
     for (unsigned offset = 0; offset < JOURNAL_PAGE_BYTES; offset++) {
         page[offset] ^= 4;
-        bool in_mark = (offset >= 1024 && offset < 1056) || (offset >= 2048 && offset < 2080);
+        bool in_mark = (offset >= 1024 && offset < 1064) || (offset >= 2048 && offset < 2088);
         assert_int_equal(decode(&header, &mark), in_mark ? JOURNAL_PAGE_SOUND : JOURNAL_PAGE_BAD);
         assert_int_equal(mark.serial, 0);
         page[offset] ^= 4;
@@ -71,6 +73,7 @@ static void test_marks(void **state)
         assert_int_equal(decode(&header, &mark), JOURNAL_PAGE_SOUND);
         assert_int_equal(mark.serial, serial);
         assert_int_equal(mark.durable, serial * 8);
+        assert_int_equal(mark.written, serial * 8 + 8);
         assert_int_equal(mark.sealed, serial % 3 == 0);
     }
     unsigned newest = 9 % JOURNAL_MARKS == 0 ? 1024 : 2048;

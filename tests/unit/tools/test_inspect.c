@@ -168,8 +168,17 @@ static void test_segment_end(void **state)
     struct data *data = run->data;
     const char *last = data->segment[DATA_SEGMENTS - 1];
     uint64_t size = data_size(data, last);
+    char marks[2048 + JOURNAL_MARK_BYTES - 1024]; /* both, and zeroes */
     data_write(data, last, size, "\x01half a record", 14);
     said_has(inspect(run, last, 1), "not durable, cut at a start\n");
+    data_read(data, last, 1024, marks, sizeof marks);
+    data_write(data, last, 1024, (char[sizeof marks]){0}, sizeof marks);
+    data_flip(data, last, size - DATA_CLOSED_BYTES - data->record_bytes + 8);
+    assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
+    said_has(run->said.out_text, ": damage\n"); /* the clean end follows */
+    data_flip(data, last, size - DATA_CLOSED_BYTES - data->record_bytes + 8);
+    inspect(run, last, 1);
+    data_write(data, last, 1024, marks, sizeof marks);
     data_truncate(data, last, size - DATA_CLOSED_BYTES - data->record_bytes);
     assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
     said_has(run->said.errors_text, "there is no record");

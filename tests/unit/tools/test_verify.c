@@ -127,14 +127,20 @@ static void test_torn_tail(void **state)
     has(run, "there is no record");
 }
 
+/* As a kill leaves it: nothing says how far the last segment goes. */
+static void forget_marks(struct data *data, const char *name)
+{
+    data_write(data, name, 1024, (char[JOURNAL_MARK_BYTES]){0}, JOURNAL_MARK_BYTES);
+    data_write(data, name, 2048, (char[JOURNAL_MARK_BYTES]){0}, JOURNAL_MARK_BYTES);
+}
+
 /* Without its last mark a segment does not know of its end: as after a kill. */
 static void test_killed(void **state)
 {
     struct run *run = *state;
     const char *last = run->data->segment[DATA_SEGMENTS - 1];
     uint64_t end = offset_in(DATA_SEGMENTS - 1, run->data->end_lsn);
-    data_write(run->data, last, 1024, (char[JOURNAL_MARK_BYTES]){0}, JOURNAL_MARK_BYTES);
-    data_write(run->data, last, 2048, (char[JOURNAL_MARK_BYTES]){0}, JOURNAL_MARK_BYTES);
+    forget_marks(run->data, last);
     data_truncate(run->data, last, end);
     assert_sound(run);
     has(run, "without a clean end");
@@ -300,6 +306,36 @@ static void test_strange_segment(void **state)
     has_place(run, run->data->segment[1], 0);
     has(run, "does not follow the segment before it");
     said_lacks(run->said.out_text, "tells more");
+}
+
+/* Above all marks: a torn end has nothing behind it. */
+static void test_flip_above_marks(void **state)
+{
+    struct run *run = *state;
+    struct data *data = run->data;
+    const char *last = data->segment[DATA_SEGMENTS - 1];
+    uint64_t lsn = data->end_lsn - 3 * data->record_bytes;
+    uint64_t at = offset_in(DATA_SEGMENTS - 1, lsn);
+    char text[160];
+    forget_marks(data, last);
+    data_flip(data, last, at + 8);
+    assert_damaged(run, 1);
+    has_place(run, last, at);
+    snprintf(text, sizeof text, "sound records go on at offset %llu",
+             (unsigned long long)(at + data->record_bytes));
+    has(run, text);
+    rewrite_header(data, last, 10); /* the run of the system */
+    assert_int_equal(verify(run), VERB_DAMAGED);
+    snprintf(text, sizeof text,
+             "/%s: offset %llu: the journal breaks off here, at LSN %llu, but 3 sound records "
+             "(%llu bytes) follow",
+             last, (unsigned long long)at, (unsigned long long)lsn,
+             (unsigned long long)(2 * data->record_bytes + DATA_CLOSED_BYTES));
+    has(run, text);
+    data_truncate(data, last, at + data->record_bytes);
+    verify(run);
+    has(run, "torn tail of");
+    said_lacks(run->said.out_text, "breaks off");
 }
 
 /* ---- cut short, missing ---- */
@@ -550,6 +586,7 @@ int main(void)
         UNIT(test_flip_journal_header),
         UNIT(test_behind_damage),
         UNIT(test_strange_segment),
+        UNIT(test_flip_above_marks),
         UNIT(test_truncated),
         UNIT(test_missing_segment),
         UNIT(test_missing_table),
