@@ -58,8 +58,13 @@
  *         16     8  E: LSN at the end of the image
  *         24     8  XXH3 of the section of checksums, seeded with the identity
  *         32     8  XXH3 that ends the header
- *         40  4048  zero
+ *         40   216  zero
+ *        256   264  the first 264 bytes of the header once more
+ *        520   504  zero
+ *       1024  2048  and its description
+ *       3072  1016  zero
  *       4088     8  XXH3 of the 4088 bytes before, seeded with the identity
+ *     So either of the two pages may be lost: the one tells what the other did (table_rescue.h).
  *
  * Every byte of the file is covered by one checksum or another. Header and footer are written last,
  * when all between them is durable: a file that has both is whole. Whatever the version, the magic,
@@ -77,10 +82,11 @@
 
 #define TABLE_FILE_MAGIC        0x66656c6261744352ull /* "RCtablef" */
 #define TABLE_FILE_FOOTER_MAGIC 0x45656c6261744352ull /* "RCtableE" */
-#define TABLE_FILE_VERSION      1u
-#define TABLE_FILE_FEATURES     0u /* known ones */
+#define TABLE_FILE_VERSION      2u                    /* 1: the footer did not repeat the header */
+#define TABLE_FILE_FEATURES     0u                    /* known ones */
 #define TABLE_FILE_ENTRIES_MAX  (1ull << 48)
 #define TABLE_FILE_PAGES_MAX    (1ull << 48)
+#define TABLE_FILE_HEADER_BYTES 264u /* of the header, before its first zeroes */
 
 struct table_file_header {
     uint64_t magic;
@@ -115,7 +121,11 @@ struct table_file_footer {
     uint64_t end_lsn;
     uint64_t checksums_sum;
     uint64_t header_checksum;
-    unsigned char zeroes[4048];
+    unsigned char zeroes[216];
+    unsigned char header[TABLE_FILE_HEADER_BYTES];
+    unsigned char more_zeroes[504];
+    unsigned char description[TABLE_FILE_DESCRIPTION_MAX];
+    unsigned char last_zeroes[1016];
     uint64_t checksum;
 };
 
@@ -129,6 +139,8 @@ _Static_assert(sizeof(struct table_file_header) == TABLE_FILE_PAGE_BYTES, "a pag
 _Static_assert(offsetof(struct table_file_header, section) == 136, "as in the table above");
 _Static_assert(offsetof(struct table_file_header, description) == 1024, "as in the table above");
 _Static_assert(sizeof(struct table_file_footer) == TABLE_FILE_PAGE_BYTES, "a page");
+_Static_assert(offsetof(struct table_file_header, zeroes) == TABLE_FILE_HEADER_BYTES, "all of it");
+_Static_assert(offsetof(struct table_file_footer, description) == 1024, "as in the table above");
 _Static_assert(sizeof(struct table_file_key) == 16, "as in the table above");
 
 #define TABLE_FILE_KEYS_A_PAGE      (TABLE_FILE_PAGE_BYTES / sizeof(struct table_file_key))

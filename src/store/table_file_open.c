@@ -85,7 +85,7 @@ static enum table_file_result open_and_read(struct table_file *file, bool direct
     return open_and_read(file, false, error);
 }
 
-static enum table_file_result check_header(const struct table_file *file, char *error)
+enum table_file_result table_file_check_header(const struct table_file *file, char *error)
 {
     const struct table_file_header *header = file->header;
     if (header->magic != TABLE_FILE_MAGIC) {
@@ -113,7 +113,7 @@ static enum table_file_result check_header(const struct table_file *file, char *
     return sane ? TABLE_FILE_DONE : damaged(file, "the header holds impossible numbers", 0, error);
 }
 
-static void take_info(struct table_file *file)
+void table_file_take_info(struct table_file *file)
 {
     const struct table_file_header *header = file->header;
     struct table_file_info *info = &file->info;
@@ -135,8 +135,7 @@ static void take_info(struct table_file *file)
     info->file_bytes = header->file_bytes;
 }
 
-/* Where everything is follows from the header; the file must be just as long. */
-static enum table_file_result lay_out(struct table_file *file, char *error)
+uint64_t table_file_lay_out(struct table_file *file)
 {
     const struct table_file_info *info = &file->info;
     uint64_t at = info->pages;
@@ -150,7 +149,14 @@ static enum table_file_result lay_out(struct table_file *file, char *error)
     file->index_pages = table_file_pages_for(at - info->pages, TABLE_FILE_KEYS_A_PAGE);
     at += file->index_pages;
     file->sum_pages = table_file_pages_for(at ? at : 1, TABLE_FILE_CHECKSUMS_A_PAGE);
-    uint64_t bytes = table_file_offset(at + file->sum_pages) + TABLE_FILE_PAGE_BYTES;
+    return table_file_offset(at + file->sum_pages) + TABLE_FILE_PAGE_BYTES;
+}
+
+/* Where everything is follows from the header; the file must be just as long. */
+static enum table_file_result lay_out(struct table_file *file, char *error)
+{
+    const struct table_file_info *info = &file->info;
+    uint64_t bytes = table_file_lay_out(file);
     int64_t size = file->vfs->functions->size(file->vfs, file->fd);
     if (size < 0) {
         table_file_explain(error, "%s: cannot see its size: %s; check the disk", file->path,
@@ -222,10 +228,10 @@ static enum table_file_result open_parts(struct table_file *file, bool direct, c
     uint64_t sum = 0;
     enum table_file_result result = open_and_read(file, direct, error);
     if (result == TABLE_FILE_DONE) {
-        result = check_header(file, error);
+        result = table_file_check_header(file, error);
     }
     if (result == TABLE_FILE_DONE) {
-        take_info(file);
+        table_file_take_info(file);
         result = lay_out(file, error);
     }
     if (result == TABLE_FILE_DONE) {

@@ -1,4 +1,5 @@
-/* table_file_private.h: what reading a table file and verifying it share. Included by these only.
+/* table_file_private.h: what reading a table file, verifying and rescuing it share. Included by
+ * these only.
  */
 #ifndef ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
 #define ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
@@ -34,6 +35,12 @@ struct table_file {
 /* Without a look at the index. Otherwise as table_file_open. */
 enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
                                             struct table_file **file, char *error);
+
+/* What opening is made of: is the header sound; into info; where things are, and the bytes the file
+ * has when it is whole. */
+enum table_file_result table_file_check_header(const struct table_file *file, char *error);
+void table_file_take_info(struct table_file *file);
+uint64_t table_file_lay_out(struct table_file *file);
 
 /* Pages with checksums: from the first of the table to the last of the index. */
 static inline uint64_t table_file_summed_pages(const struct table_file *file)

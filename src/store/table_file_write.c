@@ -318,6 +318,8 @@ static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
     footer->checksums_sum =
         hash_bytes(writer->checksums.data, writer->checksums.length, header->identity);
     footer->header_checksum = header->checksum;
+    memcpy(footer->header, header, sizeof footer->header);
+    memcpy(footer->description, header->description, sizeof footer->description);
     footer->checksum = table_file_footer_sum(footer, header->identity);
     if (!vfs_write_all(writer->vfs, writer->fd, footer, sizeof *footer, footer_offset)) {
         return fail(writer, "cannot write", footer_offset);
