@@ -170,6 +170,13 @@ bool counter_table_explain(const void *description, size_t length, row_state_fie
 bool counter_table_explain_entry(const void *description, size_t length, unsigned section,
                                  uint8_t sub, const void *value, size_t value_bytes,
                                  row_state_field *field, void *context);
+/*
+ * For who repairs files: a page of groups without a record, of a table so described. Its groups are
+ * marked spilled: what of the lost page lies in the extend section is still found. False: it is not
+ * described.
+ */
+bool counter_table_blank_page(const void *description, size_t length,
+                              unsigned char page[TABLE_PAGE_BYTES]);
 void counter_table_each_apart(const struct counter_table *table,
                               void (*visit)(void *context, uint64_t id), void *context);
 

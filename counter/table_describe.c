@@ -144,6 +144,21 @@ uint64_t counter_table_described_bytes(const void *description, size_t length)
     return table_description_read(&is, description, length) ? is.shape.table_bytes : 0;
 }
 
+bool counter_table_blank_page(const void *description, size_t length,
+                              unsigned char page[TABLE_PAGE_BYTES])
+{
+    static const uint32_t word = GROUP_SPILLED;
+    struct table_description is;
+    if (!table_description_read(&is, description, length)) {
+        return false;
+    }
+    memset(page, 0, TABLE_PAGE_BYTES);
+    for (size_t end = is.shape.group_bytes; end <= TABLE_PAGE_BYTES; end += is.shape.group_bytes) {
+        memcpy(page + end - sizeof word, &word, sizeof word); /* where group_lock() finds it */
+    }
+    return true;
+}
+
 /* ---- for a reader of files ---- */
 
 #define FIELD_NAME_MAX (ENGINE_SPACE_NAME_MAX + 16)

@@ -137,6 +137,9 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text);
 enum manifest_state manifest_parse(const char *text, size_t length, const char *name,
                                    struct manifest **manifest, char error[MANIFEST_ERROR_MAX]);
 
+/* Is its last line the checksum of all before? Then parse says DAMAGED only of what none wrote. */
+bool manifest_checksum_fits(const char *text, size_t length);
+
 /* ---- the file ---- */
 
 /*

@@ -387,6 +387,13 @@ static bool read_checksum(const char *text, size_t length, uint64_t *sum)
     return memcmp(line, CHECKSUM_KEY, key) == 0;
 }
 
+bool manifest_checksum_fits(const char *text, size_t length)
+{
+    uint64_t sum = 0;
+    return read_checksum(text, length, &sum) &&
+           hash_bytes(text, length - CHECKSUM_BYTES, CHECKSUM_SEED) == sum;
+}
+
 static enum manifest_state newer(const struct parser *parser)
 {
     snprintf(parser->error, MANIFEST_ERROR_MAX,

@@ -7,6 +7,7 @@
 
 #include "tools/rollcall/bench.h"
 #include "tools/rollcall/inspect.h"
+#include "tools/rollcall/repair.h"
 #include "tools/rollcall/verify.h"
 
 #ifdef HAVE_CONFIG_H
@@ -26,6 +27,8 @@ static const struct {
 } verbs[] = {
     {"bench", bench_main, "send load to a server, check its replies, print rates and latencies"},
     {"verify", verify_main, "check a data directory: every checksum, order and count"},
+    {"repair", repair_main,
+     "make a damaged data directory one a daemon starts with, and say the loss"},
     {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
     {"help", help, "this text; rollcall VERB --help for the options of one"},
 };

@@ -261,11 +261,17 @@ static enum verb_exit beside_daemon(struct vfs *vfs, const struct verify_options
     return status;
 }
 
+enum verb_exit verify_locked(struct vfs *vfs, const struct verify_options *options, FILE *out,
+                             FILE *errors)
+{
+    return attempt(vfs, options, false, out, errors);
+}
+
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
                                 FILE *errors)
 {
     if (!dir_lock_is_held(vfs, options->directory)) {
-        return attempt(vfs, options, false, out, errors);
+        return verify_locked(vfs, options, out, errors);
     }
     if (!options->quiet) {
         verb_complain(errors,

@@ -26,6 +26,10 @@ struct verify_options {
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
                                 FILE *errors);
 
+/* The same for who has the directory's lock. */
+enum verb_exit verify_locked(struct vfs *vfs, const struct verify_options *options, FILE *out,
+                             FILE *errors);
+
 /* argv[0] is the verb. Returns the exit status. */
 int verify_main(int argc, char **argv);
 

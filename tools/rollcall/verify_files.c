@@ -9,6 +9,7 @@
 #include "store/journal.h"
 #include "store/journal_format.h"
 #include "store/table_file_format.h"
+#include "tools/rollcall/repair.h"
 #include "tools/rollcall/verify_private.h"
 
 bool verify_is_table(struct verify *verify, const char *name)
@@ -162,6 +163,9 @@ static const char *leftover(struct verify *verify, const char *name)
     if (manifest_name_ours(name) || journal_name_temporary(name)) {
         return verify->running ? "left over, or in use by the daemon"
                                : "left over: the next start deletes it";
+    }
+    if (strcmp(name, REPAIR_KEPT_NAME) == 0) {
+        return "what rollcall repair has replaced: delete it when it is not wanted any more";
     }
     return is_table ? "a table file " MANIFEST_NAME " does not name: not looked at"
                     : "not a file of a data directory: not looked at";

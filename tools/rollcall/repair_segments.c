@@ -1,0 +1,216 @@
+/* repair_segments.c: which segments a journal has, and which it must have had: headers that are
+ * damaged and files that are missing are made again of what their neighbours say. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tools/rollcall/repair_private.h"
+
+#define FIRST_CAPACITY 16
+
+/* A new last one. */
+static struct repair_segment *add(struct repair_plan *plan)
+{
+    if (plan->count == plan->capacity) {
+        plan->capacity = plan->capacity ? 2 * plan->capacity : FIRST_CAPACITY;
+        struct repair_segment *grown = memory_zalloc(plan->capacity * sizeof *grown);
+        if (plan->count > 0) {
+            memcpy(grown, plan->segments, plan->count * sizeof *grown);
+        }
+        free(plan->segments);
+        plan->segments = grown;
+    }
+    struct repair_segment *segment = &plan->segments[plan->count++];
+    *segment = (struct repair_segment){.there = false};
+    return segment;
+}
+
+void repair_plan_free(struct repair_plan *plan)
+{
+    free(plan->segments);
+    *plan = (struct repair_plan){.segments = NULL};
+}
+
+/* ---- what is there ---- */
+
+static void add_live(struct repair_plan *plan, const struct journal_found *found)
+{
+    struct repair_segment *segment = add(plan);
+    memcpy(segment->name, found->name, sizeof segment->name);
+    segment->header = found->header;
+    segment->mark = found->mark;
+    segment->there = segment->sound = true;
+}
+
+/* One whose header says nothing: its name and its size are left. */
+static void add_unsound(struct repair_plan *plan, const struct journal_chain *chain,
+                        const struct journal_found *found)
+{
+    struct repair_segment *segment = add(plan);
+    uint64_t bytes = found->size - found->size % JOURNAL_UNIT;
+    memcpy(segment->name, found->name, sizeof segment->name);
+    segment->header = (struct journal_header){
+        .epoch = chain->epoch,
+        .start = found->name_start,
+        .bytes = bytes > JOURNAL_PAGE_BYTES ? bytes : JOURNAL_PAGE_BYTES,
+    };
+    segment->there = true;
+}
+
+/* Does it lie within a live one that does not know of a successor? Then it was replaced. */
+static bool is_dead(const struct journal_chain *chain, const struct journal_found *found)
+{
+    for (size_t i = 0; i < chain->live_count; i++) {
+        const struct journal_found *live = chain->live[i];
+        if (live->header.start <= found->name_start && found->name_start < live->end &&
+            !live->mark.sealed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    uint64_t x = ((const struct repair_segment *)a)->header.start;
+    uint64_t y = ((const struct repair_segment *)b)->header.start;
+    return x < y ? -1 : x > y;
+}
+
+static void collect(const struct journal_chain *chain, struct repair_plan *plan)
+{
+    for (size_t i = 0; i < chain->live_count; i++) {
+        add_live(plan, chain->live[i]);
+    }
+    for (size_t i = chain->sound; i < chain->count; i++) {
+        if (!is_dead(chain, &chain->found[i])) {
+            add_unsound(plan, chain, &chain->found[i]);
+        }
+    }
+    if (plan->count > 0) {
+        qsort(plan->segments, plan->count, sizeof *plan->segments, by_start);
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        struct repair_segment *segment = &plan->segments[i];
+        segment->end = journal_end_of(&segment->header);
+        if (i + 1 < plan->count && plan->segments[i + 1].header.start < segment->end) {
+            segment->end = plan->segments[i + 1].header.start;
+        }
+    }
+}
+
+/* ---- what is missing ---- */
+
+static void add_missing(struct repair_plan *plan, const struct journal_chain *chain, uint64_t from,
+                        uint64_t until)
+{
+    struct repair_segment *segment = add(plan);
+    journal_name(segment->name, from);
+    segment->header = (struct journal_header){
+        .epoch = chain->epoch, .start = from, .bytes = JOURNAL_PAGE_BYTES + until - from};
+    segment->end = until;
+}
+
+static void fill_holes(const struct journal_chain *chain, struct repair_plan *plan, uint64_t from)
+{
+    size_t count = plan->count;
+    uint64_t at = from;
+    for (size_t i = 0; i < count; i++) {
+        if (plan->segments[i].header.start > at) {
+            add_missing(plan, chain, at, plan->segments[i].header.start);
+        }
+        at = plan->segments[i].end > at ? plan->segments[i].end : at;
+    }
+    if (at < plan->reach) {
+        add_missing(plan, chain, at, plan->reach);
+    }
+    if (plan->count > count) {
+        qsort(plan->segments, plan->count, sizeof *plan->segments, by_start);
+    }
+}
+
+/* ---- their numbers ---- */
+
+/* Numbers rise; one that is not known is what the next one says, or follows the one before. */
+static bool give_numbers(const struct journal_chain *chain, struct repair_plan *plan)
+{
+    uint64_t before = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        struct repair_segment *segment = &plan->segments[i];
+        const struct repair_segment *next = i + 1 < plan->count ? segment + 1 : NULL;
+        if (!segment->sound) {
+            bool told = next && next->sound &&
+                        next->header.previous.start == segment->header.start &&
+                        next->header.previous.number > before;
+            segment->header.number = told    ? next->header.previous.number
+                                     : !next ? chain->number + 1
+                                             : before + 1;
+            segment->changed = true;
+        }
+        if (segment->header.number <= before) {
+            return false;
+        }
+        before = segment->header.number;
+    }
+    return true;
+}
+
+void repair_plan_link(struct repair_plan *plan, size_t index)
+{
+    struct repair_segment *segment = &plan->segments[index];
+    const struct repair_segment *before = index > 0 ? segment - 1 : NULL;
+    struct journal_link *link = &segment->header.previous;
+    if (!before) {
+        return; /* what it followed is gone, and not asked for */
+    }
+    bool right = link->number == before->header.number && link->start == before->header.start;
+    if (!right || (before->padded && link->sum != 0)) {
+        *link =
+            (struct journal_link){.number = before->header.number, .start = before->header.start};
+        segment->changed = true;
+    }
+}
+
+/* ---- the whole ---- */
+
+static uint64_t reach_of(const struct manifest *manifest, const struct journal_chain *chain)
+{
+    const uint64_t known[] = {manifest->journal_lsn, manifest->table_event_lsn, chain->durable,
+                              chain->written};
+    uint64_t reach = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        reach = known[i] > reach ? known[i] : reach;
+    }
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        const struct manifest_space *space = &manifest->spaces[i];
+        for (size_t k = 0; k < space->files_count; k++) {
+            reach = space->files[k].end_lsn > reach ? space->files[k].end_lsn : reach;
+        }
+    }
+    return reach;
+}
+
+bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
+                      struct repair_plan *plan)
+{
+    *plan = (struct repair_plan){.reach = reach_of(repair->manifest, chain)};
+    collect(chain, plan);
+    uint64_t from = repair->manifest->journal_lsn;
+    if (plan->count > 0 && plan->segments[0].header.start < from) {
+        from = plan->segments[0].header.start;
+    }
+    fill_holes(chain, plan, from);
+    if (!give_numbers(chain, plan)) {
+        repair_cannot(repair,
+                      "%s: the segments of the journal do not belong together: restore the "
+                      "directory from a copy",
+                      repair->options->directory);
+        return false;
+    }
+    if (plan->count > 0 && plan->segments[plan->count - 1].mark.sealed) {
+        plan->segments[plan->count - 1].mark.sealed = false; /* its successor is gone */
+        plan->segments[plan->count - 1].changed = true;
+    }
+    return true;
+}

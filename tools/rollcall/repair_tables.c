@@ -1,0 +1,378 @@
+/*
+ * repair_tables.c: damaged table files: each is written anew without what is lost, under the next
+ * generation; MANIFEST names the new ones; the old ones move to DIR/lost. In this order, so that
+ * whenever it ends the directory is as before, or as after.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "counter/table.h"
+#include "engine/row_log.h"
+#include "phantom/table.h"
+#include "store/table_rescue.h"
+#include "tools/rollcall/repair_private.h"
+
+#define KIND_COUNTER "counter"
+#define KIND_PHANTOM "phantom"
+#define LAYER_OF     1u /* of manifest_file.layer: bit of a table's layer */
+#define OVERLAYS     2u /* and of their overlays, from here on */
+
+/* What is lost in one file. */
+struct loss {
+    struct repair *repair;
+    const struct manifest_file *file;
+    uint64_t count;     /* of ids or members in the table, as it says */
+    uint64_t pages;     /* of the table */
+    uint64_t lost;      /* of these */
+    uint64_t first_run; /* of neighbouring lost pages; if there is a run */
+    uint64_t run;
+    bool speaks;
+};
+
+/* ---- what is said ---- */
+
+static const char *entries_of(const char *kind, unsigned section)
+{
+    static const char *const counter[] = {"ids kept beside the groups", "values beside their ids"};
+    static const char *const phantom[] = {"deletes, whose members are there again",
+                                          "members kept apart", "lines of added members"};
+    if (strcmp(kind, KIND_COUNTER) == 0 && section < COUNTER_TABLE_SECTIONS) {
+        return counter[section];
+    }
+    return strcmp(kind, KIND_PHANTOM) == 0 && section < PHANTOM_OVERLAY_SECTIONS ? phantom[section]
+                                                                                 : "entries";
+}
+
+/* So many of the table's ids, or members, are in so many of its pages. */
+static uint64_t share(const struct loss *loss, uint64_t pages)
+{
+    return loss->pages == 0 ? 0 : (loss->count * pages + loss->pages - 1) / loss->pages;
+}
+
+static void end_run(struct loss *loss)
+{
+    const struct manifest_file *file = loss->file;
+    if (loss->run > 0) {
+        repair_say(loss->repair,
+                   "  pages %" PRIu64 " to %" PRIu64 " of the table's %" PRIu64
+                   " are lost: about %" PRIu64 " of its %" PRIu64 ", of ids %" PRIu64
+                   " to %" PRIu64,
+                   loss->first_run, loss->first_run + loss->run - 1, loss->pages,
+                   share(loss, loss->run), loss->count, file->first_id, file->last_id);
+    }
+    loss->run = 0;
+}
+
+static void say_entries(struct loss *loss, const char *kind, const struct table_rescue_lost *lost)
+{
+    const struct manifest_file *file = loss->file;
+    end_run(loss);
+    repair_say(loss->repair,
+               "  %" PRIu64 " %s are lost (page %" PRIu64 "), of ids %" PRIu64 " to %" PRIu64,
+               lost->entries, entries_of(kind, lost->section), lost->page,
+               lost->has_first ? lost->first_id : file->first_id,
+               lost->has_last ? lost->last_id : file->last_id);
+}
+
+struct telling {
+    struct loss *loss;
+    const struct table_file_info *info;
+};
+
+static void take_lost(void *context, const struct table_rescue_lost *lost)
+{
+    const struct telling *telling = context;
+    struct loss *loss = telling->loss;
+    if (!loss->speaks) {
+        return;
+    }
+    if (lost->of_entries) {
+        say_entries(loss, telling->info->kind, lost);
+        return;
+    }
+    if (loss->run > 0 && loss->first_run + loss->run != lost->page) {
+        end_run(loss);
+    }
+    loss->first_run = loss->run == 0 ? lost->page : loss->first_run;
+    loss->run++;
+    loss->lost++;
+}
+
+static void blank(void *context, const struct table_file_info *info, void *page)
+{
+    size_t at = 0;
+    (void)context;
+    if (strcmp(info->kind, KIND_COUNTER) == 0 && info->description_bytes > ROW_STATE_BYTES) {
+        at = ROW_STATE_BYTES;
+        (void)counter_table_blank_page((const unsigned char *)info->description + at,
+                                       info->description_bytes - at, page);
+    }
+}
+
+static void take_count(void *context, const char *name, uint64_t value)
+{
+    struct loss *loss = context;
+    if (strcmp(name, "count") == 0) {
+        loss->count = value;
+    }
+}
+
+static void say_mended(struct repair *repair, const struct table_rescue_mended *mended)
+{
+    if (mended->header || mended->footer || mended->checksums || mended->index) {
+        repair_say(repair, "  made again of the rest:%s%s%s%s", mended->header ? " header" : "",
+                   mended->footer ? " footer" : "", mended->checksums ? " checksums" : "",
+                   mended->index ? " index" : "");
+    }
+    if (mended->pages > 0) {
+        repair_say(repair,
+                   "  %" PRIu64 " page%s had one bit turned over: it is turned back, nothing of %s "
+                   "is lost",
+                   mended->pages, mended->pages == 1 ? "" : "s",
+                   mended->pages == 1 ? "it" : "them");
+    }
+}
+
+/* ---- one file ---- */
+
+struct work {
+    struct repair *repair;
+    struct manifest_space *space;
+    struct manifest_file file; /* as MANIFEST has it */
+    uint64_t *generation;      /* the highest of all */
+};
+
+static bool count_finding(void *context, const char *finding)
+{
+    (void)finding;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+static bool is_meant(const struct work *work, const struct table_file_info *info)
+{
+    const struct manifest_file *file = &work->file;
+    return strcmp(info->space, work->space->name) == 0 &&
+           strcmp(info->kind, work->space->kind) == 0 && info->serial == file->serial &&
+           info->layer == file->layer && info->generation == file->generation &&
+           info->start_lsn == file->start_lsn && info->end_lsn == file->end_lsn &&
+           info->file_bytes == file->bytes;
+}
+
+/* Whole, and the one MANIFEST means. *newer: nothing can be said. */
+static bool is_sound(const struct work *work, const char *path, bool *newer)
+{
+    char error[TABLE_FILE_ERROR_MAX];
+    struct table_file *opened = NULL;
+    uint64_t findings = 0;
+    enum table_file_result result =
+        table_file_verify(work->repair->vfs, path, count_finding, &findings);
+    *newer = result == TABLE_FILE_NEWER;
+    bool sound =
+        result == TABLE_FILE_DONE &&
+        table_file_open(work->repair->vfs, path, false, &opened, error) == TABLE_FILE_DONE &&
+        is_meant(work, table_file_info(opened));
+    table_file_close(opened);
+    return sound;
+}
+
+/* The new file, and its line in place of the old one's. */
+static bool write_anew(struct work *work, struct table_rescue *rescue, struct telling *telling)
+{
+    struct repair *repair = work->repair;
+    const struct table_rescue_told told = {.blank = blank, .lost = take_lost, .context = telling};
+    char error[TABLE_FILE_ERROR_MAX];
+    struct table_file_info info = *table_rescue_info(rescue);
+    struct manifest_file file = work->file;
+    file.generation = info.generation = ++*work->generation;
+    manifest_table_name(file.name, work->space->name, file.serial, file.layer, file.generation);
+    struct table_file_writer *writer =
+        table_file_create(repair->vfs, repair->options->directory, file.name, &info, error);
+    telling->loss->speaks = false; /* it was said */
+    bool written = writer && table_rescue_run(rescue, writer, &told);
+    if (writer && !written) {
+        snprintf(error, sizeof error, "%s", table_file_writer_error(writer));
+        table_file_abandon(writer);
+    }
+    if (!written || !table_file_commit(writer, info.end_lsn, &file.bytes, error)) {
+        verb_complain(repair->errors, "%s", error);
+        repair->failed = true;
+        return false;
+    }
+    return manifest_remove_file(work->space, work->file.name) &&
+           manifest_add_file(repair->manifest, work->space, &file);
+}
+
+static void rescue_file(struct work *work, struct table_rescue *rescue)
+{
+    struct repair *repair = work->repair;
+    const struct table_file_info *info = table_rescue_info(rescue);
+    struct loss loss = {
+        .repair = repair, .file = &work->file, .pages = info->pages, .speaks = true};
+    struct telling telling = {&loss, info};
+    const struct table_rescue_told told = {.blank = blank, .lost = take_lost, .context = &telling};
+    size_t at;
+    (void)row_state_read(info->description, info->description_bytes, take_count, &loss, &at);
+    repair->repairs++;
+    repair_say(repair, "%s/%s: damaged; it is written anew (table %" PRIu64 " of space %s)",
+               repair->options->directory, work->file.name, work->file.serial, work->space->name);
+    (void)table_rescue_run(rescue, NULL, &told);
+    end_run(&loss);
+    say_mended(repair, table_rescue_mended(rescue));
+    if (repair->options->yes) {
+        write_anew(work, rescue, &telling);
+    }
+}
+
+/* ---- what is lost as a whole ---- */
+
+/* Does no table of the space lie below? Then it may go, as the oldest does. */
+static bool is_lowest(const struct work *work)
+{
+    for (size_t i = 0; i < work->space->files_count; i++) {
+        if (work->space->files[i].first_id < work->file.first_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* MANIFEST's lines of one table, or of one layer of it. */
+static void forget(struct work *work, bool all_layers)
+{
+    for (size_t i = work->space->files_count; i-- > 0;) {
+        const struct manifest_file *file = &work->space->files[i];
+        if (file->serial == work->file.serial && (all_layers || file->layer == work->file.layer)) {
+            char name[MANIFEST_FILE_NAME_MAX + 1];
+            memcpy(name, file->name, sizeof name);
+            manifest_remove_file(work->space, name);
+        }
+    }
+}
+
+static void give_up(struct work *work, const char *why)
+{
+    struct repair *repair = work->repair;
+    const struct manifest_file *file = &work->file;
+    bool overlay = file->layer >= OVERLAYS;
+    if (!overlay && ((file->layer & LAYER_OF) != 0 || !is_lowest(work))) {
+        repair_cannot(repair,
+                      "%s; it is not the lowest table of its space (ids %" PRIu64 " to %" PRIu64
+                      "), so it cannot go without it: restore the file from a copy",
+                      why, file->first_id, file->last_id);
+        return;
+    }
+    repair->repairs++;
+    repair_say(repair, "%s", why);
+    if (overlay) {
+        repair_say(repair,
+                   "  it is left out: changes of ids %" PRIu64 " to %" PRIu64
+                   " since table %" PRIu64 " of space %s was written are lost",
+                   file->first_id, file->last_id, file->serial, work->space->name);
+    } else {
+        repair_say(repair,
+                   "  table %" PRIu64 " of space %s is left out: all its ids, %" PRIu64
+                   " to %" PRIu64 ", are lost",
+                   file->serial, work->space->name, file->first_id, file->last_id);
+    }
+    if (repair->options->yes) {
+        forget(work, !overlay);
+    }
+}
+
+/* ---- all ---- */
+
+static void repair_file(struct work *work)
+{
+    struct repair *repair = work->repair;
+    char path[VFS_PATH_MAX], error[TABLE_FILE_ERROR_MAX], why[VFS_PATH_MAX + TABLE_FILE_ERROR_MAX];
+    struct table_rescue *rescue = NULL;
+    bool newer = false;
+    if (!vfs_path(path, repair->options->directory, work->file.name) ||
+        is_sound(work, path, &newer)) {
+        return;
+    }
+    if (newer) {
+        repair_cannot(repair, "%s is of another version; use the program that wrote it", path);
+        return;
+    }
+    enum table_file_result result =
+        table_rescue_open(repair->vfs, path, work->file.end_lsn, &rescue, error);
+    if (result == TABLE_FILE_DONE && is_meant(work, table_rescue_info(rescue))) {
+        rescue_file(work, rescue);
+    } else {
+        snprintf(why, sizeof why, "%s%s", result == TABLE_FILE_DAMAGED ? "" : path,
+                 result == TABLE_FILE_ABSENT    ? " is missing"
+                 : result == TABLE_FILE_DAMAGED ? error
+                 : result == TABLE_FILE_DONE    ? " is another file than MANIFEST means"
+                                                : " cannot be read; check the disk");
+        give_up(work, why);
+    }
+    table_rescue_close(rescue);
+}
+
+static uint64_t highest_generation(const struct manifest *manifest)
+{
+    uint64_t highest = 0;
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        for (size_t k = 0; k < manifest->spaces[i].files_count; k++) {
+            uint64_t generation = manifest->spaces[i].files[k].generation;
+            highest = generation > highest ? generation : highest;
+        }
+    }
+    return highest;
+}
+
+/* What the new MANIFEST does not name any more is kept. */
+static void store(struct repair *repair, const struct manifest_file *before, size_t count)
+{
+    char error[MANIFEST_ERROR_MAX];
+    if (!manifest_store(repair->vfs, repair->options->directory, repair->manifest, error)) {
+        verb_complain(repair->errors, "%s", error);
+        repair->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count && !repair->failed; i++) {
+        char path[VFS_PATH_MAX];
+        if (manifest_find_file(repair->manifest, before[i].name) ||
+            !vfs_path(path, repair->options->directory, before[i].name)) {
+            continue;
+        }
+        int fd = repair->vfs->functions->open(repair->vfs, path, O_RDONLY);
+        if (fd >= 0) {
+            repair->vfs->functions->close(repair->vfs, fd);
+            repair_keep(repair, before[i].name);
+        }
+    }
+}
+
+static void repair_space(struct repair *repair, struct manifest_space *space, uint64_t *generation)
+{
+    size_t count = space->files_count;
+    struct manifest_file *files = memory_zalloc((count + 1) * sizeof *files);
+    uint64_t repairs = repair->repairs;
+    memcpy(files, space->files, count * sizeof *files); /* the list changes */
+    for (size_t i = 0; i < count && !repair->failed; i++) {
+        struct work work = {
+            .repair = repair, .space = space, .file = files[i], .generation = generation};
+        if (!repair->options->yes || manifest_find_file(repair->manifest, files[i].name)) {
+            repair_file(&work); /* else it went with its table */
+        }
+    }
+    if (repair->options->yes && repair->repairs > repairs && !repair->failed) {
+        store(repair, files, count);
+    }
+    free(files);
+}
+
+void repair_tables(struct repair *repair)
+{
+    uint64_t generation = highest_generation(repair->manifest);
+    for (size_t i = 0; i < repair->manifest->spaces_count && !repair->failed; i++) {
+        repair_space(repair, &repair->manifest->spaces[i], &generation);
+    }
+}
