@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""Directories that are damaged and repaired: what of a real daemon's ids is there afterwards?
+
+    tests/recovery/repair.py [--seed N] [--rounds N] [NAME ...]
+
+$ROLLCALLD as in crash.py, $ROLLCALL beside it. A daemon with `oldest: dump` writes counters and
+existence keys until most tables are dumped, and is stopped; a second one writes more, which is in
+the journal alone, and is killed. Then in each round one file of the directory is damaged: a page of
+rubbish, or a bit, somewhere in it. It must be so that
+
+- `rollcall repair` says so (exit 1) and changes nothing; with --yes it ends with 0,
+- `rollcall verify` finds nothing then, and a daemon starts,
+- every id has the value it had, or is said to be lost: no more ids are gone than the bad pages of
+  tables had room for, or the bad stretch of the journal; where nothing is said to be lost nothing is.
+
+Lines are `ok`, or `FAIL` with what was said; exit 1 if one failed. Seeds are fixed but in long runs.
+"""
+import argparse
+import hashlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import judge
+from victim import DATA, FALSE_POSITIVES, Failure, Folder, Victim, protocol
+
+PAGE = 4096
+IDS = 24000  # written by the first daemon: several dumped tables of each space
+MORE = 6000  # by the second: journal alone
+LARGE_EVERY = 50  # ids: one has a value that does not fit its slot
+BLOCK = 500
+ROUNDS = 4  # of each kind of file
+PAGE_RECORDS = 320  # a page of counters holds at most: 64 groups of 5
+LINE_MEMBERS = 64  # a page of a filter: lines, of at most so many members
+SMALLEST_RECORD = 24  # of the journal
+TOOL_S = 60
+
+CONFIG = """threads: 2
+memory: 256MiB
+%(data)scold: {cache: 1MiB, threads: 2}
+spaces:
+  feed:
+    kind: counter
+    slots: {repost: 10, comment: 20, like: 20, read: 20}
+    role: store
+    oldest: dump
+    table-size: 64KiB
+    tables: 4
+  liked:
+    kind: phantom
+    false-positives: %(rate).6f
+    deletes: yes
+    exceptions-memory: 64KiB
+    role: store
+    oldest: dump
+    table-size: 64KiB
+    tables: 4
+"""
+
+
+def configure(folder):
+    values = {"directory": folder.data, "sync": "everysec", "segment": "1MiB", "buffer": "1MiB",
+              "every": "1h", "journal": "1GiB"}
+    with open(folder.config, "w", encoding="ascii") as file:
+        file.write(CONFIG % {"data": DATA % values, "rate": FALSE_POSITIVES})
+
+
+def value_of(one):
+    """What feed:ONE has: some are too large for their bits."""
+    like = (1 << 40) + one if one % LARGE_EVERY == 0 else one % 1000
+    return (-1, one % 77, like, -1)
+
+
+def write(client, ids):
+    for begin in range(ids.start, ids.stop, BLOCK):
+        block = range(begin, min(begin + BLOCK, ids.stop))
+        commands = []
+        for one in block:
+            value = b",%d,%d," % value_of(one)[1:3]
+            commands.append(b"set feed:%d 0 0 %d\r\n%s\r\n" % (one, len(value), value))
+            commands.append(b"add liked:%d:u0 0 0 1\r\n1\r\n" % one)
+        while commands:
+            client.socket.sendall(b"".join(commands))
+            commands = [command for command, answer in zip(commands, answers(client, len(commands)))
+                        if again(answer)]
+
+
+def again(answer):
+    if answer in (b"STORED", b"NOT_STORED"):
+        return False
+    if answer.startswith(b"SERVER_ERROR") and b"busy" in answer:
+        return True
+    raise Failure("a write is answered %r" % answer)
+
+
+def answers(client, count):
+    data = bytearray()
+    while data.count(b"\r\n") < count:
+        piece = client.socket.recv(1 << 18)
+        if not piece:
+            raise Failure("closed under a load")
+        data += piece
+    return bytes(data).split(b"\r\n")[:-1]
+
+
+def fill(folder):
+    """Two daemons: the first is stopped, the second killed."""
+    for ids in (range(1, IDS), range(IDS, IDS + MORE)):
+        daemon = Victim(folder)
+        try:
+            daemon.serve()
+            client = daemon.connect()
+            write(client, ids)
+            client.socket.close()
+            if ids.start == 1:
+                problem = daemon.stop(False)
+                if problem:
+                    raise Failure(problem)
+            else:
+                daemon.kill_now()
+        finally:
+            daemon.kill()
+
+
+def tool(verb, folder, *options):
+    program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
+    done = subprocess.run([program, verb, *options, folder.data], timeout=TOOL_S, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def contents(path):
+    found = {}
+    for top, _, names in os.walk(path):
+        for name in names:
+            with open(os.path.join(top, name), "rb") as file:
+                found[os.path.join(top, name)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def give(folder):
+    """What root has put there is the daemon's."""
+    owner = os.stat(folder.data)
+    for top, folders, names in os.walk(folder.data):
+        for name in folders + names:
+            os.chown(os.path.join(top, name), owner.st_uid, owner.st_gid)
+
+
+# ---- what is there afterwards ----
+
+
+def read_back(folder):
+    """(counters that are gone, members that are gone); another value is a failure."""
+    gone, denied = set(), set()
+    daemon = Victim(folder)
+    try:
+        daemon.serve()
+        client = daemon.connect()
+        for begin in range(1, IDS + MORE, BLOCK):
+            block = range(begin, min(begin + BLOCK, IDS + MORE))
+            found = client.counters(block)
+            there = client.members(block)
+            for one in block:
+                compare(one, found.get(one), gone)
+                if (one, 0) not in there:
+                    denied.add(one)
+        client.socket.close()
+        problem = daemon.stop(False)
+        if problem:
+            raise Failure(problem)
+    finally:
+        daemon.kill()
+    return gone, denied
+
+
+def compare(one, found, gone):
+    wanted = value_of(one)
+    without = wanted[:2] + (-1,) + wanted[3:]  # its value beside is lost
+    if found is None or (one % LARGE_EVERY == 0 and found == without):
+        gone.add(one)
+    elif found != wanted:
+        raise Failure("feed:%d is %s, not %s" % (one, found, wanted))
+
+
+def judge_loss(said, gone, denied):
+    """No more may be gone than was said to be lost."""
+    pages = {"feed": 0, "liked": 0}
+    entries = {"feed": 0, "liked": 0}
+    space = None
+    journal = 0
+    for line in said.splitlines():
+        named = re.search(r"/(\w+)-\d+-\d+-\d+\.table: damaged", line)
+        space = named.group(1) if named else space
+        lost = re.match(r"  pages (\d+) to (\d+) of the table's", line)
+        if lost:
+            pages[space] += int(lost.group(2)) - int(lost.group(1)) + 1
+        lost = re.match(r"  (\d+) .* are lost \(page", line)
+        if lost:
+            entries[space] += int(lost.group(1))
+        lost = re.search(r": (\d+) bytes, LSN \d+ to \d+, about \d+ change.*: lost", line)
+        if lost:
+            journal += int(lost.group(1)) // SMALLEST_RECORD
+    most = {"feed": pages["feed"] * PAGE_RECORDS + entries["feed"] + journal,
+            "liked": pages["liked"] * 64 * LINE_MEMBERS + entries["liked"] + journal}
+    for name, lost in (("feed", gone), ("liked", denied)):
+        if len(lost) > most[name]:
+            raise Failure("%d ids of %s are gone, at most %d were said to be lost: %s ...\n%s" % (
+                len(lost), name, most[name], sorted(lost)[:5], said))
+
+
+# ---- damage ----
+
+
+def damage(path, rng):
+    """A page of rubbish, or a bit: what was done."""
+    size = os.stat(path).st_size
+    with open(path, "r+b") as file:
+        if rng.random() < 0.3:
+            at = rng.randrange(size)
+            file.seek(at)
+            one = file.read(1)[0] ^ 1 << rng.randrange(8)
+            file.seek(at)
+            file.write(bytes([one]))
+            return "a bit at %d" % at
+        at = rng.randrange(size // PAGE) * PAGE
+        file.seek(at)
+        file.write(rng.randbytes(PAGE))
+        return "a page at %d" % at
+
+
+def used_bytes(path):
+    """Of a segment: without the zeroes at its end."""
+    with open(path, "rb") as file:
+        return len(file.read().rstrip(b"\0"))
+
+
+def files(folder, kind):
+    names = sorted(os.listdir(folder.data))
+    if kind == "journal":
+        return [name for name in names if re.fullmatch(r"journal-[0-9a-f]{16}", name)]
+    return [name for name in names if name.startswith(kind) and name.endswith(".table")]
+
+
+def round_of(folder, kind, rng):
+    name = rng.choice(files(folder, kind))
+    path = os.path.join(folder.data, name)
+    size = os.stat(path).st_size
+    if kind == "journal":
+        os.truncate(path, used_bytes(path))  # what was never written is not damaged
+        damaged = damage(path, rng)
+        os.truncate(path, size)
+    else:
+        damaged = damage(path, rng)
+    where = "%s, %s" % (name, damaged)
+    before = contents(folder.data)
+    code, said = tool("repair", folder)
+    if contents(folder.data) != before:
+        raise Failure("%s: without --yes it changes files" % where)
+    found = code == 1
+    if not found and code != 0:
+        raise Failure("%s: repair ends with %d:\n%s" % (where, code, said))
+    if code == 0 and kind != "journal":  # a mark is one of two, an end may be torn
+        raise Failure("%s: nothing is found:\n%s" % (where, said))
+    if found:
+        code, said = tool("repair", folder, "--yes")
+        if code != 0:
+            raise Failure("%s: repair --yes ends with %d:\n%s" % (where, code, said))
+    code, found_still = tool("verify", folder)
+    if code != 0:
+        raise Failure("%s: verify ends with %d:\n%s\nrepair said:\n%s" % (
+            where, code, found_still, said))
+    give(folder)
+    gone, denied = read_back(folder)
+    if kind == "journal" and not found and len(gone) <= 1 and len(denied) <= 1:
+        return where, gone, denied  # the very last record
+    judge_loss(said, gone, denied)
+    return where, gone, denied
+
+
+# ---- cases ----
+
+
+def damaged_files(folder, kind, options):
+    pristine = folder.path + "/pristine"
+    shutil.copytree(folder.data, pristine, symlinks=True)
+    for number in range(options.rounds):
+        rng = random.Random("%d %s %d" % (options.seed, kind, number))
+        shutil.rmtree(folder.data)
+        shutil.copytree(pristine, folder.data)
+        folder.own(folder.data)
+        give(folder)
+        where, gone, denied = round_of(folder, kind, rng)
+        print("ok   %s: %d ids, %d members lost" % (where, len(gone), len(denied)))
+        sys.stdout.flush()
+    shutil.rmtree(folder.data)
+    os.rename(pristine, folder.data)
+    folder.own(folder.data)
+    give(folder)
+
+
+def acknowledged(folder, _options):
+    """One bit in the middle of what was acknowledged and never synced: refused by name, and all of
+    it had again."""
+    name = max(files(folder, "journal"), key=lambda one: used_bytes(os.path.join(folder.data, one)))
+    path = os.path.join(folder.data, name)
+    with open(path, "r+b") as file:
+        at = PAGE + (used_bytes(path) - PAGE) // 2
+        file.seek(at)
+        one = file.read(1)[0] ^ 4
+        file.seek(at)
+        file.write(bytes([one]))
+    daemon = Victim(folder)
+    try:
+        code = daemon.process.wait(TOOL_S)
+    finally:
+        daemon.kill()
+    wanted = "%s: offset " % name, "see: rollcall repair %s" % folder.data
+    if code != 1 or not all(part in daemon.output() for part in wanted):
+        raise Failure("the start ends with %d:\n%s" % (code, daemon.output()))
+    code, said = tool("repair", folder, "--yes")
+    if code != 0:
+        raise Failure("repair ends with %d:\n%s" % (code, said))
+    give(folder)
+    gone, denied = read_back(folder)
+    if gone or denied:
+        raise Failure("%d ids and %d members are gone for one bit:\n%s" % (
+            len(gone), len(denied), said))
+    print("ok   a bit in %s" % name)
+
+
+CASES = {
+    "counters": lambda folder, options: damaged_files(folder, "feed", options),
+    "members": lambda folder, options: damaged_files(folder, "liked", options),
+    "journal": lambda folder, options: damaged_files(folder, "journal", options),
+    "acknowledged": acknowledged,  # the last: it does not put back what was there
+}
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    scale = int(os.environ.get("ROLLCALL_TEST_SCALE") or 100)
+    parser = argparse.ArgumentParser(description="See the top of this file.")
+    parser.add_argument("--seed", type=int,
+                        default=int(os.environ.get("ROLLCALL_TEST_SEED") or 0) if scale > 100 else 1)
+    parser.add_argument("--rounds", type=int, default=max(1, ROUNDS * scale // 100))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    print("seed %d" % options.seed)
+    folder = Folder()
+    try:
+        configure(folder)
+        fill(folder)
+        for name in options.names or CASES:
+            CASES[name](folder, options)
+    except (Failure, judge.Lost, protocol.Mismatch, OSError, subprocess.SubprocessError) as problem:
+        folder.keep()
+        print("FAIL %s\n    kept: %s" % (problem, folder.path))
+        return 1
+    finally:
+        sys.stdout.flush()
+        folder.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
