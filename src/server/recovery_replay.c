@@ -10,9 +10,11 @@
 
 static bool refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
 {
-    return data_refuse(recovery->error, "%s: journal record at %llu: %s; see: rollcall repair %s",
+    return data_refuse(recovery->error,
+                       "%s: journal record at %llu: %s; to give up what follows: rollcall repair "
+                       "--drop-from %llu %s",
                        recovery->data->directory, (unsigned long long)lsn, why,
-                       recovery->data->directory);
+                       (unsigned long long)lsn, recovery->data->directory);
 }
 
 static bool flush(struct recovery *recovery, struct recovery_space *space)

@@ -101,5 +101,11 @@ void settings_print_man(FILE *out)
     print_text(out, "Finish and stop; with data, after a last checkpoint.");
     fputs(".TP\n.B SIGUSR2\n", out);
     print_text(out, "Makes a checkpoint of the data.");
+    fputs(".SH DIAGNOSTICS\nA start that finds its data directory damaged is refused in one line "
+          "that "
+          "names the file. With the daemon stopped,\n.B rollcall repair DIR\ntells what can be had "
+          "again and what is lost, and does it with \\-\\-yes;\n.B rollcall verify DIR\nlooks "
+          "only.\n",
+          out);
     fputs(".SH SEE ALSO\n.BR memcached (1)\n", out);
 }

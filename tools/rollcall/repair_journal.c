@@ -86,11 +86,20 @@ static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t
     struct change_record_event event;
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
-    if (journal_word_bytes(word) == length && length > JOURNAL_HEADER_BYTES &&
-        change_record_decode(journal_word_type(word), (uint8_t)(word >> 48), (uint8_t)(word >> 56),
-                             bytes + JOURNAL_HEADER_BYTES, length - JOURNAL_HEADER_BYTES, &change,
-                             &event) == CHANGE_RECORD_IS_CHANGE) {
+    if (journal_word_bytes(word) != length || length <= JOURNAL_HEADER_BYTES) {
+        return;
+    }
+    switch (change_record_decode(journal_word_type(word), (uint8_t)(word >> 48),
+                                 (uint8_t)(word >> 56), bytes + JOURNAL_HEADER_BYTES,
+                                 length - JOURNAL_HEADER_BYTES, &change, &event)) {
+    case CHANGE_RECORD_IS_CHANGE:
         repair_say(m->repair, "  by what is left of it a change of id %" PRIu64, change.id);
+        break;
+    case CHANGE_RECORD_IS_EVENT:
+        repair_say(m->repair, "  by what is left of it an event of space %" PRIu32, event.space);
+        break;
+    case CHANGE_RECORD_IS_BAD:
+        break;
     }
 }
 
