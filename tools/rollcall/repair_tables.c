@@ -355,7 +355,9 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
     size_t count = space->files_count;
     struct manifest_file *files = memory_zalloc((count + 1) * sizeof *files);
     uint64_t repairs = repair->repairs;
-    memcpy(files, space->files, count * sizeof *files); /* the list changes */
+    for (size_t i = 0; i < count; i++) {
+        files[i] = space->files[i]; /* the list changes */
+    }
     for (size_t i = 0; i < count && !repair->failed; i++) {
         struct work work = {
             .repair = repair, .space = space, .file = files[i], .generation = generation};
