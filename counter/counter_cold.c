@@ -162,6 +162,11 @@ void counter_image_failed(struct engine *engine, const struct row_image *image)
     row_each(&counter->row, untap, NULL);
 }
 
+void counter_images_failed(struct engine *engine)
+{
+    row_cold_round_failed(&counter_of(engine)->row);
+}
+
 static struct table_file *dump_done(struct counter *counter, const struct row_image *image,
                                     struct table_file *file)
 {

@@ -421,6 +421,7 @@ const struct engine_keeping counter_keeping = {
     .image_next = image_next,
     .image_write = counter_image_write,
     .image_failed = counter_image_failed,
+    .images_failed = counter_images_failed,
     .restore_begin = restore_begin,
     .restore_table = restore_table,
     .load = load,

@@ -49,6 +49,7 @@ enum engine_image counter_image_write(struct engine *engine, const struct row_im
 void counter_set_cold(struct engine *engine, struct engine_cold *cold);
 bool counter_images_wanted(const struct engine *engine);
 void counter_image_failed(struct engine *engine, const struct row_image *image);
+void counter_images_failed(struct engine *engine);
 struct table_file *counter_image_done(struct engine *engine, const struct row_image *image,
                                       struct table_file *file);
 bool counter_restore_dumped(struct engine *engine, struct table_file *file,

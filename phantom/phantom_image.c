@@ -75,6 +75,13 @@ void phantom_image_failed(struct engine *engine, const struct row_image *image)
     phantom_cold_image_failed(phantom, image);
 }
 
+void phantom_images_failed(struct engine *engine)
+{
+    struct phantom *phantom = (struct phantom *)engine;
+    CHECK(phantom->magic == PHANTOM_MAGIC);
+    row_cold_round_failed(&phantom->row);
+}
+
 /* ---- writing ---- */
 
 struct writing {

@@ -276,6 +276,7 @@ const struct engine_keeping phantom_keeping = {
     .image_next = phantom_image_next,
     .image_write = phantom_image_write,
     .image_failed = phantom_image_failed,
+    .images_failed = phantom_images_failed,
     .restore_begin = restore_begin,
     .restore_table = restore_table,
     .load = load,

@@ -68,6 +68,7 @@ enum engine_image phantom_image_write(struct engine *engine, const struct row_im
                                       struct barrier_member *member,
                                       struct table_file_writer *writer, const _Atomic bool *stop);
 void phantom_image_failed(struct engine *engine, const struct row_image *image);
+void phantom_images_failed(struct engine *engine);
 
 /* phantom_keep.c */
 extern const struct engine_keeping phantom_keeping;

@@ -244,6 +244,9 @@ struct engine_keeping {
                                      struct table_file_writer *writer, const _Atomic bool *stop);
     /* World stopped: the image was not kept. */
     void (*image_failed)(struct engine *engine, const struct row_image *image);
+    /* World stopped: the round failed, be it for another space or the manifest. Who waits for a
+     * table to leave memory waits no longer (row_cold_round_failed). */
+    void (*images_failed)(struct engine *engine);
 
     /* length 0: the space has begun, and there was no checkpoint since: SPACE and FIRST will come
      * in the journal, unless it ended before that. */

@@ -108,6 +108,20 @@ void row_cold_failed(struct row *row, struct row_table *table, bool overran)
     row_cold_untap(row, table);
 }
 
+void row_cold_round_failed(struct row *row)
+{
+    bool leaving = false;
+    for (size_t i = 0; i < row->count && !leaving; i++) {
+        const struct row_table *table = row->tables[i];
+        leaving = table->leaving || (table->further != NULL && table->further->leaving);
+    }
+    if (leaving) {
+        row->dump_failed = true;
+        row_pause(row);
+        ask_again(row);
+    }
+}
+
 void row_cold_try(struct row *row)
 {
     row->dump_failed = false;

@@ -83,6 +83,12 @@ void row_cold_dumped(struct row *row, struct row_table *table);
  * only touched.
  */
 void row_cold_failed(struct row *row, struct row_table *table, bool overran);
+/*
+ * A round of images failed after it had begun: requests that wait for a dump are refused, as after
+ * row_cold_failed(), until it is tried again. The taps stay: the manifest that names a dump may be
+ * on the disk. No table is leaving: no-op.
+ */
+void row_cold_round_failed(struct row *row);
 /* Makes a dumped table again, without a region; else as row_restore_table. */
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);

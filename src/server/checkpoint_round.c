@@ -150,6 +150,23 @@ static void throw_away(struct checkpoint_round *round)
     }
 }
 
+/*
+ * Of all spaces, not only those that take part: the next round is some seconds away for each. Also
+ * where a manifest with the dumps may be on the disk: they are handed over when one is for sure.
+ */
+static void end_waits(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    checkpoint_stop_world(round);
+    for (size_t i = 0; i < (*spaces)->count; i++) {
+        struct engine *engine = (*spaces)->at[i]->engine;
+
+        if (data_stores(&(*spaces)->at[i]->settings)) {
+            engine->functions->keeping->images_failed(engine);
+        }
+    }
+    checkpoint_go(round);
+}
+
 static void fini(struct checkpoint_round *round)
 {
     for (size_t i = 0; i < round->count; i++) {
@@ -251,6 +268,9 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
         if (round->dumps_only) { /* requests may wait for them, and no engine asks once more */
             round->data->asked = true;
         }
+    }
+    if (!done) {
+        end_waits(round, spaces);
     }
     checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
     fini(round);

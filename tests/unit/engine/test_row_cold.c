@@ -336,6 +336,56 @@ static void test_failed_later(void **unused)
     rig_end(rig);
 }
 
+/*
+ * The round fails behind the images: the manifest cannot be stored. Who waits is refused, and the
+ * tap stays, as nobody knows which manifest the disk has; some time later who needs it waits again,
+ * and so on, until the dump is handed over.
+ */
+static void test_round_failed(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_in_need(0);
+    struct row *row = row_of(rig);
+    struct fake_image image;
+    uint64_t next = FIRST + 2 * FILL + CAPACITY;
+    checkpoint_begin(&rig->point, &rig->kept);
+    assert_true(begins(rig, &image));
+    assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
+    for (unsigned round = 0; round < 3; round++) {
+        assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+        row_cold_round_failed(row);
+        fake_maintain(&rig->kept.rows);
+        assert_int_equal(row->waiters.count, 0); /* woken, and refused */
+        assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
+        assert_true(kept_table(&rig->kept, 0)->tapped);
+        row->again_us = 1;
+    }
+    assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+    for (unsigned part = 0; part < FAKE_IMAGE_PARTS; part++) {
+        assert_true(fake_image_copy(&rig->kept.rows, &image, part));
+    }
+    assert_true(fake_image_dumped(&rig->kept.rows, &image));
+    fake_maintain(&rig->kept.rows);
+    fake_image_fini(&image);
+    assert_int_equal(cold_of(rig), 1);
+    kept_add(&rig->kept, next, 1);
+    rig_end(rig);
+}
+
+/* Where no table is to leave memory a round that fails is nobody's. */
+static void test_round_failed_without_dumps(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(4, 0);
+    struct row *row = row_of(rig);
+    kept_add(&rig->kept, FIRST, FILL);
+    row_cold_round_failed(row);
+    assert_false(row->dump_failed);
+    kept_add(&rig->kept, FIRST + FILL, 2 * FILL);
+    assert_true(row_cold_wanted(row));
+    rig_end(rig);
+}
+
 /* So it is for what is far ahead, be it that the others have room and nobody else asks. */
 static void test_failed_for_jump(void **unused)
 {
@@ -732,6 +782,8 @@ int main(void)
         cmocka_unit_test(test_wait_for_two),
         cmocka_unit_test(test_failed),
         cmocka_unit_test(test_failed_later),
+        cmocka_unit_test(test_round_failed),
+        cmocka_unit_test(test_round_failed_without_dumps),
         cmocka_unit_test(test_failed_for_jump),
         cmocka_unit_test(test_overrun),
         cmocka_unit_test(test_overrun_after_failing),

@@ -326,6 +326,38 @@ static void test_disk_fails(void **state)
     }
 }
 
+/* Each way a round can fail, be it of one space alone, ends the waits of requests for all. */
+static void test_waits_end(void **state)
+{
+    static const struct vfs_sim_fault faults[] = {
+        {.op = VFS_SIM_PWRITE, .path = "a-1-0-", .error = ENOSPC},
+        {.op = VFS_SIM_PREAD, .path = "a-1-0-", .error = EIO},
+        {.op = VFS_SIM_OPEN, .path = MANIFEST_NAME, .error = EMFILE},
+        {.op = VFS_SIM_PWRITE, .path = MANIFEST_NAME, .error = ENOSPC},
+        {.op = VFS_SIM_RENAME, .path = MANIFEST_NAME, .error = EIO},
+        {.op = VFS_SIM_SYNC_DIR, .error = EIO},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        data_run_fini(&run);
+        data_run_init(&run, i);
+        data_run_start(&run);
+        data_run_fill(&run, TABLES, 1);
+        assert_true(data_run_checkpoint(&run));
+        assert_int_equal(toy_failed_rounds(data_run_engine(&run, 0)), 0);
+        vfs_sim_fault(run.sim, &faults[i]);
+        ask(toy_leave, 0, 0);
+        for (unsigned space = 0; space < DATA_RUN_SPACES; space++) {
+            DATA_RUN_WAIT_FOR(toy_failed_rounds(data_run_engine(&run, space)) > 0);
+        }
+        vfs_sim_faults_end(run.sim);
+        DATA_RUN_WAIT_FOR(time_passes() && data_run_stats(&run).dumps > 0);
+        restart();
+        assert_true(data_run_end(&run));
+    }
+}
+
 /* The same, but the process ends before it is tried again. */
 static void test_failed_and_killed(void **state)
 {
@@ -466,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_touched, setup, teardown),
         cmocka_unit_test_setup_teardown(test_brackets_while_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_waits_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_on_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_of_bad_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merge_fails_in_round_of_all, setup, teardown),

@@ -36,7 +36,7 @@ struct toy {
     _Atomic bool image_for_ever;
     bool restored;
     uint64_t replayed, reconfigured;
-    _Atomic uint64_t images, maintained;
+    _Atomic uint64_t images, maintained, failed_rounds;
 };
 
 /* A table as an event or description says it. */
@@ -221,6 +221,11 @@ uint64_t toy_maintained(const struct engine *engine)
     return toy_of(engine)->maintained;
 }
 
+uint64_t toy_failed_rounds(const struct engine *engine)
+{
+    return toy_of(engine)->failed_rounds;
+}
+
 uint64_t toy_images(const struct engine *engine)
 {
     return toy_of(engine)->images;
@@ -348,6 +353,11 @@ static void keep_image_failed(struct engine *engine, const struct row_image *ima
         table->wanted = table->wanted || (table->going && image->kind != ROW_IMAGE_MERGE);
         table->going = false;
     }
+}
+
+static void keep_images_failed(struct engine *engine)
+{
+    toy_of(engine)->failed_rounds++;
 }
 
 static bool keep_images_wanted(const struct engine *engine)
@@ -527,6 +537,7 @@ static const struct engine_keeping keeping = {
     .image_next = keep_image_next,
     .image_write = keep_image_write,
     .image_failed = keep_image_failed,
+    .images_failed = keep_images_failed,
     .restore_begin = restore_begin,
     .restore_table = restore_table,
     .load = load,

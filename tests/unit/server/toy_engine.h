@@ -49,6 +49,9 @@ const struct table_file *toy_file(const struct engine *engine, uint64_t id); /* 
 /* Maintenance, when the keeper is asked for it, touches every table; so many times so far. */
 uint64_t toy_maintained(const struct engine *engine);
 
+/* Rounds of images that were said to have failed. */
+uint64_t toy_failed_rounds(const struct engine *engine);
+
 uint64_t toy_images(const struct engine *engine);       /* begun so far */
 uint64_t toy_replayed(const struct engine *engine);     /* changes given to replay */
 uint64_t toy_reconfigured(const struct engine *engine); /* space_reconfigure, with a log */
