@@ -226,6 +226,11 @@ static void counter_maintain(struct engine *engine, struct barrier *barrier)
     row_maintain(&((struct counter *)engine)->row, barrier);
 }
 
+static void counter_waited(struct engine *engine)
+{
+    row_waited(&((struct counter *)engine)->row);
+}
+
 static uint64_t counter_recycled(const struct engine *engine)
 {
     const struct counter *counter = (const struct counter *)engine;
@@ -257,6 +262,7 @@ static const struct engine_functions counter_functions = {
     .memory = counter_memory,
     .populate = counter_populate,
     .maintain = counter_maintain,
+    .waited = counter_waited,
     .recycled = counter_recycled,
     .destroy = counter_destroy,
     .keeping = &counter_keeping,

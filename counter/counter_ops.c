@@ -236,6 +236,7 @@ static enum counter_look read_one(const struct counter *counter, struct engine_o
     if (look == COUNTER_UNKNOWN) {
         op->error = reader.error;
         op->status = reader.error == ENGINE_E_NONE ? ENGINE_PENDING : ENGINE_ERROR;
+        op->wants_table = false;
     }
     return look;
 }
@@ -490,8 +491,11 @@ static void change_in_table(struct counter *counter, struct engine_op *op,
 {
     struct changing changing = {counter, op, edit, sink, true};
     op->status = edit_record(&changing);
-    if (UNLIKELY(op->status == ENGINE_PENDING) && changing.waits) {
-        row_wait(&counter->row, &op->ticket);
+    if (UNLIKELY(op->status == ENGINE_PENDING)) {
+        op->wants_table = changing.waits;
+        if (changing.waits) {
+            row_wait(&counter->row, &op->ticket);
+        }
     }
     if (op->status == ENGINE_ERROR && op->error == ENGINE_E_NO_TABLE_FREE &&
         counter->config.any_ids) {

@@ -258,6 +258,11 @@ static void phantom_maintain(struct engine *engine, struct barrier *barrier)
     row_maintain(&((struct phantom *)engine)->row, barrier);
 }
 
+static void phantom_waited(struct engine *engine)
+{
+    row_waited(&((struct phantom *)engine)->row);
+}
+
 static uint64_t phantom_recycled(const struct engine *engine)
 {
     return ((const struct phantom *)engine)->row.recycled_ids;
@@ -287,6 +292,7 @@ static const struct engine_functions phantom_functions = {
     .memory = phantom_memory,
     .populate = phantom_populate,
     .maintain = phantom_maintain,
+    .waited = phantom_waited,
     .recycled = phantom_recycled,
     .destroy = phantom_destroy,
     .keeping = &phantom_keeping,

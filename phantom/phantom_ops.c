@@ -64,6 +64,7 @@ static inline enum phantom_answer ask(const struct phantom_table *table, const s
 static void put_off(struct engine_op *op, enum phantom_answer answer)
 {
     op->status = answer == PHANTOM_PENDING ? ENGINE_PENDING : ENGINE_ERROR;
+    op->wants_table = false;
     op->error = answer == PHANTOM_PENDING ? ENGINE_E_NONE
                 : answer == PHANTOM_BUSY  ? ENGINE_E_BUSY
                                           : ENGINE_E_READ_FAILED;
@@ -269,6 +270,7 @@ static void carry_out_rule(struct edit *edit, const struct rule *rule, struct ch
     }
     phantom_table_unlock(edit->table, &edit->member);
     if (op->status == ENGINE_PENDING && op->error == ENGINE_E_NONE) {
+        op->wants_table = true;
         row_wait(&edit->phantom->row, &op->ticket);
     }
 }

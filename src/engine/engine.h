@@ -117,12 +117,13 @@ struct engine_op {
     struct engine_ticket ticket;
 
     enum engine_status status;
-    enum engine_error error;
-    enum engine_miss miss;  /* when READ or TOUCH ended in ABSENT */
-    uint32_t fields_wanted; /* with ENGINE_E_RECORD_FIELDS: the number of slots */
+    enum engine_error error; /* PENDING: NONE */
+    enum engine_miss miss;   /* when READ or TOUCH ended in ABSENT */
+    uint32_t fields_wanted;  /* with ENGINE_E_RECORD_FIELDS: the number of slots */
     uint32_t value_length;
     char *value;           /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
+    bool wants_table;      /* PENDING: for a table, else for a page */
     uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
     int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's */
     uint64_t cas_now;      /* with want_cas: the token; 0: a change left nothing there */
@@ -339,6 +340,11 @@ struct engine_functions {
      * stops the world only for the switch. `barrier` may be NULL when no other thread is there.
      */
     void (*maintain)(struct engine *engine, struct barrier *barrier);
+    /*
+     * An operation has been pending for a table as long as one may: others that are, or would be,
+     * are refused for a while. Inside the barrier. NULL: none ever is.
+     */
+    void (*waited)(struct engine *engine);
     /* Records or members that were dropped with their tables, so far. */
     uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);

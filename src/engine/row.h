@@ -241,7 +241,8 @@ struct row {
     struct change_log *log;     /* NULL: the row is kept in memory alone. Set before it is shared */
     uint32_t space;             /* its number, for the log */
     _Atomic bool asked;         /* some table wants something */
-    _Atomic bool denied;        /* the log had no room for what is wanted: new ids are refused */
+    _Atomic bool denied;        /* the log had no room for what is wanted, or it did not come in
+                                   time: new ids are refused */
     bool dump_failed;           /* the last one did: who needs memory is refused */
     bool dump_paused;           /* for the rest of this round of images */
     bool merge_paused;          /* likewise: one has failed */
@@ -342,6 +343,10 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table);
 
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
 void row_wait(struct row *row, const struct engine_ticket *ticket);
+
+/* Somebody has waited as long as one may: who waits for the row, or would, is refused for a second.
+ * Any thread inside. */
+void row_waited(struct row *row);
 
 /* Something of the table (or layer) that holds it is about to be changed. Any thread inside. */
 static inline void row_changed(struct row_table *holder)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITERS_FIRST 64
+#define WAITERS_FIRST   64
+#define WAITED_PAUSE_US 1000000u
 
 void row_lock(const struct row *row)
 {
@@ -305,4 +306,11 @@ void row_wake(struct row *row)
         }
     }
     free(woken.tickets);
+}
+
+void row_waited(struct row *row)
+{
+    atomic_store(&row->denied_us, clock_monotonic_us() + WAITED_PAUSE_US);
+    atomic_store(&row->denied, true);
+    row_wake(row);
 }

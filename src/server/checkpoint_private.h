@@ -17,9 +17,9 @@
  * the keeper is held (keeper_hold) until the space is done: nothing opens, settles or is recycled,
  * so what is left is at most one image a table. Reads and changes of ids go on; only requests that
  * need a further table wait. flush_all and reload, which touch tables too, do not: they bracket the
- * keeper out themselves, and as a worker or the main thread must not wait for as long as a file
- * takes to write. Should they come so often that as many images again do not suffice, the rest is
- * made in a bracket (keeper_stop), which they wait for.
+ * keeper out themselves, and should not take as long as a file takes to write. Should they come so
+ * often that as many images again do not suffice, the rest is made in a bracket (keeper_stop),
+ * which they wait for.
  *
  * Dumps (engine/row_cold.h). Images of kind DUMP and MERGE are opened, named with the role dump,
  * and handed to their engines behind the manifest, in one stop. From the M of their spaces until

@@ -92,6 +92,14 @@ void dispatch_turns_end(void *worker_state)
     barrier_leave(worker->member);
 }
 
+void dispatch_tick(void *worker_state)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    dispatch_journal_tick(worker);
+    dispatch_wait_tick(worker);
+}
+
 /* A ticket of a connection that is gone wakes nobody; only pages may be held for it. */
 void dispatch_closed(void *worker_state, struct net_conn *conn)
 {
@@ -215,6 +223,7 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     worker->conn = state;
     worker->serial = net_conn_serial(conn);
     worker->codec = state->codec;
+    worker->turn = turn;
     worker->out = turn->out;
     worker->changed = false;
     worker->copied_bytes = 0;
@@ -280,6 +289,9 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     }
     enum net_next next = run_batches(worker, turn);
 
+    if (UNLIKELY(worker->conn->waits_since_us != 0) && next != NET_SUSPENDED) {
+        worker->conn->waits_since_us = 0;
+    }
     if (UNLIKELY(worker->conn->cold)) {
         next = dispatch_cold_end(worker, next, turn->consumed > 0);
     }

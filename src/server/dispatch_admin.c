@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "server/dispatch_private.h"
+#include "server/flush.h"
 #include "server/stats.h"
 
 typedef enum dispatch_end admin_fn(struct dispatch_worker *worker, const struct request *request);
@@ -61,9 +62,35 @@ static enum dispatch_end flush_later(struct dispatch_worker *worker, const struc
                : refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all delay not supported");
 }
 
+/* Suspended until the keeper has done it. If that takes too long it is taken back. */
+static enum dispatch_end await_flush(struct dispatch_worker *worker, const struct request *request)
+{
+    struct flush *flush = worker->server->flush;
+    uint64_t number = worker->conn->flush;
+    enum flush_state state = flush_look(flush, number);
+
+    if (state == FLUSH_WAITS &&
+        (dispatch_wait(worker, request) || !flush_take_back(flush, number))) {
+        metric_add(&worker->metrics->suspensions, 1);
+        return DISPATCH_PENDING;
+    }
+    worker->conn->flush = 0;
+    worker->changed = state != FLUSH_WAITS; /* also if only some are empty */
+    if (state == FLUSH_DONE) {
+        return say(worker, request, REPLY_OK, NULL);
+    }
+    return refuse(worker, request, REPLY_SERVER_ERROR,
+                  state == FLUSH_REFUSED ? "journal busy" : "busy");
+}
+
 static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
                                        const struct request *request)
 {
+    const struct engine_ticket ticket = {net_wake, worker->net, worker->serial};
+
+    if (worker->conn->flush != 0) { /* woken */
+        return await_flush(worker, request);
+    }
     metric_add(&worker->metrics->cmd_flush, 1);
     if (!worker->settings->flush_all) {
         return refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
@@ -71,17 +98,8 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
     if (request->delay != 0) {
         return flush_later(worker, request);
     }
-    bool cleared = server_clear(worker->server, worker->member);
-
-    worker->settings = worker->server->settings; /* a reload may have come between */
-    worker->spaces = worker->server->spaces;
-    worker->changed = true; /* also if only some are empty */
-    if (cleared) {
-        say(worker, request, REPLY_OK, NULL);
-    } else {
-        refuse(worker, request, REPLY_SERVER_ERROR, "journal busy");
-    }
-    return DISPATCH_LAST;
+    worker->conn->flush = flush_ask(worker->server->flush, &ticket);
+    return await_flush(worker, request);
 }
 
 static enum dispatch_end run_version(struct dispatch_worker *worker, const struct request *request)

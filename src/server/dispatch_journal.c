@@ -200,10 +200,8 @@ static void wake_busy(void *context, const struct net_conn *conn)
 }
 
 /* A disk that hangs makes no room and wakes nobody: who waits looks at the clock. */
-void dispatch_tick(void *worker_state)
+void dispatch_journal_tick(struct dispatch_worker *worker)
 {
-    struct dispatch_worker *worker = worker_state;
-
     if (worker->busy) {
         worker->busy = false; /* until one of them has to wait again */
         net_worker_each(worker->net, wake_busy, worker);

@@ -28,6 +28,8 @@ struct dispatch_conn {
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
+    uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
+    uint64_t flush;          /* its flush_all was asked for: flush_ask(); 0: none was */
     bool authenticated;
     uint8_t auth_failures;
     bool cold; /* a request of it may have been promised pages of dumped tables */
@@ -78,11 +80,13 @@ struct dispatch_worker {
     bool has_cold;  /* tables may be dumped */
     bool held_cold; /* of the turn: the connection's `cold` as it began */
     bool busy;      /* since the last tick a request began to wait for room in the journal */
+    bool waits;     /* some request may be waiting for something else */
     /* inside the barrier */
     const struct settings *settings;
     const struct spaces *spaces;
     /* of the turn */
     struct dispatch_conn *conn;
+    const struct net_turn *turn;
     uint64_t serial;
     const struct codec *codec;
     struct buf *out;
@@ -140,6 +144,14 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
 
+/* dispatch_wait.c */
+/* The request has to wait, on. False: it has waited as long as one may, and is to be refused. */
+bool dispatch_wait(struct dispatch_worker *worker, const struct request *request);
+/* The same for one of its operations, which is PENDING. False: that has ended in ERROR. */
+bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *request,
+                      struct engine *engine, struct engine_op *op);
+void dispatch_wait_tick(struct dispatch_worker *worker);
+
 /* dispatch_auth.c */
 /* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_turn *turn);
@@ -165,6 +177,7 @@ bool dispatch_journal_holds(const struct dispatch_worker *worker);
  * says better why there is none.
  */
 void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op);
+void dispatch_journal_tick(struct dispatch_worker *worker);
 
 /* Composes a reply; the codec knows what quiet requests are to hear. */
 static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,

@@ -81,6 +81,16 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
     return op->status;
 }
 
+/* PENDING: run again, it has not waited long enough. */
+static enum engine_status delete_or_wait(struct dispatch_worker *worker,
+                                         const struct request *request, struct dispatch_key *key)
+{
+    if (delete_now(worker, key) == ENGINE_PENDING) {
+        (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
+    }
+    return key->op.status;
+}
+
 #define WORD_BITS   64
 #define BLOCK_WORDS ((PROTOCOL_GET_KEYS_BLOCK + WORD_BITS - 1) / WORD_BITS)
 
@@ -250,6 +260,9 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
         return;
     case ENGINE_PENDING:
         block->pending = true;
+        if (!dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
+            block_fail(worker, key, block);
+        }
         return;
     case ENGINE_ERROR:
         block_fail(worker, key, block);
@@ -277,7 +290,7 @@ static void block_delete(struct dispatch_worker *worker, const struct request *r
             continue;
         }
         struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
-        enum engine_status status = delete_now(worker, key);
+        enum engine_status status = delete_or_wait(worker, request, key);
 
         block->pending = status == ENGINE_PENDING && !deleted;
         if (status == ENGINE_PENDING && deleted) {
@@ -365,10 +378,11 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
 }
 
 /* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
-static bool finish_with_delete(struct dispatch_worker *worker, struct dispatch_key *key)
+static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
+                               struct dispatch_key *key)
 {
     struct command_result *result = &worker->result;
-    enum engine_status status = delete_now(worker, key);
+    enum engine_status status = delete_or_wait(worker, request, key);
 
     if (result->dropped) { /* whatever came of it: nothing more can be done */
         return true;
@@ -420,7 +434,8 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
 
     if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
         call_engine(worker, key);
-        if (UNLIKELY(key->op.status == ENGINE_PENDING)) {
+        if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
+            dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
             metric_add(&worker->metrics->suspensions, 1);
             return DISPATCH_PENDING;
         }
@@ -431,7 +446,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
     bool expires = key->delete_after && !result->refused &&
                    key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
 
-    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, key)) {
+    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
         return DISPATCH_PENDING;
     }
     dispatch_reply(worker, request, &result->reply);

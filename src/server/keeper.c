@@ -18,6 +18,9 @@ struct keeper {
     pthread_mutex_t lock;   /* a leaf; never held while an engine is run */
     pthread_cond_t work;    /* for the keeper: a flag was raised, a bracket, hold or all is over */
     pthread_cond_t changed; /* for those: the step, or another bracket, is over */
+    keeper_errand_fn *errand;
+    void *errand_context;
+    bool errand_asked;
     bool bracketed;
     unsigned holders;
     bool running;
@@ -66,6 +69,18 @@ static void maintain(struct keeper *keeper, const struct keeper_job *job)
     pthread_cond_broadcast(&keeper->changed);
 }
 
+/* Likewise. Nothing is maintained meanwhile, as the thread that would is here. */
+static void run_errand(struct keeper *keeper)
+{
+    keeper->errand_asked = false;
+    keeper->bracketed = true;
+    pthread_mutex_unlock(&keeper->lock);
+    keeper->errand(keeper->errand_context);
+    pthread_mutex_lock(&keeper->lock);
+    keeper->bracketed = false;
+    pthread_cond_broadcast(&keeper->changed);
+}
+
 static void *run(void *context)
 {
     struct keeper *keeper = context;
@@ -73,9 +88,12 @@ static void *run(void *context)
     pthread_mutex_lock(&keeper->lock);
     while (!keeper->ending) {
         bool paused = keeper->bracketed || keeper->holders > 0;
-        struct keeper_job *job = paused ? NULL : take(keeper);
+        bool errand = keeper->errand_asked && !keeper->bracketed;
+        struct keeper_job *job = paused || errand ? NULL : take(keeper);
 
-        if (job != NULL) {
+        if (errand) {
+            run_errand(keeper);
+        } else if (job != NULL) {
             maintain(keeper, job);
         } else {
             pthread_cond_wait(&keeper->work, &keeper->lock);
@@ -85,11 +103,13 @@ static void *run(void *context)
     return NULL;
 }
 
-struct keeper *keeper_create(struct barrier *barrier)
+struct keeper *keeper_create(struct barrier *barrier, keeper_errand_fn *errand, void *context)
 {
     struct keeper *keeper = memory_zalloc(sizeof(*keeper));
 
     keeper->barrier = barrier;
+    keeper->errand = errand;
+    keeper->errand_context = context;
     CHECK(pthread_mutex_init(&keeper->lock, NULL) == 0);
     CHECK(pthread_cond_init(&keeper->work, NULL) == 0);
     CHECK(pthread_cond_init(&keeper->changed, NULL) == 0);
@@ -167,6 +187,15 @@ void keeper_end(struct keeper *keeper)
     pthread_mutex_unlock(&keeper->lock);
     pthread_join(keeper->thread, NULL);
     keeper->started = false;
+}
+
+void keeper_ask_errand(struct keeper *keeper)
+{
+    CHECK(keeper->errand != NULL);
+    pthread_mutex_lock(&keeper->lock);
+    keeper->errand_asked = true;
+    pthread_cond_signal(&keeper->work);
+    pthread_mutex_unlock(&keeper->lock);
 }
 
 /* Under the lock, when a bracket or hold keeps the next step from beginning. */

@@ -6,16 +6,21 @@
  * stopped: a flag of its own and, if that was down, one wake-up. The keeper runs the engines that
  * raised theirs one after another, in turn; one that notifies while it is maintained is run again.
  *
+ * It has one errand besides, of the server's (flush_all): run once after it was asked for, in a
+ * bracket of its own, so that whoever asks need not wait for others' brackets.
+ *
  * The keeper is no member of the barrier: maintain stops the world itself, and may take long
  * outside of that. So whoever replaces what an engine holds (reload, flush_all) or drops an engine
  * brackets it with keeper_stop() and keeper_go(): between the two nothing is maintained, and nobody
  * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
  * populate_stop, barrier_stop; back the other way round.
  *
- * Workers and the main thread wait for a bracket, so it must be short. Who only wants rows to stay
- * as they are, for longer (a checkpoint that writes files), holds the keeper instead: nothing is
- * maintained from keeper_hold() to keeper_release(), but brackets begin and end. Their owner may
- * change rows; a holder looks again when it is in a bracket of its own.
+ * A bracket may last as long as the disk takes for a small file (a checkpoint stores its manifest
+ * in one), so no worker and not the main thread waits for one: they ask for the errand, or start a
+ * thread. Requests that need a table do wait for its end. Who only wants rows to stay as they are,
+ * for longer (a checkpoint that writes files), holds the keeper instead: nothing is maintained from
+ * keeper_hold() to keeper_release(), but brackets and errands begin and end. Their owner may change
+ * rows; a holder looks again when it is in a bracket of its own.
  *
  * Thread rule: as each function says.
  */
@@ -37,8 +42,11 @@ struct keeper_job {
     _Atomic bool asked;
 };
 
-/* Without a thread yet; what is asked for meanwhile is kept. Never NULL. */
-struct keeper *keeper_create(struct barrier *barrier);
+typedef void keeper_errand_fn(void *context);
+
+/* Without a thread yet; what is asked for meanwhile is kept. errand NULL: there is none. Never
+ * NULL. */
+struct keeper *keeper_create(struct barrier *barrier, keeper_errand_fn *errand, void *context);
 /* After the engines' last operation, before they are destroyed. NULL: no-op */
 void keeper_destroy(struct keeper *keeper);
 
@@ -56,6 +64,9 @@ bool keeper_start(struct keeper *keeper, const struct spaces *spaces);
  * By the thread that started it; NULL, or not started: no-op.
  */
 void keeper_end(struct keeper *keeper);
+
+/* Has the errand run, once more if it is running. Any thread; never waits. */
+void keeper_ask_errand(struct keeper *keeper);
 
 /* Waits until nothing is maintained; not for brackets. Any thread outside the barrier. */
 void keeper_hold(struct keeper *keeper);

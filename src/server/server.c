@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "server/data.h"
 #include "server/dispatch.h"
+#include "server/flush.h"
 #include "server/journal_sink.h"
 #include "server/populate.h"
 
@@ -47,7 +48,9 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     server->sync = settings->journal.sync;
     server->wakers = create_wakers(server->threads);
     server->populate = populate_create();
-    server->keeper = keeper_create(server->barrier);
+    server->flush = flush_create(server);
+    server->keeper = keeper_create(server->barrier, flush_run, server->flush);
+    server->wait_us = SERVER_WAIT_US;
     keeper_attach(server->keeper, spaces);
     server->started_s = clock_monotonic_us() / 1000000;
     server_publish(server, settings, spaces);
@@ -60,6 +63,7 @@ void server_destroy(struct server *server)
         return;
     }
     keeper_destroy(server->keeper);
+    flush_destroy(server->flush);
     populate_destroy(server->populate);
     barrier_destroy(server->barrier);
     destroy_wakers(server->wakers, server->threads);
@@ -134,33 +138,4 @@ void server_publish(struct server *server, const struct settings *settings, stru
     server->settings = settings;
     server->spaces = spaces;
     spaces_number(spaces);
-}
-
-/* World stopped. With a log: room is asked for a space at a time, as that is what one may take. */
-static bool clear_spaces(struct server *server)
-{
-    for (size_t i = 0; i < server->spaces->count; i++) {
-        struct engine *engine = server->spaces->at[i]->engine;
-
-        if (server->log != NULL && !server->log->reserve(server->log)) {
-            return false;
-        }
-        engine->functions->clear(engine);
-    }
-    return true;
-}
-
-bool server_clear(struct server *server, struct barrier_member *member)
-{
-    barrier_leave(member);
-    keeper_stop(server->keeper); /* it may be at work between two stops of its own */
-    populate_stop(server->populate);
-    barrier_stop(server->barrier);
-    bool cleared = clear_spaces(server);
-
-    barrier_go(server->barrier);
-    populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
-    keeper_go(server->keeper, NULL);
-    barrier_enter(member);
-    return cleared;
 }

@@ -3,7 +3,7 @@
  *
  * The daemon (daemon.c) makes one from settings and spaces, hands its service to net and runs;
  * tests do the same with an engine of their own. Settings and spaces are read by workers inside the
- * barrier and replaced with the world stopped (reload.c, and flush_all from a worker's own turn).
+ * barrier and replaced with the world stopped (reload.c).
  *
  * With a data directory the server starts loading: what data says is told by stats, every other
  * request is refused, and nobody here touches an engine, which are being restored on another
@@ -44,7 +44,8 @@
 #define PACKAGE_VERSION "0.0.0"
 #endif
 
-#define SERVER_NAME "rollcalld"
+#define SERVER_NAME    "rollcalld"
+#define SERVER_WAIT_US 5000000u /* server.wait_us, but in tests */
 
 struct data;
 
@@ -69,6 +70,8 @@ struct server {
     _Atomic uint64_t complained_us; /* log_is_due: of the journal */
     struct populate *populate;      /* idle at first */
     struct keeper *keeper;          /* has the spaces' engines; started by the creator */
+    struct flush *flush;            /* the keeper's errand */
+    uint64_t wait_us;               /* the longest wait of a request (dispatch_wait.c) */
     struct net *net;                /* NULL before server_attach */
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
@@ -114,14 +117,6 @@ void server_attach(struct server *server, struct net *net);
 
 /* With the world stopped: what workers read from their next turn on. */
 void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);
-
-/*
- * Empties every space with the world stopped, and nothing maintained or populated meanwhile. By a
- * worker in its turn: `member` steps out, so two workers that do it at once take turns; nothing
- * read inside the barrier before is valid after. False: the log has no room, and not all of
- * them are empty.
- */
-bool server_clear(struct server *server, struct barrier_member *member);
 
 /* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
 void server_complain(struct server *server, const char *text);

@@ -144,8 +144,8 @@ static void pass_named(struct sim *sim, enum sim_point point, unsigned code)
     }
 }
 
-/* Does the main thread wait for the journal's? Not for the marks behind a sync: it was woken before,
- * and goes on until it is to be calm. */
+/* Does the main thread wait for the journal's? Not for the marks behind a sync: it was woken
+ * before, and goes on until it is to be calm. */
 static bool is_sync_awaited(const struct sim *sim)
 {
     const struct journal *journal = data_journal(sim->data);
@@ -348,7 +348,7 @@ static void open_process(struct sim *sim)
     sim->member = barrier_join(sim->barrier);
     sim->member->left = on_left;
     sim->member->context = sim;
-    sim->keeper = keeper_create(sim->barrier);
+    sim->keeper = keeper_create(sim->barrier, NULL, NULL);
     sim->spaces = spaces_create(&sim->settings, NULL, 1, space_engine_create, error);
     if (sim->spaces == NULL) {
         fail_msg("%s", error);

@@ -11,9 +11,11 @@ struct keeper {
     unsigned holders;
 };
 
-struct keeper *keeper_create(struct barrier *barrier)
+struct keeper *keeper_create(struct barrier *barrier, keeper_errand_fn *errand, void *context)
 {
     (void)barrier;
+    (void)errand;
+    (void)context;
     return memory_zalloc(sizeof(struct keeper));
 }
 

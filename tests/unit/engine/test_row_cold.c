@@ -372,6 +372,30 @@ static void test_round_failed(void **unused)
     rig_end(rig);
 }
 
+/* Nothing fails, and nothing ends: who has waited as long as one may has all refused for a second,
+ * and new ones wait again. */
+static void test_waited(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_in_need(0);
+    struct row *row = row_of(rig);
+    uint64_t next = FIRST + 2 * FILL + CAPACITY;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
+        assert_int_equal(row->waiters.count, 1);
+        uint64_t woken = rig->kept.rows.woken;
+        row_waited(row);
+        assert_int_equal(row->waiters.count, 0);
+        assert_true(rig->kept.rows.woken > woken);
+        assert_int_equal(row_admit(row, row_find(row, next), next), ROW_NO_TABLE);
+        /* the next kept_add_one() has a second pass */
+    }
+    one_round(rig);
+    assert_int_equal(cold_of(rig), 1);
+    kept_add(&rig->kept, next, 1);
+    rig_end(rig);
+}
+
 /* Where no table is to leave memory a round that fails is nobody's. */
 static void test_round_failed_without_dumps(void **unused)
 {
@@ -784,6 +808,7 @@ int main(void)
         cmocka_unit_test(test_failed_later),
         cmocka_unit_test(test_round_failed),
         cmocka_unit_test(test_round_failed_without_dumps),
+        cmocka_unit_test(test_waited),
         cmocka_unit_test(test_failed_for_jump),
         cmocka_unit_test(test_overrun),
         cmocka_unit_test(test_overrun_after_failing),

@@ -62,7 +62,7 @@ bool data_run_open(struct data_run *run)
     run->spaces = spaces_create(&run->settings, NULL, 1, toy_create, error);
     assert_non_null(run->spaces);
     run->barrier = barrier_create();
-    run->keeper = keeper_create(run->barrier);
+    run->keeper = keeper_create(run->barrier, NULL, NULL);
     keeper_attach(run->keeper, run->spaces);
     run->stop = false;
     run->checkpoints = false;

@@ -52,6 +52,7 @@ struct fake {
     uint64_t reads_longest;
     uint64_t changes;
     uint64_t clears;
+    uint64_t waited;
     uint64_t tables; /* 0: one with few figures */
     struct entry *entries;
 };
@@ -101,6 +102,8 @@ static void keep_ticket(struct fake *fake, struct engine_op *op)
     CHECK(fake->kept_count < TICKETS_MAX);
     fake->kept[fake->kept_count++] = (struct kept){op->id, op->ticket};
     op->status = ENGINE_PENDING;
+    op->error = ENGINE_E_NONE;
+    op->wants_table = false;
     pthread_cond_broadcast(&fake->changed);
 }
 
@@ -125,6 +128,7 @@ static bool needs_table(struct fake *fake, struct engine_op *op)
         return false;
     }
     keep_ticket(fake, op);
+    op->wants_table = true;
     CHECK(fake->asked_count < MARKS_MAX);
     if (!marked(fake->asked, fake->asked_count, op->id)) {
         fake->asked[fake->asked_count++] = op->id;
@@ -429,6 +433,15 @@ static void fake_maintain(struct engine *engine, struct barrier *barrier)
     wake_all(tickets, taken);
 }
 
+static void fake_waited(struct engine *engine)
+{
+    struct fake *fake = fake_of(engine);
+
+    pthread_mutex_lock(&fake->lock);
+    fake->waited++;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static uint64_t fake_recycled(const struct engine *engine)
 {
     struct fake *fake = fake_of((struct engine *)(uintptr_t)engine);
@@ -463,6 +476,7 @@ static const struct engine_functions functions = {
     .memory = fake_memory,
     .populate = fake_populate,
     .maintain = fake_maintain,
+    .waited = fake_waited,
     .recycled = fake_recycled,
     .destroy = fake_destroy,
 };
@@ -613,4 +627,9 @@ uint64_t fake_engine_maintained(struct engine *engine)
 uint64_t fake_engine_clears(struct engine *engine)
 {
     return figure(engine, &fake_of(engine)->clears);
+}
+
+uint64_t fake_engine_waited(struct engine *engine)
+{
+    return figure(engine, &fake_of(engine)->waited);
 }

@@ -81,6 +81,7 @@ void harness_start(struct harness *harness)
     harness->store = spaces_find(harness->spaces, "f")->engine;
     harness->cache = spaces_find(harness->spaces, "c")->engine;
     harness->server = server_create(&harness->settings, harness->spaces);
+    harness->server->wait_us = harness->wait_us != 0 ? harness->wait_us : SERVER_WAIT_US;
     if (harness->loading) {
         server_loading(harness->server, NULL);
     } else if (harness->journal != NULL) {

@@ -21,6 +21,7 @@ struct harness {
     space_engine_fn *create; /* of all spaces; by default of fake engines */
     struct engine *store;    /* of f, as it was at the start … */
     struct engine *cache;    /* … and of c */
+    uint64_t wait_us;        /* 0: the server's own bound of waits */
     bool keeper_later;       /* the test starts the keeper itself, or never */
     bool loading;            /* the server begins by loading, without data */
     struct journal *journal; /* what it keeps changes in, unless it is loading; NULL: none */

@@ -508,7 +508,7 @@ static void *flush_many(void *context)
     return NULL;
 }
 
-/* Workers that stop the world at once take turns. */
+/* Several at once: one clear may serve more than one, none is left out. */
 static void test_flush_all_at_once(void **state)
 {
     pthread_t threads[4];
@@ -522,7 +522,8 @@ static void test_flush_all_at_once(void **state)
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
     }
-    assert_int_equal(fake_engine_clears(harness.store), 200);
+    assert_int_equal(harness_stat(&harness, "cmd_flush"), 200);
+    assert_in_range(fake_engine_clears(harness.store), 50, 200);
     harness_ask(fds[0], "set f:1.a 0 0 1\r\n5\r\nget f:1.a\r\nflush_all 0\r\nget f:1.a\r\n",
                 "STORED\r\nVALUE f:1.a 0 1\r\n5\r\nEND\r\nOK\r\nEND\r\n");
     harness_ask(fds[0], "flush_all 10\r\n", "CLIENT_ERROR flush_all delay not supported\r\n");

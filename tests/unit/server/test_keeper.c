@@ -121,7 +121,7 @@ static int setup_idle(void **state)
     (void)state;
     alarm(PATIENCE_S);
     barrier = barrier_create();
-    keeper = keeper_create(barrier);
+    keeper = keeper_create(barrier, NULL, NULL);
     memset(probes, 0, sizeof(probes));
     memset(space_of, 0, sizeof(space_of));
     spaces.count = ENGINES;

@@ -23,7 +23,6 @@ static struct harness harness;
 
 static int start(bool keeper_later)
 {
-    log_setup("test_suspend", LOG_LEVEL_ERROR);
     harness_init(&harness, 2);
     harness.settings.flush_all = true;
     harness.keeper_later = keeper_later;
@@ -35,6 +34,18 @@ static int setup(void **state)
 {
     (void)state;
     return start(false);
+}
+
+/* Whoever waits is refused by the next tick of its worker. */
+static int setup_impatient(void **state)
+{
+    (void)state;
+    harness_init(&harness, 2);
+    harness.settings.flush_all = true;
+    harness.keeper_later = true;
+    harness.wait_us = 1;
+    harness_start(&harness);
+    return 0;
 }
 
 /* Nobody maintains before the test says so: what waits goes on waiting. */
@@ -236,6 +247,103 @@ static void test_flush_all_meanwhile(void **state)
     close(other);
 }
 
+/* A checkpoint stores its manifest, a reload waits for one: no worker waits with them. */
+static void test_flush_all_in_a_bracket(void **state)
+{
+    enum { CLIENTS = 4 }; /* of two workers */
+    int fds[CLIENTS];
+    int flushing = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(flushing, "incr f:1.a 1\r\n", "1\r\n");
+    keeper_stop(harness.server->keeper);
+    harness_say(flushing, "flush_all\r\nget f:1.a\r\n");
+    while (harness_stat(&harness, "cmd_flush") == 0) {
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = harness_connect(&harness);
+        harness_ask(fds[i], "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n1\r\nEND\r\n");
+        close(fds[i]);
+    }
+    assert_int_equal(fake_engine_clears(harness.store), 0);
+    keeper_go(harness.server->keeper, NULL);
+    harness_expect(flushing, "OK\r\nEND\r\n");
+    assert_int_equal(harness_stat(&harness, "cmd_flush"), 1); /* run twice, counted once */
+    close(flushing);
+}
+
+/* One that is refused is not done later. */
+static void test_flush_all_too_long(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "incr f:1.a 1\r\n", "1\r\n");
+    harness_ask(fd, "flush_all\r\nget f:1.a\r\n",
+                "SERVER_ERROR busy\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\n");
+    start_keeper();
+    harness_ask(fd, "flush_all noreply\r\nget f:1.a\r\n", "END\r\n");
+    assert_int_equal(fake_engine_clears(harness.store), 1);
+    close(fd);
+}
+
+/* Nor is one whose client is gone forgotten: it may have been told nothing, or not have listened.
+ */
+static void test_flush_all_and_gone(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "incr f:1.a 1\r\n", "1\r\n");
+    harness_say(fd, "flush_all\r\n");
+    while (harness_stat(&harness, "cmd_flush") == 0) {
+    }
+    reset(fd);
+    while (harness_stat(&harness, "curr_connections") > 1) { /* the one that asks */
+    }
+    start_keeper();
+    while (fake_engine_clears(harness.store) == 0) {
+    }
+}
+
+/* For a table, a page: each request of a connection for itself, and others go on. */
+static void test_too_long(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    fake_engine_need_table(harness.store, 7);
+    fake_engine_hold(harness.store, 8);
+    harness_ask(fd, "incr f:7.a 3\r\nget f:1.a f:8.a\r\nincr f:1.a 1\r\n",
+                "SERVER_ERROR no table free\r\nSERVER_ERROR disk read failed\r\n1\r\n");
+    assert_int_equal(fake_engine_waited(harness.store), 1);
+    harness_ask(fd, "delete f:8.a\r\ngat -1 f:8.a\r\nmn\r\n",
+                "SERVER_ERROR disk read failed\r\nSERVER_ERROR disk read failed\r\nMN\r\n");
+    start_keeper();
+    fake_engine_release(harness.store, 8);
+    harness_ask(fd, "incr f:7.a 3\r\nget f:8.a\r\n", "3\r\nEND\r\n");
+    close(fd);
+}
+
+/* One that waits is not refused before its time, though its connection has waited before. */
+static void test_not_too_long(void **state)
+{
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    for (uint64_t id = 7; id < 10; id++) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "get f:%u.a\r\n", (unsigned)id);
+        fake_engine_hold(harness.store, id);
+        harness_say(fd, line);
+        fake_engine_await(harness.store, 1);
+        fake_engine_release(harness.store, id);
+        harness_expect(fd, "END\r\n");
+    }
+    close(fd);
+}
+
 /* The space is dropped: who waited for its table is told that there is none. */
 static void test_reload_drops_the_space(void **state)
 {
@@ -380,8 +488,9 @@ static void test_recycled_is_evicted(void **state)
 
 int main(void)
 {
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_LATER(name) cmocka_unit_test_setup_teardown(name, setup_later, teardown)
+#define TEST(name)           cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_LATER(name)     cmocka_unit_test_setup_teardown(name, setup_later, teardown)
+#define TEST_IMPATIENT(name) cmocka_unit_test_setup_teardown(name, setup_impatient, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_run_again),
         TEST_LATER(test_order),
@@ -392,6 +501,11 @@ int main(void)
         TEST_LATER(test_end_while_waiting),
         TEST(test_end_while_maintained),
         TEST(test_flush_all_meanwhile),
+        TEST(test_flush_all_in_a_bracket),
+        TEST_IMPATIENT(test_flush_all_too_long),
+        TEST_IMPATIENT(test_flush_all_and_gone),
+        TEST_IMPATIENT(test_too_long),
+        TEST(test_not_too_long),
         TEST_LATER(test_reload_drops_the_space),
         TEST_LATER(test_reload_keeps_the_space),
         TEST(test_reload_adds_a_space),
@@ -399,5 +513,6 @@ int main(void)
         TEST(test_recycled_is_evicted),
     };
 
+    log_setup("test_suspend", LOG_LEVEL_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
