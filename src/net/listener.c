@@ -31,6 +31,7 @@ struct listener {
 
 struct net_listeners {
     size_t count;
+    int backlog;
     int reserve_fd; /* -1: could not be had */
     struct event_base *base;
     net_listener_accepted *accepted;
@@ -67,7 +68,7 @@ static bool fail_text(const struct opening *opening, const char *why)
     return false;
 }
 
-/* Takes over a listening descriptor. */
+/* Takes over a bound descriptor. */
 static bool add(struct net_listeners *set, const struct opening *opening, int fd, bool is_unix)
 {
     if (set->count == NET_LISTEN_MAX) {
@@ -101,8 +102,8 @@ static void set_option(int fd, int level, int option)
     (void)setsockopt(fd, level, option, &on, sizeof(on)); /* none of them is worth a refusal */
 }
 
-/* Returns a listening descriptor, or -1 with errno. */
-static int open_tcp(const struct addrinfo *at, unsigned backlog)
+/* Returns a bound descriptor, or -1 with errno: EADDRINUSE where somebody listens. */
+static int open_tcp(const struct addrinfo *at)
 {
     int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
     if (fd < 0) {
@@ -115,7 +116,7 @@ static int open_tcp(const struct addrinfo *at, unsigned backlog)
     if (at->ai_family == AF_INET6) {
         set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
     }
-    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, (int)backlog) != 0) {
+    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) {
         int saved = errno;
         close(fd);
         errno = saved;
@@ -138,7 +139,7 @@ static bool add_tcp(struct net_listeners *set, const struct opening *opening,
     int error_number = EADDRNOTAVAIL;
     bool done = true;
     for (const struct addrinfo *at = found; done && at != NULL; at = at->ai_next) {
-        int fd = open_tcp(at, opening->options->backlog);
+        int fd = open_tcp(at);
         if (fd >= 0) {
             done = add(set, opening, fd, false);
         } else if (errno == EADDRINUSE) {
@@ -196,8 +197,7 @@ static bool add_unix(struct net_listeners *set, const struct opening *opening)
     }
     /* The mode is set before listen(): until then nobody can connect. */
     if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
-        chmod(name.sun_path, (mode_t)opening->options->unix_mode) != 0 ||
-        listen(fd, (int)opening->options->backlog) != 0) {
+        chmod(name.sun_path, (mode_t)opening->options->unix_mode) != 0) {
         int saved = errno;
         close(fd);
         return fail(opening, saved);
@@ -219,6 +219,7 @@ struct net_listeners *net_listener_create(const struct net_options *options,
         return NULL;
     }
     set->reserve_fd = open_reserve();
+    set->backlog = (int)options->backlog;
     for (size_t i = 0; i < options->address_count; i++) {
         const char *text = options->addresses[i];
         size_t prefix = sizeof(NET_PLAIN_PREFIX) - 1;
@@ -239,6 +240,19 @@ struct net_listeners *net_listener_create(const struct net_options *options,
         }
     }
     return set;
+}
+
+bool net_listener_listen(struct net_listeners *set, char error[NET_ERROR_MAX], bool *in_use)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct opening opening = {
+            .text = set->items[i].address, .error = error, .in_use = in_use};
+
+        if (listen(set->items[i].fd, set->backlog) != 0) {
+            return fail(&opening, errno);
+        }
+    }
+    return true;
 }
 
 static void unlink_own(const struct listener *item)

@@ -26,8 +26,8 @@ struct net_listeners;
 typedef void net_listener_accepted(void *context, int fd, bool tls);
 
 /*
- * Binds and listens on every address of the options; accepts nothing yet. A unix socket's file that
- * nobody listens on is replaced. Returns NULL with `error` filled, and *in_use set when the reason
+ * Binds every address of the options: nobody can connect yet. A unix socket's file that nobody
+ * listens on is replaced. Returns NULL with `error` filled, and *in_use set when the reason
  * is a taken address.
  */
 struct net_listeners *net_listener_create(const struct net_options *options,
@@ -35,7 +35,10 @@ struct net_listeners *net_listener_create(const struct net_options *options,
 void net_listener_destroy(
     struct net_listeners *set); /* stopped; unlinks its unix sockets. NULL ok */
 
-/* Accepts from now on in `base`. Counts in `metrics`. False: the loop refused them. */
+/* Clients can connect from here on, and queue. False: as above; another may have come before. */
+bool net_listener_listen(struct net_listeners *set, char error[NET_ERROR_MAX], bool *in_use);
+
+/* After that: accepts from now on in `base`. Counts in `metrics`. False: the loop refused them. */
 bool net_listener_start(struct net_listeners *set, struct event_base *base,
                         net_listener_accepted *accepted, void *context,
                         struct net_metrics *metrics);

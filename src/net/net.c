@@ -21,6 +21,7 @@ struct net {
     struct net_metrics metrics; /* of the main thread */
     struct event_base *base;
     struct net_listeners *listeners;
+    pthread_mutex_t tls_lock;    /* a leaf: of the pointer */
     struct net_tls_context *tls; /* of connections to come; NULL: no TLS */
     _Atomic unsigned max_connections;
     uint64_t serial_last;
@@ -59,6 +60,7 @@ struct net *net_create(const struct net_options *options, const struct net_servi
         snprintf(error, NET_ERROR_MAX, "out of memory");
         return NULL;
     }
+    CHECK(pthread_mutex_init(&net->tls_lock, NULL) == 0);
     net->common.service = *service;
     net->common.budget = options->budget;
     net->tls = options->tls != NULL ? net_tls_context_share(options->tls) : NULL;
@@ -100,7 +102,16 @@ void net_destroy(struct net *net)
         close(net->stop_fd);
     }
     net_tls_context_release(net->tls);
+    pthread_mutex_destroy(&net->tls_lock);
     free(net);
+}
+
+static struct net_tls_context *share_tls(struct net *net)
+{
+    pthread_mutex_lock(&net->tls_lock);
+    struct net_tls_context *shared = net_tls_context_share(net->tls);
+    pthread_mutex_unlock(&net->tls_lock);
+    return shared;
 }
 
 static void on_accepted(void *context, int fd, bool tls)
@@ -114,7 +125,7 @@ static void on_accepted(void *context, int fd, bool tls)
     atomic_fetch_add(&net->common.connections, 1);
     net->dealt_last = (net->dealt_last + 1) % net->worker_count;
     net_worker_adopt(net->workers[net->dealt_last], fd, ++net->serial_last,
-                     tls ? net_tls_context_share(net->tls) : NULL);
+                     tls ? share_tls(net) : NULL);
 }
 
 static void on_signal(evutil_socket_t signal_number, short what, void *argument)
@@ -177,6 +188,12 @@ void net_run(struct net *net, const int *signals, size_t signal_count)
     event_del(&net->stop_event);
 }
 
+bool net_listen(struct net *net, char error[NET_ERROR_MAX], bool *in_use)
+{
+    *in_use = false;
+    return net_listener_listen(net->listeners, error, in_use);
+}
+
 void net_stop(struct net *net)
 {
     const uint64_t one = 1;
@@ -193,10 +210,14 @@ void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_ti
 
 void net_renew_tls(struct net *net, struct net_tls_context *tls)
 {
-    if (net->tls != NULL && tls != NULL) {
-        net_tls_context_release(net->tls);
-        net->tls = net_tls_context_share(tls);
+    if (net->tls == NULL || tls == NULL) {
+        return;
     }
+    pthread_mutex_lock(&net->tls_lock);
+    struct net_tls_context *before = net->tls;
+    net->tls = net_tls_context_share(tls);
+    pthread_mutex_unlock(&net->tls_lock);
+    net_tls_context_release(before);
 }
 
 const char *net_address(const struct net *net, size_t i)

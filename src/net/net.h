@@ -138,12 +138,15 @@ struct net_options {
 };
 
 /*
- * Opens the listeners and starts the workers (asleep: nothing is accepted before net_run; every
- * worker_open has returned). Returns NULL with `error` filled; *in_use is set when an address is
- * taken (error then begins with that address). SIGPIPE is ignored from here on.
+ * Binds the addresses and starts the workers (asleep; every worker_open has returned). Nobody can
+ * connect before net_listen, and nothing is accepted before net_run. Returns NULL with `error`
+ * filled; *in_use is set when an address is taken (error then begins with that address). SIGPIPE is
+ * ignored from here on.
  */
 struct net *net_create(const struct net_options *options, const struct net_service *service,
                        char error[NET_ERROR_MAX], bool *in_use);
+/* Opens the addresses: clients that connect from here on wait for net_run. False: as net_create. */
+bool net_listen(struct net *net, char error[NET_ERROR_MAX], bool *in_use);
 /*
  * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. The
  * caller may have blocked the signals: those that wait are handled first of all.
@@ -152,12 +155,12 @@ void net_run(struct net *net, const int *signals, size_t signal_count);
 void net_stop(struct net *net);    /* any thread */
 void net_destroy(struct net *net); /* ends the workers, closes everything. NULL: no-op */
 
-/* Options that may change while running. Main thread. */
+/* Options that may change while running. Any thread, one at a time; so net_renew_tls. */
 void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_timeout_s,
                      unsigned request_timeout_s);
 
 /* Connections accepted from now on have this TLS, those that are open keep theirs. Whether an
- * address has TLS does not change: without it at the start this does nothing. Main thread. */
+ * address has TLS does not change: without it at the start this does nothing. */
 void net_renew_tls(struct net *net, struct net_tls_context *tls);
 
 /* The address of listener i as bound, e.g. "127.0.0.1:43211"; NULL beyond the last. */

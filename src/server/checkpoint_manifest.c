@@ -173,6 +173,7 @@ static bool store(struct checkpoint_round *round, bool *taken)
     }
     manifest_destroy(data->manifest);
     data->manifest = next;
+    POINT_SLOW("manifest store");
     return data_store(data, round->error);
 }
 

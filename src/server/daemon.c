@@ -1,11 +1,15 @@
 #include "server/daemon.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,10 +19,8 @@
 #include "server/reload.h"
 #include "server/server.h"
 
-/*
- * Clients wait this long for memory to become resident, about 3 GiB of it; what is left is done
- * behind their backs. The port is taken already: they queue.
- */
+/* Without data the port opens when memory is resident, or after so long, about 3 GiB of it; what is
+ * left is done in the background. */
 #define POPULATE_WAIT_MS 1000
 
 struct daemon {
@@ -30,11 +32,14 @@ struct daemon {
     struct data *data; /* NULL: in memory only */
     struct server *server;
     struct net *net;
-    int ready_fd; /* of process_background; -1: none */
-    pthread_t loader;
-    _Atomic bool stop;    /* loading: no more */
-    _Atomic bool serving; /* all that loading makes stands */
-    bool failed;          /* it could not; the loader's until it is joined */
+    int ready_fd;       /* of process_background; -1: none */
+    _Atomic bool stop;  /* loading: no more */
+    int loaded_fd;      /* eventfd: loading has ended */
+    bool serving;       /* clients can connect */
+    bool failed;        /* the exit says so; the loader's while there is one */
+    pthread_t reloader; /* if one was started */
+    bool reloader_started;
+    _Atomic unsigned reloads; /* asked for, and not done yet */
 };
 
 static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGUSR2};
@@ -101,6 +106,47 @@ static void reload(struct daemon *daemon)
     process_notify("READY=1");
 }
 
+/*
+ * A reload waits for the checkpoint's bracket and, with new spaces, for the disk: not on the main
+ * thread, which accepts clients. Of those that are asked for meanwhile one more is made.
+ */
+static void *run_reloads(void *context)
+{
+    struct daemon *daemon = context;
+    unsigned asked;
+
+    do {
+        asked = atomic_load(&daemon->reloads);
+        reload(daemon);
+    } while (atomic_fetch_sub(&daemon->reloads, asked) > asked);
+    return NULL;
+}
+
+static void join_reloader(struct daemon *daemon)
+{
+    if (daemon->reloader_started) {
+        pthread_join(daemon->reloader, NULL);
+        daemon->reloader_started = false;
+    }
+}
+
+static void ask_reload(struct daemon *daemon)
+{
+    if (!daemon->serving) {
+        log_error("reload: not while loading");
+        return;
+    }
+    if (atomic_fetch_add(&daemon->reloads, 1) > 0) {
+        return;
+    }
+    join_reloader(daemon); /* it has done its last */
+    daemon->reloader_started = process_thread(&daemon->reloader, run_reloads, daemon, "reload");
+    if (!daemon->reloader_started) {
+        log_error("reload: cannot start a thread: %s; nothing was changed", strerror(errno));
+        atomic_store(&daemon->reloads, 0);
+    }
+}
+
 static void checkpoint(struct daemon *daemon)
 {
     if (daemon->data == NULL) {
@@ -118,11 +164,7 @@ static bool on_signal(void *context, int signal_number)
 
     switch (signal_number) {
     case SIGHUP:
-        if (daemon->serving) {
-            reload(daemon);
-        } else {
-            log_error("reload: not while loading");
-        }
+        ask_reload(daemon);
         return true;
     case SIGUSR2:
         checkpoint(daemon);
@@ -181,9 +223,6 @@ static bool create_server(struct daemon *daemon)
     daemon->server = server_create(daemon->now, spaces);
     daemon->server->signalled = on_signal;
     daemon->server->signalled_context = daemon;
-    if (daemon->data != NULL) {
-        server_loading(daemon->server, daemon->data);
-    }
     return true;
 }
 
@@ -206,6 +245,18 @@ static bool open_data(struct daemon *daemon)
     return daemon->data != NULL;
 }
 
+/* Into the log: what net says of an address. */
+static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
+{
+    if (in_use) {
+        error[strcspn(error, " ")] = '\0'; /* it begins with the address */
+        log_error("%s is in use (memcached?); try: tools/run -p 11311", error);
+    } else {
+        log_error("%s", error);
+    }
+}
+
+/* The addresses are taken, but nobody can connect. */
 static bool open_net(struct daemon *daemon)
 {
     const struct settings *settings = daemon->now;
@@ -228,15 +279,12 @@ static bool open_net(struct daemon *daemon)
     daemon->budget.bytes_max = settings_buffer_bytes(settings);
     server_service(daemon->server, &service);
     daemon->net = net_create(&options, &service, error, &in_use);
-    if (daemon->net == NULL && in_use) {
-        error[strcspn(error, " ")] = '\0'; /* it begins with the address */
-        log_error("%s is in use (memcached?); try: tools/run -p 11311", error);
-    } else if (daemon->net == NULL) {
-        log_error("%s", error);
-    } else {
-        server_attach(daemon->server, daemon->net);
+    if (daemon->net == NULL) {
+        log_address_error(error, in_use);
+        return false;
     }
-    return daemon->net != NULL;
+    server_attach(daemon->server, daemon->net);
+    return true;
 }
 
 static void log_addresses(const struct net *net)
@@ -248,8 +296,7 @@ static void log_addresses(const struct net *net)
     }
 }
 
-/* From before anything can be seen from outside they are held back, until net_run() takes them. */
-static void hold_signals(void)
+static sigset_t signal_set(void)
 {
     sigset_t set;
 
@@ -257,6 +304,14 @@ static void hold_signals(void)
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         sigaddset(&set, signals[i]);
     }
+    return set;
+}
+
+/* From before anything can be seen from outside they are held back, until net_run() takes them. */
+static void hold_signals(void)
+{
+    const sigset_t set = signal_set();
+
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -279,8 +334,7 @@ static bool start(struct daemon *daemon)
         return false;
     }
     hold_signals();
-    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon) ||
-        (daemon->data == NULL && !start_keeper(daemon))) {
+    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon)) {
         return false;
     }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
@@ -299,13 +353,6 @@ static void begin_populating(const struct daemon *daemon)
     populate_go(daemon->server->populate, daemon->server->spaces);
 }
 
-static void say_ready(struct daemon *daemon)
-{
-    daemon->serving = true;
-    process_background_ready(daemon->ready_fd);
-    process_notify("READY=1");
-}
-
 /* ---- with data ---- */
 
 static void log_loaded(const struct data *data)
@@ -313,31 +360,15 @@ static void log_loaded(const struct data *data)
     struct data_stats stats;
 
     data_stats(data, &stats);
-    log_info("ready: %llu tables, %llu records replayed in %.2f s",
+    log_info("loaded: %llu tables, %llu records replayed in %.2f s",
              (unsigned long long)stats.table_files, (unsigned long long)stats.recovered_records,
              (double)stats.recovery_us / 1e6);
-}
-
-/* Behind data_recover: workers take changes as soon as the server says so. */
-static bool begin_serving(struct daemon *daemon)
-{
-    struct server *server = daemon->server;
-
-    if (!start_keeper(daemon)) {
-        return false;
-    }
-    begin_populating(daemon);
-    if (!data_start(daemon->data, server->barrier, &server->spaces)) {
-        log_error("cannot start a thread: %s", strerror(errno));
-        return false;
-    }
-    server_loaded(server, daemon->data);
-    return true;
 }
 
 static void *load(void *context)
 {
     struct daemon *daemon = context;
+    const uint64_t one = 1;
     char error[DATA_ERROR_MAX];
 
     if (!data_recover(daemon->data, daemon->server->spaces, &daemon->stop, error)) {
@@ -345,52 +376,115 @@ static void *load(void *context)
         if (daemon->failed) {
             log_error("%s", error);
         }
-    } else {
-        daemon->failed = !begin_serving(daemon);
+        daemon->stop = true;
     }
-    if (daemon->failed) {
-        net_stop(daemon->net);
-    } else if (!daemon->stop) {
-        log_loaded(daemon->data);
-        say_ready(daemon);
-    }
+    (void)!write(daemon->loaded_fd, &one, sizeof(one));
     return NULL;
+}
+
+/* Until loading has ended, which a signal may make sooner. */
+static void await_loaded(struct daemon *daemon, int signal_fd)
+{
+    struct pollfd fds[] = {{.fd = daemon->loaded_fd, .events = POLLIN},
+                           {.fd = signal_fd, .events = POLLIN}};
+    struct signalfd_siginfo signal;
+
+    while (fds[0].revents == 0) {
+        if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) > 0 && fds[1].revents != 0 &&
+            read(signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
+            !on_signal(daemon, (int)signal.ssi_signo)) {
+            daemon->stop = true;
+        }
+    }
+}
+
+/* Signals are held back (hold_signals): they are read while a thread loads. */
+static bool recover(struct daemon *daemon)
+{
+    const sigset_t set = signal_set();
+    int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    pthread_t loader;
+
+    daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
+    bool began = signal_fd >= 0 && daemon->loaded_fd >= 0 &&
+                 process_thread(&loader, load, daemon, "recovery");
+
+    if (began) {
+        await_loaded(daemon, signal_fd);
+        pthread_join(loader, NULL);
+    } else {
+        log_error("cannot start a thread: %s", strerror(errno));
+        daemon->failed = true;
+    }
+    close(signal_fd);
+    close(daemon->loaded_fd);
+    return began && !daemon->stop;
+}
+
+/* False: it could not, or was asked to stop. */
+static bool begin_with_data(struct daemon *daemon)
+{
+    struct server *server = daemon->server;
+
+    if (!recover(daemon)) {
+        return false;
+    }
+    server_loaded(server, daemon->data);
+    if (!start_keeper(daemon)) {
+        daemon->failed = true;
+        return false;
+    }
+    begin_populating(daemon);
+    daemon->failed = !data_start(daemon->data, server->barrier, &server->spaces);
+    if (daemon->failed) {
+        log_error("cannot start a thread: %s", strerror(errno));
+    } else {
+        log_loaded(daemon->data);
+    }
+    return !daemon->failed;
 }
 
 /* ---- the whole ---- */
 
-static void run_net(struct daemon *daemon)
+static bool begin_in_memory(struct daemon *daemon)
 {
-    net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
-    process_notify("STOPPING=1");
-    process_remove_pidfile(daemon->started->pidfile);
+    daemon->failed = !start_keeper(daemon);
+    if (!daemon->failed) {
+        begin_populating(daemon);
+        populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
+    }
+    return !daemon->failed;
 }
 
-static void run_loading(struct daemon *daemon)
+/* From here on clients are served. */
+static bool begin_serving(struct daemon *daemon)
 {
-    if (!process_thread(&daemon->loader, load, daemon, "recovery")) {
-        log_error("cannot start a thread: %s", strerror(errno));
+    char error[NET_ERROR_MAX];
+    bool in_use;
+
+    if (!net_listen(daemon->net, error, &in_use)) {
+        log_address_error(error, in_use);
         daemon->failed = true;
-        return;
+        return false;
     }
-    run_net(daemon);
-    daemon->stop = true;
-    pthread_join(daemon->loader, NULL);
+    log_addresses(daemon->net);
+    daemon->serving = true;
+    process_background_ready(daemon->ready_fd);
+    process_notify("READY=1\nSTATUS=serving");
+    return true;
 }
 
 static void run(struct daemon *daemon)
 {
+    bool begun;
+
     log_spaces(daemon->server->spaces, daemon->now);
-    if (daemon->data != NULL) {
-        log_addresses(daemon->net);
-        run_loading(daemon);
-        return;
+    begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
+    if (begun && begin_serving(daemon)) {
+        net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     }
-    begin_populating(daemon);
-    populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
-    log_addresses(daemon->net);
-    say_ready(daemon);
-    run_net(daemon);
+    process_notify("STOPPING=1");
+    process_remove_pidfile(daemon->started->pidfile);
 }
 
 /* Those that use the spaces go first; what holds the data sees them a last time. */
@@ -398,6 +492,7 @@ static void finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
+    join_reloader(daemon);
     if (daemon->server != NULL) {
         keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
     }

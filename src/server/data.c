@@ -105,10 +105,8 @@ void data_stats(const struct data *data, struct data_stats *stats)
     const struct data_figures *from = &data->figures;
 
     *stats = (struct data_stats){
-        .loading = from->loading,
         .load_done_bytes = from->load_done_bytes,
         .load_total_bytes = from->load_total_bytes,
-        .replayed_records = from->replayed_records,
         .checkpoints = from->checkpoints,
         .checkpoint_failures = from->checkpoint_failures,
         .last_checkpoint_s = from->last_checkpoint_s,

@@ -10,9 +10,9 @@
  *     DIR/SPACE-*.table    store/table_file.h: <space>-<serial>-<layer>-<generation>.table; layer:
  *                          0 a table, 1 its layer, 2 and 3 their overlays when they are dumped
  *
- * Order of a start: data_open (before the port is open: everything that can be refused without
- * reading tables); net opens, `version` and `stats` are answered; data_recover on a thread of its
- * own; then the journal is open and changes are taken.
+ * Order of a start: data_open (everything that can be refused without reading tables);
+ * data_recover on a thread of its own, so that signals are heard; then the journal is open, clients
+ * may connect, and changes are taken.
  *
  * Order of a stop: data_stop while workers live, as the reads of dumped tables that it ends wake
  * them; workers go; data_close, which sees the spaces a last time; the spaces go, and with them the
@@ -55,11 +55,12 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
 /*
  * The number of a space in the journal: that of the manifest, or a new one that is never given to
  * another. In a running server (a reload) a space that is new is in the manifest, durable, before
- * this returns: that blocks, so best before the world is stopped. Main thread. False with `error`.
+ * this returns: that blocks, so best before the world is stopped. By who reloads. False with
+ * `error`.
  */
 bool data_number(struct data *data, const char *space, const char *kind, uint32_t *number,
                  char error[DATA_ERROR_MAX]);
-/* Takes that back, for a space that never began after all: no record names it. Main thread. */
+/* Takes that back, for a space that never began after all: no record names it. Likewise. */
 void data_number_undo(struct data *data, const char *space);
 
 /*
@@ -103,9 +104,7 @@ bool data_close(struct data *data, struct spaces *spaces, bool clean);
 void data_destroy(struct data *data);
 
 struct data_stats {
-    bool loading; /* then: */
-    uint64_t load_done_bytes, load_total_bytes, replayed_records;
-    /* else: */
+    uint64_t load_done_bytes, load_total_bytes; /* of the start, also while it loads */
     uint64_t checkpoints, checkpoint_failures;
     uint64_t last_checkpoint_s;  /* wall clock of its end; 0: none yet */
     uint64_t last_checkpoint_us; /* it took so long */

@@ -307,7 +307,6 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     data->sync = settings->journal.sync;
     data->segment_bytes = settings->journal.segment_bytes;
     data->buffer_bytes = settings->journal.buffer_bytes;
-    data->figures.loading = true;
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
     if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||

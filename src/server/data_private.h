@@ -42,7 +42,7 @@ struct checkpoint_pending;
 
 /* struct data_stats, as it is counted. */
 struct data_figures {
-    _Atomic bool loading, checkpoint_running;
+    _Atomic bool checkpoint_running;
     _Atomic uint64_t load_done_bytes, load_total_bytes, replayed_records;
     _Atomic uint64_t checkpoints, checkpoint_failures, last_checkpoint_s, last_checkpoint_us;
     _Atomic uint64_t checkpoint_lsn, images, image_bytes, table_files, table_file_bytes;

@@ -27,10 +27,6 @@ static run_fn *const runners[VERB_COUNT] = {
     [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,
 };
 
-static run_fn *const loading_runners[VERB_COUNT] = {
-    [0 ... VERB_COUNT - 1] = dispatch_run_loading,
-};
-
 void *dispatch_open(void *context, struct net_worker *net_worker)
 {
     struct server *server = context;
@@ -48,7 +44,6 @@ void *dispatch_open(void *context, struct net_worker *net_worker)
     dispatch_chunk_init(worker->chunk, net_worker);
     dispatch_chunk_init(worker->next, net_worker);
     dispatch_alone_init(worker);
-    worker->loading = true; /* unless the first turn finds otherwise */
     worker->sink = change_sink_null();
     return worker;
 }
@@ -76,9 +71,8 @@ void dispatch_turns_begin(void *worker_state)
     barrier_enter(worker->member);
     worker->settings = worker->server->settings;
     worker->spaces = worker->server->spaces;
-    if (UNLIKELY(worker->loading) &&
-        !atomic_load_explicit(&worker->server->loading, memory_order_acquire)) {
-        worker->loading = false;
+    if (UNLIKELY(!worker->opened)) {
+        worker->opened = true;
         dispatch_journal_open(worker);
         worker->has_cold = worker->server->cold != NULL;
     }
@@ -135,8 +129,7 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
-static enum dispatch_end run_requests(struct dispatch_worker *worker, run_fn *const *run,
-                                      uint32_t *stopped_at)
+static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *stopped_at)
 {
     const struct request_batch *batch = &worker->batch;
     enum dispatch_end end = DISPATCH_DONE;
@@ -145,7 +138,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, run_fn *co
     for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
         const struct request *request = &batch->requests[i];
 
-        end = has_room(worker, request) ? run[request->verb](worker, request) : DISPATCH_FULL;
+        end = has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
         }
@@ -164,13 +157,10 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *b
                                    size_t *consumed)
 {
     const struct request_batch *batch = &worker->batch;
-    bool loading = worker->loading;
     uint32_t stopped_at;
 
-    if (LIKELY(!loading)) {
-        dispatch_route_begin(worker);
-    }
-    enum dispatch_end end = run_requests(worker, loading ? loading_runners : runners, &stopped_at);
+    dispatch_route_begin(worker);
+    enum dispatch_end end = run_requests(worker, &stopped_at);
 
     if (UNLIKELY(end == DISPATCH_CUT)) {
         size_t offset;

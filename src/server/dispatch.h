@@ -12,8 +12,7 @@
  * routing when its ticket has been woken. A request whose answers may not fit the output is not
  * begun.
  *
- * While the server loads its data (server.h) nothing is routed: what needs no engine is answered,
- * the rest refused. With a journal a turn that changed something has its answers held until that
+ * With a journal a turn that changed something has its answers held until that
  * is kept; a change the journal has no room for waits for it like any other, for a second at most.
  *
  * Thread rule: each worker has a state of its own; all functions run on the worker's thread.

@@ -38,7 +38,7 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
         worker->conn->skip_get = false;
         return DISPATCH_DONE;
     }
-    if (request->keys == 1 && !worker->loading) {
+    if (request->keys == 1) {
         dispatch_forget(worker, request);
     }
     return refuse(worker, request, request->refusal, request->text);
@@ -168,43 +168,4 @@ static admin_fn *const admins[VERB_COUNT] = {
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request)
 {
     return admins[request->verb](worker, request);
-}
-
-/* ---- while the server loads ---- */
-
-static enum dispatch_end refuse_loading(struct dispatch_worker *worker,
-                                        const struct request *request)
-{
-    return refuse(worker, request, REPLY_SERVER_ERROR, "loading");
-}
-
-/* One line for a get, however many blocks it has. */
-static enum dispatch_end refuse_get(struct dispatch_worker *worker, const struct request *request)
-{
-    if (!worker->conn->skip_get) {
-        refuse_loading(worker, request);
-    }
-    worker->conn->skip_get = request->more;
-    return DISPATCH_DONE;
-}
-
-enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
-                                       const struct request *request)
-{
-    static admin_fn *const answered[VERB_COUNT] = {
-        [VERB_ERROR] = run_error,
-        [VERB_VERSION] = run_version,
-        [VERB_VERBOSITY] = run_verbosity,
-        [VERB_STATS] = run_stats,
-        [VERB_SHUTDOWN] = run_shutdown,
-        [VERB_NOOP] = run_noop,
-        [VERB_QUIT] = run_quit,
-        [VERB_GET] = refuse_get,
-        [VERB_GAT] = refuse_get,
-        [VERB_SASL] = dispatch_run_sasl,
-        [VERB_SASL_LIST] = dispatch_run_sasl,
-    };
-    admin_fn *answer = answered[request->verb];
-
-    return (answer != NULL ? answer : refuse_loading)(worker, request);
 }

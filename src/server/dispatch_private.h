@@ -71,7 +71,7 @@ struct dispatch_worker {
     struct barrier_member *member;
     unsigned index;
     struct command_metrics *metrics;
-    bool loading;             /* as it was when the turns began; at first so */
+    bool opened;              /* it has had a turn */
     bool changed;             /* of the turn: an engine changed something, or looked in order to */
     struct change_sink *sink; /* the journal's, or one that keeps nothing */
     struct journal *journal;  /* NULL: nothing is kept */
@@ -159,12 +159,9 @@ enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);
-/* Any request while the server loads: nothing is routed. */
-enum dispatch_end dispatch_run_loading(struct dispatch_worker *worker,
-                                       const struct request *request);
 
 /* dispatch_journal.c */
-/* The first turns behind loading: takes a sink of the journal, if there is one. */
+/* The first turns: takes a sink of the journal, if there is one. */
 void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.

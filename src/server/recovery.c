@@ -177,7 +177,6 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
     if (recovered) {
         data_count_files(data);
         data->figures.recovery_us = clock_monotonic_us() - recovery.begun_us;
-        data->figures.loading = false;
     }
     fini(&recovery);
     return recovered;

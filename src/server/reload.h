@@ -9,7 +9,8 @@
  * maintained or populated (keeper.h, populate.h).
  *
  * What needs a restart is compared with what the daemon was started with, and named on the log.
- * Main thread.
+ * One at a time, by any thread outside the barrier that may wait: for brackets of others
+ * (keeper.h) and, where a space is new, for the disk.
  */
 #ifndef ROLLCALL_SERVER_RELOAD_H
 #define ROLLCALL_SERVER_RELOAD_H

@@ -73,24 +73,16 @@ void server_destroy(struct server *server)
 
 /* ---- data ---- */
 
-void server_loading(struct server *server, struct data *data)
-{
-    CHECK(server->net == NULL);
-    server->data = data;
-    atomic_store(&server->loading, true);
-}
-
 void server_keep(struct server *server, struct journal *journal, struct change_log *log)
 {
     CHECK(server->journal == NULL && journal != NULL && log != NULL);
     server->journal = journal;
     server->log = log;
-    atomic_store_explicit(&server->loading, false, memory_order_release);
 }
 
 void server_loaded(struct server *server, struct data *data)
 {
-    CHECK(data == server->data && atomic_load(&server->loading));
+    server->data = data;
     server->cold = data_cold(data);
     server_keep(server, data_journal(data), &data_log(data)->log);
 }

@@ -5,12 +5,10 @@
  * tests do the same with an engine of their own. Settings and spaces are read by workers inside the
  * barrier and replaced with the world stopped (reload.c).
  *
- * With a data directory the server starts loading: what data says is told by stats, every other
- * request is refused, and nobody here touches an engine, which are being restored on another
- * thread. That thread ends it with server_loaded(): each worker then takes a sink of the journal at
- * its next wake-up. From there on the answers of a turn that changed something, or that may tell
- * of a change nobody has written yet, are held until they are written, under sync: always until
- * they are durable (dispatch_journal.c).
+ * With a data directory the engines are restored before any client can connect; then
+ * server_loaded(): each worker takes a sink of the journal at its first turn. The answers of a turn
+ * that changed something, or that may tell of a change nobody has written yet, are held until they
+ * are written, under sync: always until they are durable (dispatch_journal.c).
  *
  * The order of an end: keeper_end; data_stop, after which no read of a dumped table wakes anybody
  * (those wake net itself, so it has to live until then); net_destroy, which ends the workers and
@@ -19,8 +17,8 @@
  * it was asked to wake until it is closed, which is after net is gone: so it wakes a
  * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
  *
- * Thread rule: create, attach, publish, destroy on the main thread; fields marked (barrier) are
- * read inside it; figures are written by their worker and read by anyone.
+ * Thread rule: create, attach, destroy on the main thread; publish by who reloads; fields marked
+ * (barrier) are read inside it; figures are written by their worker and read by anyone.
  */
 #ifndef ROLLCALL_SERVER_SERVER_H
 #define ROLLCALL_SERVER_SERVER_H
@@ -61,7 +59,6 @@ struct server {
     struct spaces *spaces;           /* (barrier) owned by the creator */
     struct barrier *barrier;
     struct data *data;       /* NULL: in memory only */
-    _Atomic bool loading;    /* falls once; the four below are read behind it */
     struct journal *journal; /* NULL: nothing is kept */
     struct change_log *log;  /* NULL with it */
     struct cold *cold;       /* NULL: no table is dumped */
@@ -77,7 +74,7 @@ struct server {
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
     struct net_metrics net_base;     /* likewise */
-    metric recycled_gone;            /* by engines that are gone. Main thread */
+    metric recycled_gone;            /* by engines that are gone: who reloads */
     metric recycled_base;            /* likewise what `stats reset` subtracts */
     uint64_t started_s;              /* monotonic */
     /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
@@ -94,18 +91,13 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
 void server_destroy(struct server *server);
 
 /*
- * It begins by loading: before net_create. data: whose figures stats shows; it outlives net, or is
- * forgotten (server->data = NULL) when net is gone.
- */
-void server_loading(struct server *server, struct data *data);
-/*
- * Loading has ended, data_recover has said true: takes data's journal and log. By the thread that
- * recovered, once; it touches no engine afterwards but with the world stopped.
+ * data_recover has said true: takes data's journal and log. Before net_listen. data: whose figures
+ * stats shows; it outlives net, or is forgotten (server->data = NULL) when net is gone.
  */
 void server_loaded(struct server *server, struct data *data);
 /*
- * What server_loaded does, with any journal: changes are kept by it from here on. log: of the
- * spaces' events, whoever set it on the engines. Without server_loading: before net_create.
+ * The same with any journal: changes are kept by it. log: of the spaces' events, whoever set it on
+ * the engines. Before net_listen.
  */
 void server_keep(struct server *server, struct journal *journal, struct change_log *log);
 

@@ -7,8 +7,8 @@
  * --help, conf/rollcall.yaml, `stats settings` and the manual page are made from them.
  * Every mistake of a run is collected and reported together: see settings_load().
  *
- * A settings value is immutable once loaded; a reload makes another and compares. Main thread,
- * except that any thread may read one it was given.
+ * A settings value is immutable once loaded; a reload makes another and compares. One
+ * thread at a time, except that any thread may read one it was given.
  */
 #ifndef ROLLCALL_SERVER_SETTINGS_H
 #define ROLLCALL_SERVER_SETTINGS_H

@@ -6,7 +6,7 @@
  * looks at the whole, completes what was left to the program and adds its own mistakes; at the end
  * settings_errors.c prints all of them in the order of the file. No reader stops at a mistake.
  *
- * Main thread.
+ * One thread at a time.
  */
 #ifndef ROLLCALL_SERVER_SETTINGS_DRAFT_H
 #define ROLLCALL_SERVER_SETTINGS_DRAFT_H

@@ -7,8 +7,8 @@
  * lacks.
  *
  * Cost: finding a key's space is a walk of the key in one radix tree (engine/pattern.h).
- * Thread rule: building and dropping on the main thread; reading by anyone inside the barrier; a
- * worker writes only its own figures.
+ * Thread rule: building and dropping by one thread at a time; reading by anyone inside the barrier;
+ * a worker writes only its own figures.
  */
 #ifndef ROLLCALL_SERVER_SPACES_H
 #define ROLLCALL_SERVER_SPACES_H

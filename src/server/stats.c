@@ -92,20 +92,15 @@ static void stats_nothing(struct stats_out *out)
 struct group {
     const char *argument;
     stats_fn *emit;
-    stats_fn *loading; /* while the server loads; NULL: refused */
     bool takes_words;
 };
 
 static const struct group groups[] = {
-    {"", stats_general, stats_general, false},
-    {"settings", stats_settings, stats_settings, false},
-    {"items", stats_items, stats_nothing, false},
-    {"slabs", stats_slabs, stats_nothing, false},
-    {"conns", stats_conns, stats_conns, false},
-    {"spaces", stats_spaces, NULL, false},
-    {"tables", stats_tables, NULL, true},
-    {"extstore", stats_nothing, stats_nothing, false},
-    {"cold", stats_cold, NULL, false},
+    {"", stats_general, false},     {"settings", stats_settings, false},
+    {"items", stats_items, false},  {"slabs", stats_slabs, false},
+    {"conns", stats_conns, false},  {"spaces", stats_spaces, false},
+    {"tables", stats_tables, true}, {"extstore", stats_nothing, false},
+    {"cold", stats_cold, false},
 };
 
 size_t stats_word(const char *words, size_t length)
@@ -179,20 +174,14 @@ static enum dispatch_end answer_group(struct stats_out *out, stats_fn *emit)
 
 enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct request *request)
 {
-    static const char loading[] = "loading";
     struct reply reply = {.status = REPLY_ERROR};
     struct stats_out out = {.worker = worker, .request = request};
     const struct group *group = group_find(request, &out);
-    bool reset = is_reset(request);
-    stats_fn *emit = group == NULL ? NULL : worker->loading ? group->loading : group->emit;
 
-    if (emit != NULL) {
-        return answer_group(&out, emit);
+    if (group != NULL) {
+        return answer_group(&out, group->emit);
     }
-    if (worker->loading && (group != NULL || reset)) {
-        reply = (struct reply){
-            .status = REPLY_SERVER_ERROR, .value = loading, .value_length = sizeof(loading) - 1};
-    } else if (reset) {
+    if (is_reset(request)) {
         stats_reset(worker);
         reply.status = REPLY_RESET;
     }

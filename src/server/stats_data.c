@@ -27,18 +27,6 @@ static void emit_journal(struct stats_out *out, const struct journal *journal)
     stats_number(out, "journal_failed", stats.failed);
 }
 
-static void emit_loading(struct stats_out *out, const struct data_stats *stats)
-{
-    uint64_t done = stats->load_done_bytes;
-    uint64_t total = stats->load_total_bytes;
-
-    stats_number(out, "load_done_bytes", done);
-    stats_number(out, "load_total_bytes", total);
-    stats_number(out, "load_percent",
-                 total > 0 ? (uint64_t)((double)done / (double)total * PERCENT) : 0);
-    stats_number(out, "replayed_records", stats->replayed_records);
-}
-
 static void emit_checkpoints(struct stats_out *out, const struct data_stats *stats)
 {
     stats_number(out, "checkpoints", stats->checkpoints);
@@ -116,12 +104,7 @@ void stats_data(struct stats_out *out)
     struct data_stats stats;
 
     data_stats(data, &stats);
-    stats_number(out, "loading", worker->loading);
-    if (worker->loading) {
-        emit_loading(out, &stats);
-    } else {
-        emit_checkpoints(out, &stats);
-    }
+    emit_checkpoints(out, &stats);
     if (worker->has_cold) {
         emit_cold(out, worker->server->cold);
     }

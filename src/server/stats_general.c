@@ -76,8 +76,7 @@ static void emit_commands(struct stats_out *out)
         uint64_t sum = stats_sum(server->metrics, sizeof(server->metrics[0]), server->threads,
                                  figures[i].offset);
 
-        if (figures[i].offset == offsetof(struct command_metrics, evictions) &&
-            !out->worker->loading) {
+        if (figures[i].offset == offsetof(struct command_metrics, evictions)) {
             sum += stats_recycled(server) - metric_read(&server->recycled_base);
         }
         stats_number(out, figures[i].name, sum);
@@ -85,15 +84,13 @@ static void emit_commands(struct stats_out *out)
     stats_number(out, "reclaimed", 0);
 }
 
-/* What the engines hold. While they are being restored nobody may look. */
+/* What the engines hold. */
 static void emit_items(struct stats_out *out)
 {
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
     uint64_t bytes = 0;
 
-    if (!out->worker->loading) {
-        stats_memory_sum(out->worker->spaces, kinds);
-    }
+    stats_memory_sum(out->worker->spaces, kinds);
     for (size_t i = 1; i < ENGINE_MEMORY_KINDS; i++) {
         bytes += kinds[i].used_bytes;
     }

@@ -204,7 +204,6 @@ class Target(protocol.Daemon):
         self.pid = self.process.pid
         with open("/proc/%d/maps" % self.pid, encoding="utf-8") as maps:
             self.sanitized = "libasan" in maps.read()
-        self.await_true("it goes on loading", self.is_loaded)
         self.good = GoodClient(self)
         self.warm_up()
         self.good.start()
@@ -216,11 +215,6 @@ class Target(protocol.Daemon):
         if self.users:
             log_in(peer)
         return peer
-
-    def is_loaded(self):
-        with self.peer() as peer:
-            peer.send([b"get nobody\r\n"])
-            return peer.read_line() == b"END"
 
     def warm_up(self):
         """Each worker's buffers get as large as they ever do, and the plain space full."""

@@ -291,19 +291,6 @@ class Run:
         rows = (line.split(b" ", 2) for line in data.split(b"\r\n"))
         return {row[1]: row[2] for row in rows if len(row) == 3}
 
-    def await_loaded(self):
-        """A daemon with data says `loading` at first; the figures of spaces are not there until then."""
-        until = time.monotonic() + START_S
-        while True:
-            try:
-                return self.stats(b"spaces")
-            except Mismatch as problem:
-                if "unauthenticated" in str(problem):
-                    return {}
-                if "loading" not in str(problem) or time.monotonic() > until:
-                    raise
-            time.sleep(POLL_S)
-
     def first_figures(self, lines):
         for _, verb, text in lines:
             if verb in (b"stat", b"await"):
@@ -403,7 +390,6 @@ class Run:
     def all(self, lines, lives):
         """Runs the lines, and a last empty expect where the daemon lives; a text if one fails."""
         fresh = {}
-        self.await_loaded()
         self.first_figures(lines)
         for number, verb, text in lines + [(lines[-1][0], b"expect", b"")] * lives:
             try:

@@ -1,15 +1,25 @@
 #!/usr/bin/env python3
-"""Requests of a daemon whose disk does not do its part: is each answered in time?
+"""What clients wait for: is each request answered in time, from the first one on?
 
     tests/recovery/waits.py [NAME ...]
 
-$ROLLCALLD as in crash.py. Each case takes something from a running daemon with `oldest: dump` and
-adds ids all the while: none may wait longer than ANSWER_S, what cannot be taken must be refused with
-`no table free`, and once the case gives it back all ids are taken again and none that was
-acknowledged is lost. Lines are `ok`, `FAIL` with the reason; exit 1 if one failed.
+$ROLLCALLD as in crash.py. Each case has a daemon with `oldest: dump`:
+
+manifest cannot be stored: ids are added all the while; none may wait longer than ANSWER_S, what
+cannot be taken is refused with `no table free`, and once it can be stored all are taken again.
+manifest stored slowly (with --enable-points): while a checkpoint stores it, reads, new connections,
+flush_all and a reload go on as they should.
+first request: whoever can connect is answered, on an empty directory and on one that is loaded.
+stopped at its start: SIGTERM at any moment ends it, and nothing is lost.
+
+Where ids were acknowledged none may be lost by a kill -9. Lines are `ok`, `SKIP`, `FAIL` with the
+reason; exit 1 if one failed.
 """
 import os
+import random
 import re
+import signal
+import socket
 import sys
 import time
 
@@ -23,6 +33,9 @@ ANSWER_S = 10  # a wait for a table ends after 5 s; the rest is for a slow machi
 FELT_S = 30  # until writes are refused
 AGAIN_S = 30  # until they are taken again: a round that failed is tried again after 10 s
 BLOCK = 500  # ids at once
+POLL_S = 0.01
+SLOW_S = 2  # a manifest takes to be stored
+STOPS = 20
 REFUSED = b"SERVER_ERROR no table free"
 
 
@@ -78,6 +91,8 @@ def clear(folder):
 
 
 def check(daemon, ids):
+    if not ids:
+        return
     client = daemon.connect()
     found = client.counters(ids)
     client.socket.close()
@@ -86,7 +101,8 @@ def check(daemon, ids):
         raise Failure("%d of %d ids are lost, the first: %d" % (len(lost), len(ids), lost[0]))
 
 
-def manifest_cannot_be_stored(folder, daemon):
+def manifest_cannot_be_stored(folder):
+    daemon = start(folder)
     writer = Writer(daemon)
     writer.until(False, FELT_S)
     obstruct(folder)
@@ -99,26 +115,180 @@ def manifest_cannot_be_stored(folder, daemon):
     if not re.search(r"MANIFEST.*it is tried again", daemon.output()):
         raise Failure("the log does not say why:\n%s" % daemon.output())
     writer.until(False, AGAIN_S)
-    return writer.taken
+    return daemon, writer.taken
 
 
-CASES = (manifest_cannot_be_stored,)
+def manifest_stored_slowly(folder):
+    """The bracket in which it is stored takes SLOW_S; no client but flush_all's may notice."""
+    os.environ["ROLLCALL_POINT_DELAY"] = "manifest store=%dms" % (1000 * SLOW_S)
+    try:
+        daemon = start(folder)
+    finally:
+        del os.environ["ROLLCALL_POINT_DELAY"]
+    writer = Writer(daemon)
+    until = time.monotonic() + FELT_S
+    while b"STAT dump_files 0" in stats(daemon):  # a first one: from here on the brackets are dumps'
+        writer.add()
+        if time.monotonic() > until:
+            raise Failure("no table leaves memory")
+    flushing = connect(daemon)
+    reloads = 0
+    end = time.monotonic() + 3 * SLOW_S
+    while time.monotonic() < end:
+        daemon.signal(signal.SIGHUP)
+        reloads += 1
+        flushing.sendall(b"flush_all\r\n")
+        for _ in range(4):  # of both workers
+            answered(daemon)
+        if flushing.recv(64) not in (b"OK\r\n", b"SERVER_ERROR busy\r\n"):
+            raise Failure("flush_all is answered otherwise")
+        writer.add()
+    until = time.monotonic() + FELT_S
+    while "reload: done" not in daemon.output() and time.monotonic() < until:
+        time.sleep(POLL_S)
+    if "reload: done" not in daemon.output():
+        raise Failure("no reload was made")
+    if daemon.output().count("reload: done") > reloads:
+        raise Failure("more reloads than were asked for")
+    return daemon, []
+
+
+def connect(daemon):
+    return socket.create_connection(daemon.address, ANSWER_S)
+
+
+def stats(daemon):
+    with connect(daemon) as client:
+        client.sendall(b"stats\r\n")
+        came = b""
+        while not came.endswith(b"END\r\n"):
+            came += client.recv(1 << 16)
+        return came
+
+
+def answered(daemon):
+    """A new connection, and a read, in far less than the disk takes."""
+    began = time.monotonic()
+    with connect(daemon) as client:
+        client.sendall(b"get feed:1\r\n")
+        came = b""
+        while not came.endswith(b"END\r\n"):
+            came += client.recv(1 << 16)
+    took = time.monotonic() - began
+    if took > SLOW_S / 2:
+        raise Failure("a read took %.1f s" % took)
+
+
+def first_answer(daemon):
+    """What the first connection that is accepted is told."""
+    until = time.monotonic() + FELT_S
+    while time.monotonic() < until:
+        try:
+            with connect(daemon) as client:
+                client.sendall(b"add feed:1.like 0 0 1\r\n7\r\n")
+                return client.recv(64)
+        except ConnectionRefusedError:
+            if daemon.process.poll() is not None:
+                break
+    raise Failure("nobody can connect:\n%s" % daemon.output())
+
+
+def notified(channel):
+    """What the service manager has been told by now."""
+    channel.setblocking(False)
+    told = []
+    try:
+        while True:
+            told.append(channel.recv(4096).decode())
+    except BlockingIOError:
+        return told
+
+
+def first_request(folder):
+    taken = []
+    for number in range(3):  # empty, then loaded
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            os.environ["NOTIFY_SOCKET"] = os.path.join(folder.path, "notify%d" % number)
+            channel.bind(os.environ["NOTIFY_SOCKET"])
+            os.chmod(os.environ["NOTIFY_SOCKET"], 0o777)
+            daemon = Victim(folder)
+            del os.environ["NOTIFY_SOCKET"]
+            try:
+                wanted = b"STORED\r\n" if number == 0 else b"NOT_STORED\r\n"
+                came = first_answer(daemon)
+                if came != wanted:
+                    raise Failure("start %d: the first answer is %r" % (number, came))
+                if not any("READY=1" in state for state in notified(channel)):
+                    raise Failure("it serves, and the service manager does not know")
+                if "listening on" not in daemon.output():
+                    raise Failure("it listens and does not say so")
+                writer = Writer(daemon)
+                writer.next = 2 + number * BLOCK
+                writer.add()
+                taken += writer.taken
+            except BaseException:
+                daemon.kill()
+                raise
+            if number < 2:
+                daemon.kill_now()
+    return daemon, taken
+
+
+def stopped_at_its_start(folder):
+    daemon = start(folder)
+    began = time.monotonic()
+    writer = Writer(daemon)
+    for _ in range(20):
+        writer.add()
+    daemon.kill_now()
+    probe = start(folder)
+    takes = time.monotonic() - began
+    probe.kill_now()
+    rng = random.Random(1)
+    for _ in range(STOPS):
+        daemon = Victim(folder)
+        time.sleep(rng.uniform(0, min(takes, 0.1)))
+        daemon.signal(signal.SIGTERM)
+        try:
+            code = daemon.process.wait(FELT_S)
+        finally:
+            daemon.kill()
+        if code not in (0, -signal.SIGTERM):  # the latter: before it was main()'s
+            raise Failure("it ended with %d:\n%s" % (code, daemon.output()))
+    return start(folder), writer.taken
+
+
+def start(folder):
+    daemon = Victim(folder)
+    daemon.serve()
+    return daemon
+
+
+CASES = (manifest_cannot_be_stored, manifest_stored_slowly, first_request, stopped_at_its_start)
+
+
+def has_points(daemon):
+    """Was the daemon built with --enable-points?"""
+    with open(daemon, "rb") as file:
+        return b"ROLLCALL_POINT_DELAY" in file.read()
 
 
 def run(case):
     """Prints how it went; false: it failed."""
     name = case.__name__.replace("_", " ")
+    if case is manifest_stored_slowly and not has_points(os.environ["ROLLCALLD"]):
+        print("SKIP: %s: the daemon was built without --enable-points" % name)
+        return True
     folder = Folder()
     daemon = None
     try:
         folder.configure(VALUES)
-        daemon = Victim(folder)
-        daemon.serve()
-        taken = case(folder, daemon)
+        with open(folder.config, "a", encoding="ascii") as file:
+            file.write("flush-all: yes\n")
+        daemon, taken = case(folder)
         check(daemon, taken)
         daemon.kill_now()
-        daemon = Victim(folder)
-        daemon.serve()
+        daemon = start(folder)
         check(daemon, taken)
         problem = daemon.stop(False)
         if problem:

@@ -269,6 +269,7 @@ bool echo_start(struct echo *echo, const struct net_options *options)
     if (echo->net == NULL) {
         return false;
     }
+    CHECK(net_listen(echo->net, echo->error, &echo->in_use));
     CHECK(pthread_create(&echo->thread, NULL, run, echo) == 0);
     return true;
 }

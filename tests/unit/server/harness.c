@@ -82,9 +82,7 @@ void harness_start(struct harness *harness)
     harness->cache = spaces_find(harness->spaces, "c")->engine;
     harness->server = server_create(&harness->settings, harness->spaces);
     harness->server->wait_us = harness->wait_us != 0 ? harness->wait_us : SERVER_WAIT_US;
-    if (harness->loading) {
-        server_loading(harness->server, NULL);
-    } else if (harness->journal != NULL) {
+    if (harness->journal != NULL) {
         server_keep(harness->server, harness->journal, harness->log);
     }
     server_service(harness->server, &service);
@@ -94,6 +92,17 @@ void harness_start(struct harness *harness)
     if (!harness->keeper_later) {
         assert_true(keeper_start(harness->server->keeper, harness->spaces));
     }
+    if (!harness->listen_later) {
+        harness_listen(harness);
+    }
+}
+
+void harness_listen(struct harness *harness)
+{
+    char error[NET_ERROR_MAX];
+    bool in_use;
+
+    assert_true(net_listen(harness->net, error, &in_use));
     assert_int_equal(pthread_create(&harness->thread, NULL, run, harness->net), 0);
 }
 

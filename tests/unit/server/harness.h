@@ -23,15 +23,16 @@ struct harness {
     struct engine *cache;    /* … and of c */
     uint64_t wait_us;        /* 0: the server's own bound of waits */
     bool keeper_later;       /* the test starts the keeper itself, or never */
-    bool loading;            /* the server begins by loading, without data */
-    struct journal *journal; /* what it keeps changes in, unless it is loading; NULL: none */
+    bool listen_later;       /* the test calls harness_listen() */
+    struct journal *journal; /* what it keeps changes in; NULL: none */
     struct change_log *log;
     void (*net_gone)(struct harness *harness); /* of harness_fini: before the server goes */
     pthread_t thread;                          /* runs net_run */
 };
 
 void harness_init(struct harness *harness, unsigned threads);
-void harness_start(struct harness *harness); /* after init, and changes of the settings */
+void harness_start(struct harness *harness);  /* after init, and changes of the settings */
+void harness_listen(struct harness *harness); /* clients may connect */
 void harness_fini(struct harness *harness);
 
 int harness_connect(const struct harness *harness);

@@ -56,7 +56,7 @@ static void configure(void)
 
     harness_init(&harness, 2);
     harness.create = space_engine_create;
-    harness.loading = true;
+    harness.listen_later = true;
     harness.keeper_later = true;
     harness.net_gone = kill_server;
     harness.settings.data = directory;
@@ -82,6 +82,7 @@ static void start(void)
     assert_true(data_start(data, harness.server->barrier, &harness.server->spaces));
     harness.server->data = data;
     server_keep(harness.server, data_journal(data), &data_log(data)->log);
+    harness_listen(&harness);
 }
 
 static int setup(void **state)
@@ -119,7 +120,6 @@ static bool reload(const struct settings *next)
     return reload_apply(harness.server, next, space_engine_create);
 }
 
-/* Workers take up the journal at their next wake-up. */
 static void ask(const char *text, const char *answer)
 {
     int fd = harness_connect(&harness);
