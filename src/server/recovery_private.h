@@ -35,6 +35,7 @@ struct recovery {
     uint64_t told_us;      /* the service manager was told something */
     uint64_t logged_us;    /* a line was logged */
     unsigned logged_tenth; /* of the bytes, by then */
+    uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
     uint64_t needed_lsn;   /* the journal must reach this far: files and states are of that time */
     struct journal_scan scan;
     enum journal_scan_end scan_end;
@@ -53,6 +54,8 @@ bool recovery_replay(struct recovery *recovery);
 /* ---- recovery_progress.c: called often, say something seldom ---- */
 
 void recovery_tell_loading(struct recovery *recovery, uint64_t done, uint64_t total);
-void recovery_tell_replaying(struct recovery *recovery, uint64_t records);
+/* Before it begins: finds how far the journal may reach. */
+void recovery_tell_replay(struct recovery *recovery);
+void recovery_tell_replaying(struct recovery *recovery, uint64_t records, uint64_t lsn);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/process.h"
 #include "server/recovery_private.h"
+#include "store/journal_format.h"
 
 #define TELL_US       2000000u  /* the service manager; at most so often a line */
 #define LOG_US        10000000u /* a line at least so often */
@@ -46,15 +47,38 @@ void recovery_tell_loading(struct recovery *recovery, uint64_t done, uint64_t to
     }
 }
 
-void recovery_tell_replaying(struct recovery *recovery, uint64_t records)
+static void note_segment(void *context, const char *name)
+{
+    struct recovery *recovery = context;
+    uint64_t begin;
+
+    if (journal_name_parse(name, &begin) &&
+        begin + recovery->data->segment_bytes > recovery->replay_end) {
+        recovery->replay_end = begin + recovery->data->segment_bytes;
+    }
+}
+
+void recovery_tell_replay(struct recovery *recovery)
+{
+    struct vfs *vfs = recovery->data->vfs;
+
+    recovery->replay_end = recovery->scan.from;
+    (void)vfs->functions->list(vfs, recovery->data->directory, note_segment, recovery);
+}
+
+void recovery_tell_replaying(struct recovery *recovery, uint64_t records, uint64_t lsn)
 {
     uint64_t now_us = clock_monotonic_us();
+    uint64_t from = recovery->scan.from;
+    uint64_t most = recovery->replay_end > lsn ? recovery->replay_end : lsn;
     char line[LINE_TEXT_MAX];
 
     if (now_us - recovery->told_us < TELL_US) {
         return;
     }
-    snprintf(line, sizeof(line), "replaying: %.1f million records", (double)records / 1e6);
+    snprintf(line, sizeof(line), "replaying: %.2f of at most %.2f GiB, %.1f million records",
+             (double)(lsn - from) / BYTES_A_GIB, (double)(most - from) / BYTES_A_GIB,
+             (double)records / 1e6);
     if (tell(recovery, line, now_us)) {
         log_line(recovery, line, now_us);
     }

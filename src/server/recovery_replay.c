@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/point.h"
 #include "server/recovery_private.h"
 
 #define LOOK_RECORDS (1u << 14) /* between two looks at the clock, and at whether to stop */
@@ -88,7 +89,8 @@ static bool on_record(void *context, const struct journal_record *record)
         if (*recovery->stop) {
             return false;
         }
-        recovery_tell_replaying(recovery, records);
+        POINT_SLOW("recovery look");
+        recovery_tell_replaying(recovery, records, record->lsn);
     }
     return take(recovery, record);
 }
@@ -138,6 +140,7 @@ bool recovery_replay(struct recovery *recovery)
     struct data *data = recovery->data;
 
     recovery->scan.from = data->manifest->journal_lsn;
+    recovery_tell_replay(recovery);
     recovery->scan_end =
         journal_scan(data->vfs, data->directory, &recovery->scan, on_record, recovery);
     if (!judge(recovery)) {

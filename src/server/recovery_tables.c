@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/point.h"
 #include "server/process.h"
 #include "server/recovery_private.h"
 #include "store/table_file.h"
@@ -138,6 +139,7 @@ static bool load(struct loading *loading, struct job *job, char error[DATA_ERROR
     if (file == NULL) {
         return false;
     }
+    POINT_SLOW("recovery look");
     bool loaded = job->engine->functions->keeping->load(job->engine, job->table, file,
                                                         &loading->data->figures.load_done_bytes,
                                                         &loading->quit, why);

@@ -10,11 +10,14 @@ cannot be taken is refused with `no table free`, and once it can be stored all a
 manifest stored slowly (with --enable-points): while a checkpoint stores it, reads, new connections,
 flush_all and a reload go on as they should.
 first request: whoever can connect is answered, on an empty directory and on one that is loaded.
+start that takes long (with --enable-points): nobody can connect, the log and the service manager
+are told how far it is, and SIGTERM ends it at once.
 stopped at its start: SIGTERM at any moment ends it, and nothing is lost.
 
 Where ids were acknowledged none may be lost by a kill -9. Lines are `ok`, `SKIP`, `FAIL` with the
 reason; exit 1 if one failed.
 """
+import contextlib
 import os
 import random
 import re
@@ -35,6 +38,7 @@ AGAIN_S = 30  # until they are taken again: a round that failed is tried again a
 BLOCK = 500  # ids at once
 POLL_S = 0.01
 SLOW_S = 2  # a manifest takes to be stored
+TOLD_S = 2.2  # a start that takes 2 s says how far it is
 STOPS = 20
 REFUSED = b"SERVER_ERROR no table free"
 
@@ -120,11 +124,8 @@ def manifest_cannot_be_stored(folder):
 
 def manifest_stored_slowly(folder):
     """The bracket in which it is stored takes SLOW_S; no client but flush_all's may notice."""
-    os.environ["ROLLCALL_POINT_DELAY"] = "manifest store=%dms" % (1000 * SLOW_S)
-    try:
+    with delayed("manifest store", SLOW_S):
         daemon = start(folder)
-    finally:
-        del os.environ["ROLLCALL_POINT_DELAY"]
     writer = Writer(daemon)
     until = time.monotonic() + FELT_S
     while b"STAT dump_files 0" in stats(daemon):  # a first one: from here on the brackets are dumps'
@@ -151,6 +152,31 @@ def manifest_stored_slowly(folder):
     if daemon.output().count("reload: done") > reloads:
         raise Failure("more reloads than were asked for")
     return daemon, []
+
+
+@contextlib.contextmanager
+def delayed(point, seconds):
+    """A daemon that is started here takes so long at each of these points."""
+    os.environ["ROLLCALL_POINT_DELAY"] = "%s=%dms" % (point, 1000 * seconds)
+    try:
+        yield
+    finally:
+        del os.environ["ROLLCALL_POINT_DELAY"]
+
+
+@contextlib.contextmanager
+def service_manager(folder):
+    """For a daemon that is started here: the socket it tells its state."""
+    path = os.path.join(folder.path, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.bind(path)
+        os.chmod(path, 0o777)
+        os.environ["NOTIFY_SOCKET"] = path
+        try:
+            yield channel
+        finally:
+            del os.environ["NOTIFY_SOCKET"]
+            os.unlink(path)
 
 
 def connect(daemon):
@@ -193,33 +219,17 @@ def first_answer(daemon):
     raise Failure("nobody can connect:\n%s" % daemon.output())
 
 
-def notified(channel):
-    """What the service manager has been told by now."""
-    channel.setblocking(False)
-    told = []
-    try:
-        while True:
-            told.append(channel.recv(4096).decode())
-    except BlockingIOError:
-        return told
-
-
 def first_request(folder):
     taken = []
     for number in range(3):  # empty, then loaded
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-            os.environ["NOTIFY_SOCKET"] = os.path.join(folder.path, "notify%d" % number)
-            channel.bind(os.environ["NOTIFY_SOCKET"])
-            os.chmod(os.environ["NOTIFY_SOCKET"], 0o777)
+        with service_manager(folder) as channel:
             daemon = Victim(folder)
-            del os.environ["NOTIFY_SOCKET"]
             try:
                 wanted = b"STORED\r\n" if number == 0 else b"NOT_STORED\r\n"
                 came = first_answer(daemon)
                 if came != wanted:
                     raise Failure("start %d: the first answer is %r" % (number, came))
-                if not any("READY=1" in state for state in notified(channel)):
-                    raise Failure("it serves, and the service manager does not know")
+                await_state(daemon, channel, "READY=1")
                 if "listening on" not in daemon.output():
                     raise Failure("it listens and does not say so")
                 writer = Writer(daemon)
@@ -232,6 +242,51 @@ def first_request(folder):
             if number < 2:
                 daemon.kill_now()
     return daemon, taken
+
+
+def await_state(daemon, channel, wanted):
+    """Waits until the service manager has been told this; until then nobody can have connected."""
+    channel.settimeout(FELT_S)
+    told = []
+    while not told or wanted not in told[-1]:
+        try:
+            told.append(channel.recv(4096).decode())
+        except TimeoutError:
+            raise Failure("nobody was told %s, but %s:\n%s" % (wanted, told, daemon.output())) from None
+    return told
+
+
+def start_that_takes_long(folder):
+    daemon = start(folder)
+    writer = Writer(daemon)
+    for _ in range(10):
+        writer.add()
+    daemon.signal(signal.SIGUSR2)  # a table to load
+    until = time.monotonic() + FELT_S
+    while b"STAT checkpoints 0" in stats(daemon) and time.monotonic() < until:
+        time.sleep(POLL_S)
+    writer.add()  # and something to replay
+    daemon.kill_now()
+    for state in ("STATUS=loading: ", "STATUS=replaying: "):
+        with delayed("recovery look", TOLD_S), service_manager(folder) as channel:
+            daemon = Victim(folder)
+            try:
+                if "EXTEND_TIMEOUT_USEC=" not in await_state(daemon, channel, state)[-1]:
+                    raise Failure("the service manager is told no time")
+                try:
+                    connect(daemon).close()
+                    raise Failure("it takes clients that it does not serve")
+                except ConnectionRefusedError:
+                    pass
+                if daemon.signal(signal.SIGTERM) and daemon.process.wait(FELT_S) != 0:
+                    raise Failure("it did not end well:\n%s" % daemon.output())
+            finally:
+                daemon.kill()
+    with delayed("recovery look", TOLD_S), service_manager(folder) as channel:
+        daemon = Victim(folder)
+        await_state(daemon, channel, "READY=1")
+        answered(daemon)
+    return daemon, writer.taken
 
 
 def stopped_at_its_start(folder):
@@ -264,7 +319,9 @@ def start(folder):
     return daemon
 
 
-CASES = (manifest_cannot_be_stored, manifest_stored_slowly, first_request, stopped_at_its_start)
+CASES = (manifest_cannot_be_stored, manifest_stored_slowly, first_request, start_that_takes_long,
+         stopped_at_its_start)
+WITH_POINTS = (manifest_stored_slowly, start_that_takes_long)
 
 
 def has_points(daemon):
@@ -276,7 +333,7 @@ def has_points(daemon):
 def run(case):
     """Prints how it went; false: it failed."""
     name = case.__name__.replace("_", " ")
-    if case is manifest_stored_slowly and not has_points(os.environ["ROLLCALLD"]):
+    if case in WITH_POINTS and not has_points(os.environ["ROLLCALLD"]):
         print("SKIP: %s: the daemon was built without --enable-points" % name)
         return True
     folder = Folder()
