@@ -54,6 +54,41 @@ bool log_is_due(_Atomic uint64_t *last_us)
            atomic_compare_exchange_strong(last_us, &before_us, now_us);
 }
 
+/* The window of a log_limit: the second above the lines. */
+#define WINDOW_LINES_BITS 8
+_Static_assert(LOG_LINES_PER_S < 1u << WINDOW_LINES_BITS, "a window counts its lines");
+
+static uint64_t this_second(void)
+{
+    return clock_monotonic_us() / 1000000u;
+}
+
+bool log_limit_pass(struct log_limit *limit)
+{
+    uint64_t second = this_second();
+    uint64_t before = atomic_load(&limit->window);
+    uint64_t lines;
+    do {
+        bool same = before >> WINDOW_LINES_BITS == second;
+        lines = same ? before & ((1u << WINDOW_LINES_BITS) - 1) : 0;
+        if (lines == LOG_LINES_PER_S) {
+            atomic_fetch_add(&limit->missed, 1);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&limit->window, &before,
+                                           second << WINDOW_LINES_BITS | (lines + 1)));
+    return true;
+}
+
+uint64_t log_limit_missed(struct log_limit *limit)
+{
+    if (atomic_load(&limit->missed) == 0 ||
+        atomic_load(&limit->window) >> WINDOW_LINES_BITS == this_second()) {
+        return 0;
+    }
+    return atomic_exchange(&limit->missed, 0);
+}
+
 /* Bytes a snprintf into `room` bytes really wrote. */
 static size_t written(int length, size_t room)
 {

@@ -26,6 +26,25 @@ void log_to_syslog(void); /* from now on to syslog(3), facility daemon */
  */
 bool log_is_due(_Atomic uint64_t *last_us);
 
+#define LOG_LINES_PER_S 5
+
+/*
+ * For lines that a client can cause, each of which tells something: at most LOG_LINES_PER_S a
+ * second are let through, the others are counted. All zero at first. Any thread.
+ */
+struct log_limit {
+    _Atomic uint64_t window; /* the second (clock_monotonic_us) and the lines let through in it */
+    _Atomic uint64_t missed; /* lines not let through, and not yet told of */
+};
+
+/* May one more line be written now? */
+bool log_limit_pass(struct log_limit *limit);
+/*
+ * How many lines were not let through since the last call that said so: to be told in a line of
+ * its own, by whoever comes by once a second. 0 while the second still runs that they belong to.
+ */
+uint64_t log_limit_missed(struct log_limit *limit);
+
 __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_warning(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_info(const char *format, ...);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "net/address.h"
+#include "net/peer.h"
 #include "net/private.h"
 #include "net/tls.h"
 
@@ -346,6 +346,9 @@ static void end_tls(struct net_conn *conn)
         return;
     }
     metric_add(&conn->worker->metrics.ssl_handshake_errors, 1);
+    if (net_tls_half(conn->tls)) { /* else it said nothing: somebody looks whether we are there */
+        net_peer_log_refused(conn->fd, "TLS was not agreed upon", &conn->worker->common->refusals);
+    }
     conn->next = NET_CLOSE;
     conn->unread = true;
     finish(conn);
@@ -560,15 +563,13 @@ uint64_t net_conn_serial(const struct net_conn *conn)
 
 const char *net_conn_peer(const struct net_conn *conn, char text[128])
 {
-    struct sockaddr_storage peer = {0};
-    socklen_t length = sizeof(peer);
     _Static_assert(NET_ADDRESS_TEXT_MAX == 128, "net.h says how much room an address needs");
-    if (getpeername(conn->fd, (struct sockaddr *)&peer, &length) != 0) {
-        strcpy(text, "gone");
-    } else {
-        net_address_print(&peer, length, text);
-    }
-    return text;
+    return net_peer_print(conn->fd, text);
+}
+
+uint64_t net_conn_origin(const struct net_conn *conn)
+{
+    return net_peer_origin(conn->fd);
 }
 
 int net_conn_fd(const struct net_conn *conn)

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "net/address.h"
+#include "net/peer.h"
 
 struct listener {
     int fd;
@@ -37,6 +38,7 @@ struct net_listeners {
     net_listener_accepted *accepted;
     void *context;
     struct net_metrics *metrics;
+    struct log_limit *refusals;
     struct event resume;
     struct listener items[NET_LISTEN_MAX];
 };
@@ -292,11 +294,12 @@ bool net_listener_tls(const struct net_listeners *set, size_t i)
     return i < set->count && set->items[i].tls;
 }
 
-void net_listener_refuse(struct net_listeners *set, int fd, bool tls)
+void net_listener_refuse(struct net_listeners *set, int fd, bool tls, const char *why)
 {
     static const char words[] = "ERROR Too many open connections\r\n";
     char unread[4096];
     metric_add(&set->metrics->rejected_connections, 1);
+    net_peer_log_refused(fd, why, set->refusals);
     /* A close with unread input is a reset, which may overtake the words. */
     (void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
     if (!tls) {
@@ -346,7 +349,7 @@ static int refuse_with_reserve(struct net_listeners *set, const struct listener 
     int fd = accept4(item->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     int result = fd >= 0 ? 0 : errno;
     if (fd >= 0) {
-        net_listener_refuse(set, fd, item->tls);
+        net_listener_refuse(set, fd, item->tls, "no descriptor is left");
     }
     set->reserve_fd = open_reserve();
     return set->reserve_fd >= 0 ? result : EMFILE;
@@ -388,11 +391,13 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
 }
 
 bool net_listener_start(struct net_listeners *set, struct event_base *base,
-                        net_listener_accepted *accepted, void *context, struct net_metrics *metrics)
+                        net_listener_accepted *accepted, void *context, struct net_metrics *metrics,
+                        struct log_limit *refusals)
 {
     set->accepted = accepted;
     set->context = context;
     set->metrics = metrics;
+    set->refusals = refusals;
     bool started = evtimer_assign(&set->resume, base, on_resume, set) == 0;
     for (size_t i = 0; i < set->count; i++) {
         struct listener *item = &set->items[i];

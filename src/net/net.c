@@ -118,7 +118,7 @@ static void on_accepted(void *context, int fd, bool tls)
 {
     struct net *net = context;
     if (atomic_load(&net->common.connections) >= atomic_load(&net->max_connections)) {
-        net_listener_refuse(net->listeners, fd, tls);
+        net_listener_refuse(net->listeners, fd, tls, "max-connections are open");
         return;
     }
     metric_add(&net->metrics.total_connections, 1);
@@ -176,7 +176,9 @@ void net_run(struct net *net, const int *signals, size_t signal_count)
     CHECK(signal_count <= NET_SIGNALS_MAX);
     bool added = add_events(net, signals, signal_count);
     unblock(signals, signal_count);
-    if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics) && added) {
+    if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics,
+                           &net->common.refusals) &&
+        added) {
         (void)event_base_dispatch(net->base);
     } else {
         log_error("the event loop refuses its events");

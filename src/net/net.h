@@ -184,6 +184,11 @@ uint64_t net_worker_now_us(const struct net_worker *worker); /* taken once a wak
 void *net_conn_state(struct net_conn *conn);
 uint64_t net_conn_serial(const struct net_conn *conn);
 const char *net_conn_peer(const struct net_conn *conn, char text[128]);
+/*
+ * The same number for all connections of one who could open any number of them: of an IPv4 address,
+ * a network of 64 bits of IPv6, a user of this machine (unix sockets). A system call.
+ */
+uint64_t net_conn_origin(const struct net_conn *conn);
 int net_conn_fd(const struct net_conn *conn);
 size_t net_conn_held_bytes(const struct net_conn *conn);
 uint64_t net_conn_idle_s(const struct net_conn *conn);

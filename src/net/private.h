@@ -26,6 +26,7 @@
 #include <semaphore.h>
 #include <sys/queue.h>
 
+#include "base/log.h"
 #include "net/net.h"
 
 struct net_tls; /* net/tls.h */
@@ -47,6 +48,7 @@ struct net_common {
     _Atomic unsigned connections; /* open: raised by the main thread, lowered by the workers */
     _Atomic unsigned idle_timeout_s;
     _Atomic unsigned request_timeout_s;
+    struct log_limit refusals; /* lines of connections that were not let in */
 };
 
 enum net_hold_place { NET_HOLD_NONE, NET_HOLD_GATHERED, NET_HOLD_HELD, NET_HOLD_SEALED };

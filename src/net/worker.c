@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "net/peer.h"
 #include "net/private.h"
 #include "net/tls.h"
 
@@ -167,6 +168,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         buf_fini(&worker->hold.bytes);
     }
     if (worker->index == 0) {
+        net_peer_log_missed(&worker->common->refusals);
         memory_purge(); /* what a herd of clients needed goes back to the system when it is gone */
     }
     if (worker->common->service.tick != NULL) {

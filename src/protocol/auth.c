@@ -95,7 +95,6 @@ static enum auth_wish parse_text(const char *bytes, size_t length, struct auth_r
 
 enum {
     OPCODE_QUIT = 0x07,
-    OPCODE_VERSION = 0x0b,
     OPCODE_QUITQ = 0x17,
     OPCODE_SASL_LIST = 0x20,
     OPCODE_SASL_START = 0x21,
@@ -112,12 +111,13 @@ static size_t big_endian(const unsigned char *bytes, size_t count)
     return value;
 }
 
-bool auth_is_plain(const char *name, size_t length)
+static bool is_plain(const char *name, size_t length)
 {
     return length == strlen(MECHANISM) && memcmp(name, MECHANISM, length) == 0;
 }
 
-void auth_read_plain(const char *message, size_t length, struct auth_request *request)
+/* The message of SASL PLAIN, [identity] NUL user NUL password: fills both, or leaves them NULL. */
+static void read_plain(const char *message, size_t length, struct auth_request *request)
 {
     const char *first = memchr(message, '\0', length);
     const char *second = NULL;
@@ -141,13 +141,10 @@ static enum auth_wish parse_body(unsigned opcode, const char *key, size_t key_le
     case OPCODE_SASL_START:
     case OPCODE_SASL_STEP:
         request->request.verb = VERB_SASL;
-        if (auth_is_plain(key, key_length)) {
-            auth_read_plain(key + key_length, body_length - key_length, request);
+        if (is_plain(key, key_length)) {
+            read_plain(key + key_length, body_length - key_length, request);
         }
         return AUTH_TRY;
-    case OPCODE_VERSION:
-        request->request.verb = VERB_VERSION;
-        return AUTH_VERSION;
     case OPCODE_QUIT:
     case OPCODE_QUITQ:
         return AUTH_CLOSE;

@@ -2,9 +2,10 @@
  * auth.h: what a connection may say before it is authenticated: the parser in front of the codecs.
  *
  * It takes so little that nobody who is not allowed in gets further: of text a `set` of any key,
- * whose data is "user password" (memcached's -Y); of binary SASL with mechanism PLAIN (RFC 4616),
- * the list of mechanisms and version. A line or body has at most AUTH_REQUEST_MAX bytes. Pure; any
- * thread; keeps no state: what is not whole is parsed again from its first byte.
+ * whose data is "user password" (memcached's -Y); of binary SASL with mechanism PLAIN (RFC 4616)
+ * and the list of mechanisms. Not VERSION, which memcached answers. A line or body has at most
+ * AUTH_REQUEST_MAX bytes. Pure; any thread; keeps no state: what is not whole is parsed again from
+ * its first byte.
  */
 #ifndef ROLLCALL_PROTOCOL_AUTH_H
 #define ROLLCALL_PROTOCOL_AUTH_H
@@ -14,12 +15,11 @@
 #define AUTH_REQUEST_MAX 1024 /* bytes of a line, of its data, of a binary body */
 
 enum auth_wish {
-    AUTH_MORE,    /* it is not whole */
-    AUTH_CLOSE,   /* nothing that follows can be answered */
-    AUTH_TRY,     /* user and password are filled; NULL: they could not be read */
-    AUTH_LIST,    /* the mechanisms */
-    AUTH_VERSION, /* binary alone, as memcached */
-    AUTH_OTHER,   /* anything else: unauthenticated */
+    AUTH_MORE,  /* it is not whole */
+    AUTH_CLOSE, /* nothing that follows can be answered */
+    AUTH_TRY,   /* user and password are filled; NULL: they could not be read */
+    AUTH_LIST,  /* the mechanisms */
+    AUTH_OTHER, /* anything else: unauthenticated */
 };
 
 struct auth_request {
@@ -34,10 +34,5 @@ struct auth_request {
 /* Reads the first request of bytes[0..length), length > 0. MORE, CLOSE: `request` means nothing. */
 enum auth_wish auth_parse(bool binary, const char *bytes, size_t length,
                           struct auth_request *request);
-
-/* Is it the name of the one mechanism? */
-bool auth_is_plain(const char *name, size_t length);
-/* The message of SASL PLAIN, [identity] NUL user NUL password: fills both, or leaves them NULL. */
-void auth_read_plain(const char *message, size_t length, struct auth_request *request);
 
 #endif

@@ -265,10 +265,16 @@ static struct request *refuse_behind(struct parser *parser, const struct packet 
     return request;
 }
 
-static void refuse(struct parser *parser, const struct packet *packet, enum reply_status status,
+/* A login that is none stays a login: to the server it is a failed one. */
+static void refuse(struct parser *parser, const struct packet *packet,
+                   const struct command *command, enum reply_status status,
                    enum reply_detail detail, const char *text)
 {
-    refuse_behind(parser, packet, 0, status, detail, text);
+    struct request *request = refuse_behind(parser, packet, 0, status, detail, text);
+
+    if (command != NULL && command->verb == VERB_SASL) {
+        request->verb = VERB_SASL;
+    }
 }
 
 /*
@@ -281,7 +287,7 @@ static bool refuse_value(struct parser *parser, const struct packet *packet,
     static const char words[] = "Too large.";
     uint32_t front = front_length(packet);
     if (command->verb != VERB_SET) {
-        refuse(parser, packet, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
+        refuse(parser, packet, command, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
         return true;
     }
     if (parser->length - parser->at - BINARY_HEADER_BYTES < front) {
@@ -334,11 +340,11 @@ static bool parse_packet(struct parser *parser)
     read_header(&packet, parser->bytes + parser->at);
     const struct command *command = command_of(packet.opcode);
     if (command == NULL) {
-        refuse(parser, &packet, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, NULL);
+        refuse(parser, &packet, NULL, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, NULL);
         return true;
     }
     if (!shape_fits(command->shape, &packet)) {
-        refuse(parser, &packet, REPLY_CLIENT_ERROR, DETAIL_NONE, "Invalid arguments");
+        refuse(parser, &packet, command, REPLY_CLIENT_ERROR, DETAIL_NONE, "Invalid arguments");
         return true;
     }
     if (packet.body_length - front_length(&packet) > parser->batch->value_max) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 
@@ -75,15 +76,25 @@ struct auth *auth_parse_text(const char *text, size_t length, char error[AUTH_ER
     return auth;
 }
 
-struct auth *auth_load(const char *path, char error[AUTH_ERROR_MAX])
+static unsigned exposed_mode_of(int fd)
+{
+    struct stat file;
+
+    return fstat(fd, &file) == 0 && (file.st_mode & (S_IROTH | S_IWOTH)) != 0 ? file.st_mode & 07777
+                                                                              : 0;
+}
+
+struct auth *auth_load(const char *path, unsigned *exposed_mode, char error[AUTH_ERROR_MAX])
 {
     struct auth *auth = NULL;
     FILE *file = fopen(path, "re");
 
+    *exposed_mode = 0;
     if (file == NULL) {
         snprintf(error, AUTH_ERROR_MAX, "%s: %s", path, strerror(errno));
         return NULL;
     }
+    *exposed_mode = exposed_mode_of(fileno(file));
     char *text = memory_zalloc(AUTH_FILE_MAX + 1);
     char why[AUTH_ERROR_MAX];
     size_t length = fread(text, 1, AUTH_FILE_MAX + 1, file);

@@ -20,8 +20,11 @@
 
 struct auth;
 
-/* Of a file, or of its text. NULL with `error`, which names the file's line. */
-struct auth *auth_load(const char *path, char error[AUTH_ERROR_MAX]);
+/*
+ * Of a file, or of its text. NULL with `error`, which names the file's line. *exposed_mode: the
+ * file's permissions if they let every user of the machine read or write it, else 0.
+ */
+struct auth *auth_load(const char *path, unsigned *exposed_mode, char error[AUTH_ERROR_MAX]);
 struct auth *auth_parse_text(const char *text, size_t length, char error[AUTH_ERROR_MAX]);
 void auth_destroy(struct auth *auth); /* NULL: no-op; what it held is wiped */
 

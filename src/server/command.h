@@ -43,7 +43,10 @@ enum key_kind {
     X(cmd_flush, "flush_all commands")                                                             \
     X(cmd_touch, "touch and gat keys")                                                             \
     X(auth_cmds, "attempts to authenticate")                                                       \
-    X(auth_errors, "failed ones, and commands before one that was right")                          \
+    X(auth_errors, "failed ones")                                                                  \
+    X(auth_delayed, "attempts that waited for wrong passwords of the same address")                \
+    X(auth_refused, "such that waited too long: the password was not looked at")                   \
+    X(unauthenticated, "other commands before a login")                                            \
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \
     X(get_misses, "keys read and not found")                                                       \

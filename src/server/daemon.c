@@ -73,9 +73,7 @@ static struct settings *read_again(struct daemon *daemon)
     struct settings *next = settings_reload(daemon->argc, daemon->argv, err);
 
     fclose(err);
-    if (next == NULL) {
-        log_mistakes(text);
-    }
+    log_mistakes(text); /* with a good one: warnings, if any */
     free(text);
     return next;
 }

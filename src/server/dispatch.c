@@ -90,6 +90,7 @@ void dispatch_tick(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
+    dispatch_auth_tick(worker);
     dispatch_journal_tick(worker);
     dispatch_wait_tick(worker);
 }
@@ -143,7 +144,8 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
             end = DISPATCH_LAST;
         }
     }
-    bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT;
+    bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
+                 end == DISPATCH_LOGIN;
 
     *stopped_at = again ? i - 1 : i;
     if (worker->codec == text_codec()) {
@@ -184,8 +186,8 @@ static enum net_next after_batch(const struct dispatch_worker *worker, enum disp
 {
     switch (end) {
     case DISPATCH_LAST:
-        return NET_AGAIN;
     case DISPATCH_CUT:
+    case DISPATCH_LOGIN:
         return NET_AGAIN;
     case DISPATCH_PENDING:
         return NET_SUSPENDED;
@@ -240,7 +242,8 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
         enum dispatch_end end = run_batch(worker, turn->in, &turn->consumed);
         enum net_next next = after_batch(worker, end, parsed);
 
-        if (next != NET_AGAIN || end == DISPATCH_FULL || end == DISPATCH_CUT) {
+        if (next != NET_AGAIN || end == DISPATCH_FULL || end == DISPATCH_CUT ||
+            end == DISPATCH_LOGIN) {
             return next;
         }
         work += batch_work(&worker->batch);
@@ -271,7 +274,7 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
         return refuse_tls(turn);
     }
     if (UNLIKELY(worker->settings->auth != NULL && !worker->conn->authenticated)) {
-        enum net_next before = dispatch_auth(worker, turn);
+        enum net_next before = dispatch_auth(worker, conn, turn);
 
         if (before != NET_AGAIN) {
             return before;

@@ -5,9 +5,17 @@
 #include "protocol/auth.h"
 #include "protocol/binary.h"
 #include "server/auth.h"
+#include "server/auth_delay.h"
 #include "server/dispatch_private.h"
 
-#define FAILURES_MAX 3 /* then the connection is closed */
+#define FAILURES_MAX      3 /* then the connection is closed */
+#define MECHANISMS        "PLAIN"
+#define WAIT_MAX_US       20000000u /* a login is answered by then */
+#define WAITING_BYTES_MAX 4096u     /* a connection that waits with more would fill the buffers */
+#define USER_SHOWN_MAX    64        /* letters of a user's name in the log */
+
+_Static_assert(WAIT_MAX_US > 2 * AUTH_DELAY_MAX_S * 1000000u, "who waits alone has its turn");
+_Static_assert(WAITING_BYTES_MAX >= 2 * AUTH_REQUEST_MAX + 2, "a whole login may wait");
 
 static void answer(struct dispatch_worker *worker, const struct request *request,
                    enum reply_status status, enum reply_detail detail, const char *words)
@@ -21,10 +29,13 @@ static void answer(struct dispatch_worker *worker, const struct request *request
 /* False: that was one too many. */
 static bool fail(struct dispatch_worker *worker, const struct request *request, const char *words)
 {
-    metric_add(&worker->metrics->auth_errors, 1);
     answer(worker, request, REPLY_CLIENT_ERROR, DETAIL_AUTH, words);
     return ++worker->conn->auth_failures < FAILURES_MAX;
 }
+
+/* ---- a user and a password ---- */
+
+enum attempt { ATTEMPT_RIGHT, ATTEMPT_WRONG, ATTEMPT_LATER };
 
 static bool is_right(const struct dispatch_worker *worker, const struct auth_request *asked)
 {
@@ -33,11 +44,52 @@ static bool is_right(const struct dispatch_worker *worker, const struct auth_req
                       asked->password_length);
 }
 
-/* False: the connection ends. */
-static bool try_in(struct dispatch_worker *worker, const struct auth_request *asked)
+static enum attempt attempt(struct dispatch_worker *worker, const struct net_conn *conn,
+                            const struct auth_request *asked)
 {
+    struct auth_delay *delay = worker->server->auth_delay;
+    uint64_t origin = net_conn_origin(conn);
+    uint64_t now_us = net_worker_now_us(worker->net);
+
+    if (!auth_delay_begin(delay, origin, now_us)) {
+        return ATTEMPT_LATER;
+    }
+    bool right = is_right(worker, asked);
+
+    auth_delay_end(delay, origin, now_us, right);
+    return right ? ATTEMPT_RIGHT : ATTEMPT_WRONG;
+}
+
+static void log_failure(struct dispatch_worker *worker, const struct net_conn *conn,
+                        const struct auth_request *asked, const char *how)
+{
+    char peer[128];
+    size_t shown = asked->user_length < USER_SHOWN_MAX ? asked->user_length : USER_SHOWN_MAX;
+
+    if (log_limit_pass(&worker->server->login_lines)) {
+        log_warning("a login from %s %s, user \"%.*s\"", net_conn_peer(conn, peer), how, (int)shown,
+                    asked->user != NULL ? asked->user : "");
+    }
+}
+
+void dispatch_auth_tick(struct dispatch_worker *worker)
+{
+    uint64_t missed = worker->index == 0 ? log_limit_missed(&worker->server->login_lines) : 0;
+
+    if (missed > 0) {
+        log_warning("%llu more logins failed or were refused", (unsigned long long)missed);
+    }
+}
+
+/* False: the connection ends. */
+static bool end_attempt(struct dispatch_worker *worker, const struct net_conn *conn,
+                        const struct auth_request *asked, bool right)
+{
+    worker->conn->login_since_us = 0;
     metric_add(&worker->metrics->auth_cmds, 1);
-    if (!is_right(worker, asked)) {
+    if (!right) {
+        metric_add(&worker->metrics->auth_errors, 1);
+        log_failure(worker, conn, asked, "failed");
         return fail(worker, &asked->request, "authentication failure");
     }
     worker->conn->authenticated = true;
@@ -49,70 +101,101 @@ static bool try_in(struct dispatch_worker *worker, const struct auth_request *as
     return true;
 }
 
-static bool run(struct dispatch_worker *worker, enum auth_wish wish,
-                const struct auth_request *asked)
+/* Its password will be looked at later: at the worker's tick it is woken and asks again. False: it
+ * has waited long enough, or keeps too much. */
+static bool wait_for_turn(struct dispatch_worker *worker, size_t bytes)
 {
-    switch (wish) {
-    case AUTH_TRY:
-        return try_in(worker, asked);
-    case AUTH_LIST:
-        answer(worker, &asked->request, REPLY_SASL_LIST, DETAIL_NONE, "PLAIN");
-        return true;
-    case AUTH_VERSION:
-        answer(worker, &asked->request, REPLY_VERSION, DETAIL_NONE,
-               worker->settings->version_shown);
-        return true;
-    default:
-        return fail(worker, &asked->request, "unauthenticated");
+    struct dispatch_conn *conn = worker->conn;
+    uint64_t now_us = net_worker_now_us(worker->net);
+
+    if (bytes > WAITING_BYTES_MAX) {
+        return false;
     }
+    if (conn->login_since_us == 0) {
+        conn->login_since_us = now_us;
+        metric_add(&worker->metrics->auth_delayed, 1);
+    }
+    worker->busy = true;
+    return now_us - conn->login_since_us < WAIT_MAX_US;
 }
 
-enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_turn *turn)
+static void refuse_unseen(struct dispatch_worker *worker, const struct net_conn *conn,
+                          const struct auth_request *asked)
+{
+    metric_add(&worker->metrics->auth_refused, 1);
+    log_failure(worker, conn, asked, "is refused after wrong passwords from there");
+    answer(worker, &asked->request, REPLY_SERVER_ERROR, DETAIL_AUTH,
+           "too many wrong passwords, try again later");
+}
+
+/* `bytes`: of the turn, from the request on. NET_AGAIN: it is done with. */
+static enum net_next try_in(struct dispatch_worker *worker, const struct net_conn *conn,
+                            const struct auth_request *asked, size_t bytes)
+{
+    enum attempt how = attempt(worker, conn, asked);
+
+    if (how != ATTEMPT_LATER) {
+        return end_attempt(worker, conn, asked, how == ATTEMPT_RIGHT) ? NET_AGAIN : NET_CLOSE;
+    }
+    if (wait_for_turn(worker, bytes)) {
+        return NET_SUSPENDED;
+    }
+    refuse_unseen(worker, conn, asked);
+    return NET_CLOSE;
+}
+
+/* ---- the turn ---- */
+
+static enum net_next refuse_other(struct dispatch_worker *worker, const struct request *request)
+{
+    metric_add(&worker->metrics->unauthenticated, 1);
+    return fail(worker, request, "unauthenticated") ? NET_AGAIN : NET_CLOSE;
+}
+
+enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
+                            struct net_turn *turn)
 {
     bool binary = worker->codec == binary_codec();
+    enum net_next next = NET_AGAIN;
     struct auth_request asked;
 
-    while (!worker->conn->authenticated && turn->consumed < turn->in_length) {
-        enum auth_wish wish =
-            auth_parse(binary, turn->in + turn->consumed, turn->in_length - turn->consumed, &asked);
+    while (next == NET_AGAIN && !worker->conn->authenticated && turn->consumed < turn->in_length) {
+        size_t left = turn->in_length - turn->consumed;
+        enum auth_wish wish = auth_parse(binary, turn->in + turn->consumed, left, &asked);
 
-        if (wish == AUTH_MORE) {
+        switch (wish) {
+        case AUTH_MORE:
             return NET_WAIT;
-        }
-        if (wish == AUTH_CLOSE) {
+        case AUTH_CLOSE:
             return NET_CLOSE;
+        case AUTH_TRY:
+            next = try_in(worker, conn, &asked, left);
+            break;
+        case AUTH_LIST:
+            answer(worker, &asked.request, REPLY_SASL_LIST, DETAIL_NONE, MECHANISMS);
+            break;
+        case AUTH_OTHER:
+            next = refuse_other(worker, &asked.request);
+            break;
         }
-        turn->consumed += asked.end;
-        if (!run(worker, wish, &asked)) {
-            return NET_CLOSE;
-        }
+        turn->consumed += next != NET_SUSPENDED ? asked.end : 0;
     }
-    return worker->conn->authenticated && turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
+    return next == NET_AGAIN && turn->consumed == turn->in_length ? NET_WAIT : next;
 }
 
-/* SASL once more on a connection that is in: a wrong password ends it. */
-static enum dispatch_end run_again(struct dispatch_worker *worker, const struct request *request)
-{
-    const struct request_key *mechanism = &worker->batch.keys[request->first_key];
-    struct auth_request asked = {.request = *request};
-
-    if (request->keys == 1 && auth_is_plain(mechanism->bytes, mechanism->length)) {
-        auth_read_plain(request->value, request->value_length, &asked);
-    }
-    worker->conn->authenticated = false;
-    (void)try_in(worker, &asked);
-    return worker->conn->authenticated ? DISPATCH_DONE : DISPATCH_CLOSE;
-}
-
-/* Without users there is none of it. */
+/*
+ * On a connection that has logged in (or without users). SASL once more is a login like the first:
+ * what came before it no longer counts, and dispatch_auth reads it again, as it reads all others.
+ */
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request)
 {
     if (worker->settings->auth == NULL) {
         answer(worker, request, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, "");
     } else if (request->verb == VERB_SASL_LIST) {
-        answer(worker, request, REPLY_SASL_LIST, DETAIL_NONE, "PLAIN");
+        answer(worker, request, REPLY_SASL_LIST, DETAIL_NONE, MECHANISMS);
     } else {
-        return run_again(worker, request);
+        worker->conn->authenticated = false;
+        return DISPATCH_LOGIN;
     }
     return DISPATCH_DONE;
 }

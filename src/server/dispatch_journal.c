@@ -194,7 +194,7 @@ static void wake_busy(void *context, const struct net_conn *conn)
     struct dispatch_worker *worker = context;
     const struct dispatch_conn *state = net_conn_state((struct net_conn *)(uintptr_t)conn);
 
-    if (state->busy_since_us != 0) {
+    if (state->busy_since_us != 0 || state->login_since_us != 0) {
         net_wake(worker->net, net_conn_serial(conn));
     }
 }

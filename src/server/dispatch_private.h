@@ -30,6 +30,7 @@ struct dispatch_conn {
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
     uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
     uint64_t flush;          /* its flush_all was asked for: flush_ask(); 0: none was */
+    uint64_t login_since_us; /* its login has waited (auth_delay.h) since; 0: it does not wait */
     bool authenticated;
     uint8_t auth_failures;
     bool cold; /* a request of it may have been promised pages of dumped tables */
@@ -79,7 +80,8 @@ struct dispatch_worker {
     struct journal_sink journal_sink;
     bool has_cold;  /* tables may be dumped */
     bool held_cold; /* of the turn: the connection's `cold` as it began */
-    bool busy;      /* since the last tick a request began to wait for room in the journal */
+    bool busy;      /* since the last tick a request began to wait for the next one: for room in the
+                     * journal, or with a login */
     bool waits;     /* some request may be waiting for something else */
     /* inside the barrier */
     const struct settings *settings;
@@ -114,6 +116,7 @@ enum dispatch_end {
     DISPATCH_FULL,    /* not begun: no room for its answers */
     DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
+    DISPATCH_LOGIN,   /* not begun: the connection is to log in with it (dispatch_auth) */
     DISPATCH_CLOSE,   /* done; close the connection */
 };
 
@@ -154,7 +157,10 @@ void dispatch_wait_tick(struct dispatch_worker *worker);
 
 /* dispatch_auth.c */
 /* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
-enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_turn *turn);
+enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
+                            struct net_turn *turn);
+/* Once a second: tells of failed logins that were not logged. */
+void dispatch_auth_tick(struct dispatch_worker *worker);
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
 
 /* dispatch_admin.c: one without. */

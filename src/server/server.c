@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "server/auth_delay.h"
 #include "server/data.h"
 #include "server/dispatch.h"
 #include "server/flush.h"
@@ -47,6 +48,7 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     CHECK(server->barrier != NULL);
     server->sync = settings->journal.sync;
     server->wakers = create_wakers(server->threads);
+    server->auth_delay = auth_delay_create();
     server->populate = populate_create();
     server->flush = flush_create(server);
     server->keeper = keeper_create(server->barrier, flush_run, server->flush);
@@ -65,6 +67,7 @@ void server_destroy(struct server *server)
     keeper_destroy(server->keeper);
     flush_destroy(server->flush);
     populate_destroy(server->populate);
+    auth_delay_destroy(server->auth_delay);
     barrier_destroy(server->barrier);
     destroy_wakers(server->wakers, server->threads);
     free(server->metrics);

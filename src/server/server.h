@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/barrier.h"
+#include "base/log.h"
 #include "engine/change.h"
 #include "net/net.h"
 #include "server/command.h"
@@ -45,6 +46,7 @@
 #define SERVER_NAME    "rollcalld"
 #define SERVER_WAIT_US 5000000u /* server.wait_us, but in tests */
 
+struct auth_delay;
 struct data;
 
 /* What the journal wakes for a worker. */
@@ -70,6 +72,8 @@ struct server {
     struct flush *flush;            /* the keeper's errand */
     uint64_t wait_us;               /* the longest wait of a request (dispatch_wait.c) */
     struct net *net;                /* NULL before server_attach */
+    struct auth_delay *auth_delay;
+    struct log_limit login_lines; /* of logins that failed */
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */

@@ -70,7 +70,7 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
     if (grant_at_once(wish, out))
         goto done;
     settings_check(draft);
-    settings_errors_print(draft, true, err);
+    settings_errors_print(draft, err);
     if (draft->error_count > 0) {
         action = SETTINGS_EXIT_ERROR;
         goto done;
@@ -91,8 +91,7 @@ struct settings *settings_reload(int argc, char **argv, FILE *err)
 
     settings_flags_read(draft, argc, argv);
     settings_check(draft);
-    /* Warnings were said at the start. */
-    settings_errors_print(draft, false, err);
+    settings_errors_print(draft, err);
     if (draft->error_count == 0)
         settings = settings_draft_take(draft);
     settings_draft_destroy(draft);

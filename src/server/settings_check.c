@@ -327,13 +327,20 @@ static bool engine_takes(const struct space_settings *space, uint32_t number,
 static void load_users(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
+    const struct settings_place *place = settings_draft_place(draft, "auth-file");
     char error[AUTH_ERROR_MAX];
+    unsigned exposed_mode;
 
     if (settings->auth_file == NULL)
         return;
-    settings->auth = auth_load(settings->auth_file, error);
+    settings->auth = auth_load(settings->auth_file, &exposed_mode, error);
     if (settings->auth == NULL)
-        settings_error(draft, settings_draft_place(draft, "auth-file"), "auth-file %s", error);
+        settings_error(draft, place, "auth-file %s", error);
+    else if (exposed_mode != 0)
+        settings_warning(draft, place,
+                         "auth-file %s: every user of this machine can read or change the "
+                         "passwords (mode %04o); do: chmod o-rwx %s",
+                         settings->auth_file, exposed_mode, settings->auth_file);
 }
 
 /* What the engines say beyond the table's limits. */

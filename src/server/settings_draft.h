@@ -159,8 +159,8 @@ void settings_error_note(struct settings_draft *draft, char *note);
 /* "unknown <what> 'wrong'; did you mean 'nearest'?" */
 void settings_error_unknown(struct settings_draft *draft, const struct settings_place *place,
                             const char *what, const char *wrong, const char *nearest);
-/* Prints all of them, those of the file in its order; warnings only if `warnings`. */
-void settings_errors_print(struct settings_draft *draft, bool warnings, FILE *err);
+/* Prints all of them, those of the file in its order. */
+void settings_errors_print(struct settings_draft *draft, FILE *err);
 void settings_errors_clear(struct settings_draft *draft);
 
 /* ---- readers ---- */

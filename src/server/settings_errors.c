@@ -160,13 +160,11 @@ static void sort(struct settings_mistake *mistakes, size_t count)
     }
 }
 
-void settings_errors_print(struct settings_draft *draft, bool warnings, FILE *err)
+void settings_errors_print(struct settings_draft *draft, FILE *err)
 {
     sort(draft->mistakes, draft->mistake_count);
-    for (size_t i = 0; i < draft->mistake_count; i++) {
-        if (!draft->mistakes[i].warning || warnings)
-            print_mistake(draft, &draft->mistakes[i], err);
-    }
+    for (size_t i = 0; i < draft->mistake_count; i++)
+        print_mistake(draft, &draft->mistakes[i], err);
 }
 
 void settings_errors_clear(struct settings_draft *draft)

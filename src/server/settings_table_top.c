@@ -263,7 +263,9 @@ static const struct settings_row top_rows[] = {
                 .max = 255,
                 .help = "File of users, a line name:password each: who connects must first say one "
                         "of them, in text by a set of any key with the data \"name password\", in "
-                        "binary by SASL PLAIN. Default: none, everybody may. Flag -Y."},
+                        "binary by SASL PLAIN. After wrong passwords their address has to wait. "
+                        "Nobody else should be able to read the file. Default: none, everybody "
+                        "may. Flag -Y."},
      .sample = "/etc/rollcall.users"},
     {.option = {.name = "tls",
                 .type = OPTION_CUSTOM,

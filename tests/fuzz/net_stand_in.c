@@ -35,6 +35,12 @@ const char *net_conn_peer(const struct net_conn *conn, char text[128])
     return text;
 }
 
+uint64_t net_conn_origin(const struct net_conn *conn)
+{
+    (void)conn;
+    return SERIAL;
+}
+
 int net_conn_fd(const struct net_conn *conn)
 {
     (void)conn;

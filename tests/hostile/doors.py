@@ -10,9 +10,29 @@ from wire import Peer, header, packet, protocol, store
 DESCRIPTORS = 40  # of the second
 HERD = 1000  # connections that find none
 FEW = 24  # connections the first of these daemons may have
+REFUSED_MORE = "more connections were refused"
+LINES_PER_S = 5  # of a kind in the log
 TOO_MANY = b"ERROR Too many open connections\r\n"
 VERSION = b"VERSION 1.6.45\r\n"
 UNAUTHENTICATED = b"CLIENT_ERROR unauthenticated\r\n"
+
+
+def log_count(target, words, missed):
+    """Lines of the log with `words`, and how many more were told of in lines with `missed`."""
+    lines = target.output().splitlines()
+    return (sum(words in line for line in lines),
+            sum(int(line.split()[2]) for line in lines if missed in line))
+
+
+def check_logged(target, began, count, words, missed):
+    """So many lines with `words` since the daemon's start, at `began`: written, or counted."""
+    target.await_true("not each is told of",
+                      lambda: sum(log_count(target, words, missed)) >= count)
+    lines, more = log_count(target, words, missed)
+    took = protocol.time.monotonic() - began
+    if lines > LINES_PER_S * (took + 2) or lines + more != count:
+        raise protocol.Mismatch("%d of %s: %d lines in %.1f s, %d told of" % (
+            count, words, lines, took, more))
 
 
 # ---- too many ----
@@ -47,8 +67,13 @@ def exhaust(target, room, count):
 
 
 def test_connections_exhausted(target):
+    began, before = protocol.time.monotonic(), target.figure("rejected_connections")
     for _ in range(repeated(5)):
         exhaust(target, FEW - 2, 200)  # the good client has two
+    refused = target.figure("rejected_connections")
+    if refused - before < repeated(5) * (200 - (FEW - 2)):
+        raise protocol.Mismatch("%d were counted" % (refused - before))
+    check_logged(target, began, refused, "is refused: max-connections are open", REFUSED_MORE)
 
 
 def gets_in(target):
@@ -71,6 +96,8 @@ def test_descriptors_exhausted(target):
     room = DESCRIPTORS - target.descriptors
     for _ in range(repeated(2)):
         exhaust(target, room, room + 10)
+    if " is refused: no descriptor is left" not in target.output():
+        raise protocol.Mismatch("the log does not say why")
 
 
 def test_descriptors_exhausted_herd(target):
@@ -186,7 +213,7 @@ def test_auth_nothing_else(target):
             if came != 3 * UNAUTHENTICATED:
                 raise protocol.Mismatch("%s answered %s" % (line, protocol.shown(came)))
     for opcode in range(0x60):
-        if opcode in (wire.QUIT, wire.QUITQ, wire.VERSION, wire.SASL_LIST, wire.SASL_START, 0x22):
+        if opcode in (wire.QUIT, wire.QUITQ, wire.SASL_LIST, wire.SASL_START, wire.SASL_STEP):
             continue
         with Peer(target.address) as peer:
             peer.send([packet(opcode, b"feed:900001") * 4])
@@ -198,16 +225,22 @@ def test_auth_nothing_else(target):
                 raise protocol.Mismatch("opcode 0x%02x: a fourth time" % opcode)
 
 
+def addresses(net):
+    """As many of this machine as wanted: each may fail some times before it has to wait."""
+    return ("127.0.%d.%d" % (net, host) for host in range(1, 255))
+
+
 def test_auth_wrong_passwords(target):
+    source = addresses(1)
     right = USER + b" " + PASSWORD
     for wrong in (b"", b" ", USER, USER + b" ", right[:-1], right + b"x", right + b" ",
                   b" " + right, right.replace(b" ", b":"), right.upper(),
                   b"\0" * len(right), right * 30):
-        with Peer(target.address) as peer:
+        with Peer(target.address, source=next(source)) as peer:
             request = b"set x 0 0 %d\r\n%s\r\n" % (len(wrong), wrong)
             peer.ask(request * 3, 3 * b"CLIENT_ERROR authentication failure\r\n")
             peer.expect_closed()
-        with Peer(target.address) as peer:
+        with Peer(target.address, source=next(source)) as peer:
             message = b"\0" + wrong.replace(b" ", b"\0", 1)
             peer.send([packet(wire.SASL_START, b"PLAIN", value=message) * 3])
             for _ in range(3):
@@ -217,10 +250,73 @@ def test_auth_wrong_passwords(target):
     for key, value in ((b"PLAINX", b"\0" + right.replace(b" ", b"\0", 1)), (b"CRAM-MD5", b""),
                        (b"plain", b"\0a\0b"), (b"PLAIN", b""), (b"PLAIN", b"\0\0"),
                        (b"PLAIN", b"\0" * 900)):
-        with Peer(target.address) as peer:
+        with Peer(target.address, source=next(source)) as peer:
             peer.send([packet(wire.SASL_START, key, value=value)])
             if peer.read_packet()[1] != 0x20:
                 raise protocol.Mismatch("in with %s %s" % (key, value))
+
+
+def test_auth_login_again(target):
+    """A wrong login after a right one: the connection is out."""
+    message = b"\0" + USER + b"\0" + PASSWORD
+    for opcode, extras, key, value in (
+            (wire.SASL_START, b"", b"PLAIN", message + b"x"), (wire.SASL_START, b"", b"", message),
+            (wire.SASL_START, b"1234", b"PLAIN", message + b"\0"),
+            (wire.SASL_STEP, b"", b"PLAIN", b""), (wire.SASL_START, b"", b"x" * 251, message)):
+        with Peer(target.address) as peer:
+            log_in(peer, True)
+            peer.send([packet(opcode, key, extras, value) + packet(wire.NOOP)])
+            for asked in (opcode, wire.NOOP):
+                found = peer.read_packet()
+                if found[:2] != (asked, 0x20):
+                    raise protocol.Mismatch("0x%02x after it answered %s" % (asked, found))
+
+
+GUESSERS = 200  # connections that guess at once
+DELAYS = (0, 0, 0, 1, 2, 4)  # seconds before the first guess, the second, …
+CLOCK_SLACK_S = 0.05
+
+
+def test_auth_guesses(target):
+    """At once, on connections of their own, all from one address: few passwords are looked at.
+
+    Nobody else waits: the good client goes on, and one from elsewhere logs in.
+    """
+    source = next(addresses(2))
+    errors, began = target.figure("auth_errors"), protocol.time.monotonic()
+    peers = [Peer(target.address, source=source) for _ in range(GUESSERS)]
+    for number, peer in enumerate(peers):
+        guess = USER + b" %d" % number
+        peer.push(b"set x 0 0 %d\r\n%s\r\n" % (len(guess), guess))
+    looked_at = 0
+
+    def enough():
+        nonlocal looked_at
+        looked_at = target.figure("auth_errors") - errors
+        return looked_at >= len(DELAYS) - 1
+
+    target.await_true("no further guess has its turn", enough)
+    took = protocol.time.monotonic() - began
+    if looked_at > len(DELAYS) or took < sum(DELAYS[:looked_at]) - CLOCK_SLACK_S:
+        raise protocol.Mismatch("%d passwords were looked at in %.1f s" % (looked_at, took))
+    if target.figure("auth_delayed") < GUESSERS - looked_at:
+        raise protocol.Mismatch("not all the others wait")
+    end_all(peers, "reset")
+
+
+def test_auth_failures_logged(target):
+    """Each failed login has a line, or is counted in one; so many a second."""
+    began = protocol.time.monotonic()
+    words, missed = "a login from 127.0.3.", "more logins failed or were refused"
+    failures = 0
+    for source in list(addresses(3))[:60]:
+        with Peer(target.address, source=source) as peer:
+            peer.ask(b"set x 0 0 5\r\na\nb c\r\n" * 2,
+                     2 * b"CLIENT_ERROR authentication failure\r\n")
+            failures += 2
+    check_logged(target, began, failures, words, missed)
+    if 'user "a?b"' not in target.output():
+        raise protocol.Mismatch("the log does not name the user")
 
 
 def test_auth_a_byte_at_a_time(target):
@@ -244,4 +340,5 @@ def test_auth_a_byte_at_a_time(target):
 
 AUTH_TESTS = (
     test_auth_huge_set_text, test_auth_huge_set_binary, test_auth_lines_without_end,
-    test_auth_nothing_else, test_auth_wrong_passwords, test_auth_a_byte_at_a_time)
+    test_auth_nothing_else, test_auth_failures_logged, test_auth_wrong_passwords,
+    test_auth_login_again, test_auth_guesses, test_auth_a_byte_at_a_time)

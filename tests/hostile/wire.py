@@ -12,7 +12,7 @@ HEADER = struct.Struct(">BBHBBHIIQ")
 GET, SET, ADD, REPLACE, DELETE, INCR, DECR, QUIT = range(8)
 NOOP, VERSION, GETK = 0x0A, 0x0B, 0x0C
 GETQ, SETQ, ADDQ, DELETEQ, INCRQ, QUITQ = 0x09, 0x11, 0x12, 0x14, 0x15, 0x17
-SASL_LIST, SASL_START = 0x20, 0x21
+SASL_LIST, SASL_START, SASL_STEP = 0x20, 0x21, 0x22
 LINGER_NOT = struct.pack("ii", 1, 0)  # a close is a reset
 
 
@@ -45,8 +45,8 @@ class Peer(protocol.Connection):
 
     open_peers = set()
 
-    def __init__(self, address, receive_bytes=None):
-        super().__init__(address)
+    def __init__(self, address, receive_bytes=None, source=None):
+        super().__init__(address, source)
         Peer.open_peers.add(self)
         if receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)

@@ -140,8 +140,9 @@ class Expectation:
 class Connection:
     """A client that reads while it writes, so that neither side can block the other."""
 
-    def __init__(self, address):
-        self.socket = socket.create_connection(address, ANSWER_S)
+    def __init__(self, address, source=None):
+        """source: the address it comes from, by default whichever."""
+        self.socket = socket.create_connection(address, ANSWER_S, source and (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
         self.selector = selectors.DefaultSelector()

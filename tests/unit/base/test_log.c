@@ -1,5 +1,8 @@
-/* test_log.c: what reaches stderr, by a pipe in its place. */
+/* test_log.c: what reaches stderr, by a pipe in its place; and how often, by a clock of the test's.
+ */
 #include "base/log.h"
+
+#include "base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +13,15 @@
 
 #include <string.h>
 #include <unistd.h>
+
+#define SECOND_US 1000000u
+
+static uint64_t now_us = 5000 * (uint64_t)SECOND_US;
+
+uint64_t clock_monotonic_us(void)
+{
+    return now_us;
+}
 
 /* Nothing is left behind by a failing test but the process's own stderr, which cmocka shares. */
 static struct capture {
@@ -100,13 +112,41 @@ static void test_due(void **unused)
     assert_in_range(last_us, first_us, first_us + LOG_AGAIN_US);
 }
 
+static unsigned passed(struct log_limit *limit, unsigned lines)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < lines; i++) {
+        count += log_limit_pass(limit);
+    }
+    return count;
+}
+
+/* Some lines a second; how many were missed is told once, when the second is over. */
+static void test_limit(void **unused)
+{
+    (void)unused;
+    struct log_limit limit = {0};
+    assert_int_equal(log_limit_missed(&limit), 0);
+    assert_int_equal(passed(&limit, 1000), LOG_LINES_PER_S);
+    assert_int_equal(log_limit_missed(&limit), 0);
+    now_us += SECOND_US;
+    assert_int_equal(log_limit_missed(&limit), 1000 - LOG_LINES_PER_S);
+    assert_int_equal(log_limit_missed(&limit), 0);
+    assert_int_equal(passed(&limit, LOG_LINES_PER_S), LOG_LINES_PER_S);
+    now_us += SECOND_US;
+    assert_int_equal(log_limit_missed(&limit), 0);
+    for (int second = 0; second < 10; second++) {
+        assert_int_equal(passed(&limit, 100), LOG_LINES_PER_S);
+        now_us += SECOND_US;
+    }
+    assert_int_equal(log_limit_missed(&limit), 10 * (100 - LOG_LINES_PER_S));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_due),
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_levels), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_due),   cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void test_binary(void **state)
         {0x21, "CRAM-MD5", "\0joe\0pass", 9, {NULL, AUTH_TRY, NULL, NULL}},
         {0x22, "PLAIN", "\0joe\0pass", 9, {NULL, AUTH_TRY, "joe", "pass"}},
         {0x20, "", "", 0, {NULL, AUTH_LIST, NULL, NULL}},
-        {0x0b, "", "", 0, {NULL, AUTH_VERSION, NULL, NULL}},
+        {0x0b, "", "", 0, {NULL, AUTH_OTHER, NULL, NULL}},
         {0x07, "", "", 0, {NULL, AUTH_CLOSE, NULL, NULL}},
         {0x00, "foo", "", 0, {NULL, AUTH_OTHER, NULL, NULL}},
         {0xff, "foo", "", 0, {NULL, AUTH_OTHER, NULL, NULL}},

@@ -276,7 +276,6 @@ static void test_wrong_headers(void **unused)
         {0x0a, 0, 0, 1},     {0x0b, 0, 1, 1},     {0x10, 4, 1, 5},      {0x10, 0, 1, 2},
         {0x10, 0, 251, 251}, {0x1b, 0, 0, 0},     {0x1b, 4, 1, 5},      {0x1c, 0, 1, 1},
         {0x1c, 4, 0, 4},     {0x1c, 4, 1, 6},     {0x23, 4, 1, 6},      {0x20, 0, 1, 1},
-        {0x21, 0, 0, 3},     {0x21, 4, 1, 5},     {0x21, 0, 251, 255},  {0x22, 0, 9, 3},
     };
     static const char body[300];
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -290,13 +289,37 @@ static void test_wrong_headers(void **unused)
     }
 }
 
+/* A login of any shape is a login: who has logged in must not stay so for want of a key. */
+static void test_wrong_logins(void **unused)
+{
+    (void)unused;
+    static const struct header_row wrong[] = {
+        {0x21, 0, 0, 0},
+        {0x21, 0, 0, 3},
+        {0x21, 4, 1, 5},
+        {0x21, 0, 251, 255},
+        {0x22, 0, 9, 3},
+        {0x22, 255, 0, 0},
+        {0x21, 0, 5, 5 + VALUE_MAX + 1},
+    };
+    static const char body[400];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        put_header(wrong[i].opcode, wrong[i].extras, wrong[i].key, wrong[i].body, 0);
+        put(body, wrong[i].body);
+        put_noop();
+        expect(wrong[i].body > 0 ? "sasl +swallow\nnoop\n" : "sasl\nnoop\n");
+        assert_int_equal(trace.batch->requests[0].binary.opcode, wrong[i].opcode);
+    }
+}
+
 static void test_long_values(void **unused)
 {
     (void)unused;
     static const struct header_row longs[] = {
-        {0x01, 8, 1, 8 + 1 + VALUE_MAX + 1},     {0x11, 8, 250, 8 + 250 + VALUE_MAX + 1},
-        {0x12, 8, 250, 8 + 250 + VALUE_MAX + 1}, {0x0e, 0, 1, 1 + VALUE_MAX + 1},
-        {0x21, 0, 5, 5 + VALUE_MAX + 1},
+        {0x01, 8, 1, 8 + 1 + VALUE_MAX + 1},
+        {0x11, 8, 250, 8 + 250 + VALUE_MAX + 1},
+        {0x12, 8, 250, 8 + 250 + VALUE_MAX + 1},
+        {0x0e, 0, 1, 1 + VALUE_MAX + 1},
     };
     static char body[400];
     size_t consumed;
@@ -333,7 +356,7 @@ static void expect_dropped(uint8_t opcode, uint32_t body_length)
     assert_int_equal(request_trace_parse(&trace, &state, input.bytes, input.length), PROTOCOL_MORE);
     assert_int_equal(batch->consumed, input.length);
     assert_int_equal(batch->request_count, 1);
-    assert_int_equal(batch->requests[0].verb, VERB_ERROR);
+    assert_int_equal(batch->requests[0].verb, opcode == 0x21 ? VERB_SASL : VERB_ERROR);
     assert_int_equal(batch->after.swallow_bytes, body_length - sizeof junk);
     /* as if all but the last byte had come */
     state = batch->after;
@@ -480,10 +503,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_opcode), cmocka_unit_test(test_wrong_headers),
-        cmocka_unit_test(test_long_values),  cmocka_unit_test(test_huge_bodies),
-        cmocka_unit_test(test_bad_magic),    cmocka_unit_test(test_any_split),
-        cmocka_unit_test(test_any_cut),      cmocka_unit_test(test_full_batch),
-        cmocka_unit_test(test_no_copies),
+        cmocka_unit_test(test_wrong_logins), cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_huge_bodies),  cmocka_unit_test(test_bad_magic),
+        cmocka_unit_test(test_any_split),    cmocka_unit_test(test_any_cut),
+        cmocka_unit_test(test_full_batch),   cmocka_unit_test(test_no_copies),
     };
     return cmocka_run_group_tests(tests, open_traces, close_traces);
 }

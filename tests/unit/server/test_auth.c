@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/auth.h"
@@ -38,8 +39,9 @@ static void test_users(void **state)
     assert_false(lets_in(auth, "ann:a", "b")); /* the colon is not the user's to move */
     assert_false(lets_in(auth, "", "joe:secret"));
     assert_false(auth_check(auth, "joe\0x", 5, "secret", 6));
-    assert_false(auth_check(auth, "joe", 3, "secret\0", 7)); /* zeros are bytes, too */
-    assert_false(auth_check(auth, "joe", 3, "secret\0\0", 8));
+    /* An entry has zeros after it: only its length says that these are not the password's. */
+    assert_false(auth_check(auth, "joe", 3, "secret\0", 7));
+    assert_false(auth_check(auth, "joe", 3, "secret\0\0\0\0\0\0\0\0", 14));
     assert_false(auth_check(auth, "empty", 5, "\0", 1));
     auth_destroy(auth);
 }
@@ -99,35 +101,65 @@ static void test_file(void **state)
     char path[] = "/tmp/rollcall-auth-XXXXXX";
     char error[AUTH_ERROR_MAX], wanted[AUTH_ERROR_MAX];
     int fd = mkstemp(path);
+    unsigned mode = 1;
     struct auth *auth;
 
     (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "joe:x\nann\n", 10), 10);
-    assert_null(auth_load(path, error));
+    assert_null(auth_load(path, &mode, error));
     snprintf(wanted, sizeof(wanted), "%s: line 2: not name:password", path);
     assert_string_equal(error, wanted);
     assert_int_equal(ftruncate(fd, 6), 0);
-    auth = auth_load(path, error);
+    auth = auth_load(path, &mode, error);
     assert_non_null(auth);
     assert_true(lets_in(auth, "joe", "x"));
     auth_destroy(auth);
+    assert_int_equal(mode, 0);
     assert_int_equal(ftruncate(fd, AUTH_FILE_MAX + 1), 0);
-    assert_null(auth_load(path, error));
+    assert_null(auth_load(path, &mode, error));
     assert_non_null(strstr(error, "larger than"));
     close(fd);
     unlink(path);
-    assert_null(auth_load(path, error));
+    assert_null(auth_load(path, &mode, error));
     assert_non_null(strstr(error, "No such file"));
+}
+
+/* Only what others may do counts: owner and group are whom the administrator chose. */
+static void test_exposed(void **state)
+{
+    static const struct {
+        mode_t mode;
+        unsigned exposed;
+    } rows[] = {{0600, 0},    {0640, 0},    {0660, 0},     {0711, 0},
+                {0644, 0644}, {0602, 0602}, {04604, 04604}};
+    char path[] = "/tmp/rollcall-auth-XXXXXX";
+    char error[AUTH_ERROR_MAX];
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "joe:x\n", 6), 6);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned mode = 1;
+
+        assert_int_equal(fchmod(fd, rows[i].mode), 0);
+        struct auth *auth = auth_load(path, &mode, error);
+
+        assert_non_null(auth);
+        assert_int_equal(mode, rows[i].exposed);
+        auth_destroy(auth);
+    }
+    close(fd);
+    unlink(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_users),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_users),    cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_exposed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -590,6 +591,29 @@ static void test_sample(void **unused)
 
 /* ---- reload ---- */
 
+/* A file of passwords that others may read is no mistake, and said. */
+static void test_exposed_users(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    write_file("users", "joe:secret\n", 11);
+    assert_int_equal(chmod("users", 0640), 0);
+    good(&run, FEED, "-Y users");
+    finish(&run);
+    assert_int_equal(chmod("users", 0644), 0);
+    start(&run, FEED, "-Y users");
+    assert_int_equal(run.action, SETTINGS_RUN);
+    assert_string_equal(run.err,
+                        "rollcalld: warning: -Y: auth-file users: every user of this machine can "
+                        "read or change the passwords (mode 0644); do: chmod o-rwx users\n");
+    finish(&run);
+    start(&run, "auth-file: users\n" FEED, "");
+    assert_non_null(strstr(run.err, "t.yaml:1:12: warning: auth-file users: every user"));
+    finish(&run);
+    assert_int_equal(unlink("users"), 0);
+}
+
 static void test_reload(void **unused)
 {
     char *argv[] = {"rollcalld", "--config", "r.yaml", "-c", "5", "-f", "1", NULL};
@@ -604,13 +628,15 @@ static void test_reload(void **unused)
     assert_non_null(settings);
     assert_int_equal(settings->max_connections, 5);
     fflush(err);
-    assert_string_equal(text, ""); /* warnings were said at the start */
+    assert_string_equal(text, "rollcalld: warning: ignored, without meaning here: -f\n");
     settings_destroy(settings);
+    rewind(err);
     write_file("r.yaml", "threads: 0\n" FEED, strlen("threads: 0\n" FEED));
     assert_null(settings_reload(7, argv, err));
     fclose(err);
     assert_string_equal(text, "r.yaml:1:10: error: threads must be auto or 1 to 64, not '0'\n"
-                              "    threads: 0\n             ^\n");
+                              "    threads: 0\n             ^\n"
+                              "rollcalld: warning: ignored, without meaning here: -f\n");
     free(text);
     settings_destroy(NULL);
 }
@@ -618,16 +644,27 @@ static void test_reload(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),         cmocka_unit_test(test_built_in),
-        cmocka_unit_test(test_precedence),     cmocka_unit_test(test_memcached_flags),
-        cmocka_unit_test(test_addresses),      cmocka_unit_test(test_relative_socket),
-        cmocka_unit_test(test_warnings),       cmocka_unit_test(test_open_addresses),
-        cmocka_unit_test(test_bad_flags),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_counter_config), cmocka_unit_test(test_exits),
-        cmocka_unit_test(test_help),           cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_phantom_config), cmocka_unit_test(test_data),
-        cmocka_unit_test(test_memory_of_data), cmocka_unit_test(test_oldest_with_data),
+        cmocka_unit_test(test_exposed_users),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_memcached_flags),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_relative_socket),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_open_addresses),
+        cmocka_unit_test(test_bad_flags),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_counter_config),
+        cmocka_unit_test(test_exits),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_phantom_config),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_memory_of_data),
+        cmocka_unit_test(test_oldest_with_data),
         cmocka_unit_test(test_long_data),
     };
 
