@@ -182,6 +182,31 @@ static int clear_path(const struct sockaddr_un *name)
     return unlink(name->sun_path) == 0 ? 0 : errno;
 }
 
+/*
+ * Gives the file of a socket, just bound, its mode and owner. By a descriptor of the file itself:
+ * whoever may write in the folder could have put a link to something else in its place.
+ */
+static bool give_away(const char *path, const struct net_options *options)
+{
+    char self[64];
+    struct stat file;
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    bool ours = fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode);
+    errno = ours ? 0 : EEXIST;
+    bool done =
+        ours && chmod(self, (mode_t)options->unix_mode) == 0 &&
+        (options->unix_owner == NULL || fchownat(fd, "", options->unix_owner->user,
+                                                 options->unix_owner->group, AT_EMPTY_PATH) == 0);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return done;
+}
+
 static bool add_unix(struct net_listeners *set, const struct opening *opening)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -197,9 +222,9 @@ static bool add_unix(struct net_listeners *set, const struct opening *opening)
     if (fd < 0) {
         return fail(opening, errno);
     }
-    /* The mode is set before listen(): until then nobody can connect. */
+    /* Before listen(): until then nobody can connect. */
     if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
-        chmod(name.sun_path, (mode_t)opening->options->unix_mode) != 0) {
+        !give_away(name.sun_path, opening->options)) {
         int saved = errno;
         close(fd);
         return fail(opening, saved);

@@ -35,6 +35,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/metrics.h"
@@ -122,11 +123,18 @@ struct net_service {
     size_t state_bytes; /* of the service's state in each connection, zeroed at open */
 };
 
+/* A user and group by number. */
+struct net_owner {
+    uid_t user;
+    gid_t group;
+};
+
 struct net_options {
     const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
     size_t address_count;
-    unsigned unix_mode; /* permission bits of unix sockets, e.g. 0700 */
-    unsigned threads;   /* 1 .. NET_THREADS_MAX */
+    unsigned unix_mode;                 /* permission bits of unix sockets, e.g. 0700 */
+    const struct net_owner *unix_owner; /* whom they belong to; NULL: whoever makes them */
+    unsigned threads;                   /* 1 .. NET_THREADS_MAX */
     unsigned max_connections;
     unsigned backlog;           /* of listen(2) */
     unsigned idle_timeout_s;    /* 0: never */

@@ -177,6 +177,7 @@ static bool prepare_process(struct daemon *daemon)
 {
     const struct settings *settings = daemon->now;
 
+    process_refuse_privileges();
     if (!process_user_allowed(settings->user) || (settings->core_files && !process_allow_core()) ||
         !process_raise_descriptors(settings->max_connections + PROCESS_FDS_RESERVE +
                                    4 * settings->threads) ||
@@ -258,10 +259,13 @@ static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 static bool open_net(struct daemon *daemon)
 {
     const struct settings *settings = daemon->now;
+    struct net_owner owner;
+    bool is_owned = process_becomes(settings->user, &owner.user, &owner.group);
     const struct net_options options = {
         .addresses = (const char *const *)settings->listen,
         .address_count = settings->listen_count,
         .unix_mode = settings->unix_mode,
+        .unix_owner = is_owned ? &owner : NULL,
         .threads = settings->threads,
         .max_connections = settings->max_connections,
         .backlog = settings->backlog,

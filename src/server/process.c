@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -81,6 +82,25 @@ void process_lock_memory(void)
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || !memory_lock_all()) {
         log_warning("-k: memory is not locked: %s", strerror(errno));
     }
+}
+
+void process_refuse_privileges(void)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        log_warning("programs it might start could get more rights than it has: %s",
+                    strerror(errno));
+    }
+}
+
+bool process_becomes(const char *user, uid_t *uid, gid_t *gid)
+{
+    const struct passwd *entry = geteuid() == 0 && user != NULL ? getpwnam(user) : NULL;
+
+    if (entry != NULL) {
+        *uid = entry->pw_uid;
+        *gid = entry->pw_gid;
+    }
+    return entry != NULL;
 }
 
 bool process_drop_to(const char *user)

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define PROCESS_FDS_RESERVE 64 /* descriptors beside the connections: loops, listeners, files */
 
@@ -28,6 +29,13 @@ bool process_allow_core(void);
  * none, for it holds again once root is given up, and then allocations would fail.
  */
 void process_lock_memory(void);
+
+/* Whom process_drop_to(user) will become. False: nobody else. */
+bool process_becomes(const char *user, uid_t *uid, gid_t *gid);
+
+/* No program that this process starts ever gets more rights than it has (PR_SET_NO_NEW_PRIVS): it
+ * starts none, and what breaks in must not either. Before other threads start. */
+void process_refuse_privileges(void);
 
 /* Becomes user for good, all threads of the process. Nothing to do when not root. */
 bool process_drop_to(const char *user);

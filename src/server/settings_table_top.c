@@ -82,7 +82,8 @@ static const struct settings_row top_rows[] = {
                 TOP(unix_mode),
                 .max = 0777,
                 .initial = "0700",
-                .help = "Permissions of unix sockets, in octal. Flag -a."}},
+                .help = "Permissions of unix sockets, in octal. They belong to the user the daemon "
+                        "becomes. Flag -a."}},
     {.option = {.name = "allow-open",
                 .type = OPTION_BOOL,
                 TOP(allow_open),

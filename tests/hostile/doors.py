@@ -1,5 +1,10 @@
 """doors.py: too many connections or descriptors, half requests that stay, no password."""
+import os
+import re
 import resource
+import socket
+import stat
+import subprocess
 
 import wire
 from malformed import repeated
@@ -342,3 +347,54 @@ AUTH_TESTS = (
     test_auth_huge_set_text, test_auth_huge_set_binary, test_auth_lines_without_end,
     test_auth_nothing_else, test_auth_failures_logged, test_auth_wrong_passwords,
     test_auth_login_again, test_auth_guesses, test_auth_a_byte_at_a_time)
+
+
+# ---- what the process is ----
+
+
+def test_process_socket(target):
+    """The unix socket belongs to whom the daemon became, and to nobody else."""
+    file, process = os.stat(target.socket), os.stat("/proc/%d" % target.pid)
+    if (file.st_uid, file.st_gid) != (process.st_uid, process.st_gid):
+        raise protocol.Mismatch("the socket is of user %d, the daemon of %d" % (
+            file.st_uid, process.st_uid))
+    if stat.S_IMODE(file.st_mode) != 0o700:
+        raise protocol.Mismatch("its mode is %o" % file.st_mode)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(target.socket)
+        client.sendall(b"version\r\n")
+        if client.recv(100) != VERSION:
+            raise protocol.Mismatch("no version")
+
+
+def test_process_privileges(target):
+    with open("/proc/%d/status" % target.pid, encoding="ascii") as status:
+        if not re.search(r"^NoNewPrivs:\s*1$", status.read(), re.M):
+            raise protocol.Mismatch("NoNewPrivs is not set")
+
+
+# What readelf says of a program built as configure.ac has it, and what is missing else.
+HARDENED = (
+    (r"Type:\s+DYN \(Position-Independent Executable", "PIE"),
+    (r"GNU_RELRO", "RELRO"),
+    (r"\(FLAGS\).*BIND_NOW", "BIND_NOW"),
+    (r"\(FLAGS_1\).*\bNOW\b", "NOW"),
+    (r"__stack_chk_fail", "the stack protector"),
+    (r"__(memcpy|snprintf|vsnprintf|read)_chk", "FORTIFY_SOURCE"),
+    (r"GNU_STACK\s+(0x0+\s+){3}\s*0x0+ 0x0+\s+RW\b", "a stack that cannot be executed"),
+)
+
+
+def test_process_hardened(target):
+    """Sanitizers have checks of their own, which those of a release would be in the way of."""
+    said = subprocess.run(["readelf", "--wide", "--file-header", "--segments", "--dynamic",
+                           "--syms", "/proc/%d/exe" % target.pid],
+                          check=True, capture_output=True, text=True).stdout
+    if re.search(r"__[at]san_init", said):
+        return
+    missing = [what for pattern, what in HARDENED if not re.search(pattern, said)]
+    if missing:
+        raise protocol.Mismatch("built without " + ", ".join(missing))
+
+
+PROCESS_TESTS = (test_process_socket, test_process_privileges, test_process_hardened)

@@ -31,6 +31,7 @@ GROUPS = (
     ({"arguments": ("--set", "request-timeout=1")}, doors.IMPATIENT_TESTS),
     ({"data": True}, streams.DATA_TESTS + writeback.TESTS),
     ({"users": True}, doors.AUTH_TESTS),
+    ({"own_socket": True}, doors.PROCESS_TESTS),
 )
 
 

@@ -193,11 +193,16 @@ def environment(folder, descriptors):
 class Target(protocol.Daemon):
     """A daemon with a good client."""
 
-    def __init__(self, folder, arguments=(), users=False, descriptors=0, data=False):
-        """descriptors: so many it may have, 0: no limit. data: answers wait for it."""
+    def __init__(self, folder, arguments=(), users=False, descriptors=0, data=False,
+                 own_socket=False):
+        """descriptors: so many it may have, 0: no limit. data: answers wait for it.
+
+        own_socket: it also listens on a unix socket, self.socket."""
         self.users = users
         self.good = None
+        self.socket = os.path.join(folder.path, "socket")
         arguments = list(arguments) + (["-Y", folder.users] if users else [])
+        arguments += ["-l", self.socket] if own_socket else []
         with environment(folder, descriptors):
             config = folder.config_data if data else folder.config
             super().__init__(argparse.Namespace(connect=None, config=config), arguments)
