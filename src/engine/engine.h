@@ -113,7 +113,7 @@ struct engine_op {
     uint32_t flags;      /* plain, writes: kept with the value; TOUCH: those kept with it */
     bool touch;          /* plain, INCR and DECR: what is there expires … */
     uint64_t touch_s;    /* … at that second, as expires_s */
-    uint64_t expires_s;  /* plain, writes, TOUCH: gone from that second since 1970 on; 0: never */
+    uint64_t expires_s;  /* plain, writes, TOUCH: gone from that clock_monotonic_s() on; 0: never */
     struct engine_ticket ticket;
 
     enum engine_status status;
@@ -323,7 +323,8 @@ struct engine_functions {
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
     void (*clear)(struct engine *engine);
-    /* As clear(), but at that second since 1970; any thread inside the barrier. NULL: it cannot. */
+    /* As clear(), but at that clock_monotonic_s(); any thread inside the barrier. NULL: it cannot.
+     */
     void (*clear_later)(struct engine *engine, uint64_t at_s);
     void (*stats_space)(const struct engine *engine, engine_stat_fn *emit, void *context);
     /*

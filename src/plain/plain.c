@@ -66,7 +66,7 @@ static void open_place(struct engine *engine, const struct engine_op *op, struct
     place->plain = plain;
     place->shard = &plain->shards[hash >> SHARD_SHIFT & (plain->shard_count - 1)];
     place->key = (struct ring_key){op->member, op->member_length, hash};
-    place->now_s = clock_wall_s();
+    place->now_s = clock_monotonic_s();
     pthread_mutex_lock(&place->shard->lock);
     flush_if_due(plain, place->shard, place->now_s);
     place->item = ring_find(place->shard->ring, &place->key);
@@ -381,18 +381,21 @@ static void clear(struct engine *engine)
     atomic_store_explicit(&plain->flush_s, 0, memory_order_relaxed); /* a later one is in vain */
 }
 
-/* One that is due comes before the next is noted. */
+/* One that is due comes before the next is noted, and one of the past comes at once. */
 static void clear_later(struct engine *engine, uint64_t at_s)
 {
     struct plain *plain = (struct plain *)engine;
-    uint64_t now_s = clock_wall_s();
+    uint64_t now_s = clock_monotonic_s();
 
     for (unsigned i = 0; i < plain->shard_count; i++) {
         pthread_mutex_lock(&plain->shards[i].lock);
         flush_if_due(plain, &plain->shards[i], now_s);
+        if (at_s <= now_s) {
+            ring_clear(plain->shards[i].ring);
+        }
         pthread_mutex_unlock(&plain->shards[i].lock);
     }
-    atomic_store_explicit(&plain->flush_s, at_s, memory_order_relaxed);
+    atomic_store_explicit(&plain->flush_s, at_s > now_s ? at_s : 0, memory_order_relaxed);
 }
 
 /* ---- figures ---- */

@@ -39,7 +39,7 @@ struct ring_item {
     uint32_t value_length;
     uint64_t cas;
     uint32_t flags;
-    uint32_t expires_s; /* since 1970; 0: it does not expire */
+    uint32_t expires_s; /* of clock_monotonic_s(); 0: it does not expire */
     uint8_t key_length;
     uint8_t state;      /* enum ring_state */
     uint8_t referenced; /* it was read since it was stored */

@@ -302,10 +302,17 @@ uint64_t command_exptime_at(int64_t exptime)
     if (exptime == 0) {
         return 0;
     }
-    if (exptime > COMMAND_EXPTIME_RELATIVE_MAX) {
-        return (uint64_t)exptime;
+    if (command_exptime_past(exptime)) {
+        return 1;
     }
-    return exptime < 0 ? 1 : clock_wall_s() + (uint64_t)exptime;
+    uint64_t left = (uint64_t)exptime;
+
+    if (exptime > COMMAND_EXPTIME_RELATIVE_MAX) {
+        uint64_t wall_s = clock_wall_s();
+
+        left = left > wall_s ? left - wall_s : 0;
+    }
+    return clock_monotonic_s() + left;
 }
 
 static void say(struct command_result *result, enum reply_status status, const char *words,

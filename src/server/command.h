@@ -119,7 +119,10 @@ bool command_deletes_after(enum verb verb, enum key_kind kind);
 
 /* Does an exptime as sent lie in the past? */
 bool command_exptime_past(int64_t exptime);
-/* The second since 1970 an exptime as sent means; 0: none. Past ones are 1. */
+/*
+ * The second of clock_monotonic_s() an exptime as sent means; 0: none. Past ones are 1. A date is
+ * converted by what the wall clock says now: setting it later changes nothing.
+ */
 uint64_t command_exptime_at(int64_t exptime);
 
 struct command_result {
