@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -329,6 +330,81 @@ static void test_threads_on_their_own_keys(void **unused)
     dict_destroy(NULL);
 }
 
+/* ---- two that want the last place ---- */
+
+#define RACES     20000u
+#define FIRST_NEW (1u << 20)
+
+struct race {
+    struct dict *dict;
+    _Atomic unsigned begun, ended; /* rounds, by the test and by the other */
+    bool put;
+};
+
+static void *put_other(void *context)
+{
+    struct race *race = context;
+    uint64_t value[DICT_VALUE_WORDS] = {0};
+    for (unsigned round = 1; round <= RACES; round++) {
+        while (atomic_load(&race->begun) != round) {
+            sched_yield();
+        }
+        race->put = dict_put(race->dict, FIRST_NEW, 0, value);
+        atomic_store(&race->ended, round);
+    }
+    return NULL;
+}
+
+/* Leaves one place, in the bucket that each key may lie in: the first level has but one. */
+static void leave_one_place(struct dict *dict)
+{
+    uint64_t value[DICT_VALUE_WORDS] = {0};
+    uint64_t ids = 0;
+    unsigned refused = 0;
+    while (refused < 1000) {
+        refused = dict_put(dict, ids++, 0, value) ? 0 : refused + 1;
+    }
+    for (uint64_t id = 0; id < ids; id++) {
+        unsigned fit = 0;
+        if (!dict_delete(dict, id, 0)) {
+            continue;
+        }
+        for (uint64_t other = FIRST_NEW; other < FIRST_NEW + 100; other++) {
+            fit += dict_put(dict, other, 0, value);
+            (void)dict_delete(dict, other, 0);
+        }
+        if (fit == 100) {
+            return;
+        }
+        assert_true(dict_put(dict, id, 0, value));
+    }
+    fail_msg("no key was in the first level");
+}
+
+static void test_race_for_the_last_place(void **unused)
+{
+    (void)unused;
+    uint64_t value[DICT_VALUE_WORDS] = {0};
+    struct race race = {.dict = dict_create(DICT_VALUE_MAX, DICT_POOL_MIN, 42)};
+    pthread_t thread;
+    leave_one_place(race.dict);
+    uint64_t count = dict_count(race.dict);
+    assert_int_equal(pthread_create(&thread, NULL, put_other, &race), 0);
+    for (unsigned round = 1; round <= RACES; round++) {
+        atomic_store(&race.begun, round);
+        bool put = dict_put(race.dict, FIRST_NEW + 1, 0, value);
+        while (atomic_load(&race.ended) != round) {
+            sched_yield();
+        }
+        assert_true(put != race.put);
+        assert_true(dict_delete(race.dict, put ? FIRST_NEW + 1 : FIRST_NEW, 0));
+        assert_int_equal(dict_count(race.dict), count);
+    }
+    pthread_join(thread, NULL);
+    dict_check(race.dict);
+    dict_destroy(race.dict);
+}
+
 /* ---- a reader, and a change after each of its instructions ---- */
 
 struct meeting {
@@ -365,8 +441,22 @@ static void get_met(void *context)
     meeting->found = dict_get(meeting->dict, MET_ID, 0, meeting->value);
 }
 
+static void note_met(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct meeting *meeting = context;
+    meeting->found = id == MET_ID && sub == 0;
+    memcpy(meeting->value, value, sizeof meeting->value);
+}
+
+static void walk_met(void *context)
+{
+    struct meeting *meeting = context;
+    meeting->found = false;
+    dict_each(meeting->dict, note_met, meeting);
+}
+
 /* What is read is all of the value before the change, or all of the one after it. */
-static void read_meets(step_fn *change)
+static void read_meets(step_fn *get, step_fn *change)
 {
     struct meeting meeting = {.dict = dict_create(DICT_VALUE_MAX, DICT_POOL_MIN, 42)};
     uint64_t steps = 0;
@@ -376,7 +466,7 @@ static void read_meets(step_fn *change)
         skip();
     }
     put_next(&meeting);
-    while (step_run(steps, get_met, change, &meeting)) {
+    while (step_run(steps, get, change, &meeting)) {
         assert_true(meeting.found);
         assert_in_range(meeting.value[0], meeting.number - 1, meeting.number);
         for (size_t i = 1; i < DICT_VALUE_WORDS; i++) {
@@ -392,13 +482,15 @@ static void read_meets(step_fn *change)
 static void test_put_while_read(void **unused)
 {
     (void)unused;
-    read_meets(put_next);
+    read_meets(get_met, put_next);
+    read_meets(walk_met, put_next);
 }
 
 static void test_deleted_and_put_while_read(void **unused)
 {
     (void)unused;
-    read_meets(delete_and_put);
+    read_meets(get_met, delete_and_put);
+    read_meets(walk_met, delete_and_put);
 }
 
 int main(void)
@@ -411,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_grow),
         cmocka_unit_test(test_resize),
         cmocka_unit_test(test_threads_on_their_own_keys),
+        cmocka_unit_test(test_race_for_the_last_place),
         cmocka_unit_test(test_put_while_read),
         cmocka_unit_test(test_deleted_and_put_while_read),
     };

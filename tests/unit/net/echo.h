@@ -2,7 +2,7 @@
  * echo.h: a service of lines for the tests of net, a server that runs it, and a blocking client.
  *
  *     text        echoed
- *     big N       N letters 'b' and a newline
+ *     big N       N letters and a newline
  *     quit        "bye" and close
  *     wait        suspended until released is set and a wake comes, then "done"
  *     again       its turn comes again and again, for ever
@@ -44,7 +44,7 @@ struct echo {
     _Atomic unsigned stop_signal; /* ends net_run */
     _Atomic unsigned conns_of[ECHO_WORKERS];
     _Atomic unsigned workers_closed;
-    _Atomic(struct net_worker *) waiting_worker; /* of the last "wait" */
+    _Atomic(struct net_worker *) waiting_worker; /* of the last "wait" or "again" */
     _Atomic uint64_t waiting_serial;
 
     bool holds;                     /* before the start: the service has a commit */

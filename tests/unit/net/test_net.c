@@ -474,6 +474,13 @@ static void test_timeouts(void **unused)
     assert_int_equal(echo.closed, 3);
 }
 
+static const char *folder_file(const char *folder, const char *name)
+{
+    static char path[64];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
 static void test_unix_socket(void **unused)
 {
     struct echo echo;
@@ -511,6 +518,15 @@ static void test_unix_socket(void **unused)
         assert_int_equal(chdir("/"), 0);
     }
     assert_int_equal(unlink(path), 0);
+    struct net_options own = echo_options(&echo, address);
+    assert_true(echo_start(&echo, &own));
+    assert_int_equal(rename(path, folder_file(folder, "moved")), 0);
+    own = echo_options(&second, address);
+    assert_true(echo_start(&second, &own));
+    echo_stop(&echo); /* the name is another server's by now */
+    assert_int_equal(stat(path, &file), 0);
+    echo_stop(&second);
+    assert_int_equal(unlink(folder_file(folder, "moved")), 0);
     int plain = open(path, O_CREAT | O_WRONLY, 0600);
     close(plain);
     struct net_options options = echo_options(&echo, address);

@@ -1,15 +1,11 @@
 /*
  * test_net_release.c: a release at any moment after its commit; the end of all releases: what waits
- * is closed, now and later; what else may not be closed, and what is at the end.
+ * is closed, now and later; a wake, and the end, while a connection's turn is to come again.
  */
-#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,19 +18,14 @@
 static const char *const any_port[] = {"127.0.0.1:0"};
 
 /* One worker, all of whose answers wait. */
-static void start_with(struct echo *echo, uint64_t budget)
+static void start(struct echo *echo)
 {
     struct net_options options = echo_options(echo, any_port);
     options.threads = 1;
-    echo->budget.bytes_max = budget;
+    echo->budget.bytes_max = BUDGET;
     echo->holds = true;
     atomic_store(&echo->verdict, NET_COMMIT_LATER);
     assert_true(echo_start(echo, &options));
-}
-
-static void start(struct echo *echo)
-{
-    start_with(echo, BUDGET);
 }
 
 /* A client whose answer waits for the number `commit`. */
@@ -117,36 +108,7 @@ static void test_released_at_any_moment(void **unused)
     echo_stop(&echo);
 }
 
-/* What waits for a release is promised: it is not closed to make room for another. */
-static void test_sealed_is_no_hoarder(void **unused)
-{
-    enum { LETTERS = 300000 };
-    struct echo echo;
-    (void)unused;
-    start_with(&echo, LETTERS / 3 * 4);
-    int sealed = client_waiting(&echo, "hold big 300000\n", 1);
-    int other = client_ready(&echo);
-    char *half = malloc(LETTERS);
-    assert_non_null(half);
-    memset(half, 'h', LETTERS);
-    (void)!send(other, half, LETTERS, MSG_NOSIGNAL); /* with half a line of it all room is taken */
-    unsigned looks = 0;
-    while (FIGURE(&echo, budget_closed) == 0 && looks++ < ECHO_TIMEOUT_S * 1000) {
-        (void)!send(other, half, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        (void)poll(NULL, 0, 1);
-    }
-    assert_int_equal(FIGURE(&echo, budget_closed), 1);
-    net_release(atomic_load(&echo.workers[0]), 1);
-    client_expect_big(sealed, LETTERS);
-    client_say(sealed, "x\n");
-    client_expect(sealed, "x\n");
-    free(half);
-    close(sealed);
-    close(other);
-    echo_stop(&echo);
-}
-
-/* The end comes while connections are on the run list. */
+/* A wake is for nothing, and the end comes, while connections are on the run list. */
 static void test_end_while_queued(void **unused)
 {
     struct echo echo;
@@ -160,9 +122,12 @@ static void test_end_while_queued(void **unused)
         while (atomic_load(&echo.again) < before + 2) {
             sched_yield();
         }
+        net_wake(atomic_load(&echo.waiting_worker), atomic_load(&echo.waiting_serial));
     }
+    close(client_ready(&echo)); /* behind the last wake */
+    wait_for(&echo.closed, 1);
     echo_stop(&echo);
-    assert_int_equal(echo.closed, 3);
+    assert_int_equal(echo.closed, 4);
     for (int i = 0; i < 3; i++) {
         client_expect_end(fds[i]);
         close(fds[i]);
@@ -172,8 +137,9 @@ static void test_end_while_queued(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_waits_is_closed),   cmocka_unit_test(test_released_leaves),
-        cmocka_unit_test(test_released_at_any_moment), cmocka_unit_test(test_sealed_is_no_hoarder),
+        cmocka_unit_test(test_what_waits_is_closed),
+        cmocka_unit_test(test_released_leaves),
+        cmocka_unit_test(test_released_at_any_moment),
         cmocka_unit_test(test_end_while_queued),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

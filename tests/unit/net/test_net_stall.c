@@ -1,0 +1,93 @@
+/*
+ * test_net_stall.c: a minute without progress, by a clock of the test's: a client that takes
+ * nothing is closed, one that waits for us is not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "echo.h"
+
+#define BUDGET (16u << 20)
+
+static const char *const any_port[] = {"127.0.0.1:0"};
+
+/* ---- in place of base/clock.c ---- */
+
+static _Atomic uint64_t ahead_us;
+
+uint64_t clock_monotonic_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 + atomic_load(&ahead_us);
+}
+
+uint64_t clock_wall_s(void)
+{
+    return (uint64_t)time(NULL);
+}
+
+uint64_t clock_random(void)
+{
+    return 4; /* nobody here draws */
+}
+
+/* ---- the tests ---- */
+
+/* Its socket takes little. */
+static int client_small(const struct echo *echo)
+{
+    int bytes = 4096;
+    int fd = client_socket(echo);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+    client_connect(echo, fd);
+    return fd;
+}
+
+static void test_stalled_is_closed_and_sealed_is_not(void **unused)
+{
+    struct echo echo;
+    (void)unused;
+    struct net_options options = echo_options(&echo, any_port);
+    options.threads = 1;
+    echo.budget.bytes_max = BUDGET;
+    echo.holds = true;
+    atomic_store(&echo.verdict, NET_COMMIT_LATER);
+    assert_true(echo_start(&echo, &options));
+    int sealed = client_ready(&echo);
+    client_say(sealed, "hold a\n");
+    wait_for_held(&echo, 1);
+    int idle = client_ready(&echo);
+    int stalled = client_small(&echo);
+    for (int i = 0; i < 8; i++) { /* more than the server's socket takes */
+        client_say(stalled, "big 1000000\n");
+    }
+    wait_for_held(&echo, 100000);
+    atomic_store(&ahead_us, NET_WRITE_STALL_S * 1000000ull + 1000000);
+    wait_for(&echo.closed, 1);
+    assert_int_equal(FIGURE(&echo, write_stalls), 1);
+    net_release(atomic_load(&echo.workers[0]), 1);
+    client_expect(sealed, "a\n");
+    client_say(idle, "b\n");
+    client_expect(idle, "b\n");
+    close(sealed);
+    close(idle);
+    close(stalled);
+    echo_stop(&echo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stalled_is_closed_and_sealed_is_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
