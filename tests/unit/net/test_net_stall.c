@@ -84,9 +84,31 @@ static void test_stalled_is_closed_and_sealed_is_not(void **unused)
     echo_stop(&echo);
 }
 
+/* What the socket does not take at once comes later, and is what it was. */
+static void test_rest_comes_later(void **unused)
+{
+    enum { ANSWERS = 8, LETTERS = 1000000 };
+    struct echo echo;
+    (void)unused;
+    struct net_options options = echo_options(&echo, any_port);
+    echo.budget.bytes_max = BUDGET;
+    assert_true(echo_start(&echo, &options));
+    int fd = client_small(&echo);
+    for (int i = 0; i < ANSWERS; i++) {
+        client_say(fd, "big 1000000\n");
+    }
+    wait_for_held(&echo, 100000);
+    for (int i = 0; i < ANSWERS; i++) {
+        client_expect_big(fd, LETTERS);
+    }
+    close(fd);
+    echo_stop(&echo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rest_comes_later),
         cmocka_unit_test(test_stalled_is_closed_and_sealed_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
