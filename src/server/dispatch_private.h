@@ -25,12 +25,12 @@
 struct dispatch_conn {
     const struct codec *codec; /* NULL before the first byte */
     struct protocol_state parser;
-    bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
     uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
     uint64_t flush;          /* its flush_all was asked for: flush_ask(); 0: none was */
     uint64_t login_since_us; /* its login has waited (auth_delay.h) since; 0: it does not wait */
+    bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     bool authenticated;
     uint8_t auth_failures;
     bool cold; /* a request of it may have been promised pages of dumped tables */

@@ -115,7 +115,7 @@ static void test_end_lost(void **state)
     write_segment(&segment);
     assert_false(data_run_begin(&run));
     if (strstr(run.error, "/data: the journal ends at ") == NULL ||
-        strstr(run.error, "rollcall verify /data") == NULL) {
+        strstr(run.error, "rollcall repair /data") == NULL) {
         fail_msg("unexpected: %s", run.error);
     }
     free(segment.bytes);
