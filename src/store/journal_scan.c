@@ -262,6 +262,9 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
     if (!look_behind(reader, index, &behind)) {
         return failed(reader);
     }
+    if (behind.records > 0 && behind.first == reader->at) {
+        behind = (struct salvage_found){0}; /* it was being written: a daemon is at work */
+    }
     if (behind.records > 0 && journal_chain_is_of_this_run(&reader->chain, segment)) {
         char why[WHY_TEXT_MAX];
         snprintf(why, sizeof why,

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/num.h"
@@ -268,6 +270,17 @@ static bool take_lsn(const char *text, uint64_t *lsn)
     return num_parse(text, strlen(text), lsn) && *lsn != REPAIR_DROP_NOTHING;
 }
 
+/* Files that root makes would not be the daemon's: what is done is done as the directory's owner.
+ */
+static bool become_owner(const char *directory)
+{
+    struct stat status;
+    if (geteuid() != 0 || stat(directory, &status) != 0 || status.st_uid == 0) {
+        return true;
+    }
+    return setegid(status.st_gid) == 0 && seteuid(status.st_uid) == 0;
+}
+
 int repair_main(int argc, char **argv)
 {
     static const struct option known[] = {{"yes", no_argument, NULL, 'y'},
@@ -299,5 +312,9 @@ int repair_main(int argc, char **argv)
         return (int)verb_complain(stderr, "repair takes one directory; see rollcall repair --help");
     }
     options.directory = argv[optind];
+    if (!become_owner(options.directory)) {
+        return (int)verb_complain(stderr, "%s: cannot become its owner: %s", options.directory,
+                                  strerror(errno));
+    }
     return (int)repair_directory(vfs_real(), &options, stdout, stderr);
 }

@@ -3,6 +3,7 @@
  * generation; MANIFEST names the new ones; the old ones move to DIR/lost. In this order, so that
  * whenever it ends the directory is as before, or as after.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +17,11 @@
 #include "store/table_rescue.h"
 #include "tools/rollcall/repair_private.h"
 
-#define KIND_COUNTER "counter"
-#define KIND_PHANTOM "phantom"
-#define LAYER_OF     1u /* of manifest_file.layer: bit of a table's layer */
-#define OVERLAYS     2u /* and of their overlays, from here on */
+#define KIND_COUNTER  "counter"
+#define KIND_PHANTOM  "phantom"
+#define LAYER_OF      1u    /* of manifest_file.layer: bit of a table's layer */
+#define LEFT_OVER_MAX 1000u /* generations a killed daemon may have begun */
+#define OVERLAYS      2u    /* and of their overlays, from here on */
 
 /* What is lost in one file. */
 struct loss {
@@ -180,6 +182,23 @@ static bool is_sound(const struct work *work, const char *path, bool *newer)
     return sound;
 }
 
+/* In the next generation whose name is free: a killed daemon may have left files of some. */
+static struct table_file_writer *create_next(struct work *work, struct table_file_info *info,
+                                             struct manifest_file *file, char *error)
+{
+    struct table_file_writer *writer = NULL;
+    bool taken = true;
+    for (unsigned i = 0; i < LEFT_OVER_MAX && !writer && taken; i++) {
+        file->generation = info->generation = ++*work->generation;
+        manifest_table_name(file->name, work->space->name, file->serial, file->layer,
+                            file->generation);
+        writer = table_file_create(work->repair->vfs, work->repair->options->directory, file->name,
+                                   info, error);
+        taken = errno == EEXIST;
+    }
+    return writer;
+}
+
 /* The new file, and its line in place of the old one's. */
 static bool write_anew(struct work *work, struct table_rescue *rescue, struct telling *telling)
 {
@@ -188,10 +207,7 @@ static bool write_anew(struct work *work, struct table_rescue *rescue, struct te
     char error[TABLE_FILE_ERROR_MAX];
     struct table_file_info info = *table_rescue_info(rescue);
     struct manifest_file file = work->file;
-    file.generation = info.generation = ++*work->generation;
-    manifest_table_name(file.name, work->space->name, file.serial, file.layer, file.generation);
-    struct table_file_writer *writer =
-        table_file_create(repair->vfs, repair->options->directory, file.name, &info, error);
+    struct table_file_writer *writer = create_next(work, &info, &file, error);
     telling->loss->speaks = false; /* it was said */
     bool written = writer && table_rescue_run(rescue, writer, &told);
     if (writer && !written) {

@@ -284,6 +284,38 @@ static void test_flip_in_another_run(void **state)
     vfs_sim_destroy(world.sim);
 }
 
+/* The last records come while they are looked at: nothing is behind a break then. */
+struct late {
+    struct vfs_sim *sim;
+    uint64_t offset;
+    unsigned opens;
+};
+
+static void come_late(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct late *late = context;
+    if (op == VFS_SIM_OPEN && strcmp(path, FIRST_FILE) == 0 && ++late->opens == 3) {
+        assert_true(vfs_sim_flip(late->sim, FIRST_FILE, late->offset, 0)); /* header, scan, look */
+    }
+}
+
+static void test_written_meanwhile(void **state)
+{
+    (void)state;
+    struct world world;
+    begin_unsynced(&world);
+    struct late late = {.sim = world.sim, .offset = JOURNAL_PAGE_BYTES + world.ends[10] + 8};
+    assert_true(vfs_sim_flip(world.sim, FIRST_FILE, late.offset, 0));
+    vfs_sim_hook(world.sim, come_late, &late);
+    struct recovered recovered = scan(&world);
+    vfs_sim_hook(world.sim, NULL, NULL);
+    assert_true(late.opens >= 3);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
+    assert_int_equal(recovered.scan.end, world.ends[10]);
+    assert_int_equal(recovered.scan.lost_records, 0);
+    vfs_sim_destroy(world.sim);
+}
+
 /* What was written a second before is marked so, synced or not: in this run of the system it must
  * be there, the last record too. */
 static void test_marked_as_written(void **state)
@@ -666,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_flip_killed),
         cmocka_unit_test(test_flip_above_the_mark),
         cmocka_unit_test(test_flip_in_another_run),
+        cmocka_unit_test(test_written_meanwhile),
         cmocka_unit_test(test_marked_as_written),
         cmocka_unit_test(test_mark_is_synced),
         cmocka_unit_test(test_flip_in_many),

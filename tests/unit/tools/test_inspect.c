@@ -318,7 +318,7 @@ static void test_newer(void **state)
     header.checksum = table_file_header_sum(&header);
     data_write(data, data->table[0], 0, &header, sizeof header);
     assert_int_equal(inspect_with(run, data->table[0], 0, INSPECT_NO_PAGE), VERB_USAGE);
-    said_has(run->said.errors_text, "format version 2");
+    said_has(run->said.errors_text, "format version 3");
     data_read(data, data->segment[1], 0, words, sizeof words);
     words[1]++;
     words[63] = hash_bytes(words, 63 * sizeof *words, JOURNAL_MAGIC);

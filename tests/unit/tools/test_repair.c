@@ -24,7 +24,7 @@
 #define DAMAGES   120 /* random ones */
 #define CAPACITY  (DATA_SEGMENT_BYTES - JOURNAL_PAGE_BYTES)
 #define LAST      (DATA_SEGMENTS - 1)
-#define NEW_TABLE "feed-1-0-3.table" /* of the first table: the next generation */
+#define NEW_TABLE "feed-1-0-4.table" /* of the first table: the next generation that is free */
 
 struct run {
     struct data *data;
@@ -235,6 +235,7 @@ static void test_table_page(void **state)
     struct data *data = run->data;
     unsigned char page[PAGE];
     overwrite(data, data->table[0], 2 * PAGE, PAGE, 3);
+    data_write(data, "feed-1-0-3.table", 0, "left over", 9); /* by a kill: not of MANIFEST */
     repairs(run);
     has(run, "/feed-1.table: damaged; it is written anew (table 1 of space feed)\n");
     has(run, "  pages 1 to 1 of the table's 3 are lost: about 0 of its 0, of ids 1 to 1000\n");
