@@ -282,7 +282,7 @@ enum { THREADS = 4, ROUNDS = 20000, COUNTERS = 64 };
 static void *count_up(void *context)
 {
     char room[ENGINE_VALUE_MAX];
-    char key[16];
+    char key[16] = "";
 
     (void)context;
     for (uint64_t i = 0; i < test_scaled(ROUNDS); i++) {
