@@ -72,7 +72,7 @@
 #include "engine/id_span.h"
 
 #define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
-#define ROW_ROUTES_MAX 16384 /* those that left memory too; layers not */
+#define ROW_ROUTES_MAX 32768 /* those that left memory too; layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
 #define ROW_SAMPLE_MIN 16

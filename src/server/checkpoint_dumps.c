@@ -48,6 +48,7 @@ static bool open_dump(struct checkpoint_round *round, struct checkpoint_image *i
     enum table_file_result result = table_file_open(data->vfs, path, true, &image->opened, why);
 
     if (result == TABLE_FILE_DONE) {
+        table_file_share(image->opened, data->files);
         return true;
     }
     image->opened = NULL;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/data.h"
+#include "server/descriptors.h"
 #include "server/populate.h"
 #include "server/process.h"
 #include "server/reload.h"
@@ -88,6 +89,7 @@ static void reload(struct daemon *daemon)
     }
     char state[64];
 
+    descriptors_provide_again(next, daemon->now);
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)clock_monotonic_us());
     process_notify(state);
@@ -179,8 +181,7 @@ static bool prepare_process(struct daemon *daemon)
 
     process_refuse_privileges();
     if (!process_user_allowed(settings->user) || (settings->core_files && !process_allow_core()) ||
-        !process_raise_descriptors(settings->max_connections + PROCESS_FDS_RESERVE +
-                                   4 * settings->threads) ||
+        !descriptors_provide(daemon->now) ||
         (settings->daemonize && !process_background(&daemon->ready_fd))) {
         return false;
     }

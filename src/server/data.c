@@ -190,6 +190,7 @@ void data_destroy(struct data *data)
     CHECK(data->checkpoint == NULL && data->journal == NULL);
     checkpoint_pending_drop(data);
     cold_destroy(data->engine_cold.cold);
+    open_files_destroy(data->files);
     dir_lock_give(data->vfs, &data->dir_lock);
     manifest_destroy(data->manifest);
     pthread_mutex_destroy(&data->lock);

@@ -32,11 +32,15 @@
 #include "store/journal.h"
 
 #define DATA_ERROR_MAX 1024
+/* Files of dumped tables open at one time beside one for each thread that reads them: that of a
+ * checkpoint that merges, that of a start. */
+#define DATA_OPEN_FILES_MORE 2
 
 struct cold;
 struct data;
 struct engine;
 struct journal_log;
+struct open_files_stats;
 struct vfs;
 
 /* Is such a space stored? Not those of kind plain. */
@@ -76,6 +80,8 @@ struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
 /* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
 struct cold *data_cold(const struct data *data);
+/* Of the files of dumped tables. Any thread. */
+void data_files_stats(const struct data *data, struct open_files_stats *stats);
 /* A reload: an engine that is new, before it begins. data_recover does it for all others. */
 void data_attach(struct data *data, struct engine *engine);
 /* Room in that log for so many events, whatever they are. World stopped. False: there is none. */

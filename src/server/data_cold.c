@@ -38,6 +38,9 @@ void data_cold_configure(struct data *data, const struct settings *settings)
     data->cold_config.context = data;
     data->cold_wanted = settings_dumps(settings);
     data->engine_cold.overlay_bytes_max = settings->cold.overlay_bytes;
+    data->files = open_files_create(data->vfs, settings->cold.open_files > 0
+                                                   ? settings->cold.open_files
+                                                   : settings->cold.threads + DATA_OPEN_FILES_MORE);
 }
 
 bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX])
@@ -54,6 +57,11 @@ bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX])
 struct cold *data_cold(const struct data *data)
 {
     return data->engine_cold.cold;
+}
+
+void data_files_stats(const struct data *data, struct open_files_stats *stats)
+{
+    open_files_stats(data->files, stats);
 }
 
 /* ---- engines ---- */

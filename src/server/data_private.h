@@ -25,6 +25,7 @@
 #include "store/cold.h"
 #include "store/dir_lock.h"
 #include "store/manifest.h"
+#include "store/open_files.h"
 #include "store/vfs.h"
 
 #define DATA_JOURNAL_PREFIX "journal-"
@@ -72,6 +73,7 @@ struct data {
     _Atomic bool dumps_asked;           /* engines have notified */
     struct checkpoint_pending *pending; /* dumps of rounds whose manifest may not be durable */
 
+    struct open_files *files; /* of dumped tables: none has a descriptor of its own */
     struct cold_config cold_config;
     bool cold_wanted;               /* by the settings */
     struct engine_cold engine_cold; /* its cold is NULL before recovery, or if nothing is dumped */

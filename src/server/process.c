@@ -29,7 +29,7 @@ bool process_user_allowed(const char *user)
     return false;
 }
 
-bool process_raise_descriptors(unsigned wanted)
+bool process_raise_descriptors(uint64_t wanted, uint64_t *allowed)
 {
     struct rlimit limit;
 
@@ -37,23 +37,21 @@ bool process_raise_descriptors(unsigned wanted)
         log_error("cannot read the limit of open files: %s", strerror(errno));
         return false;
     }
-    if (limit.rlim_cur >= wanted) {
+    *allowed = limit.rlim_cur;
+    if (*allowed >= wanted) {
         return true;
     }
     struct rlimit raised = {.rlim_cur = wanted,
                             .rlim_max = limit.rlim_max > wanted ? limit.rlim_max : wanted};
 
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        *allowed = wanted;
         return true;
     }
     raised.rlim_max = limit.rlim_max; /* not root: as far as it goes */
     raised.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    if (setrlimit(RLIMIT_NOFILE, &raised) != 0) {
-        raised.rlim_cur = limit.rlim_cur;
-    }
-    if (raised.rlim_cur < wanted) {
-        log_warning("%u open files are needed, the system allows %llu: fewer connections", wanted,
-                    (unsigned long long)raised.rlim_cur);
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        *allowed = raised.rlim_cur;
     }
     return true;
 }

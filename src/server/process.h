@@ -8,9 +8,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
-
-#define PROCESS_FDS_RESERVE 64 /* descriptors beside the connections: loops, listeners, files */
 
 /* May this user run it? Root needs a user to become. */
 bool process_user_allowed(const char *user);
@@ -19,8 +18,9 @@ bool process_user_allowed(const char *user);
  * thread. */
 void process_cond_init(pthread_cond_t *cond);
 
-/* Room for that many descriptors; warns, and is true, when the system gives fewer. */
-bool process_raise_descriptors(unsigned wanted);
+/* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:
+ * root's beyond its hard limit. *allowed: what it is then, maybe less. */
+bool process_raise_descriptors(uint64_t wanted, uint64_t *allowed);
 
 bool process_allow_core(void);
 

@@ -83,7 +83,7 @@ static bool refuse_table(const struct data *data, const struct job *job, const c
                        data->directory, job->file->name, why, data->directory);
 }
 
-/* The engine keeps the file. */
+/* The engine keeps the file, but not its descriptor. */
 static bool restore_dumped(struct data *data, const struct job *job, char error[DATA_ERROR_MAX])
 {
     const struct engine_keeping *keeping = job->engine->functions->keeping;
@@ -94,6 +94,7 @@ static bool restore_dumped(struct data *data, const struct job *job, char error[
     if (file == NULL) {
         return false;
     }
+    table_file_share(file, data->files);
     if (job->overlay != NULL) {
         overlay = open_file(data, job, job->overlay, error);
     }

@@ -115,6 +115,7 @@ struct settings {
         unsigned queue; /* pages */
         uint64_t cache_bytes;
         uint64_t overlay_bytes;
+        unsigned open_files; /* of dumped tables, at one time: server/descriptors.h. 0: a few */
     } cold;
     unsigned max_connections;
     unsigned backlog;

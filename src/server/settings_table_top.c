@@ -45,7 +45,8 @@ static const struct settings_row top_rows[] = {
                 .min = 1,
                 .max = 1000000,
                 .initial = "1024",
-                .help = "Connections open at one time. Flag -c."}},
+                .help = "Connections open at one time. Lowered, with a warning, to what the "
+                        "system's limit of open files leaves beside the daemon's own. Flag -c."}},
     {.option = {.name = "idle-timeout",
                 .type = OPTION_DURATION,
                 .flags = ROW_RELOADABLE,

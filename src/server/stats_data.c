@@ -3,6 +3,7 @@
 
 #include "server/data.h"
 #include "server/stats_private.h"
+#include "store/open_files.h"
 
 #define PERCENT 100
 
@@ -70,6 +71,17 @@ static void emit_cold(struct stats_out *out, struct cold *cold)
     stats_number(out, "cold_failed", stats.failed);
 }
 
+static void emit_files(struct stats_out *out, const struct data *data)
+{
+    struct open_files_stats stats;
+
+    data_files_stats(data, &stats);
+    stats_number(out, "cold_files_limit", stats.limit);
+    stats_number(out, "cold_files_open", stats.open);
+    stats_number(out, "cold_files_opened", stats.opened);
+    stats_number(out, "cold_files_waits", stats.waits);
+}
+
 /* latency_below_us:N: reads that took less than N microseconds, and not less than the one before.
  */
 void stats_cold(struct stats_out *out)
@@ -107,5 +119,6 @@ void stats_data(struct stats_out *out)
     emit_checkpoints(out, &stats);
     if (worker->has_cold) {
         emit_cold(out, worker->server->cold);
+        emit_files(out, data);
     }
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "store/table_file_private.h"
@@ -41,7 +42,7 @@ bool table_file_is_direct(const struct table_file *file)
 uint64_t table_file_memory_bytes(const struct table_file *file)
 {
     check_file(file);
-    return sizeof *file + (1 + file->index_pages + file->sum_pages) * TABLE_FILE_PAGE_BYTES;
+    return sizeof *file + sizeof *file->open_file + file->kept_bytes + strlen(file->path) + 1;
 }
 
 /* ---- pages ---- */

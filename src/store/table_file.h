@@ -16,8 +16,9 @@
  *
  * Reading: open reads header, footer, checksums and the first key of each page of entries, and
  * keeps the latter two: 4 bytes a page, and 16 more a page of entries. From then on a page, or the
- * entry of a key, costs one pread of 4096 bytes, and that a key is not there one or none. Every
- * byte read is checked: a wrong one is an error that names file, page and offset.
+ * entry of a key, costs one pread of 4096 bytes, and that a key is not there one or none; one more
+ * if the file has to be opened for it (table_file_share). Every byte read is checked: a wrong one
+ * is an error that names file, page and offset.
  *
  * Page numbers: the pages of the table are 0 .. pages - 1, those of entries follow.
  *
@@ -32,6 +33,8 @@
 #include <stdint.h>
 
 #include "store/vfs.h"
+
+struct open_files;
 
 #define TABLE_FILE_PAGE_BYTES      4096u
 #define TABLE_FILE_BLOCK_BYTES     (1u << 20) /* of a write, and of a read of many pages */
@@ -117,6 +120,13 @@ struct table_file;
 enum table_file_result table_file_open(struct vfs *vfs, const char *path, bool direct,
                                        struct table_file **file, char error[TABLE_FILE_ERROR_MAX]);
 void table_file_close(struct table_file *file); /* NULL: no-op */
+
+/*
+ * From here on its descriptor is of that set (store/open_files.h), which closes it for others; the
+ * next read opens the file again under its name, and refuses one that has another header. So the
+ * name has to stay until the file is closed. Who reads must not hold another file of the set.
+ */
+void table_file_share(struct table_file *file, struct open_files *files);
 
 /* Valid until it is closed. */
 const struct table_file_info *table_file_info(const struct table_file *file);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -29,10 +30,10 @@ void *table_file_pages_alloc(uint64_t pages)
     return aligned_alloc(TABLE_FILE_PAGE_BYTES, (size_t)pages * TABLE_FILE_PAGE_BYTES);
 }
 
-enum table_file_result table_file_read_at(const struct table_file *file, void *to, size_t bytes,
-                                          uint64_t offset, const char *what, char *error)
+static enum table_file_result read_fd(const struct table_file *file, int fd, void *to, size_t bytes,
+                                      uint64_t offset, const char *what, char *error)
 {
-    ssize_t got = vfs_read_all(file->vfs, file->fd, to, bytes, offset);
+    ssize_t got = vfs_read_all(file->vfs, fd, to, bytes, offset);
     if (got < 0) {
         table_file_explain(error, "%s: cannot read %s at offset %" PRIu64 ": %s; check the disk",
                            file->path, what, offset, strerror(errno));
@@ -46,6 +47,84 @@ enum table_file_result table_file_read_at(const struct table_file *file, void *t
     }
     return TABLE_FILE_DONE;
 }
+
+/* ---- a descriptor that is shared ---- */
+
+struct reopening {
+    const struct table_file *file;
+    char *error;
+    enum table_file_result result;
+};
+
+/* Is it still the file whose checksums are in memory? */
+static enum table_file_result check_again(const struct table_file *file, int fd, char *error)
+{
+    _Alignas(TABLE_FILE_PAGE_BYTES) struct table_file_header header;
+    enum table_file_result result =
+        read_fd(file, fd, &header, sizeof header, 0, "the header", error);
+    if (result != TABLE_FILE_DONE) {
+        return result;
+    }
+    if (header.checksum != file->header_sum || table_file_header_sum(&header) != file->header_sum) {
+        table_file_explain(error,
+                           "%s: is not the file that was opened before: its header has changed "
+                           "since; " TABLE_FILE_RESTORE,
+                           file->path);
+        return TABLE_FILE_DAMAGED;
+    }
+    return TABLE_FILE_DONE;
+}
+
+static int reopen(void *context)
+{
+    struct reopening *reopening = context;
+    const struct table_file *file = reopening->file;
+    const struct vfs_functions *functions = file->vfs->functions;
+    int fd = functions->open(file->vfs, file->path, O_RDONLY | (file->direct ? O_DIRECT : 0));
+    if (fd < 0) {
+        table_file_explain(reopening->error, "%s: cannot open: %s; %s", file->path, strerror(errno),
+                           errno == ENOENT ? TABLE_FILE_RESTORE : "check the disk");
+        reopening->result = TABLE_FILE_FAILED;
+        return -1;
+    }
+    reopening->result = check_again(file, fd, reopening->error);
+    if (reopening->result != TABLE_FILE_DONE) {
+        functions->close(file->vfs, fd);
+        return -1;
+    }
+    return fd;
+}
+
+static enum table_file_result read_shared(const struct table_file *file, void *to, size_t bytes,
+                                          uint64_t offset, const char *what, char *error)
+{
+    struct reopening reopening = {.file = file, .error = error, .result = TABLE_FILE_FAILED};
+    int fd = open_files_hold(file->shared, file->open_file, reopen, &reopening);
+    if (fd < 0) {
+        return reopening.result;
+    }
+    enum table_file_result result = read_fd(file, fd, to, bytes, offset, what, error);
+    open_files_let_go(file->shared, file->open_file);
+    return result;
+}
+
+void table_file_share(struct table_file *file, struct open_files *files)
+{
+    CHECK(file->class == TABLE_FILE_CLASS && !file->shared && file->fd >= 0);
+    file->open_file = memory_zalloc(sizeof *file->open_file);
+    open_files_add(files, file->open_file, file->fd);
+    file->shared = files;
+    file->fd = -1;
+}
+
+enum table_file_result table_file_read_at(const struct table_file *file, void *to, size_t bytes,
+                                          uint64_t offset, const char *what, char *error)
+{
+    return file->shared ? read_shared(file, to, bytes, offset, what, error)
+                        : read_fd(file, file->fd, to, bytes, offset, what, error);
+}
+
+/* ---- opening ---- */
 
 static enum table_file_result damaged(const struct table_file *file, const char *what,
                                       uint64_t offset, char *error)
@@ -133,6 +212,7 @@ void table_file_take_info(struct table_file *file)
     info->identity = header->identity;
     info->pages = header->pages;
     info->file_bytes = header->file_bytes;
+    file->header_sum = header->checksum;
 }
 
 uint64_t table_file_lay_out(struct table_file *file)
@@ -185,7 +265,7 @@ static enum table_file_result read_footer(struct table_file *file, uint64_t *sum
         table_file_read_at(file, footer, sizeof *footer, offset, "the footer", error);
     bool sound = result == TABLE_FILE_DONE && footer->magic == TABLE_FILE_FOOTER_MAGIC &&
                  footer->identity == file->info.identity &&
-                 footer->header_checksum == file->header->checksum &&
+                 footer->header_checksum == file->header_sum &&
                  footer->checksum == table_file_footer_sum(footer, file->info.identity) &&
                  footer->end_lsn >= file->info.start_lsn;
     if (sound) {
@@ -209,6 +289,7 @@ static enum table_file_result read_tail(struct table_file *file, uint64_t sum, c
         table_file_explain(error, "%s: no memory for its checksums", file->path);
         return TABLE_FILE_FAILED;
     }
+    file->kept_bytes = (size_t)pages * TABLE_FILE_PAGE_BYTES;
     file->first_keys = (void *)tail;
     file->checksums = (void *)(tail + file->index_pages * TABLE_FILE_PAGE_BYTES);
     enum table_file_result result =
@@ -291,6 +372,27 @@ static bool index_sound(const struct table_file *file, char *error)
     return true;
 }
 
+/* There may be very many, and most are small: the header and the rest of pages take more than what
+ * is read of them later. */
+static void keep_what_is_needed(struct table_file *file)
+{
+    size_t keys = (size_t)(file->section_begin[file->info.sections] - file->info.pages) *
+                  sizeof *file->first_keys;
+    size_t sums = (size_t)table_file_summed_pages(file) * sizeof *file->checksums;
+    size_t about = file->info.description_bytes;
+    unsigned char *kept = memory_zalloc(keys + sums + about + 1); /* never of nothing */
+    memcpy(kept, file->first_keys, keys);
+    memcpy(kept + keys, file->checksums, sums);
+    memcpy(kept + keys + sums, file->info.description, about);
+    free(file->first_keys);
+    free(file->header);
+    file->header = NULL;
+    file->kept_bytes = keys + sums + about;
+    file->first_keys = (void *)kept;
+    file->checksums = (void *)(kept + keys);
+    file->info.description = kept + keys + sums;
+}
+
 enum table_file_result table_file_open(struct vfs *vfs, const char *path, bool direct,
                                        struct table_file **file, char error[TABLE_FILE_ERROR_MAX])
 {
@@ -299,6 +401,9 @@ enum table_file_result table_file_open(struct vfs *vfs, const char *path, bool d
     if (result == TABLE_FILE_DONE && !index_sound(opened, error)) {
         table_file_close(opened);
         return TABLE_FILE_DAMAGED;
+    }
+    if (result == TABLE_FILE_DONE) {
+        keep_what_is_needed(opened);
     }
     *file = result == TABLE_FILE_DONE ? opened : NULL;
     return result;
@@ -314,6 +419,10 @@ void table_file_close(struct table_file *file)
     if (file->fd >= 0) {
         file->vfs->functions->close(file->vfs, file->fd);
     }
+    if (file->shared) {
+        open_files_remove(file->shared, file->open_file);
+    }
+    free(file->open_file);
     free(file->first_keys); /* the checksums lie in the same piece */
     free(file->header);
     free(file->path);

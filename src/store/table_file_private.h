@@ -4,6 +4,7 @@
 #ifndef ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
 #define ROLLCALL_STORE_TABLE_FILE_PRIVATE_H
 
+#include "store/open_files.h"
 #include "store/table_file_format.h"
 
 #define TABLE_FILE_CLASS       0x7461626cu
@@ -18,18 +19,23 @@
  */
 struct table_file {
     uint32_t class;
-    int fd;
+    int fd; /* -1: shared */
     bool direct;
+    struct open_files *shared;   /* whose the descriptor is; NULL: this file's own */
+    struct open_file *open_file; /* in that set */
     struct vfs *vfs;
     char *path;
-    struct table_file_header *header;
+    struct table_file_header *header; /* NULL once it is open: what is needed of it is kept apart */
+    uint64_t header_sum;              /* its checksum, which is of the identity too */
     struct table_file_info info;
     uint64_t section_begin[TABLE_FILE_SECTIONS_MAX + 1]; /* page numbers */
     uint64_t index_pages;
     uint64_t sum_pages;
-    /* Index and checksums as in the file, in one piece of memory that begins at first_keys. */
+    /* Index and checksums, in one piece of memory that begins at first_keys: at first whole pages,
+     * as in the file; once it is open just what they say, the description after them. */
     struct table_file_key *first_keys;
     uint32_t *checksums;
+    size_t kept_bytes; /* of that piece */
 };
 
 /* Without a look at the index. Otherwise as table_file_open. */

@@ -12,7 +12,7 @@ from streams import end_all, unread
 from target import MIB, PASSWORD, USER, log_in
 from wire import Peer, header, packet, protocol, store
 
-DESCRIPTORS = 40  # of the second
+DESCRIPTORS = 140  # of the second
 HERD = 1000  # connections that find none
 FEW = 24  # connections the first of these daemons may have
 REFUSED_MORE = "more connections were refused"

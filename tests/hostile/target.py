@@ -3,9 +3,9 @@ import argparse
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -65,6 +65,16 @@ spaces:
 """
 
 
+TAKEN = 100  # descriptors that a limited daemon is started with
+LIMITED = """#!%s
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (%d,) * 2)
+for _ in range(%d):
+    os.set_inheritable(os.open("/dev/null", os.O_RDONLY), True)
+os.execv(%r, sys.argv)
+"""
+
+
 class Folder:
     """The configuration and the file of users, readable by whom the daemon becomes."""
 
@@ -87,9 +97,10 @@ class Folder:
         return path
 
     def limited(self, program, descriptors):
-        """A program that is the daemon with fewer descriptors."""
-        return self.write("limited", "#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n" % (
-            descriptors, shlex.quote(os.path.abspath(program))), 0o755)
+        """A program that is the daemon with fewer descriptors, most of them taken already: else it
+        would divide them so that clients never find none."""
+        return self.write("limited", LIMITED % (sys.executable, descriptors, TAKEN,
+                                                os.path.abspath(program)), 0o755)
 
     def remove(self):
         shutil.rmtree(self.path, ignore_errors=True)

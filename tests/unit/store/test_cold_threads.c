@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "store/open_files.h"
 #include "tests/support/random.h"
 #include "tests/unit/store/table_run.h"
 
@@ -27,6 +28,7 @@
 #define CACHE_PAGES  40
 #define QUEUE        32
 #define RUNS_MAX     1000
+#define OPEN_MOST    1  /* files, of both: most reads open theirs anew, and some wait */
 #define RELEASED     10 /* one in so many requests is dropped while it waits */
 #define FORGOTTEN    20 /* one in so many of one page ends without a word, */
 #define TICKETS_LOST 3  /* but no more than this of a worker: they keep their places */
@@ -34,12 +36,14 @@
 struct generation {
     struct table_shape shape;
     struct table_file *file;
+    char path[VFS_PATH_MAX];
 };
 
 struct world {
     struct vfs *vfs;
     const char *directory;
     struct cold *cold;
+    struct open_files *files_open;
     bool fails;               /* reads may */
     pthread_rwlock_t switch_; /* a run holds it to read, a change of generation to write */
     struct generation files[FILES];
@@ -98,7 +102,7 @@ static enum cold_result get_one(struct worker *worker, const struct cold_ticket 
         CHECK(memcmp(page, right, sizeof page) == 0);
         world->hits++;
     } else if (result == COLD_FAILED) {
-        CHECK(world->fails && strstr(error, "cannot read page"));
+        CHECK(world->fails && strstr(error, "cannot read "));
         world->failures++;
     }
     return result;
@@ -170,17 +174,24 @@ static struct generation make_generation(struct world *world, uint64_t salt)
 {
     struct generation made = {.shape = {.salt = salt, .pages = PAGES}};
     char error[TABLE_FILE_ERROR_MAX];
-    char name[32], path[VFS_PATH_MAX];
+    char name[32];
     snprintf(name, sizeof name, "feed-%u.table", (unsigned)salt);
-    CHECK(vfs_path(path, world->directory, name));
+    CHECK(vfs_path(made.path, world->directory, name));
     CHECK(table_write(world->vfs, world->directory, name, &made.shape, error));
     enum table_file_result opened;
     do {
-        opened = table_file_open(world->vfs, path, true, &made.file, error);
+        opened = table_file_open(world->vfs, made.path, true, &made.file, error);
     } while (opened == TABLE_FILE_FAILED && world->fails);
     CHECK(opened == TABLE_FILE_DONE);
-    CHECK(world->vfs->functions->unlink(world->vfs, path) == 0);
+    table_file_share(made.file, world->files_open);
     return made;
+}
+
+/* Nobody reads it: its name is not needed any more. */
+static void end_generation(struct world *world, const struct generation *old)
+{
+    table_file_close(old->file);
+    CHECK(world->vfs->functions->unlink(world->vfs, old->path) == 0);
 }
 
 /* The keeper; and whoever looks, meanwhile. */
@@ -193,11 +204,11 @@ static void change_generations(struct world *world)
             struct generation next = make_generation(world, ++salt);
             struct generation *at = &world->files[salt % FILES];
             pthread_rwlock_wrlock(&world->switch_);
-            struct table_file *old = at->file;
+            struct generation old = *at;
             *at = next;
             pthread_rwlock_unlock(&world->switch_);
-            cold_forget(world->cold, old);
-            table_file_close(old);
+            cold_forget(world->cold, old.file);
+            end_generation(world, &old);
         }
         cold_check(world->cold);
         cold_stats(world->cold, &stats);
@@ -263,13 +274,15 @@ static void run_world(struct world *world)
         pthread_cond_destroy(&workers[i].woken);
     }
     for (unsigned i = 0; i < FILES; i++) {
-        table_file_close(world->files[i].file);
+        end_generation(world, &world->files[i]);
     }
+    open_files_destroy(world->files_open);
     pthread_rwlock_destroy(&world->switch_);
 }
 
 static void make_first(struct world *world)
 {
+    world->files_open = open_files_create(world->vfs, OPEN_MOST);
     for (uint64_t i = 0; i < FILES; i++) {
         world->files[i] = make_generation(world, i);
     }
