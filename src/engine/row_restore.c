@@ -1,4 +1,7 @@
 /* row_restore.c: a row of tables that were stored, and what it decides by, found again. */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "engine/row_policy.h"
 #include "engine/row_private.h"
 #include "engine/row_state.h"
@@ -11,16 +14,6 @@ void row_restore_begin(struct row *row)
     row->serials = 0;
     row->recycled_tables = 0;
     row->recycled_ids = 0;
-}
-
-static bool serial_is_new(const struct row *row, uint64_t serial)
-{
-    for (size_t i = 0; i < row->count; i++) {
-        if (row->tables[i]->serial == serial) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Does nothing else lie in its range? */
@@ -41,8 +34,8 @@ static bool may_stand(const struct row *row, const struct row_state *state,
     if (row->count == ROW_ROUTES_MAX) {
         return row_fail(error, "more than %d tables", ROW_ROUTES_MAX);
     }
-    if (!serial_is_new(row, state->serial) || !range_is_free(row, state)) {
-        return row_fail(error, "table %llu of ids from %llu is there twice", serial,
+    if (!range_is_free(row, state)) {
+        return row_fail(error, "table %llu of ids from %llu lies where another one does", serial,
                         (unsigned long long)state->base);
     }
     return true;
@@ -98,6 +91,33 @@ struct row_table *row_restore_table(struct row *row, const void *table_bytes, si
     return row_restore_as(row, table_bytes, length, &restoring, error);
 }
 
+static int compare_serials(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Of all at once: there may be tens of thousands. */
+static bool serials_differ(const struct row *row, char error[ROW_ERROR_MAX])
+{
+    uint64_t *serials = memory_zalloc((row->count + 1) * sizeof *serials);
+    uint64_t twice = 0;
+    bool differ = true;
+    for (size_t i = 0; i < row->count; i++) {
+        serials[i] = row->tables[i]->serial;
+    }
+    qsort(serials, row->count, sizeof *serials, compare_serials);
+    for (size_t i = 1; i < row->count; i++) {
+        if (serials[i] == serials[i - 1]) {
+            twice = serials[i];
+            differ = false;
+        }
+    }
+    free(serials);
+    return differ || row_fail(error, "table %llu is there twice", (unsigned long long)twice);
+}
+
 bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
 {
     for (size_t i = 0; i < row->count; i++) {
@@ -111,7 +131,7 @@ bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
             return row_fail(error, "table %llu lacks its layer", (unsigned long long)table->serial);
         }
     }
-    return true;
+    return serials_differ(row, error);
 }
 
 /* ---- what it decides by ---- */

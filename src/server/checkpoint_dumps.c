@@ -29,7 +29,7 @@ bool checkpoint_is_dump(const struct row_image *image)
 bool checkpoint_has_dumps(const struct checkpoint_space *space)
 {
     for (size_t i = 0; i < space->image_count; i++) {
-        if (checkpoint_is_dump(&space->images[i].image)) {
+        if (checkpoint_is_dump(&space->images[i]->image)) {
             return true;
         }
     }
@@ -61,8 +61,8 @@ bool checkpoint_open_dumps(struct checkpoint_round *round)
         struct checkpoint_space *space = round->spaces[i];
 
         for (size_t k = 0; k < space->image_count; k++) {
-            if (checkpoint_is_dump(&space->images[k].image) &&
-                !open_dump(round, &space->images[k])) {
+            if (checkpoint_is_dump(&space->images[k]->image) &&
+                !open_dump(round, space->images[k])) {
                 return false;
             }
         }
@@ -73,8 +73,8 @@ bool checkpoint_open_dumps(struct checkpoint_round *round)
 void checkpoint_close_dumps(struct checkpoint_space *space)
 {
     for (size_t i = 0; i < space->image_count; i++) {
-        table_file_close(space->images[i].opened);
-        space->images[i].opened = NULL;
+        table_file_close(space->images[i]->opened);
+        space->images[i]->opened = NULL;
     }
 }
 
@@ -89,14 +89,14 @@ void checkpoint_pend_dumps(struct checkpoint_round *round)
         struct checkpoint_space *space = round->spaces[i];
 
         for (size_t k = 0; k < space->image_count; k++) {
-            if (space->images[k].opened == NULL) {
+            if (space->images[k]->opened == NULL) {
                 continue;
             }
             struct checkpoint_pending *add = memory_zalloc(sizeof(*add));
 
-            *add = (struct checkpoint_pending){data->pending, space->space, space->images[k]};
+            *add = (struct checkpoint_pending){data->pending, space->space, *space->images[k]};
             data->pending = add;
-            space->images[k].opened = NULL;
+            space->images[k]->opened = NULL;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "server/checkpoint_private.h"
 #include "server/process.h"
 #include "store/table_file.h"
@@ -23,7 +24,28 @@ static void add_table(void *context, uint64_t serial, bool layer)
         space->tables = realloc(space->tables, space->table_room * sizeof(*space->tables));
         CHECK(space->tables != NULL);
     }
-    space->tables[space->table_count++] = (struct checkpoint_table){serial, layer};
+    space->tables[space->table_count++] =
+        (struct checkpoint_table){.serial = serial, .layer = layer};
+}
+
+static int by_serial(const void *left, const void *right)
+{
+    const struct checkpoint_table *a = left;
+    const struct checkpoint_table *b = right;
+
+    return a->serial != b->serial ? (a->serial < b->serial ? -1 : 1)
+                                  : (int)a->layer - (int)b->layer;
+}
+
+/* They are, by base, where the stream did not jump. */
+static bool are_sorted(const struct checkpoint_space *space)
+{
+    size_t i = 1;
+
+    while (i < space->table_count && by_serial(&space->tables[i - 1], &space->tables[i]) < 0) {
+        i++;
+    }
+    return i >= space->table_count;
 }
 
 void checkpoint_list_tables(struct checkpoint_space *space)
@@ -32,6 +54,9 @@ void checkpoint_list_tables(struct checkpoint_space *space)
 
     space->table_count = 0;
     engine->functions->keeping->each_table(engine, add_table, space);
+    if (!are_sorted(space)) {
+        qsort(space->tables, space->table_count, sizeof(*space->tables), by_serial);
+    }
 }
 
 void checkpoint_unlink(struct checkpoint_round *round, const char *name)
@@ -87,28 +112,74 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
                         generation);
 }
 
-/* Which file of this round it is; image_count: none. */
-static size_t find_file(const struct checkpoint_space *space, uint64_t serial, uint64_t layer)
+/* Where the image stands, or would stand. There may be one of each of very many tables. */
+static size_t place_of(const struct checkpoint_space *space, uint64_t serial, uint64_t layer)
 {
-    size_t i = 0;
+    size_t low = 0;
+    size_t high = space->image_count;
 
-    while (i < space->image_count &&
-           (space->images[i].file.serial != serial || space->images[i].file.layer != layer)) {
-        i++;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct manifest_file *file = &space->images[middle]->file;
+        bool below = file->serial < serial || (file->serial == serial && file->layer < layer);
+
+        low = below ? middle + 1 : low;
+        high = below ? high : middle;
     }
-    return i;
+    return low;
+}
+
+static bool stands_at(const struct checkpoint_space *space, size_t at, uint64_t serial,
+                      uint64_t layer)
+{
+    return at < space->image_count && space->images[at]->file.serial == serial &&
+           space->images[at]->file.layer == layer;
+}
+
+struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *space,
+                                               uint64_t serial, uint64_t layer)
+{
+    size_t at = place_of(space, serial, layer);
+
+    return stands_at(space, at, serial, layer) ? space->images[at] : NULL;
+}
+
+void checkpoint_free_images(struct checkpoint_space *space)
+{
+    for (size_t i = 0; i < space->image_count; i++) {
+        free(space->images[i]);
+    }
+    free(space->images);
 }
 
 /* What the file holds already: the overlay image of this round, if there is one. */
 static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_space *space,
                               const struct manifest_file *file)
 {
-    size_t i = find_file(space, file->serial, file->layer + DATA_LAYERS);
+    uint64_t layer = file->layer + DATA_LAYERS;
+    size_t at = place_of(space, file->serial, layer);
 
-    if (i < space->image_count) {
-        checkpoint_unlink(round, space->images[i].file.name);
-        space->images[i] = space->images[--space->image_count];
+    if (stands_at(space, at, file->serial, layer)) {
+        checkpoint_unlink(round, space->images[at]->file.name);
+        free(space->images[at]);
+        space->image_count--;
+        memmove(space->images + at, space->images + at + 1,
+                (space->image_count - at) * sizeof(*space->images));
     }
+}
+
+static struct checkpoint_image *add_image(struct checkpoint_space *space, size_t at)
+{
+    if (space->image_count == space->image_room) {
+        space->image_room = space->image_room > 0 ? 2 * space->image_room : 16;
+        space->images = realloc(space->images, space->image_room * sizeof(*space->images));
+        CHECK(space->images != NULL);
+    }
+    memmove(space->images + at + 1, space->images + at,
+            (space->image_count - at) * sizeof(*space->images));
+    space->images[at] = memory_zalloc(sizeof(*space->images[at]));
+    space->image_count++;
+    return space->images[at];
 }
 
 /* Keeps an image in the place of an older one of the same table: nothing names that one. */
@@ -118,17 +189,15 @@ static void keep(struct checkpoint_round *round, struct checkpoint_space *space,
     if (checkpoint_is_dump(image)) {
         leave_overlay_out(round, space, file);
     }
-    size_t i = find_file(space, file->serial, file->layer);
+    size_t at = place_of(space, file->serial, file->layer);
+    bool replaces = stands_at(space, at, file->serial, file->layer);
 
-    if (i < space->image_count) {
-        checkpoint_unlink(round, space->images[i].file.name);
-    } else if (space->image_count == space->image_room) {
-        space->image_room = space->image_room > 0 ? 2 * space->image_room : 16;
-        space->images = realloc(space->images, space->image_room * sizeof(*space->images));
-        CHECK(space->images != NULL);
+    if (replaces) {
+        checkpoint_unlink(round, space->images[at]->file.name);
     }
-    space->image_count += i == space->image_count;
-    space->images[i] = (struct checkpoint_image){.image = *image, .file = *file};
+    struct checkpoint_image *kept = replaces ? space->images[at] : add_image(space, at);
+
+    *kept = (struct checkpoint_image){.image = *image, .file = *file};
     round->images++;
     round->image_bytes += file->bytes;
 }

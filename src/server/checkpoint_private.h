@@ -64,9 +64,13 @@ struct checkpoint_image {
     struct table_file *opened; /* of a dump, from before the manifest to its engine; else NULL */
 };
 
+/* What names it in the manifest that is being made. */
+enum checkpoint_named { CHECKPOINT_NAMED_NOT, CHECKPOINT_NAMED_IMAGE, CHECKPOINT_NAMED_DUMP };
+
 struct checkpoint_table {
     uint64_t serial;
     bool layer;
+    enum checkpoint_named named;
 };
 
 struct checkpoint_space {
@@ -75,10 +79,12 @@ struct checkpoint_space {
     size_t state_bytes;
     unsigned char state[ENGINE_STATE_MAX];
     size_t image_count, image_room;
-    struct checkpoint_image *images; /* their files are durable; one a table */
-    size_t written;                  /* images of this round, those that were thrown away too */
+    /* Their files are durable. By serial and layer number, both rising: one a table, one an
+     * overlay. */
+    struct checkpoint_image **images;
+    size_t written; /* images of this round, those that were thrown away too */
     size_t table_count, table_room;
-    struct checkpoint_table *tables; /* that there are at M; before: at C */
+    struct checkpoint_table *tables; /* that there are at M; before: at C. Sorted as well */
 };
 
 struct checkpoint_round {
@@ -117,6 +123,10 @@ void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keepe
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space);
 /* World stopped: the tables there are. */
 void checkpoint_list_tables(struct checkpoint_space *space);
+/* The image of a table, or of an overlay; NULL: there is none. */
+struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *space,
+                                               uint64_t serial, uint64_t layer);
+void checkpoint_free_images(struct checkpoint_space *space);
 /* Deletes a file of this round. */
 void checkpoint_unlink(struct checkpoint_round *round, const char *name);
 

@@ -131,7 +131,7 @@ static void fail_images(struct checkpoint_space *space)
     struct engine *engine = space->space->engine;
 
     for (size_t i = 0; i < space->image_count; i++) {
-        engine->functions->keeping->image_failed(engine, &space->images[i].image);
+        engine->functions->keeping->image_failed(engine, &space->images[i]->image);
     }
 }
 
@@ -145,7 +145,7 @@ static void throw_away(struct checkpoint_round *round)
     for (size_t i = 0; i < round->count; i++) {
         checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
-            checkpoint_unlink(round, round->spaces[i]->images[k].file.name);
+            checkpoint_unlink(round, round->spaces[i]->images[k]->file.name);
         }
     }
 }
@@ -170,7 +170,7 @@ static void end_waits(struct checkpoint_round *round, struct spaces *const *spac
 static void fini(struct checkpoint_round *round)
 {
     for (size_t i = 0; i < round->count; i++) {
-        free(round->spaces[i]->images);
+        checkpoint_free_images(round->spaces[i]);
         free(round->spaces[i]->tables);
         free(round->spaces[i]);
     }

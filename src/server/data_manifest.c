@@ -142,17 +142,53 @@ static void collect_leftover(void *context, const char *name)
     left->names[left->count++] = memory_strdup(name);
 }
 
+static void delete_file(struct data *data, const char *name)
+{
+    char path[VFS_PATH_MAX];
+
+    if (!vfs_path(path, data->directory, name) ||
+        data->vfs->functions->unlink(data->vfs, path) != 0) {
+        log_debug("%s/%s stays for now", data->directory, name);
+    }
+}
+
+/* Both are sorted by name. */
+static void delete_missing(struct data *data, const struct manifest_space *before,
+                           const struct manifest_space *now)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < before->files_count; i++) {
+        const char *name = before->files[i].name;
+
+        while (at < now->files_count && strcmp(now->files[at].name, name) < 0) {
+            at++;
+        }
+        if (at == now->files_count || strcmp(now->files[at].name, name) != 0) {
+            delete_file(data, name);
+        }
+    }
+}
+
+void data_delete_replaced(struct data *data, const struct manifest *before)
+{
+    for (size_t i = 0; i < before->spaces_count; i++) {
+        const struct manifest_space *now =
+            manifest_find_space(data->manifest, before->spaces[i].name);
+
+        if (now != NULL) { /* else a reload took it back: it had none */
+            delete_missing(data, &before->spaces[i], now);
+        }
+    }
+}
+
 void data_sweep(struct data *data)
 {
     struct leftovers left = {.manifest = data->manifest};
-    const struct vfs_functions *file = data->vfs->functions;
-    char path[VFS_PATH_MAX];
 
-    (void)file->list(data->vfs, data->directory, collect_leftover, &left);
+    (void)data->vfs->functions->list(data->vfs, data->directory, collect_leftover, &left);
     for (size_t i = 0; i < left.count; i++) {
-        if (!vfs_path(path, data->directory, left.names[i]) || file->unlink(data->vfs, path) != 0) {
-            log_debug("%s/%s stays for now", data->directory, left.names[i]);
-        }
+        delete_file(data, left.names[i]);
         free(left.names[i]);
     }
     free(left.names);

@@ -63,6 +63,7 @@ struct data {
     pthread_mutex_t lock;
     struct manifest *manifest; /* as it is stored, or was to be stored and is next */
     uint64_t generation;       /* of the last table file: no name is used twice */
+    bool leftovers; /* one could not be stored: what those before it named may be there still */
 
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;
@@ -101,6 +102,10 @@ bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
  * and what was left half made. What cannot be deleted is tried again the next time.
  */
 void data_sweep(struct data *data);
+
+/* Under the lock, right after a data_store that said true: deletes the files of the manifest before
+ * that it does not name. */
+void data_delete_replaced(struct data *data, const struct manifest *before);
 
 /* Under the lock: the figures of data->manifest. */
 void data_count_files(struct data *data);

@@ -234,19 +234,47 @@ static bool load_all(struct recovery *recovery, struct loading *loading)
 
 /* ---- all files ---- */
 
-static const struct manifest_file *find_file(const struct manifest_space *space, uint64_t serial,
+/* The files of a space by serial and layer number: there may be tens of thousands. */
+struct by_table {
+    size_t count;
+    const struct manifest_file **files;
+};
+
+static int compare_tables(const void *left, const void *right)
+{
+    const struct manifest_file *a = *(const struct manifest_file *const *)left;
+    const struct manifest_file *b = *(const struct manifest_file *const *)right;
+
+    if (a->serial != b->serial) {
+        return a->serial < b->serial ? -1 : 1;
+    }
+    return a->layer != b->layer ? (a->layer < b->layer ? -1 : 1) : 0;
+}
+
+/* The caller frees its list. */
+static void sort_by_table(const struct manifest_space *space, struct by_table *sorted)
+{
+    sorted->count = space->files_count;
+    sorted->files = memory_zalloc((sorted->count + 1) * sizeof(*sorted->files));
+    for (size_t i = 0; i < sorted->count; i++) {
+        sorted->files[i] = &space->files[i];
+    }
+    qsort(sorted->files, sorted->count, sizeof(*sorted->files), compare_tables);
+}
+
+static const struct manifest_file *find_file(const struct by_table *sorted, uint64_t serial,
                                              uint64_t layer)
 {
-    for (size_t i = 0; i < space->files_count; i++) {
-        if (space->files[i].serial == serial && space->files[i].layer == layer) {
-            return &space->files[i];
-        }
-    }
-    return NULL;
+    const struct manifest_file wanted = {.serial = serial, .layer = layer};
+    const struct manifest_file *key = &wanted;
+    const struct manifest_file **found =
+        bsearch(&key, sorted->files, sorted->count, sizeof(*sorted->files), compare_tables);
+
+    return found != NULL ? *found : NULL;
 }
 
 static void add_job(struct loading *loading, const struct recovery_space *space,
-                    const struct manifest_file *file)
+                    const struct by_table *sorted, const struct manifest_file *file)
 {
     struct job *job = &loading->jobs[loading->count++];
 
@@ -255,28 +283,28 @@ static void add_job(struct loading *loading, const struct recovery_space *space,
         loading->total_bytes += file->bytes;
         return;
     }
-    job->overlay = find_file(space->known, file->serial, file->layer + DATA_LAYERS);
+    job->overlay = find_file(sorted, file->serial, file->layer + DATA_LAYERS);
     loading->total_bytes += job->overlay != NULL ? job->overlay->bytes : 0;
 }
 
 /* An overlay lies over a dumped table. */
-static bool is_known(const struct manifest_space *space, const struct manifest_file *file)
+static bool is_known(const struct by_table *sorted, const struct manifest_file *file)
 {
     if (file->layer < DATA_LAYERS) {
         return true;
     }
-    const struct manifest_file *below = find_file(space, file->serial, file->layer - DATA_LAYERS);
+    const struct manifest_file *below = find_file(sorted, file->serial, file->layer - DATA_LAYERS);
 
     return file->role == MANIFEST_IMAGE && below != NULL && below->role == MANIFEST_DUMP &&
            file->layer < 2 * DATA_LAYERS;
 }
 
-static bool look_at(struct recovery *recovery, const struct manifest_space *space)
+static bool look_at(struct recovery *recovery, const struct by_table *sorted)
 {
-    for (size_t i = 0; i < space->files_count; i++) {
-        const struct manifest_file *file = &space->files[i];
+    for (size_t i = 0; i < sorted->count; i++) {
+        const struct manifest_file *file = sorted->files[i];
 
-        if (!is_known(space, file)) {
+        if (!is_known(sorted, file)) {
             return data_refuse(recovery->error,
                                "%s/%s: of a role this program does not know; a newer one has "
                                "written it",
@@ -289,22 +317,33 @@ static bool look_at(struct recovery *recovery, const struct manifest_space *spac
     return true;
 }
 
-/* Layers behind the tables they are of, overlays with theirs. */
+/* Layers after the tables they are of, overlays with theirs. */
+static bool add_files_of(struct recovery *recovery, struct loading *loading,
+                         const struct recovery_space *space)
+{
+    struct by_table sorted;
+
+    sort_by_table(space->known, &sorted);
+    bool known = look_at(recovery, &sorted);
+
+    for (size_t k = 0; known && k < DATA_LAYERS * sorted.count; k++) {
+        const struct manifest_file *file = sorted.files[k % sorted.count];
+
+        if (file->layer == k / sorted.count) {
+            add_job(loading, space, &sorted, file);
+        }
+    }
+    free(sorted.files);
+    return known;
+}
+
 static bool add_files(struct recovery *recovery, struct loading *loading)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         const struct recovery_space *space = recovery->spaces[i];
-        size_t files = space->known != NULL ? space->known->files_count : 0;
 
-        if (files > 0 && !look_at(recovery, space->known)) {
+        if (space->known != NULL && !add_files_of(recovery, loading, space)) {
             return false;
-        }
-        for (size_t k = 0; k < DATA_LAYERS * files; k++) {
-            const struct manifest_file *file = &space->known->files[k % files];
-
-            if (file->layer == k / files) {
-                add_job(loading, space, file);
-            }
         }
     }
     return true;

@@ -164,12 +164,19 @@ bool manifest_set_data(struct manifest_space *space, const char *label, const vo
     return true;
 }
 
-/* Where the file of that name stands, or would stand: the list is sorted. */
+/* Where the file of that name stands, or would stand: the list is sorted. Looks at the last one
+ * first: most are added in their order, and names of another space lie before or after all. */
 static size_t place_of(const struct manifest_space *space, const char *name, bool *found)
 {
     size_t low = 0;
     size_t high = space->files_count;
     *found = false;
+    if (high > 0 && strcmp(space->files[high - 1].name, name) < 0) {
+        return high;
+    }
+    if (high > 0 && strcmp(space->files[0].name, name) > 0) {
+        return low;
+    }
     while (low < high && !*found) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(space->files[middle].name, name);

@@ -70,15 +70,35 @@ static bool put_data(struct buf *text, const struct manifest_data *data)
     return true;
 }
 
+static char *put_word(char *to, const char *word)
+{
+    size_t length = strlen(word);
+    memcpy(to, word, length);
+    return to + length;
+}
+
+/* There may be tens of thousands, and all are composed for each table that is dumped. */
 static bool put_file(struct buf *text, const struct manifest_file *file)
 {
-    bool done = put(text, "file %s role %s", file->name, role_names[file->role]);
-    for (size_t i = 0; done && i < FILE_NUMBERS; i++) {
+    char *line = buf_room(text, LINE_MAX);
+    if (!line) {
+        return false;
+    }
+    char *to = put_word(line, "file ");
+    to = put_word(put_word(to, file->name), " role ");
+    to = put_word(to, role_names[file->role]);
+    for (size_t i = 0; i < FILE_NUMBERS; i++) {
         uint64_t value;
         memcpy(&value, (const char *)file + file_numbers[i].offset, sizeof value);
-        done = put(text, " %s %" PRIu64, file_numbers[i].key, value);
+        *to++ = ' ';
+        to = put_word(to, file_numbers[i].key);
+        *to++ = ' ';
+        to += num_print(to, value);
     }
-    return done && put(text, "\n");
+    *to++ = '\n';
+    CHECK(to < line + LINE_MAX);
+    buf_commit(text, (size_t)(to - line));
+    return true;
 }
 
 static bool put_space(struct buf *text, const struct manifest_space *space)

@@ -171,6 +171,19 @@ static void test_incomplete(void **unused)
 
     row_restore_begin(row);
     struct row_state state;
+    memcpy(&state, images[3].image.table, sizeof state);
+    uint64_t serial = state.serial;
+    state.serial = 1;
+    memcpy(images[3].image.table, &state, sizeof state);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(fake_load(&kept.rows, &images[i], NULL, error));
+    }
+    assert_false(row_restore_complete(row, error));
+    assert_string_equal(error, "table 1 is there twice");
+    state.serial = serial;
+    memcpy(images[3].image.table, &state, sizeof state);
+
+    row_restore_begin(row);
     memcpy(&state, images[0].image.table, sizeof state);
     state.flags |= ROW_STATE_LAYERED;
     state.last = ROW_ID_MAX;
