@@ -77,10 +77,17 @@ static void take_room(struct open_files *files, int *victim)
         return;
     }
     struct open_file *oldest = COLD_OWNER(struct open_file, link, files->idle.next);
-    CHECK(oldest->state == OPEN_FILE_OPEN && oldest->readers == 0);
+    CHECK(oldest->open && oldest->readers == 0);
     cold_list_remove(&oldest->link);
-    oldest->state = OPEN_FILE_CLOSED;
+    oldest->open = false;
     *victim = oldest->fd;
+}
+
+static void install(struct open_file *file, int fd)
+{
+    file->open = true;
+    file->fd = fd;
+    file->readers = 0;
 }
 
 static void read_begins(struct open_file *file)
@@ -97,11 +104,10 @@ void open_files_add(struct open_files *files, struct open_file *file, int fd)
     int victim = fd;
     CHECK(files->class == OPEN_FILES_CLASS && fd >= 0);
     pthread_mutex_lock(&files->lock);
-    CHECK(file->state == OPEN_FILE_CLOSED);
+    CHECK(!file->open);
     if (has_room(files)) {
         take_room(files, &victim);
-        file->state = OPEN_FILE_OPEN;
-        file->fd = fd;
+        install(file, fd);
         cold_list_add(&files->idle, &file->link);
         tell(files);
     }
@@ -109,84 +115,104 @@ void open_files_add(struct open_files *files, struct open_file *file, int fd)
     close_fd(files, victim);
 }
 
-void open_files_remove(struct open_files *files, struct open_file *file)
+/* What nobody uses is closed; not counted as closed earlier, as the bound is one of descriptors. */
+static void close_counted(struct open_files *files, int fd)
 {
-    int fd = -1;
-    CHECK(files->class == OPEN_FILES_CLASS);
-    pthread_mutex_lock(&files->lock);
-    CHECK(file->readers == 0 && file->state != OPEN_FILE_OPENING);
-    if (file->state == OPEN_FILE_OPEN) {
-        fd = file->fd;
-        cold_list_remove(&file->link);
-        file->state = OPEN_FILE_CLOSED;
-    }
-    pthread_mutex_unlock(&files->lock);
-    if (fd < 0) {
-        return;
-    }
     close_fd(files, fd);
     pthread_mutex_lock(&files->lock);
-    files->stats.open--; /* not earlier: the bound is one of descriptors */
+    files->stats.open--;
     tell(files);
     pthread_mutex_unlock(&files->lock);
 }
 
+void open_files_remove(struct open_files *files, struct open_file *file)
+{
+    CHECK(files->class == OPEN_FILES_CLASS);
+    pthread_mutex_lock(&files->lock);
+    bool open = file->open;
+    CHECK(!open || file->readers == 0);
+    if (open) {
+        cold_list_remove(&file->link);
+        file->open = false;
+    }
+    pthread_mutex_unlock(&files->lock);
+    if (open) {
+        close_counted(files, file->fd);
+    }
+}
+
 /* ---- reading ---- */
 
-/* Under the lock, which it gives up while it waits. True: it is open; false: the caller opens it,
- * and has room for that. */
-static bool await(struct open_files *files, struct open_file *file, int *victim)
+/* Under the lock, which it gives up while it waits. True: it is open; false: there is room to open
+ * it, and that is the caller's. */
+static bool await(struct open_files *files, const struct open_file *file, int *victim)
 {
-    while (file->state != OPEN_FILE_OPEN) {
-        if (file->state == OPEN_FILE_CLOSED && has_room(files)) {
-            file->state = OPEN_FILE_OPENING;
-            take_room(files, victim);
-            return false;
-        }
-        files->stats.waits += file->state == OPEN_FILE_CLOSED;
+    while (!file->open && !has_room(files)) {
+        files->stats.waits++;
         files->waiting++;
         pthread_cond_wait(&files->changed, &files->lock);
         files->waiting--;
     }
-    return true;
+    if (!file->open) {
+        files->stats.opened++;
+        take_room(files, victim);
+    }
+    return file->open;
+}
+
+/* False with *fd: the caller has opened it, or could not (-1). */
+static bool find_open(struct open_files *files, struct open_file *file, open_file_fn *open,
+                      void *context, int *fd)
+{
+    int victim = -1;
+    pthread_mutex_lock(&files->lock);
+    bool found = await(files, file, &victim);
+    if (found) {
+        read_begins(file);
+        *fd = file->fd;
+    }
+    pthread_mutex_unlock(&files->lock);
+    if (!found) {
+        close_fd(files, victim);
+        *fd = open(context);
+    }
+    return found;
 }
 
 int open_files_hold(struct open_files *files, struct open_file *file, open_file_fn *open,
                     void *context)
 {
-    int victim = -1;
+    int fd = -1;
     CHECK(files->class == OPEN_FILES_CLASS);
-    pthread_mutex_lock(&files->lock);
-    if (!await(files, file, &victim)) {
-        files->stats.opened++;
-        pthread_mutex_unlock(&files->lock);
-        close_fd(files, victim);
-        int fd = open(context);
-        pthread_mutex_lock(&files->lock);
-        file->fd = fd;
-        file->state = fd >= 0 ? OPEN_FILE_OPEN : OPEN_FILE_CLOSED;
-        files->stats.open -= fd < 0;
-        tell(files);
+    if (find_open(files, file, open, context, &fd)) {
+        return fd;
     }
-    int fd = file->state == OPEN_FILE_OPEN ? file->fd : -1;
-    if (fd >= 0) {
+    pthread_mutex_lock(&files->lock);
+    if (fd < 0) {
+        files->stats.open--;
+    } else if (!file->open) { /* else another one was faster, and this is for one read */
+        install(file, fd);
         read_begins(file);
     }
+    tell(files);
     pthread_mutex_unlock(&files->lock);
     return fd;
 }
 
-void open_files_let_go(struct open_files *files, struct open_file *file)
+void open_files_let_go(struct open_files *files, struct open_file *file, int fd)
 {
     int error = errno;
     CHECK(files->class == OPEN_FILES_CLASS);
     pthread_mutex_lock(&files->lock);
-    CHECK(file->state == OPEN_FILE_OPEN && file->readers > 0);
-    if (--file->readers == 0) {
+    bool shared = file->open && file->fd == fd;
+    if (shared && --file->readers == 0) {
         cold_list_add(&files->idle, &file->link);
         tell(files);
     }
     pthread_mutex_unlock(&files->lock);
+    if (!shared) {
+        close_counted(files, fd);
+    }
     errno = error;
 }
 

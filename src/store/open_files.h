@@ -8,7 +8,9 @@
  * time; and nobody waits at all where the limit is not below the number of threads that read.
  *
  * The bound holds at every moment: what goes is closed before the next file is opened. Nothing is
- * locked while a file is opened or closed, so a slow disk holds up only those who want that file.
+ * locked while a file is opened or closed, and nobody waits for somebody else's opening: two who
+ * want the same file at the same time may both open it, and the second one's is closed when it was
+ * read.
  *
  * Thread rule: all functions by any thread that may block, at once; create and destroy by one, with
  * no file left in the set.
@@ -16,6 +18,7 @@
 #ifndef ROLLCALL_STORE_OPEN_FILES_H
 #define ROLLCALL_STORE_OPEN_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/cold_lists.h"
@@ -23,14 +26,12 @@
 
 struct open_files;
 
-enum open_file_state { OPEN_FILE_CLOSED, OPEN_FILE_OPENING, OPEN_FILE_OPEN };
-
 /* The set's; zeroed: a file that is closed. */
 struct open_file {
-    enum open_file_state state;
-    int fd;
-    unsigned readers;
-    struct cold_link link; /* OPEN, and nobody reads it: in the order of use */
+    bool open;
+    int fd;                /* if it is open */
+    unsigned readers;      /* of that one */
+    struct cold_link link; /* open, and nobody reads it: in the order of use */
 };
 
 struct open_files_stats {
@@ -52,10 +53,11 @@ void open_files_remove(struct open_files *files, struct open_file *file);
 /* Opens the file, and sees that it is the right one; -1: it cannot, and `context` knows why. */
 typedef int open_file_fn(void *context);
 
-/* Its descriptor, valid until let go; -1: `open` said so. */
+/* A descriptor of it, valid until let go; -1: `open` said so. */
 int open_files_hold(struct open_files *files, struct open_file *file, open_file_fn *open,
                     void *context);
-void open_files_let_go(struct open_files *files, struct open_file *file); /* errno stays */
+/* errno stays. */
+void open_files_let_go(struct open_files *files, struct open_file *file, int fd);
 
 void open_files_stats(struct open_files *files, struct open_files_stats *stats);
 

@@ -104,7 +104,7 @@ static enum table_file_result read_shared(const struct table_file *file, void *t
         return reopening.result;
     }
     enum table_file_result result = read_fd(file, fd, to, bytes, offset, what, error);
-    open_files_let_go(file->shared, file->open_file);
+    open_files_let_go(file->shared, file->open_file, fd);
     return result;
 }
 

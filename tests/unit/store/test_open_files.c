@@ -180,20 +180,21 @@ static void test_cannot_open(void **state)
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    enum vfs_sim_op op; /* of file 0, that waits while it is closed */
     bool closed;
-    unsigned at_gate; /* preads */
+    unsigned at_gate;
 };
 
 static void gate(void *context, enum vfs_sim_op op, const char *path)
 {
     struct gate *at = context;
-    if (op != VFS_SIM_PREAD || !strstr(path, "feed-0.table")) {
+    if (op != at->op || !strstr(path, "feed-0.table")) {
         return;
     }
     pthread_mutex_lock(&at->lock);
-    at->at_gate++;
+    bool waits = at->at_gate++ == 0;
     pthread_cond_broadcast(&at->changed);
-    while (at->closed) {
+    while (waits && at->closed) {
         pthread_cond_wait(&at->changed, &at->lock);
     }
     pthread_mutex_unlock(&at->lock);
@@ -237,7 +238,7 @@ static void test_being_read(void **state)
     (void)state;
     struct shared s;
     struct open_files_stats stats = {0};
-    struct gate at = {.closed = true};
+    struct gate at = {.op = VFS_SIM_PREAD, .closed = true};
     pthread_t threads[2];
     setup(&s, 1);
     struct reader readers[2] = {{.s = &s, .file = 0}, {.s = &s, .file = 1}};
@@ -269,7 +270,7 @@ static void test_no_room_to_share(void **state)
 {
     (void)state;
     struct shared s;
-    struct gate at = {.closed = true};
+    struct gate at = {.op = VFS_SIM_PREAD, .closed = true};
     struct reader reader = {.s = &s, .file = 0};
     pthread_t thread;
     char error[TABLE_FILE_ERROR_MAX], path[64];
@@ -288,6 +289,35 @@ static void test_no_room_to_share(void **state)
     pthread_join(thread, NULL);
     vfs_sim_hook(s.sim, NULL, NULL);
     assert_int_equal(read_one(&s, 1, 0, error), TABLE_FILE_DONE);
+    pthread_cond_destroy(&at.changed);
+    pthread_mutex_destroy(&at.lock);
+    destroy(&s);
+}
+
+/* Nobody waits for an opening of somebody else: the second reader opens the file as well. */
+static void test_opened_twice(void **state)
+{
+    (void)state;
+    struct shared s;
+    struct gate at = {.op = VFS_SIM_OPEN, .closed = true};
+    struct reader reader = {.s = &s, .file = 0};
+    struct open_files_stats stats;
+    pthread_t thread;
+    char error[TABLE_FILE_ERROR_MAX];
+    setup(&s, 2);
+    pthread_mutex_init(&at.lock, NULL);
+    pthread_cond_init(&at.changed, NULL);
+    vfs_sim_hook(s.sim, gate, &at);
+    assert_int_equal(pthread_create(&thread, NULL, read_in_thread, &reader), 0);
+    await_gate(&at);
+    assert_int_equal(read_one(&s, 0, 0, error), TABLE_FILE_DONE);
+    assert_false(reader.done);
+    open_gate(&at);
+    pthread_join(thread, NULL);
+    vfs_sim_hook(s.sim, NULL, NULL);
+    open_files_stats(s.set, &stats);
+    assert_true(reader.done && stats.open == 1 && stats.opened == 2 && stats.waits == 0);
+    assert_int_equal(open_now(&s), 1);
     pthread_cond_destroy(&at.changed);
     pthread_mutex_destroy(&at.lock);
     destroy(&s);
@@ -366,7 +396,7 @@ int main(void)
         cmocka_unit_test(test_least_recent), cmocka_unit_test(test_cost),
         cmocka_unit_test(test_swapped),      cmocka_unit_test(test_cannot_open),
         cmocka_unit_test(test_being_read),   cmocka_unit_test(test_no_room_to_share),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_opened_twice), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
