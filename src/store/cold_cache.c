@@ -179,6 +179,14 @@ void cold_cache_put(struct cold_cache *cache, const struct cold_key *key, const 
     pthread_mutex_unlock(&shard->lock);
 }
 
+/* Free ones are in front. */
+static void place_forget(struct shard *shard, struct place *place)
+{
+    place_clear(shard, place);
+    cold_list_remove(&place->order);
+    cold_list_add(shard->order.next, &place->order);
+}
+
 static void shard_forget(struct cold_cache *cache, struct shard *shard,
                          const struct table_file *file)
 {
@@ -186,16 +194,35 @@ static void shard_forget(struct cold_cache *cache, struct shard *shard,
     for (uint64_t i = 0; i < cache->shard_places; i++) {
         struct place *place = &shard->places[i];
         if (place->key.file == file) {
-            place_clear(shard, place);
-            cold_list_remove(&place->order);
-            cold_list_add(shard->order.next, &place->order);
+            place_forget(shard, place);
         }
     }
     pthread_mutex_unlock(&shard->lock);
 }
 
+static void forget_page(struct cold_cache *cache, const struct cold_key *key)
+{
+    uint64_t hash = cold_key_hash(key);
+    struct shard *shard = shard_of(cache, hash);
+    pthread_mutex_lock(&shard->lock);
+    struct place *place = shard_find(shard, key, hash);
+    if (place) {
+        place_forget(shard, place);
+    }
+    pthread_mutex_unlock(&shard->lock);
+}
+
+/* All files of a space may go at once, and be small: then page by page. */
 void cold_cache_forget(struct cold_cache *cache, const struct table_file *file)
 {
+    uint64_t pages = table_file_pages(file);
+    struct cold_key key = {file, table_file_info(file)->identity, 0};
+    if (pages < cache->shards * cache->shard_places) {
+        for (; key.number < pages; key.number++) {
+            forget_page(cache, &key);
+        }
+        return;
+    }
     for (uint64_t i = 0; i < cache->shards; i++) {
         shard_forget(cache, &cache->shard[i], file);
     }

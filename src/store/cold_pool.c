@@ -139,20 +139,31 @@ void cold_stop(struct cold *cold)
 
 /* ---- a file goes ---- */
 
-/* Under the lock: drops what is not under way, marks the rest. How many those are. */
+/* Whether it is under way: then it is marked, else dropped. */
+static bool forget_read(struct cold *cold, struct cold_read *read)
+{
+    if (read->state == COLD_READING) {
+        read->forgotten = true;
+        return true;
+    }
+    cold_read_drop(cold, read);
+    return false;
+}
+
+/* Under the lock. How many are under way. All files of a space may go at once, and be small. */
 static unsigned forget_reads(struct cold *cold, const struct table_file *file)
 {
+    uint64_t pages = table_file_pages(file);
+    struct cold_key key = {file, table_file_info(file)->identity, 0};
     unsigned under_way = 0;
-    for (unsigned i = 0; i < cold->config.queue; i++) {
+    for (; pages < cold->config.queue && key.number < pages; key.number++) {
+        struct cold_read *read = cold_read_find(cold, &key);
+        under_way += read && forget_read(cold, read);
+    }
+    for (unsigned i = 0; pages >= cold->config.queue && i < cold->config.queue; i++) {
         struct cold_read *read = &cold->reads[i];
-        if (read->state == COLD_READ_FREE || read->key.file != file) {
-            continue;
-        }
-        if (read->state == COLD_READING) {
-            read->forgotten = true;
-            under_way++;
-        } else {
-            cold_read_drop(cold, read);
+        if (read->state != COLD_READ_FREE && read->key.file == file) {
+            under_way += forget_read(cold, read);
         }
     }
     return under_way;

@@ -39,6 +39,12 @@ bool table_file_is_direct(const struct table_file *file)
     return file->direct;
 }
 
+uint64_t table_file_pages(const struct table_file *file)
+{
+    check_file(file);
+    return file->section_begin[file->info.sections];
+}
+
 uint64_t table_file_memory_bytes(const struct table_file *file)
 {
     check_file(file);

@@ -165,6 +165,48 @@ static void test_replaced_is_forgotten(void **state)
     assert_true(data_run_end(&run));
 }
 
+/* Of the table of id 0. */
+static const char *file_path(void)
+{
+    return table_file_path(toy_file(data_run_engine(&run, 0), 0));
+}
+
+struct unlinking {
+    unsigned unlinked;
+    bool was_read; /* a file that the engine still had */
+};
+
+/* By the thread of checkpoints, which hands files over, too. */
+static void see_unlink(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct unlinking *unlinking = context;
+
+    if (op == VFS_SIM_UNLINK && strstr(path, ".table") != NULL) {
+        unlinking->unlinked++;
+        unlinking->was_read |= strcmp(file_path(), path) == 0;
+    }
+}
+
+/* Its descriptor may be closed at any time: the name goes once nobody reads the file any more. */
+static void test_unlinked_last(void **state)
+{
+    struct unlinking unlinking = {0};
+
+    (void)state;
+    data_run_start(&run);
+    data_run_fill(&run, TABLES, 1);
+    dump(0, 0);
+    vfs_sim_hook(run.sim, see_unlink, &unlinking);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_true(data_run_set(&run, 0, 3, 33 + i));
+        merge(0, 0);
+    }
+    vfs_sim_hook(run.sim, NULL, NULL);
+    assert_true(unlinking.unlinked >= 3 && !unlinking.was_read);
+    assert_non_null(strstr(file_path(), "a-1-0-"));
+    assert_true(data_run_end(&run));
+}
+
 /* The keeper touches it while the dump and the manifest are made: it waits, or the dump is made
  * anew, however often. */
 static void test_touched(void **state)
@@ -495,6 +537,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overlay_and_merge, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replaced_is_forgotten, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unlinked_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_touched, setup, teardown),
         cmocka_unit_test_setup_teardown(test_brackets_while_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),

@@ -358,11 +358,10 @@ static void *forget_first(void *context)
     return NULL;
 }
 
-static void test_forget(void **state)
+static void check_forget(unsigned queue, uint64_t cache_pages)
 {
-    (void)state;
     pthread_t thread;
-    struct run *run = run_create(1, 8, 8);
+    struct run *run = run_create(1, queue, cache_pages);
     run_read(run, 9, 7);
     run_close_gate(run);
     assert_int_equal(run_get(run, 1, 0), COLD_PENDING);
@@ -389,6 +388,14 @@ static void test_forget(void **state)
         table_open_sound(vfs_sim_vfs(run->sim), TABLE_DIRECTORY "/feed-5.table", true);
     run_read(run, 3, 7);
     run_destroy(run);
+}
+
+/* A file of more pages than there are places, and one of fewer: it is looked for in another way. */
+static void test_forget(void **state)
+{
+    (void)state;
+    check_forget(8, 8);
+    check_forget(RUN_PAGES + 1, 2 * RUN_PAGES);
 }
 
 static void *stop(void *context)
