@@ -522,8 +522,11 @@ void net_conn_sweep(struct net_conn *conn)
 {
     net_conn_check(conn);
     uint64_t age_s = net_conn_idle_s(conn);
-    if (conn->hold != NET_HOLD_NONE) {
-        return; /* it waits for us, not we for it */
+    if (conn->hold != NET_HOLD_NONE) { /* it waits for us, not we for it */
+        if (age_s >= conn->worker->common->hold_stall_s) {
+            close_counted(conn, &conn->worker->metrics.hold_stalls);
+        }
+        return;
     }
     if (conn->out.length > 0) {
         if (age_s >= NET_WRITE_STALL_S) {

@@ -10,6 +10,7 @@ void net_hold_init(struct net_hold *hold)
     /* The last turn before a commit comes on top. As the worker's output: not from the budget. */
     buf_init(&hold->bytes, NET_HOLD_BYTES + NET_OUTPUT_MAX, NULL);
     TAILQ_INIT(&hold->held);
+    TAILQ_INIT(&hold->waiting);
     TAILQ_INIT(&hold->sealed);
     atomic_init(&hold->released, 0);
     atomic_init(&hold->wake_at, NO_NUMBER);
@@ -18,7 +19,7 @@ void net_hold_init(struct net_hold *hold)
 
 void net_hold_fini(struct net_hold *hold)
 {
-    CHECK(TAILQ_EMPTY(&hold->held) && TAILQ_EMPTY(&hold->sealed));
+    CHECK(TAILQ_EMPTY(&hold->held) && TAILQ_EMPTY(&hold->waiting) && TAILQ_EMPTY(&hold->sealed));
     buf_fini(&hold->bytes);
 }
 
@@ -45,87 +46,109 @@ void net_hold_keep(struct net_conn *conn)
 void net_hold_leave(struct net_conn *conn)
 {
     struct net_hold *hold = &conn->worker->hold;
-    struct net_conns *list = conn->hold == NET_HOLD_HELD ? &hold->held : &hold->sealed;
+    struct net_conns *list = conn->hold == NET_HOLD_HELD      ? &hold->held
+                             : conn->hold == NET_HOLD_WAITING ? &hold->waiting
+                                                              : &hold->sealed;
     TAILQ_REMOVE(list, conn, run);
     conn->hold = NET_HOLD_NONE;
 }
 
-/* The commit. Each of these gets a connection that is on no list any more, and its answers. */
-
-typedef void answer_fn(struct net_conn *conn, const char *bytes, size_t length);
-
-static void seal(struct net_conn *conn, const char *bytes, size_t length)
+/* The bytes go when nobody's answers are among them any more. */
+static void let_go(struct net_hold *hold)
 {
-    struct net_hold *hold = &conn->worker->hold;
-    if (!net_conn_keep(conn, &conn->out, bytes, length)) {
-        net_conn_close_for_budget(conn);
-        return;
+    if (TAILQ_EMPTY(&hold->held) && TAILQ_EMPTY(&hold->waiting)) {
+        buf_truncate(&hold->bytes, 0);
     }
-    conn->hold = NET_HOLD_SEALED;
-    conn->wait = hold->wait_last;
-    TAILQ_INSERT_TAIL(&hold->sealed, conn, run);
 }
 
-static void discard(struct net_conn *conn, const char *bytes, size_t length)
+/* The commit. */
+
+/* Sends the answers of a connection that was held or waited. */
+static void answer(struct net_hold *hold, struct net_conn *conn)
 {
-    (void)bytes;
-    (void)length;
-    net_conn_close(conn);
+    net_hold_leave(conn);
+    net_conn_answer(conn, hold->bytes.data + conn->held.begin, conn->held.length);
 }
 
-static void note_wait(struct net_hold *hold, uint64_t wait)
+static void wait_all(struct net_hold *hold, uint64_t wait)
 {
+    struct net_conn *conn;
     CHECK(wait >= hold->wait_last && wait != NO_NUMBER);
     hold->wait_last = wait;
+    TAILQ_FOREACH(conn, &hold->held, run)
+    {
+        conn->hold = NET_HOLD_WAITING;
+        conn->wait = wait;
+    }
+    TAILQ_CONCAT(&hold->waiting, &hold->held, run);
+}
+
+static void end_held(struct net_hold *hold, enum net_commit verdict)
+{
+    for (struct net_conn *conn; (conn = TAILQ_FIRST(&hold->held)) != NULL;) {
+        if (verdict == NET_COMMITTED) {
+            answer(hold, conn);
+        } else {
+            net_conn_close(conn);
+        }
+    }
+}
+
+/* Answers that wait go into their connections' own output, so that the hold is empty. */
+static void seal_all(struct net_hold *hold)
+{
+    for (struct net_conn *conn; (conn = TAILQ_FIRST(&hold->waiting)) != NULL;) {
+        net_hold_leave(conn);
+        if (!net_conn_keep(conn, &conn->out, hold->bytes.data + conn->held.begin,
+                           conn->held.length)) {
+            net_conn_close_for_budget(conn);
+            continue;
+        }
+        conn->hold = NET_HOLD_SEALED;
+        TAILQ_INSERT_TAIL(&hold->sealed, conn, run);
+    }
 }
 
 void net_hold_commit(struct net_worker *worker)
 {
-    static answer_fn *const answers[] = {[NET_COMMITTED] = net_conn_answer,
-                                         [NET_COMMIT_LATER] = seal,
-                                         [NET_COMMIT_FAILED] = discard};
     struct net_hold *hold = &worker->hold;
     uint64_t wait = 0;
     hold->uncommitted = false;
     enum net_commit verdict = worker->common->service.commit(worker->state, &wait);
     if (verdict == NET_COMMIT_LATER) {
-        note_wait(hold, wait);
+        wait_all(hold, wait);
+    } else {
+        end_held(hold, verdict);
     }
-    for (struct net_conn *conn; (conn = TAILQ_FIRST(&hold->held)) != NULL;) {
-        net_hold_leave(conn);
-        answers[verdict](conn, hold->bytes.data + conn->held.begin, conn->held.length);
-    }
-    buf_truncate(&hold->bytes, 0);
     net_hold_release(worker); /* it may have come already */
+    if (hold->bytes.length >= NET_HOLD_BYTES) {
+        seal_all(hold);
+        let_go(hold);
+    }
 }
 
-/* The release. */
+/* The release. Those that are sealed came before those that wait in the hold. */
 
-/* Sends what was released; returns the number the next waits for. */
-static uint64_t release_first(struct net_hold *hold)
+static struct net_conn *first_waiting(const struct net_hold *hold)
+{
+    struct net_conn *conn = TAILQ_FIRST(&hold->sealed);
+    return conn != NULL ? conn : TAILQ_FIRST(&hold->waiting);
+}
+
+/* Sends what was released. */
+static void release_some(struct net_hold *hold)
 {
     uint64_t released = atomic_load(&hold->released);
     struct net_conn *conn;
-    while ((conn = TAILQ_FIRST(&hold->sealed)) != NULL && conn->wait <= released) {
-        net_hold_leave(conn);
-        net_conn_unseal(conn);
-    }
-    return conn != NULL ? conn->wait : NO_NUMBER;
-}
-
-/*
- * The number waited for is told before `released` is looked at again, and net_release() does it the
- * other way round: so one of the two sees the other.
- */
-static void release_all(struct net_hold *hold)
-{
-    while (!TAILQ_EMPTY(&hold->sealed)) {
-        uint64_t next = release_first(hold);
-        atomic_store(&hold->wake_at, next);
-        if (next > atomic_load(&hold->released)) {
-            return;
+    while ((conn = first_waiting(hold)) != NULL && conn->wait <= released) {
+        if (conn->hold == NET_HOLD_WAITING) {
+            answer(hold, conn);
+        } else {
+            net_hold_leave(conn);
+            net_conn_unseal(conn);
         }
     }
+    let_go(hold);
 }
 
 /* Whoever sets no_more after this has looked wakes the worker to look again. */
@@ -133,10 +156,36 @@ void net_hold_release(struct net_worker *worker)
 {
     struct net_hold *hold = &worker->hold;
     bool no_more = atomic_load(&hold->no_more);
-    release_all(hold);
-    for (struct net_conn *conn; no_more && (conn = TAILQ_FIRST(&hold->sealed)) != NULL;) {
+    release_some(hold);
+    for (struct net_conn *conn; no_more && (conn = first_waiting(hold)) != NULL;) {
         net_hold_leave(conn);
         net_conn_close(conn);
+    }
+    let_go(hold);
+}
+
+/*
+ * The number waited for is told before `released` is looked at again, and net_release() does it the
+ * other way round: so one of the two sees the other. A worker that is awake is told nothing: it
+ * looks before it sleeps.
+ */
+void net_hold_sleep(struct net_worker *worker)
+{
+    struct net_hold *hold = &worker->hold;
+    for (const struct net_conn *conn; (conn = first_waiting(hold)) != NULL;) {
+        atomic_store(&hold->wake_at, conn->wait);
+        if (conn->wait > atomic_load(&hold->released)) {
+            return;
+        }
+        net_hold_release(worker);
+    }
+}
+
+void net_hold_awake(struct net_worker *worker)
+{
+    struct net_hold *hold = &worker->hold;
+    if (atomic_load_explicit(&hold->wake_at, memory_order_relaxed) != NO_NUMBER) {
+        atomic_store(&hold->wake_at, NO_NUMBER);
     }
 }
 

@@ -66,6 +66,7 @@ struct net *net_create(const struct net_options *options, const struct net_servi
     net->tls = options->tls != NULL ? net_tls_context_share(options->tls) : NULL;
     net_reconfigure(net, options->max_connections, options->idle_timeout_s,
                     options->request_timeout_s);
+    net->common.hold_stall_s = options->hold_stall_s > 0 ? options->hold_stall_s : NET_HOLD_STALL_S;
     net->stop_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     net->listeners = net_listener_create(options, error, in_use);
     if (net->listeners == NULL) {

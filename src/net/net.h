@@ -20,7 +20,8 @@
  * calls service->commit() once at the end of the wake-up (earlier when it holds NET_HOLD_BYTES).
  * That says of all answers held by then: send them; or they wait for a number, and go when
  * net_release() has been called with it; or they must never be sent. A connection whose answers are
- * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait.
+ * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait. Who
+ * has waited for NET_HOLD_STALL_S is closed: what became of the request is not known then.
  *
  * With TLS (net/tls.h) all of this is the same: bytes are those inside it. What its sessions hold
  * is memory of the library, and not in the budget.
@@ -45,6 +46,7 @@
 #define NET_OUTPUT_MAX       ((1u << 20) + (64u << 10)) /* answers of one turn */
 #define NET_HOLD_BYTES       (1u << 20) /* held answers of a worker that make it commit early */
 #define NET_WRITE_STALL_S    60
+#define NET_HOLD_STALL_S     60 /* answers wait for a release for so long at most */
 #define NET_ACCEPTS_PER_TURN 64
 #define NET_STATE_BYTES_MAX  64 /* the service's state embedded in a connection */
 #define NET_THREADS_MAX      64
@@ -63,6 +65,7 @@
     X(idle_closed, "connections closed by idle-timeout")                                           \
     X(request_timeouts, "connections closed with a half-sent request")                             \
     X(write_stalls, "connections closed because they did not read")                                \
+    X(hold_stalls, "connections closed because the disk did not take what they changed")           \
     X(conn_yields, "turns ended for fairness")                                                     \
     X(budget_closed, "connections closed because the buffers' budget was used up")                 \
     X(ssl_handshake_errors, "connections closed because TLS was not agreed upon")
@@ -139,6 +142,7 @@ struct net_options {
     unsigned backlog;           /* of listen(2) */
     unsigned idle_timeout_s;    /* 0: never */
     unsigned request_timeout_s; /* 0: never */
+    unsigned hold_stall_s;      /* 0: NET_HOLD_STALL_S */
     struct budget *budget;      /* of all private buffers */
     /* NULL: no TLS. Else on all addresses but unix sockets and those that begin with
      * NET_PLAIN_PREFIX. net takes a reference of its own. */
@@ -212,8 +216,8 @@ void net_wake(void *worker, uint64_t serial);
  * Any thread: answers of this worker that wait for a number <= upto may leave; they do in the order
  * of their numbers. May come before the commit that names the number has returned: what was
  * released once stays so, the highest `upto` counts. Wakes the worker only if something waits for
- * it, once for all that wait. As with net_wake, no call may be under way or come once net_destroy
- * has returned. What waits at net_destroy, or for ever, is never sent.
+ * it and the worker sleeps, once for all that wait. As with net_wake, no call may be under way or
+ * come once net_destroy has returned. What waits at net_destroy is never sent.
  * Its type is that of engine_ticket.wake.
  */
 void net_release(void *worker, uint64_t upto);

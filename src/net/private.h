@@ -10,7 +10,8 @@
  *     suspended   next SUSPENDED, nothing to send a wake
  *     gathered    an answer waits, any next       the end of the wake-up, or earlier
  *     held        answers held, any next          the commit at the end of the wake-up
- *     sealed      answers wait, any next          net_release
+ *     waiting     committed, any next             net_release
+ *     sealed      the same, in its own output     net_release
  *     draining    something to send, any next     its socket is writable
  *     lingering   next CLOSE, all sent            the peer's FIN, or NET_LINGER_S
  * Under TLS reading may wait for the socket to be writable, and draining for it to be readable.
@@ -49,17 +50,24 @@ struct net_common {
     _Atomic unsigned idle_timeout_s;
     _Atomic unsigned request_timeout_s;
     struct log_limit refusals; /* lines of connections that were not let in */
+    unsigned hold_stall_s;
 };
 
-enum net_hold_place { NET_HOLD_NONE, NET_HOLD_GATHERED, NET_HOLD_HELD, NET_HOLD_SEALED };
+enum net_hold_place {
+    NET_HOLD_NONE,
+    NET_HOLD_GATHERED,
+    NET_HOLD_HELD,
+    NET_HOLD_WAITING,
+    NET_HOLD_SEALED,
+};
 
 /*
  * Invariants (net_conn_check):
  * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
  * 2. without TLS wanted is EV_WRITE exactly while draining.
  * 3. queued exactly while next is AGAIN, or WAIT with bytes in the TLS session, and nothing is to
- * be sent, gathered, held or sealed.
- * 4. `out` holds nothing while gathered or held, and all the answers while sealed.
+ * be sent, gathered, held, waiting or sealed.
+ * 4. `out` holds nothing while gathered, held or waiting, and all the answers while sealed.
  */
 struct net_conn {
     uint32_t magic;
@@ -68,7 +76,7 @@ struct net_conn {
     struct net_worker *worker;
     struct net_tls *tls;          /* NULL: no TLS, or none any more: lingering */
     struct net_conn *bucket_next; /* in the worker's table */
-    TAILQ_ENTRY(net_conn) run;    /* while queued, gathered, held or sealed: in that list */
+    TAILQ_ENTRY(net_conn) run;    /* while in one of the lists of its worker */
     struct buf in;                /* private input; the first in_done bytes are done with */
     struct buf out;               /* private output; the first out_done bytes are sent */
     uint32_t in_done;
@@ -80,13 +88,11 @@ struct net_conn {
     bool queued;
     bool lingering;
     bool unread; /* CLOSE left input over */
-    union {
-        struct {
-            uint32_t begin; /* gathered, held: its answers among the worker's */
-            uint32_t length;
-        } held;
-        uint64_t wait; /* sealed: the number that lets them go */
-    };
+    struct {
+        uint32_t begin; /* gathered, held, waiting: its answers among the worker's */
+        uint32_t length;
+    } held;
+    uint64_t wait; /* waiting, sealed: the number that lets them go */
     struct event event;
     uint64_t state[NET_STATE_BYTES_MAX / sizeof(uint64_t)];
 };
@@ -118,13 +124,15 @@ struct net_gathered {
 
 /* Answers that may not leave yet. */
 struct net_hold {
-    struct buf bytes;        /* of all held connections */
-    struct net_conns held;   /* since the last commit */
-    struct net_conns sealed; /* their answers are in their `out`; in the order of `wait` */
-    bool uncommitted;        /* a turn was to be held since the last commit */
+    struct buf bytes;         /* of all that are held or waiting */
+    struct net_conns held;    /* since the last commit */
+    struct net_conns waiting; /* in the order of `wait`; none is below the last that is sealed */
+    struct net_conns sealed;  /* their answers are in their `out`; in the order of `wait` */
+    bool uncommitted;         /* a turn was to be held since the last commit */
     uint64_t wait_last;
     _Atomic uint64_t released; /* the highest number released */
-    /* A release of this number or more has to wake the worker; whoever does sets it to none. */
+    /* While the worker sleeps: a release of this number or more has to wake it; whoever does sets
+     * it to none. */
     _Atomic uint64_t wake_at;
     _Atomic bool no_more; /* what was not released by now never will be */
 };
@@ -214,5 +222,9 @@ void net_hold_keep(struct net_conn *conn);
 void net_hold_leave(struct net_conn *conn); /* off the list it is on; what was held is dropped */
 void net_hold_commit(struct net_worker *worker);
 void net_hold_release(struct net_worker *worker); /* sends what was released */
+/* Before and after the event loop: a release wakes the worker only in between. The first sends what
+ * was released until then. */
+void net_hold_sleep(struct net_worker *worker);
+void net_hold_awake(struct net_worker *worker);
 
 #endif

@@ -181,12 +181,14 @@ static void wake_up(struct net_worker *worker)
     bool busy = worker->run_count > 0 || worker->sweep_next < worker->bucket_count;
     (void)event_base_loop(worker->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
     net_worker_awake(worker);
+    net_hold_awake(worker);
     run_queued(worker);
     net_gather_send(worker);
     if (worker->hold.uncommitted) {
         net_hold_commit(worker);
     }
     sweep_some(worker);
+    net_hold_sleep(worker);
     end_turns(worker);
     worker->awake = false;
 }

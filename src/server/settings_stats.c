@@ -158,6 +158,7 @@ static void emit_limits(const struct sink *sink)
         {"id_value_max", PROTOCOL_VALUE_MAX},    {"auth_request_max", AUTH_REQUEST_MAX},
         {"read_buffer", NET_READ_BYTES},         {"input_max", NET_INPUT_MAX},
         {"output_max", NET_OUTPUT_MAX},          {"write_stall", NET_WRITE_STALL_S},
+        {"hold_stall", NET_HOLD_STALL_S},
     };
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)

@@ -513,22 +513,27 @@ static void test_slow_reader(void **unused)
     echo_stop(&echo);
 }
 
+/* Answers that wait need none of the budget until the hold is full: then all that wait do. */
 static void test_no_budget_to_seal(void **unused)
 {
     struct echo echo;
     (void)unused;
     start_threads(&echo, 1, NET_COMMIT_LATER, 1);
-    int fd = client_ready(&echo);
+    int fd = client_sealed(&echo, "hold big 600000\n");
+    int second = client_ready(&echo);
     int other = client_ready(&echo);
-    client_say(fd, "hold x\n");
+    assert_int_equal(FIGURE(&echo, budget_closed), 0);
+    client_say(second, "hold big 600000\n");
     client_expect_end(fd);
-    assert_int_equal(FIGURE(&echo, budget_closed), 1);
+    client_expect_end(second);
+    close(second);
+    assert_int_equal(FIGURE(&echo, budget_closed), 2);
     atomic_store(&echo.verdict, NET_COMMITTED); /* needs none */
     client_say(other, "hold y\n");
     client_expect(other, "y\n");
     client_say(other, "hold z\nhalf"); /* nowhere to keep the half: gone, and nothing is said */
     client_expect_end(other);
-    assert_int_equal(FIGURE(&echo, budget_closed), 2);
+    assert_int_equal(FIGURE(&echo, budget_closed), 3);
     close(fd);
     close(other);
     echo_stop(&echo);
@@ -552,6 +557,64 @@ static void test_sealed_outlives_time_outs(void **unused)
     client_say(sealed, " line\n");
     client_expect(sealed, "half line\n");
     close(sealed);
+    echo_stop(&echo);
+}
+
+/* A release that never comes: then it is not known what became of the request. */
+static void test_waits_not_for_ever(void **unused)
+{
+    struct echo echo;
+    (void)unused;
+    struct net_options options = echo_options(&echo, any_port);
+    options.threads = 1;
+    options.hold_stall_s = 1;
+    echo.holds = true;
+    atomic_store(&echo.verdict, NET_COMMIT_LATER);
+    assert_true(echo_start(&echo, &options));
+    int first = client_sealed(&echo, "hold a\n");
+    int idle = client_ready(&echo);
+    int second = client_sealed(&echo, "hold big 1048576\n"); /* copied to its own output */
+    client_expect_end(first);
+    client_expect_end(second);
+    assert_int_equal(FIGURE(&echo, hold_stalls), 2);
+    assert_int_equal(echo.budget.used_bytes, 0);
+    release(&echo, 2);
+    client_say(idle, "x\n");
+    client_expect(idle, "x\n");
+    close(first);
+    close(idle);
+    close(second);
+    echo_stop(&echo);
+}
+
+/* What waits is copied into the connections' own outputs when the hold is full, again and again,
+ * and leaves in the order of its numbers with what waits in the hold. */
+static void test_full_hold_waits(void **unused)
+{
+    enum { CONNS = 7, LETTERS = 300000 }; /* four of them fill the hold */
+    struct echo echo;
+    int fds[CONNS];
+    (void)unused;
+    start(&echo, NET_COMMIT_LATER);
+    for (int i = 0; i < CONNS; i++) {
+        fds[i] = client_sealed(&echo, "hold big 300000\nafter\n");
+    }
+    assert_in_range(echo.budget.used_bytes, 4 * LETTERS, 5 * LETTERS);
+    for (int i = 0; i < CONNS; i++) {
+        release(&echo, (uint64_t)i + 1);
+        client_expect_big(fds[i], LETTERS);
+        client_expect(fds[i], "after\n");
+        pass(&echo);
+        for (int later = i + 1; later < CONNS; later++) {
+            client_expect_nothing(fds[later]);
+        }
+    }
+    assert_int_equal(echo.budget.used_bytes, 0);
+    for (int i = 0; i < CONNS; i++) {
+        client_say(fds[i], "z\n");
+        client_expect(fds[i], "z\n");
+        close(fds[i]);
+    }
     echo_stop(&echo);
 }
 
@@ -590,6 +653,8 @@ int main(void)
         cmocka_unit_test(test_woken_while_held),
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_no_budget_to_seal),
+        cmocka_unit_test(test_full_hold_waits),
+        cmocka_unit_test(test_waits_not_for_ever),
         cmocka_unit_test(test_sealed_outlives_time_outs),
         cmocka_unit_test(test_end_while_sealed),
     };
