@@ -86,12 +86,7 @@ struct journal_log *data_log(struct data *data)
 
 bool data_log_room(struct data *data, size_t events)
 {
-    struct journal_writer *writer = &data->log.writer;
-    size_t bytes = events * JOURNAL_RECORD_MAX;
-
-    /* it may be missing only because nobody has written what was put */
-    return journal_reserve(writer, bytes) ||
-           (journal_commit(writer) && journal_reserve(writer, bytes));
+    return journal_log_room(&data->log, events);
 }
 
 void data_reconfigure(struct data *data, const struct settings *settings)

@@ -76,6 +76,9 @@ void dispatch_turns_begin(void *worker_state)
         dispatch_journal_open(worker);
         worker->has_cold = worker->server->cold != NULL;
     }
+    if (worker->journal != NULL) {
+        dispatch_journal_look(worker);
+    }
 }
 
 void dispatch_turns_end(void *worker_state)

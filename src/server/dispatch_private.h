@@ -66,6 +66,12 @@ struct dispatch_tally {
     uint32_t bad;
 };
 
+/* The answers of a worker that wait for the journal. 0: the oldest is not known to wait. */
+struct dispatch_wait {
+    uint64_t first, first_us; /* the LSN of the oldest, or of a later one, and its time */
+    uint64_t last, last_us;
+};
+
 struct dispatch_worker {
     struct server *server;
     struct net_worker *net;
@@ -78,6 +84,8 @@ struct dispatch_worker {
     struct journal *journal;  /* NULL: nothing is kept */
     bool journal_failed;      /* it was found so: no change is taken before a restart */
     struct journal_sink journal_sink;
+    struct dispatch_wait wait;
+    bool hanging;   /* as the turns began: the journal hangs, and takes no change */
     bool has_cold;  /* tables may be dumped */
     bool held_cold; /* of the turn: the connection's `cold` as it began */
     bool busy;      /* since the last tick a request began to wait for the next one: for room in the
@@ -170,6 +178,8 @@ enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struc
 /* The first turns: takes a sink of the journal, if there is one. */
 void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
+/* With a journal, as the turns begin: whether it takes changes. */
+void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */

@@ -59,17 +59,14 @@ bool journal_sink_wrote(const struct journal_sink *sink)
     return sink->writer.wrote;
 }
 
-/* The head, not the end of what this one put: it may have seen what others have put. */
-bool journal_sink_commit(struct journal_sink *sink, uint64_t *lsn)
+uint64_t journal_sink_submit(struct journal_sink *sink)
 {
-    *lsn = journal_head(sink->writer.journal);
-    return journal_commit(&sink->writer);
+    return journal_submit(&sink->writer);
 }
 
-void journal_sink_wait(struct journal_sink *sink, void (*wake)(void *target, uint64_t serial),
-                       void *target, uint64_t serial)
+void journal_sink_want_room(struct journal_sink *sink)
 {
-    journal_wait_room(sink->writer.journal, CHANGE_ROOM, wake, target, serial);
+    journal_want_room(sink->writer.journal, CHANGE_ROOM);
 }
 
 /* ---- the log of events ---- */
@@ -79,16 +76,26 @@ static struct journal_log *log_of(struct change_log *log)
     return (struct journal_log *)log;
 }
 
-/*
- * What is not used is kept, so mostly little is asked for. If there is no room it may be because
- * nobody has written what was put.
- */
+/* If there is no room it may be because nobody has submitted what was put. */
+static bool reserve(struct journal_writer *writer, size_t bytes)
+{
+    bool room = journal_reserve(writer, bytes);
+
+    if (!room) {
+        (void)journal_submit(writer);
+    }
+    return room;
+}
+
+/* What is not used is kept, so mostly little is asked for. */
 static bool log_reserve(struct change_log *log)
 {
-    struct journal_writer *writer = &log_of(log)->writer;
+    return reserve(&log_of(log)->writer, EVENTS_ROOM);
+}
 
-    return journal_reserve(writer, EVENTS_ROOM) ||
-           (journal_commit(writer) && journal_reserve(writer, EVENTS_ROOM));
+bool journal_log_room(struct journal_log *log, size_t events)
+{
+    return reserve(&log->writer, events * JOURNAL_RECORD_MAX);
 }
 
 static void log_put(struct change_log *log, uint32_t space, enum change_event event,
@@ -110,6 +117,11 @@ void journal_log_init(struct journal_log *log, struct journal *journal)
 void journal_log_fini(struct journal_log *log)
 {
     journal_writer_fini(&log->writer);
+}
+
+void journal_log_submit(struct journal_log *log)
+{
+    (void)journal_submit(&log->writer);
 }
 
 bool journal_log_commit(struct journal_log *log)

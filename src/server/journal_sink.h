@@ -2,13 +2,13 @@
  * journal_sink.h: the journal as what engines give changes and events to.
  *
  * A worker has a journal_sink of its own; the spaces share one journal_log, used with the world
- * stopped. What they put is kept when the worker's journal_sink_commit() has said so: it covers all
- * that anyone put before.
+ * stopped. What they put is kept when the journal is written up to where a later submit, by anyone,
+ * said that it ends.
  *
  * The log keeps the room it has asked for (72 KiB, a part of the smallest buffer) until it is used,
- * so that reserve() mostly has it; journal_log_commit() gives it back and need not be called:
- * events leave with the next commit of a worker, and if nobody commits for so long that there is no
- * room left, with the log's own reserve().
+ * so that reserve() mostly has it. It never waits for the disk: if there is no room, what was put
+ * is submitted, and whoever asks again may find some. Events leave with the next submit of a
+ * worker.
  */
 #ifndef ROLLCALL_SERVER_JOURNAL_SINK_H
 #define ROLLCALL_SERVER_JOURNAL_SINK_H
@@ -26,17 +26,13 @@ struct journal_sink {
 
 void journal_sink_init(struct journal_sink *sink, struct journal *journal);
 void journal_sink_fini(struct journal_sink *sink);
-/* Has anything been put since the last commit? */
+/* Has anything been put since the last submit? */
 bool journal_sink_wrote(const struct journal_sink *sink);
-/*
- * journal_commit of all so far; *lsn: what must be durable for that to be so under `always`, the
- * journal's head. Never lower than the last one.
- */
-bool journal_sink_commit(struct journal_sink *sink, uint64_t *lsn);
+/* journal_submit of all so far: the journal's head, which is never lower than the last one. */
+uint64_t journal_sink_submit(struct journal_sink *sink);
 
-/* When a reserve that had no room may have some: journal_wait_room. */
-void journal_sink_wait(struct journal_sink *sink, void (*wake)(void *target, uint64_t serial),
-                       void *target, uint64_t serial);
+/* After a reserve that had no room: journal_want_room. */
+void journal_sink_want_room(struct journal_sink *sink);
 
 struct journal_log {
     struct change_log log; /* first */
@@ -45,7 +41,12 @@ struct journal_log {
 
 void journal_log_init(struct journal_log *log, struct journal *journal);
 void journal_log_fini(struct journal_log *log);
-/* Makes what was put written and gives surplus room back. World stopped, or nobody else there. */
+/* Room for so many events of any length; as reserve(). */
+bool journal_log_room(struct journal_log *log, size_t events);
+/* Has what was put written soon, and gives surplus room back. World stopped, or nobody else there.
+ */
+void journal_log_submit(struct journal_log *log);
+/* The same, and waits for the disk: nobody else is there. False: journal_commit. */
 bool journal_log_commit(struct journal_log *log);
 
 #endif

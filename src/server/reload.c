@@ -182,8 +182,7 @@ static void begin_added(struct server *server, const struct spaces *spaces)
             engine->functions->keeping->begin(engine);
         }
     }
-    /* what is not written now is with the next change that is acknowledged */
-    (void)journal_log_commit(data_log(server->data));
+    journal_log_submit(data_log(server->data));
 }
 
 /* ---- the switch ---- */

@@ -29,6 +29,7 @@ static void destroy_wakers(struct server_waker *wakers, unsigned threads)
     for (unsigned i = 0; i < threads; i++) {
         CHECK(wakers[i].net == NULL);
         pthread_mutex_destroy(&wakers[i].lock);
+        free(wakers[i].serials);
     }
     free(wakers);
 }
@@ -81,6 +82,9 @@ void server_keep(struct server *server, struct journal *journal, struct change_l
     CHECK(server->journal == NULL && journal != NULL && log != NULL);
     server->journal = journal;
     server->log = log;
+    server->listener = (struct journal_listener){
+        .moved = dispatch_journal_moved, .room = dispatch_journal_room, .context = server};
+    journal_listen(journal, &server->listener);
 }
 
 void server_loaded(struct server *server, struct data *data)

@@ -51,9 +51,12 @@ struct data;
 
 /* What the journal wakes for a worker. */
 struct server_waker {
-    pthread_mutex_t lock;   /* of net, and while something is passed on */
+    pthread_mutex_t lock;   /* of net and the serials, and while something is passed on */
     struct net_worker *net; /* NULL: there is no worker (any more) */
-    struct journal *journal;
+    uint64_t *serials;      /* connections that wait for room */
+    size_t serials_count, serials_room;
+    _Atomic uint64_t wanted; /* the highest LSN whose answers wait; by the worker */
+    _Atomic uint64_t given;  /* up to where the worker was told */
 };
 
 struct server {
@@ -65,7 +68,8 @@ struct server {
     struct change_log *log;  /* NULL with it */
     struct cold *cold;       /* NULL: no table is dumped */
     enum journal_sync sync;
-    struct server_waker *wakers;    /* [threads] */
+    struct server_waker *wakers; /* [threads] */
+    struct journal_listener listener;
     _Atomic uint64_t complained_us; /* log_is_due: of the journal */
     struct populate *populate;      /* idle at first */
     struct keeper *keeper;          /* has the spaces' engines; started by the creator */
@@ -90,7 +94,7 @@ struct server {
 struct server *server_create(const struct settings *settings, struct spaces *spaces);
 /*
  * After keeper_end, net_destroy and the end of the journal, before the spaces are dropped. NULL:
- * no-op
+ * no-op.
  */
 void server_destroy(struct server *server);
 

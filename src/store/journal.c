@@ -1,15 +1,11 @@
-/* journal.c: writers, writing out, figures. */
+/* journal.c: writers, figures. */
 #include "store/journal.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "store/journal_private.h"
-
-#define SPINS_BEFORE_YIELD 100
 
 void journal_writer_init(struct journal_writer *writer, struct journal *journal)
 {
@@ -81,95 +77,18 @@ void journal_set_limit(struct journal *journal)
     journal_tell_room(journal);
 }
 
-/* ---- writing out ---- */
+/* ---- leaving ---- */
 
-static void report(struct journal *journal, const char *doing)
+uint64_t journal_submit(struct journal_writer *writer)
 {
-    char name[JOURNAL_NAME_MAX];
-    journal_name(name, journal->current->header.start);
-    bool full = errno == ENOSPC || errno == EDQUOT;
-    journal_set_trouble(journal, full ? JOURNAL_STUCK : JOURNAL_FAILED, name,
-                        journal_offset_of(&journal->current->header, journal->run.end), doing);
-}
-
-static void wrote(struct journal *journal, const struct journal_run *run)
-{
-    uint64_t before = journal->run.end;
-    if (journal->unsynced_since_us == 0) {
-        journal->unsynced_since_us = journal->vfs->functions->now_us(journal->vfs);
+    struct journal *journal = writer->journal;
+    journal_give_back(writer);
+    writer->wrote = false;
+    uint64_t head = journal_ring_head(&journal->ring);
+    if (journal_written(journal) < head) {
+        journal_kick_writer(journal);
     }
-    journal->run = *run;
-    journal->writes++;
-    atomic_store_explicit(&journal->written, run->end, memory_order_release);
-    if (journal->sync == JOURNAL_SYNC_NEVER) {
-        journal_ring_clear(&journal->ring, before, run->end);
-        journal->cleared = run->end;
-        journal_set_limit(journal);
-    }
-    if (UNLIKELY(atomic_load(&journal->trouble) == JOURNAL_STUCK)) {
-        journal_end_trouble(journal);
-    }
-}
-
-/* A write that failed says nothing of what is in the file behind `written`: go on in a new one,
- * once. A full disk is waited for. */
-static bool write_failed(struct journal *journal)
-{
-    bool full = errno == ENOSPC || errno == EDQUOT;
-    bool just_begun = journal->run.end == journal->current->header.start;
-    if (!full && !just_begun && journal_segment_again(journal, false)) {
-        return true;
-    }
-    report(journal, "cannot write");
-    return false;
-}
-
-/* Writes a piece of what is filled. False: failed or stuck. */
-static bool write_piece(struct journal *journal, unsigned *spins)
-{
-    if (journal->run.end == journal->current->end && !journal_segment_next(journal)) {
-        report(journal, "cannot begin the next segment");
-        return false;
-    }
-    const struct journal_segment *current = journal->current;
-    struct journal_run run = journal->run;
-    uint64_t until = run.end + JOURNAL_WRITE_BYTES;
-    journal_ring_walk(&journal->ring, &run, until < current->end ? until : current->end);
-    if (run.end == journal->run.end) {
-        if (++*spins > SPINS_BEFORE_YIELD) {
-            sched_yield();
-        }
-        return true;
-    }
-    *spins = 0;
-    if (!journal_segment_write(journal, current->fd, &current->header, journal->run.end, run.end)) {
-        return write_failed(journal);
-    }
-    wrote(journal, &run);
-    return true;
-}
-
-bool journal_write_through(struct journal *journal, uint64_t target)
-{
-    unsigned spins = 0;
-    while (journal->run.end < target) {
-        if (journal_failed(journal) || !write_piece(journal, &spins)) {
-            return false;
-        }
-    }
-    return !journal_failed(journal);
-}
-
-/* Whether the sync thread should look now, not at its next turn. */
-static bool is_thread_needed(const struct journal *journal)
-{
-    const struct journal_segment *current = journal->current;
-    if (journal->spare_fd < 0 && current->end - journal->run.end <= journal->segment_bytes / 2) {
-        return true;
-    }
-    return journal_pages_are_due(journal) || journal->sync == JOURNAL_SYNC_ALWAYS ||
-           (journal->sync == JOURNAL_SYNC_EVERYSEC &&
-            journal->run.end - journal->cleared > journal->ring.bytes / 2);
+    return head;
 }
 
 bool journal_commit(struct journal_writer *writer)
@@ -183,8 +102,9 @@ bool journal_commit(struct journal_writer *writer)
     }
     pthread_mutex_lock(&journal->write_lock);
     bool written = journal_write_through(journal, target);
-    bool kick = is_thread_needed(journal);
+    bool kick = journal_sync_is_needed(journal);
     pthread_mutex_unlock(&journal->write_lock);
+    journal_tell_moved(journal);
     if (kick) {
         journal_kick(journal);
     }
@@ -193,6 +113,11 @@ bool journal_commit(struct journal_writer *writer)
 
 /* ---- figures ---- */
 
+bool journal_failed(const struct journal *journal)
+{
+    return atomic_load_explicit(&journal->trouble, memory_order_acquire) == JOURNAL_FAILED;
+}
+
 uint64_t journal_head(const struct journal *journal)
 {
     return journal_ring_head(&journal->ring);
@@ -200,48 +125,65 @@ uint64_t journal_head(const struct journal *journal)
 
 uint64_t journal_written(const struct journal *journal)
 {
-    return atomic_load_explicit(&journal->written, memory_order_acquire);
+    return atomic_load(&journal->written);
 }
 
 uint64_t journal_durable(const struct journal *journal)
 {
-    return atomic_load_explicit(&journal->durable, memory_order_acquire);
+    return atomic_load(&journal->durable);
 }
 
-static void segment_stats(const struct journal *journal, struct journal_stats *stats)
+void journal_listen(struct journal *journal, const struct journal_listener *listener)
 {
+    CHECK(journal->class == JOURNAL_CLASS && atomic_load(&journal->listener) == NULL);
+    atomic_store(&journal->listener, listener);
+}
+
+void journal_tell_moved(struct journal *journal)
+{
+    const struct journal_listener *listener = atomic_load(&journal->listener);
+    if (listener) {
+        listener->moved(listener->context);
+    }
+}
+
+void journal_count_segments(struct journal *journal)
+{
+    uint64_t count = 0;
+    uint64_t bytes = journal->spare_fd >= 0 ? journal->segment_bytes : 0;
     for (const struct journal_segment *s = journal->first; s; s = s->next) {
-        stats->segments++;
-        stats->segment_bytes += s->header.bytes;
+        count++;
+        bytes += s->header.bytes;
     }
-    if (journal->spare_fd >= 0) {
-        stats->segment_bytes += journal->segment_bytes;
-    }
-    stats->oldest = journal->first->header.start;
-    stats->buffer_used_bytes = journal_head(journal) - journal->cleared;
-    stats->records = journal->run.records;
-    stats->writes = journal->writes;
-    stats->syncs = journal->syncs;
-    if (journal->unsynced_since_us > 0) {
-        stats->unsynced_us =
-            journal->vfs->functions->now_us(journal->vfs) - journal->unsynced_since_us;
-    }
+    journal->segments = count;
+    journal->segments_bytes = bytes;
+    journal->oldest = journal->first->header.start;
 }
 
 void journal_stats(const struct journal *journal, struct journal_stats *stats)
 {
-    struct journal *locked = (struct journal *)(uintptr_t)journal; /* only its locks change */
+    struct journal *locked = (struct journal *)(uintptr_t)journal; /* only its lock changes */
     CHECK(journal->class == JOURNAL_CLASS);
     memset(stats, 0, sizeof *stats);
     stats->durable = journal_durable(journal);
     stats->written = journal_written(journal);
+    uint64_t cleared = journal->cleared;
     stats->head = journal_head(journal);
+    stats->buffer_used_bytes = stats->head - cleared;
+    stats->segments = journal->segments;
+    stats->segment_bytes = journal->segments_bytes;
+    stats->oldest = journal->oldest;
+    stats->records = journal->records;
+    stats->writes = journal->writes;
+    stats->syncs = journal->syncs;
+    uint64_t since_us = journal->unsynced_since_us;
+    if (since_us > 0) {
+        uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
+        stats->unsynced_us = now_us > since_us ? now_us - since_us : 0;
+    }
     stats->reserve_failures = atomic_load(&journal->reserve_failures);
-    stats->full = atomic_load(&journal->full) || atomic_load(&journal->trouble) == JOURNAL_STUCK;
+    stats->full = journal_is_full(journal);
     stats->failed = journal_failed(journal);
-    pthread_mutex_lock(&locked->write_lock);
-    segment_stats(journal, stats);
-    pthread_mutex_unlock(&locked->write_lock);
     pthread_mutex_lock(&locked->state_lock);
     snprintf(stats->error, sizeof stats->error, "%s", journal->error);
     pthread_mutex_unlock(&locked->state_lock);

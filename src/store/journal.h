@@ -11,20 +11,21 @@
  *     more than a subtraction.
  *   - journal_put, under the lock of what changed, so that the order of LSNs is the order of the
  *     changes of an id: takes the LSN and fills the record in the ring.
- *   - journal_commit, at the end of a turn, before its answers leave: makes the stream written
- *     (handed to the system) through the ring's head of that moment. One thread writes at a time;
- *     the others find their part written already.
+ *   - journal_submit, at the end of a turn: the journal's thread makes the stream written (handed
+ *     to the system) through the ring's head of that moment. A write may take as long as a disk
+ *     hangs, so nobody waits for it: the answers leave when the listener has been told that the
+ *     stream moved that far.
  *   - durable by fdatasync: never by itself (JOURNAL_SYNC_NEVER), by the sync thread each second
- *     (EVERYSEC), or as soon as something is written (ALWAYS: the answers wait with
- *     journal_wait_durable).
- * So a killed process loses no committed change under any sync setting, and a power cut loses none
- * under ALWAYS, and about the last second under EVERYSEC.
+ *     (EVERYSEC), or as soon as something is written (ALWAYS: the answers wait for that).
+ * So a killed process loses no acknowledged change under any sync setting, and a power cut loses
+ * none under ALWAYS, and about the last second under EVERYSEC.
  *
  * Room on the disk is allocated before it is promised: a segment is made whole, and the next one
  * before the present one is used up, so a full disk makes journal_reserve() say no (`full`), and
  * never a record that cannot be written. The sync thread tries again each second. Should a file
  * system break that promise (full when it is written), journal_commit() says false, `full` is set
- * and the records stay in the ring until they can be written: not acknowledged, but not lost.
+ * and the records stay in the ring until they can be written: not acknowledged, but not lost. The
+ * journal tries each second.
  *
  * Such a disk is one where a checkpoint, which frees older segments, finds no room either. Who
  * makes checkpoints calls journal_keep_room(): from then on room that comes back is the
@@ -42,7 +43,8 @@
  * After a kill or a power cut journal_open() begins where journal_scan() found the end; what is
  * older is made durable first, and what lies behind is deleted.
  *
- * Thread rule: a writer belongs to one thread; all else any thread. Nobody waits for room.
+ * Thread rule: a writer belongs to one thread; all else any thread. Nobody waits for room. What
+ * waits for the disk says so ("not on a worker"); nothing else ever does.
  */
 #ifndef ROLLCALL_STORE_JOURNAL_H
 #define ROLLCALL_STORE_JOURNAL_H
@@ -109,9 +111,14 @@ bool journal_reserve(struct journal_writer *writer, size_t bytes);
 uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uint8_t b,
                      const uint64_t *payload, size_t bytes);
 /*
- * Makes everything put so far, by anyone, written. False: the journal has failed or the disk broke
- * its promise, and what this writer put since its last commit must not be acknowledged. Surplus
- * room is given back.
+ * Has everything put so far, by anyone, written by the journal's thread. Returns where that ends:
+ * what was put may be acknowledged when journal_written() is there. Surplus room is given back.
+ */
+uint64_t journal_submit(struct journal_writer *writer);
+/*
+ * The same, done by this thread, and waited for. False: the journal has failed or the disk broke
+ * its promise, and what this writer put since its last commit must not be acknowledged. Not on a
+ * worker, nor with the world stopped.
  */
 bool journal_commit(struct journal_writer *writer);
 /* Gives surplus room back: a writer that put nothing and will not commit soon must not keep it. */
@@ -123,17 +130,21 @@ uint64_t journal_head(const struct journal *journal);    /* behind the last reco
 uint64_t journal_written(const struct journal *journal); /* handed to the system up to here */
 uint64_t journal_durable(const struct journal *journal); /* survives a power cut up to here */
 
-/* Calls wake(target, serial) once, from any thread, when the stream is durable up to lsn, or the
- * journal has failed or is closed; at once if it is so already. The types are those of an engine's
- * ticket. */
-void journal_wait_durable(struct journal *journal, uint64_t lsn,
-                          void (*wake)(void *target, uint64_t serial), void *target,
-                          uint64_t serial);
-/* Calls wake(target, serial) once, from any thread, when a reserve of `bytes` may have room that
- * had none, or the disk was found full, or the journal has failed or is closed; at once if it is so
- * already. Who waits has committed before. */
-void journal_wait_room(struct journal *journal, size_t bytes,
-                       void (*wake)(void *target, uint64_t serial), void *target, uint64_t serial);
+/* Who is told how the journal goes on: from any thread, under none of the journal's locks, and
+ * possibly by two threads at once; not after journal_close(). Whoever notes what it waits for (an
+ * atomic, seq_cst) and then looks at written or durable either sees them there or is told: moved()
+ * is called after they rose, and finds the note. */
+struct journal_listener {
+    void (*moved)(void *context); /* written or durable rose, or the journal has failed */
+    void (*room)(void *context);  /* what journal_want_room() was asked for */
+    void *context;
+};
+/* Once; the listener lives on until journal_close() has returned. */
+void journal_listen(struct journal *journal, const struct journal_listener *listener);
+/* Has room() called when a reserve of `bytes` may have room that had none, or the disk was found
+ * full, or the journal has failed; soon if it is so already. One call answers all that wait for
+ * room by then; who still finds none asks again. Who waits has submitted before. */
+void journal_want_room(struct journal *journal, size_t bytes);
 /* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
 bool journal_sync_now(struct journal *journal);
 
@@ -171,6 +182,7 @@ struct journal_stats {
     char error[JOURNAL_ERROR_MAX]; /* why, with file and offset; "" if nothing is wrong */
 };
 void journal_stats(const struct journal *journal, struct journal_stats *stats);
+bool journal_failed(const struct journal *journal); /* as in the figures */
 
 /* ---- reading: recovery, verify, inspect ---- */
 

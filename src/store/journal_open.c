@@ -332,8 +332,23 @@ static bool begin(struct journal *journal, const struct journal_config *config,
         return false;
     }
     seal_previous(journal);
+    journal_count_segments(journal);
     journal_set_limit(journal);
     return delete_dead(journal, chain, error);
+}
+
+static bool start_threads(struct journal *journal)
+{
+    if (!journal_sync_start(journal)) {
+        return false;
+    }
+    bool started = journal_writer_start(journal);
+    if (!started) {
+        int error = errno;
+        journal_sync_stop(journal);
+        errno = error;
+    }
+    return started;
 }
 
 struct journal *journal_open(const struct journal_config *config, char error[JOURNAL_ERROR_MAX])
@@ -351,7 +366,7 @@ struct journal *journal_open(const struct journal_config *config, char error[JOU
         !begin(journal, config, &chain, error)) {
         goto fail_chain;
     }
-    if (!journal_sync_start(journal)) {
+    if (!start_threads(journal)) {
         say(error, config->directory, "journal", "no thread");
         goto fail_chain;
     }
@@ -401,6 +416,7 @@ void journal_close(struct journal *journal)
     }
     CHECK(journal->class == JOURNAL_CLASS);
     bool clean = write_clean_end(journal);
+    journal_writer_stop(journal);
     journal_sync_stop(journal);
     if (clean) {
         leave_segment(journal);

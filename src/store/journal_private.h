@@ -1,15 +1,18 @@
 /*
  * journal_private.h: what the files of the journal share. Included by journal*.c only.
  *
- *     journal.c          writers, writing out, figures
+ *     journal.c          writers, figures
+ *     journal_write.c    writing out, and the thread that does
  *     journal_open.c     open and close
  *     journal_segment.c  making, naming, marking, replacing and deleting segments
  *     journal_sync.c     the sync thread, waiting for it, trouble
  *     journal_room.c     room on the disk: the next segment, the ballast
  *     journal_pages.c    the current file's pages: in memory before, sent out after
  *
- * Two locks, write before state. Files are written and begun under the write lock; synced,
- * allocated, sealed and deleted under none: by the sync thread, and by whoever trims.
+ * Two locks, write before state. Files are written and begun under the write lock, mostly by the
+ * writing thread; synced, allocated, sealed and deleted under none: by the sync thread, and by
+ * whoever trims. So the write lock may be held for as long as a disk hangs: no worker takes it, nor
+ * anybody who has stopped the world. The state lock is held for a moment only.
  *
  * Invariants
  *   1 durable <= written == run.end <= head
@@ -46,14 +49,6 @@ struct journal_segment {
     int fd;               /* -1: closed, sealed */
 };
 
-struct journal_waiter {
-    uint64_t lsn;
-    bool room; /* not for an LSN: for room */
-    void (*wake)(void *target, uint64_t serial);
-    void *target;
-    uint64_t serial;
-};
-
 enum journal_trouble {
     JOURNAL_NO_TROUBLE,
     JOURNAL_STUCK, /* the disk is full although it promised the room: tried again */
@@ -68,7 +63,7 @@ struct journal {
     uint64_t epoch;
     uint64_t boot; /* vfs.h */
     uint64_t segment_bytes;
-    pthread_t thread;
+    pthread_t thread, writer;
     pthread_mutex_t write_lock, state_lock, trim_lock;
 
     /* under the write lock */
@@ -76,20 +71,21 @@ struct journal {
     struct journal_segment *dead; /* replaced, to be deleted before any other */
     struct journal_run run; /* what is written, and the running sum of `current` up to there */
     uint64_t durable_sum;   /* of the segment that holds `durable`, up to there */
-    uint64_t cleared;
-    uint64_t asked, sent; /* pages of the current file: in memory, about; going to the disk */
-    uint64_t number;      /* of the newest segment */
-    uint64_t writes, syncs;
-    uint64_t unsynced_since_us; /* 0: all written is durable */
-    int spare_fd;               /* the next segment, allocated, not begun; -1: none */
-    bool names_changed;         /* since the last sync_dir */
+    uint64_t asked, sent;   /* pages of the current file: in memory, about; going to the disk */
+    uint64_t number;        /* of the newest segment */
+    int spare_fd;           /* the next segment, allocated, not begun; -1: none */
+    bool names_changed;     /* since the last sync_dir */
+
+    /* written under the write lock, read without it */
+    _Atomic uint64_t cleared;
+    _Atomic uint64_t records, writes, syncs;
+    _Atomic uint64_t segments, segments_bytes, oldest; /* of the list: journal_count_segments */
+    _Atomic uint64_t unsynced_since_us;                /* 0: all written is durable */
 
     /* under the state lock */
-    pthread_cond_t work, done;
-    bool stop;
+    pthread_cond_t work, done, writing;
+    bool stop, writer_stops;
     _Atomic uint64_t sync_target; /* somebody waits for it; read without the lock too */
-    struct journal_waiter *waiters;
-    size_t waiters_count, waiters_capacity;
     char error[JOURNAL_ERROR_MAX];
 
     /* the sync thread's own */
@@ -107,25 +103,43 @@ struct journal {
     _Atomic bool keeps;  /* journal_keep_room was called */
     _Atomic bool held;   /* full, and no journal_go_on since */
     _Atomic bool back;   /* held, and there was room for a segment since */
+    _Atomic(const struct journal_listener *) listener; /* NULL: nobody */
+    /* `rests`, of either thread: it has done what it was kicked for, unless that is up again. */
     _Alignas(MEMORY_LINE_BYTES) _Atomic bool kicked;
+    _Atomic bool rests;
     _Atomic bool room_wanted, spare_wanted, spare_now;
-    _Atomic bool room_waited; /* there are waiters for it */
-    _Atomic bool room_came;   /* and they are to look */
+    _Atomic bool room_waited; /* somebody waits for it */
+    _Atomic bool room_came;   /* and is to be told */
+    _Alignas(MEMORY_LINE_BYTES) _Atomic bool writer_kicked;
+    _Atomic bool writer_rests;
     _Atomic uint64_t reserve_failures;
 };
 
-static inline bool journal_failed(const struct journal *journal)
+/* No further segment can be allocated, or one that was cannot be written. */
+static inline bool journal_is_full(const struct journal *journal)
 {
-    return atomic_load_explicit(&journal->trouble, memory_order_acquire) == JOURNAL_FAILED;
+    return atomic_load(&journal->full) || atomic_load(&journal->trouble) == JOURNAL_STUCK;
 }
 
 /* ---- journal.c ---- */
 
+/* Lets the ring's room follow what was cleared and allocated. Under the write lock. */
+void journal_set_limit(struct journal *journal);
+/* The list of segments, or the spare, has changed. Under the write lock. */
+void journal_count_segments(struct journal *journal);
+/* What is written or durable rose, or the journal has failed. Under no lock. */
+void journal_tell_moved(struct journal *journal);
+
+/* ---- journal_write.c ---- */
+
 /* Writes what is put, waiting for records that are being filled, up to target. False: failed or
  * stuck. Under the write lock. */
 bool journal_write_through(struct journal *journal, uint64_t target);
-/* Lets the ring's room follow what was cleared and allocated. Under the write lock. */
-void journal_set_limit(struct journal *journal);
+/* Whether the sync thread should look now, not at its next turn. Under the write lock. */
+bool journal_sync_is_needed(const struct journal *journal);
+void journal_kick_writer(struct journal *journal);  /* the thread writes what is put by now */
+bool journal_writer_start(struct journal *journal); /* false with errno */
+void journal_writer_stop(struct journal *journal);
 
 /* ---- journal_segment.c; false, NULL, -1: with errno ---- */
 
@@ -170,9 +184,9 @@ bool journal_pages(struct journal *journal);
 /* ---- journal_sync.c ---- */
 
 bool journal_sync_start(struct journal *journal); /* false with errno */
-void journal_sync_stop(struct journal *journal);  /* waiters that are left are woken */
-void journal_kick(struct journal *journal);       /* the thread looks whether there is work */
-void journal_tell_room(struct journal *journal);  /* there may be room: who waits for it looks */
+void journal_sync_stop(struct journal *journal);
+void journal_kick(struct journal *journal);      /* the thread looks whether there is work */
+void journal_tell_room(struct journal *journal); /* there may be room: who waits for it looks */
 /* Notes trouble with a file, errno its reason; no trouble: only the text. */
 void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, const char *name,
                          uint64_t offset, const char *doing);

@@ -58,6 +58,7 @@ static bool make_spare(struct journal *journal)
     }
     pthread_mutex_lock(&journal->write_lock);
     journal->spare_fd = fd;
+    journal_count_segments(journal);
     journal_set_limit(journal);
     pthread_mutex_unlock(&journal->write_lock);
     return true;

@@ -125,6 +125,7 @@ bool journal_segment_next(struct journal *journal)
     };
     struct journal_segment *next = begin_next(journal, &header);
     if (!next) {
+        journal_count_segments(journal); /* the spare is gone */
         return false;
     }
     journal->number++;
@@ -132,6 +133,7 @@ bool journal_segment_next(struct journal *journal)
     journal->current = next;
     journal->run.sum = 0;
     journal->asked = journal->sent = header.start;
+    journal_count_segments(journal);
     journal_set_limit(journal);
     return true;
 }
@@ -277,6 +279,7 @@ bool journal_segment_again(struct journal *journal, bool after_sync)
     if (after_sync) {
         only_again_is_open(journal, before);
     }
+    journal_count_segments(journal);
     return true;
 }
 
@@ -340,6 +343,7 @@ static struct journal_segment *take_out(struct journal *journal, uint64_t lsn,
     if (*list) {
         taken = **list;
         **list = taken->next;
+        journal_count_segments(journal);
     }
     pthread_mutex_unlock(&journal->write_lock);
     return taken;
@@ -351,6 +355,7 @@ static void put_back(struct journal *journal, struct journal_segment **list,
     pthread_mutex_lock(&journal->write_lock);
     taken->next = *list;
     *list = taken;
+    journal_count_segments(journal);
     pthread_mutex_unlock(&journal->write_lock);
 }
 

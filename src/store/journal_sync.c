@@ -3,15 +3,13 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/check.h"
 #include "store/journal_private.h"
 
-#define WAITERS_FIRST 64
-#define CLEAR_BYTES   (256u << 10) /* at a time */
+#define CLEAR_BYTES (256u << 10) /* at a time */
 
 /* ---- trouble ---- */
 
@@ -30,8 +28,9 @@ void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, 
     }
     pthread_cond_broadcast(&journal->done);
     pthread_mutex_unlock(&journal->state_lock);
-    if (trouble == JOURNAL_STUCK) {
-        journal_tell_room(journal);
+    if (trouble != JOURNAL_NO_TROUBLE) {
+        journal_tell_room(journal); /* who waits for it waits in vain */
+        journal_kick_writer(journal);
     }
     journal_kick(journal);
 }
@@ -66,111 +65,21 @@ void journal_tell_room(struct journal *journal)
 {
     if (UNLIKELY(atomic_load(&journal->room_waited))) {
         atomic_store(&journal->room_came, true);
-        journal_kick(journal);
-    }
-}
-
-static void add_waiter(struct journal *journal, const struct journal_waiter *waiter)
-{
-    if (journal->waiters_count == journal->waiters_capacity) {
-        size_t capacity = journal->waiters_capacity ? 2 * journal->waiters_capacity : WAITERS_FIRST;
-        struct journal_waiter *grown = memory_zalloc(capacity * sizeof *grown);
-        if (journal->waiters_count > 0) {
-            memcpy(grown, journal->waiters, journal->waiters_count * sizeof *grown);
-        }
-        free(journal->waiters);
-        journal->waiters = grown;
-        journal->waiters_capacity = capacity;
-    }
-    journal->waiters[journal->waiters_count++] = *waiter;
-}
-
-void journal_wait_durable(struct journal *journal, uint64_t lsn,
-                          void (*wake)(void *target, uint64_t serial), void *target,
-                          uint64_t serial)
-{
-    struct journal_waiter waiter = {.lsn = lsn, .wake = wake, .target = target, .serial = serial};
-    pthread_mutex_lock(&journal->state_lock);
-    bool settled = is_settled(journal, lsn);
-    if (!settled) {
-        add_waiter(journal, &waiter);
-    }
-    pthread_mutex_unlock(&journal->state_lock);
-    if (settled) {
-        wake(target, serial);
-    } else if (journal->sync == JOURNAL_SYNC_ALWAYS) {
-        journal_kick(journal);
+        journal_kick_writer(journal);
     }
 }
 
 /* What is given between noting that somebody waits and looking whether there is room comes with
  * journal_tell_room: either the look sees it, or whoever gives sees the note. For that the note,
  * and all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
-void journal_wait_room(struct journal *journal, size_t bytes,
-                       void (*wake)(void *target, uint64_t serial), void *target, uint64_t serial)
+void journal_want_room(struct journal *journal, size_t bytes)
 {
-    struct journal_waiter waiter = {
-        .lsn = UINT64_MAX, .room = true, .wake = wake, .target = target, .serial = serial};
-    pthread_mutex_lock(&journal->state_lock);
-    add_waiter(journal, &waiter);
     atomic_store(&journal->room_waited, true);
-    pthread_mutex_unlock(&journal->state_lock);
-    if (journal_ring_left(&journal->ring) >= bytes || atomic_load(&journal->full) ||
-        atomic_load(&journal->trouble) != JOURNAL_NO_TROUBLE) {
+    if (journal_ring_left(&journal->ring) >= bytes || journal_is_full(journal) ||
+        journal_failed(journal)) {
         journal_tell_room(journal);
     }
     journal_kick(journal);
-}
-
-enum wake_up {
-    WAKE_SETTLED, /* of those that wait for an LSN */
-    WAKE_ROOM,    /* and all that wait for room */
-    WAKE_ALL,
-};
-
-static bool is_over(const struct journal *journal, const struct journal_waiter *waiter,
-                    enum wake_up which)
-{
-    return which == WAKE_ALL || (which == WAKE_ROOM && waiter->room) ||
-           is_settled(journal, waiter->lsn);
-}
-
-/* Takes out those whose time has come. The caller frees what it gets. */
-static struct journal_waiter *take_settled(struct journal *journal, enum wake_up which,
-                                           size_t *count)
-{
-    struct journal_waiter *settled = NULL;
-    *count = 0;
-    pthread_mutex_lock(&journal->state_lock);
-    size_t left = 0;
-    if (journal->waiters_count > 0) {
-        settled = memory_zalloc(journal->waiters_count * sizeof *settled);
-    }
-    for (size_t i = 0; i < journal->waiters_count; i++) {
-        struct journal_waiter waiter = journal->waiters[i];
-        if (is_over(journal, &waiter, which)) {
-            settled[(*count)++] = waiter;
-        } else {
-            journal->waiters[left++] = waiter;
-        }
-    }
-    journal->waiters_count = left;
-    if (which != WAKE_SETTLED) {
-        atomic_store(&journal->room_waited, false); /* none of them is left */
-    }
-    pthread_cond_broadcast(&journal->done);
-    pthread_mutex_unlock(&journal->state_lock);
-    return settled;
-}
-
-static void wake_settled(struct journal *journal, enum wake_up which)
-{
-    size_t count;
-    struct journal_waiter *settled = take_settled(journal, which, &count);
-    for (size_t i = 0; i < count; i++) {
-        settled[i].wake(settled[i].target, settled[i].serial);
-    }
-    free(settled);
 }
 
 bool journal_sync_now(struct journal *journal)
@@ -257,8 +166,12 @@ static void note_durable(struct journal *journal, const struct sync_round *round
     journal->unsynced = round->last;
     journal->syncs++;
     journal->unsynced_since_us = journal->run.end > round->target ? round->began_us : 0;
-    atomic_store_explicit(&journal->durable, round->target, memory_order_release);
+    atomic_store(&journal->durable, round->target);
     pthread_mutex_unlock(&journal->write_lock);
+    pthread_mutex_lock(&journal->state_lock);
+    pthread_cond_broadcast(&journal->done);
+    pthread_mutex_unlock(&journal->state_lock);
+    journal_tell_moved(journal);
 }
 
 static void give_room(struct journal *journal, uint64_t target)
@@ -321,7 +234,7 @@ static void sync_round(struct journal *journal)
     struct sync_round round = begin_round(journal);
     bool synced = sync_files(journal, &round);
     if (!synced && !write_again(journal, &round)) {
-        wake_settled(journal, WAKE_SETTLED);
+        journal_tell_moved(journal);
         return;
     }
     journal->mark_loose = false;
@@ -329,7 +242,6 @@ static void sync_round(struct journal *journal)
         return; /* it was for the mark alone */
     }
     note_durable(journal, &round);
-    wake_settled(journal, WAKE_SETTLED);
     give_room(journal, round.target);
     mark_segments(journal, &round);
     journal->synced_us = round.began_us;
@@ -342,11 +254,12 @@ static void write_stuck(struct journal *journal, uint64_t now_us)
     pthread_mutex_lock(&journal->write_lock);
     journal_write_through(journal, journal_ring_head(&journal->ring));
     pthread_mutex_unlock(&journal->write_lock);
+    journal_tell_moved(journal);
 }
 
 /* ---- the thread ---- */
 
-enum sync_work { WORK_NONE, WORK_WAKE, WORK_WRITE, WORK_SPARE, WORK_SYNC, WORK_MARK };
+enum sync_work { WORK_NONE, WORK_WRITE, WORK_SPARE, WORK_SYNC, WORK_MARK };
 
 /* The mark of the last sync becomes durable with the next one, a second later at most. Not in a
  * full segment: what fails there could not be written again. */
@@ -381,7 +294,7 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
 static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 {
     if (journal_failed(journal)) {
-        return WORK_WAKE;
+        return WORK_NONE;
     }
     if (is_sync_due(journal, now_us)) {
         return WORK_SYNC;
@@ -402,9 +315,6 @@ static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 static bool do_work(struct journal *journal)
 {
     uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
-    if (atomic_exchange(&journal->room_came, false)) {
-        wake_settled(journal, WAKE_ROOM);
-    }
     switch (find_work(journal, now_us)) {
     case WORK_SYNC:
         sync_round(journal);
@@ -418,13 +328,10 @@ static bool do_work(struct journal *journal)
     case WORK_WRITE:
         write_stuck(journal, now_us);
         return true;
-    case WORK_WAKE:
-        wake_settled(journal, WAKE_SETTLED);
-        return false;
     case WORK_NONE:
         break;
     }
-    return journal_pages(journal);
+    return !journal_failed(journal) && journal_pages(journal);
 }
 
 /* At most a second: the clock of the table of file calls may be another than the system's. */
@@ -455,7 +362,9 @@ static void *sync_main(void *context)
         bool worked = do_work(journal);
         pthread_mutex_lock(&journal->state_lock);
         if (!worked && !journal->stop && !atomic_load(&journal->kicked)) {
+            journal->rests = true;
             wait_for_work(journal);
+            journal->rests = false;
         }
     }
     pthread_mutex_unlock(&journal->state_lock);
@@ -491,8 +400,6 @@ void journal_sync_stop(struct journal *journal)
     pthread_cond_signal(&journal->work);
     pthread_mutex_unlock(&journal->state_lock);
     pthread_join(journal->thread, NULL);
-    wake_settled(journal, WAKE_ALL);
-    free(journal->waiters);
     pthread_cond_destroy(&journal->work);
     pthread_cond_destroy(&journal->done);
 }

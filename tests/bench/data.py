@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 from victim import Failure, Folder, Victim, judge, protocol  # noqa: E402
 
-EVERYSEC_GOAL, START_GOAL_S, REPLAY_GOAL = 0.85, 1.5, 5e6
+EVERYSEC_GOAL, START_GOAL_S, REPLAY_GOAL = 0.95, 1.5, 5e6
 CONNECTIONS, PIPELINE = 50, 50
 RUN_S = 600  # the longest a load may take
 IDS = 1000000

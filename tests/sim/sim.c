@@ -33,7 +33,7 @@ struct engine *sim_engine(const struct sim *sim, unsigned space)
 
 /* ---- the end of a process ---- */
 
-static bool always(const struct sim *sim)
+bool sim_always(const struct sim *sim)
 {
     return sim->settings.journal.sync == JOURNAL_SYNC_ALWAYS;
 }
@@ -46,7 +46,7 @@ static void die(struct sim *sim, enum sim_point point, unsigned code)
     if (journal != NULL) {
         sim->must = journal_written(journal);
         sim->durable = journal_durable(journal);
-        sim->broken |= sim->acknowledged > (always(sim) ? sim->durable : sim->must);
+        sim->broken |= sim->acknowledged > (sim_always(sim) ? sim->durable : sim->must);
     }
     if (sim->end.cut && sim->durable < sim->must) {
         sim->must = sim->durable;
@@ -84,38 +84,6 @@ void sim_arm_code(struct sim *sim, unsigned code, bool cut)
     sim_arm(sim, SIM_POINT_CODE, sim_code(code)->usual, cut);
     sim->end.code = code;
     sim->unmet = true;
-}
-
-/* ---- the journal's thread ---- */
-
-/* Has the journal asked its thread for a further segment? */
-static bool is_spare_due(struct journal *journal)
-{
-    pthread_mutex_lock(&journal->write_lock);
-    bool due = journal->spare_fd < 0 &&
-               journal->current->end - journal->run.end <= journal->segment_bytes / 2;
-
-    pthread_mutex_unlock(&journal->write_lock);
-    return due && !atomic_load(&journal->full) && !journal_failed(journal);
-}
-
-static void wait_rest(struct sim *sim, struct journal *journal)
-{
-    while (!sim->ended && journal != NULL && is_spare_due(journal)) {
-        sched_yield();
-    }
-    while (sim->busy && !sim->ended) {
-        sched_yield();
-    }
-}
-
-/* Waits until it is at rest, unless this is it. Not where the journal is locked. */
-static void calm(struct sim *sim)
-{
-    if (sim->stage == SIM_STOPPING || !pthread_equal(pthread_self(), sim->main)) {
-        return; /* it may have ended */
-    }
-    wait_rest(sim, sim->stage > SIM_RECOVERING ? data_journal(sim->data) : NULL);
 }
 
 /* ---- points ---- */
@@ -162,7 +130,7 @@ static bool can_work(const struct sim *sim, enum sim_point point, enum vfs_sim_o
         return false;
     }
     if (point == SIM_POINT_JOURNAL) {
-        return !here && op == VFS_SIM_FDATASYNC && !always(sim) && is_sync_awaited(sim);
+        return !here && op == VFS_SIM_FDATASYNC && !sim_always(sim) && is_sync_awaited(sim);
     }
     return here;
 }
@@ -173,6 +141,20 @@ static void work_here(struct sim *sim)
 
     if (!test_random_once_in(&sim->random, 3)) {
         workers_do(sim, 1 + (unsigned)test_random_below(&sim->random, most));
+    }
+}
+
+/* A file is asked for. By whom, and what stands still meanwhile? */
+static void check_nobody_waits(const struct sim *sim, const char *path)
+{
+    bool running = sim->stage == SIM_RUNNING || sim->stage == SIM_CHECKPOINT;
+
+    if (!running || sim->ended || !pthread_equal(pthread_self(), sim->main)) {
+        return;
+    }
+    if (sim->member->inside || fake_barrier_is_stopped(sim->barrier)) {
+        fail_msg("seed %llu: %s is asked for %s", (unsigned long long)sim->seed, path,
+                 sim->member->inside ? "inside the barrier" : "with the world stopped");
     }
 }
 
@@ -215,16 +197,16 @@ static void on_call(void *context, enum vfs_sim_op op, const char *path)
     if (op == VFS_SIM_READAHEAD || (op == VFS_SIM_WRITEBACK && point == SIM_POINT_JOURNAL)) {
         return;
     }
-    if (sim->known && pthread_equal(pthread_self(), sim->syncer)) {
-        sim->busy = true;
-    }
+    check_nobody_waits(sim, path);
     if (is_cold_read(sim, point, op) || is_start_of_journal(sim, point)) {
         return;
     }
     if (point != SIM_POINT_JOURNAL) {
-        calm(sim);
+        sim_calm(sim);
     }
-    if (can_work(sim, point, op)) {
+    if (sim->may_hang && !sim->ended && op == VFS_SIM_PWRITE && sim_is_writer(sim)) {
+        sim_hang(sim);
+    } else if (can_work(sim, point, op)) {
         work_here(sim);
     }
     const char *name = point == SIM_POINT_JOURNAL ? NULL : name_of(op, path);
@@ -264,64 +246,6 @@ static void on_left(void *context)
     sim_pass(sim, SIM_POINT_LEFT);
 }
 
-/* ---- its clock, syncs and commits ---- */
-
-static struct sim *the_sim; /* of this program: its clock is asked for by table alone */
-
-/* Its thread looks at the clock before it looks for work, with all earlier work done. */
-static uint64_t now_us(struct vfs *vfs)
-{
-    struct sim *sim = the_sim;
-
-    if (!pthread_equal(pthread_self(), sim->main)) {
-        if (!sim->known) {
-            sim->syncer = pthread_self();
-            sim->known = true;
-        }
-        sim->busy = false;
-    }
-    return sim->now_us(vfs);
-}
-
-static bool wait_durable(struct sim *sim, uint64_t lsn)
-{
-    struct journal *journal = data_journal(sim->data);
-
-    while (!sim->ended && journal_durable(journal) < lsn) {
-        sched_yield();
-    }
-    return !sim->ended;
-}
-
-void sim_sync(struct sim *sim)
-{
-    (void)journal_sync_now(data_journal(sim->data));
-    calm(sim);
-}
-
-bool sim_commit(struct sim *sim, unsigned worker)
-{
-    uint64_t lsn;
-
-    if (!journal_sink_commit(&sim->sinks[worker].journal, &lsn) || sim->ended) {
-        return false;
-    }
-    if (journal_written(data_journal(sim->data)) < lsn) {
-        fail_msg("seed %llu: the commit of what ends at %llu has not written it",
-                 (unsigned long long)sim->seed, (unsigned long long)lsn);
-    }
-    if (always(sim) && !wait_durable(sim, lsn)) {
-        return false;
-    }
-    calm(sim);
-    if (sim->ended) {
-        return false;
-    }
-    CHECK(lsn >= sim->acknowledged);
-    sim->acknowledged = lsn;
-    return true;
-}
-
 /* ---- a process ---- */
 
 static void on_asked(void *context)
@@ -334,15 +258,7 @@ static void open_process(struct sim *sim)
     char error[SPACES_ERROR_MAX];
     struct vfs *vfs = vfs_sim_vfs(sim->disk);
 
-    if (vfs->functions != &sim->functions) { /* behind a clean stop it is the same table */
-        sim->functions = *vfs->functions;
-        sim->now_us = sim->functions.now_us;
-        sim->functions.now_us = now_us;
-        vfs->functions = &sim->functions;
-    }
     sim->ended = false;
-    sim->known = false;
-    sim->busy = false;
     sim->stage = SIM_RECOVERING;
     sim->barrier = barrier_create();
     sim->member = barrier_join(sim->barrier);
@@ -391,7 +307,7 @@ static bool wind_up(struct sim *sim, bool clean)
 void sim_end(struct sim *sim, bool cut)
 {
     if (!sim->ended) {
-        calm(sim);
+        sim_calm(sim);
         sim->end.cut = cut;
         die(sim, SIM_POINT_ANY, SIM_CODE_ANY);
     }
@@ -400,15 +316,14 @@ void sim_end(struct sim *sim, bool cut)
 
 void sim_stop_cleanly(struct sim *sim)
 {
-    uint64_t lsn;
-
     if (sim->ended) {
         sim_end(sim, false);
         return;
     }
     sim->end.armed = false; /* that is the checkpoint's business */
     sim->acknowledged = journal_head(data_journal(sim->data));
-    (void)journal_sink_commit(&sim->sinks[0].journal, &lsn);
+    (void)journal_sink_submit(&sim->sinks[0].journal);
+    (void)sim_wait_written(sim, sim->acknowledged);
     if (!wind_up(sim, true)) {
         fail_msg("seed %llu: it cannot stop cleanly", (unsigned long long)sim->seed);
     }
@@ -450,7 +365,7 @@ static void run_round(struct sim *sim, bool dumps_only)
     sim->stage = SIM_CHECKPOINT;
     bool done = checkpoint_round(&round, &sim->spaces);
 
-    calm(sim);
+    sim_calm(sim);
     sim->stage = SIM_RUNNING;
     sim->figures.checkpoints += done;
     sim->figures.failed_checkpoints += !done && !sim->ended;
@@ -543,11 +458,11 @@ static bool recover(struct sim *sim)
         return false;
     }
     sim->end.armed = false;
-    wait_rest(sim, data_journal(sim->data)); /* it makes a further segment */
-    if (always(sim)) {
-        (void)wait_durable(sim, journal_written(data_journal(sim->data)));
+    sim_calm(sim); /* it makes a further segment */
+    if (sim_always(sim)) {
+        (void)sim_wait_durable(sim, journal_written(data_journal(sim->data)));
     }
-    calm(sim);
+    sim_calm(sim);
     vfs_sim_hook(sim->disk, NULL, NULL);
     scan(sim, JOURNAL_FROM_OLDEST, meet, &end); /* with what recovery has put */
     vfs_sim_hook(sim->disk, on_call, sim);
@@ -581,7 +496,6 @@ void sim_init(struct sim *sim, uint64_t seed)
     sim->random.state = hash_u64(seed);
     sim->ends_random.state = hash_u64(~seed);
     sim->main = pthread_self();
-    the_sim = sim;
     sim_clock_seed(seed);
     history_init(&sim->history);
     sim->disk = vfs_sim_create(seed);

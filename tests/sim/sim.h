@@ -9,7 +9,9 @@
  * objects and compares with the history.
  * At points where nothing is locked (files of tables, the manifest, the barrier, the sync of the
  * journal) the workers do something first: so changes, openings and recycling happen in the midst
- * of a checkpoint.
+ * of a checkpoint. So they do while a write of the journal hangs that one of them waits for: what
+ * it holds must be in nobody's way.
+ * No file is touched inside the barrier, nor with the world stopped: whoever does fails the test.
  *
  * What must hold after the end of a process, with `end` being where the journal ends that is found:
  *     all that was acknowledged, and after a kill all that was written, is below `end`; after a
@@ -18,12 +20,12 @@
  *     every key is exactly as the history up to `end` says, no id is lost or held twice, and the
  *     engines' own checks hold.
  *
- * Threads. Workers, keeper and checkpoint are this one thread. The journal's own thread runs only
- * while this one waits for it: it is asked for a sync and waited for until it is at rest again
- * (calm). The advice it gives the system about pages it gives when it likes: that is no point. The
- * threads that load tables are waited for by data_recover. So one seed does the same again, random
- * bits (sim_clock.h) and clock included. Not the same again: how many calls a process that has
- * ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
+ * Threads. Workers, keeper and checkpoint are this one thread. The journal's own threads run only
+ * while this one waits for them: they are asked for a write or a sync and waited for until they are
+ * at rest again (calm). The advice it gives the system about pages it gives when it likes: that is
+ * no point. The threads that load tables are waited for by data_recover. So one seed does the same
+ * again, random bits (sim_clock.h) and clock included. Not the same again: how many calls a process
+ * that has ended still makes in vain. EVERYSEC has no second that passes: it is synced when asked.
  *
  * Dumped tables are read by one thread, and whoever waits for a page waits until it has come.
  * Workers ask for rounds of dumps between two operations, as the thread of checkpoints would.
@@ -97,7 +99,7 @@ struct sim_figures {
     uint64_t operations, pending, refused, checkpoints, failed_checkpoints, images;
     uint64_t kills, cuts, recovery_kills, clean_stops, recoveries, keys, lost, dropped;
     uint64_t ends[SIM_POINTS + 1];
-    uint64_t dumps, merges, cold_reads, cold_waits;
+    uint64_t dumps, merges, cold_reads, cold_waits, hangs;
     uint64_t code_passed[SIM_CODES], code_ends[SIM_CODES];
 };
 
@@ -122,22 +124,20 @@ struct sim {
     struct test_random random;
     struct test_random ends_random; /* apart: of ends */
     struct vfs_sim *disk;
-    struct vfs_functions functions; /* the disk's, with a clock that notes who looks */
-    uint64_t (*now_us)(struct vfs *vfs);
     struct settings settings;
     bool fill;  /* keys come in large numbers, so that tables roll */
     bool dumps; /* tables leave memory */
     enum sim_stage stage;
     bool occupied; /* an operation is under way */
     bool surge;    /* of new ids alone */
+    /* A commit waits for the journal's thread, whose next write may hang; while it does, nobody
+     * commits. */
+    _Atomic bool may_hang, hangs;
     struct sim_end end;
     bool unmet;         /* a process was to end at end.code, and never came there */
     _Atomic bool ended; /* the process is dead, its objects are not yet gone */
     _Atomic bool stop;  /* the checkpoint, in the midst */
     pthread_t main;
-    /* The journal's thread. */
-    _Atomic bool known, busy;
-    pthread_t syncer;
     /* What must be found. */
     uint64_t acknowledged; /* all below is promised to clients */
     uint64_t durable;      /* at the end of the last process that ran */
@@ -182,9 +182,6 @@ void sim_end(struct sim *sim, bool cut);
 void sim_stop_cleanly(struct sim *sim); /* may end in the midst, too */
 void sim_checkpoint(struct sim *sim);
 void sim_dump(struct sim *sim); /* a round for dumps alone */
-void sim_sync(struct sim *sim);
-/* What is put so far is acknowledged when it returns true. */
-bool sim_commit(struct sim *sim, unsigned worker);
 /* Every key as the history says, now. */
 void sim_compare(struct sim *sim);
 /* Nobody can stop the world now, or the keeper is held: no table is maintained. */
@@ -197,6 +194,23 @@ struct engine *sim_engine(const struct sim *sim, unsigned space);
 
 /* A point has come: the process may end here. */
 void sim_pass(struct sim *sim, enum sim_point point);
+
+bool sim_always(const struct sim *sim); /* its sync */
+
+/* ---- sim_threads.c ---- */
+
+/* Waits until the journal's threads are at rest, but for this one. Not where it is locked. */
+void sim_calm(struct sim *sim);
+/* Is this the thread that writes? It is not kicked in a recovery. */
+bool sim_is_writer(const struct sim *sim);
+/* By that thread, in the midst of a write that a commit waits for: it takes long, others go on. */
+void sim_hang(struct sim *sim);
+void sim_sync(struct sim *sim);
+/* What is put so far is acknowledged when it returns true. */
+bool sim_commit(struct sim *sim, unsigned worker);
+/* False: the process has ended, or the journal has failed. */
+bool sim_wait_written(struct sim *sim, uint64_t lsn);
+bool sim_wait_durable(struct sim *sim, uint64_t lsn);
 
 /* ---- sim_sinks.c ---- */
 

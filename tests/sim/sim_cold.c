@@ -75,7 +75,7 @@ static uint64_t cold_now_us(struct vfs *vfs)
     return ++sim->cold_clock.us;
 }
 
-/* The threads that read look at a clock of their own: by the other one the journal's is known. */
+/* The threads that read look at a clock of their own, which goes on: the disk's stands still. */
 void sim_cold_open(struct sim *sim)
 {
     struct sim_cold_clock *clock = &sim->cold_clock;

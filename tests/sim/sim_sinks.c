@@ -44,9 +44,14 @@ static const struct change_sink_functions sink_functions = {
 
 static bool log_reserve(struct change_log *log)
 {
-    struct change_log *inner = &data_log(((struct sim_log *)log)->sim->data)->log;
+    struct sim *sim = ((struct sim_log *)log)->sim;
+    struct change_log *inner = &data_log(sim->data)->log;
+    bool room = inner->reserve(inner);
 
-    return inner->reserve(inner);
+    if (!room) {
+        sim_calm(sim); /* it has submitted what was put */
+    }
+    return room;
 }
 
 static void log_put(struct change_log *log, uint32_t space, enum change_event event,

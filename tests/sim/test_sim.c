@@ -167,9 +167,10 @@ static void print(const struct sim_figures *f)
            (unsigned long long)f->ends[2], (unsigned long long)f->ends[3],
            (unsigned long long)f->ends[4], (unsigned long long)f->ends[5],
            (unsigned long long)f->ends[6]);
-    printf("%llu dumps, %llu merges, %llu pages read, %llu waits for them\n",
+    printf("%llu dumps, %llu merges, %llu pages read, %llu waits for them, %llu hanging writes\n",
            (unsigned long long)f->dumps, (unsigned long long)f->merges,
-           (unsigned long long)f->cold_reads, (unsigned long long)f->cold_waits);
+           (unsigned long long)f->cold_reads, (unsigned long long)f->cold_waits,
+           (unsigned long long)f->hangs);
 #ifdef ROLLCALL_POINTS
     sim_codes_print(f);
 #endif
@@ -214,7 +215,7 @@ static void test_seeds(void **state)
         run_seed(first + i, &sum);
     }
     print(&sum);
-    assert_true(seeds < SEEDS || !missed_one(&sum));
+    assert_true(seeds < SEEDS || (!missed_one(&sum) && sum.hangs > 0));
 }
 
 int main(void)

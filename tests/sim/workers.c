@@ -202,7 +202,7 @@ void workers_do(struct sim *sim, unsigned operations)
     sim->surge = operations > SURGE_OPERATIONS && test_random_once_in(&sim->random, 2);
     for (unsigned i = 0; i < operations && !sim->ended; i++) {
         do_one(sim);
-        if (sim_wants_dump(sim) && test_random_once_in(&sim->random, DUMP_ONE_IN)) {
+        if (!sim->hangs && sim_wants_dump(sim) && test_random_once_in(&sim->random, DUMP_ONE_IN)) {
             dump(sim);
         }
     }

@@ -20,6 +20,11 @@ void barrier_destroy(struct barrier *barrier)
     free(barrier);
 }
 
+bool fake_barrier_is_stopped(const struct barrier *barrier)
+{
+    return barrier->stopped;
+}
+
 struct barrier_member *barrier_join(struct barrier *barrier)
 {
     (void)barrier;

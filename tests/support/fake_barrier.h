@@ -16,4 +16,6 @@ struct barrier_member {
     bool inside;
 };
 
+bool fake_barrier_is_stopped(const struct barrier *barrier);
+
 #endif

@@ -176,7 +176,7 @@ static void test_changed_slots_are_kept(void **state)
     ask("get f:1\r\n", "VALUE f:1 0 9\r\n7,5000008\r\nEND\r\n");
 }
 
-static bool journal_failed(void)
+static bool journal_has_failed(void)
 {
     struct journal_stats stats;
 
@@ -196,7 +196,7 @@ static void test_no_room_in_the_journal(void **state)
     ask("set f:1.a 0 0 1\r\n4\r\n", "STORED\r\n");
     vfs_sim_fault(
         sim, &(struct vfs_sim_fault){.op = VFS_SIM_FDATASYNC, .path = "journal-", .error = EIO});
-    assert_true(journal_failed());
+    assert_true(journal_has_failed());
     vfs_sim_faults_end(sim);
     assert_false(reload(&next));
     ask("get f:1.a n:1.a\r\nset n:1.a 0 0 1\r\n4\r\n",

@@ -22,7 +22,8 @@
 
 #define MANY      3000         /* increments: more than the journal's buffer takes … */
 #define HOG_BYTES (200u << 10) /* … when somebody has so much of it */
-#define WORKERS   16           /* many, for a small buffer */
+#define POLL_US   1000
+#define WORKERS   16 /* many, for a small buffer */
 
 static struct harness harness;
 static struct sim_journal disk;
@@ -132,10 +133,7 @@ static void connect_two(int fds[2])
     }
 }
 
-/*
- * No answer before its change is written; nor one that rests on it, by another worker. Reads by
- * workers that do not write go on.
- */
+/* No answer before its change is written; nor one that rests on it, by another worker. */
 static void test_held_until_written(void **state)
 {
     int fds[2];
@@ -157,7 +155,7 @@ static void test_held_until_written(void **state)
     close(fds[1]);
 }
 
-/* The answer of an add that finds what nobody has written yet: its worker writes it. */
+/* The answer of an add that finds what nobody has written yet: it waits for that. */
 static void test_not_stored_is_kept(void **state)
 {
     struct journal_sink other;
@@ -166,15 +164,90 @@ static void test_not_stored_is_kept(void **state)
 
     (void)state;
     harness_ask(fd, "add f:1.a 0 0 1\r\n5\r\n", "STORED\r\n");
+    sim_journal_gate(&disk, VFS_SIM_PWRITE);
     journal_sink_init(&other, disk.journal);
     assert_true(other.sink.functions->reserve(&other.sink));
     other.sink.functions->put(&other.sink, &change);
     harness_ask(fd, "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n5\r\nEND\r\n");
     assert_false(all_written());
-    harness_ask(fd, "add f:1.a 0 0 1\r\n6\r\n", "NOT_STORED\r\n");
+    harness_say(fd, "add f:1.a 0 0 1\r\n6\r\n");
+    sim_journal_await(&disk);
+    expect_nothing(fd);
+    sim_journal_ungate(&disk);
+    harness_expect(fd, "NOT_STORED\r\n");
     assert_true(all_written());
     journal_sink_fini(&other);
     close(fd);
+}
+
+/*
+ * A write hangs: nobody reads later for it, on no worker, not the one that waits for it either; nor
+ * is the world stopped for longer. Figures are shown.
+ */
+static void test_write_hangs(void **state)
+{
+    int writer = harness_connect(&harness);
+    int flusher = harness_connect(&harness);
+    int fds[2];
+
+    (void)state;
+    connect_two(fds);
+    harness_ask(fds[0], "incr f:2.a 7\r\n", "7\r\n");
+    sim_journal_gate(&disk, VFS_SIM_PWRITE);
+    harness_say(writer, "incr f:1.a 1\r\n");
+    sim_journal_await(&disk);
+    for (int i = 0; i < 200; i++) {
+        harness_ask(fds[i % 2], "get f:1.a f:2.a\r\n",
+                    "VALUE f:1.a 0 1\r\n1\r\nVALUE f:2.a 0 1\r\n7\r\nEND\r\n");
+    }
+    assert_true(harness_stat(&harness, "journal_head") > harness_stat(&harness, "journal_written"));
+    barrier_stop(harness.server->barrier);
+    barrier_go(harness.server->barrier);
+    harness_say(flusher, "flush_all\r\n");
+    while (harness_stat(&harness, "cmd_flush") == 0) {
+    }
+    harness_ask(fds[0], "get f:1.a\r\n", "END\r\n"); /* one worker: it was first */
+    expect_nothing(writer);
+    expect_nothing(flusher);
+    sim_journal_ungate(&disk);
+    harness_expect(writer, "1\r\n");
+    harness_expect(flusher, "OK\r\n");
+    close(writer);
+    close(flusher);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* It hangs for longer: who writes is refused, soon and then at once, until it goes on. */
+static void test_hanging_write_refuses(void **state)
+{
+    int writer = harness_connect(&harness);
+    int quiet = harness_connect(&harness);
+    int other = harness_connect(&harness);
+
+    (void)state;
+    sim_journal_gate(&disk, VFS_SIM_PWRITE);
+    harness_say(writer, "incr f:1.a 1\r\n");
+    sim_journal_await(&disk);
+    while (harness_stat(&harness, "refused_noreply") == 0) {
+        harness_say(quiet, "incr f:9.a 1 noreply\r\n");
+        usleep(POLL_US); /* not to fill the buffer first */
+    }
+    /* not for want of room */
+    assert_in_range(harness_stat(&harness, "journal_buffer_used_bytes"), 1,
+                    SIM_JOURNAL_BUFFER_BYTES / 2);
+    for (int i = 0; i < 3; i++) {
+        harness_ask(other, "incr f:2.a 1\r\nget f:1.a\r\n",
+                    "SERVER_ERROR journal busy\r\nVALUE f:1.a 0 1\r\n1\r\nEND\r\n");
+    }
+    harness_ask(other, "set f:2.a 0 0 1\r\n1\r\ndelete f:1.a\r\n",
+                "SERVER_ERROR journal busy\r\nSERVER_ERROR journal busy\r\n");
+    sim_journal_ungate(&disk);
+    harness_expect(writer, "1\r\n");
+    harness_ask(other, "incr f:2.a 1\r\n", "1\r\n");
+    close(writer);
+    close(quiet);
+    close(other);
 }
 
 /* always: until it is durable. Other connections of the worker go on, reads and all. */
@@ -436,6 +509,37 @@ static void hog_all(struct journal_writer *hog)
     }
 }
 
+/* Who waits for room is noted once, not once each second for as long as a sync hangs. */
+static void test_waiters_are_bounded(void **state)
+{
+    enum { WAITERS = 20, REFUSALS = 3 };
+    struct journal_writer hog;
+    struct client clients[WAITERS];
+    size_t noted = 0;
+
+    (void)state;
+    for (int i = 0; i < WAITERS; i++) {
+        client_open(&clients[i]);
+    }
+    hog_all(&hog);
+    for (int n = 0; n < REFUSALS; n++) {
+        for (int i = 0; i < WAITERS; i++) {
+            harness_say(clients[i].fd, "incr f:1.a 1\r\n");
+        }
+        for (int i = 0; i < WAITERS; i++) {
+            assert_false(client_number(&clients[i], busy));
+        }
+    }
+    for (unsigned i = 0; i < harness.server->threads; i++) {
+        noted += harness.server->wakers[i].serials_count;
+    }
+    assert_in_range(noted, 0, 2 * WAITERS); /* of the last tick; it may have come between */
+    journal_writer_fini(&hog);
+    for (int i = 0; i < WAITERS; i++) {
+        client_close(&clients[i]);
+    }
+}
+
 /* Who waits for room that somebody else has waits, until it is given back: nothing goes round and
  * round meanwhile. */
 static void test_waits_for_others(void **state)
@@ -568,6 +672,11 @@ int main(void)
         TEST(test_writes, always),
         TEST(test_reads, always),
         TEST(test_held_until_written, everysec),
+        TEST(test_write_hangs, never),
+        TEST(test_write_hangs, everysec),
+        TEST(test_write_hangs, always),
+        TEST(test_hanging_write_refuses, never),
+        TEST(test_hanging_write_refuses, always),
         TEST(test_not_stored_is_kept, everysec),
         TEST(test_not_stored_is_kept, always),
         TEST(test_held_until_durable, always),
@@ -579,6 +688,7 @@ int main(void)
         TEST(test_full_buffer_waits, everysec),
         TEST(test_full_buffer_refuses, everysec),
         TEST(test_never_goes_on, never),
+        TEST(test_waiters_are_bounded, everysec),
         TEST(test_waits_for_others, never),
         TEST(test_waits_for_others, everysec),
         TEST(test_idle_workers_hold_nothing, workers),

@@ -6,9 +6,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -91,6 +93,83 @@ bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64
     run_put(writer, w, number, life, bytes);
     return journal_commit(writer);
 }
+
+/* ---- a listener ---- */
+
+#define TOLD_WITHIN_S 60 /* then the test fails */
+
+static void note(struct run_listener *listener, uint64_t *times)
+{
+    pthread_mutex_lock(&listener->lock);
+    (*times)++;
+    pthread_cond_broadcast(&listener->told);
+    pthread_mutex_unlock(&listener->lock);
+}
+
+static void note_moved(void *context)
+{
+    struct run_listener *listener = context;
+    note(listener, &listener->moved);
+}
+
+static void note_room(void *context)
+{
+    struct run_listener *listener = context;
+    note(listener, &listener->room);
+}
+
+void run_listen(struct run_listener *listener, struct journal *journal)
+{
+    *listener = (struct run_listener){.listener = {note_moved, note_room, listener}};
+    pthread_mutex_init(&listener->lock, NULL);
+    pthread_cond_init(&listener->told, NULL);
+    journal_listen(journal, &listener->listener);
+}
+
+/* Under its lock: until it is told of anything. */
+static void await_told(struct run_listener *listener)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += TOLD_WITHIN_S;
+    CHECK(pthread_cond_timedwait(&listener->told, &listener->lock, &until) == 0);
+}
+
+bool run_wait_moved(struct run_listener *listener, struct journal *journal, bool durable,
+                    uint64_t lsn)
+{
+    bool reached = false;
+    pthread_mutex_lock(&listener->lock);
+    for (;;) {
+        bool failed = journal_failed(journal);
+        reached = (durable ? journal_durable(journal) : journal_written(journal)) >= lsn;
+        if (reached || failed) {
+            break;
+        }
+        await_told(listener);
+    }
+    pthread_mutex_unlock(&listener->lock);
+    return reached;
+}
+
+uint64_t run_room_told(struct run_listener *listener)
+{
+    pthread_mutex_lock(&listener->lock);
+    uint64_t times = listener->room;
+    pthread_mutex_unlock(&listener->lock);
+    return times;
+}
+
+void run_wait_room(struct run_listener *listener, uint64_t times)
+{
+    pthread_mutex_lock(&listener->lock);
+    while (listener->room < times) {
+        await_told(listener);
+    }
+    pthread_mutex_unlock(&listener->lock);
+}
+
+/* ---- a scan ---- */
 
 static bool check_record(void *context, const struct journal_record *record)
 {

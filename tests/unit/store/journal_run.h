@@ -10,6 +10,7 @@
 #ifndef ROLLCALL_TESTS_UNIT_STORE_JOURNAL_RUN_H
 #define ROLLCALL_TESTS_UNIT_STORE_JOURNAL_RUN_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,22 @@ bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64
 
 /* Reads the stream from `from` on. Below it, `recovered` holds what is there. */
 void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered);
+
+/* Somebody who is told how a journal goes on. It lives until the journal is closed. */
+struct run_listener {
+    struct journal_listener listener;
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    uint64_t moved, room; /* times it was */
+};
+void run_listen(struct run_listener *listener, struct journal *journal);
+/* Waits until the journal is durable (else: written) up to lsn, and looks only when it was told.
+ * False: it has failed. Any thread. */
+bool run_wait_moved(struct run_listener *listener, struct journal *journal, bool durable,
+                    uint64_t lsn);
+uint64_t run_room_told(struct run_listener *listener); /* times */
+/* Waits until it was told of room so many times. */
+void run_wait_room(struct run_listener *listener, uint64_t times);
 
 /* Waits until the condition holds, at most a minute; then fails the test. */
 #define RUN_WAIT_FOR(condition)                                                                    \

@@ -2,7 +2,6 @@
 #include "store/journal.h"
 
 #include <errno.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,13 +235,8 @@ static void test_trim(void **state)
     vfs_sim_destroy(sim);
 }
 
-static void post(void *target, uint64_t serial)
-{
-    assert_int_equal(serial, 42);
-    sem_post(target);
-}
-
-/* always: what is committed becomes durable by itself; the others: when it is asked for. */
+/* always: what is submitted becomes durable by itself; the others: when it is asked for. Whoever
+ * waits is told of both. */
 static void test_wait(void **state)
 {
     (void)state;
@@ -251,42 +245,29 @@ static void test_wait(void **state)
         struct vfs_sim *sim = begin(&vfs);
         struct journal_config config = run_config(vfs, sync);
         struct journal *journal = run_open(&config, NULL);
+        struct run_listener listener;
         struct journal_writer writer;
-        sem_t woken;
-        sem_init(&woken, 0, 0);
+        run_listen(&listener, journal);
         journal_writer_init(&writer, journal);
         uint64_t rounds = sync == JOURNAL_SYNC_EVERYSEC ? 1 : 10; /* it takes its second */
         for (uint64_t number = 1; number <= rounds; number++) {
-            assert_true(run_write(&writer, 0, number, 0, 100));
-            journal_wait_durable(journal, writer.end, post, &woken, 42);
+            run_reserve(&writer, 200);
+            run_put(&writer, 0, number, 0, 100);
+            assert_int_equal(journal_submit(&writer), writer.end);
+            assert_true(run_wait_moved(&listener, journal, false, writer.end));
             if (sync == JOURNAL_SYNC_NEVER) {
-                assert_int_equal(sem_trywait(&woken), -1);
+                assert_true(journal_durable(journal) < writer.end);
                 assert_true(journal_sync_now(journal));
             }
-            sem_wait(&woken);
-            assert_true(journal_durable(journal) >= writer.end);
+            assert_true(run_wait_moved(&listener, journal, true, writer.end));
         }
-        /* what waits for something that is never written is woken by the end, and not before */
-        sem_t late;
-        sem_init(&late, 0, 0);
-        journal_wait_durable(journal, writer.end + 8000, post, &late, 42);
-        assert_true(run_write(&writer, 0, rounds + 1, 0, 100));
-        journal_wait_durable(journal, writer.end, post, &woken, 42);
-        assert_true(journal_sync_now(journal));
-        sem_wait(&woken);
-        assert_int_equal(sem_trywait(&late), -1);
-        journal_wait_durable(journal, 0, post, &woken, 42);
-        assert_int_equal(sem_trywait(&woken), 0);
         journal_writer_fini(&writer);
         journal_close(journal);
-        assert_int_equal(sem_trywait(&late), 0);
-        sem_destroy(&late);
-        sem_destroy(&woken);
         vfs_sim_destroy(sim);
     }
 }
 
-/* Who waits for room is woken when somebody gives it back, and not before. */
+/* Who waits for room is told when somebody gives it back, and not before. */
 static void test_wait_for_room(void **state)
 {
     (void)state;
@@ -294,28 +275,30 @@ static void test_wait_for_room(void **state)
     struct vfs_sim *sim = begin(&vfs);
     struct journal_config config = run_config(vfs, JOURNAL_SYNC_NEVER);
     struct journal *journal = run_open(&config, NULL);
+    struct run_listener listener;
     struct journal_writer hog;
     struct journal_writer writer;
-    sem_t woken;
-    sem_init(&woken, 0, 0);
+    run_listen(&listener, journal);
     journal_writer_init(&hog, journal);
     journal_writer_init(&writer, journal);
-    journal_wait_room(journal, 100, post, &woken, 42); /* there is some */
-    sem_wait(&woken);
+    journal_want_room(journal, 100); /* there is some */
+    run_wait_room(&listener, 1);
     for (size_t bytes = RUN_BUFFER_BYTES; bytes >= 8; bytes -= 8) { /* to the last byte */
         (void)journal_reserve(&hog, hog.credit + bytes);
     }
     assert_false(journal_reserve(&writer, 100));
-    journal_wait_room(journal, 100, post, &woken, 42);
+    journal_want_room(journal, 100);
     assert_true(journal_sync_now(journal)); /* what comes by is none */
-    assert_int_equal(sem_trywait(&woken), -1);
+    assert_int_equal(run_room_told(&listener), 1);
     journal_give_back(&hog);
-    sem_wait(&woken);
+    run_wait_room(&listener, 2);
     assert_true(journal_reserve(&writer, 100));
+    journal_give_back(&writer); /* nobody waits any more */
+    journal_want_room(journal, 100);
+    run_wait_room(&listener, 3);
     journal_writer_fini(&hog);
     journal_writer_fini(&writer);
     journal_close(journal);
-    sem_destroy(&woken);
     vfs_sim_destroy(sim);
 }
 

@@ -6,7 +6,6 @@
 #include "store/journal.h"
 
 #include <errno.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,12 +58,6 @@ struct life {
     uint64_t trim_lsn; /* what lies below is not needed */
 };
 
-static void post(void *target, uint64_t serial)
-{
-    (void)serial;
-    sem_post(target);
-}
-
 /* The last record a life knows to be durable. */
 static void note_durable(struct journal *journal, struct life *life, uint64_t end, uint64_t number)
 {
@@ -73,13 +66,13 @@ static void note_durable(struct journal *journal, struct life *life, uint64_t en
     }
 }
 
-/* A life of random work, until its records are used up or a commit fails. */
+/* A life of random work, until its records are used up or a commit fails; then it is closed. */
 static void live(struct journal *journal, struct test_random *random, struct life *life,
                  uint64_t generation, uint64_t records)
 {
     struct journal_writer writer;
-    sem_t woken;
-    sem_init(&woken, 0, 0);
+    struct run_listener listener;
+    run_listen(&listener, journal);
     journal_writer_init(&writer, journal);
     bool alive = true;
     while (alive && records > 0) {
@@ -98,9 +91,8 @@ static void live(struct journal *journal, struct test_random *random, struct lif
             life->committed = life->number;
         }
         if (alive && writer.end > 0 && test_random_once_in(random, 4)) {
-            journal_wait_durable(journal, writer.end, post, &woken, 0);
-            alive = journal_sync_now(journal);
-            sem_wait(&woken);
+            alive =
+                journal_sync_now(journal) && run_wait_moved(&listener, journal, true, writer.end);
         }
         note_durable(journal, life, writer.end, life->committed);
         if (alive && test_random_once_in(random, 8)) {
@@ -108,7 +100,7 @@ static void live(struct journal *journal, struct test_random *random, struct lif
         }
     }
     journal_writer_fini(&writer);
-    sem_destroy(&woken);
+    journal_close(journal);
 }
 
 /* ---- a kill, or a cut, before every call of one workload ---- */
@@ -128,7 +120,6 @@ static bool end_before(uint64_t call, enum journal_sync sync, bool cut)
     struct journal *journal = journal_open(&config, error);
     if (journal) {
         live(journal, &random, &life, 0, WALK_RECORDS);
-        journal_close(journal);
     }
     vfs_sim_hook(sim, NULL, NULL);
     bool ended = has_ended(&doom);
@@ -148,7 +139,6 @@ static bool end_before(uint64_t call, enum journal_sync sync, bool cut)
     journal = run_open(&config, &recovered);
     struct life next = {.number = recovered.count[0]};
     live(journal, &random, &next, 1, 20);
-    journal_close(journal);
     recovered = (struct recovered){0};
     run_scan(vfs, 0, &recovered);
     assert_string_equal(recovered.scan.error, "");
@@ -297,7 +287,6 @@ static void next_life(struct world *world)
         }
         live(journal, random, &world->life, ++world->generation,
              test_random_below(random, CUT_RECORDS_MAX));
-        journal_close(journal);
     }
     vfs_sim_hook(world->sim, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -298,25 +297,18 @@ static void test_write_error_once(void **state)
     }
 }
 
-static void count_call(void *target, uint64_t serial)
-{
-    assert_int_equal(serial, 7);
-    sem_post(target);
-}
-
 static void test_write_error(void **state)
 {
     (void)state;
     struct world world;
-    sem_t woken;
-    sem_init(&woken, 0, 0);
+    struct run_listener listener;
     begin(&world, JOURNAL_SYNC_EVERYSEC);
+    run_listen(&listener, world.journal);
     write_some(&world, 3);
-    journal_wait_durable(world.journal, world.writer.end + 8, count_call, &woken, 7);
     struct vfs_sim_fault fault = {.op = VFS_SIM_PWRITE};
     vfs_sim_fault(world.sim, &fault);
     assert_false(write_one(&world));
-    sem_wait(&woken);
+    assert_false(run_wait_moved(&listener, world.journal, true, world.writer.end));
     assert_false(journal_commit(&world.writer));
     assert_false(journal_reserve(&world.writer, RECORD_BYTES));
     assert_false(journal_sync_now(world.journal));
@@ -324,12 +316,9 @@ static void test_write_error(void **state)
     assert_true(stats.failed);
     assert_non_null(strstr(stats.error, RUN_DIRECTORY "/journal-0000000000000000: offset 7096: "));
     assert_non_null(strstr(stats.error, strerror(EIO)));
-    journal_wait_durable(world.journal, UINT64_MAX, count_call, &woken, 7);
-    sem_wait(&woken);
     close_journal(&world);
     vfs_sim_faults_end(world.sim);
     expect_recovered(&world, JOURNAL_SCAN_TORN, 3);
-    sem_destroy(&woken);
     end(&world);
 }
 

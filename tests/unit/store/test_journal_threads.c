@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,6 +26,7 @@
 struct world {
     struct vfs_sim *sim;
     struct journal *journal;
+    struct run_listener listener;
     _Atomic unsigned running;
 };
 
@@ -38,18 +38,14 @@ struct thread {
     uint64_t put, committed, durable;
 };
 
-static void post(void *target, uint64_t serial)
+/* By this thread, or by the journal's. */
+static bool commit(struct world *world, struct journal_writer *writer, bool here)
 {
-    (void)serial;
-    sem_post(target);
-}
-
-static bool wait_durable(struct journal *journal, uint64_t lsn, sem_t *woken)
-{
-    journal_wait_durable(journal, lsn, post, woken, 0);
-    while (sem_wait(woken) != 0) {
+    if (here) {
+        return journal_commit(writer);
     }
-    return journal_durable(journal) >= lsn;
+    uint64_t lsn = journal_submit(writer);
+    return run_wait_moved(&world->listener, world->journal, false, lsn);
 }
 
 /* Until its records are used up or the journal has failed. */
@@ -59,8 +55,6 @@ static void *write_records(void *context)
     struct journal *journal = self->world->journal;
     struct test_random random = {.state = self->w};
     struct journal_writer writer;
-    sem_t woken;
-    sem_init(&woken, 0, 0);
     journal_writer_init(&writer, journal);
     bool alive = true;
     while (alive && self->put < self->records) {
@@ -73,16 +67,15 @@ static void *write_records(void *context)
             run_put(&writer, self->w, ++self->put, 0, bytes);
         }
         uint64_t head = journal_head(journal);
-        alive = journal_commit(&writer);
+        alive = commit(self->world, &writer, test_random_once_in(&random, 2));
         CHECK(!alive || journal_written(journal) >= head);
         self->committed = alive ? self->put : self->committed;
         if (alive && test_random_once_in(&random, 20) &&
-            wait_durable(journal, writer.end, &woken)) {
+            run_wait_moved(&self->world->listener, journal, true, writer.end)) {
             self->durable = self->committed;
         }
     }
     journal_writer_fini(&writer);
-    sem_destroy(&woken);
     self->world->running--;
     return NULL;
 }
@@ -115,6 +108,7 @@ static void run(enum journal_sync sync, uint64_t kill_at)
     struct thread threads[WRITERS];
     run_make_directory(config.vfs);
     world.journal = run_open(&config, NULL);
+    run_listen(&world.listener, world.journal);
     for (unsigned i = 0; i < WRITERS; i++) {
         threads[i] = (struct thread){.world = &world,
                                      .w = (uint8_t)i,
