@@ -11,6 +11,7 @@
 #include "protocol/binary.h"
 #include "server/auth.h"
 #include "server/dispatch.h"
+#include "server/flush.h"
 #include "server/server.h"
 #include "tests/fuzz/frozen_clock.h"
 #include "tests/fuzz/fuzz.h"
@@ -103,6 +104,7 @@ static void run_close(struct run *run)
 /* What the keeper's thread does. */
 static void maintain(struct run *run)
 {
+    flush_run(run->server->flush);
     for (size_t i = 0; i < run->spaces->count; i++) {
         struct space *space = run->spaces->at[i];
 

@@ -9,6 +9,8 @@ manifest cannot be stored: ids are added all the while; none may wait longer tha
 cannot be taken is refused with `no table free`, and once it can be stored all are taken again.
 manifest stored slowly (with --enable-points): while a checkpoint stores it, reads, new connections,
 flush_all and a reload go on as they should.
+disk hangs (with --enable-points): what waits for a table or a page is refused, others go on, and the
+page is read and ids are taken once it does its part again.
 first request: whoever can connect is answered, on an empty directory and on one that is loaded.
 start that takes long (with --enable-points): nobody can connect, the log and the service manager
 are told how far it is, and SIGTERM ends it at once.
@@ -38,6 +40,8 @@ AGAIN_S = 30  # until they are taken again: a round that failed is tried again a
 BLOCK = 500  # ids at once
 POLL_S = 0.01
 SLOW_S = 2  # a manifest takes to be stored
+WAIT_S = 5  # the longest wait of a request; the tick adds a second
+HANGS_S = 9
 TOLD_S = 2.2  # a start that takes 2 s says how far it is
 STOPS = 20
 REFUSED = b"SERVER_ERROR no table free"
@@ -154,6 +158,71 @@ def manifest_stored_slowly(folder):
     return daemon, []
 
 
+def disk_hangs(folder):
+    """Of both kinds of space: first for a manifest, so that no table leaves memory, then for a page."""
+    with delayed("manifest store", HANGS_S):
+        daemon = start(folder)
+    member = b"add liked:%d:u1 0 0 1\r\n1\r\n"
+    for line in (b"incr feed:%d.like 7\r\n", member):
+        with connect(daemon) as client:
+            number = refused_in_time(client, line)
+    until = time.monotonic() + 10 * HANGS_S
+    with connect(daemon) as client:
+        while not re.search(rb"file liked-0-0-\S+ role dump", manifest(folder)):
+            add_ids(client, member, number)
+            number += BLOCK
+            if time.monotonic() > until:
+                raise Failure("no table of liked has left memory")
+    daemon.kill_now()
+    with delayed("cold read", HANGS_S):
+        daemon = Victim(folder)
+    if first_answer(daemon, b"mn\r\n") != b"MN\r\n":
+        raise Failure("mn is not answered")
+    for key in (b"feed:1.like", b"liked:1:u1"):
+        with connect(daemon) as client, connect(daemon) as other:
+            client.sendall(b"get %s\r\n" % key)
+            for _ in range(10):
+                answered(daemon, b"mn\r\n", b"MN\r\n")
+            came = client.recv(64)
+            if came != b"SERVER_ERROR disk read failed\r\n":
+                raise Failure("%r is answered %r" % (key, came))
+            time.sleep(HANGS_S - WAIT_S)
+            other.sendall(b"get %s\r\n" % key)
+            if not other.recv(64).startswith(b"VALUE"):
+                raise Failure("the page has been read, and %r is not answered" % key)
+    return daemon, []
+
+
+def manifest(folder):
+    with open(os.path.join(folder.data, "MANIFEST"), "rb") as file:
+        return file.read()
+
+
+def add_ids(client, line, first):
+    """Adds a block of ids. Were some refused, and how long did it take?"""
+    began = time.monotonic()
+    client.sendall(b"".join(line % number for number in range(first, first + BLOCK)))
+    came = b""
+    while came.count(b"\n") < BLOCK:
+        came += client.recv(1 << 16)
+    errors = {one for one in came.split(b"\r\n") if b"ERROR" in one}
+    if errors - {REFUSED}:
+        raise Failure("refused otherwise: %s" % errors)
+    return bool(errors), time.monotonic() - began
+
+
+def refused_in_time(client, line):
+    """Adds ids until some are refused that have waited as long as one may; the next one."""
+    until = time.monotonic() + 10 * HANGS_S
+    for first in range(1, 1 << 20, BLOCK):
+        refused, took = add_ids(client, line, first)
+        if refused and took >= WAIT_S:
+            return first + BLOCK
+        if time.monotonic() > until:
+            break
+    raise Failure("nobody has waited for a table")
+
+
 @contextlib.contextmanager
 def delayed(point, seconds):
     """A daemon that is started here takes so long at each of these points."""
@@ -192,26 +261,26 @@ def stats(daemon):
         return came
 
 
-def answered(daemon):
-    """A new connection, and a read, in far less than the disk takes."""
+def answered(daemon, line=b"get feed:1\r\n", end=b"END\r\n"):
+    """A new connection, and a request, in far less than the disk takes."""
     began = time.monotonic()
     with connect(daemon) as client:
-        client.sendall(b"get feed:1\r\n")
+        client.sendall(line)
         came = b""
-        while not came.endswith(b"END\r\n"):
+        while not came.endswith(end):
             came += client.recv(1 << 16)
     took = time.monotonic() - began
     if took > SLOW_S / 2:
         raise Failure("a read took %.1f s" % took)
 
 
-def first_answer(daemon):
+def first_answer(daemon, line=b"add feed:1.like 0 0 1\r\n7\r\n"):
     """What the first connection that is accepted is told."""
     until = time.monotonic() + FELT_S
     while time.monotonic() < until:
         try:
             with connect(daemon) as client:
-                client.sendall(b"add feed:1.like 0 0 1\r\n7\r\n")
+                client.sendall(line)
                 return client.recv(64)
         except ConnectionRefusedError:
             if daemon.process.poll() is not None:
@@ -319,9 +388,9 @@ def start(folder):
     return daemon
 
 
-CASES = (manifest_cannot_be_stored, manifest_stored_slowly, first_request, start_that_takes_long,
+CASES = (manifest_cannot_be_stored, manifest_stored_slowly, disk_hangs, first_request, start_that_takes_long,
          stopped_at_its_start)
-WITH_POINTS = (manifest_stored_slowly, start_that_takes_long)
+WITH_POINTS = (manifest_stored_slowly, disk_hangs, start_that_takes_long)
 
 
 def has_points(daemon):

@@ -531,7 +531,11 @@ static void test_waiters_are_bounded(void **state)
         }
     }
     for (unsigned i = 0; i < harness.server->threads; i++) {
-        noted += harness.server->wakers[i].serials_count;
+        struct server_waker *waker = &harness.server->wakers[i];
+
+        pthread_mutex_lock(&waker->lock);
+        noted += waker->serials_count;
+        pthread_mutex_unlock(&waker->lock);
     }
     assert_in_range(noted, 0, 2 * WAITERS); /* of the last tick; it may have come between */
     journal_writer_fini(&hog);

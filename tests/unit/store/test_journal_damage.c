@@ -127,12 +127,6 @@ static void segment_path(char path[PATH_MAX_TEST], unsigned index)
     snprintf(path, PATH_MAX_TEST, RUN_DIRECTORY "/%s", name);
 }
 
-static void ignore(void *target, uint64_t serial)
-{
-    (void)target;
-    (void)serial;
-}
-
 /* ---- bits ---- */
 
 static uint64_t offset_of_record(const struct world *world, uint64_t offset)
@@ -326,7 +320,7 @@ static void test_marked_as_written(void **state)
         begin_with(&world, sync);
         write_some(&world, SMALL_RECORDS, 100);
         vfs_sim_advance(world.sim, 1000000);
-        journal_wait_room(world.journal, 1, ignore, NULL, 0); /* the thread looks at the clock */
+        journal_want_room(world.journal, 1); /* the thread looks at the clock */
         RUN_WAIT_FOR(vfs_sim_bytes(world.sim, VFS_SIM_PWRITE, NULL) >=
                      JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] + JOURNAL_MARK_BYTES);
         end_process(&world, true);
@@ -351,7 +345,7 @@ static void test_mark_is_synced(void **state)
     assert_true(journal_sync_now(world.journal));
     uint64_t syncs = vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE);
     vfs_sim_advance(world.sim, 1000000);
-    journal_wait_room(world.journal, 1, ignore, NULL, 0);
+    journal_want_room(world.journal, 1);
     RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE) > syncs);
     vfs_sim_power_cut(world.sim, 0);
     end_process(&world, false);
