@@ -76,7 +76,7 @@ uint64_t journal_ring_take(struct journal_ring *ring, uint64_t least)
 void journal_ring_give(struct journal_ring *ring, uint64_t bytes)
 {
     if (bytes > 0) {
-        atomic_fetch_sub(&ring->promised, bytes); /* seq_cst: journal_wait_room */
+        atomic_fetch_sub(&ring->promised, bytes); /* seq_cst: journal_want_room */
     }
 }
 

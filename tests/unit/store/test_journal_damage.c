@@ -1,7 +1,7 @@
 /*
  * test_journal_damage.c: bits turned over, segments gone or swapped, torn ends. Below the durable
- * mark a scan says so and names file and offset; above it too, if sound records follow that no kill
- * leaves; else it cuts and counts; nothing wrong is ever given.
+ * mark a scan says so and names file and offset; above it (test_journal_break.c) it may cut, and
+ * counts; nothing wrong is ever given.
  */
 #include "store/journal.h"
 
@@ -200,157 +200,6 @@ static void test_flip_killed(void **state)
                  written + 2 * JOURNAL_MARK_BYTES);
     end_process(&world, true);
     flip_each(&world, JOURNAL_PAGE_BYTES + end, JOURNAL_SCAN_TORN);
-    vfs_sim_destroy(world.sim);
-}
-
-/* Records of which nothing is durable, and a kill. */
-static void begin_unsynced(struct world *world)
-{
-    begin(world);
-    for (unsigned i = 0; i < SMALL_RECORDS; i++) {
-        write_some(world, 1, RUN_PAYLOAD_MIN + i);
-    }
-    end_process(world, true);
-}
-
-static unsigned record_at(const struct world *world, uint64_t lsn)
-{
-    unsigned number = 1;
-    while (world->ends[number] <= lsn) {
-        number++;
-    }
-    return number;
-}
-
-/* Above the mark, in the run of the system that wrote it: with sound records behind it no kill has
- * left it so; without, it is cut. */
-static void test_flip_above_the_mark(void **state)
-{
-    (void)state;
-    struct world world;
-    char follow[96];
-    begin_unsynced(&world);
-    uint64_t end = world.ends[SMALL_RECORDS];
-    for (uint64_t lsn = 0; lsn < end; lsn++) {
-        uint64_t offset = JOURNAL_PAGE_BYTES + lsn;
-        unsigned record = record_at(&world, lsn);
-        assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-        struct recovered recovered = scan(&world);
-        assert_int_equal(recovered.scan.end, world.ends[record - 1]);
-        if (record < SMALL_RECORDS) {
-            expect_damaged(&world, "journal-0000000000000000", offset_of_record(&world, offset));
-            snprintf(follow, sizeof follow, "and %u sound records (%llu bytes) of the same stream",
-                     SMALL_RECORDS - record, (unsigned long long)(end - world.ends[record]));
-            assert_non_null(strstr(recovered.scan.error, follow));
-        } else {
-            assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
-            assert_int_equal(recovered.scan.lost_records, 0);
-        }
-        assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-    }
-    expect_sound(&world, JOURNAL_SCAN_TORN);
-    vfs_sim_destroy(world.sim);
-}
-
-/* After a power cut, which may have written in any order: cut there, and counted. */
-static void test_flip_in_another_run(void **state)
-{
-    (void)state;
-    struct world world;
-    begin_unsynced(&world);
-    vfs_sim_forget_boot(world.sim);
-    uint64_t end = world.ends[SMALL_RECORDS];
-    for (uint64_t lsn = 0; lsn < end; lsn++) {
-        uint64_t offset = JOURNAL_PAGE_BYTES + lsn;
-        unsigned record = record_at(&world, lsn);
-        assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-        struct recovered recovered = scan(&world);
-        assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
-        assert_int_equal(recovered.scan.end, world.ends[record - 1]);
-        assert_int_equal(recovered.scan.lost_records, SMALL_RECORDS - record);
-        assert_int_equal(recovered.scan.lost_bytes, end - world.ends[record]);
-        assert_true(record == SMALL_RECORDS || recovered.scan.lost_first == world.ends[record]);
-        assert_true(recovered.scan.torn_bytes <= end - recovered.scan.end);
-        assert_true(recovered.scan.torn_bytes + 8 > end - recovered.scan.end);
-        assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-    }
-    expect_sound(&world, JOURNAL_SCAN_TORN);
-    vfs_sim_destroy(world.sim);
-}
-
-/* The last records come while they are looked at: nothing is behind a break then. */
-struct late {
-    struct vfs_sim *sim;
-    uint64_t offset;
-    unsigned opens;
-};
-
-static void come_late(void *context, enum vfs_sim_op op, const char *path)
-{
-    struct late *late = context;
-    if (op == VFS_SIM_OPEN && strcmp(path, FIRST_FILE) == 0 && ++late->opens == 3) {
-        assert_true(vfs_sim_flip(late->sim, FIRST_FILE, late->offset, 0)); /* header, scan, look */
-    }
-}
-
-static void test_written_meanwhile(void **state)
-{
-    (void)state;
-    struct world world;
-    begin_unsynced(&world);
-    struct late late = {.sim = world.sim, .offset = JOURNAL_PAGE_BYTES + world.ends[10] + 8};
-    assert_true(vfs_sim_flip(world.sim, FIRST_FILE, late.offset, 0));
-    vfs_sim_hook(world.sim, come_late, &late);
-    struct recovered recovered = scan(&world);
-    vfs_sim_hook(world.sim, NULL, NULL);
-    assert_true(late.opens >= 3);
-    assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
-    assert_int_equal(recovered.scan.end, world.ends[10]);
-    assert_int_equal(recovered.scan.lost_records, 0);
-    vfs_sim_destroy(world.sim);
-}
-
-/* What was written a second before is marked so, synced or not: in this run of the system it must
- * be there, the last record too. */
-static void test_marked_as_written(void **state)
-{
-    (void)state;
-    for (unsigned sync = JOURNAL_SYNC_NEVER; sync <= JOURNAL_SYNC_EVERYSEC; sync++) {
-        struct world world;
-        begin_with(&world, sync);
-        write_some(&world, SMALL_RECORDS, 100);
-        vfs_sim_advance(world.sim, 1000000);
-        journal_want_room(world.journal, 1); /* the thread looks at the clock */
-        RUN_WAIT_FOR(vfs_sim_bytes(world.sim, VFS_SIM_PWRITE, NULL) >=
-                     JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] + JOURNAL_MARK_BYTES);
-        end_process(&world, true);
-        uint64_t offset = JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] - 8;
-        assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, 3));
-        expect_damaged(&world, "journal-0000000000000000", offset_of_record(&world, offset));
-        if (sync == JOURNAL_SYNC_NEVER) {
-            vfs_sim_forget_boot(world.sim);
-            assert_int_equal(scan(&world).end, JOURNAL_SCAN_TORN);
-        }
-        vfs_sim_destroy(world.sim);
-    }
-}
-
-/* The mark of a sync is durable a second later, though nothing comes after it. */
-static void test_mark_is_synced(void **state)
-{
-    (void)state;
-    struct world world;
-    begin(&world);
-    write_some(&world, SMALL_RECORDS, 100);
-    assert_true(journal_sync_now(world.journal));
-    uint64_t syncs = vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE);
-    vfs_sim_advance(world.sim, 1000000);
-    journal_want_room(world.journal, 1);
-    RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE) > syncs);
-    vfs_sim_power_cut(world.sim, 0);
-    end_process(&world, false);
-    struct recovered recovered = scan(&world);
-    assert_int_equal(recovered.scan.durable, world.ends[SMALL_RECORDS]);
     vfs_sim_destroy(world.sim);
 }
 
@@ -690,11 +539,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flip_closed),
         cmocka_unit_test(test_flip_killed),
-        cmocka_unit_test(test_flip_above_the_mark),
-        cmocka_unit_test(test_flip_in_another_run),
-        cmocka_unit_test(test_written_meanwhile),
-        cmocka_unit_test(test_marked_as_written),
-        cmocka_unit_test(test_mark_is_synced),
         cmocka_unit_test(test_flip_in_many),
         cmocka_unit_test(test_removed),
         cmocka_unit_test(test_swapped),
