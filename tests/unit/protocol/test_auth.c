@@ -128,6 +128,7 @@ static void test_binary(void **state)
         {0x21, "PLAIN", "\0joe", 4, {NULL, AUTH_TRY, NULL, NULL}},
         {0x21, "PLAIN", "", 0, {NULL, AUTH_TRY, NULL, NULL}},
         {0x21, "CRAM-MD5", "\0joe\0pass", 9, {NULL, AUTH_TRY, NULL, NULL}},
+        {0x21, "PLAINER", "\0joe\0pass", 9, {NULL, AUTH_TRY, NULL, NULL}},
         {0x22, "PLAIN", "\0joe\0pass", 9, {NULL, AUTH_TRY, "joe", "pass"}},
         {0x20, "", "", 0, {NULL, AUTH_LIST, NULL, NULL}},
         {0x0b, "", "", 0, {NULL, AUTH_OTHER, NULL, NULL}},

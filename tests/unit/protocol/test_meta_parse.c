@@ -427,6 +427,30 @@ static void test_scratch_is_full(void **unused)
     request_trace_close(&input);
 }
 
+/* Of values that are too large the keys are kept: older values of them are to go. */
+static void test_keys_of_too_large(void **unused)
+{
+    (void)unused;
+    static char input[2 * PROTOCOL_VALUE_MAX + 256];
+    struct request_trace trace;
+    struct protocol_state state = {0};
+    size_t length = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        length += (size_t)sprintf(input + length, "ms %s %u b\r\n", i == 0 ? "YWFh" : "YmJi",
+                                  PROTOCOL_VALUE_MAX + 1);
+        memset(input + length, 'x', PROTOCOL_VALUE_MAX + 1);
+        length += PROTOCOL_VALUE_MAX + 1;
+        length += (size_t)sprintf(input + length, "\r\n");
+    }
+    request_trace_open(&trace, text_codec());
+    assert_int_equal(request_trace_parse(&trace, &state, input, length), PROTOCOL_MORE);
+    assert_int_equal(trace.batch->request_count, 2);
+    assert_int_equal(trace.batch->key_count, 2);
+    assert_memory_equal(trace.batch->keys[0].bytes, "aaa", 3);
+    assert_memory_equal(trace.batch->keys[1].bytes, "bbb", 3);
+    request_trace_close(&trace);
+}
+
 /* What is refused or not whole takes nothing of the scratch. */
 static void test_scratch_of_refusals(void **unused)
 {
@@ -494,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_value_limit),
         cmocka_unit_test(test_scratch_is_full),
+        cmocka_unit_test(test_keys_of_too_large),
         cmocka_unit_test(test_scratch_of_refusals),
         cmocka_unit_test(test_any_split),
     };

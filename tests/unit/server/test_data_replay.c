@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "data_run.h"
+#include "store/manifest.h"
 #include "toy_engine.h"
 
 static struct data_run run;
@@ -40,6 +41,40 @@ static void test_table_opened_right_after(void **state)
     data_run_kill(&run);
     assert_true(data_run_begin(&run));
     data_run_check(&run);
+    assert_true(data_run_end(&run));
+}
+
+static uint64_t epoch(void)
+{
+    struct manifest *manifest;
+    char error[MANIFEST_ERROR_MAX];
+
+    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
+                     MANIFEST_SOUND);
+    uint64_t is = manifest->epoch;
+
+    manifest_destroy(manifest);
+    return is;
+}
+
+/* The journal was closed, but that could not be noted any more: that was no clean stop. */
+static void test_stop_not_noted(void **state)
+{
+    struct vfs_sim_fault fault = {.op = VFS_SIM_RENAME, .path = MANIFEST_NAME, .first = 2};
+
+    (void)state;
+    data_run_start(&run);
+    data_run_fill(&run, 2, 1);
+    uint64_t before = epoch();
+    unsigned number = vfs_sim_fault(run.sim, &fault);
+
+    (void)data_run_end(&run);
+    assert_true(vfs_sim_fault_hits(run.sim, number) > 0);
+    vfs_sim_faults_end(run.sim);
+    assert_true(data_run_begin(&run));
+    data_run_check(&run);
+    assert_int_equal(data_run_stats(&run).recovered_records, 0);
+    assert_true(epoch() > before);
     assert_true(data_run_end(&run));
 }
 
@@ -125,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_table_opened_right_after, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stop_not_noted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_end_lost, setup, teardown),
     };
 

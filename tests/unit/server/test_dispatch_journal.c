@@ -271,6 +271,32 @@ static void test_held_until_durable(void **state)
     close(other);
 }
 
+/* always: what others have put and is not durable yet is nothing to answer by, either. */
+static void test_not_stored_until_durable(void **state)
+{
+    int fd = harness_connect(&harness);
+    int other = harness_connect(&harness);
+
+    (void)state;
+    sim_journal_gate(&disk, VFS_SIM_FDATASYNC);
+    harness_say(fd, "add f:1.a 0 0 1\r\n5\r\n");
+    sim_journal_await(&disk);
+    assert_true(all_written());
+    harness_say(other, "add f:1.a 0 0 1\r\n6\r\n");
+    for (int i = 0; i < 3; i++) { /* the worker has been through it */
+        int third = harness_connect(&harness);
+
+        harness_ask(third, "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n5\r\nEND\r\n");
+        close(third);
+    }
+    expect_nothing(other);
+    sim_journal_ungate(&disk);
+    harness_expect(fd, "STORED\r\n");
+    harness_expect(other, "NOT_STORED\r\n");
+    close(fd);
+    close(other);
+}
+
 static void test_many_always(void **state)
 {
     int fd = harness_connect(&harness);
@@ -684,6 +710,7 @@ int main(void)
         TEST(test_not_stored_is_kept, everysec),
         TEST(test_not_stored_is_kept, always),
         TEST(test_held_until_durable, always),
+        TEST(test_not_stored_until_durable, always),
         TEST(test_many_always, always),
         cmocka_unit_test_setup_teardown(test_end_while_waiting, setup_always, no_teardown),
         TEST(test_failed_write, never),

@@ -571,9 +571,9 @@ static void test_power_cut(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const others[] = {"MANIFEST",    "a.tmp",        "0-0-0.table",
-                                         "a-0-0.table", "a-0--0.table", "A-0-0-0.table",
-                                         "a-0-0-0.tabl"};
+    static const char *const others[] = {"MANIFEST",     "a.tmp",        "0-0-0.table",
+                                         "a-0-0.table",  "a-0--0.table", "A-0-0-0.table",
+                                         "a-0-0-0.tabl", "-0-0-0.table"};
     char name[MANIFEST_FILE_NAME_MAX + 1];
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

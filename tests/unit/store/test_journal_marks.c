@@ -1,0 +1,147 @@
+/*
+ * test_journal_marks.c: what the journal knows of its own length when a part of it is gone: by the
+ * seal of a segment, by the mark in the next one's header, by where a start wants to begin.
+ */
+#include "store/journal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/journal_format.h"
+#include "tests/support/vfs_sim.h"
+#include "tests/unit/store/journal_run.h"
+
+#define CAPACITY    (RUN_SEGMENT_BYTES - JOURNAL_PAGE_BYTES)
+#define FIRST_FILE  RUN_DIRECTORY "/journal-0000000000000000"
+#define LARGE       (JOURNAL_PAYLOAD_MAX - 32)
+#define POWER_CUTS  12
+#define MARK_OFFSET 1024 /* of the first of the two marks of a segment … */
+#define MARK_STEP   1024 /* … and of the other behind it: journal_format.c */
+
+struct world {
+    struct vfs_sim *sim;
+    struct journal_config config;
+    struct journal *journal;
+    struct journal_writer writer;
+    uint64_t number;
+};
+
+static void begin(struct world *world, uint64_t seed)
+{
+    *world = (struct world){.sim = vfs_sim_create(seed)};
+    vfs_sim_set_clock(world->sim, 0); /* nothing becomes durable but by sync_now */
+    world->config = run_config(vfs_sim_vfs(world->sim), JOURNAL_SYNC_EVERYSEC);
+    run_make_directory(world->config.vfs);
+    world->journal = run_open(&world->config, NULL);
+    journal_writer_init(&world->writer, world->journal);
+}
+
+static void write_until(struct world *world, uint64_t lsn)
+{
+    while (journal_head(world->journal) <= lsn) {
+        assert_true(run_write(&world->writer, 0, ++world->number, 0, LARGE));
+    }
+    assert_true(journal_sync_now(world->journal));
+}
+
+/* After the end of the process, however it came. */
+static void wind_up(struct world *world)
+{
+    journal_writer_fini(&world->writer);
+    journal_close(world->journal);
+    world->config.vfs = vfs_sim_vfs(world->sim);
+}
+
+static enum journal_scan_end scan(struct world *world, uint64_t from)
+{
+    struct recovered recovered = {0};
+    if (from > 0) {
+        recovered.count[0] = world->number; /* nothing is to be given */
+    }
+    run_scan(world->config.vfs, from, &recovered);
+    return recovered.end;
+}
+
+/* A segment that was followed says so after any power cut: its successor is missed. */
+static void test_seal_survives_power_cuts(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < POWER_CUTS; seed++) {
+        struct world world;
+        char name[JOURNAL_NAME_MAX];
+        char path[64];
+        begin(&world, seed);
+        write_until(&world, CAPACITY);
+        RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_CLOSE, FIRST_FILE) > 0);
+        vfs_sim_power_cut(world.sim, seed);
+        wind_up(&world);
+        assert_int_equal(scan(&world, 0), JOURNAL_SCAN_TORN);
+        journal_name(name, CAPACITY);
+        snprintf(path, sizeof path, RUN_DIRECTORY "/%s", name);
+        assert_int_equal(world.config.vfs->functions->unlink(world.config.vfs, path), 0);
+        assert_int_equal(scan(&world, 0), JOURNAL_SCAN_DAMAGED);
+        vfs_sim_destroy(world.sim);
+    }
+}
+
+static void flip_marks(struct world *world, const char *path)
+{
+    for (unsigned i = 0; i < JOURNAL_MARKS; i++) {
+        assert_true(vfs_sim_flip(world->sim, path, MARK_OFFSET + i * MARK_STEP, 3));
+    }
+}
+
+/* With all marks gone the header of the second segment still says what was durable by then. */
+static void test_header_says_what_was_durable(void **state)
+{
+    (void)state;
+    struct world world;
+    char name[JOURNAL_NAME_MAX];
+    char path[64];
+    begin(&world, 1);
+    write_until(&world, CAPACITY / 2);
+    write_until(&world, CAPACITY);
+    vfs_sim_kill(world.sim);
+    wind_up(&world);
+    journal_name(name, CAPACITY);
+    snprintf(path, sizeof path, RUN_DIRECTORY "/%s", name);
+    flip_marks(&world, FIRST_FILE);
+    flip_marks(&world, path);
+    assert_int_equal(scan(&world, 0), JOURNAL_SCAN_TORN);
+    assert_true(
+        vfs_sim_flip(world.sim, FIRST_FILE, JOURNAL_PAGE_BYTES + CAPACITY / 2 - LARGE / 2, 3));
+    assert_int_equal(scan(&world, 0), JOURNAL_SCAN_DAMAGED);
+    vfs_sim_destroy(world.sim);
+}
+
+/* A start that wants to begin above the end: what files hold came after it. */
+static void test_ends_below_where_it_is_wanted(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, 1);
+    write_until(&world, 0);
+    uint64_t end = journal_head(world.journal);
+    vfs_sim_kill(world.sim);
+    wind_up(&world);
+    flip_marks(&world, FIRST_FILE); /* or it were below what was durable, too */
+    assert_int_equal(scan(&world, end), JOURNAL_SCAN_TORN);
+    assert_true(
+        vfs_sim_flip(world.sim, FIRST_FILE, JOURNAL_PAGE_BYTES + JOURNAL_HEADER_BYTES + 8, 3));
+    assert_int_equal(scan(&world, end), JOURNAL_SCAN_DAMAGED);
+    vfs_sim_destroy(world.sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seal_survives_power_cuts),
+        cmocka_unit_test(test_header_says_what_was_durable),
+        cmocka_unit_test(test_ends_below_where_it_is_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
