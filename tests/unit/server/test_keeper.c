@@ -308,6 +308,36 @@ static void *bracket_twice(void *context)
     return NULL;
 }
 
+static void *hold_and_count(void *context)
+{
+    uint64_t *seen = context;
+
+    keeper_hold(keeper);
+    *seen = calls(&probes[0]);
+    held = true;
+    return NULL;
+}
+
+static void test_hold_waits(void **state)
+{
+    uint64_t seen = 99;
+    pthread_t thread;
+
+    (void)state;
+    gate(&probes[0], true);
+    ask(&probes[0]);
+    await_inside(&probes[0]);
+    assert_int_equal(pthread_create(&thread, NULL, hold_and_count, &seen), 0);
+    for (int i = 0; i < 100000 && !held; i++) { /* it has its chance to return too early */
+        sched_yield();
+    }
+    gate(&probes[0], false);
+    pthread_join(thread, NULL);
+    assert_int_equal(seen, 1);
+    held = false;
+    keeper_release(keeper);
+}
+
 /* Brackets of others come and go while it is held; nothing is maintained, nothing is lost. */
 static void test_held(void **state)
 {
@@ -416,6 +446,7 @@ int main(void)
         TEST(test_asked_meanwhile),
         TEST(test_asked_in_a_stopped_world),
         TEST(test_stop_waits),
+        TEST(test_hold_waits),
         TEST(test_held),
         TEST(test_in_turn),
         TEST(test_dropped),
