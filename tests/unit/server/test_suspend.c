@@ -135,6 +135,9 @@ static void test_past_exptime(void **state)
                 "STORED\r\nEND\r\nSTORED\r\nEND\r\n");
     harness_ask(fd, "incr f:7.a 2\r\ngat -1 f:7.a f:8.a f:7.a\r\n",
                 "2\r\nVALUE f:7.a 0 1\r\n2\r\nEND\r\n");
+    /* a key that begins like one before it is another */
+    harness_ask(fd, "set f:71 0 0 1\r\n5\r\nset f:7 0 0 1\r\n6\r\ngat -1 f:71 f:7\r\n",
+                "STORED\r\nSTORED\r\nVALUE f:71 0 1\r\n5\r\nVALUE f:7 0 1\r\n6\r\nEND\r\n");
     close(fd);
 }
 
