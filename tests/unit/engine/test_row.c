@@ -359,6 +359,11 @@ static void test_cluster(void **unused)
     add(&rows, FAR, ROW_CLUSTER - 1);
     assert_false(row_asked(&rows.row));
     assert_int_equal(fake_add(&rows, FAR), FAKE_THERE);
+    for (unsigned i = 0; i < ROW_CLUSTER; i++) { /* one that goes and comes is still one */
+        fake_remove(&rows, FAR);
+        add(&rows, FAR, 1);
+        assert_false(row_asked(&rows.row));
+    }
     add(&rows, FAR * 2, 1);
     assert_false(row_asked(&rows.row));
     add(&rows, FAR + 100, 1);

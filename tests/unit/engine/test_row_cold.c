@@ -774,6 +774,27 @@ static void test_reconfigured(void **unused)
     rig_end(rig);
 }
 
+/* With recycling tables give their memory: those that have none stay, however old. */
+static void test_recycling_spares_the_dumped(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(4, 0);
+    struct row *row = row_of(rig);
+    kept_add(&rig->kept, FIRST, 3 * FILL);
+    one_round(rig);
+    assert_int_equal(cold_of(rig), 1);
+    struct row_config config = row->config;
+    config.dump = false;
+    config.recycle = true;
+    row_reconfigure(row, &config, false);
+    fake_maintain(&rig->kept.rows);
+    kept_add(&rig->kept, FIRST + 3 * FILL, 4 * FILL);
+    assert_true(row->recycled_tables >= 3);
+    assert_int_equal(cold_of(rig), 1);
+    assert_true(kept_table(&rig->kept, 0)->cold);
+    rig_end(rig);
+}
+
 static void test_stats(void **unused)
 {
     (void)unused;
@@ -822,6 +843,7 @@ int main(void)
         cmocka_unit_test(test_clear),
         cmocka_unit_test(test_clear_cold),
         cmocka_unit_test(test_reconfigured),
+        cmocka_unit_test(test_recycling_spares_the_dumped),
         cmocka_unit_test(test_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

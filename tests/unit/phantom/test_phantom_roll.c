@@ -354,12 +354,14 @@ static void test_too_far(void **unused)
     struct space space = open_space(&config);
     roll(&space, 0, 100);
     uint64_t taken = 0;
+    uint64_t before = phantoms_members(space.engine);
     enum engine_error error = ENGINE_E_NONE;
     for (; error == ENGINE_E_NONE; taken++) {
         error = run(&space, ENGINE_ADD, strays[1], 'u', taken).error;
     }
     taken--;
     assert_int_equal(error, ENGINE_E_ID_TOO_FAR);
+    assert_int_equal(phantoms_members(space.engine), before + taken); /* not what was refused */
     assert_true(taken >= ROW_SAMPLE_MIN && phantoms_tables(space.engine) == 1);
     assert_false(holds(&space, strays[1], 'u', taken));
     phantom_check(space.engine);
