@@ -557,6 +557,7 @@ static void test_touched(void **unused)
     assert_false(fake_image_dumped(&rig->kept.rows, &first));
     give_up(rig, &second);
     assert_true(row->dump_failed);
+    assert_true(row->again_us > 1); /* and it is tried again by then */
     rig_end(rig);
 }
 

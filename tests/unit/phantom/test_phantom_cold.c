@@ -538,22 +538,40 @@ static void test_refused(void **unused)
     cold_end(&space);
 }
 
+/* Pages of files that an engine has closed are not held any more. */
+static void test_gone_is_forgotten(void **unused)
+{
+    (void)unused;
+    static struct cold_space space;
+    struct phantom_config config = cold_config();
+    struct cold_stats before;
+    struct cold_stats after;
+    cold_begin(&space, &config, 1u << 20, OVERLAY_MAX);
+    cold_roll(&space, 1);
+    struct engine *again = cold_restore(&space);
+    assert_non_null(again);
+    cold_stats(space.dumps.cold.cold, &before);
+    for (uint64_t id = 0; id < 20; id++) {
+        assert_true(cold_holds(&space, again, id, 0));
+    }
+    cold_stats(space.dumps.cold.cold, &after);
+    assert_true(after.cached_pages > before.cached_pages);
+    phantoms_destroy(again);
+    cold_stats(space.dumps.cold.cold, &after);
+    assert_int_equal(after.cached_pages, before.cached_pages);
+    cold_end(&space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_answers),
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_pending_changes_nothing),
-        cmocka_unit_test(test_bad_page),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_dump_fails),
-        cmocka_unit_test(test_added_meanwhile),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_apart_moves),
+        cmocka_unit_test(test_same_answers),      cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_gone_is_forgotten), cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_changes),           cmocka_unit_test(test_pending_changes_nothing),
+        cmocka_unit_test(test_bad_page),          cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_dump_fails),        cmocka_unit_test(test_added_meanwhile),
+        cmocka_unit_test(test_given_up),          cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_dropped),           cmocka_unit_test(test_apart_moves),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,6 +396,32 @@ static void test_layer(void **unused)
     cold_end(&space);
 }
 
+/* What cannot be read of the one is not absent because the other says no. */
+static void test_layer_beside_a_bad_file(void **unused)
+{
+    (void)unused;
+    for (unsigned bad = 0; bad < 2; bad++) {
+        static struct cold_space space;
+        uint64_t late = 0;
+        unsigned failed = 0;
+        begin_layered(&space);
+        (void)roll_layered(&space, &late);
+        const struct phantom_table *t = cold_oldest(space.engine);
+        const struct phantom_table *holder = bad == 0 ? t : phantom_table_of(t->row.further);
+        const struct table_file *file = phantom_dump_file(holder->dump);
+        for (uint64_t page = 0; page < table_file_info(file)->pages; page++) {
+            assert_true(vfs_sim_flip(space.sim, table_file_path(file), (1 + page) * 4096 + 99, 3));
+        }
+        for (uint64_t i = 0; i < 100; i++) {
+            struct engine_op op = cold_op(&space, space.engine, ENGINE_READ, AN_ID, 2 * NEW + i);
+            assert_int_not_equal(op.status, ENGINE_ABSENT);
+            failed += op.error == ENGINE_E_READ_FAILED;
+        }
+        assert_true(failed > 90);
+        cold_end(&space);
+    }
+}
+
 /* The first table has a layer, and both are to leave; returns the first id that was not used. */
 static uint64_t roll_leaving(struct cold_space *space, uint64_t *late)
 {
@@ -491,12 +517,19 @@ static void test_untold(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generations),     cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_bad_page),        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_bad_page_of_one), cmocka_unit_test(test_touched),
-        cmocka_unit_test(test_budget),          cmocka_unit_test(test_many_small),
-        cmocka_unit_test(test_crowded_again),   cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_layer_alone),     cmocka_unit_test(test_untold),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_bad_page),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_bad_page_of_one),
+        cmocka_unit_test(test_touched),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_many_small),
+        cmocka_unit_test(test_crowded_again),
+        cmocka_unit_test(test_layer),
+        cmocka_unit_test(test_layer_alone),
+        cmocka_unit_test(test_untold),
+        cmocka_unit_test(test_layer_beside_a_bad_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

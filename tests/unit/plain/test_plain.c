@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "plain/plain.h"
+#include "plain/ring.h"
 #include "tests/support/random.h"
 
 #define MEMORY_BYTES (1u << 20)
@@ -123,9 +124,11 @@ static void test_tokens(void **state)
     assert_int_equal(op.status, ENGINE_ABSENT);
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
     assert_int_equal(look("k", true), ENGINE_DONE);
-    op.cas = hit.cas + 1;
-    run(&op);
-    assert_int_equal(op.status, ENGINE_EXISTS);
+    for (int other = -1; other <= 1; other += 2) {
+        op.cas = hit.cas + (uint64_t)other;
+        run(&op);
+        assert_int_equal(op.status, ENGINE_EXISTS);
+    }
     op.cas = hit.cas;
     run(&op);
     assert_int_equal(op.status, ENGINE_DONE);
@@ -188,6 +191,24 @@ static void test_numbers(void **state)
     assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
 }
 
+/* A count may set when its value expires. */
+static void test_count_touches(void **state)
+{
+    struct engine_op op = op_on(ENGINE_INCR, "k", "1");
+
+    (void)state;
+    assert_int_equal(change(ENGINE_SET, "k", "5"), ENGINE_DONE);
+    op.touch = true;
+    op.touch_s = clock_wall_s() + 1000;
+    run(&op);
+    assert_int_equal(op.status, ENGINE_DONE);
+    expect("k", "6");
+    assert_in_range(hit.ttl_s, 900, 1000);
+    assert_int_equal(change(ENGINE_INCR, "k", "1"), ENGINE_DONE);
+    expect("k", "7");
+    assert_in_range(hit.ttl_s, 900, 1000); /* it stays */
+}
+
 static void test_expiry(void **state)
 {
     struct engine_op op = op_on(ENGINE_SET, "k", "a");
@@ -220,6 +241,29 @@ static void test_no_room_for_an_answer(void **state)
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
     assert_int_equal(look("k", false), ENGINE_EXISTS);
     expect("k", "a");
+    struct engine_op op = op_on(ENGINE_READ, "k", "");
+    struct engine_op *ops = &op;
+    bool room = false;
+
+    op.expires_s = 1;
+    engine->functions->prepare(engine, &ops, 1);
+    engine->functions->visit(engine, &op, true, note, &room); /* not answered: not touched */
+    assert_int_equal(op.status, ENGINE_EXISTS);
+    expect("k", "a");
+}
+
+/* To the byte. */
+static void test_largest(void **state)
+{
+    static char large[ITEM_MAX];
+    size_t length = ITEM_MAX - sizeof(struct ring_item) - strlen("k");
+
+    (void)state;
+    memset(large, 'x', length);
+    assert_int_equal(change(ENGINE_SET, "k", large), ENGINE_DONE);
+    expect("k", large);
+    large[length] = 'x';
+    assert_int_equal(change(ENGINE_SET, "k", large), ENGINE_ERROR);
 }
 
 static void test_too_large(void **state)
@@ -256,6 +300,10 @@ static void test_flushes(void **state)
     expect("k", NULL);
     assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
     expect("k", "b"); /* stored since */
+    assert_int_equal(change(ENGINE_SET, "k", "c"), ENGINE_DONE);
+    engine->functions->clear_later(engine, clock_wall_s() - 1);
+    engine->functions->clear_later(engine, clock_wall_s() + 1000); /* the one before was due */
+    expect("k", NULL);
 }
 
 /* An item costs at most 64 bytes beside its key and value. */
@@ -334,6 +382,8 @@ int main(void)
         TEST(test_expiry),
         TEST(test_no_room_for_an_answer),
         TEST(test_too_large),
+        TEST(test_largest),
+        TEST(test_count_touches),
         TEST(test_flushes),
         TEST(test_cost),
         TEST(test_threads),

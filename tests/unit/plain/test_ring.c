@@ -200,6 +200,52 @@ static void test_what_is_read_stays(void **state)
     ring_check(ring);
 }
 
+/* What was read once stays once longer, not for ever. */
+static void test_what_was_read_once_goes(void **state)
+{
+    enum { ONCE = 20 };
+    uint32_t keys = 2 * RING_BYTES / (sizeof(struct ring_item) + 8 + 200);
+
+    (void)state;
+    for (uint32_t i = 0; i < ONCE; i++) {
+        char text[16];
+        struct ring_key key = key_of(i, text, UINT64_MAX);
+
+        assert_true(put(i, 1, 200, UINT64_MAX));
+        ring_find(ring, &key)->referenced = 1;
+    }
+    for (uint32_t i = ONCE; i < 10 * keys; i++) {
+        assert_true(put(i, 1, 200, UINT64_MAX));
+    }
+    for (uint32_t i = 0; i < ONCE; i++) {
+        assert_false(holds(i, 1, 200, UINT64_MAX));
+    }
+}
+
+/* One that was stored anew where it lay is not the oldest, though it lies there. */
+static void test_stored_in_place_stays(void **state)
+{
+    struct ring_stats stats;
+    uint32_t count = 0;
+
+    (void)state;
+    do {
+        assert_true(put(count++, 1, 200, UINT64_MAX));
+        ring_stats(ring, &stats);
+    } while (stats.evicted == 0);
+    uint32_t oldest = 0;
+
+    while (!holds(oldest, 1, 200, UINT64_MAX)) {
+        oldest++;
+    }
+    assert_true(put(oldest, 2, 200, UINT64_MAX));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(put(count + i, 1, 200, UINT64_MAX));
+    }
+    assert_true(holds(oldest, 2, 200, UINT64_MAX));
+    assert_false(holds(oldest + 1, 1, 200, UINT64_MAX));
+}
+
 static void test_limits(void **state)
 {
     size_t most = ring_value_max(ring, 4);
@@ -245,6 +291,8 @@ int main(void)
         TEST(test_model_one_bucket),
         TEST(test_nothing_goes_for_what_is_dead),
         TEST(test_what_is_read_stays),
+        TEST(test_what_was_read_once_goes),
+        TEST(test_stored_in_place_stays),
         TEST(test_limits),
         TEST(test_expired_is_no_eviction),
     };
