@@ -84,11 +84,36 @@ static void test_removed_from_both(void **unused)
     phantoms_destroy(f.engine);
 }
 
+/* A change from before the table's image was begun says nothing of the exceptions in it. */
+static void test_replayed_by_its_lsn(void **unused)
+{
+    enum { START = 100 };
+    (void)unused;
+    struct fixture f = begin();
+    enum change_place place;
+    char error[ENGINE_ERROR_MAX] = "";
+    const struct phantom_member member = member_of(5, SECOND);
+    put_in_place(&f, 5);
+    f.table->row.start_lsn = START;
+    assert_true(phantom_table_remove(f.table, &member, NULL, &place));
+    struct engine_replay replay = {
+        .lsn = START - 1,
+        .change = {
+            .type = CHANGE_MEMBER_ADD, .place = CHANGE_THERE, .id = 5, .member = {HASH, SECOND}}};
+    assert_true(phantom_table_replay(f.row, f.table, &replay, error));
+    assert_true(phantom_exception_stands(f.table, HASH, SECOND));
+    replay.lsn = START;
+    assert_true(phantom_table_replay(f.row, f.table, &replay, error));
+    assert_false(phantom_exception_stands(f.table, HASH, SECOND));
+    phantoms_destroy(f.engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exceptions_of_one_key),
         cmocka_unit_test(test_removed_from_both),
+        cmocka_unit_test(test_replayed_by_its_lsn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,12 +119,13 @@ static void test_first_mismatch(void **state)
 
     (void)state;
     bench_tally_mismatch(&from, "wrong key: ", "VALUE a", 7);
+    bench_tally_mismatch(&from, "wrong order: ", "VALUE c", 7);
     bench_tally_mismatch(&third, "wrong value: ", "VALUE b", 7);
     bench_tally_add(&into, &from);
     assert_string_equal(into.first_mismatch, "wrong key: VALUE a");
     bench_tally_add(&into, &third);
     assert_string_equal(into.first_mismatch, "wrong key: VALUE a");
-    assert_int_equal(into.mismatches, 2);
+    assert_int_equal(into.mismatches, 3);
 }
 
 int main(void)
