@@ -265,18 +265,31 @@ static void test_cas(void **unused)
     close_space(engine);
 }
 
-static void test_misses(void **unused)
+static void look_for_misses(struct engine *engine)
 {
-    (void)unused;
-    struct engine *engine = open_space(SLOTS, false);
     struct counters_call call;
     counters_do(engine, &call, ENGINE_SET, 0, 1, "1");
     counters_do(engine, &call, ENGINE_READ, 1, 1, NULL);
     assert_int_equal(call.op.miss, ENGINE_MISS_UNSET);
     counters_do(engine, &call, ENGINE_READ, 1, 2, NULL);
     assert_int_equal(call.op.miss, ENGINE_MISS_ABSENT);
+}
+
+static void test_misses(void **unused)
+{
+    (void)unused;
+    struct counters_call call;
+    struct engine *engine = open_space(SLOTS, false);
+    look_for_misses(engine);
     counters_do(engine, &call, ENGINE_SET, REC, 2, "1");
     assert_int_equal(call.op.fields_wanted, 4);
+    close_space(engine);
+    /* in the group its id says, as soon as that is known */
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.any_ids = true;
+    engine = counters_create(&config);
+    look_for_misses(engine);
     close_space(engine);
 }
 
