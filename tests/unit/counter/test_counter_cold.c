@@ -218,6 +218,30 @@ static void what_is_deleted_while_an_image_is_written_counts_once(void **state)
     }
 }
 
+/* What is deleted while its table's dump is written is gone when that is read. */
+static void what_is_deleted_while_a_dump_is_written_is_gone(void **state)
+{
+    struct dumped_space *f = *state;
+    space_begin_anew(f);
+    for (uint64_t i = 0; i < IDS; i++) {
+        space_set(f, FIRST + i, "7,8");
+    }
+    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    assert_true(dumps_leave(&f->dumps, 0));
+    struct deleting deleting = {f, {FIRST, FIRST + 1, FIRST + 2, FIRST + 100}, 4, 0, FIRST + 2};
+    vfs_sim_hook(f->dumps.sim, delete_some, &deleting);
+    space_round(f);
+    vfs_sim_hook(f->dumps.sim, NULL, NULL);
+    assert_int_equal(dumps_cold(&f->dumps), 1);
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t i = 0; i < deleting.count; i++) {
+            space_expect(f, deleting.ids[i], NULL);
+        }
+        space_expect(f, FIRST + 3, "7,8");
+        space_restart(f);
+    }
+}
+
 struct moving {
     struct dumped_space *fixture;
     uint64_t id;
@@ -332,6 +356,7 @@ int main(void)
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
+        TEST(what_is_deleted_while_a_dump_is_written_is_gone),
         TEST(what_changed_while_a_page_was_read_is_not_lost),
         TEST(what_moves_while_an_image_is_written_is_not_gone),
     };
