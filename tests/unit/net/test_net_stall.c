@@ -1,6 +1,6 @@
 /*
  * test_net_stall.c: a minute without progress, by a clock of the test's: a client that takes
- * nothing is closed, one that waits for us is not.
+ * nothing is closed, one that waits for us is not (before hold_stall_s).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,11 +60,11 @@ static void test_stalled_is_closed_and_sealed_is_not(void **unused)
     options.threads = 1;
     echo.budget.bytes_max = BUDGET;
     echo.holds = true;
+    options.hold_stall_s = 2 * NET_WRITE_STALL_S;
     atomic_store(&echo.verdict, NET_COMMIT_LATER);
     assert_true(echo_start(&echo, &options));
     int sealed = client_ready(&echo);
     client_say(sealed, "hold a\n");
-    wait_for_held(&echo, 1);
     int idle = client_ready(&echo);
     int stalled = client_small(&echo);
     for (int i = 0; i < 8; i++) { /* more than the server's socket takes */
