@@ -326,3 +326,16 @@ void counter_below_check(const struct counter_below *below, uint64_t end)
     counter_below_stats(below, &stats);
     CHECK(records == stats.records);
 }
+
+void counter_below_each(const struct counter_below *below,
+                        void (*visit)(const void *context, uint64_t id), const void *context)
+{
+    for (uint64_t bucket = 0; bucket < below->buckets; bucket++) {
+        for (unsigned way = 0; way < WAYS; way++) {
+            uint64_t key = below->heads[bucket].keys[way];
+            if (key != 0) {
+                visit(context, key - 1);
+            }
+        }
+    }
+}

@@ -14,8 +14,9 @@
  * and workers seldom meet there.
  *
  * No id is here and in a table: inside the barrier the row says which of the two it is. Ids only
- * come here, as the oldest table's base only rises; but where the row begins anew at 0, with the
- * world stopped, the engine empties the cache in the same stop.
+ * come here, as the oldest table's base only rises and tables are dropped; but where the row begins
+ * anew at 0, or a table opens among ids that were dropped, with the world stopped, the engine
+ * empties the cache in the same stop.
  *
  * Cost: a hash, a lock, the head's line and one or two of the record. Memory: 8 bytes a slot and 17
  * a record, reserved at creation, resident as far as it was used.
@@ -76,5 +77,8 @@ void counter_below_stats(const struct counter_below *below, struct counter_below
 
 /* CHECKs the invariants, and that all ids lie below `end`. */
 void counter_below_check(const struct counter_below *below, uint64_t end);
+/* Calls visit for the id of each record. */
+void counter_below_each(const struct counter_below *below,
+                        void (*visit)(const void *context, uint64_t id), const void *context);
 
 #endif

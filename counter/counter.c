@@ -91,7 +91,7 @@ static bool same_slots(const struct counter_config *a, const struct counter_conf
     return same;
 }
 
-static void forget_below(struct counter *counter)
+void counter_forget_below(struct counter *counter)
 {
     if (counter->below) {
         counter_below_reset(counter->below, counter->names.count);
@@ -105,7 +105,7 @@ void counter_take_slots(struct counter *counter, const struct counter_config *co
     counter->config.slot_count = config->slot_count;
     counter_names_init(&counter->names, config);
     if (!same) {
-        forget_below(counter);
+        counter_forget_below(counter);
     }
 }
 
@@ -173,7 +173,7 @@ static void retake_below(struct counter *counter, uint64_t first_base)
         log_warning("no memory for ids below the oldest table: what is written there is dropped");
     }
     if (counter->row.bases[0] < first_base) {
-        forget_below(counter);
+        counter_forget_below(counter);
     }
 }
 
@@ -188,7 +188,10 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     struct viewing viewing = {config, true};
     row_each(&counter->row, ask_view, &viewing);
     if (!viewing.can) {
-        return refuse(error, "a table has learned 32 new slot names already; it takes no more");
+        snprintf(error, COUNTER_ERROR_MAX,
+                 "a table has learned %d new slot names already; it takes no more",
+                 SCHEMA_EXTRAS_MAX);
+        return false;
     }
     row_each(&counter->row, set_view, &viewing);
     bool same = same_slots(&counter->config, config);
@@ -213,7 +216,7 @@ static void counter_clear(struct engine *engine)
     struct counter *counter = (struct counter *)engine;
     counter_log_space(counter);
     row_clear(&counter->row);
-    forget_below(counter);
+    counter_forget_below(counter);
 }
 
 static void counter_populate(struct engine *engine, const _Atomic bool *stop)
@@ -305,6 +308,12 @@ static void check_table(void *context, struct row_table *table, bool layer)
     counter_table_check(this);
 }
 
+static void check_below(const void *context, uint64_t id)
+{
+    const struct counter *counter = context;
+    CHECK(row_route(&counter->row, id) == NULL);
+}
+
 void counter_check(const struct engine *engine)
 {
     const struct counter *counter = (const struct counter *)engine;
@@ -313,6 +322,7 @@ void counter_check(const struct engine *engine)
     row_check(&counter->row);
     row_each(&counter->row, check_table, (void *)counter);
     if (counter->below) {
-        counter_below_check(counter->below, counter->row.bases[0]);
+        counter_below_check(counter->below, ROW_ID_MAX + 1);
+        counter_below_each(counter->below, check_below, counter);
     }
 }

@@ -63,7 +63,7 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     const struct counter *counter = (const struct counter *)engine;
     for (size_t i = 0; i < n; i++) {
         struct engine_op *op = ops[i];
-        struct row_table *table = row_find(&counter->row, op->id);
+        struct row_table *table = row_route(&counter->row, op->id);
         op->scratch[3] = (uintptr_t)table;
         if (UNLIKELY(!table)) {
             prepare_below(counter, op);
@@ -76,7 +76,7 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     }
 }
 
-/* NULL: the id is below the oldest table. */
+/* NULL: the id is below the oldest table, or was dropped with its own. */
 static struct counter_table *op_table(const struct engine_op *op)
 {
     return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
@@ -427,10 +427,26 @@ static void fail(struct engine_op *op, enum engine_error error)
     op->error = error;
 }
 
-/* Where nothing is kept below the oldest table nothing is there, and nothing can be created. */
-static void change_below(const struct counter *counter, struct engine_op *op,
-                         struct counter_edit *edit)
+/* May a table open for an id that was dropped? Then the op has its status. */
+static bool admit_again(struct counter *counter, struct engine_op *op)
 {
+    enum row_verdict verdict =
+        may_create(counter, op) ? row_admit_again(&counter->row, op->id) : ROW_BELOW;
+    if (verdict == ROW_WAIT) {
+        op->status = ENGINE_PENDING;
+        row_wait(&counter->row, &op->ticket);
+    } else if (verdict != ROW_BELOW) {
+        fail(op, ENGINE_E_NO_TABLE_FREE);
+    }
+    return verdict != ROW_BELOW;
+}
+
+/* Where nothing is kept below the oldest table nothing is there, and nothing can be created. */
+static void change_below(struct counter *counter, struct engine_op *op, struct counter_edit *edit)
+{
+    if (admit_again(counter, op)) {
+        return;
+    }
     if (below_of(counter)) {
         op->status = counter_below_edit(below_of(counter), op->id, edit);
         return;

@@ -35,6 +35,7 @@ void counter_row_config(const struct counter_config *config, struct row_config *
 
 /* counter.c: the slots of a configuration, for the engine itself; its tables have views. */
 void counter_take_slots(struct counter *counter, const struct counter_config *config);
+void counter_forget_below(struct counter *counter); /* what is kept below the oldest table */
 
 /* counter_keep.c */
 extern const struct engine_keeping counter_keeping;

@@ -84,6 +84,11 @@ static void row_each_apart(const struct row_table *table, void (*visit)(void *co
     counter_table_each_apart(counter_table_of((struct row_table *)table), visit, context);
 }
 
+static void row_reopened(void *engine)
+{
+    counter_forget_below(engine);
+}
+
 const struct row_functions counter_row_functions = {
     .create = row_create,
     .destroy = row_destroy,
@@ -92,4 +97,5 @@ const struct row_functions counter_row_functions = {
     .describe = row_describe_one,
     .described_bytes = counter_table_described_bytes,
     .each_apart = row_each_apart,
+    .reopened = row_reopened,
 };

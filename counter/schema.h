@@ -23,7 +23,7 @@
 #include "counter/counter.h"
 
 #define SCHEMA_PAYLOAD_WORDS (COUNTER_RECORD_BITS_MAX / 64)
-#define SCHEMA_EXTRAS_MAX    32   /* names a table may learn after its creation */
+#define SCHEMA_EXTRAS_MAX    24   /* names a table may learn after its creation */
 #define SCHEMA_AUX_ONLY      (-1) /* a view slot that is no physical slot */
 
 struct counter_schema {

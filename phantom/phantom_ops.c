@@ -2,7 +2,8 @@
  * phantom_ops.c: operations of the engine on its tables: one table says what each verb does with a
  * member that is there and with one that is not.
  *
- * scratch[0] of an op: the member's hash; scratch[1]: its table, NULL below the oldest.
+ * scratch[0] of an op: the member's hash; scratch[1]: its table, NULL below the oldest, or where
+ * the id was dropped with its own.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ static struct phantom_member member_of(const struct engine_op *op)
         .id = op->id, .hash = op->scratch[0], .bytes = op->member, .length = op->member_length};
 }
 
-/* The table of a prepared op; NULL: its id lies below the oldest. */
+/* The table of a prepared op; NULL: its id lies below the oldest, or was dropped. */
 static struct phantom_table *table_of(const struct engine_op *op)
 {
     return phantom_table_of((struct row_table *)(uintptr_t)op->scratch[1]);
@@ -36,7 +37,7 @@ void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     const struct phantom *phantom = (const struct phantom *)engine;
     for (size_t i = 0; i < n; i++) {
         struct engine_op *op = ops[i];
-        struct row_table *table = row_find(&phantom->row, op->id);
+        struct row_table *table = row_route(&phantom->row, op->id);
         op->scratch[1] = (uintptr_t)table;
         op->scratch[0] = phantom_hash(&phantom->secrets, op->id, op->member, op->member_length);
         if (LIKELY(table != NULL)) {
@@ -301,11 +302,20 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
     }
 }
 
-/* Its table was recycled: nothing is there, and nothing can be put there. */
-static void change_below(struct engine_op *op, const struct rule *rule)
+/* Its table was recycled: nothing is there, and nothing can be put there unless one opens again. */
+static void change_below(struct phantom *phantom, struct engine_op *op, const struct rule *rule)
 {
     op->status = rule->absent_is;
-    op->error = rule->absent == ACT_ADD ? ENGINE_E_ID_BELOW : ENGINE_E_NONE;
+    if (rule->absent != ACT_ADD) {
+        return;
+    }
+    enum row_verdict verdict = row_admit_again(&phantom->row, op->id);
+    if (verdict == ROW_WAIT) {
+        op->status = ENGINE_PENDING;
+        row_wait(&phantom->row, &op->ticket);
+        return;
+    }
+    op->error = verdict == ROW_BELOW ? ENGINE_E_ID_BELOW : refusal_by_row(phantom, verdict);
 }
 
 /* A verb that changes nothing. */
@@ -323,7 +333,7 @@ static void change(struct phantom *phantom, struct engine_op *op, const struct r
                    struct change_sink *sink)
 {
     if (!table_of(op)) {
-        change_below(op, rule);
+        change_below(phantom, op, rule);
     } else if (rule->there == ACT_NOTHING && rule->absent == ACT_NOTHING) {
         look(op, rule);
     } else {

@@ -39,9 +39,10 @@
  * of them is always spare and zeroed: when it was taken, the table opened longest ago is dropped;
  * but neither one that is needed for the opening, nor where most ids came in since the last one.
  * With a stream that rises it has the smallest ids. If there is a table below it, that takes over
- * its range: what was there is plainly absent, and may be created again. With `dump` that table
- * leaves memory instead (engine/row_cold.h). Without either, all are used, then new ids are
- * refused.
+ * its range, and remembers up to where ids had come there (engine/row_dropped.h): those are
+ * answered as ids below the oldest table are, until a table opens there. That comes to pass where
+ * the stream of the table below reaches them. With `dump` that table leaves memory instead
+ * (engine/row_cold.h). Without either, all are used, then new ids are refused.
  *
  * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
  * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
@@ -70,6 +71,7 @@
 #include "engine/emit.h"
 #include "engine/engine.h"
 #include "engine/id_span.h"
+#include "engine/row_dropped.h"
 
 #define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
 #define ROW_ROUTES_MAX 32768 /* those that left memory too; layers not */
@@ -141,6 +143,8 @@ struct row_functions {
        a cold one. */
     void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
                        void *context);
+    /* Ids that row_route() gave no table for have one again. NULL: it need not know. */
+    void (*reopened)(void *engine);
 };
 
 /* Bits of `wants`. */
@@ -150,6 +154,7 @@ struct row_functions {
 #define ROW_WANT_CLUSTER 8u
 #define ROW_WANT_BULK    16u
 #define ROW_WANT_LAYER   32u
+#define ROW_WANT_REACH   64u /* where ids were dropped: the stream has come there */
 
 struct row_region { /* under the row's lock, but memory and bytes: they stay */
     void *memory;
@@ -194,6 +199,7 @@ struct row_table {
     uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
     uint64_t seen;                    /* ids that had come by the last opening */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
+    struct row_dropped dropped;       /* of its range: ids of tables that are no more */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*
@@ -233,6 +239,7 @@ struct row {
     double late_room; /* of the next table */
     uint64_t serials; /* tables made so far */
     uint64_t recycled_tables, recycled_ids;
+    uint64_t dropped_ranges; /* of all tables */
     bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
     /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
     const struct engine_keeper *keeper;
@@ -311,6 +318,20 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
     return table != NULL ? table : row->tables[0];
 }
 
+/*
+ * The table that a key of the id is looked for in. NULL: below the oldest, or among ids that were
+ * dropped with their table; a new one is for row_admit_again().
+ */
+static inline struct row_table *row_route(const struct row *row, uint64_t id)
+{
+    struct row_table *table = row_find(row, id);
+    if (UNLIKELY(row->dropped_ranges > 0) && table != NULL &&
+        row_dropped_has(&table->dropped, id)) {
+        return NULL;
+    }
+    return table;
+}
+
 /* The smallest id above a table's range; 0: there is none. */
 static inline uint64_t row_next_base(const struct row_table *table)
 {
@@ -323,6 +344,7 @@ enum row_verdict {
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
     ROW_NO_TABLE, /* refused: all tables are in use */
     ROW_TOO_FAR,  /* refused: ahead, and there is no room apart */
+    ROW_BELOW,    /* refused: its table was dropped */
 };
 
 /*
@@ -331,6 +353,12 @@ enum row_verdict {
  * after all, row_removed() takes that back.
  */
 enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id);
+
+/*
+ * Asked for a new id that row_route() gave no table for: ROW_BELOW; ROW_WAIT, or ROW_NO_TABLE,
+ * where the stream has come to ids that were dropped, and a table opens there.
+ */
+enum row_verdict row_admit_again(struct row *row, uint64_t id);
 
 /* An id (or pair) of `table` is gone; holder: the table or the layer of it that held it. */
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
@@ -402,7 +430,8 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table;
  * R8 serials differ and are below `serials`, nothing is half restored; R9 cold tables have no
- * region, tapped ones are leaving, and so is their layer, who awaits a dump wants something.
+ * region, tapped ones are leaving, and so is their layer, who awaits a dump wants something; R10
+ * what was dropped lies in the range of the table that says so, and its ranges are counted.
  */
 void row_check(const struct row *row);
 

@@ -215,6 +215,14 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
     return late ? admit_late(row, table, id) : full(row, table, ROW_WANT_OPEN);
 }
 
+enum row_verdict row_admit_again(struct row *row, uint64_t id)
+{
+    struct row_table *table = row_find(row, id);
+    bool reached = table != NULL && id > row_frontier_of(table) && id <= row_reaches(table) &&
+                   row_dropped_next(&table->dropped, row_frontier_of(table)) <= id;
+    return reached ? full(row, table, ROW_WANT_REACH) : ROW_BELOW;
+}
+
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 {
     CHECK(holder == table || holder == table->further);

@@ -25,8 +25,9 @@ static void check_table(const struct row *row, size_t i)
     CHECK(count <= table->capacity ||
           count - table->capacity <= atomic_load(&table->apart)); /* R6 */
     check_region(table);
-    CHECK(table->settled || !table->leaving);                   /* R9 */
-    CHECK(!table->awaiting || atomic_load(&table->wants) != 0); /* R9 */
+    CHECK(table->settled || !table->leaving);                            /* R9 */
+    CHECK(!table->awaiting || atomic_load(&table->wants) != 0);          /* R9 */
+    CHECK(row_dropped_sound(&table->dropped, table->base, table->last)); /* R10 */
 }
 
 static void check_layer(const struct row_table *table)
@@ -83,7 +84,9 @@ void row_check(const struct row *row)
 {
     CHECK(row->count >= 1 && row->count <= ROW_ROUTES_MAX);
     size_t tables = 0;
+    uint64_t dropped = 0;
     for (size_t i = 0; i < row->count; i++) {
+        dropped += row->tables[i]->dropped.count;
         CHECK(i == 0 || row->bases[i - 1] < row->bases[i]); /* R1 */
         check_table(row, i);
         check_layer(row->tables[i]);
@@ -92,6 +95,7 @@ void row_check(const struct row *row)
         tables += layer != NULL && !layer->cold;
     }
     check_serials(row);
+    CHECK(dropped == row->dropped_ranges);                                 /* R10 */
     CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */
     CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX); /* R7 */
     CHECK(!row->tables[0]->settled || row->sample_count == 0);             /* R7 */

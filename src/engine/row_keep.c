@@ -1,11 +1,17 @@
 /* row_keep.c: the keeper's round, and whose memory is used again. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/point.h"
 #include "engine/row_private.h"
 
 #define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
 #define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
 #define AGAIN_PAUSE_US  (10u * 1000000u)
+#define DROPS_AT_ONCE   64 /* by each of the loops below: the log has room for their events */
+
+_Static_assert(3 * DROPS_AT_ONCE * (ROW_DROP_BYTES_MAX + 16) + 3 * ROW_TABLE_BYTES_MAX <=
+                   CHANGE_EVENTS_BYTES_MAX,
+               "the log has room for the events of one row_serve");
 
 void row_dispose(struct row *row)
 {
@@ -162,26 +168,90 @@ static uint64_t held_by(const struct row *row, const struct row_table *table)
     return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
 }
 
-/* Nothing of the range is in place there: it lies above all that ever was. */
-static void take_over(struct row_table *table, uint64_t last)
+/* ---- dropping ---- */
+
+struct dropping {
+    uint64_t frontier;
+    struct row_dropped *dropped;
+    uint64_t left_out;
+};
+
+static void drop_apart(void *context, uint64_t id)
 {
-    table->last = last;
-    table->closed = false;
-    row_follow_layer(table);
-    row_touch(table);
+    struct dropping *dropping = context;
+    if (id > dropping->frontier) {
+        dropping->left_out += row_dropped_add(dropping->dropped, id, id);
+    }
 }
 
-void row_recycle(struct row *row, struct row_table *table)
+/* Which ids are gone with it: all up to its frontier, those it keeps apart, and what it knows. */
+static uint64_t see_dropped(const struct row *row, const struct row_table *table,
+                            struct row_dropped *dropped)
+{
+    struct dropping dropping = {row_frontier_of(table), dropped, 0};
+    *dropped = table->dropped;
+    if (dropping.frontier >= table->base) {
+        dropping.left_out += row_dropped_add(dropped, table->base, dropping.frontier);
+    }
+    if (atomic_load(&table->apart) > 0 && row_can_move(table)) {
+        row->functions->each_apart(table, drop_apart, &dropping);
+    }
+    return dropping.left_out;
+}
+
+/*
+ * Nothing of the range is in place there: it lies above all that ever was. Where the stream went on
+ * from the one into the other it has passed what is dropped.
+ */
+static uint64_t take_over(struct row_table *table, const struct row_table *gone,
+                          const struct row_dropped *dropped)
+{
+    uint64_t left_out = 0;
+    table->last = gone->last;
+    if (table->closed) {
+        row_raise_to(&table->frontier, row_frontier_of(gone));
+        table->closed = row_frontier_of(table) == table->last;
+    }
+    for (uint64_t i = 0; i < dropped->count; i++) {
+        left_out += row_dropped_add(&table->dropped, dropped->at[i].first, dropped->at[i].last);
+    }
+    row_follow_layer(table);
+    row_touch(table);
+    return left_out;
+}
+
+static void say_left_out(const struct row_table *table, uint64_t ids)
+{
+    if (ids > 0) {
+        log_warning(
+            "the table of ids from %llu was recycled; %llu of its ids count from nothing if "
+            "they come again, as it left more than %d ranges of such",
+            (unsigned long long)table->base, (unsigned long long)ids, ROW_DROPPED_MAX);
+    }
+}
+
+void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped)
 {
     size_t at = row_rank(row, table->base, row->count) - 1;
     row->recycled_tables++;
     row->recycled_ids += held_by(row, table);
     row_ahead_forget(row, table);
     if (at > 0) {
-        take_over(row->tables[at - 1], table->last);
+        say_left_out(table, take_over(row->tables[at - 1], table, dropped));
     }
-    row_log_drop(row, table);
+    row_log_drop(row, table, dropped);
     row_retire(row, table);
+    row_count_dropped(row);
+}
+
+/* Below the oldest table nobody asks which they were. */
+void row_recycle(struct row *row, struct row_table *table)
+{
+    struct row_dropped dropped = {0};
+    if (row->tables[0] != table) {
+        say_left_out(table, see_dropped(row, table, &dropped));
+    }
+    row_drop(row, table, &dropped);
 }
 
 bool row_jumps_enough(const struct row *row)
@@ -205,7 +275,7 @@ static enum row_room recycle_some(struct row *row, const struct row_table *table
 {
     struct row_table *found = victim(row, table, rules);
     enum row_room room = found != NULL ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
-    while (found != NULL) {
+    for (unsigned i = 0; i < DROPS_AT_ONCE && found != NULL; i++) {
         row_recycle(row, found);
         found = row_fits(row, 1) ? NULL : victim(row, table, rules);
     }
@@ -258,7 +328,7 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
 /* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
 static void drop_jumps(struct row *row)
 {
-    while (jumps_too_many(row, 0) > 0) {
+    for (unsigned i = 0; i < DROPS_AT_ONCE && jumps_too_many(row, 0) > 0; i++) {
         struct row_table *found = oldest(row, NULL, STAY_ACTIVE | STAY_NEWEST | GO_JUMPS);
         if (found == NULL) {
             return;
@@ -275,7 +345,7 @@ void row_keep_spare(struct row *row, const struct row_table *table, enum row_nee
     if (need == ROW_NEED_JUMP) {
         drop_jumps(row);
     }
-    while (!row_fits(row, 1)) {
+    for (unsigned i = 0; i < DROPS_AT_ONCE && !row_fits(row, 1); i++) {
         struct row_table *found = victim(row, table, for_spare[need]);
         if (found == NULL && need == ROW_NEED_NEXT) {
             found = oldest(row, NULL, STAY_NEWEST); /* what was in need is satisfied */

@@ -26,12 +26,30 @@ void row_log_put(struct row *row, enum change_event event, const struct row_tabl
     }
 }
 
-void row_log_drop(struct row *row, const struct row_table *table)
+void row_log_drop(struct row *row, const struct row_table *table, const struct row_dropped *dropped)
 {
-    uint64_t words[ROW_DROP_BYTES / sizeof(uint64_t)] = {table->serial, table->base};
+    uint64_t words[ROW_DROP_BYTES_MAX / sizeof(uint64_t)] = {table->serial, table->base};
+    size_t ranges = dropped->count * sizeof dropped->at[0];
+    memcpy(words + ROW_DROP_BYTES / sizeof(uint64_t), dropped->at, ranges);
     if (row->log != NULL) {
-        row->log->put(row->log, row->space, CHANGE_EVENT_DROP, words, sizeof words);
+        row->log->put(row->log, row->space, CHANGE_EVENT_DROP, words, ROW_DROP_BYTES + ranges);
     }
+}
+
+bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t *base,
+                   struct row_dropped *dropped)
+{
+    uint64_t words[ROW_DROP_BYTES / sizeof(uint64_t)];
+    if (length < sizeof words || length > ROW_DROP_BYTES_MAX ||
+        (length - sizeof words) % sizeof dropped->at[0] != 0) {
+        return false;
+    }
+    memcpy(words, bytes, sizeof words);
+    *serial = words[0];
+    *base = words[1];
+    dropped->count = (length - sizeof words) / sizeof dropped->at[0];
+    memcpy(dropped->at, (const unsigned char *)bytes + sizeof words, length - sizeof words);
+    return row_dropped_sound(dropped, *base, ROW_ID_MAX);
 }
 
 void row_log_first(struct row *row)

@@ -5,7 +5,8 @@
  * Events. With a log (row->log) every change of the row is one, put while the world is stopped, so
  * all changes of ids lie before or after it. An event is a table as it is after it: its row_state
  * (ROW_STATE_BYTES), then the engine's description (row_functions.describe). OPEN is the new table,
- * LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of what is gone. An opening that
+ * LAYER the new layer. DROP is ROW_DROP_BYTES, serial and base of what is gone, and the ranges of
+ * its ids that the table below is to know as dropped, two words each. An opening that
  * took its table's place (the same base) needs no DROP, nor do those that FIRST ends. What else
  * follows (the range of the table below, who is closed) replay works out as it was worked out
  * before. Ids that move with an opening need not be said: those apart at or above the new base, in
@@ -38,9 +39,10 @@
 
 #include "engine/row.h"
 
-#define ROW_STATE_WORDS     28 /* the first is the version of the format; some are spare */
+#define ROW_STATE_WORDS     (26 + 2 * ROW_DROPPED_MAX) /* the first is the format's version */
 #define ROW_STATE_BYTES     (ROW_STATE_WORDS * 8)
-#define ROW_DROP_BYTES      16
+#define ROW_DROP_BYTES      16 /* and what was dropped */
+#define ROW_DROP_BYTES_MAX  (ROW_DROP_BYTES + 16 * ROW_DROPPED_MAX)
 #define ROW_DESCRIPTION_MAX (CHANGE_EVENT_BYTES_MAX - ROW_STATE_BYTES) /* of the engine's part */
 #define ROW_TABLE_BYTES_MAX CHANGE_EVENT_BYTES_MAX                     /* both */
 #define ROW_SPACE_BYTES     64                                         /* of row_describe */
@@ -59,6 +61,10 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
                     size_t *description);
 
 /* ---- events ---- */
+
+/* What a DROP says, for a reader of files. False: these are not the bytes of one. */
+bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t *base,
+                   struct row_dropped *dropped);
 
 /* Puts FIRST, with the only table of a new row. Without a log: nothing. */
 void row_log_first(struct row *row);

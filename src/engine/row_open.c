@@ -76,6 +76,7 @@ bool row_move_apart(struct row *row, struct row_table *from, struct row_table *t
 {
     uint64_t last = from->last;
     from->last = to->base - 1;
+    (void)row_dropped_above(&from->dropped, to->base, &to->dropped);
     if (!row_can_move(from)) {
         row_follow_layer(from);
         return true;
@@ -231,9 +232,22 @@ static bool need_room(struct row *row, struct row_table *table, bool jump)
     return room == ROW_ROOM_AGAIN;
 }
 
+/* Those that were dropped at its base may be created again. */
+static void reopen_dropped(struct row *row, struct row_table *table, uint64_t base)
+{
+    struct row_dropped above;
+    uint64_t again = row_dropped_above(&table->dropped, base, &above);
+    row_dropped_cut(&table->dropped, base);
+    row_count_dropped(row);
+    if (again > 0 && row->functions->reopened != NULL) {
+        row->functions->reopened(row->engine);
+    }
+}
+
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next)
 {
     row_touch(table);
+    reopen_dropped(row, table, next->base);
     if (next->base == table->base) {
         CHECK(row_count_of(table) == 0);
         next->jumped = next->jumped || table->jumped;

@@ -55,8 +55,8 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
-/* Ids above are ahead. Any thread inside. */
-static inline uint64_t row_limit(const struct row_table *table)
+/* How far its stream reaches, whatever was dropped there. Any thread inside. */
+static inline uint64_t row_reaches(const struct row_table *table)
 {
     uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
     uint64_t limit = row_policy_add(trusted, row_reach(table));
@@ -64,6 +64,18 @@ static inline uint64_t row_limit(const struct row_table *table)
     limit = limit < table->last ? limit : table->last;
     uint64_t frontier = row_frontier_of(table);
     return limit > frontier ? limit : frontier;
+}
+
+/* Ids above are ahead. Where ids were dropped a table opens for those that come. Any thread inside.
+ */
+static inline uint64_t row_limit(const struct row_table *table)
+{
+    uint64_t limit = row_reaches(table);
+    if (UNLIKELY(table->dropped.count > 0)) {
+        uint64_t next = row_dropped_next(&table->dropped, row_frontier_of(table));
+        limit = next <= limit ? next - 1 : limit;
+    }
+    return limit;
 }
 
 /* Raises a number that many raise at once. Any thread. */
@@ -164,6 +176,8 @@ size_t row_index_of(const struct row *row, const struct row_table *table); /* it
 /* The only table of an empty row, in this region. NULL: memory is refused. */
 struct row_table *row_first_table(struct row *row, struct row_region *region);
 void row_note_closed(struct row *row, struct row_table *table);
+/* What tables have dropped has changed. */
+void row_count_dropped(struct row *row);
 void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
 void row_retire_all(struct row *row);
 /* The newest table in memory is no more; its region, zeroed and still taken. NULL: there is none.
@@ -228,7 +242,8 @@ void row_attach_layer(struct row_table *table, struct row_table *layer);
 bool row_log_room(struct row *row);
 /* A table (or layer) is as it is after the event. Without a log: nothing; so below. */
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
-void row_log_drop(struct row *row, const struct row_table *table);
+void row_log_drop(struct row *row, const struct row_table *table,
+                  const struct row_dropped *dropped);
 
 /* row_log.c: the image begins: what it says, and what it is to the table. Stopped. */
 void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
@@ -284,6 +299,8 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
 /* Drops it; the table below takes over its range. Puts DROP. */
 void row_recycle(struct row *row, struct row_table *table);
+/* The same again: `dropped` is what DROP says of its ids. */
+void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped);
 /* From here on it is counted where most ids come in: to each table, or this one. */
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);

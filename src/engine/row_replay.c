@@ -1,7 +1,5 @@
 /* row_replay.c: events and creations happen again, nobody else there. What decided them is not
  * asked any more; what follows from them goes through the functions it went through before. */
-#include <string.h>
-
 #include "engine/row_private.h"
 #include "engine/row_state.h"
 
@@ -178,17 +176,19 @@ static bool replay_layer(struct row *row, const struct row_described *described,
 static bool replay_drop(struct row *row, const void *bytes, size_t length,
                         char error[ROW_ERROR_MAX])
 {
-    uint64_t words[ROW_DROP_BYTES / sizeof(uint64_t)];
-    if (length != sizeof words) {
+    uint64_t serial;
+    uint64_t base;
+    struct row_dropped dropped;
+    if (!row_drop_read(bytes, length, &serial, &base, &dropped)) {
         return row_fail(error, "%zu bytes name no table", length);
     }
-    memcpy(words, bytes, sizeof words);
-    struct row_table *table = row_find(row, words[1]);
-    if (table == NULL || table->base != words[1] || table->serial != words[0] || row->count == 1) {
+    struct row_table *table = row_find(row, base);
+    bool there = table != NULL && table->base == base && table->serial == serial;
+    if (!there || row->count == 1 || !row_dropped_sound(&dropped, base, table->last)) {
         return row_fail(error, "table %llu is dropped, but is not there",
-                        (unsigned long long)words[0]);
+                        (unsigned long long)serial);
     }
-    row_recycle(row, table);
+    row_drop(row, table, &dropped);
     return true;
 }
 

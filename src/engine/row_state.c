@@ -22,7 +22,7 @@ static const char *const NAMES[] = {
     "newer",         "count",
     "gone",          "late",
     "apart",         "first_id",
-    "last_id",
+    "last_id",       "dropped_ranges",
 };
 #define NAMES_COUNT (sizeof NAMES / sizeof NAMES[0])
 
@@ -80,18 +80,31 @@ size_t row_describe_table(const struct row *row, const struct row_table *table,
                               .apart = atomic_load(&table->apart),
                               .first_id = id_span_first(&table->ids),
                               .last_id = id_span_last(&table->ids)};
+    for (uint64_t i = 0; i < table->dropped.count; i++) {
+        state.dropped.at[i] = table->dropped.at[i];
+    }
+    state.dropped.count = table->dropped.count;
     memcpy(bytes, &state, sizeof state);
     return ROW_STATE_BYTES + length;
 }
 
 /* -- back -- */
 
+/* Where no range is, nothing is. */
+static bool dropped_is_clean(const struct row_dropped *dropped)
+{
+    bool clean = dropped->count <= ROW_DROPPED_MAX;
+    for (uint64_t i = dropped->count; clean && i < ROW_DROPPED_MAX; i++) {
+        clean = dropped->at[i].first == 0 && dropped->at[i].last == 0;
+    }
+    return clean;
+}
+
 /* Of this version, with nothing where nothing is, and all of the description there. */
 static bool is_state(const struct row_state *state, size_t length)
 {
     return state->version == ROW_STATE_VERSION &&
-           (state->flags & ~(uint64_t)ROW_STATE_FLAGS) == 0 && state->spare[0] == 0 &&
-           state->spare[1] == 0 && state->spare[2] == 0 &&
+           (state->flags & ~(uint64_t)ROW_STATE_FLAGS) == 0 && dropped_is_clean(&state->dropped) &&
            state->description_bytes == length - ROW_STATE_BYTES;
 }
 
@@ -116,6 +129,10 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
     for (size_t i = 0; i < NAMES_COUNT; i++) {
         field(context, NAMES[i], words[i]);
     }
+    for (uint64_t i = 0; i < state.dropped.count; i++) {
+        field(context, "dropped_first", state.dropped.at[i].first);
+        field(context, "dropped_last", state.dropped.at[i].last);
+    }
     *description = ROW_STATE_BYTES;
     return true;
 }
@@ -123,7 +140,8 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
 static bool range_is_sound(const struct row_state *s)
 {
     return s->base <= s->last && s->last <= ROW_ID_MAX && s->low >= s->base &&
-           s->low <= ROW_ID_MAX && s->range <= ROW_ID_MAX && s->serial < ROW_ID_MAX;
+           s->low <= ROW_ID_MAX && s->range <= ROW_ID_MAX && s->serial < ROW_ID_MAX &&
+           row_dropped_sound(&s->dropped, s->base, s->last);
 }
 
 /* As row_check() wants it: R2, R3. */
@@ -202,6 +220,7 @@ static void take_state(struct row_table *table, const struct row_state *state)
     atomic_store(&table->apart, state->apart);
     atomic_store(&table->ids.first, state->first_id);
     atomic_store(&table->ids.last, state->last_id);
+    table->dropped = state->dropped;
 }
 
 struct row_table *row_state_make(struct row *row, const struct row_described *described,

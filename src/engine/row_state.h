@@ -1,5 +1,5 @@
 /*
- * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 1.
+ * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 2.
  *
  *     word   what                        word   what
  *     0      version of the format       14     closed_serial
@@ -12,8 +12,8 @@
  *     8      range                       21     late
  *     9      reach_min                   22     apart
  *     10     capacity                    23, 24 smallest and largest id ever
- *     11     fill                        25-27  zero
- *     12     opened_s
+ *     11     fill                        25     ranges that were dropped
+ *     12     opened_s                    26-57  first and last id of each, then zero
  *     13     bytes of the description behind
  *
  * What each means stands at struct row_table. A layer has the serial and the range of its table.
@@ -24,7 +24,7 @@
 
 #include "engine/row_log.h"
 
-#define ROW_STATE_VERSION 1
+#define ROW_STATE_VERSION 2
 
 #define ROW_STATE_SETTLED 1u
 #define ROW_STATE_CLOSED  2u
@@ -38,7 +38,7 @@ struct row_state {
     uint64_t version, flags, serial, base, last, window_last, low, step, range, reach_min;
     uint64_t capacity, fill, opened_s, description_bytes, closed_serial, frontier, trusted;
     uint64_t newer_least, newer, count, gone, late, apart, first_id, last_id;
-    uint64_t spare[3];
+    struct row_dropped dropped;
 };
 
 /* A state that was read, with what the engine wrote behind it. */

@@ -43,6 +43,7 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "leaving_tables", leaving);
     emit_u64(to, "recycled_tables", row->recycled_tables);
     emit_u64(to, "recycled_ids", row->recycled_ids);
+    emit_u64(to, "dropped_ranges", row->dropped_ranges);
     emit_u64(to, "waits", waits_of(row));
 }
 
@@ -70,6 +71,7 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
     emit_u64(&own, "frontier", row_frontier_of(table));
     emit_u64(&own, "late", late);
     emit_u64(&own, "apart", atomic_load(&table->apart));
+    emit_u64(&own, "dropped_ranges", table->dropped.count);
     emit_u64(&own, "layers", table->further ? 2 : 1);
     emit_u64(&own, "opened_at", table->opened_s);
     if (!row->config.any_ids) {

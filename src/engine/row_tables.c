@@ -67,6 +67,7 @@ void row_stand(struct row *row, struct row_table *table)
     row->tables[at] = table;
     row->bases[at] = table->base;
     row->count++;
+    row->dropped_ranges += table->dropped.count;
 }
 
 void row_insert(struct row *row, struct row_table *table)
@@ -102,6 +103,14 @@ void row_note_closed(struct row *row, struct row_table *table)
     }
 }
 
+void row_count_dropped(struct row *row)
+{
+    row->dropped_ranges = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        row->dropped_ranges += row->tables[i]->dropped.count;
+    }
+}
+
 static void retire_one(struct row *row, struct row_table *table)
 {
     row_lock(row);
@@ -119,6 +128,7 @@ static void take_off(struct row *row, const struct row_table *table)
     memmove(row->tables + at, row->tables + at + 1, behind * sizeof row->tables[0]);
     memmove(row->bases + at, row->bases + at + 1, behind * sizeof row->bases[0]);
     row->count--;
+    row->dropped_ranges -= table->dropped.count;
     if (table->further != NULL) {
         retire_one(row, table->further);
     }

@@ -130,7 +130,9 @@ static bool want_cluster(struct row *row, struct row_table *table)
     }
     uint64_t low = ids[first];
     uint64_t spread = ids[first + ROW_CLUSTER - 1] - low;
+    uint64_t floor = row_dropped_floor(&table->dropped, low);
     uint64_t least = row_limit(table) + 1;
+    least = least > floor ? least : floor;
     uint64_t lower = spread / LOWER_PART;
     struct row_opening opening = {.base = low - least > lower ? low - lower : least,
                                   .low = low,
@@ -138,6 +140,17 @@ static bool want_cluster(struct row *row, struct row_table *table)
                                   .jump = true,
                                   .count = ROW_CLUSTER,
                                   .high = low + spread};
+    return row_open(row, table, &opening);
+}
+
+/* The stream has come to ids that were dropped: they may be created again from here on. */
+static bool want_reach(struct row *row, struct row_table *table)
+{
+    uint64_t base = row_dropped_next(&table->dropped, row_frontier_of(table));
+    if (!table->settled || base > row_reaches(table)) {
+        return false;
+    }
+    struct row_opening opening = {.base = base, .low = base};
     return row_open(row, table, &opening);
 }
 
@@ -205,6 +218,7 @@ static const struct {
 } WANTS[] = {
     {ROW_WANT_SETTLE, want_settle}, {ROW_WANT_CLUSTER, want_cluster}, {ROW_WANT_BULK, want_bulk},
     {ROW_WANT_RENEW, want_renew},   {ROW_WANT_OPEN, want_open},       {ROW_WANT_LAYER, want_layer},
+    {ROW_WANT_REACH, want_reach},
 };
 
 bool row_serve(struct row *row, struct row_table *table)

@@ -244,6 +244,8 @@ static void see_table(void *context, const char *name, const char *text)
     } else if (strcmp(figure, ":range_last") == 0) {
         CHECK(ranges->count > 0 && ranges->list[ranges->count - 1].serial == serial);
         ranges->list[ranges->count - 1].last = value;
+    } else if (strcmp(figure, ":dropped_ranges") == 0) {
+        ranges->list[ranges->count - 1].dropped = value;
     }
 }
 

@@ -68,7 +68,7 @@ void roll_check(const struct roll *roll);
 uint64_t roll_figure(const struct roll *roll, const char *name);
 /* The tables there are, in the order of their ranges: to `ranges`. Returns how many. */
 struct roll_range {
-    uint64_t serial, base, last;
+    uint64_t serial, base, last, dropped;
 };
 size_t roll_ranges(const struct roll *roll, struct roll_range ranges[ROW_TABLES_MAX]);
 /* Tables opened so far, by the highest serial number there is; the first table's base. */

@@ -203,14 +203,19 @@ static bool has_serial(const struct roll_range *ranges, size_t n, uint64_t seria
 /* What a table that is no more had of `old`; later ones opened in the same round. */
 static void forget_range(struct roll_model *m, const struct roll_range *old, uint64_t later)
 {
+    m->drops[m->drop_count++ % ROLL_DROPS_MAX] = *old;
     for (size_t i = 0; i < m->count; i++) {
         struct roll_item *item = &m->items[i];
-        if (!item->there || item->id < old->base || item->id > old->last ||
-            item->id < m->ranges[0].base) {
+        if (item->id < old->base || item->id > old->last || item->id < m->ranges[0].base) {
+            continue;
+        }
+        if (!item->there) {
             continue;
         }
         item->unsure = range_of(m->ranges, m->range_count, item->id)->serial >= later;
         item->there = item->unsure;
+        item->dropped = !item->unsure;
+        item->after = later;
         m->gone += !item->unsure;
     }
 }
@@ -310,6 +315,38 @@ static void make_sure(struct roll_model *m, const struct engine_op *op, struct r
     m->gone += !item->there;
 }
 
+/* Was there a table of its range that is no more? */
+static bool was_dropped(const struct roll_model *m, uint64_t id)
+{
+    size_t n = m->drop_count < ROLL_DROPS_MAX ? m->drop_count : ROLL_DROPS_MAX;
+    bool was = m->drop_count > ROLL_DROPS_MAX;
+    for (size_t i = 0; i < n && !was; i++) {
+        was = m->drops[i].base <= id && id <= m->drops[i].last;
+    }
+    return was;
+}
+
+/* Where a table was dropped: is it below, as it must be until another opens there? */
+static bool is_below(struct roll_model *m, const struct engine_op *op, struct roll_item *item,
+                     enum engine_verb verb)
+{
+    struct expected below = expect_below(item, verb);
+    const struct roll_range *range = range_of(m->ranges, m->range_count, item->id);
+    bool may = (!item->there || item->unsure) && was_dropped(m, item->id);
+    if (may && is_right(m, op, &below)) {
+        m->below++;
+        m->gone += item->unsure;
+        item->dropped = item->dropped || item->unsure;
+        item->there = item->unsure = false;
+        return true;
+    }
+    bool full = range->dropped == ROW_DROPPED_MAX; /* then some are not remembered */
+    if (item->dropped && range->serial < item->after && !full && op->status != ENGINE_ERROR) {
+        complain(m, op, item, &below);
+    }
+    return false;
+}
+
 void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, uint64_t value)
 {
     struct roll_item *item = &m->items[number];
@@ -319,6 +356,9 @@ void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, u
     look_up_ranges(m);
     m->done++;
     bool below = item->id < m->oldest;
+    if (!below && is_below(m, op, item, verb)) {
+        return;
+    }
     if (!below) {
         make_sure(m, op, item, value);
     }
@@ -336,6 +376,7 @@ void roll_model_do(struct roll_model *m, enum engine_verb verb, size_t number, u
     }
     item->deleted = (item->deleted || item->there) && !expected.there;
     item->there = expected.there;
+    item->dropped = item->dropped && !item->there;
     item->value = expected.value;
 }
 

@@ -2,8 +2,8 @@
  * roll_model.h: a space with rolling ids and a plain map of what it must hold, run side by side:
  * every operation goes to both, and its answer must be the map's. What was recycled is told by the
  * oldest table's base; where a table between others went, what it had is gone, unless it may have
- * moved to one opened in the same round. Counters use one slot; phantoms a member, of which an id
- * may have several.
+ * moved to one opened in the same round, and is answered as below until a later one opens there.
+ * Counters use one slot; phantoms a member, of which an id may have several.
  *
  * A filter may take a pair that never was for there; such answers are counted, never those for
  * pairs that were added or deleted. Thread rule: one thread.
@@ -14,14 +14,18 @@
 #include "tests/model/roll.h"
 #include "tests/support/random.h"
 
+#define ROLL_DROPS_MAX 1024u
+
 struct roll_item {
     uint64_t id, value;
     uint32_t member;
     bool there;
-    bool deleted; /* it was there before: must be denied */
-    bool refused; /* for want of room, once */
-    bool unlucky; /* for want of a place in a side dict, once */
-    bool unsure;  /* there, or gone with its table: the next answer tells */
+    bool deleted;   /* it was there before: must be denied */
+    bool refused;   /* for want of room, once */
+    bool unlucky;   /* for want of a place in a side dict, once */
+    bool unsure;    /* there, or gone with its table: the next answer tells */
+    bool dropped;   /* gone with its table, between others: below until one opens there */
+    uint64_t after; /* with that: tables from this serial on may have opened there since */
 };
 
 struct roll_model {
@@ -36,9 +40,12 @@ struct roll_model {
     uint64_t maintained;     /* when that was looked up, and these */
     size_t range_count;
     struct roll_range ranges[ROW_TABLES_MAX];
-    uint64_t gone;                   /* items, with tables between others */
-    uint64_t denials, wrong_denials; /* pairs that never were: asked for, and found */
-    bool may_refuse;                 /* what is new; and what has no room in a pool */
+    uint64_t gone;                           /* items, with tables between others */
+    uint64_t below;                          /* operations on such that were answered as below */
+    size_t drop_count;                       /* tables between others that are no more, */
+    struct roll_range drops[ROLL_DROPS_MAX]; /* the last of them */
+    uint64_t denials, wrong_denials;         /* pairs that never were: asked for, and found */
+    bool may_refuse;                         /* what is new; and what has no room in a pool */
     uint64_t refused;
     /* So many times a 64 KiB table's side dict may have no place for an id: luck of hashes. */
     uint64_t unlucky_max;

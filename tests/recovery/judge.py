@@ -13,8 +13,9 @@ command that may have been refused (`busy`: its id is in a file; `no table free`
 missing below that place, but may not have happened above it.
 
 A member that was never added may be found if the filter says so: as often as README promises.
-With `oldest: recycle` an id may be absent if it lies below the oldest table, or where a table was that
-has been recycled before an older one (to that most ids came): the one below took over its range.
+With `oldest: recycle` an id is absent if it lies below the oldest table. A table that was recycled
+before an older one (to that most ids came) leaves its range to the one below, which says that it has
+such: of those ids each holds what it must, or is absent, and stays so once an answer said it.
 """
 import bisect
 import math
@@ -34,6 +35,7 @@ IN_PLACE_MAX = (1021, 1048573, 1048573, 1048573)  # of the slots' bits in victim
 # Refusals of which it is known which commands they are for; any other may be for any command
 BUSY, NO_TABLE, NO_MEMORY = "busy", "no table free", "out of memory storing object"
 ENDING_VERBS = ("delete", "unset", "record", "remove")  # an id, or a member, may be gone behind them
+BELOW, MAY_HOLD, HOLDS = range(3)
 GONE = {"counter": 1, "member": 2}
 SPACES = {"counter": "feed", "member": "liked"}
 
@@ -144,10 +146,12 @@ class Tables:
 
     def __init__(self, figures, space):
         found = (re.fullmatch(space + r":(\d+):base", name) for name in figures)
-        rows = sorted((int(figures[one.group()]), int(one.group(1))) for one in found if one)
+        rows = sorted((int(figures[one.group()]),
+                       int(figures["%s:%s:dropped_ranges" % (space, one.group(1))]))
+                      for one in found if one)
         self.bases = [base for base, _ in rows]
-        self.serials = [serial for _, serial in rows]
-        self.files = {base for base, serial in rows if figures["%s:%d:cold" % (space, serial)] != "0"}
+        self.dropped = [ranges > 0 for _, ranges, _ in rows]
+        self.files = {base for base, _, cold in rows if cold != "0"}
 
     @property
     def low(self):
@@ -159,10 +163,11 @@ class Tables:
         return at >= 0 and self.bases[at] in self.files
 
     def keeps(self, number):
-        """Must this id be there? Ids of the load rise, so a table is followed by the next serial."""
+        """HOLDS, MAY_HOLD where ids were dropped, or BELOW the oldest."""
         at = bisect.bisect(self.bases, number) - 1
-        last = at + 1 == len(self.bases)
-        return at >= 0 and (last or self.serials[at + 1] == self.serials[at] + 1)
+        if at < 0:
+            return BELOW
+        return MAY_HOLD if self.dropped[at] else HOLDS
 
 
 class Pending:
@@ -238,8 +243,16 @@ class Judge:
                 self.problem("%s: the oldest table begins at %d" % (space, tables[kind].low))
         return tables
 
-    def keeps(self, tables, kind, number):
-        return self.oldest != "recycle" or tables[kind].keeps(number)
+    def keeps(self, tables, kind, number, there):
+        """Must it be as it was acknowledged? `there`: it holds something."""
+        keeps = tables[kind].keeps(number) if self.oldest == "recycle" else HOLDS
+        gone = self.model.entry(number)[2] & GONE[kind]
+        if gone and (keeps == HOLDS or keeps == MAY_HOLD and there):
+            self.problem("%s:%d: an answer said it was recycled, but it %s, and the oldest table "
+                         "begins at %d" % (SPACES[kind], number,
+                                           "is there" if there else "has a table",
+                                           tables[kind].low))
+        return keeps == HOLDS or keeps == MAY_HOLD and there
 
     def rows(self, client, tables):
         """A row that has recycled is full, and stays so: a restart forgets no table."""
@@ -308,16 +321,12 @@ class Judge:
                 if any(one > most for one, most in zip(sum_of, IN_PLACE_MAX))}
 
     def one_id(self, number, found, there, tables, happened):
-        slots, members, gone, _ = self.model.entry(number)
+        slots, members, _, _ = self.model.entry(number)
         after, states = slots, list(members)
-        kept = {kind: self.keeps(tables, kind, number) for kind in SPACES}
-        for kind in SPACES:
-            if kept[kind] and gone & GONE[kind]:
-                self.problem("%s:%d: an answer said it was recycled, but its table is there, and "
-                             "the oldest begins at %d" % (SPACES[kind], number, tables[kind].low))
-        if kept["counter"]:
+        if self.keeps(tables, "counter", number, found != NOTHING):
             after = self.state(happened, ("counter", number, -1), slots, found)
-        if kept["member"]:
+        if self.keeps(tables, "member", number,
+                      any((number, i) in there for i in range(MEMBERS))):
             states = [self.state(happened, ("member", number, i), state, (number, i) in there)
                       for i, state in enumerate(members)]
         if after != slots or states != members:

@@ -56,7 +56,8 @@ class Order(unittest.TestCase):
 class Refusable(unittest.TestCase):
     """Which commands a reason may be for."""
 
-    FIGURES = {"feed:0:base": "0", "feed:0:cold": "1", "feed:1:base": "100", "feed:1:cold": "0"}
+    FIGURES = {"feed:0:base": "0", "feed:0:cold": "1", "feed:0:dropped_ranges": "0",
+               "feed:1:base": "100", "feed:1:cold": "0", "feed:1:dropped_ranges": "0"}
 
     def tables(self, space):
         return {name: value for name, value in self.FIGURES.items() if name.startswith(space)}

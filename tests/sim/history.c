@@ -243,8 +243,9 @@ static uint64_t base_of(enum change_event event, const void *bytes, size_t lengt
     uint64_t base = 0;
     size_t description;
     if (event == CHANGE_EVENT_DROP) {
-        CHECK(length == ROW_DROP_BYTES);
-        memcpy(&base, (const char *)bytes + sizeof base, sizeof base); /* behind the serial */
+        struct row_dropped dropped;
+        uint64_t serial;
+        CHECK(row_drop_read(bytes, length, &serial, &base, &dropped));
     } else if (event != CHANGE_EVENT_SPACE) {
         CHECK(row_state_read(bytes, length, keep_base, &base, &description));
     }

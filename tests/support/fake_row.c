@@ -314,9 +314,10 @@ static bool put_apart(struct fake *fake, struct row_table *table, uint64_t id)
 bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict)
 {
     *verdict = ROW_INSIDE;
-    struct row_table *table = row_find(&fake->row, id);
+    struct row_table *table = row_route(&fake->row, id);
     if (table == NULL) {
-        return false;
+        *verdict = row_admit_again(&fake->row, id);
+        return *verdict != ROW_BELOW;
     }
     if (is_there(fake, table, id)) {
         return true;

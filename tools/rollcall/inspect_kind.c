@@ -116,11 +116,16 @@ const struct inspect_kind *inspect_kind_find(const char *name)
 void inspect_event(FILE *to, const void *bytes, size_t length)
 {
     size_t at = 0;
-    if (length == ROW_DROP_BYTES) {
-        uint64_t words[ROW_DROP_BYTES / sizeof(uint64_t)];
-        memcpy(words, bytes, length);
-        put_word(to, "serial", words[0]);
-        put_word(to, "base", words[1]);
+    uint64_t serial;
+    uint64_t base;
+    struct row_dropped dropped;
+    if (row_drop_read(bytes, length, &serial, &base, &dropped)) {
+        put_word(to, "serial", serial);
+        put_word(to, "base", base);
+        for (uint64_t i = 0; i < dropped.count; i++) {
+            put_word(to, "dropped_first", dropped.at[i].first);
+            put_word(to, "dropped_last", dropped.at[i].last);
+        }
     } else if (!row_state_read(bytes, length, put_word, to, &at)) {
         fputc(' ', to);
         inspect_hex(to, bytes, length);

@@ -202,6 +202,48 @@ static void test_figures(void **unused)
     rows_close(engine);
 }
 
+/* ---- ids of a table that went before an older one ---- */
+
+#define NEAR     (1u << 20) /* of the stream; it is rows_dense() of half of it */
+#define FARTHER  1000000000000u
+#define JUMP_IDS 20u
+
+/* They are kept as those below the oldest are, until the stream comes there. */
+static void test_dropped(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    counters_config(&config, ROWS_SLOTS);
+    config.tables = 5;
+    config.recycle = true;
+    config.role_cache = true;
+    config.below_bytes = BELOW_BYTES;
+    struct engine *engine = counters_create(&config);
+    uint64_t first = rows_dense(0);
+    uint64_t near = first + NEAR;
+    uint64_t id = first;
+    while (id < first + 2000) {
+        rows_put_done(engine, id++, 1);
+    }
+    for (uint64_t jump = 0; jump < 3; jump++) {
+        for (uint64_t i = 0; i < JUMP_IDS; i++) {
+            rows_put_done(engine, near + jump * FARTHER + i, 1);
+        }
+    }
+    expect_below(engine, near + 10);
+    set(engine, near + 10, "1,2,3,4");
+    expect(engine, near + 10, "1,2,3,4");
+    assert_true(rows_figure(engine, "below_records") == 1);
+    counter_check(engine);
+    for (; id < near + 10; id++) { /* none of the stream is refused */
+        rows_put_done(engine, id, 1);
+    }
+    rows_expect_absent(engine, near + 10);
+    assert_true(rows_figure(engine, "below_records") == 0);
+    rows_put_done(engine, near + 10, 1);
+    rows_close(engine);
+}
+
 /* ---- nothing is left of it ---- */
 
 static void test_cleared(void **unused)
@@ -408,9 +450,9 @@ static void test_while_tables_go(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_in_a_table),   cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_cleared),         cmocka_unit_test(test_reconfigured),
-        cmocka_unit_test(test_while_tables_go),
+        cmocka_unit_test(test_as_in_a_table), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_dropped),       cmocka_unit_test(test_cleared),
+        cmocka_unit_test(test_reconfigured),  cmocka_unit_test(test_while_tables_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

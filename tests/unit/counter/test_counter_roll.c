@@ -261,6 +261,53 @@ static void put_late(struct engine *engine, uint64_t *below)
     }
 }
 
+/* ---- tables that go before older ones ---- */
+
+#define JUMP         1000000000000u
+#define JUMP_IDS     20u
+#define JUMPS        14u
+#define JUMP_TABLES  5u
+#define SLOW_AT_ONCE 3u
+
+/* Jumps above a slow stream: of each that was recycled every id is below, and none counts from 1.
+ */
+static void test_dropped(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct engine *engine = rows_open(&config, JUMP_TABLES, true);
+    struct counters_call call;
+    uint64_t slow = 0;
+    while (slow < 2000) {
+        rows_put_done(engine, rows_dense(slow), slow);
+        slow++;
+    }
+    for (uint64_t jump = 1; jump <= JUMPS; jump++) {
+        for (uint64_t i = 0; i < JUMP_IDS; i++) {
+            rows_put_done(engine, jump * JUMP + i, i);
+        }
+        for (uint64_t i = 0; i < SLOW_AT_ONCE; i++, slow++) {
+            rows_put_done(engine, rows_dense(slow), slow);
+        }
+    }
+    assert_int_equal((uint64_t)rows_figure(engine, "recycled_tables"), JUMPS - 2);
+    uint64_t recycled = (uint64_t)rows_figure(engine, "recycled_ids");
+    assert_int_equal(recycled, (JUMPS - 2) * JUMP_IDS);
+    for (uint64_t jump = 1; jump <= JUMPS - 2; jump++) {
+        for (uint64_t i = 0; i < JUMP_IDS; i++) {
+            assert_false(rows_expect(engine, jump * JUMP + i, i));
+            expect_below(engine, jump * JUMP + i);
+        }
+        rows_expect_absent(engine, jump * JUMP + JUMP / 2);
+        counters_do(engine, &call, ENGINE_INCR, 0, jump * JUMP + JUMP / 2, "1");
+        assert_int_equal(call.op.status, ENGINE_DONE);
+    }
+    for (uint64_t i = 0; i < slow; i++) {
+        assert_true(rows_expect(engine, rows_dense(i), i));
+    }
+    rows_close(engine);
+}
+
 /* Deletes and creates ids again; where there are layers, they lie in another table afterwards. */
 static void delete_and_create(struct engine *engine, struct test_random *random, uint64_t oldest,
                               uint64_t newest)
@@ -474,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_roll),          cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_half_late),     cmocka_unit_test(test_one_layer),
         cmocka_unit_test(test_slots_changed), cmocka_unit_test(test_tables_changed),
+        cmocka_unit_test(test_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

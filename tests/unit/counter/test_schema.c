@@ -160,7 +160,7 @@ static void test_extras_run_out(void **unused)
     assert_memory_equal(&schema, &kept, sizeof kept);
     assert_true(view(&v, &schema, "x3:8 a:10 y:8"));
     assert_false(view(&v, &schema, "z:8"));
-    assert_true(view(&v, &schema, "y:8 x30:3"));
+    assert_true(view(&v, &schema, "y:8 x20:3"));
 }
 
 static void expect_refused(const struct counter_config *config, const char *word)

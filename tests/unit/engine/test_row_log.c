@@ -51,7 +51,7 @@ static void test_state(void **unused)
     size_t description = 0;
     assert_true(row_state_read(bytes, length, see, &seen, &description));
     assert_int_equal(description, ROW_STATE_BYTES);
-    assert_int_equal(seen.fields, ROW_STATE_WORDS - 3);
+    assert_int_equal(seen.fields, ROW_STATE_WORDS - 2 * ROW_DROPPED_MAX);
     assert_int_equal(seen.capacity, CAPACITY);
     assert_int_equal(seen.base, FIRST + FILL);
     assert_int_equal(seen.frontier, FIRST + FILL + 9);
@@ -70,9 +70,9 @@ struct damage {
 };
 
 static const struct damage DAMAGES[] = {
-    {0, 2},                   /* version */
-    {1, ROW_STATE_FLAGS + 1}, /* no such flag */
-    {1, ROW_STATE_CLOSED},    /* closed, but not settled */
+    {0, ROW_STATE_VERSION - 1}, /* version */
+    {1, ROW_STATE_FLAGS + 1},   /* no such flag */
+    {1, ROW_STATE_CLOSED},      /* closed, but not settled */
     {1, ROW_STATE_SETTLED | ROW_STATE_LAYER},
     {1, ROW_STATE_SETTLED | ROW_STATE_ANY_IDS},
     {1, 0},             /* unsettled, but not over all ids */
@@ -92,9 +92,11 @@ static const struct damage DAMAGES[] = {
     {16, ROW_ID_MAX - 1}, /* trusted above the frontier */
     {18, ROW_CLUSTER},    /* as many have been passed */
     {19, CAPACITY + 50},  /* more than it can hold */
-    {25, 1},              /* where nothing is */
-    {28, 0},              /* the description's own first word */
-    {31, 0},              /* no memory */
+    {25, 1},              /* what was dropped lies below the base */
+    {25, ROW_DROPPED_MAX + 1},
+    {27, 1},                  /* where nothing is */
+    {ROW_STATE_WORDS, 0},     /* the description's own first word */
+    {ROW_STATE_WORDS + 3, 0}, /* no memory */
 };
 
 static void restore_damaged(struct kept *kept, const unsigned char *good, size_t length,

@@ -84,8 +84,10 @@ static void test_oldest(void **unused)
     assert_false(fake_has(&rows, FAR));
     assert_false(fake_has(&rows, 3 * FAR));
     assert_int_equal(rows.row.ahead_count, 0);
-    add(&rows, FAR, 1);
-    assert_true(fake_is_apart(&rows, FAR));
+    assert_int_equal(fake_add(&rows, FAR), FAKE_BELOW); /* it was there, and would count anew */
+    assert_int_equal(fake_add(&rows, 3 * FAR + 2), FAKE_BELOW);
+    add(&rows, 3 * FAR + 3, 1);
+    assert_true(fake_is_apart(&rows, 3 * FAR + 3));
     for (uint64_t id = FIRST + 900 + FILL; id < FIRST + 900 + 4 * FILL; id++) {
         assert_true(fake_has(&rows, id));
     }
@@ -107,8 +109,6 @@ static void begin_taken_over(struct fake *rows)
     assert_int_equal(table(rows, 0)->serial, 0);
     assert_int_equal(table(rows, 1)->serial, 2);
     assert_int_equal(table(rows, 0)->last, FIRST + 3 * FILL - 1);
-    assert_int_equal(table(rows, 0)->frontier, FIRST + 2 * FILL - 2);
-    assert_false(table(rows, 0)->closed);
 }
 
 static void test_take_over_layered(void **unused)
@@ -116,26 +116,43 @@ static void test_take_over_layered(void **unused)
     (void)unused;
     struct fake rows;
     begin_taken_over(&rows);
-    uint64_t base = table(&rows, 0)->frontier + 1;
-    assert_false(fake_has(&rows, FIRST + 2 * FILL + 5));
-    /* Late ids go on to its layer at once, */
+    /* The stream has passed what is gone: the table below stays closed, and takes late ids alone.
+     */
+    assert_true(table(&rows, 0)->closed);
+    assert_int_equal(table(&rows, 0)->dropped.count, 1);
+    assert_int_equal(table(&rows, 0)->dropped.at[0].first, FIRST + 2 * FILL - 1);
+    assert_int_equal(table(&rows, 0)->dropped.at[0].last, FIRST + 3 * FILL - 1);
     enum row_verdict verdict;
     assert_true(fake_try(&rows, 400, &verdict));
     assert_int_equal(verdict, ROW_INSIDE);
-    assert_int_equal(rows.row.count, 3);
-    /* others have a table opened, even if there is room in the first. */
-    fake_remove(&rows, FIRST);
-    fake_remove(&rows, FIRST + 2);
-    for (uint64_t i = 10; i < 200; i++) {
-        fake_remove(&rows, FIRST + 2 * i);
+    for (uint64_t id = FIRST + 2 * FILL; id < FIRST + 3 * FILL; id += 7) {
+        assert_null(row_route(&rows.row, id));
+        assert_int_equal(fake_add(&rows, id), FAKE_BELOW);
     }
-    add(&rows, FIRST + 2 * FILL + 5, 1);
+    assert_int_equal(rows.row.count, 3);
+    fake_fini(&rows);
+}
+
+/* Above a layered one that took over the end of the row no more is in place: a table opens. */
+static void test_take_over_end(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add_every(&rows, FIRST, FILL, 2);
+    add(&rows, FIRST + 2 * FILL, 100);
+    add_every(&rows, FIRST + 1, 890, 2);
+    add(&rows, 1, 200);
+    assert_non_null(table(&rows, 0)->further);
+    row_recycle(&rows.row, table(&rows, 1));
     fake_maintain(&rows);
-    struct row_table *next = row_find(&rows.row, FIRST + 2 * FILL + 5);
-    assert_int_equal(next->base, base);
-    assert_int_equal(next->last, FIRST + 4 * FILL - 1); /* that took the place of another */
-    assert_int_equal(next->count, 1);
-    assert_true(fake_has(&rows, FIRST + 2 * FILL + 5));
+    assert_false(table(&rows, 0)->closed);
+    assert_int_equal(fake_add(&rows, FIRST + 2 * FILL + 5), FAKE_BELOW);
+    add(&rows, FIRST + 2 * FILL + 100, 10);
+    assert_int_equal(rows.row.count, 2);
+    assert_int_equal(table(&rows, 1)->base, FIRST + 2 * FILL + 100);
+    assert_true(table(&rows, 0)->closed);
+    assert_int_equal(fake_add(&rows, FIRST + 2 * FILL + 5), FAKE_BELOW);
     fake_fini(&rows);
 }
 
@@ -155,11 +172,110 @@ static void test_take_over_full(void **unused)
     fake_maintain(&rows);
     assert_false(first->closed);
     assert_int_equal(first->last, ROW_ID_MAX);
-    assert_false(fake_has(&rows, FIRST + FILL + 1));
-    add(&rows, FIRST + FILL + 1, 1);
+    assert_int_equal(fake_add(&rows, FIRST + FILL + 1), FAKE_BELOW);
+    add(&rows, FIRST + FILL + 100, 1);
     assert_int_equal(rows.row.count, 2);
-    assert_int_equal(table(&rows, 1)->base, FIRST + FILL);
+    assert_int_equal(table(&rows, 1)->base, FIRST + FILL + 100);
     assert_true(first->closed);
+    assert_int_equal(fake_add(&rows, FIRST + FILL + 1), FAKE_BELOW);
+    fake_fini(&rows);
+}
+
+/* -- ids of tables that went before older ones -- */
+
+static bool in_dropped(const struct fake *rows, uint64_t first, uint64_t n)
+{
+    bool all = true;
+    for (uint64_t i = 0; i < n; i++) {
+        all = all && row_route(&rows->row, first + i) == NULL;
+    }
+    return all;
+}
+
+/* Jumps above a slow stream, each recycled in its turn: what they had counted never begins anew. */
+static void test_dropped(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 1; i <= 14; i++) {
+        add(&rows, i * FAR, ROW_CLUSTER + 1);
+        add(&rows, FIRST + 500 + i, 1);
+    }
+    assert_int_equal(rows.row.recycled_tables, 12);
+    assert_int_equal(table(&rows, 0)->serial, 0);
+    assert_int_equal(table(&rows, 0)->dropped.count, 12);
+    for (uint64_t i = 1; i <= 12; i++) {
+        assert_true(in_dropped(&rows, i * FAR, ROW_CLUSTER + 1));
+        for (uint64_t j = 0; j <= ROW_CLUSTER; j++) {
+            assert_int_equal(fake_add(&rows, i * FAR + j), FAKE_BELOW);
+        }
+    }
+    /* What was never there may come, */
+    add(&rows, 3 * FAR + 1000, 1);
+    assert_true(fake_is_apart(&rows, 3 * FAR + 1000));
+    /* in numbers too: no table opens among those that were. */
+    add(&rows, 3 * FAR + 1001, ROW_CLUSTER);
+    const struct row_table *opened = row_find(&rows.row, 3 * FAR + 1000);
+    assert_true(opened->base > 3 * FAR + ROW_CLUSTER && opened->base <= 3 * FAR + 1000);
+    assert_true(in_dropped(&rows, 3 * FAR, ROW_CLUSTER + 1));
+    assert_true(in_dropped(&rows, 7 * FAR, ROW_CLUSTER + 1));
+    /* The slow stream rolls: they are known on. */
+    add(&rows, FIRST + 600, 3 * FILL);
+    assert_true(table(&rows, 0)->serial > 0);
+    assert_true(in_dropped(&rows, 3 * FAR, ROW_CLUSTER + 1));
+    assert_true(in_dropped(&rows, 12 * FAR, ROW_CLUSTER + 1));
+    fake_fini(&rows);
+}
+
+/* The stream comes to them: a table opens there, and they may be created again. */
+static void test_dropped_reached(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    uint64_t near = FIRST + 100000;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 0; i < 3; i++) {
+        add(&rows, near + i * FAR, ROW_CLUSTER + 1);
+    }
+    assert_int_equal(rows.row.recycled_tables, 1);
+    assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+    uint64_t id = FIRST + 500;
+    while (id < near - ROW_CLUSTER) {
+        assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+        add(&rows, id++, 1);
+    }
+    add(&rows, near, 10); /* none of the stream is refused */
+    uint64_t base = row_find(&rows.row, near)->base;
+    assert_true(base <= near && base > near - ROW_CLUSTER);
+    assert_int_equal(table(&rows, 0)->dropped.count, 0);
+    assert_non_null(row_route(&rows.row, near + ROW_CLUSTER));
+    add(&rows, near + 10, 100);
+    fake_fini(&rows);
+}
+
+/* What it kept apart is gone with it, too: single ids, that the stream goes past. */
+static void test_dropped_apart(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, ROW_CLUSTER + 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        add(&rows, FAR + 100000 * (i + 1), 1);
+    }
+    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(&rows, 3 * FAR, ROW_CLUSTER + 1);
+    assert_int_equal(rows.row.recycled_tables, 1);
+    assert_int_equal(table(&rows, 0)->dropped.count, 4);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
+    add(&rows, FAR + 199990, ROW_CLUSTER - 6);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
+    add(&rows, FAR + 200001, FILL);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
     fake_fini(&rows);
 }
 
@@ -414,7 +530,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_oldest),
         cmocka_unit_test(test_take_over_layered),
+        cmocka_unit_test(test_take_over_end),
         cmocka_unit_test(test_take_over_full),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped_reached),
+        cmocka_unit_test(test_dropped_apart),
         cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_no_jump_any_more),
         cmocka_unit_test(test_jumps_refusing),

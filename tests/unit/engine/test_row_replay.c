@@ -324,6 +324,7 @@ static void test_refused(void **unused)
     drop[0] = 9;
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 16); /* another serial */
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 24);
+    expect_refused(&kept, CHANGE_EVENT_DROP, drop, 32); /* what was dropped lies below its base */
     struct row_state state;
     memcpy(&state, bytes, sizeof state);
     state.serial = 5;
@@ -424,11 +425,42 @@ static void test_layer_images(void **unused)
     kept_add(&kept, 200, 10);
     expect_of_images(&kept);
     expect_again(&kept);
-    kept_add(&kept, FIRST + FILL, 20);
+    assert_int_equal(kept_add_one(&kept, FIRST + FILL), FAKE_BELOW);
+    kept_add(&kept, FIRST + FILL + 10, 20);
     assert_int_equal(kept.rows.row.count, 2);
     kept_add(&kept, 210, 10);
     expect_of_images(&kept);
     expect_again(&kept);
+    kept_row_end(&kept);
+}
+
+/* What was dropped above a table that stayed is known again: from events, from images. */
+static void test_dropped(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    kept_row_begin(&kept, 5, true);
+    kept_add(&kept, FIRST, 300);
+    for (uint64_t i = 1; i <= 6; i++) {
+        kept_add(&kept, (FAR << 2 * i), ROW_CLUSTER + 1);
+        kept_add(&kept, (FAR << 2 * i) + 1000000, 1);
+        kept_add(&kept, FIRST + 300 + i, 1);
+    }
+    assert_int_equal(kept_table(&kept, 0)->serial, 0);
+    assert_int_equal(kept.rows.row.dropped_ranges, 8);
+    expect_of_images(&kept);
+    expect_again(&kept);
+    kept_add(&kept, FIRST + 400, 2 * FILL); /* the table below goes on */
+    assert_true(kept.rows.row.dropped_ranges >= 8);
+    expect_again(&kept);
+    again_begin(&kept);
+    again_replay(&kept, 0, 0);
+    again_same(&kept, true);
+    for (uint64_t i = 1; i <= 4; i++) {
+        assert_int_equal(fake_add(&kept.again, (FAR << 2 * i) + 3), FAKE_BELOW);
+        assert_int_equal(fake_add(&kept.again, (FAR << 2 * i) + 1000000), FAKE_BELOW);
+    }
+    fake_fini(&kept.again);
     kept_row_end(&kept);
 }
 
@@ -558,6 +590,7 @@ int main(void)
         cmocka_unit_test(test_other_config),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_layer_images),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_sample),
