@@ -85,10 +85,85 @@ static bool same_slots(const struct counter_config *a, const struct counter_conf
 {
     bool same = a->slot_count == b->slot_count;
     for (size_t i = 0; same && i < a->slot_count; i++) {
-        same =
-            a->slots[i].bits == b->slots[i].bits && strcmp(a->slots[i].name, b->slots[i].name) == 0;
+        same = a->slots[i].bits == b->slots[i].bits && a->slots[i].number == b->slots[i].number &&
+               strcmp(a->slots[i].name, b->slots[i].name) == 0;
     }
     return same;
+}
+
+static const struct counter_slot *slot_of_name(const struct counter_slot *slots, size_t count,
+                                               const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(slots[i].name, name) == 0) {
+            return &slots[i];
+        }
+    }
+    return NULL;
+}
+
+/* One that is there, or was: the same slot goes on. NULL: it is new. */
+static const struct counter_slot *known_slot(const struct counter *counter, const char *name,
+                                             bool undo)
+{
+    const struct counter_config *is = &counter->config;
+    const struct counter_slots *before = &counter->before;
+    const struct counter_slot *known = slot_of_name(is->slots, is->slot_count, name);
+    if (known == NULL && undo) {
+        known = slot_of_name(before->at, before->count, name);
+    }
+    return known ? known : slot_of_name(counter->left.at, counter->left.count, name);
+}
+
+/* Slots that are known keep their numbers, others get new ones. False: none is left. */
+static bool number_slots(const struct counter *counter, struct counter_config *config,
+                         unsigned *numbers)
+{
+    *numbers = counter->slot_numbers;
+    for (size_t i = 0; i < config->slot_count; i++) {
+        struct counter_slot *slot = &config->slots[i];
+        const struct counter_slot *known = known_slot(counter, slot->name, config->undo);
+        slot->number = known ? known->number : ++*numbers;
+    }
+    return *numbers <= COUNTER_SLOT_NUMBER_MAX;
+}
+
+static bool is_forgotten(const struct counter_config *config, const char *name)
+{
+    bool forgotten = false;
+    for (size_t i = 0; i < config->forget_count; i++) {
+        forgotten = forgotten || strcmp(config->forget[i], name) == 0;
+    }
+    return forgotten;
+}
+
+static void leave_slot(struct counter_slots *left, const struct counter_config *next,
+                       const struct counter_slot *slot)
+{
+    bool named = slot_of_name(next->slots, next->slot_count, slot->name) != NULL;
+    if (named || is_forgotten(next, slot->name)) {
+        return;
+    }
+    if (left->count == ENGINE_SLOTS_MAX) {
+        memmove(left->at, left->at + 1, --left->count * sizeof left->at[0]);
+    }
+    left->at[left->count++] = *slot;
+}
+
+/* Those `next` does not name. Are they others than before? */
+static bool leave_slots(struct counter *counter, const struct counter_config *next)
+{
+    struct counter_slots left = {.count = 0};
+    for (size_t i = 0; i < counter->left.count; i++) {
+        leave_slot(&left, next, &counter->left.at[i]);
+    }
+    for (size_t i = 0; i < counter->config.slot_count; i++) {
+        leave_slot(&left, next, &counter->config.slots[i]);
+    }
+    bool other = left.count != counter->left.count ||
+                 memcmp(left.at, counter->left.at, left.count * sizeof left.at[0]) != 0;
+    counter->left = left;
+    return other;
 }
 
 void counter_forget_below(struct counter *counter)
@@ -177,14 +252,9 @@ static void retake_below(struct counter *counter, uint64_t first_base)
     }
 }
 
-bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
-                         char error[COUNTER_ERROR_MAX])
+static bool reconfigure(struct counter *counter, const struct counter_config *config,
+                        unsigned numbers, char error[COUNTER_ERROR_MAX])
 {
-    struct counter *counter = (struct counter *)engine;
-    CHECK(counter->magic == COUNTER_MAGIC);
-    if (!counter_slots_valid(config, error)) {
-        return false;
-    }
     struct viewing viewing = {config, true};
     row_each(&counter->row, ask_view, &viewing);
     if (!viewing.can) {
@@ -197,6 +267,10 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     bool same = same_slots(&counter->config, config);
     uint64_t first_base = counter->row.bases[0];
     take_role(counter, config);
+    same = !leave_slots(counter, config) && same;
+    memcpy(counter->before.at, counter->config.slots, sizeof counter->before.at);
+    counter->before.count = counter->config.slot_count;
+    counter->slot_numbers = numbers;
     counter_take_slots(counter, config);
     if (!same) {
         counter_log_space(counter);
@@ -209,6 +283,24 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
     counter->config.below_bytes = config->below_bytes;
     retake_below(counter, first_base);
     return true;
+}
+
+bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
+                         char error[COUNTER_ERROR_MAX])
+{
+    struct counter *counter = (struct counter *)engine;
+    struct counter_config numbered = *config;
+    unsigned numbers;
+    CHECK(counter->magic == COUNTER_MAGIC);
+    if (!counter_slots_valid(config, error)) {
+        return false;
+    }
+    if (!number_slots(counter, &numbered, &numbers)) {
+        snprintf(error, COUNTER_ERROR_MAX, "the space has had %d slots, and takes no new one",
+                 COUNTER_SLOT_NUMBER_MAX);
+        return false;
+    }
+    return reconfigure(counter, &numbered, numbers, error);
 }
 
 static void counter_clear(struct engine *engine)
@@ -278,10 +370,13 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     struct row_config row;
     counter->magic = COUNTER_MAGIC;
     counter->config = *config;
+    counter->config.slot_count = 0;
+    struct counter_config numbered = *config;
+    CHECK(number_slots(counter, &numbered, &counter->slot_numbers));
     counter->engine.functions = &counter_functions;
     counter->engine.space = config->space;
     take_role(counter, config);
-    counter_take_slots(counter, config);
+    counter_take_slots(counter, &numbered);
     counter_row_config(config, &row);
     if (!row_init(&counter->row, &row, &counter_row_functions, counter, &counter->engine.keeper)) {
         snprintf(error, COUNTER_ERROR_MAX,

@@ -23,11 +23,15 @@
 #define COUNTER_TABLE_BYTES_MAX (1ull << 40)
 #define COUNTER_MAX_ID_DEFAULT  (1ull << 40)
 #define COUNTER_ERROR_MAX       256
+#define COUNTER_FORGET_MAX      ENGINE_LOSSES_MAX /* names */
 
 struct counter_slot {
     char name[ENGINE_SPACE_NAME_MAX + 1];
     unsigned bits;
+    unsigned number; /* the engine's: two slots that had one name at different times differ */
 };
+
+#define COUNTER_SLOT_NUMBER_MAX UINT16_MAX /* slots a space may have had */
 
 struct counter_config {
     uint32_t space;
@@ -46,6 +50,11 @@ struct counter_config {
     double late_room;      /* growing only: share kept for late ids, or ROW_LATE_AUTO */
     uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes; 8 KiB+ */
     uint64_t aux_bytes;    /* 0: table_bytes / 32 */
+    bool undo; /* reconfigure: to what it was before the last one; slots are those of then */
+    /* reconfigure: slots that are not named any more and are to be gone for good. Others, which no
+     * record has, are known again if their names come back (the last 16). */
+    char forget[COUNTER_FORGET_MAX][ENGINE_SPACE_NAME_MAX + 1];
+    size_t forget_count;
     /* role_cache, growing only: memory for records below the oldest table (counter/below.h);
      * too little, or 0: writes there are refused with ENGINE_E_ID_BELOW, as in role store. */
     uint64_t below_bytes;
@@ -77,6 +86,14 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
  */
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX]);
+
+/*
+ * What that configuration would have it lose, to losses[]: slots that it does not name and records
+ * have, and tables (row_losses). Returns how many. Reads all tables in memory, a second for a few
+ * GiB. By any thread while nothing is maintained; records may change meanwhile.
+ */
+size_t counter_losses(const struct engine *engine, const struct counter_config *config,
+                      struct engine_loss losses[ENGINE_LOSSES_MAX]);
 
 /* Walks everything and CHECKs the invariants listed in counter/table.h. World stopped. */
 void counter_check(const struct engine *engine);

@@ -7,7 +7,10 @@
  *     8     STATE_MAGIC and, in the low byte, the version of this format
  *     1     1: ids: any
  *     8     max-id, 0 if ids grow
- *           slots, in the configuration's order: number; of each bits, length of name, name
+ *     8     numbers of slots given so far
+ *           slots, in the configuration's order: how many; of each bits, number (2), length of
+ *           name, name
+ *           slots that are not named any more and not forgotten, likewise
  *           what row_describe gives
  */
 #include <inttypes.h>
@@ -21,8 +24,8 @@
 #include "store/table_file.h"
 
 #define STATE_MAGIC     0x6563617073746300u /* "ctspace" and the version */
-#define STATE_VERSION   1u
-#define SPACE_BYTES_MAX (17 + ENCODE_SLOTS_BYTES_MAX)
+#define STATE_VERSION   2u
+#define SPACE_BYTES_MAX (25 + 2 * ENCODE_SLOTS_BYTES_MAX)
 #define REPLAY_BATCH    64u /* changes prefetched together */
 
 _Static_assert(SPACE_BYTES_MAX <= CHANGE_EVENT_BYTES_MAX, "an event has room for it");
@@ -38,13 +41,16 @@ static struct counter *counter_of(const struct engine *engine)
 /* ---- the space ---- */
 
 /* Returns its bytes: at most SPACE_BYTES_MAX. */
-static size_t encode_space(const struct counter_config *config, unsigned char *bytes)
+static size_t encode_space(const struct counter *counter, unsigned char *bytes)
 {
+    const struct counter_config *config = &counter->config;
     struct encoder to = encode_to(bytes, SPACE_BYTES_MAX);
     encode_u64(&to, STATE_MAGIC | STATE_VERSION);
     encode_u8(&to, config->any_ids);
     encode_u64(&to, config->any_ids ? config->max_id : 0);
+    encode_u64(&to, counter->slot_numbers);
     encode_slots(&to, config->slots, config->slot_count);
+    encode_slots(&to, counter->left.at, counter->left.count);
     return (size_t)(to.at - bytes);
 }
 
@@ -88,13 +94,21 @@ static bool decode_space(struct counter *counter, struct decoder *from, char *er
     }
     bool any_ids = decode_u8(from) != 0;
     uint64_t max_id = decode_u64(from);
+    uint64_t numbers = decode_u64(from);
     decode_slots(from, &is);
-    if (from->bad) {
+    struct counter_slots left = {.count = decode_u8(from)};
+    from->bad = from->bad || left.count > ENGINE_SLOTS_MAX;
+    for (size_t i = 0; i < left.count && !from->bad; i++) {
+        decode_slot(from, &left.at[i]);
+    }
+    if (from->bad || numbers > COUNTER_SLOT_NUMBER_MAX) {
         return refuse(error, "the state of the space is damaged");
     }
     if (!same_ids(&counter->config, any_ids, max_id, error)) {
         return false;
     }
+    counter->slot_numbers = (unsigned)numbers;
+    counter->left = left;
     counter_take_slots(counter, &is);
     return true;
 }
@@ -102,7 +116,7 @@ static bool decode_space(struct counter *counter, struct decoder *from, char *er
 static size_t state(const struct engine *engine, unsigned char bytes[ENGINE_STATE_MAX])
 {
     const struct counter *counter = counter_of(engine);
-    size_t length = encode_space(&counter->config, bytes);
+    size_t length = encode_space(counter, bytes);
     row_describe(&counter->row, bytes + length);
     return length + ROW_SPACE_BYTES;
 }
@@ -112,7 +126,7 @@ void counter_log_space(const struct counter *counter)
     struct change_log *log = counter->row.log;
     if (log) {
         unsigned char bytes[SPACE_BYTES_MAX];
-        size_t length = encode_space(&counter->config, bytes);
+        size_t length = encode_space(counter, bytes);
         log->put(log, counter->engine.space, CHANGE_EVENT_SPACE, bytes, length);
     }
 }

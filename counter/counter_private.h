@@ -16,6 +16,12 @@ struct counter {
     uint32_t magic;
     struct counter_names names; /* of the config's slots */
     struct counter_config config;
+    unsigned slot_numbers; /* given so far */
+    struct counter_slots {
+        struct counter_slot at[ENGINE_SLOTS_MAX];
+        size_t count;
+    } before, /* of the configuration before, for undo */
+        left; /* not named any more, and not forgotten */
     struct row row;
     struct engine_cold *cold;    /* NULL: no table leaves memory */
     struct counter_below *below; /* NULL: nothing is kept below the oldest table */

@@ -32,12 +32,20 @@ void encode_name(struct encoder *to, const char *name)
     put(to, name, length);
 }
 
+void encode_slot(struct encoder *to, const struct counter_slot *slot)
+{
+    CHECK(slot->number <= COUNTER_SLOT_NUMBER_MAX);
+    encode_u8(to, slot->bits);
+    encode_u8(to, slot->number & UINT8_MAX);
+    encode_u8(to, slot->number >> 8);
+    encode_name(to, slot->name);
+}
+
 void encode_slots(struct encoder *to, const struct counter_slot *slots, size_t count)
 {
     encode_u8(to, (unsigned)count);
     for (size_t i = 0; i < count; i++) {
-        encode_u8(to, slots[i].bits);
-        encode_name(to, slots[i].name);
+        encode_slot(to, &slots[i]);
     }
 }
 
@@ -80,6 +88,14 @@ void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1])
     from->bad = from->bad || strlen(name) != length;
 }
 
+void decode_slot(struct decoder *from, struct counter_slot *slot)
+{
+    slot->bits = decode_u8(from);
+    slot->number = decode_u8(from);
+    slot->number |= decode_u8(from) << 8;
+    decode_name(from, slot->name);
+}
+
 void decode_slots(struct decoder *from, struct counter_config *config)
 {
     char error[COUNTER_ERROR_MAX];
@@ -87,8 +103,7 @@ void decode_slots(struct decoder *from, struct counter_config *config)
     memset(config->slots, 0, sizeof config->slots);
     from->bad = from->bad || config->slot_count > ENGINE_SLOTS_MAX;
     for (size_t i = 0; i < config->slot_count && !from->bad; i++) {
-        config->slots[i].bits = decode_u8(from);
-        decode_name(from, config->slots[i].name);
+        decode_slot(from, &config->slots[i]);
     }
     from->bad = from->bad || !counter_slots_valid(config, error);
 }

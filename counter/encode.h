@@ -15,7 +15,8 @@
 #include "counter/counter.h"
 
 #define ENCODE_NAME_BYTES_MAX  (1 + ENGINE_SPACE_NAME_MAX)
-#define ENCODE_SLOTS_BYTES_MAX (1 + ENGINE_SLOTS_MAX * (1 + ENCODE_NAME_BYTES_MAX))
+#define ENCODE_SLOT_BYTES_MAX  (1 + 2 + ENCODE_NAME_BYTES_MAX)
+#define ENCODE_SLOTS_BYTES_MAX (1 + ENGINE_SLOTS_MAX * ENCODE_SLOT_BYTES_MAX)
 
 struct encoder {
     unsigned char *at, *end;
@@ -40,12 +41,15 @@ void encode_u8(struct encoder *to, unsigned value); /* CHECKs that it fits */
 void encode_u64(struct encoder *to, uint64_t value);
 /* 1 to ENGINE_SPACE_NAME_MAX characters, behind their number. */
 void encode_name(struct encoder *to, const char *name);
-/* How many, then of each its bits and its name. */
+/* Its bits, its number (2 bytes), its name. */
+void encode_slot(struct encoder *to, const struct counter_slot *slot);
+/* How many, then each. */
 void encode_slots(struct encoder *to, const struct counter_slot *slots, size_t count);
 
 unsigned decode_u8(struct decoder *from);
 uint64_t decode_u64(struct decoder *from);
 void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1]);
+void decode_slot(struct decoder *from, struct counter_slot *slot);
 /* Fills slots and slot_count alone, if they are those of a configuration; else it is bad. */
 void decode_slots(struct decoder *from, struct counter_config *config);
 /* Nothing was bad and nothing is left. */

@@ -80,42 +80,53 @@ void counter_names_init(struct counter_names *names, const struct counter_config
     }
 }
 
-static int physical_slot(const struct counter_schema *schema, const char *name)
+static int slot_among(const struct counter_slot *slots, unsigned count,
+                      const struct counter_slot *wanted)
 {
-    for (unsigned i = 0; i < schema->slot_count; i++) {
-        if (strcmp(schema->slots[i].name, name) == 0) {
+    for (unsigned i = 0; i < count; i++) {
+        if (slots[i].number == wanted->number && strcmp(slots[i].name, wanted->name) == 0) {
             return (int)i;
         }
     }
-    return SCHEMA_AUX_ONLY;
+    return -1;
 }
 
-/* The number of a name among the extras, added if new; -1 when there is no room. */
-static int extra_slot(struct counter_schema *schema, const char *name)
+static int physical_slot(const struct counter_schema *schema, const struct counter_slot *wanted)
 {
-    for (unsigned i = 0; i < schema->extra_count; i++) {
-        if (strcmp(schema->extras[i], name) == 0) {
-            return (int)i;
-        }
+    int found = slot_among(schema->slots, schema->slot_count, wanted);
+    return found >= 0 ? found : SCHEMA_AUX_ONLY;
+}
+
+/* Its place among the extras, added if new; -1 when there is no room. */
+static int extra_slot(struct counter_schema *schema, const struct counter_slot *wanted)
+{
+    int found = slot_among(schema->extras, schema->extra_count, wanted);
+    if (found >= 0 || schema->extra_count == SCHEMA_EXTRAS_MAX) {
+        return found;
     }
-    if (schema->extra_count == SCHEMA_EXTRAS_MAX) {
-        return -1;
-    }
-    strcpy(schema->extras[schema->extra_count], name);
+    schema->extras[schema->extra_count] = *wanted;
+    schema->extras[schema->extra_count].bits = 0;
     return (int)schema->extra_count++;
 }
 
-static bool view_slot(struct counter_view_slot *slot, struct counter_schema *schema,
-                      const char *name)
+int counter_schema_sub(const struct counter_schema *schema, const struct counter_slot *slot)
 {
-    slot->physical = physical_slot(schema, name);
+    int physical = slot_among(schema->slots, schema->slot_count, slot);
+    int extra = slot_among(schema->extras, schema->extra_count, slot);
+    return physical >= 0 ? physical : extra >= 0 ? ENGINE_SLOTS_MAX + extra : -1;
+}
+
+static bool view_slot(struct counter_view_slot *slot, struct counter_schema *schema,
+                      const struct counter_slot *wanted)
+{
+    slot->physical = physical_slot(schema, wanted);
     if (slot->physical != SCHEMA_AUX_ONLY) {
         slot->sub = (uint8_t)slot->physical;
         slot->field = field_of(schema->offset[slot->physical], schema->slots[slot->physical].bits);
         slot->aux_from = slot->field.mask - 1;
         return true;
     }
-    int extra = extra_slot(schema, name);
+    int extra = extra_slot(schema, wanted);
     slot->sub = (uint8_t)(ENGINE_SLOTS_MAX + extra);
     return extra >= 0;
 }
@@ -127,7 +138,7 @@ bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
     memset(view, 0, sizeof *view);
     view->slot_count = (unsigned)config->slot_count;
     for (unsigned i = 0; i < view->slot_count; i++) {
-        if (!view_slot(&view->slots[i], &learned, config->slots[i].name)) {
+        if (!view_slot(&view->slots[i], &learned, &config->slots[i])) {
             return false;
         }
         if (view->slots[i].physical == SCHEMA_AUX_ONLY) {
@@ -142,7 +153,7 @@ bool counter_schema_is(const struct counter_schema *schema, const struct counter
 {
     bool same = schema->slot_count == config->slot_count;
     for (unsigned i = 0; same && i < schema->slot_count; i++) {
-        int slot = physical_slot(schema, config->slots[i].name);
+        int slot = physical_slot(schema, &config->slots[i]);
         same = slot != SCHEMA_AUX_ONLY && schema->slots[slot].bits == config->slots[i].bits;
     }
     return same;

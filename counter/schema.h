@@ -5,9 +5,9 @@
  * unset; all ones says that the value is in the aux dict. In place: 0 .. 2^b - 3.
  *
  * The configuration may change later: a view holds its slots, in its order, each matched by name
- * with one of the table's (physical) or, if the table lacks it, kept in the aux dict alone under a
- * sub-key that the table remembers for the name. A slot of the table that no view slot names is
- * hidden.
+ * and number with one of the table's (physical) or, if the table lacks it, kept in the aux dict
+ * alone under a sub-key that the table remembers for it. A slot of the table that no view slot
+ * names is hidden, for good: if its name comes again that is a slot of another number.
  *
  * What concerns the configuration's slots alone, whatever the table, is a struct counter_names.
  *
@@ -29,9 +29,9 @@
 struct counter_schema {
     struct counter_slot slots[ENGINE_SLOTS_MAX]; /* physical: number j has aux sub-key j */
     unsigned slot_count;
-    unsigned offset[ENGINE_SLOTS_MAX];                         /* bits, from the payload's first */
-    unsigned payload_bytes;                                    /* P */
-    char extras[SCHEMA_EXTRAS_MAX][ENGINE_SPACE_NAME_MAX + 1]; /* sub-key ENGINE_SLOTS_MAX + i */
+    unsigned offset[ENGINE_SLOTS_MAX];             /* bits, from the payload's first */
+    unsigned payload_bytes;                        /* P */
+    struct counter_slot extras[SCHEMA_EXTRAS_MAX]; /* sub-key ENGINE_SLOTS_MAX + i */
     unsigned extra_count;
 };
 
@@ -74,6 +74,9 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
  */
 bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
                        const struct counter_config *config);
+
+/* Was a slot added to the schema since its creation, or made with it? -1: it knows none such. */
+int counter_schema_sub(const struct counter_schema *schema, const struct counter_slot *slot);
 
 /* Bit a slot of the view. */
 static inline uint32_t counter_view_all(const struct counter_view *view)

@@ -258,7 +258,12 @@ enum { COUNTER_TABLE_EXTEND, COUNTER_TABLE_AUX, COUNTER_TABLE_SECTIONS };
 struct dict;
 struct table_file;
 
+/* Records of a table in memory that have the slot, about if it is changed meanwhile. Any thread,
+ * while the table stays. */
+uint64_t counter_table_count_slot(const struct counter_table *t, const struct counter_slot *slot);
+
 /* Copies pages as they are, each at one moment, without locks and versions. Inside the barrier. */
+
 void counter_table_copy_pages(const struct counter_table *table, uint64_t first, unsigned count,
                               void *to);
 /* The dict of a section: to be collected when the pages have been, in this order. Inside. */

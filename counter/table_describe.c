@@ -10,8 +10,8 @@
  *     56      8     capacity
  *     64      16    bytes of the extend and of the aux dict, as they were made at first
  *     80      4     group bytes / 64, places, remainder bytes, window bits: a byte each
- *     84            slots: number; of each bits, length of name, name
- *                   extras: number; of each length of name, name
+ *     84            slots: how many; of each bits, number (2), length of name, name
+ *                   extras: how many; the same of each, bits 0
  *
  * All else follows from these. Nothing is behind it.
  */
@@ -23,11 +23,11 @@
 #include "engine/row_log.h"
 
 #define DESCRIPTION_MAGIC   0x7266746e756f6300u /* "counter" and the version */
-#define DESCRIPTION_VERSION 1u
+#define DESCRIPTION_VERSION 2u
 #define FIXED_BYTES         84u
 
 _Static_assert(FIXED_BYTES + ENCODE_SLOTS_BYTES_MAX + 1 +
-                       SCHEMA_EXTRAS_MAX * ENCODE_NAME_BYTES_MAX <=
+                       SCHEMA_EXTRAS_MAX * ENCODE_SLOT_BYTES_MAX <=
                    ROW_DESCRIPTION_MAX,
                "the longest description has its place");
 
@@ -57,7 +57,7 @@ size_t counter_table_describe(const struct counter_table *t, unsigned char *byte
     encode_slots(&to, t->schema.slots, t->schema.slot_count);
     encode_u8(&to, t->schema.extra_count);
     for (unsigned i = 0; i < t->schema.extra_count; i++) {
-        encode_name(&to, t->schema.extras[i]);
+        encode_slot(&to, &t->schema.extras[i]);
     }
     return (size_t)(to.at - bytes);
 }
@@ -112,7 +112,7 @@ static void decode_schema(struct decoder *from, struct counter_schema *schema)
     }
     counter_schema_init(schema, &config);
     for (; schema->extra_count < extras && !from->bad; schema->extra_count++) {
-        decode_name(from, schema->extras[schema->extra_count]);
+        decode_slot(from, &schema->extras[schema->extra_count]);
     }
 }
 
@@ -171,7 +171,7 @@ static void tell_schema(const struct counter_schema *schema, row_state_field *fi
         field(context, name, schema->slots[i].bits);
     }
     for (unsigned i = 0; i < schema->extra_count; i++) { /* they came later, and lie in aux alone */
-        snprintf(name, sizeof name, "slot %s", schema->extras[i]);
+        snprintf(name, sizeof name, "slot %s", schema->extras[i].name);
         field(context, name, 0);
     }
 }
@@ -217,7 +217,8 @@ static const char *name_of_sub(const struct counter_schema *schema, uint8_t sub)
         return schema->slots[sub].name;
     }
     unsigned extra = sub - ENGINE_SLOTS_MAX;
-    return sub >= ENGINE_SLOTS_MAX && extra < schema->extra_count ? schema->extras[extra] : NULL;
+    return sub >= ENGINE_SLOTS_MAX && extra < schema->extra_count ? schema->extras[extra].name
+                                                                  : NULL;
 }
 
 bool counter_table_explain_entry(const void *description, size_t length, unsigned section,

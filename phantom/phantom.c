@@ -239,6 +239,20 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
     return true;
 }
 
+size_t phantom_losses(const struct engine *engine, const struct phantom_config *config,
+                      struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    const struct phantom *phantom = (const struct phantom *)engine;
+    struct row_config row = {.recycle = config->recycle,
+                             .dumps_max = config->dumps_max,
+                             .tables = config->tables,
+                             .table_bytes = config->table_bytes};
+    size_t count = 0;
+    CHECK(phantom->magic == PHANTOM_MAGIC);
+    row_losses(&phantom->row, &row, losses, &count);
+    return count;
+}
+
 /* ---- life ---- */
 
 static void phantom_clear(struct engine *engine)

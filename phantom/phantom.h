@@ -71,6 +71,10 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
 bool phantom_reconfigure(struct engine *engine, const struct phantom_config *config,
                          char error[PHANTOM_ERROR_MAX]);
 
+/* Tables that it would drop by that configuration, as counter_losses(); no others. */
+size_t phantom_losses(const struct engine *engine, const struct phantom_config *config,
+                      struct engine_loss losses[ENGINE_LOSSES_MAX]);
+
 /* Walks everything and CHECKs the invariants listed in phantom/table.h. World stopped. */
 void phantom_check(const struct engine *engine);
 

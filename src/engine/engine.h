@@ -178,6 +178,18 @@ struct engine; /* the first member of every engine's own struct */
 #define ENGINE_STATE_MAX 4096 /* bytes of a space's state, the row's part included */
 #define ENGINE_ERROR_MAX 512  /* of a text */
 
+/* What an engine would lose by another configuration: counter_losses(), phantom_losses(). */
+#define ENGINE_LOSSES_MAX (ENGINE_SLOTS_MAX + 2)
+struct engine_loss {
+    char name[ENGINE_SPACE_NAME_MAX + 1]; /* of a slot, or ENGINE_LOSS_DUMPS, ENGINE_LOSS_TABLES */
+    bool slot;
+    uint64_t tables;  /* not a slot: that would be dropped, */
+    uint64_t records; /* and what is in them; a slot: records in memory that have it */
+    uint64_t dumped;  /* a slot: records of dumped tables that may have it */
+};
+#define ENGINE_LOSS_DUMPS  "dumps-max" /* as the keys that bring it about */
+#define ENGINE_LOSS_TABLES "tables"
+
 enum engine_image {
     ENGINE_IMAGE_DONE,
     ENGINE_IMAGE_GONE,

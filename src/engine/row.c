@@ -114,6 +114,7 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
         return;
     }
     CHECK(!config->any_ids);
+    row->stored = (struct row_bounds){0};
     bool was_auto = row->config.late_room < 0.0;
     row_lock(row); /* the keeper reads it outside the stop */
     take_config(row, config);

@@ -240,6 +240,10 @@ struct row {
     uint64_t serials; /* tables made so far */
     uint64_t recycled_tables, recycled_ids;
     uint64_t dropped_ranges; /* of all tables */
+    /* What the configuration of before a restart said, until row_reconfigure; tables 0: nothing. */
+    struct row_bounds {
+        uint64_t dumps_max, tables, table_bytes;
+    } stored;
     bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
     /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
     const struct engine_keeper *keeper;
@@ -411,6 +415,15 @@ void row_clear(struct row *row);
  * the new configuration at once, if it holds anything.
  */
 void row_reconfigure(struct row *row, const struct row_config *config, bool renew);
+
+/*
+ * Tables that row_reconfigure() would have dropped which stay with the configuration of now (of
+ * before a restart): at most two losses, appended to losses[0 .. *count]. Where tables are
+ * recycled in their turn, or leave one by one, nothing is lost by the change. World stopped, or
+ * while nothing is maintained.
+ */
+void row_losses(const struct row *row, const struct row_config *next, struct engine_loss *losses,
+                size_t *count);
 
 /* Calls visit for each table and layer, oldest first. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);

@@ -8,7 +8,7 @@
 #include "engine/row_private.h"
 #include "engine/row_state.h"
 
-#define SPACE_VERSION 1
+#define SPACE_VERSION 2
 
 /* ---- events ---- */
 
@@ -206,8 +206,11 @@ void row_image_failed(struct row *row, const struct row_image *image, bool overr
 
 void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES])
 {
-    uint64_t words[ROW_SPACE_BYTES / sizeof(uint64_t)] = {SPACE_VERSION, row->serials,
-                                                          row->recycled_tables, row->recycled_ids};
+    const struct row_config *config = &row->config;
+    uint64_t words[ROW_SPACE_BYTES / sizeof(uint64_t)] = {
+        SPACE_VERSION,     row->serials,   row->recycled_tables, row->recycled_ids,
+        config->dumps_max, config->tables, config->table_bytes,
+    };
     memcpy(bytes, words, sizeof words);
 }
 
@@ -224,5 +227,6 @@ bool row_restore_space(struct row *row, const void *bytes, size_t length, char e
     row->serials = words[1] > row->serials ? words[1] : row->serials;
     row->recycled_tables = words[2];
     row->recycled_ids = words[3];
+    row->stored = (struct row_bounds){words[4], words[5], words[6]};
     return true;
 }

@@ -113,7 +113,8 @@ struct row_table *row_image_table(const struct row *row, const struct row_image 
  */
 void row_image_failed(struct row *row, const struct row_image *image, bool overran);
 
-/* What the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled tables. */
+/* What the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled tables, and
+ * how many tables it may have. */
 void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES]);
 
 /* ---- recovery ---- */

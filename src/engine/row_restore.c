@@ -14,6 +14,7 @@ void row_restore_begin(struct row *row)
     row->serials = 0;
     row->recycled_tables = 0;
     row->recycled_ids = 0;
+    row->stored = (struct row_bounds){0};
 }
 
 /* Does nothing else lie in its range? */

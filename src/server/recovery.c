@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "server/forget.h"
 #include "server/recovery_private.h"
 
 /* ---- who takes part ---- */
@@ -149,13 +150,28 @@ static bool begin_spaces(struct recovery *recovery)
     return true;
 }
 
+/* Would the configuration of now lose what is there? Asked before anything is written. */
+static bool check_losses(struct recovery *recovery)
+{
+    char why[SPACES_ERROR_MAX];
+
+    for (size_t i = 0; i < recovery->count; i++) {
+        const struct space *space = recovery->spaces[i]->space;
+
+        if (recovery->spaces[i]->known != NULL && !forget_allowed(space, &space->settings, why)) {
+            return data_refuse(recovery->error, "%s", why);
+        }
+    }
+    return true;
+}
+
 /* ---- the whole ---- */
 
 static bool recover(struct recovery *recovery)
 {
     return recovery_tables(recovery) && !*recovery->stop && recovery_replay(recovery) &&
-           !*recovery->stop && store_manifest(recovery) && open_journal(recovery) &&
-           begin_spaces(recovery);
+           !*recovery->stop && check_losses(recovery) && store_manifest(recovery) &&
+           open_journal(recovery) && begin_spaces(recovery);
 }
 
 bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *stop,

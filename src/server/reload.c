@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/data.h"
+#include "server/forget.h"
 #include "server/journal_sink.h"
 #include "server/populate.h"
 
@@ -36,7 +37,7 @@ static void undo(struct changes *changes, size_t count)
     char error[SPACES_ERROR_MAX];
 
     while (count-- > 0) {
-        if (!space_reconfigure(changes->spaces[count], &changes->before[count], error)) {
+        if (!space_undo(changes->spaces[count], &changes->before[count], error)) {
             log_error("reload: %s; and it cannot be undone", error);
         }
     }
@@ -311,15 +312,34 @@ static bool fits(const struct server *server, const struct settings *next)
     return true;
 }
 
+/* Nothing is lost that the file does not let go. */
+static bool loses_nothing(const struct changes *changes, const struct settings *next)
+{
+    char error[SPACES_ERROR_MAX];
+
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct space *space = changes->spaces[i];
+
+        if (!forget_allowed(space, wanted_for(next, space->name), error)) {
+            log_error("reload: %s; nothing was changed", error);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool apply(struct server *server, const struct settings *next, space_engine_fn *create)
 {
     struct spaces *before = server->spaces;
 
-    if (!keeps_stores(server, next) || !can_dump(server, next) || !fits(server, next)) {
+    struct changes changes;
+
+    collect(&changes, before, next);
+    if (!keeps_stores(server, next) || !can_dump(server, next) || !fits(server, next) ||
+        !loses_nothing(&changes, next)) {
         return false;
     }
     char error[SPACES_ERROR_MAX];
-    struct changes changes;
     struct spaces *spaces = spaces_create(next, before, server->threads, create, error);
 
     if (spaces == NULL) {
@@ -331,7 +351,6 @@ static bool apply(struct server *server, const struct settings *next, space_engi
         return false;
     }
     keeper_attach(server->keeper, spaces);
-    collect(&changes, before, next);
     if (!publish(server, next, spaces, &changes)) {
         take_numbers_back(server, spaces);
         spaces_drop(spaces, before);

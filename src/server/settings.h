@@ -40,6 +40,7 @@
 #define SETTINGS_DATA_PATH_MAX                400
 #define SETTINGS_COLD_BYTES_MAX               (1ull << 40)
 #define SETTINGS_OVERLAY_BYTES_MIN            (1ull << 20)
+#define SETTINGS_FORGET_MAX                   COUNTER_FORGET_MAX
 #define SETTINGS_DUMPS_MAX                    (64u << 10) /* two files each in a manifest, or more */
 
 enum space_kind { SPACE_COUNTER, SPACE_PHANTOM, SPACE_PLAIN };
@@ -90,7 +91,10 @@ struct space_settings {
     uint64_t exceptions_bytes;
     uint64_t memory_bytes;   /* plain */
     uint64_t item_bytes_max; /* plain */
-    uint64_t below_bytes;    /* its part of cold.cache: follows from the others once loaded */
+    /* What a changed configuration may let go: slots, or keys of the space (server/forget.h). */
+    char forget[SETTINGS_FORGET_MAX][ENGINE_SPACE_NAME_MAX + 1];
+    size_t forget_count;
+    uint64_t below_bytes; /* its part of cold.cache: follows from the others once loaded */
 };
 
 struct settings {

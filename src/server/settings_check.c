@@ -72,6 +72,22 @@ static void check_slots(struct settings_draft *draft, size_t number)
                        SETTINGS_RECORD_BITS_MAX);
 }
 
+/* A slot that is there is not to be forgotten: else a later mistake in its name would lose it. */
+static void check_forget(struct settings_draft *draft, size_t number)
+{
+    const struct space_settings *space = &draft->settings->spaces[number];
+
+    for (size_t i = 0; i < space->forget_count; i++) {
+        for (size_t j = 0; j < space->slot_count; j++) {
+            if (strcmp(space->forget[i], space->slots[j].name) == 0)
+                settings_error(draft, settings_draft_space_place(draft, number, "forget"),
+                               "forget names the slot %s, which slots names too: take it out of "
+                               "one of them",
+                               space->forget[i]);
+        }
+    }
+}
+
 /* Completes the key and says whether it can be a pattern. */
 static bool check_key(struct settings_draft *draft, size_t number)
 {
@@ -131,6 +147,7 @@ static bool check_space(struct settings_draft *draft, size_t number)
     check_oldest(draft, number);
     if (space->kind == SPACE_COUNTER)
         check_slots(draft, number);
+    check_forget(draft, number);
     return space->kind != SPACE_PLAIN && check_key(draft, number);
 }
 
@@ -439,6 +456,8 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
         .aux_bytes = from->aux_bytes,
         .below_bytes = from->below_bytes,
     };
+    memcpy(config->forget, from->forget, sizeof(config->forget));
+    config->forget_count = from->forget_count;
     for (size_t i = 0; i < from->slot_count; i++) {
         strcpy(config->slots[i].name, from->slots[i].name);
         config->slots[i].bits = from->slots[i].bits;

@@ -177,3 +177,17 @@ void settings_draft_slot(struct settings_draft *draft, int space_number, const c
     strcpy(space->slots[at].name, name);
     space->slots[at].bits = (unsigned)value.number;
 }
+
+void settings_draft_forget(struct settings_draft *draft, int space_number, const char *name,
+                           const struct settings_place *place)
+{
+    struct space_settings *space = &draft->settings->spaces[space_number];
+
+    if (!settings_draft_name(draft, "slot", name, place))
+        return;
+    if (space->forget_count == SETTINGS_FORGET_MAX) {
+        settings_error(draft, place, "too much to forget: at most %d names", SETTINGS_FORGET_MAX);
+        return;
+    }
+    strcpy(space->forget[space->forget_count++], name);
+}

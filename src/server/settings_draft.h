@@ -142,6 +142,9 @@ void settings_draft_addresses(struct settings_draft *draft, const char *text,
 void settings_draft_slot(struct settings_draft *draft, int space_number, const char *name,
                          const char *bits, const struct settings_place *name_place,
                          const struct settings_place *bits_place);
+/* Adds a name to what a space may forget. */
+void settings_draft_forget(struct settings_draft *draft, int space, const char *name,
+                           const struct settings_place *place);
 /* Is it a name a space or slot may have? Adds a mistake about `what` ("space", "slot") if not. */
 bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
                          const struct settings_place *place);

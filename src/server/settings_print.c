@@ -56,6 +56,18 @@ static void print_slots(const struct space_settings *space, bool quoted, FILE *o
     putc('}', out);
 }
 
+static void print_forget(const struct space_settings *space, bool quoted, FILE *out)
+{
+    putc('[', out);
+    for (size_t i = 0; i < space->forget_count; i++)
+        fprintf(out, quoted ? "%s\"%s\"" : "%s%s",
+                i == 0   ? ""
+                : quoted ? ", "
+                         : ",",
+                space->forget[i]);
+    putc(']', out);
+}
+
 static void print_option(const struct option_row *option, const void *object, bool quoted,
                          FILE *out)
 {
@@ -84,6 +96,8 @@ char *settings_print_value(const struct settings *settings, const struct space_s
         print_listen(settings, quoted, out);
     else if (strcmp(row->option.name, "slots") == 0)
         print_slots(space, quoted, out);
+    else if (strcmp(row->option.name, "forget") == 0)
+        print_forget(space, quoted, out);
     CHECK(fclose(out) == 0);
     return text;
 }

@@ -162,6 +162,14 @@ static const struct settings_row space_rows[] = {
                 .help = "Memory of a table for numbers too large for their slot. auto: 1/32 of "
                         "table-size."},
      .kinds = KIND_COUNTER},
+    {.option = {.name = "forget",
+                .type = OPTION_CUSTOM,
+                .flags = ROW_RELOADABLE,
+                .help = "What a changed configuration may let go for good: a list of slots that "
+                        "are not named any more, of dumps-max, of tables. Without it a start or "
+                        "reload that would lose counts is refused and says how many."},
+     .kinds = KIND_ID,
+     .sample = "[]"},
     {.option = {.name = "value-flags",
                 .type = OPTION_NUMBER,
                 .flags = ROW_RELOADABLE,

@@ -176,6 +176,32 @@ static void take_slots(struct reader *reader, int space, yaml_node_t *value)
     noted->bad = reader->draft->error_count > errors;
 }
 
+/* ---- forget ---- */
+
+static void take_forget(struct reader *reader, int space, yaml_node_t *value)
+{
+    struct settings_place *noted =
+        settings_draft_space_place(reader->draft, (size_t)space, "forget");
+
+    *noted = place_of(reader, value);
+    noted->given = true;
+    if (value->type != YAML_SEQUENCE_NODE) {
+        noted->bad = true;
+        refuse_type(reader, "forget", "a list of names such as [like]", value);
+        return;
+    }
+    reader->draft->settings->spaces[space].forget_count = 0;
+    for (yaml_node_item_t *item = value->data.sequence.items.start;
+         item < value->data.sequence.items.top; item++) {
+        yaml_node_t *node = yaml_document_get_node(&reader->document, *item);
+        struct settings_place at = place_of(reader, node);
+        if (!is_text(node) || is_null(node))
+            refuse_type(reader, "what to forget", "text", node);
+        else
+            settings_draft_forget(reader->draft, space, text_of(node), &at);
+    }
+}
+
 /* ---- spaces and the top level ---- */
 
 /* A row that is read from a single value. */
@@ -211,6 +237,8 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
 
     if (row < 0)
         unknown_key(reader->draft, &place, &settings_space_rows, key);
+    else if (strcmp(key, "forget") == 0)
+        take_forget(reader, space, value);
     else if (settings_space_rows.rows[row].option.type == OPTION_CUSTOM)
         take_slots(reader, space, value);
     else

@@ -88,6 +88,14 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
 bool space_reconfigure(struct space *space, const struct space_settings *next,
                        char error[SPACES_ERROR_MAX]);
 
+/* Gives back what the last space_reconfigure() took: also slots it has let go. */
+bool space_undo(struct space *space, const struct space_settings *before,
+                char error[SPACES_ERROR_MAX]);
+/* What space_reconfigure() would lose, to losses[]; how many. While nothing is maintained; reads
+ * all tables in memory where a slot is missing. */
+size_t space_losses(const struct space *space, const struct space_settings *next,
+                    struct engine_loss losses[ENGINE_LOSSES_MAX]);
+
 /* The line of the log that says what a space holds: "4 + 1 tables x 16 MiB, about 4.5 million …".
  */
 void space_describe(const struct space_settings *settings, char *text, size_t size);

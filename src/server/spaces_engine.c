@@ -72,12 +72,22 @@ static struct engine *create_counter(const struct space_settings *settings, uint
 }
 
 static bool reconfigure_counter(struct engine *engine, const struct space_settings *next,
-                                uint32_t number, char why[WHY_MAX])
+                                uint32_t number, bool undo, char why[WHY_MAX])
 {
     struct counter_config config;
 
     settings_counter_config(next, number, &config);
+    config.undo = undo;
     return counter_config_valid(&config, why) && counter_reconfigure(engine, &config, why);
+}
+
+static size_t losses_counter(const struct engine *engine, const struct space_settings *next,
+                             struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    struct counter_config config;
+
+    settings_counter_config(next, 0, &config);
+    return counter_losses(engine, &config, losses);
 }
 
 static void describe_counter(const struct space_settings *settings, char *text, size_t size)
@@ -107,12 +117,22 @@ static struct engine *create_phantom(const struct space_settings *settings, uint
 }
 
 static bool reconfigure_phantom(struct engine *engine, const struct space_settings *next,
-                                uint32_t number, char why[WHY_MAX])
+                                uint32_t number, bool undo, char why[WHY_MAX])
 {
     struct phantom_config config;
 
+    (void)undo;
     settings_phantom_config(next, number, &config);
     return phantom_config_valid(&config, why) && phantom_reconfigure(engine, &config, why);
+}
+
+static size_t losses_phantom(const struct engine *engine, const struct space_settings *next,
+                             struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    struct phantom_config config;
+
+    settings_phantom_config(next, 0, &config);
+    return phantom_losses(engine, &config, losses);
 }
 
 static void describe_phantom(const struct space_settings *settings, char *text, size_t size)
@@ -155,15 +175,25 @@ static struct engine *create_plain(const struct space_settings *settings, uint32
 }
 
 static bool reconfigure_plain(struct engine *engine, const struct space_settings *next,
-                              uint32_t number, char why[WHY_MAX])
+                              uint32_t number, bool undo, char why[WHY_MAX])
 {
     struct plain_config config;
 
     (void)number;
+    (void)undo;
     (void)why;
     settings_plain_config(next, &config);
     plain_reconfigure(engine, &config);
     return true;
+}
+
+static size_t losses_plain(const struct engine *engine, const struct space_settings *next,
+                           struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    (void)engine;
+    (void)next;
+    (void)losses;
+    return 0; /* a cache forgets as it has to */
 }
 
 static void describe_plain(const struct space_settings *settings, char *text, size_t size)
@@ -180,12 +210,14 @@ static const struct kind {
     struct engine *(*create)(const struct space_settings *settings, uint32_t number,
                              char why[WHY_MAX]);
     bool (*reconfigure)(struct engine *engine, const struct space_settings *next, uint32_t number,
-                        char why[WHY_MAX]);
+                        bool undo, char why[WHY_MAX]);
+    size_t (*losses)(const struct engine *engine, const struct space_settings *next,
+                     struct engine_loss losses[ENGINE_LOSSES_MAX]);
     void (*describe)(const struct space_settings *settings, char *text, size_t size);
 } kinds[] = {
-    [SPACE_COUNTER] = {create_counter, reconfigure_counter, describe_counter},
-    [SPACE_PHANTOM] = {create_phantom, reconfigure_phantom, describe_phantom},
-    [SPACE_PLAIN] = {create_plain, reconfigure_plain, describe_plain},
+    [SPACE_COUNTER] = {create_counter, reconfigure_counter, losses_counter, describe_counter},
+    [SPACE_PHANTOM] = {create_phantom, reconfigure_phantom, losses_phantom, describe_phantom},
+    [SPACE_PLAIN] = {create_plain, reconfigure_plain, losses_plain, describe_plain},
 };
 
 static const struct kind *kind_of(const struct space_settings *settings)
@@ -206,20 +238,41 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
     return engine;
 }
 
-bool space_reconfigure(struct space *space, const struct space_settings *next,
-                       char error[SPACES_ERROR_MAX])
+static bool reconfigure(struct space *space, const struct space_settings *next, bool undo,
+                        char error[SPACES_ERROR_MAX])
 {
     struct space_settings taken;
     char why[WHY_MAX];
 
     CHECK(space->settings.kind == next->kind);
     settings_space_next(&space->settings, next, &taken);
-    if (!kind_of(&taken)->reconfigure(space->engine, &taken, space->index, why)) {
+    if (!kind_of(&taken)->reconfigure(space->engine, &taken, space->index, undo, why)) {
         refuse(error, space->name, why);
         return false;
     }
     space->settings = taken;
     return true;
+}
+
+bool space_reconfigure(struct space *space, const struct space_settings *next,
+                       char error[SPACES_ERROR_MAX])
+{
+    return reconfigure(space, next, false, error);
+}
+
+bool space_undo(struct space *space, const struct space_settings *before,
+                char error[SPACES_ERROR_MAX])
+{
+    return reconfigure(space, before, true, error);
+}
+
+size_t space_losses(const struct space *space, const struct space_settings *next,
+                    struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    struct space_settings taken;
+
+    settings_space_next(&space->settings, next, &taken);
+    return kind_of(&taken)->losses(space->engine, &taken, losses);
 }
 
 void space_describe(const struct space_settings *settings, char *text, size_t size)

@@ -220,6 +220,18 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
     }
 }
 
+/* A table that knows as many ranges as it can has left some out, which are not below then. */
+static void forget_dropped(struct roll_model *m)
+{
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < m->range_count; i++) {
+        dropped += m->ranges[i].dropped;
+    }
+    for (size_t i = 0; i < m->count && dropped >= ROW_DROPPED_MAX; i++) {
+        m->items[i].dropped = false;
+    }
+}
+
 static void look_up_ranges(struct roll_model *m)
 {
     static struct roll_range old[ROW_TABLES_MAX];
@@ -240,6 +252,7 @@ static void look_up_ranges(struct roll_model *m)
             forget_range(m, &old[i], later);
         }
     }
+    forget_dropped(m);
 }
 
 static void complain(struct roll_model *m, const struct engine_op *op, const struct roll_item *item,
@@ -340,8 +353,7 @@ static bool is_below(struct roll_model *m, const struct engine_op *op, struct ro
         item->there = item->unsure = false;
         return true;
     }
-    bool full = range->dropped == ROW_DROPPED_MAX; /* then some are not remembered */
-    if (item->dropped && range->serial < item->after && !full && op->status != ENGINE_ERROR) {
+    if (item->dropped && range->serial < item->after && op->status != ENGINE_ERROR) {
         complain(m, op, item, &below);
     }
     return false;

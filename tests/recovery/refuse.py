@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import judge
 from victim import Failure, Folder, Victim, protocol
@@ -22,6 +23,7 @@ VALUES = {"memory": "64MiB", "oldest": "refuse", "table_size": "64KiB", "tables"
           "sync": "everysec", "segment": "1MiB", "buffer": "1MiB", "every": "1s", "journal": "4MiB"}
 REFUSAL_S = 30
 IDS = range(1, 3001)  # more than the first that a row keeps apart
+DUMPED_IDS = 30000  # several tables of such
 OTHER_UID = 1
 WORDS = rb"rollcalld: (error: )?.*"
 
@@ -304,9 +306,42 @@ def space_of_other_kind(folder):
     changed_config(folder, rb"space feed.*kind", change)
 
 
+def slot_missing(folder):
+    """A typo in a slot's name; and what is let go is not there to be let go a second time."""
+    changed_config(folder, rb"space feed: slots: like is missing, 3000 records have it; .*forget: \[like\]",
+                   lambda text: text.replace("like:", "liek:", 1))
+
+
+def dumps_max_lowered(folder):
+    """Tables that a smaller dumps-max would drop."""
+    folder.configure(dict(VALUES, oldest="dump", memory="512MiB"))
+    daemon = Victim(folder)
+    try:
+        daemon.serve()
+        client = daemon.connect()
+        for begin in range(IDS.stop, IDS.stop + DUMPED_IDS, 500):
+            client.socket.sendall(b"".join(b"incr feed:%d.like 1 noreply\r\n" % one
+                                           for one in range(begin, begin + 500)) + b"mn\r\n")
+            client.ask(b"", (b"MN\r\n",))
+        until = time.monotonic() + REFUSAL_S
+        while int(client.stats(b"spaces")["feed:cold_tables"]) < 3:
+            if time.monotonic() > until:
+                raise Failure("no three tables are dumped")
+            time.sleep(0.05)
+        client.socket.close()
+        problem = daemon.stop(False)
+        if problem:
+            raise Failure(problem)
+    finally:
+        daemon.kill()
+    changed_config(folder, rb"space feed: dumps-max: 1 has no room for \d+ dumped tables with \d{4,5} "
+                   rb"ids; .*forget: \[dumps-max\]",
+                   lambda text: text.replace("  feed:\n", "  feed:\n    dumps-max: 1\n", 1))
+
+
 CASES = (two_daemons, read_only, open_to_others, mounted_read_only, wrong_owner, newer_manifest,
          damaged_manifest, cut_manifest, no_manifest, damaged_table, swapped_tables,
-         missing_table, space_missing, space_of_other_kind)
+         missing_table, space_missing, space_of_other_kind, slot_missing, dumps_max_lowered)
 
 
 def run(case):

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counter/schema.h"
 #include "tests/support/counters.h"
 #include "tests/support/table_figures.h"
 
@@ -410,13 +411,23 @@ static void test_reconfigure(void **unused)
     take(engine, &config, "c:20 b:20 a:40"); /* widened */
     counters_do(engine, &call, ENGINE_SET, 2, 1, "1000000");
     expect_record(engine, 1, "5,2,1000000");
+    strcpy(config.forget[0], "a");
+    strcpy(config.forget[1], "c");
+    config.forget_count = 2;
     take(engine, &config, "b:20"); /* removed */
     expect_record(engine, 1, "2");
     assert_int_equal(counters_do(engine, &call, ENGINE_READ, REC, 2, NULL), ENGINE_ABSENT);
     assert_int_equal(counters_do(engine, &call, ENGINE_ADD, REC, 2, "7"), ENGINE_DONE);
-    take(engine, &config, "a:4 b:20 c:20"); /* and what was hidden comes back */
-    expect_record(engine, 1, "1000000,2,5");
-    expect_record(engine, 2, "100,7,");
+    config.forget_count = 0;
+    take(engine, &config, "a:4 b:20 c:20"); /* of those names, and others: what was is gone */
+    expect_record(engine, 1, ",2,");
+    expect_record(engine, 2, ",7,");
+    counters_do(engine, &call, ENGINE_INCR, 0, 1, "1");
+    expect_record(engine, 1, "1,2,");
+    config.forget_count = 0;
+    take(engine, &config, "b:20 d:8");
+    take(engine, &config, "a:4 b:20 c:20"); /* what was not let go comes back */
+    expect_record(engine, 1, "1,2,");
     take(engine, &config, "b:20 d:8");
     counters_do(engine, &call, ENGINE_DELETE, REC, 1, NULL); /* hidden ones go with the record */
     counters_do(engine, &call, ENGINE_DELETE, 0, 2, NULL);
@@ -453,7 +464,7 @@ static void test_reconfigure_role_and_refusal(void **unused)
     for (unsigned i = 0; i < 40; i++) { /* more names than a table learns */
         snprintf(config.slots[0].name, sizeof config.slots[0].name, "x%u", i);
         bool taken = counter_reconfigure(engine, &config, error);
-        assert_true(taken == (i < 32));
+        assert_true(taken == (i < SCHEMA_EXTRAS_MAX));
     }
     assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 1, NULL), ENGINE_DONE);
     close_space(engine);

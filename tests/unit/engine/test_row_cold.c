@@ -706,6 +706,46 @@ static void test_dumps_max(void **unused)
     rig_end(rig);
 }
 
+static size_t losses_of(struct rig *rig, unsigned dumps_max, struct engine_loss *loss)
+{
+    struct engine_loss losses[ENGINE_LOSSES_MAX];
+    struct row_config next = row_of(rig)->config;
+    size_t count = 0;
+    next.dumps_max = dumps_max;
+    row_losses(row_of(rig), &next, losses, &count);
+    *loss = losses[0];
+    return count;
+}
+
+/* A smaller number of dumped tables would have some of them dropped at once: that is known before,
+ * and after a restart, by what was stored. */
+static void test_dumps_max_lowered(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(3, 0);
+    struct row *row = row_of(rig);
+    struct engine_loss loss;
+    for (uint64_t i = 0; i < 8; i++) {
+        kept_add(&rig->kept, FIRST + i * FILL, FILL);
+        one_round(rig);
+    }
+    size_t cold = cold_of(rig);
+    assert_true(cold > 4);
+    assert_int_equal(losses_of(rig, (unsigned)cold, &loss), 0);
+    assert_int_equal(losses_of(rig, 0, &loss), 0);
+    assert_int_equal(losses_of(rig, 2, &loss), 1);
+    assert_string_equal(loss.name, ENGINE_LOSS_DUMPS);
+    assert_int_equal(loss.tables, cold - 2);
+    assert_int_equal(loss.records, (cold - 2) * FILL);
+    /* Where so few were there might be before, they go by that configuration. */
+    row->stored = (struct row_bounds){.dumps_max = 3, .tables = 3, .table_bytes = 1};
+    assert_int_equal(losses_of(rig, 3, &loss), 0);
+    assert_int_equal(losses_of(rig, 2, &loss), 1);
+    assert_int_equal(loss.tables, 1);
+    assert_int_equal(loss.records, FILL);
+    rig_end(rig);
+}
+
 /* All is forgotten; what was on its way comes to nothing. */
 static void test_clear(void **unused)
 {
@@ -841,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_layer_failed),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_dumps_max),
+        cmocka_unit_test(test_dumps_max_lowered),
         cmocka_unit_test(test_clear),
         cmocka_unit_test(test_clear_cold),
         cmocka_unit_test(test_reconfigured),

@@ -67,15 +67,21 @@ static void configure(void)
     harness.settings.spaces[1].role = SPACE_CACHE;
 }
 
-static void start(void)
+static bool recover(char error[DATA_ERROR_MAX])
 {
     static const _Atomic bool never = false;
-    char error[DATA_ERROR_MAX];
 
     data = data_open_with(vfs_sim_vfs(sim), &harness.settings, error);
     assert_non_null(data);
     harness_start(&harness);
-    if (!data_recover(data, harness.spaces, &never, error)) {
+    return data_recover(data, harness.spaces, &never, error);
+}
+
+static void start(void)
+{
+    char error[DATA_ERROR_MAX];
+
+    if (!recover(error)) {
         fail_msg("%s", error);
     }
     assert_true(keeper_start(harness.server->keeper, harness.spaces));
@@ -103,8 +109,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Killed and started again with these settings. */
-static void restart(const struct settings *with)
+static void configure_with(const struct settings *with)
 {
     struct settings next = *with;
 
@@ -112,7 +117,25 @@ static void restart(const struct settings *with)
     configure();
     next.version_shown = harness.settings.version_shown;
     harness.settings = next;
+}
+
+/* Killed and started again with these settings. */
+static void restart(const struct settings *with)
+{
+    configure_with(with);
     start();
+}
+
+/* The start is refused, and says so; another may follow. */
+static void restart_refused(const struct settings *with, const char *says)
+{
+    char error[DATA_ERROR_MAX];
+
+    configure_with(with);
+    assert_false(recover(error));
+    if (strstr(error, says) == NULL) {
+        fail_msg("'%s' does not say '%s'", error, says);
+    }
 }
 
 static bool reload(const struct settings *next)
@@ -168,12 +191,19 @@ static void test_changed_slots_are_kept(void **state)
     strcpy(next.spaces[0].slots[0].name, "b");
     strcpy(next.spaces[0].slots[1].name, "new");
     next.spaces[0].slots[0].bits = 40;
+    assert_false(reload(&next)); /* a is missing */
+    strcpy(next.spaces[0].forget[next.spaces[0].forget_count++], "a");
     assert_true(reload(&next));
     ask("incr f:1.new 3\r\nincr f:1.b 5000000\r\n", "3\r\n5000008\r\n");
     restart(&next);
     ask("get f:1\r\n", "VALUE f:1 0 9\r\n5000008,3\r\nEND\r\n");
-    restart(&before); /* others than those the journal knows */
-    ask("get f:1\r\n", "VALUE f:1 0 9\r\n7,5000008\r\nEND\r\n");
+    restart_refused(&before, "slots: new is missing, 1 record has it");
+    strcpy(before.spaces[0].forget[before.spaces[0].forget_count++], "new");
+    restart(&before); /* others than those the journal knows; a is not what it was */
+    ask("get f:1\r\n", "VALUE f:1 0 8\r\n,5000008\r\nEND\r\n");
+    ask("incr f:1.a 4\r\n", "4\r\n");
+    restart(&before);
+    ask("get f:1\r\n", "VALUE f:1 0 9\r\n4,5000008\r\nEND\r\n");
 }
 
 static bool journal_has_failed(void)

@@ -16,6 +16,8 @@
 #include "harness.h"
 #include "server/reload.h"
 
+#define ROLLING_IDS 20000u /* three tables of 64 KiB, and some */
+
 static struct harness harness;
 
 static struct slot_settings slot(const char *name, unsigned bits)
@@ -60,6 +62,41 @@ static bool reload(const struct settings *next)
     return reload_apply(harness.server, next, space_engine_create);
 }
 
+static bool reload_with(const struct settings *settings, const struct space_settings *first)
+{
+    struct settings next = *settings;
+
+    memcpy(next.spaces[0].forget, first->forget, sizeof(first->forget));
+    next.spaces[0].forget_count = first->forget_count;
+    return reload(&next);
+}
+
+static void let_go(struct space_settings *space, const char *name)
+{
+    strcpy(space->forget[space->forget_count++], name);
+}
+
+/* What is said does not say more than `says`, of a reload that changes nothing. */
+static void expect_refusal(const struct settings *next, const char *says)
+{
+    char text[4096];
+    FILE *log = tmpfile();
+    int saved = dup(STDERR_FILENO);
+
+    assert_true(log != NULL && saved >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+    bool taken = reload(next);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(log);
+    text[fread(text, 1, sizeof(text) - 1, log)] = '\0';
+    fclose(log);
+    assert_false(taken);
+    if (strstr(text, says) == NULL || strstr(text, "nothing was changed") == NULL) {
+        fail_msg("'%s' does not say '%s'", text, says);
+    }
+}
+
 static void test_slots_are_matched_by_name(void **state)
 {
     struct settings next = harness.settings;
@@ -76,13 +113,90 @@ static void test_slots_are_matched_by_name(void **state)
     harness_ask(fd, "get f:1 f:1.a f:1.new\r\n",
                 "VALUE f:1 5 4\r\n8,,7\r\nVALUE f:1.a 5 1\r\n7\r\nEND\r\n");
     harness_ask(fd, "incr f:1.new 3\r\nincr f:1.b 5000000\r\n", "3\r\n5000008\r\n");
-    next.spaces[0].slot_count = 2; /* a is removed */
-    struct settings fewer = next;
-
-    assert_true(reload(&fewer));
-    harness_ask(fd, "get f:1 f:1.a\r\n", "VALUE f:1 5 9\r\n5000008,3\r\nEND\r\n");
-    assert_true(reload(&harness.settings)); /* what is there is the caller's */
+    let_go(&next.spaces[0], "new");
+    assert_true(reload_with(&harness.settings, &next.spaces[0]));
     harness_ask(fd, "get f:1\r\n", "VALUE f:1 0 9\r\n7,5000008\r\nEND\r\n");
+    close(fd);
+}
+
+/* A mistyped name would cost what the slot has counted: refused, until it is to be let go. */
+static void test_slots_are_let_go(void **state)
+{
+    struct settings next = harness.settings;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "set f:1 0 0 3\r\n7,8\r\nset f:2.a 0 0 1\r\n9\r\nset f:3.b 0 0 1\r\n1\r\n",
+                "STORED\r\nSTORED\r\nSTORED\r\n");
+    next.spaces[0].slots[0] = slot("aa", 20);
+    expect_refusal(&next,
+                   "space f: slots: a is missing, 2 records have it; put it back as it was, or "
+                   "write forget: [a] to let go of them for good");
+    harness_ask(fd, "get f:1 f:1.aa\r\nincr f:2.a 1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n10\r\n");
+    let_go(&next.spaces[0], "b");
+    expect_refusal(&next, "slots: a is missing");
+    let_go(&next.spaces[0], "a");
+    assert_true(reload(&next));
+    harness_ask(fd, "get f:1 f:2\r\n", "VALUE f:1 0 2\r\n,8\r\nEND\r\n");
+    assert_true(reload(&harness.settings)); /* nothing has aa; what is there is the caller's */
+    harness_ask(fd, "get f:1 f:2.a\r\nincr f:2.a 1\r\n", "VALUE f:1 0 2\r\n,8\r\nEND\r\n1\r\n");
+    close(fd);
+}
+
+/* One that is let go in a reload that another space refuses is as it was. */
+static void test_undone_slots_are_there(void **state)
+{
+    struct settings next = harness.settings;
+    char error[SPACES_ERROR_MAX];
+    struct space *space = harness.server->spaces->at[0];
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "set f:1 0 0 3\r\n7,8\r\n", "STORED\r\n");
+    next.spaces[0].slots[0] = slot("aa", 20);
+    barrier_stop(harness.server->barrier);
+    assert_true(space_reconfigure(space, &next.spaces[0], error));
+    assert_true(space_undo(space, &harness.settings.spaces[0], error));
+    barrier_go(harness.server->barrier);
+    harness_ask(fd, "get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
+    close(fd);
+}
+
+/* Tables that smaller ones have no room for. */
+static void test_tables_are_let_go(void **state)
+{
+    struct settings rolling = harness.settings;
+    struct settings next;
+    char request[64], answer[32];
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    make_space(&rolling.spaces[2], "r");
+    rolling.space_count = 3;
+    rolling.spaces[2].table_bytes = 64u << 10;
+    rolling.spaces[2].tables = 6;
+    rolling.spaces[2].oldest = SPACE_OLDEST_RECYCLE;
+    rolling.spaces[2].late_room = 0;
+    assert_true(reload(&rolling));
+    for (unsigned id = 1; id <= ROLLING_IDS; id++) {
+        snprintf(request, sizeof(request), "incr r:%u.a 1\r\n", id);
+        snprintf(answer, sizeof(answer), "1\r\n");
+        harness_ask(fd, request, answer);
+    }
+    harness_ask(fd, "get r:1.a\r\n", "VALUE r:1.a 0 1\r\n1\r\nEND\r\n");
+    next = rolling;
+    next.spaces[2].tables = 3;
+    expect_refusal(&next, "space r: tables: 3 of 64 KiB has no room for 1 table with ");
+    next.spaces[2].tables = 6;
+    assert_true(reload(&next)); /* as it is */
+    next.spaces[2].oldest = SPACE_OLDEST_REFUSE;
+    next.spaces[2].tables = 3;
+    assert_true(reload(&next)); /* it refuses new ids */
+    next.spaces[2].oldest = SPACE_OLDEST_RECYCLE;
+    harness_ask(fd, "get r:1.a\r\n", "VALUE r:1.a 0 1\r\n1\r\nEND\r\n");
+    next.spaces[2].tables = 2;
+    let_go(&next.spaces[2], ENGINE_LOSS_TABLES);
+    assert_true(reload(&next));
     close(fd);
 }
 
@@ -284,7 +398,11 @@ static void test_slots_open_a_table(void **state)
                 "VALUE f:1 0 5\r\n7,3,1\r\nVALUE f:2000 0 4\r\n7,3,\r\n"
                 "VALUE f:2001 0 5\r\n7,3,9\r\nVALUE f:3000 0 5\r\n7,3,9\r\nEND\r\n");
     assert_true(figure(fd, "tables", "f:1:base") > 2000);
-    assert_true(reload(&harness.settings));
+    next = harness.settings;
+    /* in the pool of one table, in the records of the other */
+    expect_refusal(&next, "slots: new is missing, 1030 records have it");
+    let_go(&next.spaces[0], "new");
+    assert_true(reload(&next));
     harness_ask(fd, "get f:1 f:3000\r\n",
                 "VALUE f:1 0 3\r\n7,3\r\nVALUE f:3000 0 3\r\n7,3\r\nEND\r\n");
     close(fd);
@@ -337,6 +455,8 @@ static void test_tables_and_oldest(void **state)
     struct settings fewer = rolling;
 
     fewer.spaces[0].tables = 2;
+    expect_refusal(&fewer, "space f: tables: 2 of ");
+    let_go(&fewer.spaces[0], ENGINE_LOSS_TABLES);
     assert_true(reload(&fewer));
     each(fd, 100000, 130000, "incr f:%u.a 1\r\n", "1\r\n");
     await_figure(fd, "spaces", "f:tables", 1);
@@ -410,6 +530,9 @@ int main(void)
 #define TEST_TABLES(name) cmocka_unit_test_setup_teardown(name, setup_tables, teardown_tables)
     const struct CMUnitTest tests[] = {
         TEST(test_slots_are_matched_by_name),
+        TEST(test_slots_are_let_go),
+        TEST(test_undone_slots_are_there),
+        TEST(test_tables_are_let_go),
         TEST(test_spaces_come_and_go),
         TEST(test_key_and_role_change_at_once),
         TEST(test_phantom),

@@ -530,19 +530,20 @@ static void test_help(void **unused)
 /* What --print-config prints loads to the same settings, whatever they are. */
 static void test_round_trip(void **unused)
 {
-    static const char odd[] = "listen: ['[::1]:7', \"/tmp/a b.sock\", 127.0.0.1:0]\n"
-                              "threads: 3\nmemory: 2000000001\nuser: \"a\\\"b\\\\c: #d\"\n"
-                              "idle-timeout: 1h\nunix-mode: 0\nlog-level: debug\n"
-                              "data: '/a b'\ncheckpoint: {every: 1500ms, journal: 2M}\n"
-                              "journal: {sync: never, segment: 1028K}\n"
-                              "spaces:\n"
-                              "  'no': {kind: counter, slots: {'yes': 2, '1': 64}, ids: any,\n"
-                              "         max-id: 9223372036854775807}\n"
-                              "  '12': {kind: counter, slots: {a: 3}, key: '{id}', id-spacing: 7,\n"
-                              "         role: cache, oldest: refuse, table-size: 64K, tables: 7,\n"
-                              "         late-room: 0.123456789}\n"
-                              "  liked: {kind: phantom, deletes: yes, false-positives: 0.0123,\n"
-                              "          ids: any, max-id: 77, exceptions-memory: 1M}\n";
+    static const char odd[] =
+        "listen: ['[::1]:7', \"/tmp/a b.sock\", 127.0.0.1:0]\n"
+        "threads: 3\nmemory: 2000000001\nuser: \"a\\\"b\\\\c: #d\"\n"
+        "idle-timeout: 1h\nunix-mode: 0\nlog-level: debug\n"
+        "data: '/a b'\ncheckpoint: {every: 1500ms, journal: 2M}\n"
+        "journal: {sync: never, segment: 1028K}\n"
+        "spaces:\n"
+        "  'no': {kind: counter, slots: {'yes': 2, '1': 64}, forget: ['no', b], ids: any,\n"
+        "         max-id: 9223372036854775807}\n"
+        "  '12': {kind: counter, slots: {a: 3}, key: '{id}', id-spacing: 7,\n"
+        "         role: cache, oldest: refuse, table-size: 64K, tables: 7,\n"
+        "         late-room: 0.123456789}\n"
+        "  liked: {kind: phantom, deletes: yes, false-positives: 0.0123,\n"
+        "          ids: any, max-id: 77, exceptions-memory: 1M}\n";
     static const char *const yamls[] = {NULL, FEED, odd};
 
     (void)unused;

@@ -616,6 +616,21 @@ bool space_reconfigure(struct space *space, const struct space_settings *next,
     return true;
 }
 
+bool space_undo(struct space *space, const struct space_settings *before,
+                char error[SPACES_ERROR_MAX])
+{
+    return space_reconfigure(space, before, error);
+}
+
+size_t space_losses(const struct space *space, const struct space_settings *next,
+                    struct engine_loss losses[ENGINE_LOSSES_MAX])
+{
+    (void)space;
+    (void)next;
+    (void)losses;
+    return 0;
+}
+
 void space_describe(const struct space_settings *settings, char *text, size_t size)
 {
     snprintf(text, size, "%s: a toy", settings->name);
