@@ -148,7 +148,7 @@ class Tables:
         found = (re.fullmatch(space + r":(\d+):base", name) for name in figures)
         rows = sorted((int(figures[one.group()]),
                        int(figures["%s:%s:dropped_ranges" % (space, one.group(1))]),
-                        figures["%s:%s:cold" % (space, one.group(1))])
+                       figures["%s:%s:cold" % (space, one.group(1))])
                       for one in found if one)
         self.bases = [base for base, _, _ in rows]
         self.dropped = [ranges > 0 for _, ranges, _ in rows]
