@@ -311,7 +311,7 @@ static void test_refused(void **unused)
     again_replay(&kept, 0, 0);
     unsigned char bytes[ROW_TABLE_BYTES_MAX];
     size_t length = row_describe_table(&kept.rows.row, kept_table(&kept, 1), bytes);
-    uint64_t drop[3] = {0, 5, 0};
+    uint64_t drop[4] = {0, 5, 0, 0};
     expect_refused(&kept, CHANGE_EVENT_SPACE, bytes, length);
     expect_refused(&kept, (enum change_event)77, bytes, length);
     expect_refused(&kept, CHANGE_EVENT_FIRST, bytes, length);
