@@ -300,7 +300,8 @@ void dumps_round(struct dumps *d, struct barrier *barrier, struct barrier_member
 
 /* ---- restarting ---- */
 
-static void restore_file(struct dumps *d, const struct dumps_file *named)
+/* False: refused. */
+static bool restore_file(struct dumps *d, const struct dumps_file *named)
 {
     struct table_file *file = open_file(d, named->name, named->dump);
     if (named->dump) {
@@ -312,9 +313,12 @@ static void restore_file(struct dumps *d, const struct dumps_file *named)
                 overlay = open_file(d, other->name, false);
             }
         }
-        CHECK(keeping_of(d)->restore_dumped(d->engine, file, overlay, d->error));
+        bool restored = keeping_of(d)->restore_dumped(d->engine, file, overlay, d->error);
         table_file_close(overlay);
-        return;
+        if (!restored) {
+            table_file_close(file);
+        }
+        return restored;
     }
     void *table;
     _Atomic uint64_t done = 0;
@@ -322,6 +326,7 @@ static void restore_file(struct dumps *d, const struct dumps_file *named)
     CHECK(keeping_of(d)->restore_table(d->engine, file, &table, d->error));
     CHECK(keeping_of(d)->load(d->engine, table, file, &done, &never, d->error));
     table_file_close(file);
+    return true;
 }
 
 bool dumps_restore(struct dumps *d, const struct counter_config *config)
@@ -332,8 +337,8 @@ bool dumps_restore(struct dumps *d, const struct counter_config *config)
     CHECK(keeping_of(d)->restore_begin(d->engine, d->last.state, d->last.state_bytes, d->error));
     for (unsigned layer = 0; layer <= IMAGE_FILE_LAYER; layer++) {
         for (size_t i = 0; i < d->last.count; i++) {
-            if (d->last.files[i].layer == layer) {
-                restore_file(d, &d->last.files[i]);
+            if (d->last.files[i].layer == layer && !restore_file(d, &d->last.files[i])) {
+                return false;
             }
         }
     }

@@ -2,6 +2,7 @@
  * test_counter_cold.c: one dumped table of the counter engine: what a read costs, what a bad page
  * is answered with, slots that come and go, deletes, a layer, what changes during an image.
  */
+#include "tests/support/image_file.h"
 #include "tests/unit/counter/dumped_space.h"
 
 #include <stdio.h>
@@ -247,6 +248,41 @@ static void what_is_deleted_while_a_dump_is_written_is_gone(void **state)
     }
 }
 
+/* What changed of one table is not taken for what changed of another. */
+static void an_overlay_of_another_table_is_refused(void **state)
+{
+    struct dumped_space *f = *state;
+    struct dumps_file *overlays[2];
+    size_t found = 0;
+    space_begin_anew(f);
+    for (uint64_t i = 0; i < 3 * IDS; i++) {
+        space_set(f, FIRST + i, "7,8");
+    }
+    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    assert_true(dumps_leave(&f->dumps, 0) && dumps_leave(&f->dumps, 1));
+    space_round(f);
+    assert_int_equal(dumps_cold(&f->dumps), 2);
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t id = space_row(f)->tables[i]->last;
+        assert_int_equal(space_run(f, ENGINE_INCR, 0, id, "1"), ENGINE_DONE);
+    }
+    space_round(f);
+    for (size_t i = 0; i < f->dumps.last.count; i++) {
+        if (f->dumps.last.files[i].layer & IMAGE_FILE_OVERLAY) {
+            assert_true(found < 2);
+            overlays[found++] = &f->dumps.last.files[i];
+        }
+    }
+    assert_int_equal(found, 2);
+    for (unsigned swap = 0; swap < 2; swap++) {
+        uint64_t serial = overlays[0]->serial;
+        overlays[0]->serial = overlays[1]->serial;
+        overlays[1]->serial = serial;
+        assert_true(dumps_restore(&f->dumps, &f->config) == (swap == 1));
+    }
+    space_restart(f);
+}
+
 struct moving {
     struct dumped_space *fixture;
     uint64_t id;
@@ -362,6 +398,7 @@ int main(void)
         TEST(a_layer_leaves_with_its_table),
         TEST(what_is_deleted_while_an_image_is_written_counts_once),
         TEST(what_is_deleted_while_a_dump_is_written_is_gone),
+        TEST(an_overlay_of_another_table_is_refused),
         TEST(what_changed_while_a_page_was_read_is_not_lost),
         TEST(what_moves_while_an_image_is_written_is_not_gone),
     };

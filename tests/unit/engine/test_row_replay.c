@@ -573,11 +573,28 @@ static void test_dumps(void **unused)
     kept_row_end(&kept);
 }
 
+/* An id that an image had already is not counted again, be it late or apart. */
+static void test_created_and_there(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    kept_row_begin(&kept, 4, false);
+    kept_add(&kept, FIRST, 2 * FILL);
+    struct row_table *table = kept_table(&kept, 0);
+    assert_true(table->closed);
+    const uint64_t before[] = {table->count, table->late, table->apart};
+    row_replay_created(&kept.rows.row, table, table, FIRST + 5, CHANGE_INSIDE, false);
+    row_replay_created(&kept.rows.row, table, table, FIRST + 6, CHANGE_APART, false);
+    assert_true(table->count == before[0] && table->late == before[1] && table->apart == before[2]);
+    kept_row_end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dumps),
         cmocka_unit_test(test_first),
+        cmocka_unit_test(test_created_and_there),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_settle_window),
         cmocka_unit_test(test_open),
