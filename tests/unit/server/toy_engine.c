@@ -36,6 +36,7 @@ struct toy {
     _Atomic bool image_for_ever;
     bool restored;
     uint64_t replayed, reconfigured;
+    uint64_t replayed_lsn; /* of the last record given: changes and events come in their order */
     _Atomic uint64_t images, maintained, failed_rounds;
 };
 
@@ -482,6 +483,8 @@ static bool replay(struct engine *engine, const struct engine_replay *changes, s
         struct table *table = table_of(toy, changes[i].change.id);
 
         toy->replayed++;
+        CHECK(changes[i].lsn >= toy->replayed_lsn);
+        toy->replayed_lsn = changes[i].lsn;
         if (changes[i].change.type != CHANGE_SLOTS) {
             return fail(error, "not a toy's change");
         }
@@ -499,6 +502,8 @@ static bool replay_event(struct engine *engine, enum change_event event, uint64_
     struct toy *toy = toy_of(engine);
     struct about about = {0, 0};
 
+    CHECK(lsn >= toy->replayed_lsn);
+    toy->replayed_lsn = lsn;
     memcpy(&about, bytes, length < sizeof(about) ? length : sizeof(about));
     if (event == CHANGE_EVENT_SPACE) {
         return about.serial == TOY_MAGIC || fail(error, "no toy's space");
