@@ -88,6 +88,9 @@ enum change_event {
 struct change_log {
     /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
     bool (*reserve)(struct change_log *log);
+    /* Waits until there is likely such room: outside the barrier, on a thread that may wait for the
+     * disk. NULL: there always is. */
+    void (*await)(struct change_log *log);
     /* Takes an event. Never fails. */
     void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,
                 size_t length);

@@ -454,6 +454,7 @@ static bool act(struct row *row)
 
 static bool act_stopped(struct row *row, struct barrier *barrier)
 {
+    row_log_await(row); /* else new ids were refused for a full buffer */
     if (barrier != NULL) {
         barrier_stop(barrier);
     }

@@ -17,6 +17,13 @@ bool row_log_room(struct row *row)
     return row->log == NULL || row->log->reserve(row->log);
 }
 
+void row_log_await(struct row *row)
+{
+    if (row->log != NULL && row->log->await != NULL) {
+        row->log->await(row->log);
+    }
+}
+
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table)
 {
     unsigned char bytes[ROW_TABLE_BYTES_MAX];

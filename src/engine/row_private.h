@@ -240,6 +240,7 @@ void row_attach_layer(struct row_table *table, struct row_table *layer);
 
 /* Room for the events of one row_serve. False: the log has none, nothing may be changed. */
 bool row_log_room(struct row *row);
+void row_log_await(struct row *row); /* outside the barrier: until there likely is room */
 /* A table (or layer) is as it is after the event. Without a log: nothing; so below. */
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
 void row_log_drop(struct row *row, const struct row_table *table,

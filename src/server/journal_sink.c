@@ -93,6 +93,16 @@ static bool log_reserve(struct change_log *log)
     return reserve(&log_of(log)->writer, EVENTS_ROOM);
 }
 
+/* Not by the log's writer, which belongs to whoever has stopped the world. */
+static void log_await(struct change_log *log)
+{
+    struct journal *journal = log_of(log)->writer.journal;
+
+    if (!journal_has_room(journal, EVENTS_ROOM)) {
+        (void)journal_sync_now(journal);
+    }
+}
+
 bool journal_log_room(struct journal_log *log, size_t events)
 {
     return reserve(&log->writer, events * JOURNAL_RECORD_MAX);
@@ -110,7 +120,7 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
 
 void journal_log_init(struct journal_log *log, struct journal *journal)
 {
-    log->log = (struct change_log){.reserve = log_reserve, .put = log_put};
+    log->log = (struct change_log){.reserve = log_reserve, .await = log_await, .put = log_put};
     journal_writer_init(&log->writer, journal);
 }
 

@@ -145,6 +145,8 @@ void journal_listen(struct journal *journal, const struct journal_listener *list
  * full, or the journal has failed; soon if it is so already. One call answers all that wait for
  * room by then; who still finds none asks again. Who waits has submitted before. */
 void journal_want_room(struct journal *journal, size_t bytes);
+/* Would a reserve of so many bytes say yes now? */
+bool journal_has_room(struct journal *journal, size_t bytes);
 /* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
 bool journal_sync_now(struct journal *journal);
 

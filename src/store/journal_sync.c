@@ -82,6 +82,11 @@ void journal_want_room(struct journal *journal, size_t bytes)
     journal_kick(journal);
 }
 
+bool journal_has_room(struct journal *journal, size_t bytes)
+{
+    return journal_ring_left(&journal->ring) >= bytes;
+}
+
 bool journal_sync_now(struct journal *journal)
 {
     uint64_t target = journal_written(journal);

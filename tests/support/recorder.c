@@ -102,7 +102,7 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
 void recorder_init(struct recorder *recorder)
 {
     memset(recorder, 0, sizeof *recorder);
-    recorder->log = (struct change_log){log_reserve, log_put};
+    recorder->log = (struct change_log){.reserve = log_reserve, .put = log_put};
     recorder->event_bytes = CHANGE_EVENTS_BYTES_MAX; /* begin() is called with nothing asked */
     CHECK(pthread_mutex_init(&recorder->lock, NULL) == 0);
 }
