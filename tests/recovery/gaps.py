@@ -10,7 +10,8 @@ the row, above and below those that are files by then, and what was kept apart h
 each round the daemon is killed, stopped or left, and everything is read back.
 
 All commands are answered before the next are sent, so an exact map tells what must be there; what
-was refused is not. Prints a line a seed; exits 1 with the first differences and keeps the folder.
+was refused is not, and is counted by the kind of its id and the reason: no more may be than REFUSED_MAX
+says. Prints a line a seed; exits 1 with the first differences and keeps the folder.
 """
 import argparse
 import os
@@ -35,7 +36,18 @@ NEXT, GAP, LATE, STRAYS = 0.90, 0.005, 0.025, 0.01  # the rest: an old one
 DELETED = 0.1  # of the old ones
 VALUES = {"memory": "512MiB", "oldest": "dump", "table_size": "64KiB", "dicts": "256KiB",
           "segment": "1MiB", "buffer": "1MiB", "journal": "4MiB", "sync": "everysec"}
-REFUSED = (b"SERVER_ERROR", b"CLIENT_ERROR id too far ahead")
+STREAM, LATER, FAR, OLD = "of the stream", "late", "far ahead", "old"
+BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
+                           b"CLIENT_ERROR id too far ahead")
+# Kind of id -> reason -> the most, of the commands of the kind. A dumped table takes no new ids once its
+# late-room is used up, and waits for a merge when its overlay is full. Ids of the stream ought never be
+# refused; they are where one far ahead, but within a table's reach, was taken for the frontier.
+REFUSED_MAX = {
+    STREAM: {NO_TABLE: 0.15, BUSY: 0.05, TOO_FAR: 0.02},
+    LATER: {NO_TABLE: 0.4, BUSY: 0.05, TOO_FAR: 0.05},
+    FAR: {NO_TABLE: 0.15, BUSY: 0.05, TOO_FAR: 0.15},
+    OLD: {NO_TABLE: 0.25, BUSY: 0.05, TOO_FAR: 0.02},
+}
 
 
 class Stream:
@@ -45,6 +57,7 @@ class Stream:
         self.rng, self.place, self.gaps = rng, 1000, []
 
     def choose(self, old):
+        """An id and its kind."""
         rng, kind = self.rng, self.rng.random()
         if kind < NEXT:
             self.place += rng.randrange(1, 3)
@@ -53,12 +66,12 @@ class Stream:
             self.place = self.gaps[-1][1]
         elif kind < NEXT + GAP + LATE and self.gaps:
             low, high = rng.choice(self.gaps[-6:])
-            return rng.randrange(low + 1, high)
+            return rng.randrange(low + 1, high), LATER
         elif kind < NEXT + GAP + LATE + STRAYS:
-            return self.place + rng.randrange(1, STRAY)
+            return self.place + rng.randrange(1, STRAY), FAR
         elif old:
-            return rng.choice(old)
-        return self.place
+            return rng.choice(old), OLD
+        return self.place, STREAM
 
 
 class Test:
@@ -68,7 +81,9 @@ class Test:
         self.values = dict(VALUES, tables=self.rng.choice((3, 4, 6)),
                            every=self.rng.choice(("100ms", "300ms", "2s")))
         self.likes, self.readers = {}, {}  # id -> its number; id -> is u0 there? None: deleted
-        self.old, self.refused = [], 0
+        self.old = []
+        self.sent = dict.fromkeys(REFUSED_MAX, 0)  # kind -> commands
+        self.refused = {}  # (kind, reason) -> how many of them
         self.daemon = self.client = None
 
     def start(self):
@@ -104,18 +119,26 @@ class Test:
         return lines
 
     def write(self):
-        ids = list({self.stream.choose(self.old): None for _ in range(BATCH)})
+        kinds = dict(self.stream.choose(self.old) for _ in range(BATCH))
+        ids = list(kinds)
         commands = [self.command(one) for one in ids]
         self.client.socket.sendall(b"".join(command[0] for command in commands))
         for one, command, line in zip(ids, commands, self.answers(len(ids))):
             sent, done, liked, value = command
+            self.sent[kinds[one]] += 1
             if line in done:
                 (self.readers if liked else self.likes)[one] = value
                 self.old.append(one)
-            elif line.startswith(REFUSED):
-                self.refused += 1
+            elif line in REFUSED_MAX[kinds[one]]:
+                key = (kinds[one], line)
+                self.refused[key] = self.refused.get(key, 0) + 1
             else:
                 raise Failure("%r is answered %r" % (sent, line))
+
+    def check_refused(self):
+        for (kind, reason), count in self.refused.items():
+            if count > REFUSED_MAX[kind][reason] * self.sent[kind]:
+                raise Failure("%d of %d ids %s: %s" % (count, self.sent[kind], kind, reason.decode()))
 
     # ---- reading ----
 
@@ -164,9 +187,12 @@ class Test:
                 self.end_of_round()
                 self.compare()
             figures = self.client.stats(b"spaces")
-            print("%d ids, up to %d; %d tables, %s of them files; %d commands refused" % (
+            print("%d ids, up to %d; %d tables, %s of them files; refused:%s" % (
                 len(self.old), self.stream.place, int(figures["feed:tables"]),
-                figures["feed:cold_tables"], self.refused))
+                figures["feed:cold_tables"], "".join(
+                    " %d of %d %s %s;" % (count, self.sent[kind], kind, reason.decode())
+                    for (kind, reason), count in sorted(self.refused.items())) or " none"))
+            self.check_refused()
             sys.stdout.flush()
             return None
         except (Failure, judge.Lost, protocol.Mismatch, OSError) as problem:
