@@ -50,8 +50,9 @@ static void test_what_waits_is_closed(void **unused)
     int second = client_waiting(&echo, "hold quit\n", 3);
     int idle = client_ready(&echo);
     net_release(worker, 1);
-    net_release_no_more(worker);
     client_expect(released, "a\n");
+    close(client_ready(&echo)); /* the worker sleeps again: it has to be told */
+    net_release_no_more(worker);
     client_expect_end(first);
     client_expect_end(second);
     client_say(idle, "d\n"); /* who waits for nothing goes on … */
