@@ -687,11 +687,13 @@ static void test_full_disk(void **state)
     harness_ask(client.fd, "incr f:2.a 1\r\nget f:2.a\r\n",
                 "SERVER_ERROR out of disk space\r\nEND\r\n");
     client_expect_value(&client);
-    do { /* an event is smaller than what a change asks room for */
-        harness_say(client.fd, "flush_all\r\n");
-        assert_non_null(fgets(client.line, sizeof(client.line), client.in));
-    } while (strcmp(client.line, "OK\r\n") == 0);
-    assert_string_equal(client.line, busy);
+    /* Refused, unless the log of events had its room before the buffer was full. */
+    harness_say(client.fd, "flush_all\r\n");
+    assert_non_null(fgets(client.line, sizeof(client.line), client.in));
+    if (strcmp(client.line, busy) != 0) {
+        assert_string_equal(client.line, "OK\r\n");
+        client.number = 0;
+    }
     assert_int_equal(harness_stat(&harness, "journal_full"), 1);
     vfs_sim_set_capacity(disk.sim, UINT64_MAX);
     do {
