@@ -165,11 +165,13 @@ static enum sim_point point_of(const char *path)
                                             : SIM_POINT_MANIFEST;
 }
 
-/* By the thread that does nothing else, while its client waits: how many is not the same again. */
+/* By the thread that does nothing else, while its client waits: how many is not the same again. It
+ * opens the file first, and may close another for that. */
 static bool is_cold_read(const struct sim *sim, enum sim_point point, enum vfs_sim_op op)
 {
-    return point == SIM_POINT_TABLE && op == VFS_SIM_PREAD && sim->stage > SIM_RECOVERING &&
-           !pthread_equal(pthread_self(), sim->main);
+    return point == SIM_POINT_TABLE &&
+           (op == VFS_SIM_PREAD || op == VFS_SIM_OPEN || op == VFS_SIM_CLOSE) &&
+           sim->stage > SIM_RECOVERING && !pthread_equal(pthread_self(), sim->main);
 }
 
 /* While this one goes on with the recovery: which comes first is not the same again. */
