@@ -52,7 +52,7 @@ SHARE = 0.03  # and this share of the others, and all in the last
 REFUSED_MAX = {
     "recycle": {},
     # The row gets full, and small side dicts before it
-    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.05},
+    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.1},
     # The overlay of a small table is soon full, and waits for a merge; a dumped table whose late-room is
     # used up takes no new ids
     "dump": {judge.BUSY: 0.25, judge.NO_TABLE: 0.02},
