@@ -277,6 +277,7 @@ static struct journal *create(const struct journal_config *config)
     atomic_init(&journal->durable, config->start_lsn);
     pthread_mutex_init(&journal->write_lock, NULL);
     pthread_mutex_init(&journal->state_lock, NULL);
+    pthread_cond_init(&journal->writing, NULL); /* the sync thread kicks the other to its end */
     pthread_mutex_init(&journal->trim_lock, NULL);
     return journal;
 }
@@ -301,6 +302,7 @@ static void destroy(struct journal *journal)
     journal_ring_fini(&journal->ring);
     pthread_mutex_destroy(&journal->trim_lock);
     pthread_mutex_destroy(&journal->state_lock);
+    pthread_cond_destroy(&journal->writing);
     pthread_mutex_destroy(&journal->write_lock);
     free(journal->directory);
     free(journal);

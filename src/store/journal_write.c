@@ -192,10 +192,8 @@ void journal_kick_writer(struct journal *journal)
 
 bool journal_writer_start(struct journal *journal)
 {
-    pthread_cond_init(&journal->writing, NULL);
     int error = pthread_create(&journal->writer, NULL, write_main, journal);
     if (error != 0) {
-        pthread_cond_destroy(&journal->writing);
         errno = error;
         return false;
     }
@@ -210,5 +208,4 @@ void journal_writer_stop(struct journal *journal)
     pthread_cond_signal(&journal->writing);
     pthread_mutex_unlock(&journal->state_lock);
     pthread_join(journal->writer, NULL);
-    pthread_cond_destroy(&journal->writing);
 }
