@@ -1,0 +1,208 @@
+/*
+ * test_roll_ahead.c: writers that run ahead of the stream, on both engines, in every shape of ids:
+ * up to one id in three, at any distance, from any number of writers, one id at a time or in
+ * bursts, from the first id on.
+ *
+ * An id of the stream is refused only when no table is free, so the stream goes on until it has
+ * used most of what all tables hold. Every answer must be the plain map's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/model/roll_stream.h"
+
+#define TABLES      12u
+#define TABLES_FEW  6u /* of those that leave, and of those that are recycled */
+#define LAZY        3u
+#define WRITERS_MAX 12u
+#define TENTHS      10u
+#define UNLUCKY_MAX 8 /* of some 10^5 ids */
+#define BITS_LEAST  4u
+#define BITS_MOST   62u
+#define FAR_BITS    50u
+
+/* How strays lie ahead of the stream. */
+enum ahead {
+    AHEAD_WRITERS,   /* each writer at its own distance: 1, 2, 3 times that of the case */
+    AHEAD_SCATTERED, /* anywhere up to the distance */
+    AHEAD_ANY,       /* as likely near as far */
+};
+
+struct case_of {
+    const char *name;
+    enum ahead ahead;
+    unsigned tenths;  /* of what a table holds, the distance */
+    unsigned writers;
+    unsigned burst;   /* strays in a row */
+    unsigned of_1000; /* ids that are strays */
+    unsigned least;   /* percent of what all tables hold that the stream gets at least */
+};
+
+static const struct case_of cases[] = {
+    {"a writer six tables ahead, 1 %", AHEAD_WRITERS, 60, 1, 1, 10, 85},
+    {"a writer six tables ahead, 1 in 3", AHEAD_WRITERS, 60, 1, 1, 333, 80},
+    {"a writer half a table ahead, 1 %", AHEAD_WRITERS, 5, 1, 1, 10, 75},
+    {"a writer half a table ahead, 1 in 3", AHEAD_WRITERS, 5, 1, 1, 333, 50},
+    {"a writer just within a table, 10 %", AHEAD_WRITERS, 9, 1, 1, 100, 50},
+    {"a writer just above a table, 10 %", AHEAD_WRITERS, 12, 1, 1, 100, 60},
+    {"six writers, a table apart, 1 in 3", AHEAD_WRITERS, 10, 6, 1, 333, 60},
+    {"twelve writers, a third of a table apart, 1 in 3", AHEAD_WRITERS, 3, 12, 1, 333, 45},
+    {"three writers in bursts, 1 in 3", AHEAD_WRITERS, 15, 3, 100, 333, 60},
+    {"scattered over a table, 1 %", AHEAD_SCATTERED, 9, 1, 1, 10, 60},
+    {"scattered over a table, 1 in 3", AHEAD_SCATTERED, 9, 1, 1, 333, 40},
+    {"scattered over four tables, 1 in 3", AHEAD_SCATTERED, 40, 1, 1, 333, 40},
+    {"scattered over a hundred tables, 1 in 3", AHEAD_SCATTERED, 1000, 1, 1, 333, 25},
+    {"at any distance, 1 %", AHEAD_ANY, 0, 1, 1, 10, 40},
+    {"at any distance, 1 in 3", AHEAD_ANY, 0, 1, 1, 333, 25},
+};
+#define CASES (sizeof cases / sizeof *cases)
+
+struct run {
+    struct roll_stream stream;
+    const struct case_of *of;
+    unsigned burst; /* strays still to come in a row */
+    unsigned writer;
+    bool recycle;
+    bool wrong;
+};
+
+static uint64_t below(struct run *r, uint64_t bound)
+{
+    return test_random_below(&r->stream.random, bound);
+}
+
+/* The id that the stream reaches after so many more tables' worth, in tenths. */
+static uint64_t reached_after(const struct run *r, uint64_t tenths)
+{
+    const struct roll_stream *s = &r->stream;
+    return roll_stream_id(s, s->next + s->model.roll.capacity * tenths / TENTHS);
+}
+
+static uint64_t stray_id(struct run *r)
+{
+    const struct roll_stream *s = &r->stream;
+    uint64_t distance;
+    switch (r->of->ahead) {
+    case AHEAD_WRITERS:
+        return reached_after(r, (uint64_t)(r->writer + 1) * r->of->tenths);
+    case AHEAD_SCATTERED:
+        distance = below(r, s->model.roll.capacity * r->of->tenths / TENTHS);
+        return roll_stream_id(s, s->next + distance);
+    default:
+        distance = 1ull << (BITS_LEAST + below(r, BITS_MOST - BITS_LEAST));
+        return roll_stream_ahead(s, distance + below(r, distance));
+    }
+}
+
+static void put_stray(struct run *r)
+{
+    struct roll_stream *s = &r->stream;
+    if (r->burst == 0) {
+        r->burst = r->of->burst;
+        r->writer = (unsigned)below(r, r->of->writers);
+    }
+    r->burst--;
+    s->model.may_refuse = true;
+    roll_stream_put(s, stray_id(r) + (r->burst ? r->burst : 0), below(r, s->next + 1));
+    s->model.may_refuse = false;
+}
+
+static bool is_stray(struct run *r)
+{
+    return r->burst > 0 || below(r, 1000u * r->of->burst) < r->of->of_1000;
+}
+
+/* One of the stream: refused only when no table is free. True: it was. */
+static bool put_stream(struct run *r)
+{
+    struct roll_stream *s = &r->stream;
+    struct roll_model *m = &s->model;
+    uint64_t unlucky = m->unlucky;
+    uint64_t refused = m->refused;
+    m->may_refuse = !r->recycle;
+    roll_stream_one(s);
+    m->may_refuse = false;
+    bool is_refused = m->refused - refused > m->unlucky - unlucky;
+    if (is_refused && roll_figure(&m->roll, "spare") > 0) {
+        printf("%s: id %" PRIu64 ", the %" PRIu64 "th of the stream (%.2f tables' worth), is "
+               "refused with %" PRIu64 " tables free\n",
+               s->name, roll_stream_id(s, s->next - 1), s->next,
+               (double)s->next / (double)m->roll.capacity, roll_figure(&m->roll, "spare"));
+        r->wrong = true;
+    }
+    return is_refused;
+}
+
+/* False: it is not as it should be. */
+static bool run_case(const struct roll_kind *kind, const struct roll_shape *shape,
+                     const struct case_of *of, bool recycle, uint64_t seed)
+{
+    static struct run run;
+    struct run *r = &run;
+    struct roll_model *m = &r->stream.model;
+    unsigned tables = recycle ? TABLES_FEW : TABLES;
+    memset(r, 0, sizeof *r);
+    r->of = of;
+    r->recycle = recycle;
+    roll_stream_init(&r->stream, kind, shape, tables, recycle, seed, of->name);
+    m->roll.lazy = LAZY;
+    m->unlucky_max = UNLUCKY_MAX;
+    uint64_t all = tables * m->roll.capacity;
+    bool refused = false;
+    while (!refused && r->stream.next < all) {
+        if (is_stray(r)) {
+            put_stray(r);
+        } else {
+            refused = put_stream(r);
+        }
+    }
+    uint64_t percent = 100 * r->stream.next / all;
+    printf("%s%s: %" PRIu64 " %% of all tables hold, %" PRIu64 " tables opened, %" PRIu64
+           " refused\n",
+           r->stream.name, recycle ? ", recycling" : "", percent, roll_opened(&m->roll),
+           m->refused);
+    fflush(stdout);
+    roll_stream_fini(&r->stream);
+    return !r->wrong && (recycle || percent >= of->least);
+}
+
+static void run_all(bool recycle)
+{
+    uint64_t seed = test_seed();
+    unsigned wrong = 0;
+    for (size_t i = 0; i < CASES * ROLL_KINDS * ROLL_SHAPES; i++) {
+        const struct case_of *of = &cases[i / ROLL_KINDS / ROLL_SHAPES];
+        const struct roll_kind *kind = &roll_kinds[i / ROLL_SHAPES % ROLL_KINDS];
+        wrong += !run_case(kind, &roll_shapes[i % ROLL_SHAPES], of, recycle, seed + i);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void test_refusing(void **unused)
+{
+    (void)unused;
+    run_all(false);
+}
+
+static void test_recycling(void **unused)
+{
+    (void)unused;
+    run_all(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusing),
+        cmocka_unit_test(test_recycling),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
