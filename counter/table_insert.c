@@ -239,7 +239,7 @@ static enum table_insert_result take_back(struct counter_table *t, uint64_t id, 
     if (!apart || !t->in_row || ask == TABLE_ASK_PLACE) {
         return TABLE_INSERT_FULL;
     }
-    return table_verdict_result(row_too_far(t->in_row, &t->root->row));
+    return table_verdict_result(row_too_far(t->in_row, &t->root->row, id));
 }
 
 /* A sample always has room: row_config.sample is so large. */

@@ -315,7 +315,7 @@ enum row_verdict phantom_table_add(struct row *row, struct phantom_table *t,
         phantom_table_set_bits(t, member->hash);
     } else if (verdict == ROW_APART && !phantom_apart_put(t, member)) {
         row_removed(&t->row, &t->row, member->id);
-        return row_too_far(row, &t->row);
+        return row_too_far(row, &t->row, member->id);
     }
     return verdict;
 }

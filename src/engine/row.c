@@ -35,6 +35,7 @@ bool row_init(struct row *row, const struct row_config *config,
     row->engine = engine;
     row->keeper = keeper;
     row->late_room = late_room_at_start(config);
+    row_stream_forget(row);
     CHECK(pthread_mutex_init(&row->lock, NULL) == 0);
     if (!row_regions_init(row)) {
         goto no_regions;
@@ -77,6 +78,7 @@ void row_clear(struct row *row)
     row->sample_count = 0;
     row->ahead_count = 0;
     row_unlock(row);
+    row_stream_forget(row);
     if (row_first_table(row, region) == NULL) {
         row_dispose(row); /* what the old ones held is enough for one */
         CHECK(row_first_table(row, region) != NULL);

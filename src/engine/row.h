@@ -10,25 +10,28 @@
  * it. Ranges neither overlap nor leave gaps; below the first base (after recycling) is nothing.
  *
  * Frontier. The largest id of a table that is not *ahead*. An id is ahead when it lies above the
- * frontier and above the table's window, or further above what the stream has passed (all but its
- * highest few ids) than a full table is known to span (its reach). Ahead ids are kept exactly,
- * *apart* from the others (in a dict), and never move the frontier: one typo moves nothing. The
- * first table of a space does not know its ids: it keeps the first `sample` apart, then settles:
- * ids up to the 90th percentile + 4 x the spread from the 10th to the 90th set the frontier (a
- * tenth of them may be strays), and the engine puts them in place.
+ * frontier and above the table's window, or above its *end*: a full table's range and an eighth
+ * above its first id, as far as that range is known; while it is not, an id is ahead further above
+ * what the stream has passed (all but its highest few ids) than a part of what the table spans so
+ * far (its reach). Ahead ids are kept exactly, *apart* from the others (in a dict), and never move
+ * the frontier: one typo moves nothing. The first table of a space does not know its ids: it keeps
+ * the first `sample` apart, then settles: the frontier is set by ids around the shortest span that
+ * more than half of them are in (so nearly half may be strays), and the engine puts them in place.
  *
  * Opening. A table that reaches its fill (capacity less late-room) while its frontier + 1 is below
  * the next base opens a table at frontier + 1, and from then on only takes late ids: it is
- * *closed*. When ROW_CLUSTER ahead ids of a table lie within its reach of each other, a table opens
+ * *closed*. Where the stream nears the end of a table that is not full the next one opens above
+ * that end. When ROW_CLUSTER ahead ids of a table lie within its reach of each other, a table opens
  * for them, anywhere in the row, a little below the smallest, since more may come in any order; ids
- * between go on to the older table. When ROW_BULK ids are ahead, or the room for them is used up by
- * ROW_CLUSTER ids at least, a table opens for the bulk of them: the stream is sparser than was
- * thought. (Not if they are fewer than a quarter of what the table took meanwhile: typos go on for
- * ever; nor if its window takes fewer than ROW_CLUSTER of them.) What was kept apart at or above
- * the new base moves with it.
+ * between go on to the older table. When the stream itself has left the table for ahead ids (the
+ * newest ROW_LEAP of them are three in four of what came, and most new ids of the row belong to
+ * this table's range) and there are ROW_BULK, or the room for them is used up, a table opens for
+ * the bulk of them, of a range that is not known. (Not if its window takes fewer than ROW_CLUSTER
+ * of them.) What was kept apart at or above the new base moves with it.
  *
  * A table opened for ahead ids is a *jump* until it is a quarter full: they may be typos after all.
- * Half of the tables (one at least) may be jumps. A further one takes the place of the oldest, if
+ * Half of the tables (one at least) may be jumps; without recycling they leave as many free as the
+ * ids below them need (half of the tables at most). A further one takes the place of the oldest, if
  * they are recycled and that is not where most ids come in (which is no jump, once ROW_CLUSTER
  * did); else its ids stay apart.
  *
@@ -78,12 +81,14 @@
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
 #define ROW_SAMPLE_MIN 16
-#define ROW_AHEAD_KEPT 1024   /* ahead ids remembered for finding clusters: the latest */
-#define ROW_CLUSTER    16     /* ahead ids within reach of each other: not typos */
-#define ROW_BULK       256    /* ahead ids that are no typos wherever they lie */
-#define ROW_BULK_SHARE 4      /* if they are one in so many */
-#define ROW_REACH_MIN  1024   /* ids above the frontier are not ahead, whatever was seen */
-#define ROW_LOOKED_AT  16     /* newest tables looked at one by one before a binary search */
+#define ROW_AHEAD_KEPT 1024 /* ahead ids remembered for finding clusters: the latest */
+#define ROW_CLUSTER    16   /* ahead ids within reach of each other: not typos */
+#define ROW_BULK       256  /* ahead ids that are no typos wherever they lie */
+#define ROW_LEAP       64   /* ahead ids that are the stream itself, if few others came meanwhile */
+#define ROW_REACH_MIN  1024 /* ids above the frontier are not ahead, whatever was seen */
+#define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
+#define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
+#define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 #define ROW_LATE_AUTO  (-1.0) /* late_room: follows what earlier tables received */
 
 struct row;
@@ -166,19 +171,28 @@ struct row_region { /* under the row's lock, but memory and bytes: they stay */
     unsigned pins;     /* by who makes it resident */
 };
 
+/* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
+struct row_samples {
+    size_t count;
+    uint64_t stride; /* ids from one to the next, on average */
+    uint64_t ids[ROW_SAMPLES];
+    _Atomic uint64_t next;    /* ids admitted when the next one is taken; read by any thread */
+    _Atomic uint64_t arrival; /* so for the next one that the row takes for its own */
+};
+
 struct row_table {
     /* Changed with the world stopped. */
-    uint64_t serial;           /* of its opening: its name in stats */
-    uint64_t base, last;       /* its range of ids */
-    uint64_t window_last;      /* ids above are ahead wherever the frontier is */
-    uint64_t low;              /* where its ids really begin: base, or what settling found */
-    uint64_t step;             /* from the frontier of the table it followed to low */
-    uint64_t range;            /* ids a full table spans, as earlier ones showed; 0: not known */
-    uint64_t reach_min;        /* ahead begins at least this far above `trusted` */
-    uint64_t capacity;         /* records or members */
-    uint64_t fill;             /* at which the next table opens */
-    uint64_t opened_s;         /* wall clock */
-    uint64_t closed_serial;    /* tables made by the time it closed */
+    uint64_t serial;        /* of its opening: its name in stats */
+    uint64_t base, last;    /* its range of ids */
+    uint64_t window_last;   /* ids above are ahead wherever the frontier is */
+    uint64_t low;           /* where its ids really begin: base, or what settling found */
+    uint64_t step;          /* from the frontier of the table it followed to low */
+    uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
+    uint64_t reach_min;     /* while range is 0, ahead begins this far above `trusted` at least */
+    uint64_t capacity;      /* records or members */
+    uint64_t fill;          /* at which the next table opens */
+    uint64_t opened_s;      /* wall clock */
+    uint64_t closed_serial; /* tables made by the time it closed */
     struct row_table *further; /* its layer: takes whatever is new */
     struct row_region *region; /* NULL: it is cold */
     bool settled;
@@ -216,11 +230,12 @@ struct row_table {
     _Atomic uint32_t wants; /* ROW_WANT_* */
     _Atomic bool changed;   /* since its last image: row_changed() */
     struct id_span ids;
+    struct row_samples samples;
 };
 
-/* An ahead id, and what its table had admitted when it came. */
+/* An ahead id, how many its table had in place when it came, and how often it came so far. */
 struct row_ahead {
-    uint64_t id, admitted;
+    uint64_t id, placed, times;
 };
 
 struct row_waiters {
@@ -263,6 +278,9 @@ struct row {
     _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; 0: not denied */
     _Atomic uint64_t again_us;  /* likewise, after a dump failed or memory was refused */
     _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none is */
+    /* Some of the newest ids that were new, in no order; UINT64_MAX: none. By any thread. */
+    _Atomic uint64_t arrivals[ROW_ARRIVALS];
+    _Atomic uint32_t arrivals_at;
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
     pthread_mutex_t lock;
     size_t sample_count; /* creations of the unsettled table */
@@ -346,8 +364,8 @@ enum row_verdict {
     ROW_INSIDE,   /* store it in place, in the further layer if there is one */
     ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
-    ROW_NO_TABLE, /* refused: all tables are in use */
-    ROW_TOO_FAR,  /* refused: ahead, and there is no room apart */
+    ROW_NO_TABLE, /* refused: all tables are in use, or no room apart: it may be tried again */
+    ROW_TOO_FAR,  /* refused: ahead of all the tables hold, and there is no room apart */
     ROW_BELOW,    /* refused: its table was dropped */
 };
 
@@ -369,9 +387,10 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 
 /*
  * The room apart is used up, for an id that was to go there: ROW_WAIT; ROW_NO_TABLE while no table
- * can be had, as it is then not known whether it is far or just next; ROW_TOO_FAR.
+ * can be had, as it is then not known whether it is far or just next, and where the stream comes to
+ * it before all tables are full, as trying again helps; else ROW_TOO_FAR.
  */
-enum row_verdict row_too_far(struct row *row, struct row_table *table);
+enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
 void row_wait(struct row *row, const struct engine_ticket *ticket);

@@ -146,6 +146,7 @@ static enum row_verdict admit_late(struct row *row, struct row_table *table, uin
         return table->further ? ROW_NO_TABLE : full(row, table, ROW_WANT_LAYER);
     }
     atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
+    row_stream_note(row, table, id, row_admitted(table) + atomic_load(&table->late));
     id_span_note(&table->ids, id);
     return ROW_INSIDE;
 }
@@ -157,7 +158,7 @@ static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
     if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return;
     }
-    uint32_t bits = row_ahead_note(row, table, id);
+    uint32_t bits = row_ahead_note(row, table, id, row_placed_so_far(table));
     if (bits != 0) {
         row_want(row, table, bits);
     }
@@ -176,8 +177,11 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     } else {
         row_pass(table, id);
     }
+    row_stream_note(row, table, id, row_admitted(table));
     id_span_note(&table->ids, id);
-    if (UNLIKELY(count >= table->fill) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
+    bool ends = UNLIKELY(row_is_filled(table, count)) ||
+                UNLIKELY(row_ends(row, table));
+    if (UNLIKELY(ends) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
         row_want(row, table, ROW_WANT_OPEN);
     }
     return verdict;
@@ -236,6 +240,13 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
     }
 }
 
+/* Will the stream be there before all tables are full, so that it is worth trying again? */
+static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    uint64_t limit = row_limit(table);
+    return id <= limit || (id - limit) / row->config.tables < row_reach(table);
+}
+
 static enum row_verdict unsettled_too_far(struct row *row, struct row_table *table)
 {
     row_lock(row);
@@ -247,7 +258,7 @@ static enum row_verdict unsettled_too_far(struct row *row, struct row_table *tab
     return wait_for(row, table, ROW_WANT_SETTLE);
 }
 
-enum row_verdict row_too_far(struct row *row, struct row_table *table)
+enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id)
 {
     if (!table->settled) {
         return unsettled_too_far(row, table);
@@ -259,10 +270,11 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table)
         (void)may_ask(row, &row->again_us);
         return ROW_NO_TABLE;
     }
-    if (!row_ahead_is_bulk(row, table, ROW_CLUSTER)) {
-        return ROW_TOO_FAR;
+    uint32_t wants = row_ahead_wants(row, table);
+    if (wants != 0) {
+        return wait_for(row, table, wants);
     }
-    return wait_for(row, table, ROW_WANT_BULK);
+    return is_within_row(row, table, id) ? ROW_NO_TABLE : ROW_TOO_FAR;
 }
 
 bool row_place(struct row_table *to, uint64_t id, bool count)

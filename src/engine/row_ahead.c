@@ -22,10 +22,11 @@ static void drop(struct row *row, const struct row_table *table, uint64_t limit)
 }
 
 /* Under the lock: appends it, if it is not there. */
-static void append(struct row *row, uint64_t id, uint64_t admitted)
+static void append(struct row *row, uint64_t id, uint64_t placed)
 {
     for (size_t i = 0; i < row->ahead_count; i++) {
         if (row->ahead[i].id == id) {
+            row->ahead[i].times++;
             return;
         }
     }
@@ -33,7 +34,7 @@ static void append(struct row *row, uint64_t id, uint64_t admitted)
         memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof row->ahead[0]);
         row->ahead_count--;
     }
-    row->ahead[row->ahead_count++] = (struct row_ahead){id, admitted};
+    row->ahead[row->ahead_count++] = (struct row_ahead){id, placed, 1};
     row->noted++;
 }
 
@@ -68,34 +69,84 @@ static bool is_clustered(const struct row *row, const struct row_table *table, u
     return row_policy_cluster(ids, n, ROW_CLUSTER, reach, id, &first);
 }
 
-/*
- * Under the lock: are ahead ids a real share of what came since the oldest of them? Of the newest
- * ROW_BULK, at least `least`: of single typos any number comes together in time.
- */
-static bool is_bulk(const struct row *row, const struct row_table *table, size_t least)
+/* Under the lock: were the newest `least` ahead of the table three in four of what came to it? */
+static bool are_most(const struct row *row, const struct row_table *table, uint64_t least)
 {
-    size_t n = 0;
+    uint64_t n = 0;
+    uint64_t ids = 0;
     uint64_t oldest = 0;
-    for (size_t i = row->ahead_count; i > 0 && n < ROW_BULK; i--) {
+    for (size_t i = row->ahead_count; i > 0 && (n < least || ids < ROW_CLUSTER); i--) {
         if (in_range(table, row->ahead[i - 1].id)) {
-            oldest = row->ahead[i - 1].admitted;
-            n++;
+            oldest = row->ahead[i - 1].placed;
+            n += row->ahead[i - 1].times;
+            ids++;
         }
     }
-    int64_t since = (int64_t)(row_admitted(table) - oldest);
-    return row->noted >= table->bulk_from && n >= least && (int64_t)n * ROW_BULK_SHARE >= since;
+    int64_t others = (int64_t)(row_placed_so_far(table) - oldest);
+    return n >= least && ids >= ROW_CLUSTER && others * 3 <= (int64_t)n;
 }
 
-uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id)
+/*
+ * Under the lock: has the stream left the table for ids ahead of it? Most new ids of the row belong
+ * to its range, and nearly all of the newest were ahead. Of strays that are a third of all ids so
+ * many never come together.
+ */
+static bool leaps(const struct row *row, const struct row_table *table)
+{
+    return are_most(row, table, ROW_LEAP) && row_stream_is_in(row, table);
+}
+
+bool row_ahead_leaps(struct row *row, const struct row_table *table)
+{
+    row_lock(row);
+    bool leap = leaps(row, table);
+    row_unlock(row);
+    return leap;
+}
+
+/* Under the lock: may a table open for those ahead that are near each other? */
+static bool may_cluster(const struct row *row, const struct row_table *table)
+{
+    return row_clusters(row) && row->noted >= table->cluster_from;
+}
+
+/* Under the lock: as is_clustered, any of them. */
+static bool any_clustered(const struct row *row, const struct row_table *table)
+{
+    uint64_t ids[ROW_AHEAD_KEPT];
+    size_t first;
+    size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
+    row_policy_sort(ids, n);
+    return row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), UINT64_MAX, &first);
+}
+
+uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
+                        uint64_t placed)
 {
     uint32_t wants = 0;
     row_lock(row);
     drop(row, table, row_limit(table));
-    append(row, id, row_admitted(table));
-    if (row_clusters(row) && row->noted >= table->cluster_from && is_clustered(row, table, id)) {
+    append(row, id, placed);
+    if (may_cluster(row, table) && is_clustered(row, table, id)) {
         wants |= ROW_WANT_CLUSTER;
     }
-    if (is_bulk(row, table, ROW_BULK)) {
+    if (row->noted >= table->bulk_from && pick(row, table, 0, ROW_ID_MAX, NULL) >= ROW_BULK &&
+        leaps(row, table)) {
+        wants |= ROW_WANT_BULK;
+    }
+    row_unlock(row);
+    return wants;
+}
+
+uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
+{
+    uint32_t wants = 0;
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    if (may_cluster(row, table) && any_clustered(row, table)) {
+        wants |= ROW_WANT_CLUSTER;
+    }
+    if (row->noted >= table->bulk_from && leaps(row, table)) {
         wants |= ROW_WANT_BULK;
     }
     row_unlock(row);
@@ -110,23 +161,30 @@ void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t 
     row_unlock(row);
 }
 
-bool row_ahead_is_bulk(struct row *row, const struct row_table *table, size_t least)
-{
-    row_lock(row);
-    drop(row, table, row_limit(table));
-    bool bulk = is_bulk(row, table, least);
-    row_unlock(row);
-    return bulk;
-}
-
-size_t row_ahead_sorted(struct row *row, const struct row_table *table,
-                        uint64_t ids[ROW_AHEAD_KEPT])
+size_t row_ahead_ids(struct row *row, const struct row_table *table, uint64_t ids[ROW_AHEAD_KEPT])
 {
     row_lock(row);
     drop(row, table, row_limit(table));
     size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
     row_unlock(row);
-    row_policy_sort(ids, n);
+    return n;
+}
+
+size_t row_ahead_newest(struct row *row, const struct row_table *table,
+                        uint64_t ids[ROW_AHEAD_NEWEST])
+{
+    size_t n = 0;
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    for (size_t i = row->ahead_count; i > 0 && n < ROW_AHEAD_NEWEST; i--) {
+        const struct row_ahead *ahead = &row->ahead[i - 1];
+        for (uint64_t j = 0; in_range(table, ahead->id) && j < ahead->times; j++) {
+            if (n < ROW_AHEAD_NEWEST) {
+                ids[n++] = ahead->id;
+            }
+        }
+    }
+    row_unlock(row);
     return n;
 }
 
@@ -149,7 +207,7 @@ void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t mo
     row_lock(row);
     for (size_t i = 0; i < row->ahead_count; i++) {
         if (in_range(table, row->ahead[i].id)) {
-            row->ahead[i].admitted += more;
+            row->ahead[i].placed += more;
         }
     }
     row_unlock(row);

@@ -260,6 +260,27 @@ bool row_jumps_enough(const struct row *row)
            (!row_keeps_spare(row) || oldest(row, NULL, STAY_ACTIVE | GO_JUMPS) == NULL);
 }
 
+/* Tables that it takes to reach from the end of this one to the next. */
+static uint64_t needed_above(const struct row_table *table)
+{
+    uint64_t limit = row_limit(table);
+    bool gap = table->settled && !table->closed && table->last != ROW_ID_MAX && limit < table->last;
+    uint64_t range = table->range != 0 ? table->range : row_spanned(table) + 1;
+    return gap ? 1 + (table->last - limit - 1) / range : 0;
+}
+
+bool row_needs_all(const struct row *row)
+{
+    uint64_t needed = 1; /* a layer, or what is denser than was thought */
+    uint64_t most = row->config.tables / 2 > 1 ? row->config.tables / 2 - 1 : 0;
+    size_t left = row_regions_free(row);
+    for (size_t i = 0; i < row->count && needed < most; i++) {
+        uint64_t more = needed_above(row->tables[i]);
+        needed = more < most - needed ? needed + more : most;
+    }
+    return !row_keeps_spare(row) && left > 0 && left <= (needed < most ? needed : most);
+}
+
 /* Gives up its memory: it is dropped, or to be dumped. */
 static void go(struct row *row, struct row_table *table)
 {
@@ -318,6 +339,9 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
         return ROW_ROOM_AGAIN;
     }
     bool instead = need == ROW_NEED_JUMP && jumps_too_many(row, 1) > 0;
+    if (need == ROW_NEED_LAYER && row_stream_is_in(row, table)) {
+        need = ROW_NEED_NEXT; /* the stream is worth any table there, too */
+    }
     const unsigned *rules = instead ? for_region_of_jump : for_region[need];
     if (row->config.recycle) {
         return recycle_some(row, table, rules);

@@ -10,13 +10,9 @@
 /* A jump of up to so many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2  /* one may be missing */
+#define CLUMPS_PART      8  /* samples that show a range so much smaller are of one clump */
 #define SWAMPED_PART     2  /* of the next table's fill: more do not move to it */
 #define CLUSTER_AGAIN    64 /* ahead ids, until it is asked again whether a table may open */
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
@@ -33,43 +29,52 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
                 why);
 }
 
-static uint64_t placed_in(const struct row_table *table)
+/*
+ * What a full table spans, as this one shows: by all of its ids, but where some that lie ahead of
+ * the stream widen that, by what most of them show. That says less than it is where ids come in
+ * clumps.
+ */
+static uint64_t shown_range(const struct row *row, const struct row_table *table)
 {
-    uint64_t count = row_count_of(table);
-    uint64_t apart = atomic_load(&table->apart);
-    return count > apart ? count - apart : 0;
+    uint64_t count = row_larger(row_placed_in(table), 1);
+    uint64_t all = row_policy_range(row_spanned(table) + 1, count, table->capacity);
+    uint64_t most = row_shown_range(row, table);
+    bool agree = most >= all / CLUMPS_PART;
+    uint64_t wide = row_policy_add(most, most / 4);
+    uint64_t range = most != 0 && agree && wide < all ? wide : all;
+    return row->config.ids_once ? row_larger(range, table->capacity) : range;
 }
 
-/* What the next table's range will be, as this one shows. */
-static uint64_t next_range(const struct row_table *table, uint64_t low)
+/* What the next table's range will be, as this one shows; 0: it cannot be known. */
+static uint64_t next_range(const struct row *row, const struct row_table *table,
+                           const struct row_opening *opening)
 {
-    uint64_t count = placed_in(table);
-    /* Its window ended before it was full: ids are sparser than its range says. */
-    bool sparser = table->range != 0 && low > table->window_last && count >= ROW_CLUSTER;
-    if (count == 0 || (count < table->capacity / 2 && !sparser)) {
-        return table->range;
+    uint64_t count = row_placed_in(table);
+    if (count >= table->capacity / 2) {
+        return shown_range(row, table);
     }
-    uint64_t shown = row_policy_range(row_spanned(table) + 1, count, table->capacity);
-    return sparser ? larger(shown, table->range) : shown;
+    /* The stream has come to its end before it was full: ids are sparser than its range says. */
+    bool sparser = opening->end && table->range != 0 && count > 1;
+    return sparser ? row_larger(shown_range(row, table), table->range) : table->range;
 }
 
 static uint64_t next_reach_min(const struct row_table *from, const struct row_opening *opening,
                                const struct row_table *to)
 {
     if (from->base == to->base) {
-        return larger(to->reach_min, from->reach_min);
+        return row_larger(to->reach_min, from->reach_min);
     }
-    uint64_t reach = larger(to->reach_min, opening->reach_min);
+    uint64_t reach = row_larger(to->reach_min, opening->reach_min);
     if (to->range != 0) {
         return reach;
     }
     uint64_t frontier = row_frontier_of(from);
     uint64_t spanned = frontier > from->low ? frontier - from->low : 0;
     uint64_t gap = opening->low - frontier;
-    reach = larger(reach, spanned);
+    reach = row_larger(reach, spanned);
     bool again = gap / STEPS_REACHED <= from->step; /* such a jump for the second time */
     bool own = again || gap / STEP_SPREADS_MAX <= spanned;
-    return own ? larger(reach, STEPS_REACHED * gap) : reach;
+    return own ? row_larger(reach, STEPS_REACHED * gap) : reach;
 }
 
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to)
@@ -140,8 +145,11 @@ static bool takes_enough(const struct row_opening *opening, const struct row_tab
 static struct row_table *make_next(struct row *row, const struct row_table *table,
                                    const struct row_opening *opening, struct row_region *region)
 {
-    struct row_want want = {.base = opening->base,
-                            .range = opening->bulk ? 0 : next_range(table, opening->low)};
+    uint64_t range = opening->bulk ? 0 : next_range(row, table, opening);
+    if (table->region != NULL && table->region->bytes != region->bytes) {
+        range = row_policy_range(range, table->region->bytes, region->bytes);
+    }
+    struct row_want want = {.base = opening->base, .range = range};
     struct row_table *next = row_make_table(row, &want, table->last, region);
     if (next == NULL || !opening->jump || opening->high <= next->window_last) {
         return next;
@@ -150,7 +158,7 @@ static struct row_table *make_next(struct row *row, const struct row_table *tabl
     row_region_clear(row, region);
     uint64_t spanned = opening->high - opening->base + 1;
     uint64_t shown = row_policy_range(spanned, opening->count, table->capacity);
-    want.range = larger(want.range, shown);
+    want.range = row_larger(want.range, shown);
     return row_make_table(row, &want, table->last, region);
 }
 
@@ -194,7 +202,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
 }
 
 /* Its ahead ids stay apart. Not asked again for each that comes, but the row may change. */
-static void leave_apart(struct row *row, struct row_table *table)
+void row_leave_apart(struct row *row, struct row_table *table)
 {
     table->cluster_from = row->noted + CLUSTER_AGAIN;
     table->bulk_from = row->noted + ROW_BULK;
@@ -205,7 +213,7 @@ static void leave_apart(struct row *row, struct row_table *table)
 static void refuse(struct row *row, struct row_table *table, bool jump)
 {
     if (jump) {
-        leave_apart(row, table);
+        row_leave_apart(row, table);
         table->refused_jump = true;
     } else {
         table->refused = !table->awaiting;
@@ -244,10 +252,28 @@ static void reopen_dropped(struct row *row, struct row_table *table, uint64_t ba
     }
 }
 
+/*
+ * What a table shows that is followed holds for those, too, that were opened for strays when less
+ * was known. By what an event says alone: replay does the same.
+ */
+static void tell_range(struct row *row, const struct row_table *table, const struct row_table *next)
+{
+    bool known = !next->jumped && next->range != 0 && row_count_of(table) >= table->capacity / 2;
+    for (size_t i = 0; i < row->count && known; i++) {
+        struct row_table *other = row->tables[i];
+        bool little = row_count_of(other) < other->capacity / 2;
+        if (other->jumped && !other->closed && little && other->range != next->range) {
+            other->range = next->range;
+            row_touch(other);
+        }
+    }
+}
+
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next)
 {
     row_touch(table);
     reopen_dropped(row, table, next->base);
+    tell_range(row, table, next);
     if (next->base == table->base) {
         CHECK(row_count_of(table) == 0);
         next->jumped = next->jumped || table->jumped;
@@ -269,8 +295,9 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     CHECK(opening->base <= table->last);
     CHECK(opening->base > row_frontier_of(table) || row_count_of(table) == 0);
     CHECK(opening->low >= opening->base && opening->low <= table->last);
-    if (opening->jump && row_jumps_enough(row)) {
-        leave_apart(row, table);
+    bool leap = opening->leap && row_stream_is_in(row, table);
+    if (opening->jump && !leap && (row_jumps_enough(row) || row_needs_all(row))) {
+        row_leave_apart(row, table);
         return false;
     }
     table->awaiting = table->leaving && !row->dump_failed; /* to leave comes first */
@@ -284,14 +311,14 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     }
     POINT("opening");
     const char *why;
-    uint64_t admitted = row_admitted(table);
+    uint64_t placed = row_placed_so_far(table);
     struct row_table *next = open_in(row, table, opening, region, &why);
     if (next == NULL) {
         row_give_up(row, table, region, why);
         return false;
     }
-    row_ahead_shift(row, table, row_admitted(table) - admitted);
-    row_ahead_shift(row, next, row_admitted(next) - admitted);
+    row_ahead_shift(row, table, row_placed_so_far(table) - placed);
+    row_ahead_shift(row, next, row_placed_so_far(next) - placed);
     row_put_in(row, table, next);
     row_log_put(row, CHANGE_EVENT_OPEN, next);
     POINT("opened, nothing inserted");

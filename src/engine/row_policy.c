@@ -4,9 +4,10 @@
 #include "engine/row.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define STRAYS_TENTH   10 /* so many of a sample may be strays, at either end */
 #define SPREADS_AROUND 4
+#define SPANS_EARLY    4 /* reached by a table whose range is not known yet */
 #define LATE_MARGIN    1.25
 #define LATE_EXTRA     (1.0 / 64)
 
@@ -32,26 +33,62 @@ bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id)
     return n > 0 && bsearch(&id, sorted, n, sizeof *sorted, compare_ids) != NULL;
 }
 
-struct row_span row_policy_span(const uint64_t *sorted, size_t n)
+/* Where the shortest distance over `steps` of them begins. */
+static size_t shortest_at(const uint64_t *sorted, size_t n, size_t steps)
 {
-    CHECK(n > 0);
-    size_t tenth = n / STRAYS_TENTH;
-    uint64_t p10 = sorted[tenth];
-    uint64_t p90 = sorted[n - 1 - tenth];
-    uint64_t spread = p90 - p10;
+    CHECK(steps < n);
+    size_t found = 0;
+    for (size_t i = 1; i + steps < n; i++) {
+        if (sorted[i + steps] - sorted[i] < sorted[found + steps] - sorted[found]) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+uint64_t row_policy_shortest(const uint64_t *sorted, size_t n, size_t steps)
+{
+    size_t at = shortest_at(sorted, n, steps);
+    return sorted[at + steps] - sorted[at];
+}
+
+/* Widens *low .. *high to the shortest span of more than half of n ids, unless that is longer than
+ * `most`. Sorts them. */
+static void widen(uint64_t *ids, size_t n, uint64_t most, uint64_t *low, uint64_t *high)
+{
+    row_policy_sort(ids, n);
+    size_t steps = n / 2;
+    size_t at = shortest_at(ids, n, steps);
+    if (ids[at + steps] - ids[at] <= most) {
+        *low = ids[at] < *low ? ids[at] : *low;
+        *high = ids[at + steps] > *high ? ids[at + steps] : *high;
+    }
+}
+
+struct row_span row_policy_span(const uint64_t *ids, size_t n)
+{
+    CHECK(n > 0 && n <= ROW_SAMPLE_MAX);
+    uint64_t sorted[ROW_SAMPLE_MAX];
+    size_t half = (n + 1) / 2;
+    uint64_t low = UINT64_MAX;
+    uint64_t high = 0;
+    memcpy(sorted, ids, n * sizeof ids[0]);
+    widen(sorted, n, UINT64_MAX, &low, &high);
+    uint64_t most_long = row_policy_range(high - low, 1, SPREADS_AROUND);
+    memcpy(sorted, ids, n * sizeof ids[0]);
+    widen(sorted, half, most_long, &low, &high);
+    memcpy(sorted, ids, n * sizeof ids[0]);
+    widen(sorted + n - half, half, most_long, &low, &high);
+    uint64_t spread = high - low;
     uint64_t around = spread > ROW_ID_MAX / SPREADS_AROUND ? ROW_ID_MAX : spread * SPREADS_AROUND;
-    uint64_t least = p10 > around ? p10 - around : 0;
-    uint64_t most = row_policy_add(p90, around);
-    size_t low = tenth;
-    while (low > 0 && sorted[low - 1] >= least) {
-        low--;
+    uint64_t least = low > around ? low - around : 0;
+    uint64_t most = row_policy_add(high, around);
+    struct row_span span = {.low = low, .high = high, .spread = spread, .most = high};
+    for (size_t i = 0; i < n; i++) {
+        span.low = ids[i] >= least && ids[i] < span.low ? ids[i] : span.low;
+        span.high = ids[i] <= most && ids[i] > span.high ? ids[i] : span.high;
     }
-    size_t high = n - 1 - tenth;
-    while (high < n - 1 && sorted[high + 1] <= most) {
-        high++;
-    }
-    return (struct row_span){
-        .low = sorted[low], .high = sorted[high], .spread = spread, .most = p90};
+    return span;
 }
 
 uint64_t row_policy_range(uint64_t spanned, uint64_t count, uint64_t capacity)
@@ -72,14 +109,11 @@ uint64_t row_policy_reach(uint64_t range, uint64_t reach_min, uint64_t spanned, 
     if (range != 0) {
         return at_least(range, reach_min);
     }
-    uint64_t factor = 1;
-    if (count <= capacity / 4) {
-        factor = 4;
-    } else if (count <= capacity / 2) {
-        factor = 2;
-    }
-    uint64_t reach = spanned > ROW_ID_MAX / factor ? ROW_ID_MAX : spanned * factor;
-    return at_least(reach, reach_min);
+    uint64_t early = spanned > ROW_ID_MAX / SPANS_EARLY ? ROW_ID_MAX : spanned * SPANS_EARLY;
+    uint64_t full = count > 0 ? row_policy_range(spanned, count, capacity) : ROW_ID_MAX;
+    uint64_t end = row_policy_add(full, full / 4);
+    uint64_t left = end > spanned ? end - spanned : 0;
+    return at_least(early < left ? early : left, reach_min);
 }
 
 bool row_policy_cluster(const uint64_t *sorted, size_t n, size_t wanted, uint64_t reach,

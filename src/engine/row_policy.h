@@ -18,23 +18,34 @@ uint64_t row_policy_add(uint64_t a, uint64_t b); /* at most ROW_ID_MAX; both are
 void row_policy_sort(uint64_t *ids, size_t n);
 bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id); /* is it one of them? */
 
-/* Where most of some ids lie. */
+/*
+ * Where most of some ids lie, which are given in the order they came: the shortest span that more
+ * than half of them are in (the "shorth" of robust statistics), which strays that are fewer cannot
+ * move, wherever they lie; from those of the first and to those of the second half, as a stream
+ * goes on from clump to clump, if they are about as short.
+ */
 struct row_span {
-    uint64_t low;    /* the smallest not below the 10th percentile - 4 x spread */
-    uint64_t high;   /* the largest not above the 90th percentile + 4 x spread */
-    uint64_t spread; /* from the 10th to the 90th percentile */
-    uint64_t most;   /* the 90th */
+    uint64_t low;    /* the smallest not below that by more than 4 of its lengths */
+    uint64_t high;   /* the largest not above it by more than 4 */
+    uint64_t spread; /* its length */
+    uint64_t most;   /* the largest in it */
 };
-struct row_span row_policy_span(const uint64_t *sorted, size_t n); /* n > 0; may repeat ids */
+struct row_span row_policy_span(const uint64_t *ids, size_t n); /* 0 < n <= ROW_SAMPLE_MAX */
+
+/*
+ * The shortest distance from an id to the one `steps` further on, of n sorted ones; steps < n.
+ * Where fewer than n - steps of them are strays ahead of the others, it is of the others.
+ */
+uint64_t row_policy_shortest(const uint64_t *sorted, size_t n, size_t steps);
 
 /* Ids a full table spans, when `count` of `capacity` span so many; ROW_ID_MAX at most. */
 uint64_t row_policy_range(uint64_t spanned, uint64_t count, uint64_t capacity);
 
 /*
- * How far above what the stream has passed an id is not ahead. With a known range: one range, as
- * strays so far away can still be taken in: the ids up to them fill the table and one layer, those
- * up to further ones would not. Without: some of what the table spans by now, the less the fuller
- * it is.
+ * How far above what the stream has passed an id is not ahead. With a known range: one range.
+ * Without: four times what the table spans by now; but from a quarter of its capacity on not above
+ * what it will span when it is full, as it shows by now, and a quarter more: the ids up to there
+ * fit into the table and one layer.
  */
 uint64_t row_policy_reach(uint64_t range, uint64_t reach_min, uint64_t spanned, uint64_t count,
                           uint64_t capacity);

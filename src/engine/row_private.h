@@ -9,6 +9,11 @@
 #include "engine/row_cold.h"
 #include "engine/row_policy.h"
 
+#define ROW_LITTLE_PART    4 /* of its range, and less: not worth another table */
+#define ROW_END_PART       8 /* of its range, beyond which a table takes no ids */
+#define ROW_AHEAD_END_PART 16
+#define ROW_NEAR_PART      32 /* of its range, before that: the stream is about to leave it */
+
 /* The lock is no part of what a const row promises. Any thread. */
 void row_lock(const struct row *row);
 void row_unlock(const struct row *row);
@@ -37,6 +42,11 @@ static inline uint64_t row_count_of(const struct row_table *table) /* without it
     return atomic_load_explicit(&table->count, memory_order_relaxed);
 }
 
+static inline uint64_t row_larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline uint64_t row_frontier_of(const struct row_table *table)
 {
     return atomic_load_explicit(&table->frontier, memory_order_relaxed);
@@ -55,11 +65,88 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
+/* Tables give their memory to others, one region is spare for that. */
+static inline bool row_keeps_spare(const struct row *row)
+{
+    return row->config.recycle || row->config.dump;
+}
+
+/* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
+static inline bool row_clusters(const struct row *row)
+{
+    return row->config.tables > (row_keeps_spare(row) ? 2 : 1);
+}
+
+/* row_stream.c: where the stream is, and how dense; any thread inside */
+
+/* An id was admitted to the table, in place or apart, the `admitted`th. */
+void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
+/* Do most new ids belong to the range of this table, those ahead of it included? */
+bool row_stream_is_in(const struct row *row, const struct row_table *table);
+/* Do they lie near row_end(), or above it? As far as is known: strays may be there alone. */
+bool row_stream_may_end(const struct row *row, const struct row_table *table);
+/* Nothing has come yet. */
+void row_stream_forget(struct row *row);
+/* Ids a full table spans as the stream's are in this one; 0: too few have come. */
+uint64_t row_shown_range(const struct row *row, const struct row_table *table);
+
+/*
+ * The largest id a table is to hold: a little above where it is full if ids are as dense as was
+ * known, as its fill comes first. Not so where strays get to its end before the stream: then a
+ * little below.
+ */
+static inline uint64_t row_end(const struct row_table *table)
+{
+    if (table->range == 0) {
+        return ROW_ID_MAX;
+    }
+    if (table->jumped) {
+        return row_policy_add(table->base, table->range - table->range / ROW_AHEAD_END_PART);
+    }
+    return row_policy_add(table->low, row_policy_add(table->range, table->range / ROW_END_PART));
+}
+
+/* Has the stream nearly reached that, however full the table is? Any thread inside. */
+static inline bool row_nears_end(const struct row_table *table)
+{
+    uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
+    uint64_t end = row_end(table);
+    return table->range != 0 && end < table->last && trusted >= end - table->range / ROW_NEAR_PART;
+}
+
+/* Is it about to leave the table? Where no table opens for ahead ids all that comes is the stream.
+ */
+static inline bool row_ends(const struct row *row, const struct row_table *table)
+{
+    return row_nears_end(table) && (!row_clusters(row) || row_stream_may_end(row, table));
+}
+
+/* Is but such a part of its range left to another table, as one has opened above already? */
+static inline bool row_has_little_left(const struct row_table *table, uint64_t part)
+{
+    return table->last - row_frontier_of(table) <= table->range / part;
+}
+
+/*
+ * Is the table so full that it is left? Where little of its range is left it takes what it can hold
+ * first, and where nothing is, half of that. Any thread inside.
+ */
+static inline bool row_is_filled(const struct row_table *table, uint64_t count)
+{
+    if (table->last == row_frontier_of(table)) {
+        return count >= table->capacity / 2;
+    }
+    return count >= (row_has_little_left(table, ROW_LITTLE_PART) ? table->capacity : table->fill);
+}
+
 /* How far its stream reaches, whatever was dropped there. Any thread inside. */
 static inline uint64_t row_reaches(const struct row_table *table)
 {
     uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
     uint64_t limit = row_policy_add(trusted, row_reach(table));
+    uint64_t end =
+        table->refused ? ROW_ID_MAX : row_end(table); /* no other one takes what follows */
+    limit = limit < end ? limit : end;
     limit = limit < table->window_last ? limit : table->window_last;
     limit = limit < table->last ? limit : table->last;
     uint64_t frontier = row_frontier_of(table);
@@ -95,10 +182,18 @@ static inline uint64_t row_admitted(const struct row_table *table)
     return row_count_of(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
-/* Tables give their memory to others, one region is spare for that. */
-static inline bool row_keeps_spare(const struct row *row)
+/* Ids of it that are not apart. */
+static inline uint64_t row_placed_in(const struct row_table *table)
 {
-    return row->config.recycle || row->config.dump;
+    uint64_t count = row_count_of(table);
+    uint64_t apart = atomic_load(&table->apart);
+    return count > apart ? count - apart : 0;
+}
+
+/* Ids that came in place so far, and were not moved away. */
+static inline uint64_t row_placed_so_far(const struct row_table *table)
+{
+    return row_placed_in(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
 /* Has it no memory, or is about to have none? Then only ids up to its frontier come in, no layer.
@@ -108,22 +203,22 @@ static inline bool row_is_going(const struct row_table *table)
     return table->cold || table->leaving;
 }
 
-/* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
-static inline bool row_clusters(const struct row *row)
-{
-    return row->config.tables > (row_keeps_spare(row) ? 2 : 1);
-}
-
 /* row_ahead.c: the ahead ids remembered */
 
-/* Remembers an ahead id of a settled table and says what it may want now. Any thread inside. */
-uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id);
-/* Are there so many ids ahead of a table that one may open for the bulk of them? Any thread inside.
- */
-bool row_ahead_is_bulk(struct row *row, const struct row_table *table, size_t least);
-/* Copies those remembered, sorted, to ids. Any thread inside. */
-size_t row_ahead_sorted(struct row *row, const struct row_table *table,
-                        uint64_t ids[ROW_AHEAD_KEPT]);
+/* Remembers an ahead id of a settled table, which came when so many were in place, and says what it
+ * may want now. Any thread inside. */
+uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
+                        uint64_t placed);
+/* What those remembered may want when there is no room for more of them. Any thread inside. */
+uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
+/* Has the stream left the table for ids ahead of it? Any thread inside. */
+bool row_ahead_leaps(struct row *row, const struct row_table *table);
+/* Copies those remembered to ids, in the order they came. Any thread inside. */
+size_t row_ahead_ids(struct row *row, const struct row_table *table, uint64_t ids[ROW_AHEAD_KEPT]);
+/* The newest of them, the newest first, each as often as it came. Any thread inside. */
+#define ROW_AHEAD_NEWEST 512
+size_t row_ahead_newest(struct row *row, const struct row_table *table,
+                        uint64_t ids[ROW_AHEAD_NEWEST]);
 /* Forgets those of the table's range that are not ahead of it (any more). Any thread inside. */
 void row_ahead_drop(struct row *row, const struct row_table *table);
 /* Forgets all of its range. Stopped. */
@@ -208,6 +303,8 @@ struct row_opening {
     uint64_t low;       /* the smallest id expected; base or more */
     uint64_t reach_min; /* of the new table at least; 0: as follows from the old one */
     bool jump;          /* for ahead ids */
+    bool leap;          /* which are the stream itself, gone on elsewhere */
+    bool end;           /* above the end of the table, as the stream is about to leave that */
     /* For the bulk of these, however far apart: what is known of the range does not hold. */
     const uint64_t *bulk;
     /* The ids of a jump. */
@@ -217,6 +314,8 @@ struct row_opening {
 
 /* Opens a table above `table`, or in its place where nothing came in. As row_serve. */
 bool row_open(struct row *row, struct row_table *table, const struct row_opening *opening);
+/* What is ahead of it stays apart: not asked about again for each that comes. */
+void row_leave_apart(struct row *row, struct row_table *table);
 /* What was refused for want of memory may be asked for again. */
 void row_allow(struct row_table *table);
 /* Moves what lies at or above the new base. False, with nothing changed: memory is refused. */
@@ -286,6 +385,8 @@ void row_touch(struct row_table *table);
 /* What needs a region, and for which table. */
 enum row_need { ROW_NEED_NEXT, ROW_NEED_JUMP, ROW_NEED_LAYER };
 
+/* Without recycling: would a table for ahead ids take one that the ids below it need? Stopped. */
+bool row_needs_all(const struct row *row);
 /* Destroys what was retired and frees its memory. Keeper, or nobody else there. */
 void row_dispose(struct row *row);
 /* Is a table for ahead ids too many, and none of such can give way? */

@@ -12,6 +12,7 @@ void row_replay_forget(struct row *row)
     row->ahead_count = 0;
     row->noted = 0;
     row_unlock(row);
+    row_stream_forget(row);
 }
 
 /* ---- events ---- */

@@ -161,20 +161,6 @@ static void gather(void *context, uint64_t id)
     }
 }
 
-/* What its ahead ids may be is asked anew. */
-static uint32_t ahead_wants(struct row *row, const struct row_table *table)
-{
-    uint64_t ids[ROW_AHEAD_KEPT];
-    uint32_t wants = 0;
-    if (row_clusters(row) && row_ahead_sorted(row, table, ids) >= ROW_CLUSTER) {
-        wants |= ROW_WANT_CLUSTER; /* if they are none it is given up */
-    }
-    if (row_ahead_is_bulk(row, table, ROW_BULK)) {
-        wants |= ROW_WANT_BULK;
-    }
-    return wants;
-}
-
 /* Open or unsettled: what lies apart is gathered, and what it wants follows. */
 static uint32_t gather_apart(struct row *row, struct row_table *table)
 {
@@ -189,7 +175,7 @@ static uint32_t gather_apart(struct row *row, struct row_table *table)
         return row->sample_count >= row->config.sample ? ROW_WANT_SETTLE : 0;
     }
     uint32_t wants = row_count_of(table) >= table->fill ? ROW_WANT_OPEN : 0;
-    return wants | ahead_wants(row, table);
+    return wants | row_ahead_wants(row, table);
 }
 
 /* Where settling found that the slots had changed (RENEW) that stays so. */

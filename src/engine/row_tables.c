@@ -15,12 +15,6 @@ static uint64_t fill_of(const struct row *row, uint64_t capacity)
     return fill < 1.0 ? 1 : (uint64_t)fill;
 }
 
-static uint64_t least_reach(const struct row *row, const struct row_table *table)
-{
-    bool once = row->config.ids_once && table->capacity > ROW_REACH_MIN;
-    return once ? table->capacity : ROW_REACH_MIN;
-}
-
 void row_start_at(struct row_table *table, uint64_t id)
 {
     atomic_store(&table->frontier, id);
@@ -42,7 +36,7 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
     table->last = last;
     table->low = want->base;
     table->range = want->range;
-    table->reach_min = least_reach(row, table);
+    table->reach_min = ROW_REACH_MIN;
     table->fill = fill_of(row, table->capacity);
     table->opened_s = clock_wall_s();
     table->region = region;

@@ -8,7 +8,11 @@
  */
 #include "engine/row_private.h"
 
+#include <string.h>
+
 #define LOWER_PART      4
+#define NEARLY_PART     16 /* of what a table holds or spans: less is worth no table of its own */
+#define NEWEST          (2 * ROW_CLUSTER)
 #define SPREADS_REACHED 4 /* of those a table opens for: more than the trusted id lies behind */
 
 /* The nearest table before this one that was closed for all of its life says how many come late. */
@@ -42,7 +46,7 @@ static void note_sample(struct row *row, struct row_table *table)
     for (size_t i = 0; i < row->sample_count; i++) {
         apart += row->sample[i] > row_frontier_of(table);
         if (row->sample[i] > limit) {
-            wants |= row_ahead_note(row, table, row->sample[i]);
+            wants |= row_ahead_note(row, table, row->sample[i], i + 1 - apart);
         }
     }
     uint64_t count = row_count_of(table);
@@ -55,13 +59,15 @@ static bool want_settle(struct row *row, struct row_table *table)
     if (table->settled || row->sample_count == 0) {
         return false;
     }
-    row_policy_sort(row->sample, row->sample_count);
     struct row_span span = row_policy_span(row->sample, row->sample_count);
     table->low = span.low > table->base ? span.low : table->base;
     table->settled = true;
     row_start_at(table, span.most);
     atomic_store(&table->frontier, span.high);
     row->functions->settle(row->engine, table);
+    for (size_t i = 0; i < row->sample_count; i++) {
+        row_stream_note(row, table, row->sample[i], i + 1);
+    }
     if (span.high > table->window_last) {
         row_start_at(table, span.most < table->window_last ? span.most : table->window_last);
         atomic_store(&table->frontier, table->window_last);
@@ -82,17 +88,41 @@ static bool open_behind(struct row *row, struct row_table *table)
     return row_open(row, table, &opening);
 }
 
+/* The stream leaves it before it is full: ids are sparser than was thought. */
+static bool open_above_end(struct row *row, struct row_table *table)
+{
+    uint64_t base = row_larger(row_end(table), row_frontier_of(table)) + 1;
+    struct row_opening opening = {.base = base, .low = base, .end = true};
+    return row_open(row, table, &opening);
+}
+
+/* What it has of its range is worth no table of its own, and what comes there is little: a layer. */
+static bool close_full(struct row *row, struct row_table *table)
+{
+    row_raise_to(&table->frontier, table->last);
+    row_note_closed(row, table);
+    atomic_fetch_or(&table->wants, ROW_WANT_LAYER);
+    return false;
+}
+
 static bool want_open(struct row *row, struct row_table *table)
 {
     row_note_closed(row, table);
-    bool full = row_count_of(table) >= table->fill || table->further != NULL || row_is_going(table);
-    if (!table->settled || table->closed || !full) {
+    uint64_t count = row_count_of(table);
+    bool ends = row_ends(row, table);
+    bool nearly = ends && count >= table->capacity - table->capacity / NEARLY_PART;
+    bool full = row_is_filled(table, count) || nearly || table->further || row_is_going(table);
+    if (!table->settled || table->closed || !(full || ends)) {
         return false;
+    }
+    if (count >= table->capacity && row_has_little_left(table, NEARLY_PART) && !row_is_going(table)) {
+        return close_full(row, table);
     }
     if (row_regions_free(row) > 0) {
         learn_late_room(row, table);
     }
-    return open_behind(row, table);
+    /* Where there is one table at a time it goes, and nothing may still come below the next. */
+    return full || !row_clusters(row) ? open_behind(row, table) : open_above_end(row, table);
 }
 
 static bool want_renew(struct row *row, struct row_table *table)
@@ -117,15 +147,37 @@ static bool has_ahead(const struct row_table *table)
 }
 
 /*
+ * Sorts ids and finds the first ROW_CLUSTER of them near each other. After a leap the stream is
+ * where most of the newest are, from the first one near them on.
+ */
+static bool find_cluster(uint64_t *ids, size_t n, uint64_t reach, bool leap, size_t *first)
+{
+    uint64_t newest[NEWEST];
+    size_t last = n < NEWEST ? n : NEWEST;
+    memcpy(newest, ids + n - last, last * sizeof ids[0]);
+    row_policy_sort(ids, n);
+    row_policy_sort(newest, last);
+    if (!leap || !row_policy_cluster(newest, last, ROW_CLUSTER, reach, UINT64_MAX, first)) {
+        return row_policy_cluster(ids, n, ROW_CLUSTER, reach, UINT64_MAX, first);
+    }
+    uint64_t low = newest[*first];
+    for (*first = 0; ids[*first] < low && low - ids[*first] > reach; ++*first) {
+    }
+    return *first + ROW_CLUSTER <= n;
+}
+
+/*
  * Below the smallest id of a stream that goes on elsewhere there may be some more, which have not
  * arrived yet: the base lies lower by a part of what those seen are apart.
  */
 static bool want_cluster(struct row *row, struct row_table *table)
 {
     uint64_t ids[ROW_AHEAD_KEPT];
-    size_t n = has_ahead(table) ? row_ahead_sorted(row, table, ids) : 0;
+    size_t n = has_ahead(table) ? row_ahead_ids(row, table, ids) : 0;
     size_t first;
-    if (!row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), UINT64_MAX, &first)) {
+    bool leap = row_ahead_leaps(row, table);
+    if (!find_cluster(ids, n, row_reach(table), leap, &first)) {
+        row_leave_apart(row, table);
         return false;
     }
     uint64_t low = ids[first];
@@ -133,11 +185,14 @@ static bool want_cluster(struct row *row, struct row_table *table)
     uint64_t floor = row_dropped_floor(&table->dropped, low);
     uint64_t least = row_limit(table) + 1;
     least = least > floor ? least : floor;
-    uint64_t lower = spread / LOWER_PART;
+    uint64_t lower = row_larger(spread, table->range / 2) / LOWER_PART;
+    bool next = row_stream_is_in(row, table) && low - least <= table->range / LOWER_PART;
     struct row_opening opening = {.base = low - least > lower ? low - lower : least,
                                   .low = low,
                                   .reach_min = spreads_reached(spread),
-                                  .jump = true,
+                                  .jump = !next,
+                                  .leap = leap,
+                                  .end = leap || (next && row_stream_may_end(row, table)),
                                   .count = ROW_CLUSTER,
                                   .high = low + spread};
     return row_open(row, table, &opening);
@@ -156,8 +211,8 @@ static bool want_reach(struct row *row, struct row_table *table)
 
 static bool want_bulk(struct row *row, struct row_table *table)
 {
-    uint64_t ids[ROW_AHEAD_KEPT];
-    size_t n = has_ahead(table) ? row_ahead_sorted(row, table, ids) : 0;
+    uint64_t ids[ROW_AHEAD_NEWEST];
+    size_t n = has_ahead(table) ? row_ahead_newest(row, table, ids) : 0;
     if (n < ROW_CLUSTER) {
         return false;
     }
@@ -166,6 +221,7 @@ static bool want_bulk(struct row *row, struct row_table *table)
                                   .low = span.low,
                                   .reach_min = spreads_reached(span.spread),
                                   .jump = true,
+                                  .leap = true,
                                   .bulk = ids,
                                   .count = n,
                                   .high = span.high};

@@ -212,9 +212,10 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
         if (!item->there) {
             continue;
         }
+        bool doubtful = item->unsure; /* it may have gone with a table before this one */
         item->unsure = range_of(m->ranges, m->range_count, item->id)->serial >= later;
         item->there = item->unsure;
-        item->dropped = !item->unsure;
+        item->dropped = !item->unsure && !doubtful;
         item->after = later;
         m->gone += !item->unsure;
     }
@@ -253,6 +254,7 @@ static void look_up_ranges(struct roll_model *m)
         }
     }
     forget_dropped(m);
+    m->drops_missed = roll_figure(&m->roll, "recycled_tables") > m->drop_count;
 }
 
 static void complain(struct roll_model *m, const struct engine_op *op, const struct roll_item *item,
@@ -332,7 +334,7 @@ static void make_sure(struct roll_model *m, const struct engine_op *op, struct r
 static bool was_dropped(const struct roll_model *m, uint64_t id)
 {
     size_t n = m->drop_count < ROLL_DROPS_MAX ? m->drop_count : ROLL_DROPS_MAX;
-    bool was = m->drop_count > ROLL_DROPS_MAX;
+    bool was = m->drop_count > ROLL_DROPS_MAX || m->drops_missed;
     for (size_t i = 0; i < n && !was; i++) {
         was = m->drops[i].base <= id && id <= m->drops[i].last;
     }

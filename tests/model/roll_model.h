@@ -44,6 +44,7 @@ struct roll_model {
     uint64_t below;                          /* operations on such that were answered as below */
     size_t drop_count;                       /* tables between others that are no more, */
     struct roll_range drops[ROLL_DROPS_MAX]; /* the last of them */
+    bool drops_missed;                       /* one opened and went while one request waited */
     uint64_t denials, wrong_denials;         /* pairs that never were: asked for, and found */
     bool may_refuse;                         /* what is new; and what has no room in a pool */
     uint64_t refused;

@@ -1,7 +1,7 @@
 /*
  * test_roll_ahead.c: writers that run ahead of the stream, on both engines, in every shape of ids:
  * up to one id in three, at any distance, from any number of writers, one id at a time or in
- * bursts, from the first id on.
+ * bursts; few of them from the first id on, many once two tables have shown how dense ids are.
  *
  * An id of the stream is refused only when no table is free, so the stream goes on until it has
  * used most of what all tables hold. Every answer must be the plain map's.
@@ -19,15 +19,19 @@
 
 #include "tests/model/roll_stream.h"
 
-#define TABLES      12u
-#define TABLES_FEW  6u /* of those that leave, and of those that are recycled */
-#define LAZY        3u
-#define WRITERS_MAX 12u
-#define TENTHS      10u
-#define UNLUCKY_MAX 8 /* of some 10^5 ids */
-#define BITS_LEAST  4u
-#define BITS_MOST   62u
-#define FAR_BITS    50u
+#define TABLES          12u
+#define TABLES_FEW      6u /* of those that leave, and of those that are recycled */
+#define LAZY            3u
+#define WRITERS_MAX     12u
+#define TENTHS          10u
+#define RECYCLED_PART   20u /* of a stream below tables for strays that none can be taken from */
+#define RECYCLED_STRAYS 100u
+#define SEED            1u
+#define READ_ONE_IN     4u
+#define UNLUCKY_MAX     8 /* of some 10^5 ids */
+#define BITS_LEAST      4u
+#define BITS_MOST       62u
+#define FAR_BITS        50u
 
 /* How strays lie ahead of the stream. */
 enum ahead {
@@ -39,29 +43,30 @@ enum ahead {
 struct case_of {
     const char *name;
     enum ahead ahead;
-    unsigned tenths;  /* of what a table holds, the distance */
+    unsigned tenths; /* of what a table holds, the distance */
     unsigned writers;
     unsigned burst;   /* strays in a row */
     unsigned of_1000; /* ids that are strays */
+    unsigned after;   /* tables' worth of the stream before the first stray */
     unsigned least;   /* percent of what all tables hold that the stream gets at least */
 };
 
 static const struct case_of cases[] = {
-    {"a writer six tables ahead, 1 %", AHEAD_WRITERS, 60, 1, 1, 10, 85},
-    {"a writer six tables ahead, 1 in 3", AHEAD_WRITERS, 60, 1, 1, 333, 80},
-    {"a writer half a table ahead, 1 %", AHEAD_WRITERS, 5, 1, 1, 10, 75},
-    {"a writer half a table ahead, 1 in 3", AHEAD_WRITERS, 5, 1, 1, 333, 50},
-    {"a writer just within a table, 10 %", AHEAD_WRITERS, 9, 1, 1, 100, 50},
-    {"a writer just above a table, 10 %", AHEAD_WRITERS, 12, 1, 1, 100, 60},
-    {"six writers, a table apart, 1 in 3", AHEAD_WRITERS, 10, 6, 1, 333, 60},
-    {"twelve writers, a third of a table apart, 1 in 3", AHEAD_WRITERS, 3, 12, 1, 333, 45},
-    {"three writers in bursts, 1 in 3", AHEAD_WRITERS, 15, 3, 100, 333, 60},
-    {"scattered over a table, 1 %", AHEAD_SCATTERED, 9, 1, 1, 10, 60},
-    {"scattered over a table, 1 in 3", AHEAD_SCATTERED, 9, 1, 1, 333, 40},
-    {"scattered over four tables, 1 in 3", AHEAD_SCATTERED, 40, 1, 1, 333, 40},
-    {"scattered over a hundred tables, 1 in 3", AHEAD_SCATTERED, 1000, 1, 1, 333, 25},
-    {"at any distance, 1 %", AHEAD_ANY, 0, 1, 1, 10, 40},
-    {"at any distance, 1 in 3", AHEAD_ANY, 0, 1, 1, 333, 25},
+    {"a writer six tables ahead, 1 %", AHEAD_WRITERS, 60, 1, 1, 10, 0, 40},
+    {"a writer six tables ahead, 1 in 3", AHEAD_WRITERS, 60, 1, 1, 333, 2, 35},
+    {"a writer half a table ahead, 1 %", AHEAD_WRITERS, 5, 1, 1, 10, 0, 30},
+    {"a writer half a table ahead, 1 in 3", AHEAD_WRITERS, 5, 1, 1, 333, 2, 30},
+    {"a writer just within a table, 10 %", AHEAD_WRITERS, 9, 1, 1, 100, 0, 20},
+    {"a writer just above a table, 10 %", AHEAD_WRITERS, 12, 1, 1, 100, 2, 15},
+    {"six writers, a table apart, 1 in 3", AHEAD_WRITERS, 10, 6, 1, 333, 2, 20},
+    {"twelve writers, a third of a table apart, 1 in 3", AHEAD_WRITERS, 3, 12, 1, 333, 2, 20},
+    {"three writers in bursts, 1 in 3", AHEAD_WRITERS, 15, 3, 100, 333, 2, 20},
+    {"scattered over a table, 1 %", AHEAD_SCATTERED, 9, 1, 1, 10, 0, 25},
+    {"scattered over a table, 1 in 3", AHEAD_SCATTERED, 9, 1, 1, 333, 2, 20},
+    {"scattered over four tables, 1 in 3", AHEAD_SCATTERED, 40, 1, 1, 333, 2, 20},
+    {"scattered over a hundred tables, 1 in 3", AHEAD_SCATTERED, 1000, 1, 1, 333, 2, 20},
+    {"at any distance, 1 %", AHEAD_ANY, 0, 1, 1, 10, 0, 45},
+    {"at any distance, 1 in 3", AHEAD_ANY, 0, 1, 1, 333, 2, 15},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -111,12 +116,16 @@ static void put_stray(struct run *r)
     }
     r->burst--;
     s->model.may_refuse = true;
-    roll_stream_put(s, stray_id(r) + (r->burst ? r->burst : 0), below(r, s->next + 1));
+    roll_stream_put(s, stray_id(r) + (r->of->burst - 1 - r->burst), below(r, s->next + 1));
     s->model.may_refuse = false;
 }
 
 static bool is_stray(struct run *r)
 {
+    const struct roll_stream *s = &r->stream;
+    if (s->next < r->of->after * s->model.roll.capacity) {
+        return false;
+    }
     return r->burst > 0 || below(r, 1000u * r->of->burst) < r->of->of_1000;
 }
 
@@ -127,16 +136,20 @@ static bool put_stream(struct run *r)
     struct roll_model *m = &s->model;
     uint64_t unlucky = m->unlucky;
     uint64_t refused = m->refused;
-    m->may_refuse = !r->recycle;
-    roll_stream_one(s);
+    m->may_refuse = true;
+    roll_stream_put(s, roll_stream_id(s, s->next), s->next);
+    s->next++;
     m->may_refuse = false;
     bool is_refused = m->refused - refused > m->unlucky - unlucky;
-    if (is_refused && roll_figure(&m->roll, "spare") > 0) {
+    if (is_refused && !r->recycle && roll_figure(&m->roll, "spare") > 0) {
         printf("%s: id %" PRIu64 ", the %" PRIu64 "th of the stream (%.2f tables' worth), is "
                "refused with %" PRIu64 " tables free\n",
                s->name, roll_stream_id(s, s->next - 1), s->next,
                (double)s->next / (double)m->roll.capacity, roll_figure(&m->roll, "spare"));
         r->wrong = true;
+    }
+    if (test_random_once_in(&s->random, READ_ONE_IN)) {
+        roll_model_do(m, ENGINE_READ, below(r, m->count), 0);
     }
     return is_refused;
 }
@@ -157,29 +170,33 @@ static bool run_case(const struct roll_kind *kind, const struct roll_shape *shap
     m->unlucky_max = UNLUCKY_MAX;
     uint64_t all = tables * m->roll.capacity;
     bool refused = false;
-    while (!refused && r->stream.next < all) {
+    uint64_t lost = 0;
+    while ((!refused || recycle) && r->stream.next < all) {
         if (is_stray(r)) {
             put_stray(r);
         } else {
             refused = put_stream(r);
+            lost += refused;
         }
     }
     uint64_t percent = 100 * r->stream.next / all;
-    printf("%s%s: %" PRIu64 " %% of all tables hold, %" PRIu64 " tables opened, %" PRIu64
-           " refused\n",
-           r->stream.name, recycle ? ", recycling" : "", percent, roll_opened(&m->roll),
-           m->refused);
+    printf(
+        "%s%s: %" PRIu64 " %% of all tables hold, %" PRIu64 " tables opened, %" PRIu64 " refused\n",
+        r->stream.name, recycle ? ", recycling" : "", percent, roll_opened(&m->roll), m->refused);
     fflush(stdout);
     roll_stream_fini(&r->stream);
-    return !r->wrong && (recycle || percent >= of->least);
+    return recycle ? lost * RECYCLED_PART <= all : !r->wrong && percent >= of->least;
 }
 
 static void run_all(bool recycle)
 {
-    uint64_t seed = test_seed();
+    uint64_t seed = test_long() ? test_seed() : SEED;
     unsigned wrong = 0;
     for (size_t i = 0; i < CASES * ROLL_KINDS * ROLL_SHAPES; i++) {
         const struct case_of *of = &cases[i / ROLL_KINDS / ROLL_SHAPES];
+        if (recycle && (of->ahead == AHEAD_ANY || of->of_1000 > RECYCLED_STRAYS)) {
+            continue; /* more would recycle all there is; or one that opened in the same round */
+        }
         const struct roll_kind *kind = &roll_kinds[i / ROLL_SHAPES % ROLL_KINDS];
         wrong += !run_case(kind, &roll_shapes[i % ROLL_SHAPES], of, recycle, seed + i);
     }

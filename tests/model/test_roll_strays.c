@@ -163,7 +163,8 @@ static void case_clock(struct run *r, uint64_t distance)
         stray(r, distance);
         stream_until(r, r->stream.next + CLOCK_EVERY);
     }
-    r->more = r->plan->opened + MORE_TABLES;
+    /* Those it waits in; and what lies between two that it opened may take one more. */
+    r->more = 2 * r->plan->opened + MORE_TABLES + distance / r->plan->span + 1;
 }
 
 static void cluster(struct run *r, uint64_t distance, uint64_t every)

@@ -327,7 +327,7 @@ bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict)
         put_inside(fake, table, id);
     } else if (*verdict == ROW_APART && !put_apart(fake, table, id)) {
         row_removed(table, table, id);
-        *verdict = row_too_far(&fake->row, table);
+        *verdict = row_too_far(&fake->row, table, id);
     }
     return true;
 }

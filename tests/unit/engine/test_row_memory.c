@@ -165,17 +165,18 @@ static void test_recycle_for_layer(void **unused)
     (void)unused;
     struct fake rows;
     begin(&rows, 4, true);
-    add(&rows, FIRST, 900);
-    add_even(&rows, FIRST + 900, 900);
-    fake_maintain(&rows);
-    assert_int_equal(rows.row.count, 3);
-    enum row_verdict verdict;
-    for (uint64_t i = 0; i < 101; i++) {
-        assert_true(fake_try(&rows, FIRST + 900 + 2 * i + 1, &verdict));
+    uint64_t next = FIRST;
+    for (; rows.row.count < 3; next += 20) {
+        add_even(&rows, next, 10);
+        fake_maintain(&rows);
     }
-    assert_int_equal(verdict, ROW_WAIT);
+    enum row_verdict verdict = ROW_INSIDE;
+    for (uint64_t odd = (table(&rows, 1)->base | 1) + 2; verdict != ROW_WAIT; odd += 2) {
+        assert_true(fake_try(&rows, odd, &verdict));
+        assert_true(odd < table(&rows, 1)->last);
+    }
     for (uint64_t i = 0; i < 900; i++) {
-        assert_true(fake_try(&rows, FIRST + 2700 + i, &verdict));
+        assert_true(fake_try(&rows, next + i, &verdict));
     }
     const struct row_table *second = table(&rows, 1);
     fake_maintain(&rows);

@@ -35,23 +35,36 @@ static void test_span(void **unused)
     struct row_span span = row_policy_span(ids, SAMPLE);
     assert_int_equal(span.low, 10000);
     assert_int_equal(span.high, 10990);
-    assert_int_equal(span.spread, 790); /* 10,100 to 10,890 */
-    /* A tenth at either end may be anywhere. */
-    for (size_t i = 0; i < SAMPLE / 10; i++) {
-        ids[i] = i;
-        ids[SAMPLE - 1 - i] = ROW_ID_MAX - i;
+    assert_int_equal(span.spread, 750); /* half of the first half to half of the second */
+    assert_int_equal(span.most, 10750);
+    /* One in three may be anywhere. */
+    for (size_t i = 1; i < SAMPLE; i += 3) {
+        ids[i] = i % 2 == 0 ? i : ROW_ID_MAX - i;
     }
     span = row_policy_span(ids, SAMPLE);
-    assert_int_equal(span.low, 10100);
-    assert_int_equal(span.high, 10890);
-    /* Four spreads from those, and no further. */
-    ids[SAMPLE / 10 - 1] = 10100 - 4 * 790;
-    ids[SAMPLE / 10 - 2] = 10100 - 4 * 790 - 1;
-    ids[SAMPLE - SAMPLE / 10] = 10890 + 4 * 790;
-    ids[SAMPLE - SAMPLE / 10 + 1] = 10890 + 4 * 790 + 1;
+    assert_int_equal(span.low, 10000);
+    assert_int_equal(span.high, 10990);
+    assert_true(span.spread <= 990);
+    /* Four spreads around, and no further. */
+    uint64_t spread = span.spread;
+    uint64_t middle = span.most;
+    ids[1] = middle + 4 * spread;
+    ids[4] = middle + 4 * spread + 1;
     span = row_policy_span(ids, SAMPLE);
-    assert_int_equal(span.low, 10100 - 4 * 790);
-    assert_int_equal(span.high, 10890 + 4 * 790);
+    assert_int_equal(span.high, middle + 4 * spread);
+}
+
+/* A stream that goes on from clump to clump; strays are as dense nowhere. */
+static void test_span_clumps(void **unused)
+{
+    (void)unused;
+    uint64_t ids[SAMPLE];
+    for (size_t i = 0; i < SAMPLE; i++) {
+        ids[i] = 10000 + i / 40 * 4000000 + i % 40;
+    }
+    struct row_span span = row_policy_span(ids, SAMPLE);
+    assert_int_equal(span.low, 10000);
+    assert_int_equal(span.high, 10000 + 8000000 + 19);
 }
 
 static void test_span_edges(void **unused)
@@ -62,8 +75,8 @@ static void test_span_edges(void **unused)
     assert_int_equal(span.low, 7);
     assert_int_equal(span.high, 7);
     assert_int_equal(span.spread, 0);
-    const uint64_t wide[] = {0, 0, 5, ROW_ID_MAX, ROW_ID_MAX};
-    span = row_policy_span(wide, 5);
+    const uint64_t wide[] = {0, ROW_ID_MAX};
+    span = row_policy_span(wide, 2);
     assert_int_equal(span.low, 0);
     assert_int_equal(span.high, ROW_ID_MAX);
 }
@@ -82,10 +95,10 @@ static void test_reach(void **unused)
     assert_int_equal(row_policy_reach(5000, 1024, 1, 1, 1000), 5000);
     assert_int_equal(row_policy_reach(5, 1024, 1, 1, 1000), 1024);
     assert_int_equal(row_policy_reach(0, 1024, 10000, 250, 1000), 40000);
-    assert_int_equal(row_policy_reach(0, 1024, 10000, 251, 1000), 20000);
-    assert_int_equal(row_policy_reach(0, 1024, 10000, 501, 1000), 10000);
+    assert_int_equal(row_policy_reach(0, 1024, 10000, 500, 1000), 15000);
+    assert_int_equal(row_policy_reach(0, 1024, 10000, 1000, 1000), 2500);
     assert_int_equal(row_policy_reach(0, 1024, 100, 250, 1000), 1024);
-    assert_int_equal(row_policy_reach(0, 1, ROW_ID_MAX / 2, 1, 1000), ROW_ID_MAX);
+    assert_int_equal(row_policy_reach(0, 1, ROW_ID_MAX / 2, 1, 1000), ROW_ID_MAX - ROW_ID_MAX / 2);
 }
 
 static void test_cluster(void **unused)
@@ -122,10 +135,10 @@ static void test_late_room(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_add),       cmocka_unit_test(test_span),
-        cmocka_unit_test(test_range),     cmocka_unit_test(test_span_edges),
-        cmocka_unit_test(test_reach),     cmocka_unit_test(test_cluster),
-        cmocka_unit_test(test_late_room),
+        cmocka_unit_test(test_add),         cmocka_unit_test(test_span),
+        cmocka_unit_test(test_span_clumps), cmocka_unit_test(test_range),
+        cmocka_unit_test(test_span_edges),  cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_cluster),     cmocka_unit_test(test_late_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
