@@ -59,6 +59,9 @@ static void row_settle(void *engine, struct row_table *table)
 {
     const struct counter *counter = engine;
     struct counter_table *this = counter_table_of(table);
+    if (counter_table_tuck(this)) {
+        return;
+    }
     table->range = spaced_range(table, counter->config.id_spacing);
     counter_table_settle(this);
     if (!counter_schema_is(counter_table_schema(this), &counter->config)) {

@@ -144,6 +144,8 @@ void counter_table_restored(struct counter_table *table);
 
 /* As row_functions.settle and move. A slot that `to` has no view of is lost by a move. */
 void counter_table_settle(struct counter_table *table);
+/* As row_functions.settle for a table that has settled. False: it has not, nothing was done. */
+bool counter_table_tuck(struct counter_table *table);
 bool counter_table_move(struct counter_table *from, struct counter_table *to);
 
 const struct counter_shape *counter_table_shape(const struct counter_table *table);

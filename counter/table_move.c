@@ -96,6 +96,15 @@ void counter_table_settle(struct counter_table *t)
     entries_fini(&entries);
 }
 
+bool counter_table_tuck(struct counter_table *t)
+{
+    bool settled = t->origin != TABLE_NO_WINDOW;
+    if (settled) {
+        table_tuck_in(t);
+    }
+    return settled;
+}
+
 /* Above the frontier they are kept apart. */
 void table_tuck_in(struct counter_table *t)
 {

@@ -76,7 +76,7 @@ struct change_sink *change_sink_null(void);
 enum change_event {
     CHANGE_EVENT_SPACE = 1, /* what the engine keeps for the space: slots, secrets */
     CHANGE_EVENT_FIRST,     /* all tables are gone but this new one */
-    CHANGE_EVENT_SETTLE,    /* the first table settled (engine/row.h) */
+    CHANGE_EVENT_SETTLE,    /* ids apart went in place, of the first table or of any (engine/row.h) */
     CHANGE_EVENT_OPEN,      /* a table was opened; what lay apart above its base moved to it */
     CHANGE_EVENT_LAYER,     /* a table got its layer */
     CHANGE_EVENT_DROP,      /* a table is gone */

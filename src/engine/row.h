@@ -129,7 +129,8 @@ struct row_functions {
     struct row_table *(*create)(void *engine, const struct row_want *want);
     /* All but its region, if it has one. While others use other tables, and the engine. */
     void (*destroy)(struct row_table *table);
-    /* low and frontier have been set: puts what is apart and not above the frontier in place. */
+    /* Puts what is apart and not above the frontier in place: of a table that settles, whose low
+     * and frontier have been set, or of one whose frontier has passed such ids. */
     void (*settle)(void *engine, struct row_table *table);
     /*
      * Moves what `from` keeps apart at or above to->base into `to`, in rising order of ids, asking
@@ -159,7 +160,8 @@ struct row_functions {
 #define ROW_WANT_CLUSTER 8u
 #define ROW_WANT_BULK    16u
 #define ROW_WANT_LAYER   32u
-#define ROW_WANT_REACH   64u /* where ids were dropped: the stream has come there */
+#define ROW_WANT_REACH   64u  /* where ids were dropped: the stream has come there */
+#define ROW_WANT_TUCK    128u /* what is apart and was passed goes in place */
 
 struct row_region { /* under the row's lock, but memory and bytes: they stay */
     void *memory;
@@ -226,9 +228,10 @@ struct row_table {
     _Atomic uint64_t count; /* ids (pairs) it holds, apart or not; a further layer counts its own */
     _Atomic uint64_t gone;  /* ids that were in place, here or in its layer, and were removed */
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
-    _Atomic uint64_t apart; /* kept apart, about: exact after settling, opening and moving */
-    _Atomic uint32_t wants; /* ROW_WANT_* */
-    _Atomic bool changed;   /* since its last image: row_changed() */
+    _Atomic uint64_t apart; /* kept apart, about: exact after settling, tucking, opening, moving */
+    _Atomic uint64_t tuck_at; /* the frontier at which enough of them were passed to be tucked in */
+    _Atomic uint32_t wants;   /* ROW_WANT_* */
+    _Atomic bool changed;     /* since its last image: row_changed() */
     struct id_span ids;
     struct row_samples samples;
 };
@@ -273,6 +276,7 @@ struct row {
     bool dump_paused;           /* for the rest of this round of images */
     bool merge_paused;          /* likewise: one has failed */
     bool overrun_told;          /* since the last dump that was made */
+    unsigned tucks;             /* events of such that the log has room for still */
     unsigned overruns;          /* dumps in a row that changes overran (engine/row_cold.h) */
     _Atomic bool dump_wanted;   /* row_cold_wanted() */
     _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; 0: not denied */

@@ -179,8 +179,7 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     }
     row_stream_note(row, table, id, row_admitted(table));
     id_span_note(&table->ids, id);
-    bool ends = UNLIKELY(row_is_filled(table, count)) ||
-                UNLIKELY(row_ends(row, table));
+    bool ends = UNLIKELY(row_is_filled(table, count)) || UNLIKELY(row_ends(row, table));
     if (UNLIKELY(ends) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
         row_want(row, table, ROW_WANT_OPEN);
     }
@@ -265,6 +264,9 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
     }
     if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return wait_for(row, table, 0);
+    }
+    if (row_holds_passed(table) && row_can_move(table) && !row_is_going(table)) {
+        return wait_for(row, table, ROW_WANT_TUCK);
     }
     if (table->refused || table->refused_jump) { /* what is ahead may be the stream itself */
         (void)may_ask(row, &row->again_us);

@@ -110,6 +110,12 @@ static bool may_cluster(const struct row *row, const struct row_table *table)
     return row_clusters(row) && row->noted >= table->cluster_from;
 }
 
+/* The same where the next one would be refused: it may be the stream, which is seen by so many. */
+static bool must_cluster(const struct row *row, const struct row_table *table)
+{
+    return row_clusters(row) && row->noted + ROW_CLUSTER_AGAIN >= table->cluster_from + ROW_CLUSTER;
+}
+
 /* Under the lock: as is_clustered, any of them. */
 static bool any_clustered(const struct row *row, const struct row_table *table)
 {
@@ -143,7 +149,7 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
     uint32_t wants = 0;
     row_lock(row);
     drop(row, table, row_limit(table));
-    if (may_cluster(row, table) && any_clustered(row, table)) {
+    if (must_cluster(row, table) && any_clustered(row, table)) {
         wants |= ROW_WANT_CLUSTER;
     }
     if (row->noted >= table->bulk_from && leaps(row, table)) {

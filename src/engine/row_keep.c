@@ -8,10 +8,13 @@
 #define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
 #define AGAIN_PAUSE_US  (10u * 1000000u)
 #define DROPS_AT_ONCE   64 /* by each of the loops below: the log has room for their events */
+#define TUCKS_AT_ONCE   8  /* likewise, where none is dropped */
 
 _Static_assert(3 * DROPS_AT_ONCE * (ROW_DROP_BYTES_MAX + 16) + 3 * ROW_TABLE_BYTES_MAX <=
                    CHANGE_EVENTS_BYTES_MAX,
                "the log has room for the events of one row_serve");
+_Static_assert((TUCKS_AT_ONCE + 3) * ROW_TABLE_BYTES_MAX <= CHANGE_EVENTS_BYTES_MAX,
+               "so it has where tables are dumped");
 
 void row_dispose(struct row *row)
 {
@@ -98,13 +101,14 @@ static size_t jumps_too_many(const struct row *row, size_t more)
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
-/* Has it memory to give, by the policy? Not if all it has is ahead: another opens in its place. */
+/* Has it memory to give, by the policy? Where all it has is apart some of that goes in place first:
+ * else its range would be the next one's. */
 static bool may_go(const struct row *row, const struct row_table *table)
 {
     if (row->config.recycle) {
         return !table->cold;
     }
-    bool placed = row_frontier_of(table) >= table->base || row_count_of(table) == 0;
+    bool placed = !row_has_none_in_place(table) || (row_can_move(table) && row->tucks > 0);
     return !row_is_going(table) && table->settled && placed;
 }
 
@@ -281,13 +285,22 @@ bool row_needs_all(const struct row *row)
     return !row_keeps_spare(row) && left > 0 && left <= (needed < most ? needed : most);
 }
 
+static void leave(struct row *row, struct row_table *table)
+{
+    if (row_has_none_in_place(table)) {
+        row->tucks--;
+        row_put_in_place(row, table);
+    }
+    row_cold_leave(row, table);
+}
+
 /* Gives up its memory: it is dropped, or to be dumped. */
 static void go(struct row *row, struct row_table *table)
 {
     if (row->config.recycle) {
         row_recycle(row, table);
     } else {
-        row_cold_leave(row, table);
+        leave(row, table);
     }
 }
 
@@ -325,7 +338,7 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
         if (found == NULL) {
             break;
         }
-        row_cold_leave(row, found);
+        leave(row, found);
         leaving = true;
     }
     table->awaiting = leaving;
@@ -435,6 +448,7 @@ static void allow_again(struct row *row)
 static bool log_room(struct row *row)
 {
     bool room = row_log_room(row);
+    row->tucks = TUCKS_AT_ONCE;
     atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
     atomic_store(&row->denied, !room);
     return room;

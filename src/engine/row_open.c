@@ -12,7 +12,6 @@
 #define STEPS_REACHED    2  /* one may be missing */
 #define CLUMPS_PART      8  /* samples that show a range so much smaller are of one clump */
 #define SWAMPED_PART     2  /* of the next table's fill: more do not move to it */
-#define CLUSTER_AGAIN    64 /* ahead ids, until it is asked again whether a table may open */
 
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
@@ -204,7 +203,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
 /* Its ahead ids stay apart. Not asked again for each that comes, but the row may change. */
 void row_leave_apart(struct row *row, struct row_table *table)
 {
-    table->cluster_from = row->noted + CLUSTER_AGAIN;
+    table->cluster_from = row->noted + ROW_CLUSTER_AGAIN;
     table->bulk_from = row->noted + ROW_BULK;
     row_see_activity(row);
 }

@@ -13,6 +13,7 @@
 #define ROW_END_PART       8 /* of its range, beyond which a table takes no ids */
 #define ROW_AHEAD_END_PART 16
 #define ROW_NEAR_PART      32 /* of its range, before that: the stream is about to leave it */
+#define ROW_CLUSTER_AGAIN  64 /* ahead ids, until it is asked again whether a table may open */
 
 /* The lock is no part of what a const row promises. Any thread. */
 void row_lock(const struct row *row);
@@ -293,6 +294,19 @@ static inline bool row_can_move(const struct row_table *table)
 {
     return table->further == NULL;
 }
+
+/* row_tuck.c: ids apart that are not ahead; all stopped, but row_holds_passed() */
+
+/* Puts ids in place that the frontier has passed, counts anew what is apart. In memory, no layer.
+ */
+void row_tuck(struct row *row, struct row_table *table);
+/* Have enough of what is apart been passed, as far as was seen when that was done last? Any thread.
+ */
+bool row_holds_passed(const struct row_table *table);
+/* Is all it holds apart? */
+bool row_has_none_in_place(const struct row_table *table);
+/* Such a table's frontier goes to where most of its ids are, and those go in place. Puts SETTLE. */
+void row_put_in_place(struct row *row, struct row_table *table);
 
 /* row_open.c: opening; all stopped */
 

@@ -50,6 +50,21 @@ static bool replay_first(struct row *row, const struct row_described *described,
     return true;
 }
 
+/* What the frontier has passed went in place. */
+static bool replay_tuck(struct row *row, const struct row_state *state, char error[ROW_ERROR_MAX])
+{
+    struct row_table *table = row_find(row, state->base);
+    if (table == NULL || table->serial != state->serial || table->cold || !row_can_move(table) ||
+        state->frontier > table->last) {
+        return row_fail(error, "table %llu takes in ids, but is not there to do so",
+                        (unsigned long long)state->serial);
+    }
+    row_raise_to(&table->trusted, state->trusted);
+    row_raise_to(&table->frontier, state->frontier);
+    row_tuck(row, table);
+    return true;
+}
+
 /* The frontier it ended with says what goes in place; the window follows from `low`. */
 static bool replay_settle(struct row *row, const struct row_described *described, uint64_t lsn,
                           char error[ROW_ERROR_MAX])
@@ -57,8 +72,10 @@ static bool replay_settle(struct row *row, const struct row_described *described
     (void)lsn;
     const struct row_state *state = &described->state;
     struct row_table *table = row->count == 1 ? row->tables[0] : NULL;
-    if (table == NULL || table->settled || table->serial != state->serial ||
-        !row_state_has(state, ROW_STATE_SETTLED)) {
+    if (table == NULL || table->settled) {
+        return replay_tuck(row, state, error);
+    }
+    if (table->serial != state->serial || !row_state_has(state, ROW_STATE_SETTLED)) {
         return row_fail(error, "table %llu settles, but is not there to do so",
                         (unsigned long long)state->serial);
     }

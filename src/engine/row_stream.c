@@ -11,7 +11,9 @@
 /* So many in a hundred belong to one table: of strays, a third of all ids, so many do not come. */
 #define STREAM_PERCENT 50u
 #define ARRIVALS_LEAST 16u
-#define NEARING_PART   4u /* of a table's range, before its end: what comes near that lies there */
+#define ARRIVALS_PART  50u /* of a table's ids: so many say whether the stream is at its end */
+#define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
+#define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
 #define SAMPLES_LEAST  16u /* of a table's ids, until they show how dense they are */
 /* Sixteenths of a table's samples: the stream's are two thirds of them at least. */
 #define DENSITY_PART 7u
@@ -23,13 +25,16 @@ void row_stream_forget(struct row *row)
     }
 }
 
-/* Of those noted: all, and those from `low` to `high`. */
-static unsigned arrivals(const struct row *row, uint64_t low, uint64_t high, unsigned *in)
+/* Of the newest noted: all, and those from `low` to `high`. */
+static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, uint64_t high,
+                         unsigned *in)
 {
+    uint32_t at = atomic_load_explicit(&row->arrivals_at, memory_order_relaxed);
     unsigned all = 0;
     unsigned inside = 0;
-    for (size_t i = 0; i < ROW_ARRIVALS; i++) {
-        uint64_t id = atomic_load_explicit(&row->arrivals[i], memory_order_relaxed);
+    for (uint32_t i = 1; i <= newest; i++) {
+        uint64_t id =
+            atomic_load_explicit(&row->arrivals[(at - i) % ROW_ARRIVALS], memory_order_relaxed);
         all += id != UINT64_MAX;
         inside += low <= id && id <= high;
     }
@@ -40,7 +45,7 @@ static unsigned arrivals(const struct row *row, uint64_t low, uint64_t high, uns
 bool row_stream_is_in(const struct row *row, const struct row_table *table)
 {
     unsigned inside;
-    unsigned all = arrivals(row, table->base, table->last, &inside);
+    unsigned all = arrivals(row, ROW_ARRIVALS, table->base, table->last, &inside);
     return all >= ARRIVALS_LEAST && inside * 100 >= all * STREAM_PERCENT;
 }
 
@@ -48,8 +53,10 @@ bool row_stream_may_end(const struct row *row, const struct row_table *table)
 {
     unsigned inside;
     uint64_t from = row_end(table) - table->range / NEARING_PART;
-    unsigned all = arrivals(row, from, table->last, &inside);
-    return all < ARRIVALS_LEAST || inside * 100 >= all * STREAM_PERCENT;
+    uint64_t some = row_larger(table->capacity / ARRIVALS_PART, ARRIVALS_LEAST);
+    unsigned newest = some < ROW_ARRIVALS ? (unsigned)some : ROW_ARRIVALS;
+    unsigned all = arrivals(row, newest, from, table->last, &inside);
+    return all < ARRIVALS_LEAST || inside * 100 >= all * END_PERCENT;
 }
 
 /* ---- density ---- */

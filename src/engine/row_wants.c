@@ -96,7 +96,8 @@ static bool open_above_end(struct row *row, struct row_table *table)
     return row_open(row, table, &opening);
 }
 
-/* What it has of its range is worth no table of its own, and what comes there is little: a layer. */
+/* What it has of its range is worth no table of its own, and what comes there is little: a layer.
+ */
 static bool close_full(struct row *row, struct row_table *table)
 {
     row_raise_to(&table->frontier, table->last);
@@ -115,7 +116,8 @@ static bool want_open(struct row *row, struct row_table *table)
     if (!table->settled || table->closed || !(full || ends)) {
         return false;
     }
-    if (count >= table->capacity && row_has_little_left(table, NEARLY_PART) && !row_is_going(table)) {
+    if (count >= table->capacity && row_has_little_left(table, NEARLY_PART) &&
+        !row_is_going(table)) {
         return close_full(row, table);
     }
     if (row_regions_free(row) > 0) {
@@ -209,6 +211,15 @@ static bool want_reach(struct row *row, struct row_table *table)
     return row_open(row, table, &opening);
 }
 
+static bool want_tuck(struct row *row, struct row_table *table)
+{
+    if (has_ahead(table) && row_can_move(table) && row_holds_passed(table)) {
+        row_tuck(row, table);
+        row_log_put(row, CHANGE_EVENT_SETTLE, table);
+    }
+    return false;
+}
+
 static bool want_bulk(struct row *row, struct row_table *table)
 {
     uint64_t ids[ROW_AHEAD_NEWEST];
@@ -274,7 +285,7 @@ static const struct {
 } WANTS[] = {
     {ROW_WANT_SETTLE, want_settle}, {ROW_WANT_CLUSTER, want_cluster}, {ROW_WANT_BULK, want_bulk},
     {ROW_WANT_RENEW, want_renew},   {ROW_WANT_OPEN, want_open},       {ROW_WANT_LAYER, want_layer},
-    {ROW_WANT_REACH, want_reach},
+    {ROW_WANT_REACH, want_reach},   {ROW_WANT_TUCK, want_tuck},
 };
 
 bool row_serve(struct row *row, struct row_table *table)

@@ -40,13 +40,13 @@ STREAM, LATER, FAR, OLD = "of the stream", "late", "far ahead", "old"
 BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
                            b"CLIENT_ERROR id too far ahead")
 # Kind of id -> reason -> the most, of the commands of the kind. A dumped table takes no new ids once its
-# late-room is used up, and waits for a merge when its overlay is full. Ids of the stream ought never be
-# refused; they are where one far ahead, but within a table's reach, was taken for the frontier.
+# late-room is used up, and waits for a merge when its overlay is full. The first ids of a stream that leaps
+# are refused where the room apart is full of strays.
 REFUSED_MAX = {
-    STREAM: {NO_TABLE: 0.15, BUSY: 0.05, TOO_FAR: 0.02},
-    LATER: {NO_TABLE: 0.4, BUSY: 0.05, TOO_FAR: 0.05},
-    FAR: {NO_TABLE: 0.15, BUSY: 0.05, TOO_FAR: 0.15},
-    OLD: {NO_TABLE: 0.25, BUSY: 0.05, TOO_FAR: 0.02},
+    STREAM: {NO_TABLE: 0.001, BUSY: 0.05, TOO_FAR: 0},
+    LATER: {NO_TABLE: 0.02, BUSY: 0.05, TOO_FAR: 0},
+    FAR: {NO_TABLE: 0.02, BUSY: 0.05, TOO_FAR: 0.02},
+    OLD: {NO_TABLE: 0.05, BUSY: 0.05, TOO_FAR: 0},
 }
 
 

@@ -315,7 +315,9 @@ static void test_refused(void **unused)
     expect_refused(&kept, CHANGE_EVENT_SPACE, bytes, length);
     expect_refused(&kept, (enum change_event)77, bytes, length);
     expect_refused(&kept, CHANGE_EVENT_FIRST, bytes, length);
+    bytes[0]++; /* another serial */
     expect_refused(&kept, CHANGE_EVENT_SETTLE, bytes, length);
+    bytes[0]--;
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length); /* a second time */
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, 8);
     expect_refused(&kept, CHANGE_EVENT_LAYER, bytes, length);
