@@ -137,6 +137,21 @@ static bool takes_enough(const struct row_opening *opening, const struct row_tab
     return opening->bulk == NULL || taken >= ROW_CLUSTER;
 }
 
+/* A full one of `table` spans `range`; what the new one holds may be more or less. */
+static struct row_table *make_for_range(struct row *row, const struct row_table *table,
+                                        uint64_t base, uint64_t range, struct row_region *region)
+{
+    struct row_want want = {.base = base, .range = range};
+    if (table->region != NULL && table->region->bytes != region->bytes) {
+        want.range = row_policy_range(range, table->region->bytes, region->bytes);
+    }
+    struct row_table *next = row_make_table(row, &want, table->last, region);
+    if (next != NULL) {
+        next->range = row_policy_range(range, table->capacity, next->capacity);
+    }
+    return next;
+}
+
 /*
  * For ahead ids: the window must hold those it opens for, however dense ids were said to be. Then
  * it is as wide as a full table of such would be.
@@ -145,11 +160,7 @@ static struct row_table *make_next(struct row *row, const struct row_table *tabl
                                    const struct row_opening *opening, struct row_region *region)
 {
     uint64_t range = opening->bulk ? 0 : next_range(row, table, opening);
-    if (table->region != NULL && table->region->bytes != region->bytes) {
-        range = row_policy_range(range, table->region->bytes, region->bytes);
-    }
-    struct row_want want = {.base = opening->base, .range = range};
-    struct row_table *next = row_make_table(row, &want, table->last, region);
+    struct row_table *next = make_for_range(row, table, opening->base, range, region);
     if (next == NULL || !opening->jump || opening->high <= next->window_last) {
         return next;
     }
@@ -157,8 +168,7 @@ static struct row_table *make_next(struct row *row, const struct row_table *tabl
     row_region_clear(row, region);
     uint64_t spanned = opening->high - opening->base + 1;
     uint64_t shown = row_policy_range(spanned, opening->count, table->capacity);
-    want.range = row_larger(want.range, shown);
-    return row_make_table(row, &want, table->last, region);
+    return make_for_range(row, table, opening->base, row_larger(range, shown), region);
 }
 
 /*
@@ -261,8 +271,9 @@ static void tell_range(struct row *row, const struct row_table *table, const str
     for (size_t i = 0; i < row->count && known; i++) {
         struct row_table *other = row->tables[i];
         bool little = row_count_of(other) < other->capacity / 2;
-        if (other->jumped && !other->closed && little && other->range != next->range) {
-            other->range = next->range;
+        uint64_t range = row_policy_range(next->range, next->capacity, other->capacity);
+        if (other->jumped && !other->closed && little && other->range != range) {
+            other->range = range;
             row_touch(other);
         }
     }
