@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "server/checkpoint_private.h"
-#include "server/process.h"
 
 #define LOOK_MS  500       /* at the clock and the journal */
 #define AGAIN_US 10000000u /* after one that failed */
@@ -274,7 +274,7 @@ bool data_start(struct data *data, struct barrier *barrier, struct spaces *const
     data->asked = false;
     checkpoint->member = barrier_join(barrier);
     if (checkpoint->member == NULL ||
-        !process_thread(&checkpoint->thread, run, checkpoint, "checkpoint")) {
+        !thread_start(&checkpoint->thread, run, checkpoint, "checkpoint")) {
         destroy(checkpoint);
         return false;
     }

@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/notify.h"
 #include "server/checkpoint_private.h"
-#include "server/process.h"
 #include "store/table_file.h"
 
 _Static_assert(ROW_TABLE_BYTES_MAX <= TABLE_FILE_DESCRIPTION_MAX, "a file holds any description");
@@ -272,7 +272,7 @@ static bool write_image(struct checkpoint_round *round, struct checkpoint_space 
     bool gone;
 
     if (round->barrier == NULL) { /* the end: the service manager is to wait for it */
-        process_notify("STATUS=writing tables\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US);
+        notify_manager("STATUS=writing tables\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US);
     }
     name_file(space, image, ++round->data->generation, &file);
     space->written++;

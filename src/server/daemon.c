@@ -13,6 +13,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
+#include "base/thread.h"
 #include "server/data.h"
 #include "server/descriptors.h"
 #include "server/populate.h"
@@ -92,7 +94,7 @@ static void reload(struct daemon *daemon)
     descriptors_provide_again(next, daemon->now);
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)clock_monotonic_us());
-    process_notify(state);
+    notify_manager(state);
     if (reload_apply(daemon->server, next, space_engine_create)) {
         reload_log_restart(daemon->started, next);
         if (daemon->now != daemon->started) {
@@ -103,7 +105,7 @@ static void reload(struct daemon *daemon)
     } else {
         settings_destroy(next);
     }
-    process_notify("READY=1");
+    notify_manager("READY=1");
 }
 
 /*
@@ -140,7 +142,7 @@ static void ask_reload(struct daemon *daemon)
         return;
     }
     join_reloader(daemon); /* it has done its last */
-    daemon->reloader_started = process_thread(&daemon->reloader, run_reloads, daemon, "reload");
+    daemon->reloader_started = thread_start(&daemon->reloader, run_reloads, daemon, "reload");
     if (!daemon->reloader_started) {
         log_error("reload: cannot start a thread: %s; nothing was changed", strerror(errno));
         atomic_store(&daemon->reloads, 0);
@@ -409,8 +411,8 @@ static bool recover(struct daemon *daemon)
     pthread_t loader;
 
     daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
-    bool began = signal_fd >= 0 && daemon->loaded_fd >= 0 &&
-                 process_thread(&loader, load, daemon, "recovery");
+    bool began =
+        signal_fd >= 0 && daemon->loaded_fd >= 0 && thread_start(&loader, load, daemon, "recovery");
 
     if (began) {
         await_loaded(daemon, signal_fd);
@@ -473,7 +475,7 @@ static bool begin_serving(struct daemon *daemon)
     log_addresses(daemon->net);
     daemon->serving = true;
     process_background_ready(daemon->ready_fd);
-    process_notify("READY=1\nSTATUS=serving");
+    notify_manager("READY=1\nSTATUS=serving");
     return true;
 }
 
@@ -486,7 +488,7 @@ static void run(struct daemon *daemon)
     if (begun && begin_serving(daemon)) {
         net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     }
-    process_notify("STOPPING=1");
+    notify_manager("STOPPING=1");
     process_remove_pidfile(daemon->started->pidfile);
 }
 

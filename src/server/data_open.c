@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "server/data_private.h"
-#include "server/process.h"
 
 #define PROBE_BYTES                                                                                \
     (64u << 10)           /* of what a start stores before the journal opens, manifests besides */
@@ -299,7 +299,7 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     CHECK(settings->data != NULL);
     CHECK(pthread_mutex_init(&data->lock, NULL) == 0);
     CHECK(pthread_mutex_init(&data->bell_lock, NULL) == 0);
-    process_cond_init(&data->bell);
+    thread_cond_init(&data->bell);
     data->vfs = vfs;
     data->directory = memory_strdup(settings->data);
     data->dir_lock.fd = -1;

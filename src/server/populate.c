@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "server/process.h"
+#include "base/thread.h"
 
 struct populate {
     pthread_mutex_t bracket; /* held from stop to go */
@@ -41,7 +41,7 @@ struct populate *populate_create(void)
 
     pthread_mutex_init(&populate->bracket, NULL);
     pthread_mutex_init(&populate->lock, NULL);
-    process_cond_init(&populate->ended);
+    thread_cond_init(&populate->ended);
     return populate;
 }
 
@@ -77,7 +77,7 @@ static void begin(struct populate *populate, const struct spaces *spaces)
     }
     /* without a thread the first use of each page faults, no more */
     pthread_mutex_lock(&populate->lock);
-    populate->started = process_thread(&populate->thread, run, populate, "populate");
+    populate->started = thread_start(&populate->thread, run, populate, "populate");
     populate->running = populate->started;
     pthread_mutex_unlock(&populate->lock);
 }

@@ -4,15 +4,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -230,57 +226,4 @@ void process_background_ready(int ready_fd)
 
     (void)sent; /* a parent that was killed hears nothing */
     close(ready_fd);
-}
-
-void process_notify(const char *state)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    if (path == NULL || (path[0] != '/' && path[0] != '@') ||
-        strlen(path) >= sizeof(address.sun_path)) {
-        return;
-    }
-    memcpy(address.sun_path, path, strlen(path));
-    if (path[0] == '@') {
-        address.sun_path[0] = '\0'; /* the abstract name space */
-    }
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0) {
-        return;
-    }
-    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-
-    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, length) < 0) {
-        log_warning("NOTIFY_SOCKET %s: %s", path, strerror(errno));
-    }
-    close(fd);
-}
-
-void process_cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    CHECK(pthread_cond_init(cond, &monotonic) == 0);
-    pthread_condattr_destroy(&monotonic);
-}
-
-bool process_thread(pthread_t *thread, void *(*run)(void *context), void *context, const char *name)
-{
-    sigset_t all;
-    sigset_t before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int problem = pthread_create(thread, NULL, run, context);
-
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (problem == 0) {
-        (void)pthread_setname_np(*thread, name);
-    }
-    errno = problem;
-    return problem == 0;
 }

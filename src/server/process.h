@@ -1,22 +1,17 @@
 /*
- * process.h: what the daemon does to its own process: limits, user, pidfile, background, readiness.
+ * process.h: what the daemon does to its own process: limits, user, pidfile, background.
  *
  * Main thread. Each returns false after logging why it could not; the daemon then does not start.
  */
 #ifndef ROLLCALL_SERVER_PROCESS_H
 #define ROLLCALL_SERVER_PROCESS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* May this user run it? Root needs a user to become. */
 bool process_user_allowed(const char *user);
-
-/* A condition whose timed waits go by CLOCK_MONOTONIC: nobody sleeps on when the clock is set. Any
- * thread. */
-void process_cond_init(pthread_cond_t *cond);
 
 /* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:
  * root's beyond its hard limit. *allowed: what it is then, maybe less. */
@@ -58,15 +53,5 @@ void process_remove_pidfile(const char *path); /* NULL: no-op */
 bool process_background(int *ready_fd);
 /* The daemon serves: lets the parent go, gives stdin, stdout and stderr away. -1: no-op */
 void process_background_ready(int ready_fd);
-
-/* Tells the service manager, if there is one (NOTIFY_SOCKET): e.g. "READY=1". Any thread. */
-void process_notify(const char *state);
-
-/*
- * Starts a thread that gets no signals: those are the main thread's. `name`: up to 15 characters.
- * False with errno: there is none. Any thread; logs nothing.
- */
-bool process_thread(pthread_t *thread, void *(*run)(void *context), void *context,
-                    const char *name);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/process.h"
+#include "base/notify.h"
 #include "server/recovery_private.h"
 #include "store/journal_format.h"
 
@@ -19,7 +19,7 @@ static bool tell(struct recovery *recovery, const char *line, uint64_t now_us)
     char state[STATE_MAX];
 
     snprintf(state, sizeof(state), "STATUS=%s\nEXTEND_TIMEOUT_USEC=" DATA_EXTEND_US, line);
-    process_notify(state);
+    notify_manager(state);
     recovery->told_us = now_us;
     return now_us - recovery->logged_us >= LOG_US;
 }

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/point.h"
-#include "server/process.h"
+#include "base/thread.h"
 #include "server/recovery_private.h"
 #include "store/table_file.h"
 
@@ -212,7 +212,7 @@ static bool load_all(struct recovery *recovery, struct loading *loading)
     unsigned begun = 0;
 
     loading->running = wanted;
-    while (begun < wanted && process_thread(&threads[begun], run_loader, loading, "loader")) {
+    while (begun < wanted && thread_start(&threads[begun], run_loader, loading, "loader")) {
         begun++;
     }
     pthread_mutex_lock(&loading->lock);
@@ -413,7 +413,7 @@ bool recovery_tables(struct recovery *recovery)
     struct loading loading = {.data = recovery->data};
 
     pthread_mutex_init(&loading.lock, NULL);
-    process_cond_init(&loading.changed);
+    thread_cond_init(&loading.changed);
     loading.jobs = memory_zalloc((count_files(recovery) + 1) * sizeof(*loading.jobs));
     bool loaded = begin_spaces(recovery) && add_files(recovery, &loading);
 

@@ -1,0 +1,19 @@
+/*
+ * thread.h: threads beside the main one, and how long they wait. Any thread.
+ */
+#ifndef ROLLCALL_BASE_THREAD_H
+#define ROLLCALL_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/*
+ * Starts a thread that gets no signals: those are the main thread's. `name`: up to 15 characters.
+ * False with errno: there is none. Logs nothing.
+ */
+bool thread_start(pthread_t *thread, void *(*run)(void *context), void *context, const char *name);
+
+/* A condition whose timed waits go by CLOCK_MONOTONIC: nobody sleeps on when the clock is set. */
+void thread_cond_init(pthread_cond_t *cond);
+
+#endif
