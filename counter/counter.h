@@ -1,7 +1,7 @@
 /*
  * counter.h: the counter engine: small numbers behind ids, several to a record, packed in bits.
  *
- * A space is a row of tables, each for a range of ids (engine/row.h); with ids: any, one table. The
+ * A space is a row of tables, each for a range of ids (row/row.h); with ids: any, one table. The
  * design and its figures are in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40
  * to 60 ns; 13.9 bytes an id with four 20-bit slots, at capacity.
  *

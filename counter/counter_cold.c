@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "counter/counter_private.h"
-#include "engine/row_cold.h"
+#include "row/row_cold.h"
 #include "store/table_file.h"
 
 #define LAYER_BIT 1u /* of table_file_info.layer; the other says that it is an overlay's image */

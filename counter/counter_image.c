@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/point.h"
 #include "counter/counter_private.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/dict_image.h"
 
 #define PIECE_PAGES 64u /* 256 KiB: some tens of microseconds */

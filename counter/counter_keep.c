@@ -20,7 +20,7 @@
 #include "base/check.h"
 #include "counter/counter_private.h"
 #include "counter/encode.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/table_file.h"
 
 #define STATE_MAGIC     0x6563617073746300u /* "ctspace" and the version */

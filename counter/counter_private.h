@@ -7,7 +7,7 @@
 #include "counter/below.h"
 #include "counter/counter.h"
 #include "counter/table.h"
-#include "engine/row.h"
+#include "row/row.h"
 
 #define COUNTER_MAGIC 0x636e7472u
 

@@ -18,7 +18,7 @@
  * to its own other group; else the record goes to the extend dict and the home is marked `spilled`.
  * Deleting fills the hole with the group's last record: no tombstones. Ids outside the window
  * [origin, origin + 2^w) live in the extend dict; a stripe of lock words stands in for their home.
- * An unsettled table (engine/row.h) has no window: every id is outside.
+ * An unsettled table (row/row.h) has no window: every id is outside.
  *
  * In a row. A table is a struct row_table: the row routes ids to it and is asked, under the home's
  * lock, before a new one is stored. What it wants kept apart lies in the extend dict, as far as it
@@ -66,8 +66,8 @@
 #include "counter/schema.h"
 #include "engine/change.h"
 #include "engine/engine.h"
-#include "engine/row.h"
-#include "engine/row_log.h"
+#include "row/row.h"
+#include "row/row_log.h"
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
@@ -284,7 +284,7 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
                         char error[ENGINE_ERROR_MAX]);
 
 /*
- * ---- dumped tables (engine/row_cold.h) ----
+ * ---- dumped tables (row/row_cold.h) ----
  *
  * A dumped table has no memory and no dicts: what it held is in a file, as an image has it, and in
  * front of that lies the *overlay*: whole records that changed since, the values beside included.
@@ -328,7 +328,7 @@ struct engine_cold;
 /*
  * From now on the table, still in memory, is tapped: each change of it goes to its overlay too. If
  * that has no room the change goes on, and counter_table_tapped() is false from then on; after some
- * overruns it has more (engine/row_cold.h). World stopped, like all that follows but merging; tap
+ * overruns it has more (row/row_cold.h). World stopped, like all that follows but merging; tap
  * again begins anew.
  */
 void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);

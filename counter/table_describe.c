@@ -20,7 +20,7 @@
 
 #include "counter/encode.h"
 #include "counter/table_private.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 
 #define DESCRIPTION_MAGIC   0x7266746e756f6300u /* "counter" and the version */
 #define DESCRIPTION_VERSION 2u

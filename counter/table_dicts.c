@@ -2,7 +2,7 @@
  * table_dicts.c: how large the dicts of a table are, and that none is ever too small for a table
  * which is being restored, or opened: what moves to it has found its place by another hash.
  *
- * An image is blurred (engine/row_log.h): while it is replayed the table may hold ids that it never
+ * An image is blurred (row/row_log.h): while it is replayed the table may hold ids that it never
  * held together, up to twice as many. What finds no place in a page goes to the extend dict, which
  * must take it, or the space could not start. So a full dict is copied to one twice as large:
  * nobody else is there. In the end only what the space really holds is left: what has its place in

@@ -250,7 +250,7 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
     change.space = space;
     change.place = erased ? table_delete_place(w->table) : w->put;
     change.id = w->locus->id;
-    /* Tapped: whole, so that replay need not look into the file (engine/row_cold.h). */
+    /* Tapped: whole, so that replay need not look into the file (row/row_cold.h). */
     const struct counter_table *t = w->table;
     change.named = UNLIKELY(t->overlay) ? counter_view_all(&t->view) : w->edit->named;
     change.set = w->edit->after.set & change.named;

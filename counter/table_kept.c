@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "counter/table_private.h"
-#include "engine/row_policy.h"
+#include "row/row_policy.h"
 #include "store/table_file.h"
 
 _Static_assert(TABLE_FILE_ERROR_MAX <= ENGINE_ERROR_MAX, "an error of a file has room");

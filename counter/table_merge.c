@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "counter/table_private.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/dict_image.h"
 
 #define MERGE_PIECE_PAGES (TABLE_FILE_BLOCK_BYTES / TABLE_FILE_PAGE_BYTES)

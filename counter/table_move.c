@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "counter/table_private.h"
-#include "engine/row_policy.h"
+#include "row/row_policy.h"
 
 /* Ids of the extend dict, to be moved when all of them have been seen. */
 struct entries {

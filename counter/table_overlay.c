@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "counter/table_private.h"
-#include "engine/row_cold.h"
+#include "row/row_cold.h"
 #include "store/dict_image.h"
 
 #define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */

@@ -1,6 +1,6 @@
 /*
  * table_replay.c: a change that a journal kept is made again. The image it is made on is blurred
- * (engine/row_log.h): what the change says holds, not what is found.
+ * (row/row_log.h): what the change says holds, not what is found.
  */
 #include "counter/table_private.h"
 

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "engine/row_cold.h"
+#include "row/row_cold.h"
 #include "store/table_file.h"
 
 #define DUMP_MAGIC      0x70686475u /* "phdu" */

@@ -38,7 +38,7 @@
 
 struct phantom_dump;
 
-/* Tapped, with one holder. Its first overlay has more room after overruns (engine/row_cold.h). */
+/* Tapped, with one holder. Its first overlay has more room after overruns (row/row_cold.h). */
 struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes,
                                          unsigned overruns);
 void phantom_dump_hold(struct phantom_dump *dump);

@@ -4,7 +4,7 @@
  *
  * Answers may be wrong in one direction only: a member that was added is always found until it is
  * deleted; one that never was is found with the probability `false_positives`, at capacity. A space
- * is a row of tables, each for a range of ids (engine/row.h); with ids: any, one table. The design
+ * is a row of tables, each for a range of ids (row/row.h); with ids: any, one table. The design
  * and its figures are in phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60
  * ns. It keeps and restores itself (engine/engine.h: engine_keeping), wrong answers included.
  *

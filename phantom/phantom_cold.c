@@ -1,5 +1,5 @@
 /*
- * phantom_cold.c: tables that leave memory (engine/row_cold.h), as the engine sees them: which
+ * phantom_cold.c: tables that leave memory (row/row_cold.h), as the engine sees them: which
  * overlay is merged when, what becomes of images that are durable or were not kept, and dumped
  * tables taken up again.
  */
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "engine/row_cold.h"
 #include "phantom/phantom_private.h"
 #include "phantom/table_private.h"
+#include "row/row_cold.h"
 #include "store/table_file.h"
 
 /* From one part in so many of engine_cold.overlay_bytes_max on the largest overlays are merged; if

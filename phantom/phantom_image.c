@@ -1,5 +1,5 @@
 /*
- * phantom_image.c: images of tables as they are written to disk, of all kinds (engine/row_log.h).
+ * phantom_image.c: images of tables as they are written to disk, of all kinds (row/row_log.h).
  *
  *     TABLE, DUMP   pages of the filter as it is in memory, copied a piece at a time inside the
  *                   barrier; exceptions and what is apart, of a table
@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/point.h"
-#include "engine/row_cold.h"
 #include "phantom/phantom_private.h"
 #include "phantom/table_private.h"
+#include "row/row_cold.h"
 #include "store/dict_image.h"
 #include "store/table_file.h"
 

@@ -1,6 +1,6 @@
 /*
  * phantom_keep.c: what of a space survives a restart: its state, which is taken up again with its
- * tables and changes (engine/row_log.h says why that is sound).
+ * tables and changes (row/row_log.h says why that is sound).
  *
  * What is kept for the space, and put as SPACE, in the machine's byte order (offset, size,
  * meaning):
@@ -20,9 +20,9 @@
 #include "base/check.h"
 #include "base/dict.h"
 #include "base/memory.h"
-#include "engine/row_log.h"
 #include "phantom/phantom_private.h"
 #include "phantom/table_private.h"
+#include "row/row_log.h"
 #include "store/dict_image.h"
 #include "store/table_file.h"
 

@@ -4,9 +4,9 @@
 #ifndef ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
 #define ROLLCALL_PHANTOM_PHANTOM_PRIVATE_H
 
-#include "engine/row.h"
 #include "phantom/phantom.h"
 #include "phantom/table.h"
+#include "row/row.h"
 
 #define PHANTOM_MAGIC 0x7068616eu /* "phan" */
 

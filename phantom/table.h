@@ -21,13 +21,13 @@
  * A layer has the shape of its table, so a pair has the same line in both and pairs of one line
  * have one lock. It has no locks, exceptions and nothing apart of its own.
  *
- * What survives a restart (engine/row_log.h): the shape as a description, the filter's pages as
+ * What survives a restart (row/row_log.h): the shape as a description, the filter's pages as
  * they are in memory, exceptions and what is apart as sections of entries. A change says by its
  * place (enum change_place) which of bits, exception and apart it touched, and replay does just
  * that, by the two hashes alone: it asks neither the filter nor the frontier, which in an image are
  * those of some time. Bits of changes above an image's S only come earlier than they would.
  *
- * A table that leaves memory (engine/row_cold.h) keeps its exceptions, what is apart and its locks
+ * A table that leaves memory (row/row_cold.h) keeps its exceptions, what is apart and its locks
  * there; only the lines of its filter go (phantom/dump.h), and come back page by page for whoever
  * asks. A table and its layer go one after the other: each is asked where it is. While one is away
  * the functions below that say so are to be used in place of the quick ones.
@@ -58,11 +58,11 @@
 #include <stdint.h>
 
 #include "base/verlock.h"
-#include "engine/row.h"
-#include "engine/row_log.h"
 #include "phantom/dump.h"
 #include "phantom/filter.h"
 #include "phantom/phantom.h"
+#include "row/row.h"
+#include "row/row_log.h"
 
 #define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
 #define PHANTOM_APART_SHARE   64   /* this part of the table's size is the pool of what is apart */
@@ -253,7 +253,7 @@ enum row_verdict phantom_table_add(struct row *row, struct phantom_table *table,
 bool phantom_table_remove(struct phantom_table *table, const struct phantom_member *member,
                           const struct phantom_lines *lines, enum change_place *place);
 
-/* ---- kept and restored (engine/row_log.h) ---- */
+/* ---- kept and restored (row/row_log.h) ---- */
 
 struct table_file;
 
@@ -278,7 +278,7 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
                                char error[ENGINE_ERROR_MAX]);
 
 /* World stopped. `holder` (the table or its layer) begins to leave (so many overruns after it was
- * tried first: engine/row_cold.h), is as before, has left. */
+ * tried first: row/row_cold.h), is as before, has left. */
 void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
 void phantom_table_untap(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,

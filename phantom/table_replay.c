@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "engine/row_log.h"
 #include "phantom/table_private.h"
+#include "row/row_log.h"
 
 static bool refuse(const struct engine_replay *replay, const char *why,
                    char error[ENGINE_ERROR_MAX])

@@ -30,7 +30,7 @@ enum change_type {
     CHANGE_MEMBER_DELETE, /* it is not */
 };
 
-/* Where what a change is about lay or was put (engine/row.h). */
+/* Where what a change is about lay or was put (row/row.h). */
 enum change_place {
     /* SLOTS: it was there. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,
@@ -76,7 +76,7 @@ struct change_sink *change_sink_null(void);
 enum change_event {
     CHANGE_EVENT_SPACE = 1, /* what the engine keeps for the space: slots, secrets */
     CHANGE_EVENT_FIRST,     /* all tables are gone but this new one */
-    CHANGE_EVENT_SETTLE,    /* ids apart went in place, of the first table or of any (engine/row.h) */
+    CHANGE_EVENT_SETTLE,    /* ids apart went in place, of the first table or of any (row/row.h) */
     CHANGE_EVENT_OPEN,      /* a table was opened; what lay apart above its base moved to it */
     CHANGE_EVENT_LAYER,     /* a table got its layer */
     CHANGE_EVENT_DROP,      /* a table is gone */

@@ -61,7 +61,7 @@ enum engine_status {
     ENGINE_ERROR,
 };
 
-/* Why an operation ended in ENGINE_ERROR; server/command.c holds the words for each. */
+/* Why an operation ended in ENGINE_ERROR; request/command.c holds the words for each. */
 enum engine_error {
     ENGINE_E_NONE,
     ENGINE_E_NOT_A_NUMBER,  /* set: the value is not a number 0..2^64-1 */
@@ -225,7 +225,7 @@ static inline uint64_t engine_overlay_most(const struct engine_cold *cold, bool 
 }
 
 /*
- * What survives a restart. The order of things, and why it is sound, stands in engine/row_log.h.
+ * What survives a restart. The order of things, and why it is sound, stands in row/row_log.h.
  *
  * Keeping: the server calls set_log, begin() for a space that is new, and gives changes a
  * sink that keeps them. A checkpoint calls, with the world stopped, images_begin(), state(), and
@@ -292,7 +292,7 @@ struct engine_keeping {
     void (*each_table)(const struct engine *engine, engine_table_visit *visit, void *context);
 
     /*
-     * Dumped tables (engine/row_cold.h). set_cold before restore_begin; without it no table leaves
+     * Dumped tables (row/row_cold.h). set_cold before restore_begin; without it no table leaves
      * memory. images_wanted, any thread: is there a table to dump, or a file to merge? Then
      * image_next yields it, and engine->imager is notified when that becomes so.
      */

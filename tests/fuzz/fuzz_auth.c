@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "config/auth.h"
 #include "protocol/auth.h"
-#include "server/auth.h"
 #include "tests/fuzz/fuzz.h"
 
 /* ---- what a client says ---- */

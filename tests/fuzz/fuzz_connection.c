@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "config/auth.h"
 #include "protocol/binary.h"
-#include "server/auth.h"
-#include "server/dispatch.h"
-#include "server/flush.h"
-#include "server/server.h"
+#include "request/dispatch.h"
+#include "request/flush.h"
+#include "request/server.h"
 #include "tests/fuzz/frozen_clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/net_stand_in.h"

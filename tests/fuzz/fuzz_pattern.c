@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "engine/pattern.h"
+#include "key/pattern.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ID        "{id}"

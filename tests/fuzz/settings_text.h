@@ -2,7 +2,7 @@
 #ifndef ROLLCALL_TESTS_FUZZ_SETTINGS_TEXT_H
 #define ROLLCALL_TESTS_FUZZ_SETTINGS_TEXT_H
 
-#include "server/settings.h"
+#include "config/settings.h"
 
 #define SETTINGS_TEXT_PATH_MAX 64
 

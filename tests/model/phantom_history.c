@@ -14,8 +14,8 @@
 
 #include "base/check.h"
 #include "base/dict.h"
-#include "engine/row.h"
 #include "phantom/phantom_private.h"
+#include "row/row.h"
 #include "tests/support/row_equal.h"
 
 #define PHASE_STEPS   4000u

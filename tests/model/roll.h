@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 #include "base/barrier.h"
-#include "engine/row.h"
+#include "row/row.h"
 #include "tests/support/counters.h"
 #include "tests/support/phantoms.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/row.h"
+#include "row/row.h"
 #include "tests/model/phantom_history.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/fake_barrier.h"

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "engine/change_record.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 
 #define KEYS_FIRST    1024u
 #define RECORDS_FIRST 1024u

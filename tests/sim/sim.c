@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/point.h"
-#include "server/checkpoint_private.h"
+#include "data/checkpoint_private.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/support/fake_barrier.h"

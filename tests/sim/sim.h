@@ -39,9 +39,9 @@
 #include <stdatomic.h>
 
 #include "base/barrier.h"
-#include "server/data.h"
-#include "server/journal_sink.h"
-#include "server/spaces.h"
+#include "data/data.h"
+#include "data/journal_sink.h"
+#include "space/spaces.h"
 #include "store/vfs.h"
 #include "tests/sim/history.h"
 #include "tests/sim/sim_keeper.h"

@@ -5,8 +5,8 @@
 #include <sched.h>
 
 #include "counter/counter_private.h"
+#include "data/data_private.h"
 #include "phantom/phantom_private.h"
-#include "server/data_private.h"
 #include "tests/sim/sim.h"
 
 #define RUNS_MAX 100u /* of one operation that waits for pages */

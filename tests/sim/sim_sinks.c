@@ -1,6 +1,6 @@
 /* sim_sinks.c: what workers and the keeper put goes to the journal and into the history. */
+#include "data/data_private.h"
 #include "engine/change_record.h"
-#include "server/data_private.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim.h"
 

@@ -13,7 +13,7 @@
 #ifndef ROLLCALL_TESTS_SUPPORT_CHECKPOINTS_H
 #define ROLLCALL_TESTS_SUPPORT_CHECKPOINTS_H
 
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/vfs.h"
 #include "tests/support/recorder.h"
 

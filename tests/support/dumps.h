@@ -10,7 +10,7 @@
 
 #include "base/barrier.h"
 #include "counter/counter.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/cold.h"
 #include "tests/support/random.h"
 #include "tests/support/recorder.h"

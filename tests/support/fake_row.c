@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "tests/support/fake_row_private.h"
 
 #define ROUNDS_MAX  8

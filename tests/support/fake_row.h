@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/row.h"
-#include "engine/row_log.h"
+#include "row/row.h"
+#include "row/row_log.h"
 #include "tests/support/fake_set.h"
 #include "tests/support/recorder.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/row_cold.h"
+#include "row/row_cold.h"
 #include "tests/support/fake_row_private.h"
 
 void fake_keep(struct fake *fake, struct recorder *recorder)

@@ -4,13 +4,13 @@
  * to none of them: "test".
  *
  * Expectations that do not hold end the test. Thread rule: each call touches only what it is given;
- * member and stop as image_write of engine/row_log.h has them.
+ * member and stop as image_write of row/row_log.h has them.
  */
 #ifndef ROLLCALL_TESTS_SUPPORT_IMAGE_FILE_H
 #define ROLLCALL_TESTS_SUPPORT_IMAGE_FILE_H
 
 #include "base/barrier.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/table_file.h"
 #include "store/vfs.h"
 

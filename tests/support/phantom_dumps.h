@@ -13,7 +13,7 @@
 #include <semaphore.h>
 
 #include "base/barrier.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "store/vfs.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/recorder.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "engine/row.h"
+#include "row/row.h"
 
 #define PENDING_MAX 100 /* times in a row: the keeper does nothing about it */
 

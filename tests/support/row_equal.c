@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/id_span.h"
+#include "row/id_span.h"
 
 /* Closed or about to be: the keeper notes it at the table's next want. */
 static bool at_end(const struct row_table *table)

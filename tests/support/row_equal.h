@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "engine/row.h"
+#include "row/row.h"
 
 /*
  * Routing, what tables were made of, how far streams have come, how much is held. exact: the second

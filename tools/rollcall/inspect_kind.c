@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "counter/table.h"
-#include "engine/row_log.h"
 #include "phantom/table.h"
+#include "row/row_log.h"
 #include "tools/rollcall/inspect_private.h"
 
 static void put_line(void *context, const char *name, uint64_t value)

@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "counter/table.h"
-#include "engine/row_log.h"
 #include "phantom/table.h"
+#include "row/row_log.h"
 #include "store/table_rescue.h"
 #include "tools/rollcall/repair_private.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/row_private.h"
+#include "row/row_private.h"
 #include "store/table_file.h"
 
 /* Another table opens behind the dumped one; returns the frontier it opens at. */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "engine/row_private.h"
+#include "row/row_private.h"
 
 static void pass_time(struct dumped_space *f)
 {

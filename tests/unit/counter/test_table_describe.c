@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/row_log.h"
+#include "row/row_log.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
 

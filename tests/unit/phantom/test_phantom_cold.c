@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/row_private.h"
+#include "row/row_private.h"
 #include "store/cold.h"
 #include "store/table_file.h"
 #include "tests/unit/phantom/cold_space.h"

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/dict.h"
-#include "engine/row.h"
 #include "phantom/phantom_private.h"
+#include "row/row.h"
 #include "tests/unit/phantom/kept_space.h"
 
 #define HALF_WRONG    0.5

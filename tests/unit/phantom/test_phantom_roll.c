@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/row.h"
+#include "row/row.h"
 #include "tests/support/phantoms.h"
 #include "tests/support/random.h"
 

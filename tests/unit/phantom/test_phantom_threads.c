@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/row.h"
+#include "row/row.h"
 #include "tests/support/phantom_threads.h"
 #include "tests/support/random.h"
 

@@ -12,8 +12,8 @@
 
 #include "counter/table.h"
 #include "engine/change_record.h"
-#include "engine/row_state.h"
 #include "phantom/table.h"
+#include "row/row_state.h"
 #include "store/dir_lock.h"
 #include "store/journal.h"
 #include "store/journal_format.h"

@@ -1,0 +1,541 @@
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "base/thread.h"
+#include "daemon/descriptors.h"
+#include "daemon/process.h"
+#include "daemon/reload.h"
+#include "data/data.h"
+#include "request/server.h"
+#include "space/populate.h"
+
+/* Without data the port opens when memory is resident, or after so long, about 3 GiB of it; what is
+ * left is done in the background. */
+#define POPULATE_WAIT_MS 1000
+
+struct daemon {
+    int argc;
+    char **argv;
+    struct settings *started; /* what needs a restart is compared with these */
+    struct settings *now;     /* in force; the same value at first */
+    struct budget budget;
+    struct data *data; /* NULL: in memory only */
+    struct server *server;
+    struct net *net;
+    int ready_fd;       /* of process_background; -1: none */
+    _Atomic bool stop;  /* loading: no more */
+    int loaded_fd;      /* eventfd: loading has ended */
+    bool serving;       /* clients can connect */
+    bool failed;        /* the exit says so; the loader's while there is one */
+    pthread_t reloader; /* if one was started */
+    bool reloader_started;
+    _Atomic unsigned reloads; /* asked for, and not done yet */
+};
+
+static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGUSR2};
+
+/* What a reload found wrong, a line at a time: in the background nobody reads stderr. */
+static void log_mistakes(char *text)
+{
+    static const char own_name[] = SERVER_NAME ": ";
+    char *rest = text;
+    const char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (strncmp(line, own_name, sizeof(own_name) - 1) == 0) {
+            line += sizeof(own_name) - 1; /* the log puts it there itself */
+        }
+        if (line[0] != '\0') {
+            log_error("%s", line);
+        }
+    }
+}
+
+static struct settings *read_again(struct daemon *daemon)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *err = open_memstream(&text, &size);
+
+    if (err == NULL) {
+        return NULL;
+    }
+    struct settings *next = settings_reload(daemon->argc, daemon->argv, err);
+
+    fclose(err);
+    log_mistakes(text); /* with a good one: warnings, if any */
+    free(text);
+    return next;
+}
+
+static void reload(struct daemon *daemon)
+{
+    struct settings *next = read_again(daemon);
+
+    if (next == NULL) {
+        log_error("reload: nothing was changed");
+        return;
+    }
+    char state[64];
+
+    descriptors_provide_again(next, daemon->now);
+    snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)clock_monotonic_us());
+    notify_manager(state);
+    if (reload_apply(daemon->server, next, space_engine_create)) {
+        reload_log_restart(daemon->started, next);
+        if (daemon->now != daemon->started) {
+            settings_destroy(daemon->now);
+        }
+        daemon->now = next;
+        log_info("reload: done");
+    } else {
+        settings_destroy(next);
+    }
+    notify_manager("READY=1");
+}
+
+/*
+ * A reload waits for the checkpoint's bracket and, with new spaces, for the disk: not on the main
+ * thread, which accepts clients. Of those that are asked for meanwhile one more is made.
+ */
+static void *run_reloads(void *context)
+{
+    struct daemon *daemon = context;
+    unsigned asked;
+
+    do {
+        asked = atomic_load(&daemon->reloads);
+        reload(daemon);
+    } while (atomic_fetch_sub(&daemon->reloads, asked) > asked);
+    return NULL;
+}
+
+static void join_reloader(struct daemon *daemon)
+{
+    if (daemon->reloader_started) {
+        pthread_join(daemon->reloader, NULL);
+        daemon->reloader_started = false;
+    }
+}
+
+static void ask_reload(struct daemon *daemon)
+{
+    if (!daemon->serving) {
+        log_error("reload: not while loading");
+        return;
+    }
+    if (atomic_fetch_add(&daemon->reloads, 1) > 0) {
+        return;
+    }
+    join_reloader(daemon); /* it has done its last */
+    daemon->reloader_started = thread_start(&daemon->reloader, run_reloads, daemon, "reload");
+    if (!daemon->reloader_started) {
+        log_error("reload: cannot start a thread: %s; nothing was changed", strerror(errno));
+        atomic_store(&daemon->reloads, 0);
+    }
+}
+
+static void checkpoint(struct daemon *daemon)
+{
+    if (daemon->data == NULL) {
+        log_info("no checkpoint without data");
+    } else if (!daemon->serving) {
+        log_info("no checkpoint while loading");
+    } else {
+        data_checkpoint(daemon->data);
+    }
+}
+
+static bool on_signal(void *context, int signal_number)
+{
+    struct daemon *daemon = context;
+
+    switch (signal_number) {
+    case SIGHUP:
+        ask_reload(daemon);
+        return true;
+    case SIGUSR2:
+        checkpoint(daemon);
+        return true;
+    default:
+        log_info("stopping: %s", strsignal(signal_number));
+        return false;
+    }
+}
+
+static bool prepare_process(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+
+    process_refuse_privileges();
+    if (!process_user_allowed(settings->user) || (settings->core_files && !process_allow_core()) ||
+        !descriptors_provide(daemon->now) ||
+        (settings->daemonize && !process_background(&daemon->ready_fd))) {
+        return false;
+    }
+    if (settings->lock_memory) {
+        process_lock_memory();
+    }
+    return true;
+}
+
+static void log_spaces(const struct spaces *spaces, const struct settings *settings)
+{
+    char line[256];
+    bool warned = false;
+
+    for (size_t i = 0; i < spaces->count; i++) {
+        space_describe(&spaces->at[i]->settings, line, sizeof(line));
+        log_info("%s", line);
+    }
+    for (size_t i = 0; i < spaces->count && !warned; i++) {
+        if (settings->data == NULL && spaces->at[i]->settings.role == SPACE_STORE &&
+            spaces->at[i]->settings.kind != SPACE_PLAIN) {
+            log_warning("%s: role store without a data directory: empty after a restart",
+                        spaces->at[i]->name);
+            warned = true;
+        }
+    }
+}
+
+static bool create_server(struct daemon *daemon)
+{
+    char error[SPACES_ERROR_MAX];
+    struct spaces *spaces =
+        spaces_create(daemon->now, NULL, daemon->now->threads, space_engine_create, error);
+
+    if (spaces == NULL) {
+        log_error("%s", error);
+        return false;
+    }
+    daemon->server = server_create(daemon->now, spaces);
+    daemon->server->signalled = on_signal;
+    daemon->server->signalled_context = daemon;
+    return true;
+}
+
+/* As the user who is to have it. Before the port: what is refused here is seen by nobody. */
+static bool open_data(struct daemon *daemon)
+{
+    char error[DATA_ERROR_MAX];
+
+    if (daemon->now->data == NULL) {
+        return true;
+    }
+    if (!process_as(daemon->now->user)) {
+        return false;
+    }
+    daemon->data = data_open(daemon->now, error);
+    process_as_root();
+    if (daemon->data == NULL) {
+        log_error("%s", error);
+    }
+    return daemon->data != NULL;
+}
+
+/* Into the log: what net says of an address. */
+static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
+{
+    if (in_use) {
+        error[strcspn(error, " ")] = '\0'; /* it begins with the address */
+        log_error("%s is in use (memcached?); try: tools/run -p 11311", error);
+    } else {
+        log_error("%s", error);
+    }
+}
+
+/* The addresses are taken, but nobody can connect. */
+static bool open_net(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+    struct net_owner owner;
+    bool is_owned = process_becomes(settings->user, &owner.user, &owner.group);
+    const struct net_options options = {
+        .addresses = (const char *const *)settings->listen,
+        .address_count = settings->listen_count,
+        .unix_mode = settings->unix_mode,
+        .unix_owner = is_owned ? &owner : NULL,
+        .threads = settings->threads,
+        .max_connections = settings->max_connections,
+        .backlog = settings->backlog,
+        .idle_timeout_s = settings->idle_timeout_s,
+        .request_timeout_s = settings->request_timeout_s,
+        .budget = &daemon->budget,
+        .tls = settings->tls.context,
+    };
+    struct net_service service;
+    char error[NET_ERROR_MAX];
+    bool in_use;
+
+    daemon->budget.bytes_max = settings_buffer_bytes(settings);
+    server_service(daemon->server, &service);
+    daemon->net = net_create(&options, &service, error, &in_use);
+    if (daemon->net == NULL) {
+        log_address_error(error, in_use);
+        return false;
+    }
+    server_attach(daemon->server, daemon->net);
+    return true;
+}
+
+static void log_addresses(const struct net *net)
+{
+    const char *address;
+
+    for (size_t i = 0; (address = net_address(net, i)) != NULL; i++) {
+        log_info("listening on %s%s", address, net_address_tls(net, i) ? " with TLS" : "");
+    }
+}
+
+static sigset_t signal_set(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        sigaddset(&set, signals[i]);
+    }
+    return set;
+}
+
+/* From before anything can be seen from outside they are held back, until net_run() takes them. */
+static void hold_signals(void)
+{
+    const sigset_t set = signal_set();
+
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool start_keeper(const struct daemon *daemon)
+{
+    bool started = keeper_start(daemon->server->keeper, daemon->server->spaces);
+
+    if (!started) {
+        log_error("cannot start a thread: %s", strerror(errno));
+    }
+    return started;
+}
+
+/* Everything that can fail, in an order that lets nothing half done be seen from outside. */
+static bool start(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->now;
+
+    if (!prepare_process(daemon)) {
+        return false;
+    }
+    hold_signals();
+    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon)) {
+        return false;
+    }
+    if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
+        return false;
+    }
+    if (!process_drop_to(settings->user)) {
+        process_remove_pidfile(settings->pidfile);
+        return false;
+    }
+    return true;
+}
+
+static void begin_populating(const struct daemon *daemon)
+{
+    populate_stop(daemon->server->populate);
+    populate_go(daemon->server->populate, daemon->server->spaces);
+}
+
+/* ---- with data ---- */
+
+static void log_loaded(const struct data *data)
+{
+    struct data_stats stats;
+
+    data_stats(data, &stats);
+    log_info("loaded: %llu tables, %llu records replayed in %.2f s",
+             (unsigned long long)stats.table_files, (unsigned long long)stats.recovered_records,
+             (double)stats.recovery_us / 1e6);
+}
+
+static void *load(void *context)
+{
+    struct daemon *daemon = context;
+    const uint64_t one = 1;
+    char error[DATA_ERROR_MAX];
+
+    if (!data_recover(daemon->data, daemon->server->spaces, &daemon->stop, error)) {
+        daemon->failed = error[0] != '\0';
+        if (daemon->failed) {
+            log_error("%s", error);
+        }
+        daemon->stop = true;
+    }
+    (void)!write(daemon->loaded_fd, &one, sizeof(one));
+    return NULL;
+}
+
+/* Until loading has ended, which a signal may make sooner. */
+static void await_loaded(struct daemon *daemon, int signal_fd)
+{
+    struct pollfd fds[] = {{.fd = daemon->loaded_fd, .events = POLLIN},
+                           {.fd = signal_fd, .events = POLLIN}};
+    struct signalfd_siginfo signal;
+
+    while (fds[0].revents == 0) {
+        if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) > 0 && fds[1].revents != 0 &&
+            read(signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
+            !on_signal(daemon, (int)signal.ssi_signo)) {
+            daemon->stop = true;
+        }
+    }
+}
+
+/* Signals are held back (hold_signals): they are read while a thread loads. */
+static bool recover(struct daemon *daemon)
+{
+    const sigset_t set = signal_set();
+    int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    pthread_t loader;
+
+    daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
+    bool began =
+        signal_fd >= 0 && daemon->loaded_fd >= 0 && thread_start(&loader, load, daemon, "recovery");
+
+    if (began) {
+        await_loaded(daemon, signal_fd);
+        pthread_join(loader, NULL);
+    } else {
+        log_error("cannot start a thread: %s", strerror(errno));
+        daemon->failed = true;
+    }
+    close(signal_fd);
+    close(daemon->loaded_fd);
+    return began && !daemon->stop;
+}
+
+/* False: it could not, or was asked to stop. */
+static bool begin_with_data(struct daemon *daemon)
+{
+    struct server *server = daemon->server;
+
+    if (!recover(daemon)) {
+        return false;
+    }
+    server_loaded(server, daemon->data);
+    if (!start_keeper(daemon)) {
+        daemon->failed = true;
+        return false;
+    }
+    begin_populating(daemon);
+    daemon->failed = !data_start(daemon->data, server->barrier, &server->spaces);
+    if (daemon->failed) {
+        log_error("cannot start a thread: %s", strerror(errno));
+    } else {
+        log_loaded(daemon->data);
+    }
+    return !daemon->failed;
+}
+
+/* ---- the whole ---- */
+
+static bool begin_in_memory(struct daemon *daemon)
+{
+    daemon->failed = !start_keeper(daemon);
+    if (!daemon->failed) {
+        begin_populating(daemon);
+        populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
+    }
+    return !daemon->failed;
+}
+
+/* From here on clients are served. */
+static bool begin_serving(struct daemon *daemon)
+{
+    char error[NET_ERROR_MAX];
+    bool in_use;
+
+    if (!net_listen(daemon->net, error, &in_use)) {
+        log_address_error(error, in_use);
+        daemon->failed = true;
+        return false;
+    }
+    log_addresses(daemon->net);
+    daemon->serving = true;
+    process_background_ready(daemon->ready_fd);
+    notify_manager("READY=1\nSTATUS=serving");
+    return true;
+}
+
+static void run(struct daemon *daemon)
+{
+    bool begun;
+
+    log_spaces(daemon->server->spaces, daemon->now);
+    begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
+    if (begun && begin_serving(daemon)) {
+        net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
+    }
+    notify_manager("STOPPING=1");
+    process_remove_pidfile(daemon->started->pidfile);
+}
+
+/* Those that use the spaces go first; what holds the data sees them a last time. */
+static void finish(struct daemon *daemon)
+{
+    struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
+
+    join_reloader(daemon);
+    if (daemon->server != NULL) {
+        keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
+    }
+    if (daemon->data != NULL) {
+        data_stop(daemon->data);
+    }
+    net_destroy(daemon->net);
+    if (daemon->server != NULL) {
+        daemon->server->data = NULL;
+        populate_stop(daemon->server->populate);
+        populate_go(daemon->server->populate, NULL);
+    }
+    daemon->failed = !data_close(daemon->data, spaces, !daemon->failed) || daemon->failed;
+    server_destroy(daemon->server);
+    spaces_drop(spaces, NULL);
+    data_destroy(daemon->data);
+    if (daemon->now != daemon->started) {
+        settings_destroy(daemon->now);
+    }
+    settings_destroy(daemon->started);
+}
+
+int daemon_run(int argc, char **argv)
+{
+    struct daemon daemon = {.argc = argc, .argv = argv, .ready_fd = -1};
+    enum settings_action action = settings_load(argc, argv, stdout, stderr, &daemon.started);
+
+    if (action != SETTINGS_RUN) {
+        return action == SETTINGS_EXIT_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    daemon.now = daemon.started;
+    signal(SIGHUP, SIG_IGN); /* one sent before net_run takes them over must not end the daemon */
+    log_setup(SERVER_NAME, (enum log_level)daemon.now->log_level);
+    bool started = start(&daemon);
+
+    if (started) {
+        run(&daemon);
+    }
+    finish(&daemon);
+    return started && !daemon.failed ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,133 @@
+#include "daemon/descriptors.h"
+
+#include "base/log.h"
+#include "daemon/process.h"
+#include "data/data.h"
+
+/*
+ * Of its own: 3 standard ones, lock, wake-up and reserve of the listeners, log; the checkpoint's
+ * file and directory, the sync thread's directory, what a reload reads, the last of a connection
+ * that is being refused: about 20. The rest is for what it was started with.
+ */
+#define OWN          32
+#define OWN_A_LOOP   4 /* of libevent, and the queue; each worker has a loop, and the main thread */
+#define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
+
+#define FILES_SHARE 8 /* one in so many descriptors, where there are not enough for all */
+
+static uint64_t own(const struct settings *settings)
+{
+    uint64_t count = OWN + settings->listen_count + (settings->threads + 1) * OWN_A_LOOP;
+
+    if (settings->data != NULL) {
+        /* what is written and not yet durable keeps its segments open; each loader has one file */
+        count += OWN_SEGMENTS + settings->threads +
+                 settings->journal.buffer_bytes / settings->journal.segment_bytes;
+    }
+    return count;
+}
+
+/* With these no thread that reads waits for another. */
+static uint64_t files_least(const struct settings *settings)
+{
+    return settings->data != NULL ? settings->cold.threads + DATA_OPEN_FILES_MORE : 0;
+}
+
+void descriptors_wanted(const struct settings *settings, struct descriptors *wanted)
+{
+    *wanted = (struct descriptors){.own = own(settings),
+                                   .files = settings->data != NULL ? DESCRIPTORS_FILES_MOST : 0,
+                                   .connections = settings->max_connections};
+}
+
+uint64_t descriptors_least(const struct settings *settings)
+{
+    return own(settings) + files_least(settings) + 1;
+}
+
+/* Of dumped tables, in what is left beside the daemon's own: all that connections leave, or their
+ * share if that is more. */
+static uint64_t files_of(const struct settings *settings, uint64_t limit, uint64_t left)
+{
+    uint64_t least = files_least(settings);
+    uint64_t share = limit / FILES_SHARE > least ? limit / FILES_SHARE : least;
+    uint64_t unused = left > settings->max_connections ? left - settings->max_connections : 0;
+    uint64_t files = unused > share ? unused : share;
+
+    files = files < left ? files : left - 1;
+    return files < DESCRIPTORS_FILES_MOST ? files : DESCRIPTORS_FILES_MOST;
+}
+
+bool descriptors_divide(const struct settings *settings, uint64_t limit, struct descriptors *shares)
+{
+    if (limit < descriptors_least(settings)) {
+        return false;
+    }
+    uint64_t left = limit - own(settings);
+    uint64_t files = settings->data != NULL ? files_of(settings, limit, left) : 0;
+    uint64_t connections = left - files;
+
+    *shares = (struct descriptors){.own = own(settings),
+                                   .files = files,
+                                   .connections = connections < settings->max_connections
+                                                      ? connections
+                                                      : settings->max_connections};
+    return true;
+}
+
+/* ---- this process ---- */
+
+static uint64_t sum(const struct descriptors *shares)
+{
+    return shares->own + shares->files + shares->connections;
+}
+
+static void lower(struct settings *settings, uint64_t limit, const struct descriptors *shares)
+{
+    if (shares->connections < settings->max_connections) {
+        log_warning("max-connections is %llu, not %u: of the %llu open files that the system "
+                    "allows the daemon needs %llu, dumped tables %llu; for all of them set the "
+                    "limit (ulimit -n, LimitNOFILE) to %llu",
+                    (unsigned long long)shares->connections, settings->max_connections,
+                    (unsigned long long)limit, (unsigned long long)shares->own,
+                    (unsigned long long)shares->files,
+                    (unsigned long long)limit + settings->max_connections - shares->connections);
+        settings->max_connections = (unsigned)shares->connections;
+    }
+}
+
+bool descriptors_provide(struct settings *settings)
+{
+    struct descriptors shares;
+    uint64_t limit;
+
+    descriptors_wanted(settings, &shares);
+    if (!process_raise_descriptors(sum(&shares), &limit)) {
+        return false;
+    }
+    if (!descriptors_divide(settings, limit, &shares)) {
+        log_error("the system allows %llu open files, and at least %llu are needed; set the limit "
+                  "(ulimit -n, LimitNOFILE) higher: %llu are enough for %u connections",
+                  (unsigned long long)limit, (unsigned long long)descriptors_least(settings),
+                  (unsigned long long)sum(&shares), settings->max_connections);
+        return false;
+    }
+    lower(settings, limit, &shares);
+    settings->cold.open_files = (unsigned)shares.files;
+    return true;
+}
+
+void descriptors_provide_again(struct settings *next, const struct settings *now)
+{
+    struct descriptors shares = {
+        .own = own(now), .files = now->cold.open_files, .connections = next->max_connections};
+    uint64_t limit;
+
+    next->cold.open_files = now->cold.open_files;
+    if (process_raise_descriptors(sum(&shares), &limit) && limit < sum(&shares)) {
+        uint64_t fixed = shares.own + shares.files;
+
+        shares.connections = limit > fixed ? limit - fixed : 1;
+        lower(next, limit, &shares);
+    }
+}

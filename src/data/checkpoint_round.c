@@ -1,0 +1,278 @@
+/* checkpoint_round.c: one checkpoint from C to the manifest. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/point.h"
+#include "data/checkpoint_private.h"
+
+/* ---- the world ---- */
+
+void checkpoint_stop_world(struct checkpoint_round *round)
+{
+    if (round->barrier != NULL) {
+        barrier_stop(round->barrier);
+    }
+    round->reached = journal_head(round->data->journal);
+}
+
+void checkpoint_go(struct checkpoint_round *round)
+{
+    if (round->barrier != NULL) {
+        barrier_go(round->barrier);
+    }
+}
+
+static struct keeper *keeper_of(const struct checkpoint_round *round)
+{
+    return round->barrier != NULL && round->count > 0 ? round->spaces[0]->space->job.keeper : NULL;
+}
+
+static void raise_keeper(struct keeper *keeper, enum checkpoint_keeper from,
+                         enum checkpoint_keeper to)
+{
+    if (from < CHECKPOINT_KEEPER_HELD && to >= CHECKPOINT_KEEPER_HELD) {
+        keeper_hold(keeper);
+    }
+    if (from < CHECKPOINT_KEEPER_STOPPED && to >= CHECKPOINT_KEEPER_STOPPED) {
+        keeper_stop(keeper);
+    }
+}
+
+static void lower_keeper(struct keeper *keeper, enum checkpoint_keeper from,
+                         enum checkpoint_keeper to)
+{
+    if (from >= CHECKPOINT_KEEPER_STOPPED && to < CHECKPOINT_KEEPER_STOPPED) {
+        keeper_go(keeper, NULL);
+    }
+    if (from >= CHECKPOINT_KEEPER_HELD && to < CHECKPOINT_KEEPER_HELD) {
+        keeper_release(keeper);
+    }
+}
+
+void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keeper to)
+{
+    if (keeper_of(round) != NULL) {
+        raise_keeper(keeper_of(round), round->keeper, to);
+        lower_keeper(keeper_of(round), round->keeper, to);
+    }
+    round->keeper = to;
+}
+
+/* ---- beginning ---- */
+
+static void note_space(struct checkpoint_round *round, struct space *space)
+{
+    struct checkpoint_space *note = memory_zalloc(sizeof(*note));
+    struct engine *engine = space->engine;
+
+    note->space = space;
+    engine->functions->keeping->images_begin(engine);
+    note->state_bytes = engine->functions->keeping->state(engine, note->state);
+    CHECK(note->state_bytes <= ENGINE_STATE_MAX);
+    checkpoint_list_tables(note);
+    round->spaces[round->count++] = note;
+}
+
+static bool takes_part(const struct checkpoint_round *round, const struct space *space)
+{
+    const struct engine *engine = space->engine;
+
+    return data_stores(&space->settings) &&
+           (!round->dumps_only || (engine->functions->keeping->images_wanted != NULL &&
+                                   engine->functions->keeping->images_wanted(engine)));
+}
+
+/* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
+ * removed. */
+static void begin(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    checkpoint_stop_world(round);
+    round->c = round->dumps_only ? 0 : round->reached;
+    for (size_t i = 0; i < (*spaces)->count; i++) {
+        if (takes_part(round, (*spaces)->at[i])) {
+            note_space(round, (*spaces)->at[i]);
+        }
+    }
+    checkpoint_go(round);
+}
+
+/* ---- ending ---- */
+
+static bool sync_journal(struct checkpoint_round *round)
+{
+    return journal_commit(&round->writer) && journal_sync_now(round->data->journal);
+}
+
+/*
+ * All that images may hold, and all events below any M, must come back from the journal: it has to
+ * be written (a worker may be in the midst of its turn) and synced, whatever its sync setting.
+ */
+static bool make_durable(struct checkpoint_round *round)
+{
+    struct journal *journal = round->data->journal;
+    struct journal_stats stats;
+
+    if (sync_journal(round) && journal_durable(journal) >= round->reached) {
+        return true;
+    }
+    journal_stats(journal, &stats);
+    return data_refuse(round->error, "the journal cannot be synced: %s", stats.error);
+}
+
+static void look_once_more(struct checkpoint_round *round)
+{
+    round->reached = journal_head(round->data->journal); /* not below any E or M */
+}
+
+/* World stopped. */
+static void fail_images(struct checkpoint_space *space)
+{
+    struct engine *engine = space->space->engine;
+
+    for (size_t i = 0; i < space->image_count; i++) {
+        engine->functions->keeping->image_failed(engine, &space->images[i]->image);
+    }
+}
+
+static void throw_away(struct checkpoint_round *round)
+{
+    checkpoint_stop_world(round);
+    for (size_t i = 0; i < round->count; i++) {
+        fail_images(round->spaces[i]);
+    }
+    checkpoint_go(round);
+    for (size_t i = 0; i < round->count; i++) {
+        checkpoint_close_dumps(round->spaces[i]);
+        for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
+            checkpoint_unlink(round, round->spaces[i]->images[k]->file.name);
+        }
+    }
+}
+
+/*
+ * Of all spaces, not only those that take part: the next round is some seconds away for each. Also
+ * where a manifest with the dumps may be on the disk: they are handed over when one is for sure.
+ */
+static void end_waits(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    checkpoint_stop_world(round);
+    for (size_t i = 0; i < (*spaces)->count; i++) {
+        struct engine *engine = (*spaces)->at[i]->engine;
+
+        if (data_stores(&(*spaces)->at[i]->settings)) {
+            engine->functions->keeping->images_failed(engine);
+        }
+    }
+    checkpoint_go(round);
+}
+
+static void fini(struct checkpoint_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        checkpoint_free_images(round->spaces[i]);
+        free(round->spaces[i]->tables);
+        free(round->spaces[i]);
+    }
+    journal_writer_fini(&round->writer);
+}
+
+/* ---- the whole ---- */
+
+static bool make_images(struct checkpoint_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        if (!checkpoint_images(round, round->spaces[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_dumps(const struct checkpoint_round *round)
+{
+    size_t i = 0;
+
+    while (i < round->count && !checkpoint_has_dumps(round->spaces[i])) {
+        i++;
+    }
+    return i < round->count;
+}
+
+/* *found: there were images to make. */
+static bool look_at_dumps(struct checkpoint_round *round, bool *found)
+{
+    *found = false;
+    for (size_t i = 0; i < round->count; i++) {
+        struct checkpoint_space *space = round->spaces[i];
+        size_t before = space->written;
+
+        if (checkpoint_has_dumps(space) && !checkpoint_images(round, space)) {
+            return false;
+        }
+        *found = *found || space->written > before;
+    }
+    return true;
+}
+
+/*
+ * What was touched while other spaces had their turn: a later M, that holds until the dumps are
+ * handed over. The journal's sync here only makes the one in the bracket short.
+ */
+static bool settle_dumps(struct checkpoint_round *round)
+{
+    bool found = has_dumps(round);
+
+    if (found) {
+        checkpoint_set_keeper(round, CHECKPOINT_KEEPER_HELD);
+    }
+    while (found) {
+        if (!look_at_dumps(round, &found)) {
+            return false;
+        }
+        if (round->keeper != CHECKPOINT_KEEPER_STOPPED) {
+            (void)sync_journal(round);
+            checkpoint_set_keeper(round, CHECKPOINT_KEEPER_STOPPED);
+            found = true;
+        }
+    }
+    return true;
+}
+
+static bool run(struct checkpoint_round *round, bool *taken)
+{
+    if (!make_images(round) || !settle_dumps(round)) {
+        return false;
+    }
+    look_once_more(round);
+    if (!make_durable(round) || !checkpoint_open_dumps(round)) {
+        return false;
+    }
+    POINT("files synced, no manifest names them");
+    return checkpoint_publish(round, taken);
+}
+
+bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spaces)
+{
+    bool taken = false;
+
+    round->error[0] = '\0';
+    journal_writer_init(&round->writer, round->data->journal);
+    begin(round, spaces);
+    bool done = run(round, &taken);
+
+    if (!done && !taken) {
+        throw_away(round);
+    } else if (!done) {
+        checkpoint_pend_dumps(round);
+        if (round->dumps_only) { /* requests may wait for them, and no engine asks once more */
+            round->data->asked = true;
+        }
+    }
+    if (!done) {
+        end_waits(round, spaces);
+    }
+    checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
+    fini(round);
+    return done;
+}

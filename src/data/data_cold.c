@@ -1,0 +1,89 @@
+/* data_cold.c: where dumped tables are read, and who is told that one is to be dumped. */
+#include "base/check.h"
+#include "base/log.h"
+#include "data/data_private.h"
+
+/* ---- what cold says ---- */
+
+static void complain(void *context, const char *error)
+{
+    struct data *data = context;
+
+    if (log_is_due(&data->complained_us)) {
+        log_error("%s; stop the daemon and see: rollcall repair %s", error, data->directory);
+    }
+}
+
+/* ---- its life ---- */
+
+static bool has_dumps(const struct manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        const struct manifest_space *space = &manifest->spaces[i];
+
+        for (size_t k = 0; k < space->files_count; k++) {
+            if (space->files[k].role == MANIFEST_DUMP) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void data_cold_configure(struct data *data, const struct settings *settings)
+{
+    settings_cold_config(settings, &data->cold_config);
+    data->cold_config.vfs = data->vfs;
+    data->cold_config.failed = complain;
+    data->cold_config.context = data;
+    data->cold_wanted = settings_dumps(settings);
+    data->engine_cold.overlay_bytes_max = settings->cold.overlay_bytes;
+    data->files = open_files_create(data->vfs, settings->cold.open_files > 0
+                                                   ? settings->cold.open_files
+                                                   : settings->cold.threads + DATA_OPEN_FILES_MORE);
+}
+
+bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX])
+{
+    if (!data->cold_wanted && !has_dumps(data->manifest)) {
+        return true;
+    }
+    data->engine_cold.cold = cold_create(&data->cold_config);
+    return data->engine_cold.cold != NULL ||
+           data_refuse(error, "cannot start the threads that read tables in %s: %m",
+                       data->directory);
+}
+
+struct cold *data_cold(const struct data *data)
+{
+    return data->engine_cold.cold;
+}
+
+void data_files_stats(const struct data *data, struct open_files_stats *stats)
+{
+    open_files_stats(data->files, stats);
+}
+
+/* ---- engines ---- */
+
+/* The flag is raised in front of the lock: a thread that missed it is not asleep yet. */
+static void notify(void *context)
+{
+    struct data *data = context;
+
+    if (!atomic_exchange(&data->dumps_asked, true)) {
+        pthread_mutex_lock(&data->bell_lock);
+        pthread_cond_signal(&data->bell);
+        pthread_mutex_unlock(&data->bell_lock);
+    }
+}
+
+void data_attach(struct data *data, struct engine *engine)
+{
+    const struct engine_keeping *keeping = engine->functions->keeping;
+
+    engine->imager = (struct engine_keeper){notify, data};
+    if (data->engine_cold.cold != NULL && keeping != NULL && keeping->set_cold != NULL) {
+        keeping->set_cold(engine, &data->engine_cold);
+    }
+}

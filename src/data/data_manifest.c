@@ -1,0 +1,195 @@
+/* data_manifest.c: the manifest of a running server, and the files it does not name. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/data_private.h"
+
+bool data_refuse(char error[DATA_ERROR_MAX], const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(error, DATA_ERROR_MAX, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+uint64_t data_label(const struct manifest_space *space, const char *label, uint64_t otherwise)
+{
+    const struct manifest_data *data = manifest_find_data(space, label);
+    uint64_t value = otherwise;
+
+    if (data != NULL && data->length == sizeof(value)) {
+        memcpy(&value, data->bytes, sizeof(value));
+    }
+    return value;
+}
+
+struct manifest_space *data_copy_space(struct manifest *to, const struct manifest_space *space)
+{
+    struct manifest_space *copy = manifest_add_space(to, space->name, space->number, space->kind);
+
+    for (size_t i = 0; copy != NULL && i < space->data_count; i++) {
+        const struct manifest_data *data = &space->data[i];
+
+        CHECK(manifest_set_data(copy, data->label, data->bytes, data->length));
+    }
+    return copy;
+}
+
+/* ---- numbers ---- */
+
+static uint64_t free_number(const struct manifest *manifest)
+{
+    uint64_t number = DATA_NUMBER_FIRST;
+
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        if (manifest->spaces[i].number >= number) {
+            number = manifest->spaces[i].number + 1;
+        }
+    }
+    return number;
+}
+
+bool data_give_number(struct data *data, const char *space, const char *kind, uint32_t *number,
+                      char error[DATA_ERROR_MAX])
+{
+    const struct manifest_space *known = manifest_find_space(data->manifest, space);
+
+    if (known == NULL) {
+        uint64_t next = free_number(data->manifest);
+
+        if (next > CHANGE_SPACE_MAX) {
+            return data_refuse(error, "space %s: %s has had %d spaces, and no number is left",
+                               space, data->directory, CHANGE_SPACE_MAX);
+        }
+        known = manifest_add_space(data->manifest, space, next, kind);
+    }
+    if (known == NULL) {
+        return data_refuse(error, "space %s: %s holds %d spaces at most", space, data->directory,
+                           MANIFEST_SPACES_MAX);
+    }
+    if (strcmp(known->kind, kind) != 0) {
+        return data_refuse(error, "space %s is of kind %s in %s, not %s", space, known->kind,
+                           data->directory, kind);
+    }
+    *number = (uint32_t)known->number;
+    return true;
+}
+
+/* ---- the file ---- */
+
+bool data_store(struct data *data, char error[DATA_ERROR_MAX])
+{
+    char why[MANIFEST_ERROR_MAX];
+
+    return manifest_store(data->vfs, data->directory, data->manifest, why) ||
+           data_refuse(error, "%s", why);
+}
+
+void data_count_files(struct data *data)
+{
+    uint64_t files = 0;
+    uint64_t bytes = 0;
+    uint64_t dumps = 0;
+    uint64_t dump_bytes = 0;
+
+    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &data->manifest->spaces[i];
+
+        for (size_t k = 0; k < space->files_count; k++) {
+            files++;
+            bytes += space->files[k].bytes;
+            if (space->files[k].role == MANIFEST_DUMP) {
+                dumps++;
+                dump_bytes += space->files[k].bytes;
+            }
+        }
+    }
+    data->figures.table_files = files;
+    data->figures.table_file_bytes = bytes;
+    data->figures.dump_files = dumps;
+    data->figures.dump_file_bytes = dump_bytes;
+    data->figures.checkpoint_lsn = data->manifest->journal_lsn;
+}
+
+/* ---- what is left over ---- */
+
+struct leftovers {
+    const struct manifest *manifest;
+    size_t count, capacity;
+    char **names;
+};
+
+/* The journal looks after its own. */
+static void collect_leftover(void *context, const char *name)
+{
+    struct leftovers *left = context;
+
+    if (!manifest_name_ours(name) || manifest_find_file(left->manifest, name) != NULL) {
+        return;
+    }
+    if (left->count == left->capacity) {
+        left->capacity = left->capacity > 0 ? 2 * left->capacity : 16;
+        left->names = realloc(left->names, left->capacity * sizeof(*left->names));
+        CHECK(left->names != NULL);
+    }
+    left->names[left->count++] = memory_strdup(name);
+}
+
+static void delete_file(struct data *data, const char *name)
+{
+    char path[VFS_PATH_MAX];
+
+    if (!vfs_path(path, data->directory, name) ||
+        data->vfs->functions->unlink(data->vfs, path) != 0) {
+        log_debug("%s/%s stays for now", data->directory, name);
+    }
+}
+
+/* Both are sorted by name. */
+static void delete_missing(struct data *data, const struct manifest_space *before,
+                           const struct manifest_space *now)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < before->files_count; i++) {
+        const char *name = before->files[i].name;
+
+        while (at < now->files_count && strcmp(now->files[at].name, name) < 0) {
+            at++;
+        }
+        if (at == now->files_count || strcmp(now->files[at].name, name) != 0) {
+            delete_file(data, name);
+        }
+    }
+}
+
+void data_delete_replaced(struct data *data, const struct manifest *before)
+{
+    for (size_t i = 0; i < before->spaces_count; i++) {
+        const struct manifest_space *now =
+            manifest_find_space(data->manifest, before->spaces[i].name);
+
+        if (now != NULL) { /* else a reload took it back: it had none */
+            delete_missing(data, &before->spaces[i], now);
+        }
+    }
+}
+
+void data_sweep(struct data *data)
+{
+    struct leftovers left = {.manifest = data->manifest};
+
+    (void)data->vfs->functions->list(data->vfs, data->directory, collect_leftover, &left);
+    for (size_t i = 0; i < left.count; i++) {
+        delete_file(data, left.names[i]);
+        free(left.names[i]);
+    }
+    free(left.names);
+}

@@ -1,0 +1,139 @@
+/*
+ * data_private.h: what the files of the data directory share. Included by data*.c, recovery*.c and
+ * checkpoint*.c only.
+ *
+ *     data.c              its life, numbers, figures
+ *     data_open.c         taking the directory: lock, manifest, what is refused
+ *     data_manifest.c     storing a manifest, files it does not name
+ *     data_cold.c         where dumped tables are read
+ *     recovery*.c         the start
+ *     checkpoint*.c       the thread, and one round of it
+ *
+ * Two locks. `lock`: over the manifest and its file, held while that is written, never with the
+ * world stopped. `bell_lock`: a leaf, for the checkpoint thread's sleep.
+ */
+#ifndef ROLLCALL_DATA_DATA_PRIVATE_H
+#define ROLLCALL_DATA_DATA_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "data/data.h"
+#include "data/journal_sink.h"
+#include "engine/change_record.h"
+#include "engine/engine.h"
+#include "store/cold.h"
+#include "store/dir_lock.h"
+#include "store/manifest.h"
+#include "store/open_files.h"
+#include "store/vfs.h"
+
+#define DATA_JOURNAL_PREFIX "journal-"
+#define DATA_LAYERS         2u /* numbers of files: a table, its layer; as many on: overlays */
+#define DATA_NUMBER_FIRST   1  /* of a space */
+#define DATA_EXTEND_US      "60000000" /* the service manager waits so long for the next word */
+
+/* Labels of a space in the manifest. No label: it has begun, and no checkpoint was made since. */
+#define DATA_LABEL_STATE "state" /* engine_keeping.state, at C */
+#define DATA_LABEL_C     "c"     /* 8 bytes: records of the space below are in the state or files */
+#define DATA_LABEL_M     "m"     /* 8 bytes: events of tables below are in the files */
+
+struct checkpoint;
+struct checkpoint_pending;
+
+/* struct data_stats, as it is counted. */
+struct data_figures {
+    _Atomic bool checkpoint_running;
+    _Atomic uint64_t load_done_bytes, load_total_bytes, replayed_records;
+    _Atomic uint64_t checkpoints, checkpoint_failures, last_checkpoint_s, last_checkpoint_us;
+    _Atomic uint64_t checkpoint_lsn, images, image_bytes, table_files, table_file_bytes;
+    _Atomic uint64_t recovery_us, recovered_records, cut_bytes;
+    _Atomic uint64_t dumps, merges, dump_failures, dump_files, dump_file_bytes;
+};
+
+struct data {
+    struct vfs *vfs;
+    char *directory;
+    struct dir_lock dir_lock;
+    unsigned threads; /* that load tables */
+    enum journal_sync sync;
+    uint64_t segment_bytes, buffer_bytes;
+    _Atomic uint64_t checkpoint_every_ms, checkpoint_journal_bytes; /* 0: not for that reason */
+
+    pthread_mutex_t lock;
+    struct manifest *manifest; /* as it is stored, or was to be stored and is next */
+    uint64_t generation;       /* of the last table file: no name is used twice */
+    bool leftovers; /* one could not be stored: what those before it named may be there still */
+
+    struct journal *journal; /* NULL before recovery has ended */
+    struct journal_log log;
+    struct checkpoint *checkpoint; /* its thread; NULL: none */
+    pthread_mutex_t bell_lock;
+    pthread_cond_t bell;                /* for that thread: one of the next two, or its end */
+    _Atomic bool asked;                 /* for a checkpoint */
+    _Atomic bool dumps_asked;           /* engines have notified */
+    struct checkpoint_pending *pending; /* dumps of rounds whose manifest may not be durable */
+
+    struct open_files *files; /* of dumped tables: none has a descriptor of its own */
+    struct cold_config cold_config;
+    bool cold_wanted;               /* by the settings */
+    struct engine_cold engine_cold; /* its cold is NULL before recovery, or if nothing is dumped */
+    _Atomic uint64_t complained_us; /* log_is_due: of reads that failed */
+    bool merge_failed;              /* the last one did; the thread of checkpoints */
+    struct data_figures figures;
+};
+
+/* ---- data_manifest.c ---- */
+
+/* The 8 bytes of a label; `otherwise` if there is no such label. */
+uint64_t data_label(const struct manifest_space *space, const char *label, uint64_t otherwise);
+
+/* Copies a space with its labels, without files. NULL: see manifest_add_space. */
+struct manifest_space *data_copy_space(struct manifest *to, const struct manifest_space *space);
+
+/*
+ * Under the lock. Stores data->manifest. False with `error`: the one on the disk may be this or an
+ * older one, so nothing may be deleted before one has been stored.
+ */
+bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
+
+/*
+ * Under the lock, right behind a data_store that said true: deletes table files it does not name,
+ * and what was left half made. What cannot be deleted is tried again the next time.
+ */
+void data_sweep(struct data *data);
+
+/* Under the lock, right after a data_store that said true: deletes the files of the manifest before
+ * that it does not name. */
+void data_delete_replaced(struct data *data, const struct manifest *before);
+
+/* Under the lock: the figures of data->manifest. */
+void data_count_files(struct data *data);
+
+/* Under the lock: a number for a space that is new to the manifest, or the one it has. */
+bool data_give_number(struct data *data, const char *space, const char *kind, uint32_t *number,
+                      char error[DATA_ERROR_MAX]);
+
+/* Prints into `error`; returns false, for a caller to return. */
+__attribute__((format(printf, 2, 3))) bool data_refuse(char error[DATA_ERROR_MAX],
+                                                       const char *format, ...);
+
+/* ---- data_cold.c ---- */
+
+void data_cold_configure(struct data *data, const struct settings *settings);
+/* If the settings or the manifest have dumped tables. */
+bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX]);
+
+/* ---- checkpoint_dumps.c ---- */
+
+/* The end: closes what still waits for a manifest. */
+void checkpoint_pending_drop(struct data *data);
+
+/* ---- checkpoint.c ---- */
+
+/*
+ * One checkpoint, with nobody else there: of the spaces of a stopped server. Logs what went wrong.
+ */
+bool checkpoint_last(struct data *data, const struct spaces *spaces);
+
+#endif

@@ -1,0 +1,140 @@
+#include "data/journal_sink.h"
+
+#include "engine/change_record.h"
+
+#define CHANGE_ROOM (JOURNAL_HEADER_BYTES + CHANGE_RECORD_BYTES_MAX)
+/* Each event has a header, its length and up to 7 zeroes besides, and a state of 192 bytes. */
+#define EVENTS_ROOM (CHANGE_EVENTS_BYTES_MAX + CHANGE_EVENTS_BYTES_MAX / 8)
+#define EVENT_WORDS (CHANGE_EVENT_BYTES_MAX / 8 + 2)
+
+_Static_assert(EVENT_WORDS * 8 <= JOURNAL_PAYLOAD_MAX, "an event is one record");
+_Static_assert(2 * EVENTS_ROOM < JOURNAL_BUFFER_BYTES_MIN, "there is such room");
+
+/* ---- a worker's sink ---- */
+
+static struct journal_sink *sink_of(struct change_sink *sink)
+{
+    return (struct journal_sink *)sink;
+}
+
+static bool sink_reserve(struct change_sink *sink)
+{
+    return journal_reserve(&sink_of(sink)->writer, CHANGE_ROOM);
+}
+
+static uint64_t sink_put(struct change_sink *sink, const struct change *change)
+{
+    struct change_record record;
+
+    change_record_encode(change, &record);
+    return journal_put(&sink_of(sink)->writer, record.type, record.a, record.b, record.words,
+                       record.bytes);
+}
+
+/* The room stays the writer's until its next commit. */
+static void sink_cancel(struct change_sink *sink)
+{
+    (void)sink;
+}
+
+static const struct change_sink_functions sink_functions = {
+    .reserve = sink_reserve,
+    .put = sink_put,
+    .cancel = sink_cancel,
+};
+
+void journal_sink_init(struct journal_sink *sink, struct journal *journal)
+{
+    sink->sink.functions = &sink_functions;
+    journal_writer_init(&sink->writer, journal);
+}
+
+void journal_sink_fini(struct journal_sink *sink)
+{
+    journal_writer_fini(&sink->writer);
+}
+
+bool journal_sink_wrote(const struct journal_sink *sink)
+{
+    return sink->writer.wrote;
+}
+
+uint64_t journal_sink_submit(struct journal_sink *sink)
+{
+    return journal_submit(&sink->writer);
+}
+
+void journal_sink_want_room(struct journal_sink *sink)
+{
+    journal_want_room(sink->writer.journal, CHANGE_ROOM);
+}
+
+/* ---- the log of events ---- */
+
+static struct journal_log *log_of(struct change_log *log)
+{
+    return (struct journal_log *)log;
+}
+
+/* If there is no room it may be because nobody has submitted what was put. */
+static bool reserve(struct journal_writer *writer, size_t bytes)
+{
+    bool room = journal_reserve(writer, bytes);
+
+    if (!room) {
+        (void)journal_submit(writer);
+    }
+    return room;
+}
+
+/* What is not used is kept, so mostly little is asked for. */
+static bool log_reserve(struct change_log *log)
+{
+    return reserve(&log_of(log)->writer, EVENTS_ROOM);
+}
+
+/* Not by the log's writer, which belongs to whoever has stopped the world. */
+static void log_await(struct change_log *log)
+{
+    struct journal *journal = log_of(log)->writer.journal;
+
+    if (!journal_has_room(journal, EVENTS_ROOM)) {
+        (void)journal_sync_now(journal);
+    }
+}
+
+bool journal_log_room(struct journal_log *log, size_t events)
+{
+    return reserve(&log->writer, events * JOURNAL_RECORD_MAX);
+}
+
+static void log_put(struct change_log *log, uint32_t space, enum change_event event,
+                    const void *bytes, size_t length)
+{
+    uint64_t words[EVENT_WORDS];
+    size_t whole = change_record_encode_event(words, bytes, length);
+
+    (void)journal_put(&log_of(log)->writer, CHANGE_RECORD_EVENT, (uint8_t)space, (uint8_t)event,
+                      words, whole);
+}
+
+void journal_log_init(struct journal_log *log, struct journal *journal)
+{
+    log->log = (struct change_log){.reserve = log_reserve, .await = log_await, .put = log_put};
+    journal_writer_init(&log->writer, journal);
+}
+
+void journal_log_fini(struct journal_log *log)
+{
+    journal_writer_fini(&log->writer);
+}
+
+void journal_log_submit(struct journal_log *log)
+{
+    (void)journal_submit(&log->writer);
+}
+
+bool journal_log_commit(struct journal_log *log)
+{
+    return journal_commit(&log->writer);
+}

@@ -1,0 +1,199 @@
+/* recovery.c: from a directory to a running journal: the order of things is at the top of data.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/forget.h"
+#include "data/recovery_private.h"
+
+/* ---- who takes part ---- */
+
+static void add_space(struct recovery *recovery, struct space *space)
+{
+    struct recovery_space *add = memory_zalloc(sizeof(*add));
+
+    CHECK(space->engine->functions->keeping != NULL);
+    add->space = space;
+    data_attach(recovery->data, space->engine);
+    add->known = manifest_find_space(recovery->data->manifest, space->name);
+    if (add->known != NULL) {
+        add->c = data_label(add->known, DATA_LABEL_C, 0);
+        add->m = data_label(add->known, DATA_LABEL_M, 0);
+        space->engine->space = (uint32_t)add->known->number;
+        recovery->by_number[add->known->number] = add;
+        if (add->m > recovery->needed_lsn) {
+            recovery->needed_lsn = add->m;
+        }
+    }
+    recovery->spaces[recovery->count++] = add;
+}
+
+static void init(struct recovery *recovery, struct spaces *spaces)
+{
+    recovery->begun_us = clock_monotonic_us();
+    recovery->told_us = recovery->begun_us;
+    recovery->logged_us = recovery->begun_us;
+    for (size_t i = 0; i < spaces->count; i++) {
+        if (data_stores(&spaces->at[i]->settings)) {
+            add_space(recovery, spaces->at[i]);
+        }
+    }
+}
+
+static void fini(struct recovery *recovery)
+{
+    for (size_t i = 0; i < recovery->count; i++) {
+        free(recovery->spaces[i]);
+    }
+}
+
+/* ---- the manifest of this start ---- */
+
+static bool ended_cleanly(const struct recovery *recovery)
+{
+    return recovery->data->manifest->clean_stop && recovery->scan_end == JOURNAL_SCAN_CLEAN &&
+           recovery->data->figures.recovered_records == 0;
+}
+
+/* Spaces that are new have their numbers on the disk before a record names one. */
+static bool store_manifest(struct recovery *recovery)
+{
+    struct data *data = recovery->data;
+    struct manifest *manifest = data->manifest;
+    uint32_t number;
+
+    if (!ended_cleanly(recovery)) {
+        uint64_t seen = recovery->scan.epoch;
+
+        manifest->epoch = (seen > manifest->epoch ? seen : manifest->epoch) + 1;
+    }
+    manifest->clean_stop = false;
+    for (size_t i = 0; i < recovery->count; i++) {
+        struct space *space = recovery->spaces[i]->space;
+
+        if (!data_give_number(data, space->name, space->engine->functions->kind, &number,
+                              recovery->error)) {
+            return false;
+        }
+        space->engine->space = number;
+    }
+    if (!data_store(data, recovery->error)) {
+        return false;
+    }
+    data_sweep(data);
+    return true;
+}
+
+/* ---- the journal ---- */
+
+static bool open_journal(struct recovery *recovery)
+{
+    struct data *data = recovery->data;
+    const struct journal_config config = {
+        .vfs = data->vfs,
+        .directory = data->directory,
+        .segment_bytes = data->segment_bytes,
+        .buffer_bytes = data->buffer_bytes,
+        .sync = data->sync,
+        .epoch = data->manifest->epoch,
+        .start_lsn = recovery->scan.end,
+        .sum = recovery->scan.sum,
+    };
+    char why[JOURNAL_ERROR_MAX];
+
+    data->journal = journal_open(&config, why);
+    if (data->journal == NULL) {
+        return data_refuse(recovery->error, "%s", why);
+    }
+    journal_log_init(&data->log, data->journal);
+    return true;
+}
+
+/* Makes the configuration the one of now: it may have changed since. */
+static bool begin_space(struct recovery *recovery, const struct recovery_space *begun)
+{
+    struct space *space = begun->space;
+    struct engine *engine = space->engine;
+    const struct engine_keeping *keeping = engine->functions->keeping;
+    struct change_log *log = &recovery->data->log.log;
+    char why[SPACES_ERROR_MAX];
+    bool restored = begun->known != NULL && keeping->restore_end(engine);
+
+    keeping->set_log(engine, log);
+    if (!log->reserve(log)) {
+        return data_refuse(recovery->error, "%s: the journal has no room to begin with",
+                           recovery->data->directory);
+    }
+    if (!restored) {
+        keeping->begin(engine);
+        return true;
+    }
+    return space_reconfigure(space, &space->settings, why) ||
+           data_refuse(recovery->error, "%s", why);
+}
+
+static bool begin_spaces(struct recovery *recovery)
+{
+    for (size_t i = 0; i < recovery->count; i++) {
+        if (!begin_space(recovery, recovery->spaces[i])) {
+            return false;
+        }
+        if (!journal_log_commit(&recovery->data->log)) {
+            return data_refuse(recovery->error, "%s: the journal cannot be written",
+                               recovery->data->directory);
+        }
+    }
+    return true;
+}
+
+/* Would the configuration of now lose what is there? Asked before anything is written. */
+static bool check_losses(struct recovery *recovery)
+{
+    char why[SPACES_ERROR_MAX];
+
+    for (size_t i = 0; i < recovery->count; i++) {
+        const struct space *space = recovery->spaces[i]->space;
+
+        if (recovery->spaces[i]->known != NULL && !forget_allowed(space, &space->settings, why)) {
+            return data_refuse(recovery->error, "%s", why);
+        }
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool recover(struct recovery *recovery)
+{
+    return recovery_tables(recovery) && !*recovery->stop && recovery_replay(recovery) &&
+           !*recovery->stop && check_losses(recovery) && store_manifest(recovery) &&
+           open_journal(recovery) && begin_spaces(recovery);
+}
+
+bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *stop,
+                  char error[DATA_ERROR_MAX])
+{
+    struct recovery recovery = {.data = data, .stop = stop, .error = error};
+
+    CHECK(data->journal == NULL);
+    error[0] = '\0';
+    pthread_mutex_lock(&data->lock);
+    bool recovered = data_cold_create(data, error);
+
+    if (recovered) {
+        init(&recovery, spaces);
+        recovered = recover(&recovery);
+    }
+
+    pthread_mutex_unlock(&data->lock);
+    if (recovered) {
+        data_count_files(data);
+        data->figures.recovery_us = clock_monotonic_us() - recovery.begun_us;
+    }
+    fini(&recovery);
+    return recovered;
+}

@@ -1,0 +1,61 @@
+/*
+ * recovery_private.h: what the files of a recovery share. Included by recovery*.c only.
+ *
+ *     recovery.c          the order of things; ends it: manifest, journal, logs
+ *     recovery_tables.c   table files into engines, several at once
+ *     recovery_replay.c   the journal into engines
+ *     recovery_progress.c what is said meanwhile
+ *
+ * All on the thread of data_recover, but the loaders of recovery_tables.c.
+ */
+#ifndef ROLLCALL_DATA_RECOVERY_PRIVATE_H
+#define ROLLCALL_DATA_RECOVERY_PRIVATE_H
+
+#include "data/data_private.h"
+#include "engine/change_record.h"
+
+#define RECOVERY_BATCH 64 /* changes of a space that are replayed together */
+
+struct recovery_space {
+    struct space *space;
+    const struct manifest_space *known; /* NULL: new to the directory */
+    uint64_t c, m;                      /* DATA_LABEL_C, DATA_LABEL_M */
+    size_t count;                       /* of the batch */
+    struct engine_replay batch[RECOVERY_BATCH];
+};
+
+struct recovery {
+    struct data *data;
+    const _Atomic bool *stop;
+    char *error; /* [DATA_ERROR_MAX] */
+    size_t count;
+    struct recovery_space *spaces[SETTINGS_SPACES_MAX];
+    struct recovery_space *by_number[CHANGE_SPACE_MAX + 1];
+    uint64_t begun_us;
+    uint64_t told_us;      /* the service manager was told something */
+    uint64_t logged_us;    /* a line was logged */
+    unsigned logged_tenth; /* of the bytes, by then */
+    uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
+    uint64_t needed_lsn;   /* the journal must reach this far: files and states are of that time */
+    struct journal_scan scan;
+    enum journal_scan_end scan_end;
+};
+
+/* ---- recovery_tables.c ---- */
+
+/* Loads the files of all spaces. False: `error`, or an empty one when *stop was true. */
+bool recovery_tables(struct recovery *recovery);
+
+/* ---- recovery_replay.c ---- */
+
+/* Replays the journal. As above. */
+bool recovery_replay(struct recovery *recovery);
+
+/* ---- recovery_progress.c: called often, say something seldom ---- */
+
+void recovery_tell_loading(struct recovery *recovery, uint64_t done, uint64_t total);
+/* Before it begins: finds how far the journal may reach. */
+void recovery_tell_replay(struct recovery *recovery);
+void recovery_tell_replaying(struct recovery *recovery, uint64_t records, uint64_t lsn);
+
+#endif

@@ -1,0 +1,156 @@
+/* recovery_replay.c: the journal into engines. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/point.h"
+#include "data/recovery_private.h"
+
+#define LOOK_RECORDS (1u << 14) /* between two looks at the clock, and at whether to stop */
+
+/* ---- records ---- */
+
+static bool refuse_record(struct recovery *recovery, uint64_t lsn, const char *why)
+{
+    return data_refuse(recovery->error,
+                       "%s: journal record at %llu: %s; to give up what follows: rollcall repair "
+                       "--drop-from %llu %s",
+                       recovery->data->directory, (unsigned long long)lsn, why,
+                       (unsigned long long)lsn, recovery->data->directory);
+}
+
+static bool flush(struct recovery *recovery, struct recovery_space *space)
+{
+    struct engine *engine = space->space->engine;
+    size_t count = space->count;
+    char why[ENGINE_ERROR_MAX];
+
+    space->count = 0;
+    return count == 0 || engine->functions->keeping->replay(engine, space->batch, count, why) ||
+           refuse_record(recovery, space->batch[0].lsn, why);
+}
+
+static bool take_event(struct recovery *recovery, struct recovery_space *space, uint64_t lsn,
+                       const struct change_record_event *event)
+{
+    struct engine *engine = space->space->engine;
+    char why[ENGINE_ERROR_MAX];
+
+    return flush(recovery, space) &&
+           (engine->functions->keeping->replay_event(engine, event->event, lsn, lsn >= space->m,
+                                                     event->bytes, event->length, why) ||
+            refuse_record(recovery, lsn, why));
+}
+
+static bool take_change(struct recovery *recovery, struct recovery_space *space, uint64_t lsn,
+                        const struct change *change)
+{
+    space->batch[space->count++] = (struct engine_replay){lsn, *change};
+    return space->count < RECOVERY_BATCH || flush(recovery, space);
+}
+
+/* The space a record of it names; NULL: there is none. */
+static struct recovery_space *space_of(struct recovery *recovery, uint32_t number)
+{
+    return number <= CHANGE_SPACE_MAX ? recovery->by_number[number] : NULL;
+}
+
+static bool take(struct recovery *recovery, const struct journal_record *record)
+{
+    struct change change;
+    struct change_record_event event;
+    enum change_record_kind kind = change_record_decode(
+        record->type, record->a, record->b, record->payload, record->bytes, &change, &event);
+
+    if (kind == CHANGE_RECORD_IS_BAD) {
+        return refuse_record(recovery, record->lsn, "not a record this program knows");
+    }
+    struct recovery_space *space =
+        space_of(recovery, kind == CHANGE_RECORD_IS_CHANGE ? change.space : event.space);
+
+    if (space == NULL) {
+        return refuse_record(recovery, record->lsn, "of a space the manifest does not name");
+    }
+    if (record->lsn < space->c) {
+        return true;
+    }
+    return kind == CHANGE_RECORD_IS_CHANGE ? take_change(recovery, space, record->lsn, &change)
+                                           : take_event(recovery, space, record->lsn, &event);
+}
+
+static bool on_record(void *context, const struct journal_record *record)
+{
+    struct recovery *recovery = context;
+    uint64_t records = recovery->data->figures.replayed_records;
+
+    /* nobody else counts */
+    atomic_store_explicit(&recovery->data->figures.replayed_records, records + 1,
+                          memory_order_relaxed);
+    if (records % LOOK_RECORDS == 0) {
+        if (*recovery->stop) {
+            return false;
+        }
+        POINT_SLOW("recovery look");
+        recovery_tell_replaying(recovery, records, record->lsn);
+    }
+    return take(recovery, record);
+}
+
+/* ---- the whole ---- */
+
+static bool judge(struct recovery *recovery)
+{
+    const struct journal_scan *scan = &recovery->scan;
+    const char *directory = recovery->data->directory;
+
+    switch (recovery->scan_end) {
+    case JOURNAL_SCAN_STOPPED:
+        return false; /* the error, if there is one, is there */
+    case JOURNAL_SCAN_DAMAGED:
+        return data_refuse(recovery->error, "%s", scan->error); /* it says what tells more */
+    case JOURNAL_SCAN_FAILED:
+        return data_refuse(recovery->error, "%s; see: rollcall repair %s", scan->error, directory);
+    default:
+        break;
+    }
+    if (scan->end < recovery->needed_lsn) {
+        return data_refuse(recovery->error,
+                           "%s: the journal ends at %llu, and tables were written when it was at "
+                           "%llu; see: rollcall repair %s",
+                           directory, (unsigned long long)scan->end,
+                           (unsigned long long)recovery->needed_lsn, directory);
+    }
+    if (scan->lost_records > 0) {
+        log_error("journal: %llu sound records (%llu bytes) from LSN %llu on follow a break at LSN "
+                  "%llu, which is no torn end: the power went before what is between was written, "
+                  "or that was damaged since; they are cut off too",
+                  (unsigned long long)scan->lost_records, (unsigned long long)scan->lost_bytes,
+                  (unsigned long long)scan->lost_first, (unsigned long long)scan->end);
+    }
+    if (scan->torn_bytes > 0) {
+        log_warning("journal: cut %llu bytes behind LSN %llu: a kill or a power cut left them half "
+                    "written",
+                    (unsigned long long)scan->torn_bytes, (unsigned long long)scan->end);
+        recovery->data->figures.cut_bytes = scan->torn_bytes;
+    }
+    return true;
+}
+
+bool recovery_replay(struct recovery *recovery)
+{
+    struct data *data = recovery->data;
+
+    recovery->scan.from = data->manifest->journal_lsn;
+    recovery_tell_replay(recovery);
+    recovery->scan_end =
+        journal_scan(data->vfs, data->directory, &recovery->scan, on_record, recovery);
+    if (!judge(recovery)) {
+        return false;
+    }
+    for (size_t i = 0; i < recovery->count; i++) {
+        if (!flush(recovery, recovery->spaces[i])) {
+            return false;
+        }
+    }
+    data->figures.recovered_records = data->figures.replayed_records;
+    return true;
+}

@@ -1,0 +1,64 @@
+/*
+ * pattern.h: which space, id and slot or member a key names.
+ *
+ * A space has a pattern: fixed text around {id}, and for existence keys a {member} at the end:
+ *     feed:{id}    count_content_{id}    {id}    liked:{id}:{member}
+ * A key of a space without {member} may go on behind its id with a tail that begins with '.' (a slot:
+ * the engine knows the names). protocol.md "Keys" lists the further forms for proxies: one pair of
+ * braces and the first |#|, anywhere before the member, are dropped.
+ *
+ * All patterns are kept in one radix tree over their leading fixed text, so finding the space costs
+ * its length, whatever the number of spaces. Ids are decimal, 0 to 2^63-1, no sign, no leading zeros.
+ *
+ * A set is immutable once built: any thread reads it.
+ */
+#ifndef ROLLCALL_KEY_PATTERN_H
+#define ROLLCALL_KEY_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATTERN_TEXT_MAX   128                          /* bytes of a pattern */
+#define PATTERN_KEY_MAX    250                          /* bytes of a key: memcached's limit */
+#define PATTERN_ID_MAX     0x7fffffffffffffffull        /* 2^63-1 */
+#define PATTERN_SPACES_MAX 64
+#define PATTERN_ERROR_MAX  256                          /* bytes of an error text, NUL included */
+
+enum pattern_result {
+    PATTERN_NONE,   /* of no space */
+    PATTERN_BAD,    /* begins with the fixed text of `space` and does not parse */
+    PATTERN_RECORD, /* space and id, and a tail (maybe empty) for the engine to read */
+    PATTERN_MEMBER, /* space, id and member */
+};
+
+struct pattern_match {
+    uint32_t space;        /* as given to pattern_set_create */
+    uint32_t rest_length;
+    uint64_t id;
+    const char *rest; /* RECORD: the tail, into the key or into `scratch`; MEMBER: into the key */
+    char scratch[PATTERN_KEY_MAX]; /* used only by keys with braces or |#| */
+};
+
+struct pattern_set;
+
+/*
+ * Is text a pattern a space may have? On false `error` says what is wrong and what would be right,
+ * and *at is the offset of the fault in text.
+ */
+bool pattern_valid(const char *text, bool with_member, char error[PATTERN_ERROR_MAX], size_t *at);
+
+/*
+ * Builds the set of n valid patterns; text i belongs to space i. Returns NULL if two spaces could
+ * own one key: `error` names an example key, and *first and *second the spaces.
+ */
+struct pattern_set *pattern_set_create(const char *const *texts, size_t n,
+                                       char error[PATTERN_ERROR_MAX], uint32_t *first,
+                                       uint32_t *second);
+void pattern_set_destroy(struct pattern_set *set); /* NULL: no-op */
+
+/* Matches a key of 1..PATTERN_KEY_MAX bytes. The match's pointers live as long as key and match. */
+enum pattern_result pattern_match(const struct pattern_set *set, const char *key, size_t length,
+                                  struct pattern_match *match);
+
+#endif

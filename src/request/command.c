@@ -1,0 +1,444 @@
+#include "request/command.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/num.h"
+
+#define FIGURE(name)       (uint16_t) offsetof(struct command_metrics, name)
+#define SPACE_FIGURE(name) (uint16_t) offsetof(struct space_metrics, name)
+#define APPEND_WORDS       "append not supported"
+#define NON_NUMERIC_WORDS  "cannot increment or decrement non-numeric value"
+
+/* A key of no space, or a bad one: absent for reads … */
+static const struct command lost_get = {
+    .absent = {.status = REPLY_NOT_FOUND}, .counts = FIGURE(cmd_get), .miss = FIGURE(get_misses)};
+static const struct command lost_touch = {.absent = {.status = REPLY_NOT_FOUND},
+                                          .counts = FIGURE(cmd_touch),
+                                          .miss = FIGURE(touch_misses)};
+/* … and refused for writes. */
+static const struct command no_space_store = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"},
+    .counts = FIGURE(cmd_set)};
+static const struct command bad_key_store = {.absent = {.status = REPLY_CLIENT_ERROR},
+                                             .counts = FIGURE(cmd_set)};
+static const struct command no_space = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"}};
+static const struct command bad_key = {.absent = {.status = REPLY_CLIENT_ERROR}};
+
+static const struct command get = {.call = COMMAND_CALL_READ,
+                                   .verb = ENGINE_READ,
+                                   .done = {.status = REPLY_OK},
+                                   .absent = {.status = REPLY_NOT_FOUND},
+                                   .counts = FIGURE(cmd_get),
+                                   .hit = FIGURE(get_hits),
+                                   .miss = FIGURE(get_misses)};
+static const struct command gat = {.call = COMMAND_CALL_READ,
+                                   .verb = ENGINE_READ,
+                                   .done = {.status = REPLY_OK},
+                                   .absent = {.status = REPLY_NOT_FOUND},
+                                   .counts = FIGURE(cmd_touch),
+                                   .hit = FIGURE(touch_hits),
+                                   .miss = FIGURE(touch_misses)};
+static const struct command touch = {.call = COMMAND_CALL_READ,
+                                     .verb = ENGINE_TOUCH,
+                                     .done = {.status = REPLY_TOUCHED},
+                                     .absent = {.status = REPLY_NOT_FOUND},
+                                     .counts = FIGURE(cmd_touch),
+                                     .hit = FIGURE(touch_hits),
+                                     .miss = FIGURE(touch_misses)};
+static const struct command touch_past = {.call = COMMAND_CALL_CHANGE,
+                                          .verb = ENGINE_DELETE,
+                                          .done = {.status = REPLY_TOUCHED},
+                                          .absent = {.status = REPLY_NOT_FOUND},
+                                          .counts = FIGURE(cmd_touch),
+                                          .hit = FIGURE(touch_hits),
+                                          .miss = FIGURE(touch_misses)};
+static const struct command set = {.call = COMMAND_CALL_CHANGE,
+                                   .verb = ENGINE_SET,
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_STORED},
+                                   .exists = {.status = REPLY_STORED},
+                                   .dropped = REPLY_STORED,
+                                   .counts = FIGURE(cmd_set),
+                                   .stored = FIGURE(total_items)};
+static const struct command add = {.call = COMMAND_CALL_CHANGE,
+                                   .verb = ENGINE_ADD,
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_NOT_STORED},
+                                   .exists = {.status = REPLY_NOT_STORED},
+                                   .dropped = REPLY_STORED,
+                                   .counts = FIGURE(cmd_set),
+                                   .stored = FIGURE(total_items)};
+static const struct command replace = {.call = COMMAND_CALL_CHANGE,
+                                       .verb = ENGINE_REPLACE,
+                                       .done = {.status = REPLY_STORED},
+                                       .absent = {.status = REPLY_NOT_STORED},
+                                       .exists = {.status = REPLY_NOT_STORED},
+                                       .dropped = REPLY_STORED,
+                                       .counts = FIGURE(cmd_set),
+                                       .stored = FIGURE(total_items)};
+static const struct command cas = {.call = COMMAND_CALL_CHANGE,
+                                   .verb = ENGINE_CAS,
+                                   .done = {.status = REPLY_STORED},
+                                   .absent = {.status = REPLY_NOT_FOUND},
+                                   .exists = {.status = REPLY_EXISTS},
+                                   .dropped = REPLY_STORED,
+                                   .counts = FIGURE(cmd_set),
+                                   .hit = FIGURE(cas_hits),
+                                   .miss = FIGURE(cas_misses),
+                                   .badval = FIGURE(cas_badval),
+                                   .stored = FIGURE(total_items)};
+/* append and prepend only look whether something is there. */
+static const struct command append = {.call = COMMAND_CALL_READ,
+                                      .verb = ENGINE_TOUCH,
+                                      .done = {.status = REPLY_CLIENT_ERROR, .words = APPEND_WORDS},
+                                      .absent = {.status = REPLY_NOT_STORED},
+                                      .counts = FIGURE(cmd_set),
+                                      .refused = SPACE_FIGURE(refused_append)};
+static const struct command incr = {.call = COMMAND_CALL_CHANGE,
+                                    .verb = ENGINE_INCR,
+                                    .done = {.status = REPLY_NUMBER},
+                                    .absent = {.status = REPLY_NOT_FOUND},
+                                    .exists = {.status = REPLY_EXISTS},
+                                    .dropped = REPLY_NOT_FOUND,
+                                    .hit = FIGURE(incr_hits),
+                                    .miss = FIGURE(incr_misses)};
+static const struct command decr = {.call = COMMAND_CALL_CHANGE,
+                                    .verb = ENGINE_DECR,
+                                    .done = {.status = REPLY_NUMBER},
+                                    .absent = {.status = REPLY_NOT_FOUND},
+                                    .exists = {.status = REPLY_EXISTS},
+                                    .dropped = REPLY_NOT_FOUND,
+                                    .hit = FIGURE(decr_hits),
+                                    .miss = FIGURE(decr_misses)};
+/* A member is no number: refused when there. */
+static const struct command incr_member = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .absent = {.status = REPLY_NOT_FOUND},
+    .miss = FIGURE(incr_misses),
+    .refused = SPACE_FIGURE(refused_delta),
+    .delta = true};
+static const struct command decr_member = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .absent = {.status = REPLY_NOT_FOUND},
+    .miss = FIGURE(decr_misses),
+    .refused = SPACE_FIGURE(refused_delta),
+    .delta = true};
+static const struct command delete = {.call = COMMAND_CALL_CHANGE,
+                                      .verb = ENGINE_DELETE,
+                                      .done = {.status = REPLY_DELETED},
+                                      .absent = {.status = REPLY_NOT_FOUND},
+                                      .exists = {.status = REPLY_EXISTS},
+                                      .hit = FIGURE(delete_hits),
+                                      .miss = FIGURE(delete_misses)};
+
+/* A value too long for an id's space. */
+static const struct command too_large = {
+    .absent = {REPLY_SERVER_ERROR, "object too large for cache", DETAIL_TOO_LARGE},
+    .counts = FIGURE(cmd_set)};
+
+/* Kind plain: values of any length, looked at where they lie, that expire. */
+static const struct command plain_get = {.call = COMMAND_CALL_VISIT,
+                                         .verb = ENGINE_READ,
+                                         .counts = FIGURE(cmd_get),
+                                         .hit = FIGURE(get_hits),
+                                         .miss = FIGURE(get_misses)};
+static const struct command plain_gat = {.call = COMMAND_CALL_VISIT,
+                                         .verb = ENGINE_READ,
+                                         .counts = FIGURE(cmd_touch),
+                                         .hit = FIGURE(touch_hits),
+                                         .miss = FIGURE(touch_misses)};
+static const struct command plain_touch = {.call = COMMAND_CALL_CHANGE,
+                                           .verb = ENGINE_TOUCH,
+                                           .done = {.status = REPLY_TOUCHED},
+                                           .absent = {.status = REPLY_NOT_FOUND},
+                                           .counts = FIGURE(cmd_touch),
+                                           .hit = FIGURE(touch_hits),
+                                           .miss = FIGURE(touch_misses)};
+static const struct command plain_append = {.call = COMMAND_CALL_CHANGE,
+                                            .verb = ENGINE_APPEND,
+                                            .done = {.status = REPLY_STORED},
+                                            .absent = {.status = REPLY_NOT_STORED},
+                                            .exists = {.status = REPLY_EXISTS},
+                                            .counts = FIGURE(cmd_set),
+                                            .stored = FIGURE(total_items)};
+static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
+                                             .verb = ENGINE_PREPEND,
+                                             .done = {.status = REPLY_STORED},
+                                             .absent = {.status = REPLY_NOT_STORED},
+                                             .exists = {.status = REPLY_EXISTS},
+                                             .counts = FIGURE(cmd_set),
+                                             .stored = FIGURE(total_items)};
+
+/* verb x kind of key */
+static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
+    /* clang-format off */
+    /*                 of no space      bad key         slot      record    member        plain           too large */
+    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get},
+    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch},
+    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch},
+    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large},
+    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large},
+    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large},
+    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large},
+    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large},
+    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large},
+    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large},
+    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large},
+    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete},
+    /* clang-format on */
+};
+
+/* The words for what an engine refuses, and whether role cache rather drops the write. */
+static const struct refusal {
+    enum reply_status status;
+    const char *words; /* NULL: made for the space or the number of fields */
+    uint16_t figure;
+    bool drop;
+    enum reply_detail detail;
+} refusals[] = {
+    [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false,
+                       DETAIL_NONE},
+    [ENGINE_E_NOT_A_NUMBER] = {REPLY_CLIENT_ERROR, "value is not a number",
+                               SPACE_FIGURE(refused_value), false, DETAIL_NONE},
+    [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false,
+                                DETAIL_NONE},
+    [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, "value is not 1", SPACE_FIGURE(refused_value),
+                             false, DETAIL_NONE},
+    [ENGINE_E_NON_NUMERIC] = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, SPACE_FIGURE(refused_delta),
+                              false, DETAIL_NON_NUMERIC},
+    [ENGINE_E_BAD_DELTA] = {REPLY_CLIENT_ERROR, "invalid numeric delta argument",
+                            SPACE_FIGURE(refused_delta), false, DETAIL_NONE},
+    [ENGINE_E_DELETES_OFF] = {REPLY_CLIENT_ERROR, "deletes are off for this space",
+                              SPACE_FIGURE(refused_deletes_off), false, DETAIL_NONE},
+    [ENGINE_E_OUT_OF_MEMORY] = {REPLY_SERVER_ERROR, "out of memory storing object",
+                                SPACE_FIGURE(refused_memory), true, DETAIL_OUT_OF_MEMORY},
+    [ENGINE_E_NO_TABLE_FREE] = {REPLY_SERVER_ERROR, "no table free", SPACE_FIGURE(refused_no_table),
+                                true, DETAIL_OUT_OF_MEMORY},
+    [ENGINE_E_ID_TOO_LARGE] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_id_large), false,
+                               DETAIL_NONE},
+    [ENGINE_E_ID_TOO_FAR] = {REPLY_CLIENT_ERROR, "id too far ahead", SPACE_FIGURE(refused_id_far),
+                             false, DETAIL_NONE},
+    [ENGINE_E_ID_BELOW] = {REPLY_CLIENT_ERROR, "id below the oldest table",
+                           SPACE_FIGURE(refused_id_below), true, DETAIL_NONE},
+    [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false, DETAIL_BUSY},
+    [ENGINE_E_JOURNAL_BUSY] = {REPLY_SERVER_ERROR, "journal busy", SPACE_FIGURE(refused_busy),
+                               false, DETAIL_BUSY},
+    [ENGINE_E_JOURNAL_FULL] = {REPLY_SERVER_ERROR, "out of disk space", SPACE_FIGURE(refused_busy),
+                               false, DETAIL_NONE},
+    [ENGINE_E_JOURNAL_FAILED] = {REPLY_SERVER_ERROR, "journal failed", SPACE_FIGURE(refused_busy),
+                                 false, DETAIL_NONE},
+    [ENGINE_E_READ_FAILED] = {REPLY_SERVER_ERROR, "disk read failed", SPACE_FIGURE(refused_read),
+                              false, DETAIL_NONE},
+    [ENGINE_E_TOO_LARGE] = {REPLY_SERVER_ERROR, "object too large for cache",
+                            SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE},
+};
+
+static void count_many(struct command_metrics *metrics, uint16_t figure, uint64_t n)
+{
+    metric_add((metric *)((char *)metrics + figure), n);
+}
+
+static void count(struct command_metrics *metrics, uint16_t figure)
+{
+    count_many(metrics, figure, 1);
+}
+
+static void count_space(struct space_metrics *own, uint16_t figure)
+{
+    if (own != NULL) {
+        metric_add((metric *)((char *)own + figure), 1);
+    }
+}
+
+void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+                         struct command_metrics *metrics)
+{
+    const struct command *command = commands[verb][KEY_SLOT];
+
+    count_many(metrics, command->counts, hits + misses);
+    count_many(metrics, command->hit, hits);
+    count_many(metrics, command->miss, misses);
+    if (verb == VERB_GAT) { /* memcached calls it a get too, and its hits those of touch */
+        metric_add(&metrics->cmd_get, hits + misses);
+    }
+}
+
+bool command_has_keys(enum verb verb)
+{
+    return commands[verb][KEY_NONE] != NULL;
+}
+
+const struct command *command_find(enum verb verb, enum key_kind kind, bool past)
+{
+    const struct command *command = commands[verb][kind];
+
+    return past && command == &touch ? &touch_past : command;
+}
+
+bool command_deletes_after(enum verb verb, enum key_kind kind)
+{
+    bool writes = verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
+
+    return kind != KEY_PLAIN && (verb == VERB_GAT || (writes && kind != KEY_MEMBER));
+}
+
+bool command_exptime_past(int64_t exptime)
+{
+    return exptime < 0 ||
+           (exptime > COMMAND_EXPTIME_RELATIVE_MAX && (uint64_t)exptime <= clock_wall_s());
+}
+
+uint64_t command_exptime_at(int64_t exptime)
+{
+    if (exptime == 0) {
+        return 0;
+    }
+    if (command_exptime_past(exptime)) {
+        return 1;
+    }
+    uint64_t left = (uint64_t)exptime;
+
+    if (exptime > COMMAND_EXPTIME_RELATIVE_MAX) {
+        uint64_t wall_s = clock_wall_s();
+
+        left = left > wall_s ? left - wall_s : 0;
+    }
+    return clock_monotonic_s() + left;
+}
+
+static void say(struct command_result *result, enum reply_status status, const char *words,
+                enum reply_detail detail)
+{
+    result->reply.status = status;
+    result->reply.detail = detail;
+    result->reply.value = words;
+    result->reply.value_length = strlen(words);
+    result->refused = true;
+}
+
+void command_refuse(const struct space *space, const struct engine_op *op,
+                    struct space_metrics *own, struct command_result *result)
+{
+    CHECK(op->error < sizeof(refusals) / sizeof(refusals[0]));
+    const struct refusal *refusal = &refusals[op->error];
+    const char *words = refusal->words;
+
+    if (op->error == ENGINE_E_ID_TOO_LARGE) {
+        words = space->id_large_words;
+    } else if (words == NULL) {
+        snprintf(result->words, sizeof(result->words), "record needs %u number%s",
+                 op->fields_wanted, op->fields_wanted == 1 ? "" : "s");
+        words = result->words;
+    }
+    say(result, refusal->status, words, refusal->detail);
+    count_space(own, refusal->figure);
+}
+
+static void finish_error(const struct command *command, const struct space *space,
+                         const struct engine_op *op, struct command_metrics *metrics,
+                         struct space_metrics *own, struct command_result *result)
+{
+    if (!space->engine->role_cache || command->dropped == REPLY_OK || !refusals[op->error].drop) {
+        command_refuse(space, op, own, result);
+        return;
+    }
+    result->reply = (struct reply){.status = command->dropped, .ttl_s = -1};
+    /* A member has no older value that could be read instead. */
+    result->dropped = space->settings.kind != SPACE_PHANTOM;
+    metric_add(&metrics->evictions, 1);
+    metric_add(&own->evictions, 1);
+    if (command->dropped == REPLY_NOT_FOUND) {
+        count(metrics, command->miss);
+    }
+}
+
+/* The engine's (or nobody's) plain answer in the words of the row. */
+static void finish_answer(const struct command *command, const struct command_answer *answer,
+                          const struct space *space, const struct engine_op *op,
+                          struct space_metrics *own, struct command_result *result)
+{
+    result->reply.status = answer->status;
+    result->reply.cas = op->want_cas && op->status == ENGINE_DONE ? op->cas_now : 0;
+    result->reply.ttl_s = space != NULL && space->settings.kind == SPACE_PLAIN ? op->ttl_s : -1;
+    result->reply.created = op->created;
+    if (answer->status == REPLY_TOUCHED) {
+        bool plain = space->settings.kind == SPACE_PLAIN;
+        result->reply.flags = plain ? op->flags : space->engine->flags;
+    }
+    if (answer->status == REPLY_NUMBER) {
+        result->reply.value = op->value;
+        result->reply.value_length = op->value_length;
+    } else if (answer->status == REPLY_CLIENT_ERROR || answer->status == REPLY_SERVER_ERROR) {
+        say(result, answer->status, answer->words != NULL ? answer->words : space->bad_key_words,
+            answer->detail);
+        count_space(own, command->refused);
+    }
+}
+
+/* What an engine that counts looks at first. */
+static bool delta_is_bad(const struct command *command, const struct engine_op *op)
+{
+    uint64_t delta;
+
+    return command->delta && op->status != ENGINE_ERROR &&
+           !num_parse(op->text, op->text_length, &delta);
+}
+
+void command_finish(const struct command *command, const struct space *space,
+                    const struct engine_op *op, struct command_metrics *metrics,
+                    struct space_metrics *own, struct command_result *result)
+{
+    result->reply.value = NULL;
+    result->reply.value_length = 0;
+    result->refused = false;
+    result->dropped = false;
+    count(metrics, command->counts);
+    if (command->call == COMMAND_CALL_NONE) {
+        if (space == NULL) {
+            metric_add(&metrics->no_space, 1);
+        } else if (command == &too_large) {
+            metric_add(&own->refused_value, 1);
+        } else {
+            metric_add(&own->bad_keys, 1);
+        }
+        count(metrics, command->miss);
+        finish_answer(command, &command->absent, space, op, own, result);
+        return;
+    }
+    if (UNLIKELY(delta_is_bad(command, op))) {
+        command_refuse(space, &(struct engine_op){.error = ENGINE_E_BAD_DELTA}, own, result);
+        return;
+    }
+    switch (op->status) {
+    case ENGINE_DONE:
+        count(metrics, command->hit);
+        count(metrics, command->stored);
+        count_space(own, command->call == COMMAND_CALL_CHANGE ? SPACE_FIGURE(changes)
+                                                              : SPACE_FIGURE(none));
+        finish_answer(command, &command->done, space, op, own, result);
+        return;
+    case ENGINE_ABSENT:
+        count(metrics, command->miss);
+        finish_answer(command, &command->absent, space, op, own, result);
+        return;
+    case ENGINE_EXISTS:
+        count(metrics, command->badval);
+        finish_answer(command, &command->exists, space, op, own, result);
+        return;
+    case ENGINE_ERROR:
+        finish_error(command, space, op, metrics, own, result);
+        return;
+    case ENGINE_PENDING:
+        break;
+    }
+    CHECK(op->status != ENGINE_PENDING); /* it has no answer yet */
+}

@@ -1,0 +1,152 @@
+/*
+ * command.h: what every command means, in one table: verb x kind of key.
+ *
+ * A row says which operation of the engine a command is on such a key, what each of the engine's
+ * answers is called on the wire, and which figures it counts. A second table holds the words for
+ * everything an engine may refuse. Dispatch runs rows; it knows no command by name.
+ *
+ * Reads, and writes that only look (append: NOT_STORED or refused), are calls of kind READ and are
+ * run in batches; all others change one key. Cost: one table look-up a key. Pure but for the
+ * figures; any thread with its own.
+ */
+#ifndef ROLLCALL_REQUEST_COMMAND_H
+#define ROLLCALL_REQUEST_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "engine/engine.h"
+#include "protocol/protocol.h"
+#include "space/spaces.h"
+
+#define COMMAND_EXPTIME_RELATIVE_MAX                                                               \
+    (60 * 60 * 24 * 30) /* seconds; beyond it a date since 1970                                    \
+                         */
+
+/* What a key is in the configuration of the moment. */
+enum key_kind {
+    KEY_NONE, /* of no space */
+    KEY_BAD,  /* begins with a space's fixed text and does not parse */
+    KEY_SLOT,
+    KEY_RECORD,
+    KEY_MEMBER,
+    KEY_PLAIN, /* of no other space, where one takes those */
+    KEY_LARGE, /* a write of an id's value that is too long */
+    KEY_KINDS
+};
+
+/* One row a figure: see base/metrics.h. Counted per worker, with memcached's names and meaning. */
+#define COMMAND_METRICS(X)                                                                         \
+    X(cmd_get, "keys read")                                                                        \
+    X(cmd_set, "storage commands")                                                                 \
+    X(cmd_flush, "flush_all commands")                                                             \
+    X(cmd_touch, "touch and gat keys")                                                             \
+    X(auth_cmds, "attempts to authenticate")                                                       \
+    X(auth_errors, "failed ones")                                                                  \
+    X(auth_delayed, "attempts that waited for wrong passwords of the same address")                \
+    X(auth_refused, "such that waited too long: the password was not looked at")                   \
+    X(unauthenticated, "other commands before a login")                                            \
+    X(cmd_meta, "meta commands")                                                                   \
+    X(get_hits, "keys read and found")                                                             \
+    X(get_misses, "keys read and not found")                                                       \
+    X(delete_misses, "deletes of what is not there")                                               \
+    X(delete_hits, "deletes")                                                                      \
+    X(incr_misses, "increments of what is not there")                                              \
+    X(incr_hits, "increments")                                                                     \
+    X(decr_misses, "decrements of what is not there")                                              \
+    X(decr_hits, "decrements")                                                                     \
+    X(cas_misses, "cas of what is not there")                                                      \
+    X(cas_hits, "cas that stored")                                                                 \
+    X(cas_badval, "cas with another token")                                                        \
+    X(touch_hits, "touches of what is there")                                                      \
+    X(touch_misses, "touches of what is not there")                                                \
+    X(total_items, "writes that stored")                                                           \
+    X(evictions, "writes dropped for want of room (role cache); stats add what was recycled")      \
+    X(no_space, "keys of no space")                                                                \
+    X(refused_noreply, "refusals nobody was told of")                                              \
+    X(suspensions, "requests that waited for a table or a disk read")
+
+struct command_metrics {
+    metric none; /* takes what a command does not count */
+    COMMAND_METRICS(METRIC_FIELD)
+} __attribute__((aligned(64)));
+
+enum command_call {
+    COMMAND_CALL_NONE, /* answered without an engine: `absent` is the answer */
+    COMMAND_CALL_READ,
+    COMMAND_CALL_VISIT, /* engine_functions.visit: runs alone */
+    COMMAND_CALL_CHANGE,
+};
+
+struct command_answer {
+    enum reply_status status;
+    const char *words; /* of a refusal; NULL with a refusal: the space's bad_key_words */
+    enum reply_detail detail;
+};
+
+struct command {
+    enum command_call call;
+    enum engine_verb verb;
+    struct command_answer done;   /* what ENGINE_DONE is called */
+    struct command_answer absent; /* ENGINE_ABSENT */
+    struct command_answer exists; /* ENGINE_EXISTS */
+    enum reply_status dropped;    /* role cache without room; REPLY_OK: refused as in role store */
+    uint16_t counts;              /* offset of a figure in command_metrics: every one */
+    uint16_t hit;                 /* done */
+    uint16_t miss;                /* absent */
+    uint16_t badval;              /* exists */
+    uint16_t stored;              /* done */
+    uint16_t refused;             /* offset in space_metrics: `done` or `absent` is a refusal */
+    bool delta;                   /* the text must be one, whatever the engine answers */
+};
+
+/*
+ * The row of a verb on a kind of key; past: with an exptime that lies behind us. Never NULL for a
+ * verb with keys.
+ */
+const struct command *command_find(enum verb verb, enum key_kind kind, bool past);
+
+/* Does the verb take keys? */
+bool command_has_keys(enum verb verb);
+
+/*
+ * Must what a command of this verb wrote or read be deleted after it, the exptime being past?
+ * Writes of existence keys need not: their engine is told (engine_op.expires), because what is once
+ * added stays in a filter.
+ */
+bool command_deletes_after(enum verb verb, enum key_kind kind);
+
+/* Does an exptime as sent lie in the past? */
+bool command_exptime_past(int64_t exptime);
+/*
+ * The second of clock_monotonic_s() an exptime as sent means; 0: none. Past ones are 1. A date is
+ * converted by what the wall clock says now: setting it later changes nothing.
+ */
+uint64_t command_exptime_at(int64_t exptime);
+
+struct command_result {
+    struct reply reply;
+    bool refused;
+    bool dropped;                   /* what stood there is out of date now: delete it */
+    char words[PROTOCOL_ERROR_MAX]; /* room for a refusal with a number in it */
+};
+
+/*
+ * The answer to one key whose operation has ended (not PENDING), and its figures. `space` is NULL
+ * for KEY_NONE; `own` are the space's figures of this worker, NULL like it. The reply points into
+ * op, space, result or constants.
+ */
+void command_finish(const struct command *command, const struct space *space,
+                    const struct engine_op *op, struct command_metrics *metrics,
+                    struct space_metrics *own, struct command_result *result);
+
+/* Counts the keys of a get or gat that was answered. */
+void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+                         struct command_metrics *metrics);
+
+/* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */
+void command_refuse(const struct space *space, const struct engine_op *op,
+                    struct space_metrics *own, struct command_result *result);
+
+#endif

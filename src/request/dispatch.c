@@ -1,0 +1,298 @@
+#include "request/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "protocol/binary.h"
+#include "protocol/text.h"
+#include "request/dispatch_private.h"
+
+#define TLS_HELLO 0x16 /* the first byte of a client's handshake */
+
+typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
+
+static run_fn *const runners[VERB_COUNT] = {
+    [VERB_ERROR] = dispatch_run_admin,     [VERB_GET] = dispatch_run_get,
+    [VERB_GAT] = dispatch_run_get,         [VERB_TOUCH] = dispatch_run_one,
+    [VERB_SET] = dispatch_run_one,         [VERB_ADD] = dispatch_run_one,
+    [VERB_REPLACE] = dispatch_run_one,     [VERB_APPEND] = dispatch_run_one,
+    [VERB_PREPEND] = dispatch_run_one,     [VERB_CAS] = dispatch_run_one,
+    [VERB_INCR] = dispatch_run_one,        [VERB_DECR] = dispatch_run_one,
+    [VERB_DELETE] = dispatch_run_one,      [VERB_FLUSH_ALL] = dispatch_run_admin,
+    [VERB_VERSION] = dispatch_run_admin,   [VERB_VERBOSITY] = dispatch_run_admin,
+    [VERB_STATS] = dispatch_run_admin,     [VERB_SHUTDOWN] = dispatch_run_admin,
+    [VERB_NOOP] = dispatch_run_admin,      [VERB_QUIT] = dispatch_run_admin,
+    [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,
+};
+
+void *dispatch_open(void *context, struct net_worker *net_worker)
+{
+    struct server *server = context;
+    struct dispatch_worker *worker = memory_zalloc(sizeof(*worker));
+
+    worker->server = server;
+    worker->net = net_worker;
+    worker->index = net_worker_index(net_worker);
+    CHECK(worker->index < server->threads);
+    worker->metrics = &server->metrics[worker->index];
+    worker->member = barrier_join(server->barrier);
+    CHECK(worker->member != NULL);
+    worker->chunk = memory_zalloc(sizeof(*worker->chunk));
+    worker->next = memory_zalloc(sizeof(*worker->next));
+    dispatch_chunk_init(worker->chunk, net_worker);
+    dispatch_chunk_init(worker->next, net_worker);
+    dispatch_alone_init(worker);
+    worker->sink = change_sink_null();
+    return worker;
+}
+
+void dispatch_close(void *worker_state)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    dispatch_journal_close(worker);
+    barrier_resign(worker->member);
+    free(worker->chunk);
+    free(worker->next);
+    free(worker);
+}
+
+size_t dispatch_state_bytes(void)
+{
+    return sizeof(struct dispatch_conn);
+}
+
+void dispatch_turns_begin(void *worker_state)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    barrier_enter(worker->member);
+    worker->settings = worker->server->settings;
+    worker->spaces = worker->server->spaces;
+    if (UNLIKELY(!worker->opened)) {
+        worker->opened = true;
+        dispatch_journal_open(worker);
+        worker->has_cold = worker->server->cold != NULL;
+    }
+    if (worker->journal != NULL) {
+        dispatch_journal_look(worker);
+    }
+}
+
+void dispatch_turns_end(void *worker_state)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    dispatch_journal_rest(worker);
+    barrier_leave(worker->member);
+}
+
+void dispatch_tick(void *worker_state)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    dispatch_auth_tick(worker);
+    dispatch_journal_tick(worker);
+    dispatch_wait_tick(worker);
+}
+
+/* A ticket of a connection that is gone wakes nobody; only pages may be held for it. */
+void dispatch_closed(void *worker_state, struct net_conn *conn)
+{
+    dispatch_cold_closed(worker_state, conn);
+}
+
+/* The first byte of a connection decides. NULL: a hello of TLS, which no dialect begins with. */
+static const struct codec *codec_of(char first)
+{
+    if (UNLIKELY((unsigned char)first == TLS_HELLO)) {
+        return NULL;
+    }
+    return (unsigned char)first == BINARY_MAGIC ? binary_codec() : text_codec();
+}
+
+static bool has_room(struct dispatch_worker *worker, const struct request *request)
+{
+    struct buf *out = worker->out;
+    size_t most = worker->codec->reply_bytes_max(request);
+
+    return out->capacity - out->length >= most || buf_room(out, most) != NULL;
+}
+
+static void count_meta(struct dispatch_worker *worker, uint32_t answered)
+{
+    const struct request_batch *batch = &worker->batch;
+    uint64_t meta = 0;
+
+    for (uint32_t i = 0; i < answered; i++) {
+        meta += batch->requests[i].meta.line != NULL;
+    }
+    metric_add(&worker->metrics->cmd_meta, meta);
+}
+
+/* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
+static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *stopped_at)
+{
+    const struct request_batch *batch = &worker->batch;
+    enum dispatch_end end = DISPATCH_DONE;
+    uint32_t i;
+
+    for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
+        const struct request *request = &batch->requests[i];
+
+        end = has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
+        if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
+            end = DISPATCH_LAST;
+        }
+    }
+    bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
+                 end == DISPATCH_LOGIN;
+
+    *stopped_at = again ? i - 1 : i;
+    if (worker->codec == text_codec()) {
+        count_meta(worker, *stopped_at);
+    }
+    return end;
+}
+
+/* Runs the batch, parsed from bytes[*consumed]; it grows by those that are done with. */
+static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *bytes,
+                                   size_t *consumed)
+{
+    const struct request_batch *batch = &worker->batch;
+    uint32_t stopped_at;
+
+    dispatch_route_begin(worker);
+    enum dispatch_end end = run_requests(worker, &stopped_at);
+
+    if (UNLIKELY(end == DISPATCH_CUT)) {
+        size_t offset;
+
+        worker->codec->cut(batch, &batch->requests[stopped_at], worker->cut, bytes + *consumed,
+                           &worker->conn->parser, &offset);
+        *consumed += offset;
+    } else if (stopped_at == batch->request_count) {
+        *consumed += batch->consumed;
+        worker->conn->parser = batch->after;
+    } else {
+        *consumed += batch->requests[stopped_at].begin;
+        worker->conn->parser = batch->requests[stopped_at].before;
+    }
+    return end;
+}
+
+/* How the turn goes on after a batch; NET_AGAIN: with the next one. */
+static enum net_next after_batch(const struct dispatch_worker *worker, enum dispatch_end end,
+                                 enum protocol_result parsed)
+{
+    switch (end) {
+    case DISPATCH_LAST:
+    case DISPATCH_CUT:
+    case DISPATCH_LOGIN:
+        return NET_AGAIN;
+    case DISPATCH_PENDING:
+        return NET_SUSPENDED;
+    case DISPATCH_CLOSE:
+        return NET_CLOSE;
+    case DISPATCH_FULL: /* an answer that does not fit even an empty output never will */
+        return worker->out->length > 0 ? NET_AGAIN : NET_CLOSE;
+    case DISPATCH_DONE:
+        break;
+    }
+    static const enum net_next next[] = {
+        [PROTOCOL_MORE] = NET_WAIT, [PROTOCOL_FULL] = NET_AGAIN, [PROTOCOL_CLOSE] = NET_CLOSE};
+
+    return next[parsed];
+}
+
+static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
+                       const struct net_turn *turn)
+{
+    struct dispatch_conn *state = net_conn_state(conn);
+
+    if (UNLIKELY(state->codec == NULL)) {
+        state->codec = codec_of(turn->in[0]);
+    }
+    worker->conn = state;
+    worker->serial = net_conn_serial(conn);
+    worker->codec = state->codec;
+    worker->turn = turn;
+    worker->out = turn->out;
+    worker->changed = false;
+    worker->copied_bytes = 0;
+    worker->held_cold = state->cold;
+    return state->codec != NULL;
+}
+
+/* What fairness counts: requests, or keys of those that have many. */
+static uint32_t batch_work(const struct request_batch *batch)
+{
+    return batch->key_count > batch->request_count ? batch->key_count : batch->request_count;
+}
+
+/* Batches, until the bytes are used up, something stops them or fairness does. */
+static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn *turn)
+{
+    uint32_t work = 0;
+
+    worker->batch.value_max = worker->spaces->value_max;
+    do {
+        enum protocol_result parsed =
+            worker->codec->parse(&worker->conn->parser, turn->in + turn->consumed,
+                                 turn->in_length - turn->consumed, &worker->batch);
+        enum dispatch_end end = run_batch(worker, turn->in, &turn->consumed);
+        enum net_next next = after_batch(worker, end, parsed);
+
+        if (next != NET_AGAIN || end == DISPATCH_FULL || end == DISPATCH_CUT ||
+            end == DISPATCH_LOGIN) {
+            return next;
+        }
+        work += batch_work(&worker->batch);
+    } while (work < worker->settings->requests_per_turn &&
+             worker->copied_bytes < DISPATCH_COPIED_MAX);
+    return turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
+}
+
+/* It would wait for an answer to its hello for ever; and its bytes may hold a newline. */
+static enum net_next refuse_tls(struct net_turn *turn)
+{
+    static const char words[] = "ERROR no TLS on this port\r\n";
+
+    turn->consumed = turn->in_length;
+    (void)buf_append(turn->out, words, sizeof(words) - 1);
+    return NET_CLOSE;
+}
+
+enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn)
+{
+    struct dispatch_worker *worker = worker_state;
+
+    turn->consumed = 0;
+    if (turn->in_length == 0) {
+        return NET_WAIT;
+    }
+    if (UNLIKELY(!turn_begin(worker, conn, turn))) {
+        return refuse_tls(turn);
+    }
+    if (UNLIKELY(worker->settings->auth != NULL && !worker->conn->authenticated)) {
+        enum net_next before = dispatch_auth(worker, conn, turn);
+
+        if (before != NET_AGAIN) {
+            return before;
+        }
+    }
+    enum net_next next = run_batches(worker, turn);
+
+    if (UNLIKELY(worker->conn->waits_since_us != 0) && next != NET_SUSPENDED) {
+        worker->conn->waits_since_us = 0;
+    }
+    if (UNLIKELY(worker->conn->cold)) {
+        next = dispatch_cold_end(worker, next, turn->consumed > 0);
+    }
+    if (UNLIKELY(worker->journal != NULL)) {
+        turn->hold = dispatch_journal_holds(worker);
+    }
+    return next;
+}

@@ -1,0 +1,46 @@
+/*
+ * What pages of dumped tables ask of a worker: that they are given back (store/cold.h: promises).
+ *
+ * A ticket is a connection's, for all its requests. While a request waits, pages for it and for
+ * reads behind it are promised to the ticket. They are given back when the connection waits no
+ * more. If requests were answered and a later one waits, its pages are mixed with theirs: all are
+ * given back and the turn is run again, so that only what is still needed is held. Most of it is in
+ * the cache then; and each time something was answered.
+ */
+#include "request/dispatch_private.h"
+
+static void release(struct dispatch_worker *worker, struct dispatch_conn *conn, uint64_t serial)
+{
+    const struct cold_ticket ticket = {net_wake, worker->net, serial};
+
+    cold_release(worker->server->cold, &ticket);
+    conn->cold = false;
+}
+
+enum net_next dispatch_cold_end(struct dispatch_worker *worker, enum net_next next, bool answered)
+{
+    struct dispatch_conn *conn = worker->conn;
+    bool mixed = worker->held_cold && answered;
+
+    if (!conn->cold || (next == NET_SUSPENDED && !mixed)) {
+        return next;
+    }
+    release(worker, conn, worker->serial);
+    return next == NET_SUSPENDED ? NET_AGAIN : next;
+}
+
+void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn)
+{
+    struct dispatch_conn *state = net_conn_state(conn);
+
+    if (state->cold) {
+        release(worker, state, net_conn_serial(conn));
+    }
+}
+
+void dispatch_cold_look(struct dispatch_worker *worker, struct engine_op *const *ops, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        worker->conn->cold |= ops[i]->status == ENGINE_PENDING;
+    }
+}

@@ -1,0 +1,202 @@
+/*
+ * dispatch_private.h: a worker's state, shared by dispatch*.c and stats*.c.
+ *
+ * Routed keys are taken in the order they were routed, which is the order of the requests: cursor
+ * runs through `chunk`, and `next` is routed and prepared while `chunk` is run.
+ */
+#ifndef ROLLCALL_REQUEST_DISPATCH_PRIVATE_H
+#define ROLLCALL_REQUEST_DISPATCH_PRIVATE_H
+
+#include "data/journal_sink.h"
+#include "net/net.h"
+#include "protocol/protocol.h"
+#include "request/command.h"
+#include "request/server.h"
+#include "store/cold.h"
+
+#define DISPATCH_CHUNK_KEYS 128
+#define DISPATCH_COPIED_MAX                                                                        \
+    (1u << 20) /* bytes engines copied after which others have their turn                          \
+                */
+/* A line more than a value takes: else all values would fall into a few sets of the cache. */
+#define DISPATCH_VALUE_STRIDE (ENGINE_VALUE_MAX + 64)
+
+/* The state of a connection; all zero when it opens. */
+struct dispatch_conn {
+    const struct codec *codec; /* NULL before the first byte */
+    struct protocol_state parser;
+    uint64_t
+        busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
+    uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
+    uint64_t flush;          /* its flush_all was asked for: flush_ask(); 0: none was */
+    uint64_t login_since_us; /* its login has waited (auth_delay.h) since; 0: it does not wait */
+    bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
+    bool authenticated;
+    uint8_t auth_failures;
+    bool cold; /* a request of it may have been promised pages of dumped tables */
+};
+
+struct dispatch_key {
+    struct engine_op op;
+    const struct command *command;
+    struct space *space; /* NULL: of no space */
+    bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
+};
+
+/*
+ * Invariants: 1. cursor <= count <= DISPATCH_CHUNK_KEYS. 2. Keys before read_to are changes,
+ * answered without an engine, or read. 3. uniform: every key has an engine, and all the same.
+ */
+struct dispatch_chunk {
+    uint32_t count;
+    uint32_t cursor;
+    uint32_t read_to;
+    bool uniform;
+    struct dispatch_key keys[DISPATCH_CHUNK_KEYS];
+    struct engine_op *ops[DISPATCH_CHUNK_KEYS]; /* of keys, once and for all */
+    char values[DISPATCH_CHUNK_KEYS][DISPATCH_VALUE_STRIDE];
+};
+
+/* Keys of one request found and not found in a space, counted when it is answered. */
+struct dispatch_tally {
+    uint32_t hits;
+    uint32_t absent;
+    uint32_t unset;
+    uint32_t below;
+    uint32_t bad;
+};
+
+/* The answers of a worker that wait for the journal. 0: the oldest is not known to wait. */
+struct dispatch_wait {
+    uint64_t first, first_us; /* the LSN of the oldest, or of a later one, and its time */
+    uint64_t last, last_us;
+};
+
+struct dispatch_worker {
+    struct server *server;
+    struct net_worker *net;
+    struct barrier_member *member;
+    unsigned index;
+    struct command_metrics *metrics;
+    bool opened;              /* it has had a turn */
+    bool changed;             /* of the turn: an engine changed something, or looked in order to */
+    struct change_sink *sink; /* the journal's, or one that keeps nothing */
+    struct journal *journal;  /* NULL: nothing is kept */
+    bool journal_failed;      /* it was found so: no change is taken before a restart */
+    struct journal_sink journal_sink;
+    struct dispatch_wait wait;
+    bool hanging;   /* as the turns began: the journal hangs, and takes no change */
+    bool has_cold;  /* tables may be dumped */
+    bool held_cold; /* of the turn: the connection's `cold` as it began */
+    bool busy;      /* since the last tick a request began to wait for the next one: for room in the
+                     * journal, or with a login */
+    bool waits;     /* some request may be waiting for something else */
+    /* inside the barrier */
+    const struct settings *settings;
+    const struct spaces *spaces;
+    /* of the turn */
+    struct dispatch_conn *conn;
+    const struct net_turn *turn;
+    uint64_t serial;
+    const struct codec *codec;
+    struct buf *out;
+    /* of the batch */
+    uint32_t route_request; /* the first request with keys that are not routed … */
+    uint32_t route_key;     /* … and how many of its keys are */
+    struct dispatch_chunk *chunk;
+    struct dispatch_chunk *next;
+    uint64_t copied_bytes; /* of the turn: by engines of long values, in order to change some */
+    uint32_t cut;          /* DISPATCH_CUT: keys of the request that are answered */
+    uint64_t tallied;      /* bit a space with something in its tally */
+    struct dispatch_tally tally[SETTINGS_SPACES_MAX];
+    struct command_result result;
+    struct pattern_match match;
+    struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
+    struct dispatch_key alone; /* a key that is routed a second time */
+    char alone_value[DISPATCH_VALUE_STRIDE];
+    struct request_batch batch;
+};
+
+/* How a request, or a batch, ended. */
+enum dispatch_end {
+    DISPATCH_DONE,
+    DISPATCH_LAST,    /* done; what was routed behind it is void: parse again */
+    DISPATCH_FULL,    /* not begun: no room for its answers */
+    DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
+    DISPATCH_PENDING, /* not done, not answered: run again when woken */
+    DISPATCH_LOGIN,   /* not begun: the connection is to log in with it (dispatch_auth) */
+    DISPATCH_CLOSE,   /* done; close the connection */
+};
+
+/* dispatch_route.c */
+void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net);
+void dispatch_alone_init(struct dispatch_worker *worker);
+void dispatch_route_begin(
+    struct dispatch_worker *worker); /* a new batch: routes its first chunks */
+struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker); /* the next routed key */
+/* Reads the key just taken, and its neighbours, unless that was done. */
+void dispatch_read(struct dispatch_worker *worker);
+
+/* A key of the request once more, apart from the chunks and prepared; valid until the next. */
+struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
+                                          const struct request *request,
+                                          const struct request_key *bytes);
+
+/* dispatch_cold.c */
+/* With dumped tables: notes if one of the operations, just run, waits. */
+void dispatch_cold_look(struct dispatch_worker *worker, struct engine_op *const *ops, size_t n);
+/* The turn's end. answered: some of its requests were. Returns how it goes on. */
+enum net_next dispatch_cold_end(struct dispatch_worker *worker, enum net_next next, bool answered);
+void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn);
+
+/* dispatch_run.c: one request with keys. */
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
+/* Of a set that was refused for its length alone: drops the older value of a key of kind plain. */
+void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_wait.c */
+/* The request has to wait, on. False: it has waited as long as one may, and is to be refused. */
+bool dispatch_wait(struct dispatch_worker *worker, const struct request *request);
+/* The same for one of its operations, which is PENDING. False: that has ended in ERROR. */
+bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *request,
+                      struct engine *engine, struct engine_op *op);
+void dispatch_wait_tick(struct dispatch_worker *worker);
+
+/* dispatch_auth.c */
+/* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
+enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
+                            struct net_turn *turn);
+/* Once a second: tells of failed logins that were not logged. */
+void dispatch_auth_tick(struct dispatch_worker *worker);
+enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_admin.c: one without. */
+enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_journal.c */
+/* The first turns: takes a sink of the journal, if there is one. */
+void dispatch_journal_open(struct dispatch_worker *worker);
+void dispatch_journal_close(struct dispatch_worker *worker);
+/* With a journal, as the turns begin: whether it takes changes. */
+void dispatch_journal_look(struct dispatch_worker *worker);
+/* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
+ */
+void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
+/* With a journal: are the answers of this turn to be held? */
+bool dispatch_journal_holds(const struct dispatch_worker *worker);
+/*
+ * The sink had no room for op: it becomes PENDING and is woken when there is some, or its error
+ * says better why there is none.
+ */
+void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op);
+void dispatch_journal_tick(struct dispatch_worker *worker);
+
+/* Composes a reply; the codec knows what quiet requests are to hear. */
+static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,
+                                  const struct reply *reply)
+{
+    worker->codec->compose(worker->out, request, reply);
+}
+
+#endif

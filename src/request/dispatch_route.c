@@ -1,0 +1,275 @@
+/* Keys to engine operations: which space, which slot, which row of the command table. */
+#include "base/check.h"
+#include "protocol/binary.h"
+#include "request/dispatch_private.h"
+
+static void init_op(struct engine_op *op, char *value, struct net_worker *net)
+{
+    op->value = value;
+    op->ticket.wake = net_wake;
+    op->ticket.target = net;
+}
+
+void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net)
+{
+    for (size_t i = 0; i < DISPATCH_CHUNK_KEYS; i++) {
+        chunk->ops[i] = &chunk->keys[i].op;
+        init_op(chunk->ops[i], chunk->values[i], net);
+    }
+}
+
+void dispatch_alone_init(struct dispatch_worker *worker)
+{
+    init_op(&worker->alone.op, worker->alone_value, worker->net);
+}
+
+/* Finds what a key names: fills space and the operation's id, slot or member. */
+static enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
+                          struct dispatch_key *key)
+{
+    struct pattern_match *match = &worker->match;
+    enum pattern_result result =
+        pattern_match(worker->spaces->patterns, bytes->bytes, bytes->length, match);
+
+    if (UNLIKELY(result == PATTERN_NONE)) {
+        key->space = worker->spaces->plain;
+        key->op.member = bytes->bytes;
+        key->op.member_length = bytes->length;
+        return key->space != NULL ? KEY_PLAIN : KEY_NONE;
+    }
+    struct space *space = worker->spaces->of_pattern[match->space];
+    const struct engine *engine = space->engine;
+
+    key->space = space;
+    key->op.id = match->id;
+    key->op.slot = ENGINE_SLOT_RECORD;
+    switch (result) {
+    case PATTERN_RECORD:
+        if (match->rest_length == 0) {
+            return KEY_RECORD;
+        }
+        if (!engine->functions->slot(engine, match->rest, match->rest_length, &key->op.slot)) {
+            return KEY_BAD;
+        }
+        return key->op.slot == ENGINE_SLOT_RECORD ? KEY_RECORD : KEY_SLOT;
+    case PATTERN_MEMBER:
+        key->op.member = match->rest;
+        key->op.member_length = match->rest_length;
+        return KEY_MEMBER;
+    default:
+        return KEY_BAD;
+    }
+}
+
+/* For clients of the binary protocol that send an initial value with every incr. */
+static bool binary_creates_not(const struct dispatch_worker *worker, const struct space *space)
+{
+    return worker->codec == binary_codec() && !space->settings.binary_create;
+}
+
+/* What only a change needs, or any operation of a plain space. */
+static void fill_change(const struct dispatch_worker *worker, const struct request *request,
+                        enum key_kind kind, bool past, struct dispatch_key *key)
+{
+    struct engine_op *op = &key->op;
+
+    op->cas = request->cas;
+    op->compare = request->compare;
+    op->initial = request->initial;
+    op->create_initial = request->create == CREATE_INITIAL;
+    op->create_never = request->create == CREATE_NEVER;
+    if (op->create_initial && (kind == KEY_SLOT || kind == KEY_RECORD) &&
+        binary_creates_not(worker, key->space)) {
+        op->create_initial = false;
+        op->create_never = true;
+    }
+    op->expires = past && kind == KEY_MEMBER;
+    if (UNLIKELY(kind == KEY_PLAIN)) {
+        op->flags = request->flags;
+        op->touch = request->touch;
+        op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
+        op->expires_s = command_exptime_at(request->exptime);
+    }
+}
+
+static void route_key(struct dispatch_worker *worker, const struct request *request,
+                      const struct request_key *bytes, bool past, struct dispatch_key *key)
+{
+    struct engine_op *op = &key->op;
+    enum key_kind kind = find(worker, bytes, key);
+
+    if (UNLIKELY(request->value_length > PROTOCOL_VALUE_MAX) && kind != KEY_PLAIN) {
+        kind = KEY_LARGE;
+    }
+    key->command = command_find(request->verb, kind, past);
+    key->delete_after = past && command_deletes_after(request->verb, kind);
+    op->verb = key->command->verb;
+    op->text = request->value;
+    op->text_length = request->value_length;
+    op->want_cas = request->want_cas;
+    op->created = false;
+    op->copied_bytes = 0;
+    if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
+        fill_change(worker, request, kind, past, key);
+    }
+    op->ticket.serial = worker->serial;
+}
+
+enum batch_call { BATCH_PREPARE, BATCH_READ };
+
+static void engine_batch(struct dispatch_worker *worker, struct engine *engine,
+                         struct engine_op *const *ops, size_t n, enum batch_call call)
+{
+    if (call == BATCH_READ) {
+        engine->functions->read(engine, ops, n);
+        if (UNLIKELY(worker->has_cold)) {
+            dispatch_cold_look(worker, ops, n);
+        }
+    } else {
+        engine->functions->prepare(engine, ops, n);
+    }
+}
+
+/* The operations of space among keys [from, to). Returns how many. */
+static size_t gather(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
+                     const struct space *space, uint32_t from, uint32_t to, enum batch_call call)
+{
+    size_t n = 0;
+
+    for (uint32_t i = from; i < to; i++) {
+        const struct dispatch_key *key = &chunk->keys[i];
+
+        if (key->space == space && key->command->call != COMMAND_CALL_NONE &&
+            (call == BATCH_PREPARE || key->command->call == COMMAND_CALL_READ)) {
+            worker->gathered[n++] = chunk->ops[i];
+        }
+    }
+    return n;
+}
+
+/* One call for the operations of keys [from, to), or one an engine. */
+static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chunk, uint32_t from,
+                      uint32_t to, enum batch_call call)
+{
+    uint64_t seen = 0; /* a bit a space */
+
+    if (LIKELY(chunk->uniform)) {
+        engine_batch(worker, chunk->keys[from].space->engine, chunk->ops + from, to - from, call);
+        return;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        const struct space *space = chunk->keys[i].space;
+
+        if (space == NULL || (seen & (1ull << space->index)) != 0) {
+            continue;
+        }
+        seen |= 1ull << space->index;
+        size_t n = gather(worker, chunk, space, i, to, call);
+
+        if (n > 0) {
+            engine_batch(worker, space->engine, worker->gathered, n, call);
+        }
+    }
+}
+
+static bool is_past(const struct request *request)
+{
+    return request->exptime != 0 && command_exptime_past(request->exptime);
+}
+
+struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
+                                          const struct request *request,
+                                          const struct request_key *bytes)
+{
+    struct dispatch_key *key = &worker->alone;
+
+    route_key(worker, request, bytes, is_past(request), key);
+    return key;
+}
+
+/* Routes and prepares the next keys of the batch into a chunk that was run. */
+static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *chunk)
+{
+    const struct request_batch *batch = &worker->batch;
+    const struct space *space = NULL;
+    bool uniform = true;
+    uint32_t count = 0;
+
+    while (count < DISPATCH_CHUNK_KEYS && worker->route_request < batch->request_count) {
+        const struct request *request = &batch->requests[worker->route_request];
+        uint32_t keys = command_has_keys(request->verb) ? request->keys : 0;
+        const struct request_key *bytes = &batch->keys[request->first_key];
+        bool past = is_past(request);
+
+        while (worker->route_key < keys && count < DISPATCH_CHUNK_KEYS) {
+            struct dispatch_key *key = &chunk->keys[count];
+
+            route_key(worker, request, &bytes[worker->route_key++], past, key);
+            space = count == 0 ? key->space : space;
+            uniform &= key->space == space && key->command->call != COMMAND_CALL_NONE;
+            count++;
+        }
+        if (worker->route_key == keys) {
+            worker->route_request++;
+            worker->route_key = 0;
+        }
+    }
+    chunk->count = count;
+    chunk->cursor = 0;
+    chunk->read_to = 0;
+    chunk->uniform = uniform;
+    if (count > 0) {
+        by_engine(worker, chunk, 0, count, BATCH_PREPARE);
+    }
+}
+
+void dispatch_route_begin(struct dispatch_worker *worker)
+{
+    worker->route_request = 0;
+    worker->route_key = 0;
+    chunk_load(worker, worker->chunk);
+    chunk_load(worker, worker->next);
+}
+
+struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+{
+    struct dispatch_chunk *chunk = worker->chunk;
+
+    if (UNLIKELY(chunk->cursor == chunk->count)) {
+        worker->chunk = worker->next;
+        worker->next = chunk;
+        chunk_load(worker, chunk);
+        chunk = worker->chunk;
+        CHECK(chunk->cursor < chunk->count);
+    }
+    return &chunk->keys[chunk->cursor++];
+}
+
+/* Where the run of reads that begins at `from` ends: at a change, or what must run alone. */
+static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
+{
+    uint32_t to = from + 1;
+
+    if (chunk->keys[from].delete_after) {
+        return to;
+    }
+    while (to < chunk->count && chunk->keys[to].command->call != COMMAND_CALL_CHANGE &&
+           !chunk->keys[to].delete_after) {
+        to++;
+    }
+    return to;
+}
+
+void dispatch_read(struct dispatch_worker *worker)
+{
+    struct dispatch_chunk *chunk = worker->chunk;
+    uint32_t from = chunk->cursor - 1;
+
+    if (from < chunk->read_to) {
+        return;
+    }
+    uint32_t to = reads_end(chunk, from);
+
+    chunk->read_to = to;
+    by_engine(worker, chunk, from, to, BATCH_READ);
+}

@@ -1,0 +1,468 @@
+/* Requests with keys: executed through their rows of the command table, answered in order. */
+#include <string.h>
+
+#include "base/check.h"
+#include "request/dispatch_private.h"
+
+static struct space_metrics *figures_of(const struct dispatch_worker *worker,
+                                        const struct space *space)
+{
+    return space != NULL ? &space->metrics[worker->index] : NULL;
+}
+
+static struct dispatch_tally *tally_of(struct dispatch_worker *worker, const struct space *space)
+{
+    worker->tallied |= 1ull << space->index;
+    return &worker->tally[space->index];
+}
+
+/* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
+static void tally_end(struct dispatch_worker *worker, bool answered)
+{
+    for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
+        struct dispatch_tally *tally = &worker->tally[index];
+        struct space_metrics *own = figures_of(worker, worker->spaces->at[index]);
+
+        if (answered) {
+            metric_add(&own->hits, tally->hits);
+            metric_add(&own->misses_absent, tally->absent);
+            metric_add(&own->misses_unset, tally->unset);
+            metric_add(&own->misses_below, tally->below);
+            metric_add(&own->bad_keys, tally->bad);
+        }
+        *tally = (struct dispatch_tally){0};
+    }
+}
+
+static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
+{
+    struct dispatch_tally *tally = tally_of(worker, key->space);
+
+    switch (key->op.miss) {
+    case ENGINE_MISS_ABSENT:
+        tally->absent++;
+        return;
+    case ENGINE_MISS_UNSET:
+        tally->unset++;
+        return;
+    case ENGINE_MISS_BELOW:
+        tally->below++;
+        return;
+    }
+}
+
+static void change(struct dispatch_worker *worker, struct engine *engine, struct engine_op *op)
+{
+    engine->functions->change(engine, op, worker->sink);
+    if (UNLIKELY(worker->has_cold)) {
+        dispatch_cold_look(worker, &op, 1);
+    }
+    if (UNLIKELY(op->status == ENGINE_ERROR)) {
+        if (op->error == ENGINE_E_JOURNAL_BUSY) {
+            dispatch_journal_busy(worker, op);
+        }
+        return;
+    }
+    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
+    worker->copied_bytes += op->copied_bytes;
+    worker->conn->busy_since_us = 0;
+}
+
+static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct engine *engine = key->space->engine;
+    struct engine_op *op = &key->op;
+
+    op->verb = ENGINE_DELETE;
+    op->compare = false; /* a token was judged by what came before */
+    engine->functions->prepare(engine, &op, 1);
+    change(worker, engine, op);
+    return op->status;
+}
+
+/* PENDING: run again, it has not waited long enough. */
+static enum engine_status delete_or_wait(struct dispatch_worker *worker,
+                                         const struct request *request, struct dispatch_key *key)
+{
+    if (delete_now(worker, key) == ENGINE_PENDING) {
+        (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
+    }
+    return key->op.status;
+}
+
+#define WORD_BITS   64
+#define BLOCK_WORDS ((PROTOCOL_GET_KEYS_BLOCK + WORD_BITS - 1) / WORD_BITS)
+
+/* What the keys of a get, or of a block of one, came to. */
+struct block {
+    bool full;         /* there is no room for the answers of further keys … */
+    uint32_t answered; /* … than these */
+    uint32_t hits;
+    uint32_t no_space;
+    bool pending;
+    bool failed; /* the worker's result holds the line */
+    bool deletes;
+    uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key */
+};
+
+static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
+                       struct block *block)
+{
+    if (!block->failed) {
+        command_refuse(key->space, &key->op, figures_of(worker, key->space), &worker->result);
+    }
+    block->failed = true;
+}
+
+/* A past exptime: an earlier key of the block is the same; then it is gone when this one comes. */
+static bool block_goes(const struct block *block, const struct request_key *first, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if ((block->found[k / WORD_BITS] >> k % WORD_BITS & 1) != 0 &&
+            first[k].length == first[i].length &&
+            memcmp(first[k].bytes, first[i].bytes, first[i].length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void block_miss(struct dispatch_worker *worker, const struct request *request,
+                       const struct request_key *bytes)
+{
+    if (worker->codec->compose_miss != NULL) {
+        worker->codec->compose_miss(worker->out, request, bytes);
+    }
+}
+
+static void block_hit(struct dispatch_worker *worker, const struct request *request,
+                      const struct request_key *bytes, struct dispatch_key *key,
+                      struct block *block)
+{
+    const struct engine_op *op = &key->op;
+
+    if (UNLIKELY(key->delete_after)) {
+        const struct request_key *first = &worker->batch.keys[request->first_key];
+        size_t i = (size_t)(bytes - first);
+
+        if (!block->deletes) {
+            memset(block->found, 0, sizeof(block->found));
+            block->deletes = true;
+        }
+        if (block_goes(block, first, i)) {
+            key->op.miss = ENGINE_MISS_ABSENT;
+            tally_miss(worker, key);
+            block_miss(worker, request, bytes);
+            return;
+        }
+        block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
+    }
+    struct hit hit = {.value = op->value,
+                      .value_length = op->value_length,
+                      .cas = op->cas_now,
+                      .flags = key->space->engine->flags,
+                      .ttl_s = -1};
+
+    worker->codec->compose_value(worker->out, request, bytes, &hit);
+    tally_of(worker, key->space)->hits++;
+    block->hits++;
+}
+
+/* What any dialect puts around a key and its value, and behind a get; meta flags of its line. */
+#define HIT_WORDS_MAX (512 + PROTOCOL_LINE_MAX)
+
+/* A value of any length, composed while its engine holds it. */
+struct visit {
+    struct dispatch_worker *worker;
+    const struct request *request;
+    const struct request_key *bytes;
+};
+
+static bool visit_hit(void *context, const struct engine_hit *found)
+{
+    const struct visit *visit = context;
+    struct dispatch_worker *worker = visit->worker;
+    size_t room = HIT_WORDS_MAX + visit->bytes->length + found->value_length;
+    struct hit hit = {.value = found->value,
+                      .value_length = found->value_length,
+                      .cas = found->cas,
+                      .flags = found->flags,
+                      .ttl_s = found->ttl_s};
+
+    if (buf_room(worker->out, room) == NULL) {
+        return false;
+    }
+    size_t before = worker->out->length;
+
+    worker->codec->compose_value(worker->out, visit->request, visit->bytes, &hit);
+    CHECK(worker->out->length > before); /* else an answer is lost */
+    return true;
+}
+
+/* has_room() did not count what a visit composed: is there still room for what may follow it? */
+static bool rest_fits(const struct dispatch_worker *worker, const struct request *request,
+                      uint32_t answered)
+{
+    return answered == request->keys ||
+           buf_room(worker->out, worker->codec->reply_bytes_max(request)) != NULL;
+}
+
+static void block_visit(struct dispatch_worker *worker, const struct request *request,
+                        const struct request_key *bytes, struct dispatch_key *key,
+                        struct block *block)
+{
+    struct visit visit = {worker, request, bytes};
+    struct engine *engine = key->space->engine;
+    uint32_t number = (uint32_t)(bytes - &worker->batch.keys[request->first_key]);
+
+    engine->functions->visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
+    switch (key->op.status) {
+    case ENGINE_DONE:
+        tally_of(worker, key->space)->hits++;
+        block->hits++;
+        block->answered = number + 1;
+        block->full = !rest_fits(worker, request, number + 1);
+        return;
+    case ENGINE_EXISTS:
+        block->answered = number;
+        block->full = true;
+        return;
+    default:
+        tally_of(worker, key->space)->absent++;
+        block_miss(worker, request, bytes);
+        return;
+    }
+}
+
+static void block_key(struct dispatch_worker *worker, const struct request *request,
+                      const struct request_key *bytes, struct block *block)
+{
+    struct dispatch_key *key = dispatch_key_next(worker);
+
+    if (UNLIKELY(key->command->call == COMMAND_CALL_VISIT)) {
+        block_visit(worker, request, bytes, key, block);
+        return;
+    }
+    if (UNLIKELY(key->command->call == COMMAND_CALL_NONE)) {
+        block_miss(worker, request, bytes);
+        if (key->space != NULL) {
+            tally_of(worker, key->space)->bad++;
+        } else {
+            block->no_space++;
+        }
+        return;
+    }
+    dispatch_read(worker);
+    switch (key->op.status) {
+    case ENGINE_DONE:
+        block_hit(worker, request, bytes, key, block);
+        return;
+    case ENGINE_PENDING:
+        block->pending = true;
+        if (!dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
+            block_fail(worker, key, block);
+        }
+        return;
+    case ENGINE_ERROR:
+        block_fail(worker, key, block);
+        return;
+    default:
+        tally_miss(worker, key);
+        block_miss(worker, request, bytes);
+        return;
+    }
+}
+
+/*
+ * Behind a past exptime. All keys were read before: a request that is run again finds them. Only
+ * the first delete may have it run again; should a later one have to wait, it is refused, as what
+ * is deleted would not be found.
+ */
+static void block_delete(struct dispatch_worker *worker, const struct request *request,
+                         struct block *block)
+{
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    bool deleted = false;
+
+    for (uint32_t i = 0; i < request->keys && !block->pending && !block->failed; i++) {
+        if ((block->found[i / WORD_BITS] >> i % WORD_BITS & 1) == 0) {
+            continue;
+        }
+        struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
+        enum engine_status status = delete_or_wait(worker, request, key);
+
+        block->pending = status == ENGINE_PENDING && !deleted;
+        if (status == ENGINE_PENDING && deleted) {
+            key->op.error = ENGINE_E_BUSY;
+        }
+        if (status == ENGINE_ERROR || (status == ENGINE_PENDING && deleted)) {
+            block_fail(worker, key, block);
+        }
+        deleted = true;
+    }
+}
+
+/*
+ * Never a silent miss: in the first block the error line is the whole answer, and the rest of the
+ * get is passed over; in a later one it takes the place of END, and the connection ends.
+ */
+static enum dispatch_end block_end_failed(struct dispatch_worker *worker,
+                                          const struct request *request)
+{
+    dispatch_reply(worker, request, &worker->result.reply);
+    if (request->before.in_get) {
+        return DISPATCH_CLOSE;
+    }
+    worker->conn->skip_get = request->more;
+    return DISPATCH_DONE;
+}
+
+static enum dispatch_end skip_block(struct dispatch_worker *worker, const struct request *request)
+{
+    for (uint32_t i = 0; i < request->keys; i++) {
+        (void)dispatch_key_next(worker);
+    }
+    worker->conn->skip_get = request->more;
+    return DISPATCH_DONE;
+}
+
+/* The keys that are answered count; the next turn goes on with the others. */
+static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct request *request,
+                                   const struct block *block)
+{
+    if (block->answered == 0) {
+        tally_end(worker, false);
+        return DISPATCH_FULL;
+    }
+    tally_end(worker, true);
+    metric_add(&worker->metrics->no_space, block->no_space);
+    command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
+    worker->cut = block->answered;
+    return DISPATCH_CUT;
+}
+
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    size_t start = worker->out->length;
+    struct block block;
+
+    memset(&block, 0, offsetof(struct block, found));
+    if (UNLIKELY(worker->conn->skip_get)) {
+        return skip_block(worker, request);
+    }
+    for (uint32_t i = 0; i < request->keys && !block.full; i++) {
+        block_key(worker, request, &bytes[i], &block);
+    }
+    if (UNLIKELY(block.deletes) && !block.failed && !block.pending) {
+        block_delete(worker, request, &block);
+    }
+    if (UNLIKELY(block.failed || block.pending)) {
+        buf_truncate(worker->out, start);
+        tally_end(worker, false);
+        if (block.failed) {
+            return block_end_failed(worker, request);
+        }
+        metric_add(&worker->metrics->suspensions, 1);
+        return DISPATCH_PENDING;
+    }
+    if (UNLIKELY(block.full)) {
+        return block_cut(worker, request, &block);
+    }
+    tally_end(worker, true);
+    metric_add(&worker->metrics->no_space, block.no_space);
+    command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
+    worker->codec->compose_end(worker->out, request);
+    return DISPATCH_DONE;
+}
+
+/* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
+static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
+                               struct dispatch_key *key)
+{
+    struct command_result *result = &worker->result;
+    enum engine_status status = delete_or_wait(worker, request, key);
+
+    if (result->dropped) { /* whatever came of it: nothing more can be done */
+        return true;
+    }
+    if (status == ENGINE_ERROR) {
+        command_refuse(key->space, &key->op, figures_of(worker, key->space), result);
+    }
+    return status != ENGINE_PENDING;
+}
+
+static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key)
+{
+    struct engine *engine = key->space->engine;
+
+    if (key->command->call == COMMAND_CALL_CHANGE) {
+        change(worker, engine, &key->op);
+    } else {
+        dispatch_read(worker);
+    }
+}
+
+static void count_one(struct dispatch_worker *worker, const struct request *request,
+                      const struct dispatch_key *key)
+{
+    struct space_metrics *own = figures_of(worker, key->space);
+
+    if (worker->result.refused && request->quiet == QUIET_ALL) {
+        metric_add(&worker->metrics->refused_noreply, 1);
+        if (own != NULL) {
+            metric_add(&own->refused_noreply, 1);
+        }
+    }
+    if (request->verb != VERB_TOUCH || key->command->call != COMMAND_CALL_READ) {
+        return;
+    }
+    if (key->op.status == ENGINE_DONE) {
+        tally_of(worker, key->space)->hits++;
+    } else if (key->op.status == ENGINE_ABSENT) {
+        tally_miss(worker, key);
+    }
+    tally_end(worker, true);
+}
+
+enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request)
+{
+    CHECK(request->keys == 1);
+    struct dispatch_key *key = dispatch_key_next(worker);
+    struct command_result *result = &worker->result;
+
+    if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
+        call_engine(worker, key);
+        if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
+            dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
+            metric_add(&worker->metrics->suspensions, 1);
+            return DISPATCH_PENDING;
+        }
+    }
+    command_finish(key->command, key->space, &key->op, worker->metrics,
+                   figures_of(worker, key->space), result);
+    count_one(worker, request, key);
+    bool expires = key->delete_after && !result->refused &&
+                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
+
+    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
+        return DISPATCH_PENDING;
+    }
+    dispatch_reply(worker, request, &result->reply);
+    return DISPATCH_DONE;
+}
+
+void dispatch_forget(struct dispatch_worker *worker, const struct request *request)
+{
+    struct request deleting = *request;
+
+    deleting.verb = VERB_DELETE;
+    deleting.value_length = 0;
+    struct dispatch_key *key =
+        dispatch_route_alone(worker, &deleting, &worker->batch.keys[request->first_key]);
+
+    if (key->space != NULL && key->space == worker->spaces->plain) {
+        (void)delete_now(worker, key);
+    }
+}

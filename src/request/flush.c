@@ -1,0 +1,150 @@
+#include "request/flush.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "request/server.h"
+#include "space/populate.h"
+
+#define ASKED_FIRST 16
+
+struct asked {
+    uint64_t number;
+    struct engine_ticket ticket;
+};
+
+struct flush {
+    struct server *server;
+    pthread_mutex_t lock; /* a leaf: of all below */
+    uint64_t number_last;
+    uint64_t done_upto;    /* the spaces were emptied after these were asked for */
+    uint64_t refused_upto; /* these have ended too */
+    size_t count, room;
+    struct asked *asked; /* not begun, by rising numbers */
+};
+
+struct flush *flush_create(struct server *server)
+{
+    struct flush *flush = memory_zalloc(sizeof(*flush));
+
+    flush->server = server;
+    CHECK(pthread_mutex_init(&flush->lock, NULL) == 0);
+    return flush;
+}
+
+void flush_destroy(struct flush *flush)
+{
+    if (flush == NULL) {
+        return;
+    }
+    pthread_mutex_destroy(&flush->lock);
+    free(flush->asked);
+    free(flush);
+}
+
+uint64_t flush_ask(struct flush *flush, const struct engine_ticket *ticket)
+{
+    pthread_mutex_lock(&flush->lock);
+    if (flush->count == flush->room) {
+        flush->room = flush->room > 0 ? 2 * flush->room : ASKED_FIRST;
+        flush->asked = realloc(flush->asked, flush->room * sizeof(*flush->asked));
+        CHECK(flush->asked != NULL);
+    }
+    uint64_t number = ++flush->number_last;
+
+    flush->asked[flush->count++] = (struct asked){number, *ticket};
+    pthread_mutex_unlock(&flush->lock);
+    keeper_ask_errand(flush->server->keeper);
+    return number;
+}
+
+enum flush_state flush_look(struct flush *flush, uint64_t number)
+{
+    pthread_mutex_lock(&flush->lock);
+    enum flush_state state = number <= flush->done_upto      ? FLUSH_DONE
+                             : number <= flush->refused_upto ? FLUSH_REFUSED
+                                                             : FLUSH_WAITS;
+
+    pthread_mutex_unlock(&flush->lock);
+    return state;
+}
+
+bool flush_take_back(struct flush *flush, uint64_t number)
+{
+    size_t i = 0;
+
+    pthread_mutex_lock(&flush->lock);
+    while (i < flush->count && flush->asked[i].number != number) {
+        i++;
+    }
+    bool found = i < flush->count;
+
+    if (found) {
+        flush->count--;
+        memmove(flush->asked + i, flush->asked + i + 1, (flush->count - i) * sizeof(*flush->asked));
+    }
+    pthread_mutex_unlock(&flush->lock);
+    return found;
+}
+
+/* World stopped. With a log: room is asked for a space at a time, as that is what one may take. */
+static bool clear_spaces(struct server *server)
+{
+    for (size_t i = 0; i < server->spaces->count; i++) {
+        struct engine *engine = server->spaces->at[i]->engine;
+
+        if (server->log != NULL && !server->log->reserve(server->log)) {
+            return false;
+        }
+        engine->functions->clear(engine);
+    }
+    return true;
+}
+
+static bool clear(struct server *server)
+{
+    populate_stop(server->populate);
+    barrier_stop(server->barrier);
+    bool cleared = clear_spaces(server);
+
+    barrier_go(server->barrier);
+    populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
+    return cleared;
+}
+
+/* Those that were asked for by now, to be freed. *upto: their highest number. */
+static struct asked *take(struct flush *flush, size_t *count, uint64_t *upto)
+{
+    pthread_mutex_lock(&flush->lock);
+    struct asked *taken = flush->asked;
+
+    *count = flush->count;
+    *upto = flush->number_last;
+    flush->asked = NULL;
+    flush->count = flush->room = 0;
+    pthread_mutex_unlock(&flush->lock);
+    return taken;
+}
+
+void flush_run(void *context)
+{
+    struct flush *flush = context;
+    size_t count;
+    uint64_t upto;
+    struct asked *asked = take(flush, &count, &upto);
+
+    if (count > 0) { /* else all were taken back */
+        bool cleared = clear(flush->server);
+
+        pthread_mutex_lock(&flush->lock);
+        *(cleared ? &flush->done_upto : &flush->refused_upto) = upto;
+        pthread_mutex_unlock(&flush->lock);
+    }
+    for (size_t i = 0; i < count; i++) {
+        asked[i].ticket.wake(asked[i].ticket.target, asked[i].ticket.serial);
+    }
+    free(asked);
+}

@@ -1,0 +1,140 @@
+#include "request/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "data/data.h"
+#include "data/journal_sink.h"
+#include "request/auth_delay.h"
+#include "request/dispatch.h"
+#include "request/flush.h"
+#include "space/populate.h"
+
+static struct server_waker *create_wakers(unsigned threads)
+{
+    struct server_waker *wakers = memory_zalloc(threads * sizeof(wakers[0]));
+
+    for (unsigned i = 0; i < threads; i++) {
+        CHECK(pthread_mutex_init(&wakers[i].lock, NULL) == 0);
+    }
+    return wakers;
+}
+
+static void destroy_wakers(struct server_waker *wakers, unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        CHECK(wakers[i].net == NULL);
+        pthread_mutex_destroy(&wakers[i].lock);
+        free(wakers[i].serials);
+    }
+    free(wakers);
+}
+
+struct server *server_create(const struct settings *settings, struct spaces *spaces)
+{
+    struct server *server = memory_zalloc(sizeof(*server));
+    size_t bytes = sizeof(struct command_metrics) * (settings->threads + 1);
+
+    CHECK(settings->threads > 0 && settings->threads <= NET_THREADS_MAX);
+    server->threads = settings->threads;
+    server->memory_bytes = settings->memory_bytes;
+    server->metrics = aligned_alloc(MEMORY_LINE_BYTES, bytes);
+    CHECK(server->metrics != NULL);
+    memset(server->metrics, 0, bytes);
+    server->barrier = barrier_create();
+    CHECK(server->barrier != NULL);
+    server->sync = settings->journal.sync;
+    server->wakers = create_wakers(server->threads);
+    server->auth_delay = auth_delay_create();
+    server->populate = populate_create();
+    server->flush = flush_create(server);
+    server->keeper = keeper_create(server->barrier, flush_run, server->flush);
+    server->wait_us = SERVER_WAIT_US;
+    keeper_attach(server->keeper, spaces);
+    server->started_s = clock_monotonic_us() / 1000000;
+    server_publish(server, settings, spaces);
+    return server;
+}
+
+void server_destroy(struct server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    keeper_destroy(server->keeper);
+    flush_destroy(server->flush);
+    populate_destroy(server->populate);
+    auth_delay_destroy(server->auth_delay);
+    barrier_destroy(server->barrier);
+    destroy_wakers(server->wakers, server->threads);
+    free(server->metrics);
+    free(server);
+}
+
+/* ---- data ---- */
+
+void server_keep(struct server *server, struct journal *journal, struct change_log *log)
+{
+    CHECK(server->journal == NULL && journal != NULL && log != NULL);
+    server->journal = journal;
+    server->log = log;
+    server->listener = (struct journal_listener){
+        .moved = dispatch_journal_moved, .room = dispatch_journal_room, .context = server};
+    journal_listen(journal, &server->listener);
+}
+
+void server_loaded(struct server *server, struct data *data)
+{
+    server->data = data;
+    server->cold = data_cold(data);
+    server_keep(server, data_journal(data), &data_log(data)->log);
+}
+
+void server_complain(struct server *server, const char *text)
+{
+    if (log_is_due(&server->complained_us)) {
+        log_error("%s", text);
+    }
+}
+
+/* ---- net ---- */
+
+static bool on_signal(void *context, int signal_number)
+{
+    struct server *server = context;
+
+    return server->signalled != NULL && server->signalled(server->signalled_context, signal_number);
+}
+
+void server_service(struct server *server, struct net_service *service)
+{
+    *service = (struct net_service){
+        .context = server,
+        .worker_open = dispatch_open,
+        .worker_close = dispatch_close,
+        .turns_begin = dispatch_turns_begin,
+        .turns_end = dispatch_turns_end,
+        .turn = dispatch_turn,
+        .commit = dispatch_commit,
+        .tick = dispatch_tick,
+        .closed = dispatch_closed,
+        .signalled = on_signal,
+        .state_bytes = dispatch_state_bytes(),
+    };
+}
+
+void server_attach(struct server *server, struct net *net)
+{
+    server->net = net;
+}
+
+void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces)
+{
+    server->settings = settings;
+    server->spaces = spaces;
+    spaces_number(spaces);
+}

@@ -1,0 +1,124 @@
+/*
+ * server.h: a running server: what workers share, and the service it is to net.
+ *
+ * The daemon (daemon.c) makes one from settings and spaces, hands its service to net and runs;
+ * tests do the same with an engine of their own. Settings and spaces are read by workers inside the
+ * barrier and replaced with the world stopped (reload.c).
+ *
+ * With a data directory the engines are restored before any client can connect; then
+ * server_loaded(): each worker takes a sink of the journal at its first turn. The answers of a turn
+ * that changed something, or that may tell of a change nobody has written yet, are held until they
+ * are written, under sync: always until they are durable (dispatch_journal.c).
+ *
+ * The order of an end: keeper_end; data_stop, after which no read of a dumped table wakes anybody
+ * (those wake net itself, so it has to live until then); net_destroy, which ends the workers and
+ * gives their sinks and pages back; then the journal is closed (data_close); then server_destroy;
+ * the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
+ * it was asked to wake until it is closed, which is after net is gone: so it wakes a
+ * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
+ *
+ * Thread rule: create, attach, destroy on the main thread; publish by who reloads; fields marked
+ * (barrier) are read inside it; figures are written by their worker and read by anyone.
+ */
+#ifndef ROLLCALL_REQUEST_SERVER_H
+#define ROLLCALL_REQUEST_SERVER_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/barrier.h"
+#include "base/log.h"
+#include "config/settings.h"
+#include "engine/change.h"
+#include "net/net.h"
+#include "request/command.h"
+#include "space/keeper.h"
+#include "space/spaces.h"
+#include "store/journal.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0.0.0"
+#endif
+
+#define SERVER_NAME    "rollcalld"
+#define SERVER_WAIT_US 5000000u /* server.wait_us, but in tests */
+
+struct auth_delay;
+struct data;
+
+/* What the journal wakes for a worker. */
+struct server_waker {
+    pthread_mutex_t lock;   /* of net and the serials, and while something is passed on */
+    struct net_worker *net; /* NULL: there is no worker (any more) */
+    uint64_t *serials;      /* connections that wait for room */
+    size_t serials_count, serials_room;
+    _Atomic uint64_t wanted; /* the highest LSN whose answers wait; by the worker */
+    _Atomic uint64_t given;  /* up to where the worker was told */
+};
+
+struct server {
+    const struct settings *settings; /* (barrier) owned by the creator */
+    struct spaces *spaces;           /* (barrier) owned by the creator */
+    struct barrier *barrier;
+    struct data *data;       /* NULL: in memory only */
+    struct journal *journal; /* NULL: nothing is kept */
+    struct change_log *log;  /* NULL with it */
+    struct cold *cold;       /* NULL: no table is dumped */
+    enum journal_sync sync;
+    struct server_waker *wakers; /* [threads] */
+    struct journal_listener listener;
+    _Atomic uint64_t complained_us; /* log_is_due: of the journal */
+    struct populate *populate;      /* idle at first */
+    struct keeper *keeper;          /* has the spaces' engines; started by the creator */
+    struct flush *flush;            /* the keeper's errand */
+    uint64_t wait_us;               /* the longest wait of a request (dispatch_wait.c) */
+    struct net *net;                /* NULL before server_attach */
+    struct auth_delay *auth_delay;
+    struct log_limit login_lines; /* of logins that failed */
+    unsigned threads;
+    uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
+    struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
+    struct net_metrics net_base;     /* likewise */
+    metric recycled_gone;            /* by engines that are gone: who reloads */
+    metric recycled_base;            /* likewise what `stats reset` subtracts */
+    uint64_t started_s;              /* monotonic */
+    /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
+    bool (*signalled)(void *context, int signal_number);
+    void *signalled_context;
+};
+
+/* A server for settings->threads workers. Settings and spaces stay the caller's. Never NULL. */
+struct server *server_create(const struct settings *settings, struct spaces *spaces);
+/*
+ * After keeper_end, net_destroy and the end of the journal, before the spaces are dropped. NULL:
+ * no-op.
+ */
+void server_destroy(struct server *server);
+
+/*
+ * data_recover has said true: takes data's journal and log. Before net_listen. data: whose figures
+ * stats shows; it outlives net, or is forgotten (server->data = NULL) when net is gone.
+ */
+void server_loaded(struct server *server, struct data *data);
+/*
+ * The same with any journal: changes are kept by it. log: of the spaces' events, whoever set it on
+ * the engines. Before net_listen.
+ */
+void server_keep(struct server *server, struct journal *journal, struct change_log *log);
+
+/* The service to give to net_create; server outlives net. */
+void server_service(struct server *server, struct net_service *service);
+
+/* The net that runs the service; before net_run. */
+void server_attach(struct server *server, struct net *net);
+
+/* With the world stopped: what workers read from their next turn on. */
+void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);
+
+/* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
+void server_complain(struct server *server, const char *text);
+
+#endif

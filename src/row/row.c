@@ -1,0 +1,167 @@
+/* row.c: a row begins, ends, forgets, is given another configuration. */
+#include "row/row.h"
+
+#include "base/memory.h"
+#include "row/row_log.h"
+#include "row/row_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double late_room_at_start(const struct row_config *config)
+{
+    return config->late_room < 0.0 ? config->late_start : config->late_room;
+}
+
+static void take_config(struct row *row, const struct row_config *config)
+{
+    row->config = *config;
+    if (config->any_ids) {
+        row->config.tables = 1;
+    }
+    CHECK(row->config.tables >= 1 && row->config.tables <= ROW_TABLES_MAX);
+    CHECK(config->any_ids ||
+          (config->sample >= ROW_SAMPLE_MIN && config->sample <= ROW_SAMPLE_MAX));
+}
+
+bool row_init(struct row *row, const struct row_config *config,
+              const struct row_functions *functions, void *engine,
+              const struct engine_keeper *keeper)
+{
+    memset(row, 0, sizeof *row);
+    take_config(row, config);
+    row->functions = functions;
+    row->engine = engine;
+    row->keeper = keeper;
+    row->late_room = late_room_at_start(config);
+    row_stream_forget(row);
+    CHECK(pthread_mutex_init(&row->lock, NULL) == 0);
+    if (!row_regions_init(row)) {
+        goto no_regions;
+    }
+    struct row_region *region = row_region_take(row);
+    if (row_first_table(row, region) == NULL) {
+        errno = ENOMEM;
+        goto no_table;
+    }
+    return true;
+
+no_table:
+    row_regions_fini(row);
+no_regions:
+    pthread_mutex_destroy(&row->lock);
+    return false;
+}
+
+void row_fini(struct row *row)
+{
+    row_retire_all(row);
+    row_dispose(row);
+    row_regions_fini(row);
+    free(row->waiters.tickets);
+    pthread_mutex_destroy(&row->lock);
+}
+
+void row_clear(struct row *row)
+{
+    struct row_region *region = row_region_take(row);
+    if (region == NULL) {
+        region = row_take_newest(row);
+    }
+    row_retire_all(row);
+    if (region == NULL) { /* all were cold, their memory not yet cleared */
+        row_dispose(row);
+        region = row_region_take(row);
+    }
+    row_lock(row);
+    row->sample_count = 0;
+    row->ahead_count = 0;
+    row_unlock(row);
+    row_stream_forget(row);
+    if (row_first_table(row, region) == NULL) {
+        row_dispose(row); /* what the old ones held is enough for one */
+        CHECK(row_first_table(row, region) != NULL);
+    }
+    row_log_first(row);
+    row_cold_try(row);
+    row_wake(row);
+    row_ask(row);
+}
+
+/* The newest table is followed by one of the new configuration, or gives way to it if it is empty.
+ */
+static void renew_newest(struct row *row)
+{
+    struct row_table *newest = row->tables[row->count - 1];
+    if (row->count == 1 && row_count_of(newest) == 0) {
+        row_clear(row);
+    } else if (newest->settled) { /* else the first opening will do it */
+        atomic_fetch_or(&newest->wants, ROW_WANT_RENEW);
+    }
+}
+
+/* Where tables leave no more, those that have not begun to stay. */
+static void stay_all(struct row *row)
+{
+    for (size_t i = 0; i < row->count && !row->config.dump; i++) {
+        row_cold_stay(row->tables[i]);
+    }
+    row_cold_see(row);
+}
+
+void row_reconfigure(struct row *row, const struct row_config *config, bool renew)
+{
+    if (row->config.any_ids) {
+        return;
+    }
+    CHECK(!config->any_ids);
+    row->stored = (struct row_bounds){0};
+    bool was_auto = row->config.late_room < 0.0;
+    row_lock(row); /* the keeper reads it outside the stop */
+    take_config(row, config);
+    row_unlock(row);
+    if (!was_auto || config->late_room >= 0.0) {
+        row->late_room = late_room_at_start(config);
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        row_allow(row->tables[i]);
+        row->tables[i]->awaiting = false;
+        row->tables[i]->warned = false;
+        row->tables[i]->cluster_from = 0;
+        row->tables[i]->bulk_from = 0;
+    }
+    row->untidy = true;
+    stay_all(row);
+    if (renew) {
+        renew_newest(row);
+    }
+    row_ask(row);
+}
+
+void row_each(const struct row *row, row_visit *visit, void *context)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        visit(context, row->tables[i], false);
+        if (row->tables[i]->further != NULL) {
+            visit(context, row->tables[i]->further, true);
+        }
+    }
+}
+
+struct serial_visit {
+    engine_table_visit *visit;
+    void *context;
+};
+
+static void visit_serial(void *context, struct row_table *table, bool layer)
+{
+    const struct serial_visit *to = context;
+    to->visit(to->context, table->serial, layer);
+}
+
+void row_each_serial(const struct row *row, engine_table_visit *visit, void *context)
+{
+    struct serial_visit to = {visit, context};
+    row_each(row, visit_serial, &to);
+}

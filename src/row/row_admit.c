@@ -1,0 +1,338 @@
+/* row_admit.c: what workers ask the row for. */
+#include "row/row_private.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAITERS_FIRST   64
+#define WAITED_PAUSE_US 1000000u
+
+void row_lock(const struct row *row)
+{
+    CHECK(pthread_mutex_lock((pthread_mutex_t *)&row->lock) == 0);
+}
+
+void row_unlock(const struct row *row)
+{
+    CHECK(pthread_mutex_unlock((pthread_mutex_t *)&row->lock) == 0);
+}
+
+void row_ask(struct row *row)
+{
+    if (!atomic_exchange(&row->asked, true)) {
+        row_notify(row->keeper);
+    }
+}
+
+void row_want(struct row *row, struct row_table *table, uint32_t bits)
+{
+    if ((atomic_fetch_or(&table->wants, bits) & bits) != bits) {
+        row_ask(row);
+    }
+}
+
+bool row_asked(const struct row *row)
+{
+    return atomic_load(&row->asked);
+}
+
+static bool wants_any(const struct row_table *table, uint32_t bits)
+{
+    return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
+}
+
+/* An id came in. With several threads a round may miss one: as good, they are all recent. */
+void row_pass(struct row_table *table, uint64_t id)
+{
+    row_raise_to(&table->frontier, id);
+    if (id <= atomic_load_explicit(&table->trusted, memory_order_relaxed)) {
+        return;
+    }
+    uint64_t least = atomic_load_explicit(&table->newer_least, memory_order_relaxed);
+    while (id < least && !atomic_compare_exchange_weak(&table->newer_least, &least, id)) {
+    }
+    if (atomic_fetch_add(&table->newer, 1) + 1 == ROW_CLUSTER) {
+        least = atomic_exchange(&table->newer_least, UINT64_MAX);
+        atomic_store(&table->newer, 0);
+        row_raise_to(&table->trusted, least == UINT64_MAX ? 0 : least);
+    }
+}
+
+/* Takes a place in `holder`; false: it is full. *count: with this one. */
+static bool take_place(struct row_table *holder, uint64_t *count)
+{
+    *count = atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed) + 1;
+    if (LIKELY(*count <= holder->capacity)) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed);
+    return false;
+}
+
+/* Where the row cannot change for a while one is let through now and then, who has it tried. */
+static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
+{
+    uint64_t from = atomic_load(from_us);
+    bool due = from != 0 && clock_monotonic_us() >= from;
+    if (due && atomic_compare_exchange_strong(from_us, &from, 1)) {
+        row_ask(row);
+    }
+    return due;
+}
+
+/*
+ * The row is to change first: ROW_WAIT. While the log has no room for that it is refused instead:
+ * who waited would be woken only to wait again, and keep the keeper busy.
+ */
+static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
+{
+    if (UNLIKELY(atomic_load(&row->denied)) && !may_ask(row, &row->denied_us)) {
+        return ROW_NO_TABLE;
+    }
+    row_want(row, table, bits);
+    return ROW_WAIT;
+}
+
+static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
+{
+    if (bit == ROW_WANT_LAYER && row_is_going(table)) {
+        return ROW_NO_TABLE;
+    }
+    if (table->refused && !may_ask(row, &row->again_us)) {
+        return ROW_NO_TABLE;
+    }
+    return wait_for(row, table, bit);
+}
+
+static enum row_verdict admit_any(struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table, &count)) {
+        return ROW_NO_TABLE;
+    }
+    row_raise_to(&table->frontier, id);
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
+static enum row_verdict admit_unsettled(struct row *row, struct row_table *table, uint64_t id)
+{
+    row_lock(row);
+    bool taken = row->sample_count < row->config.sample;
+    if (taken) {
+        row->sample[row->sample_count++] = id;
+    }
+    bool is_full = row->sample_count >= row->config.sample; /* it may have been larger */
+    row_unlock(row);
+    if (!taken) {
+        return wait_for(row, table, ROW_WANT_SETTLE);
+    }
+    if (is_full) {
+        row_want(row, table, ROW_WANT_SETTLE);
+    }
+    atomic_fetch_add(&table->count, 1);
+    atomic_fetch_add(&table->apart, 1);
+    id_span_note(&table->ids, id);
+    return ROW_APART;
+}
+
+static enum row_verdict admit_late(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table->further ? table->further : table, &count)) {
+        return table->further ? ROW_NO_TABLE : full(row, table, ROW_WANT_LAYER);
+    }
+    atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
+    row_stream_note(row, table, id, row_admitted(table) + atomic_load(&table->late));
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
+/* An ahead id has been counted. While a table is about to open for such, no more are looked at. */
+static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
+{
+    atomic_fetch_add(&table->apart, 1);
+    if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+        return;
+    }
+    uint32_t bits = row_ahead_note(row, table, id, row_placed_so_far(table));
+    if (bits != 0) {
+        row_want(row, table, bits);
+    }
+}
+
+static enum row_verdict admit_open(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (!take_place(table, &count)) {
+        return full(row, table, ROW_WANT_OPEN);
+    }
+    enum row_verdict verdict = ROW_INSIDE;
+    if (id > row_frontier_of(table) && id > row_limit(table)) {
+        admit_ahead(row, table, id);
+        verdict = ROW_APART;
+    } else {
+        row_pass(table, id);
+    }
+    row_stream_note(row, table, id, row_admitted(table));
+    id_span_note(&table->ids, id);
+    bool ends = UNLIKELY(row_is_filled(table, count)) || UNLIKELY(row_ends(row, table));
+    if (UNLIKELY(ends) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
+        row_want(row, table, ROW_WANT_OPEN);
+    }
+    return verdict;
+}
+
+/* It leaves, or has left: what lies above it would have to be apart, or to move. */
+static enum row_verdict admit_going(struct row *row, struct row_table *table, uint64_t id)
+{
+    uint64_t count;
+    if (id > row_frontier_of(table)) {
+        return full(row, table, ROW_WANT_OPEN);
+    }
+    if (!take_place(table, &count)) {
+        return ROW_NO_TABLE;
+    }
+    row_pass(table, id);
+    id_span_note(&table->ids, id);
+    return ROW_INSIDE;
+}
+
+enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id)
+{
+    CHECK(table->base <= id && id <= table->last);
+    if (row->config.any_ids) {
+        return admit_any(table, id);
+    }
+    if (UNLIKELY(!table->settled)) {
+        return admit_unsettled(row, table, id);
+    }
+    if (LIKELY(!table->closed && table->further == NULL)) {
+        return row_is_going(table) ? admit_going(row, table, id) : admit_open(row, table, id);
+    }
+    /* A layered one that took over the range above it takes none of that: another opens for it. */
+    bool late = table->closed || id <= row_frontier_of(table);
+    return late ? admit_late(row, table, id) : full(row, table, ROW_WANT_OPEN);
+}
+
+enum row_verdict row_admit_again(struct row *row, uint64_t id)
+{
+    struct row_table *table = row_find(row, id);
+    bool reached = table != NULL && id > row_frontier_of(table) && id <= row_reaches(table) &&
+                   row_dropped_next(&table->dropped, row_frontier_of(table)) <= id;
+    return reached ? full(row, table, ROW_WANT_REACH) : ROW_BELOW;
+}
+
+void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
+{
+    CHECK(holder == table || holder == table->further);
+    CHECK(atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed) > 0);
+    bool apart = id > row_frontier_of(table); /* below it: about */
+    if (!apart) {
+        atomic_fetch_add_explicit(&table->gone, 1, memory_order_relaxed);
+    }
+    uint64_t left = apart ? atomic_load(&table->apart) : 0;
+    while (left > 0 && !atomic_compare_exchange_weak(&table->apart, &left, left - 1)) {
+    }
+}
+
+/* Will the stream be there before all tables are full, so that it is worth trying again? */
+static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    uint64_t limit = row_limit(table);
+    return id <= limit || (id - limit) / row->config.tables < row_reach(table);
+}
+
+static enum row_verdict unsettled_too_far(struct row *row, struct row_table *table)
+{
+    row_lock(row);
+    bool enough = row->sample_count >= ROW_SAMPLE_MIN;
+    row_unlock(row);
+    if (!enough) {
+        return ROW_TOO_FAR;
+    }
+    return wait_for(row, table, ROW_WANT_SETTLE);
+}
+
+enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id)
+{
+    if (!table->settled) {
+        return unsettled_too_far(row, table);
+    }
+    if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+        return wait_for(row, table, 0);
+    }
+    if (row_holds_passed(table) && row_can_move(table) && !row_is_going(table)) {
+        return wait_for(row, table, ROW_WANT_TUCK);
+    }
+    if (table->refused || table->refused_jump) { /* what is ahead may be the stream itself */
+        (void)may_ask(row, &row->again_us);
+        return ROW_NO_TABLE;
+    }
+    uint32_t wants = row_ahead_wants(row, table);
+    if (wants != 0) {
+        return wait_for(row, table, wants);
+    }
+    return is_within_row(row, table, id) ? ROW_NO_TABLE : ROW_TOO_FAR;
+}
+
+bool row_place(struct row_table *to, uint64_t id, bool count)
+{
+    if (!count) {
+        return id <= row_frontier_of(to) && id <= to->window_last;
+    }
+    atomic_fetch_add(&to->count, 1);
+    id_span_note(&to->ids, id);
+    if (id > (to->placing ? row_frontier_of(to) : row_limit(to))) {
+        atomic_fetch_add(&to->apart, 1);
+        return false;
+    }
+    if (to->placing) {
+        return true; /* the frontier was recorded */
+    }
+    row_pass(to, id);
+    return true;
+}
+
+void row_wait(struct row *row, const struct engine_ticket *ticket)
+{
+    row_lock(row);
+    struct row_waiters *waiters = &row->waiters;
+    if (waiters->count == waiters->room) {
+        size_t room = waiters->room ? waiters->room * 2 : WAITERS_FIRST;
+        struct engine_ticket *tickets = memory_zalloc(room * sizeof *tickets);
+        if (waiters->count > 0) {
+            memcpy(tickets, waiters->tickets, waiters->count * sizeof *tickets);
+        }
+        free(waiters->tickets);
+        waiters->tickets = tickets;
+        waiters->room = room;
+    }
+    waiters->tickets[waiters->count++] = *ticket;
+    row->waits++;
+    row_unlock(row);
+}
+
+void row_wake(struct row *row)
+{
+    row_lock(row);
+    struct row_waiters woken = row->waiters;
+    row->waiters = (struct row_waiters){0};
+    row_unlock(row);
+    for (size_t i = 0; i < woken.count; i++) {
+        if (woken.tickets[i].wake != NULL) {
+            woken.tickets[i].wake(woken.tickets[i].target, woken.tickets[i].serial);
+        }
+    }
+    free(woken.tickets);
+}
+
+void row_waited(struct row *row)
+{
+    atomic_store(&row->denied_us, clock_monotonic_us() + WAITED_PAUSE_US);
+    atomic_store(&row->denied, true);
+    row_wake(row);
+}

@@ -1,0 +1,220 @@
+/* row_ahead.c: ahead ids, remembered in the order they came, and whether they are no typos. */
+#include "row/row_private.h"
+
+#include <string.h>
+
+static bool in_range(const struct row_table *table, uint64_t id)
+{
+    return table->base <= id && id <= table->last;
+}
+
+/* Under the lock: forgets those of the range that are at or below the limit. */
+static void drop(struct row *row, const struct row_table *table, uint64_t limit)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < row->ahead_count; i++) {
+        uint64_t id = row->ahead[i].id;
+        if (!in_range(table, id) || id > limit) {
+            row->ahead[kept++] = row->ahead[i];
+        }
+    }
+    row->ahead_count = kept;
+}
+
+/* Under the lock: appends it, if it is not there. */
+static void append(struct row *row, uint64_t id, uint64_t placed)
+{
+    for (size_t i = 0; i < row->ahead_count; i++) {
+        if (row->ahead[i].id == id) {
+            row->ahead[i].times++;
+            return;
+        }
+    }
+    if (row->ahead_count == ROW_AHEAD_KEPT) {
+        memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof row->ahead[0]);
+        row->ahead_count--;
+    }
+    row->ahead[row->ahead_count++] = (struct row_ahead){id, placed, 1};
+    row->noted++;
+}
+
+/* Under the lock: those of the range that lie in low .. high, to ids if that is not NULL. */
+static size_t pick(const struct row *row, const struct row_table *table, uint64_t low,
+                   uint64_t high, uint64_t *ids)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < row->ahead_count; i++) {
+        uint64_t id = row->ahead[i].id;
+        if (in_range(table, id) && low <= id && id <= high) {
+            if (ids != NULL) {
+                ids[n] = id;
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+static bool is_clustered(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    uint64_t ids[ROW_AHEAD_KEPT];
+    uint64_t reach = row_reach(table);
+    uint64_t low = id > reach ? id - reach : 0;
+    size_t n = pick(row, table, low, row_policy_add(id, reach), ids);
+    if (n < ROW_CLUSTER) {
+        return false;
+    }
+    row_policy_sort(ids, n);
+    size_t first;
+    return row_policy_cluster(ids, n, ROW_CLUSTER, reach, id, &first);
+}
+
+/* Under the lock: were the newest `least` ahead of the table three in four of what came to it? */
+static bool are_most(const struct row *row, const struct row_table *table, uint64_t least)
+{
+    uint64_t n = 0;
+    uint64_t ids = 0;
+    uint64_t oldest = 0;
+    for (size_t i = row->ahead_count; i > 0 && (n < least || ids < ROW_CLUSTER); i--) {
+        if (in_range(table, row->ahead[i - 1].id)) {
+            oldest = row->ahead[i - 1].placed;
+            n += row->ahead[i - 1].times;
+            ids++;
+        }
+    }
+    int64_t others = (int64_t)(row_placed_so_far(table) - oldest);
+    return n >= least && ids >= ROW_CLUSTER && others * 3 <= (int64_t)n;
+}
+
+/*
+ * Under the lock: has the stream left the table for ids ahead of it? Most new ids of the row belong
+ * to its range, and nearly all of the newest were ahead. Of strays that are a third of all ids so
+ * many never come together.
+ */
+static bool leaps(const struct row *row, const struct row_table *table)
+{
+    return are_most(row, table, ROW_LEAP) && row_stream_is_in(row, table);
+}
+
+bool row_ahead_leaps(struct row *row, const struct row_table *table)
+{
+    row_lock(row);
+    bool leap = leaps(row, table);
+    row_unlock(row);
+    return leap;
+}
+
+/* Under the lock: may a table open for those ahead that are near each other? */
+static bool may_cluster(const struct row *row, const struct row_table *table)
+{
+    return row_clusters(row) && row->noted >= table->cluster_from;
+}
+
+/* The same where the next one would be refused: it may be the stream, which is seen by so many. */
+static bool must_cluster(const struct row *row, const struct row_table *table)
+{
+    return row_clusters(row) && row->noted + ROW_CLUSTER_AGAIN >= table->cluster_from + ROW_CLUSTER;
+}
+
+/* Under the lock: as is_clustered, any of them. */
+static bool any_clustered(const struct row *row, const struct row_table *table)
+{
+    uint64_t ids[ROW_AHEAD_KEPT];
+    size_t first;
+    size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
+    row_policy_sort(ids, n);
+    return row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), UINT64_MAX, &first);
+}
+
+uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
+                        uint64_t placed)
+{
+    uint32_t wants = 0;
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    append(row, id, placed);
+    if (may_cluster(row, table) && is_clustered(row, table, id)) {
+        wants |= ROW_WANT_CLUSTER;
+    }
+    if (row->noted >= table->bulk_from && pick(row, table, 0, ROW_ID_MAX, NULL) >= ROW_BULK &&
+        leaps(row, table)) {
+        wants |= ROW_WANT_BULK;
+    }
+    row_unlock(row);
+    return wants;
+}
+
+uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
+{
+    uint32_t wants = 0;
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    if (must_cluster(row, table) && any_clustered(row, table)) {
+        wants |= ROW_WANT_CLUSTER;
+    }
+    if (row->noted >= table->bulk_from && leaps(row, table)) {
+        wants |= ROW_WANT_BULK;
+    }
+    row_unlock(row);
+    return wants;
+}
+
+void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t id)
+{
+    CHECK(in_range(table, id));
+    row_lock(row);
+    append(row, id, 0);
+    row_unlock(row);
+}
+
+size_t row_ahead_ids(struct row *row, const struct row_table *table, uint64_t ids[ROW_AHEAD_KEPT])
+{
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
+    row_unlock(row);
+    return n;
+}
+
+size_t row_ahead_newest(struct row *row, const struct row_table *table,
+                        uint64_t ids[ROW_AHEAD_NEWEST])
+{
+    size_t n = 0;
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    for (size_t i = row->ahead_count; i > 0 && n < ROW_AHEAD_NEWEST; i--) {
+        const struct row_ahead *ahead = &row->ahead[i - 1];
+        for (uint64_t j = 0; in_range(table, ahead->id) && j < ahead->times; j++) {
+            if (n < ROW_AHEAD_NEWEST) {
+                ids[n++] = ahead->id;
+            }
+        }
+    }
+    row_unlock(row);
+    return n;
+}
+
+void row_ahead_drop(struct row *row, const struct row_table *table)
+{
+    row_lock(row);
+    drop(row, table, row_limit(table));
+    row_unlock(row);
+}
+
+void row_ahead_forget(struct row *row, const struct row_table *table)
+{
+    row_lock(row);
+    drop(row, table, UINT64_MAX);
+    row_unlock(row);
+}
+
+void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more)
+{
+    row_lock(row);
+    for (size_t i = 0; i < row->ahead_count; i++) {
+        if (in_range(table, row->ahead[i].id)) {
+            row->ahead[i].placed += more;
+        }
+    }
+    row_unlock(row);
+}

@@ -1,0 +1,210 @@
+/* row_cold.c: tables leave memory: who is to, what becomes of the images they leave with. */
+#include "row/row_cold.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "row/row_private.h"
+
+/* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
+#define MERGE_PAUSE_US (30u * 1000000u)
+
+bool row_cold_wanted(const struct row *row)
+{
+    return atomic_load(&row->dump_wanted);
+}
+
+static bool is_waiting(const struct row_table *table)
+{
+    return table->leaving && !table->tapped;
+}
+
+void row_cold_see(struct row *row)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < row->count && !row->dump_failed && !wanted; i++) {
+        const struct row_table *table = row->tables[i];
+        wanted = is_waiting(table) || (table->further != NULL && is_waiting(table->further));
+    }
+    if (!atomic_exchange(&row->dump_wanted, wanted) && wanted) {
+        row_notify(row->imager);
+    }
+}
+
+void row_cold_leave(struct row *row, struct row_table *table)
+{
+    CHECK(table->settled && !table->cold);
+    table->leaving = true;
+    table->awaiting = false;
+    if (table->further != NULL) {
+        table->further->leaving = !table->further->cold;
+    }
+    row_ahead_forget(row, table);
+    atomic_fetch_and(&table->wants, ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER));
+}
+
+void row_cold_stay(struct row_table *table)
+{
+    table->leaving = table->leaving && table->tapped;
+    if (table->further != NULL) {
+        row_cold_stay(table->further);
+    }
+}
+
+/* What waits for a dump is looked at again. */
+static void ask_again(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        row->tables[i]->awaiting = false;
+    }
+    row_cold_see(row);
+    row_ask(row);
+}
+
+/*
+ * From here on its changes are not whole any more. Replay goes by the S of its table, from which on
+ * those of a layer must be whole too: that image is of no use either.
+ */
+void row_cold_untap(struct row *row, struct row_table *table)
+{
+    table->tapped = false;
+    table->touched = true;
+    struct row_table *own = row_find(row, table->base);
+    if (own != table && own->tapped) {
+        own->tapped = false;
+        row_touch(own);
+    }
+    if (!row->config.dump) {
+        row_cold_stay(own); /* the configuration has changed meanwhile */
+    }
+    ask_again(row);
+}
+
+/* Changes came faster than the disk took the table. */
+static bool overran_too_often(struct row *row, const struct row_table *table)
+{
+    if (++row->overruns < ROW_OVERRUNS_MAX) {
+        return false;
+    }
+    if (!row->overrun_told) {
+        row->overrun_told = true;
+        log_warning("the table of ids from %llu cannot leave memory: %d times there was no room "
+                    "for what changed of it meanwhile; set cold.overlay higher, or give it a "
+                    "faster disk",
+                    (unsigned long long)table->base, ROW_OVERRUNS_MAX);
+    }
+    return true;
+}
+
+/* Not twice in a round: it might never end. Overrun, the next one tries at once. */
+void row_cold_failed(struct row *row, struct row_table *table, bool overran)
+{
+    row->dump_paused = true;
+    if (!overran || overran_too_often(row, table)) {
+        row->overruns = 0;
+        row->dump_failed = true;
+        row_pause(row);
+    }
+    row_cold_untap(row, table);
+}
+
+void row_cold_round_failed(struct row *row)
+{
+    bool leaving = false;
+    for (size_t i = 0; i < row->count && !leaving; i++) {
+        const struct row_table *table = row->tables[i];
+        leaving = table->leaving || (table->further != NULL && table->further->leaving);
+    }
+    if (leaving) {
+        row->dump_failed = true;
+        row_pause(row);
+        ask_again(row);
+    }
+}
+
+void row_cold_try(struct row *row)
+{
+    row->dump_failed = false;
+    atomic_store(&row->again_us, 0);
+    row_cold_see(row);
+}
+
+void row_cold_dumped(struct row *row, struct row_table *table)
+{
+    CHECK(table->tapped && !table->cold);
+    struct row_region *region = table->region;
+    table->region = NULL;
+    table->cold = true;
+    table->leaving = false;
+    table->tapped = false;
+    table->refused = false;
+    row_lock(row);
+    region->left = true;
+    row_unlock(row);
+    POINT("left memory");
+    row->overruns = 0;
+    row->overrun_told = false;
+    row_cold_try(row);
+    ask_again(row);
+}
+
+struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
+                                   bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX])
+{
+    struct row_restoring restoring = {.layer = layer, .cold = true, .start_lsn = start_lsn};
+    return row_restore_as(row, table_bytes, length, &restoring, error);
+}
+
+struct row_table *row_cold_imaged(const struct row *row, const struct row_image *image)
+{
+    struct row_table *table = row_image_owner(row, image);
+    bool same = table != NULL && table->tapped && table->start_lsn == image->start_lsn;
+    return same && image->kind == ROW_IMAGE_DUMP ? table : NULL;
+}
+
+void row_cold_merge(struct row *row, struct row_table *table, uint64_t now, struct row_image *image)
+{
+    CHECK(table->cold);
+    POINT("merge begins");
+    row_image_begin(row, table, ROW_IMAGE_MERGE, now, image);
+}
+
+void row_cold_merge_failed(struct row *row, struct row_table *table)
+{
+    row->merge_paused = true;
+    table->merge_us = clock_monotonic_us() + MERGE_PAUSE_US;
+    if (atomic_load(&row->merges_us) == 0) {
+        atomic_store(&row->merges_us, table->merge_us); /* else it is earlier */
+    }
+}
+
+bool row_cold_may_merge(const struct row_table *table)
+{
+    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
+}
+
+bool row_cold_merge_again(const struct row *row)
+{
+    uint64_t from = atomic_load(&row->merges_us);
+    return from != 0 && clock_monotonic_us() >= from;
+}
+
+static uint64_t earlier(uint64_t least, const struct row_table *table)
+{
+    bool waits = !row_cold_may_merge(table);
+    return waits && (least == 0 || table->merge_us < least) ? table->merge_us : least;
+}
+
+void row_cold_no_merge(struct row *row)
+{
+    if (!row_cold_merge_again(row)) {
+        return;
+    }
+    uint64_t least = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        const struct row_table *table = row->tables[i];
+        least = earlier(least, table);
+        least = table->further != NULL ? earlier(least, table->further) : least;
+    }
+    atomic_store(&row->merges_us, least);
+}

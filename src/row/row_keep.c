@@ -1,0 +1,527 @@
+/* row_keep.c: the keeper's round, and whose memory is used again. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "row/row_private.h"
+
+#define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
+#define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
+#define AGAIN_PAUSE_US  (10u * 1000000u)
+#define DROPS_AT_ONCE   64 /* by each of the loops below: the log has room for their events */
+#define TUCKS_AT_ONCE   8  /* likewise, where none is dropped */
+
+_Static_assert(3 * DROPS_AT_ONCE * (ROW_DROP_BYTES_MAX + 16) + 3 * ROW_TABLE_BYTES_MAX <=
+                   CHANGE_EVENTS_BYTES_MAX,
+               "the log has room for the events of one row_serve");
+_Static_assert((TUCKS_AT_ONCE + 3) * ROW_TABLE_BYTES_MAX <= CHANGE_EVENTS_BYTES_MAX,
+               "so it has where tables are dumped");
+
+void row_dispose(struct row *row)
+{
+    row_lock(row);
+    struct row_table *table = row->retired;
+    row->retired = NULL;
+    row_unlock(row);
+    while (table != NULL) {
+        struct row_table *next = table->further;
+        struct row_region *region = table->region;
+        row->functions->destroy(table);
+        row_region_give(row, region);
+        table = next;
+    }
+    row_regions_give_left(row);
+}
+
+/* -- whose memory is used again; with the world stopped -- */
+
+/* Ids that came in place, here and in the layer; what is apart may be typos. */
+static uint64_t placed_so_far(const struct row_table *table)
+{
+    uint64_t all = row_admitted(table);
+    all += table->further ? row_count_of(table->further) : 0;
+    uint64_t apart = atomic_load(&table->apart);
+    return all > apart ? all - apart : 0;
+}
+
+void row_see_table(struct row_table *table)
+{
+    table->seen = placed_so_far(table);
+}
+
+void row_see_activity(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        row_see_table(row->tables[i]);
+    }
+}
+
+static uint64_t placed_since(const struct row_table *table)
+{
+    uint64_t placed = placed_so_far(table);
+    return placed > table->seen ? placed - table->seen : 0;
+}
+
+/* Where most ids came in since the last opening. NULL: none came. */
+static const struct row_table *most_active(const struct row *row)
+{
+    const struct row_table *found = NULL;
+    for (size_t i = 0; i < row->count; i++) {
+        uint64_t most = found ? placed_since(found) : 0;
+        bool more = !row->tables[i]->cold && placed_since(row->tables[i]) > most;
+        found = more ? row->tables[i] : found;
+    }
+    return found;
+}
+
+/* Where the stream has gone on is none, however few ids have come yet. */
+static bool is_jump(const struct row_table *table, const struct row_table *active)
+{
+    return table->jumped && !row_is_going(table) &&
+           row_count_of(table) < table->capacity / JUMP_PART &&
+           (table != active || placed_since(table) < ROW_CLUSTER);
+}
+
+/* Jumps beyond those there may be, if there were `more` of them. */
+static size_t jumps_too_many(const struct row *row, size_t more)
+{
+    const struct row_table *active = most_active(row);
+    size_t jumps = more;
+    for (size_t i = 0; i < row->count; i++) {
+        jumps += is_jump(row->tables[i], active);
+    }
+    size_t live = row->config.tables - (row_keeps_spare(row) ? 1 : 0);
+    size_t most = live / 2 > 1 ? live / 2 : 1;
+    return jumps > most ? jumps - most : 0;
+}
+
+/* Who stays: where most ids come in, the one opened last; and who alone may go. */
+#define STAY_ACTIVE 1u
+#define STAY_NEWEST 2u
+#define GO_JUMPS    4u
+#define GO_OLDER    8u /* than the one in need */
+#define GO_NOBODY   16u
+
+/* Has it memory to give, by the policy? Where all it has is apart some of that goes in place first:
+ * else its range would be the next one's. */
+static bool may_go(const struct row *row, const struct row_table *table)
+{
+    if (row->config.recycle) {
+        return !table->cold;
+    }
+    bool placed = !row_has_none_in_place(table) || (row_can_move(table) && row->tucks > 0);
+    return !row_is_going(table) && table->settled && placed;
+}
+
+/* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
+static struct row_table *oldest(const struct row *row, const struct row_table *needed,
+                                unsigned rules)
+{
+    const struct row_table *active = most_active(row);
+    struct row_table *found = NULL;
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *table = row->tables[i];
+        bool stays = table == needed || (rules & STAY_ACTIVE && table == active) ||
+                     (rules & STAY_NEWEST && table->serial + 1 == row->serials) ||
+                     (rules & GO_JUMPS && !is_jump(table, active)) ||
+                     (rules & GO_OLDER && table->serial > needed->serial);
+        bool older = found == NULL || table->serial < found->serial;
+        if (!stays && older && may_go(row, table)) {
+            found = table;
+        }
+    }
+    return found;
+}
+
+/* By the first rules that let one go. */
+#define RULES_MAX 3
+typedef unsigned rules_list[RULES_MAX];
+
+static struct row_table *victim(const struct row *row, const struct row_table *needed,
+                                const rules_list rules)
+{
+    struct row_table *found = NULL;
+    for (size_t i = 0; i < RULES_MAX && found == NULL && rules[i] != GO_NOBODY; i++) {
+        found = oldest(row, needed, rules[i]);
+    }
+    return found;
+}
+
+/* Without a region nothing can be done: a stream is worth any table, a layer older ones and jumps,
+ * a jump what is not used. */
+static const rules_list for_region[] = {
+    [ROW_NEED_NEXT] = {STAY_ACTIVE | STAY_NEWEST, STAY_NEWEST, 0},
+    [ROW_NEED_LAYER] = {STAY_ACTIVE | STAY_NEWEST | GO_OLDER, STAY_NEWEST | GO_OLDER,
+                        STAY_ACTIVE | GO_JUMPS},
+    [ROW_NEED_JUMP] = {STAY_ACTIVE | STAY_NEWEST, GO_NOBODY},
+};
+static const rules_list for_region_of_jump = {STAY_ACTIVE | GO_JUMPS, STAY_ACTIVE | STAY_NEWEST,
+                                              GO_NOBODY};
+
+/* Without a spare one the next opening takes longer. */
+static const rules_list for_spare[] = {
+    [ROW_NEED_NEXT] = {STAY_ACTIVE | STAY_NEWEST, STAY_NEWEST, GO_NOBODY},
+    [ROW_NEED_LAYER] = {STAY_ACTIVE | STAY_NEWEST | GO_OLDER, STAY_NEWEST | GO_OLDER, GO_NOBODY},
+    [ROW_NEED_JUMP] = {STAY_ACTIVE | STAY_NEWEST, GO_NOBODY},
+};
+
+static uint64_t held_by(const struct row *row, const struct row_table *table)
+{
+    if (row->functions->held != NULL) {
+        return row->functions->held(table);
+    }
+    return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
+}
+
+/* ---- dropping ---- */
+
+struct dropping {
+    uint64_t frontier;
+    struct row_dropped *dropped;
+    uint64_t left_out;
+};
+
+static void drop_apart(void *context, uint64_t id)
+{
+    struct dropping *dropping = context;
+    if (id > dropping->frontier) {
+        dropping->left_out += row_dropped_add(dropping->dropped, id, id);
+    }
+}
+
+/* Which ids are gone with it: all up to its frontier, those it keeps apart, and what it knows. */
+static uint64_t see_dropped(const struct row *row, const struct row_table *table,
+                            struct row_dropped *dropped)
+{
+    struct dropping dropping = {row_frontier_of(table), dropped, 0};
+    *dropped = table->dropped;
+    if (dropping.frontier >= table->base) {
+        dropping.left_out += row_dropped_add(dropped, table->base, dropping.frontier);
+    }
+    if (atomic_load(&table->apart) > 0 && row_can_move(table)) {
+        row->functions->each_apart(table, drop_apart, &dropping);
+    }
+    return dropping.left_out;
+}
+
+/*
+ * Nothing of the range is in place there: it lies above all that ever was. Where the stream went on
+ * from the one into the other it has passed what is dropped.
+ */
+static uint64_t take_over(struct row_table *table, const struct row_table *gone,
+                          const struct row_dropped *dropped)
+{
+    uint64_t left_out = 0;
+    table->last = gone->last;
+    if (table->closed) {
+        row_raise_to(&table->frontier, row_frontier_of(gone));
+        table->closed = row_frontier_of(table) == table->last;
+    }
+    for (uint64_t i = 0; i < dropped->count; i++) {
+        left_out += row_dropped_add(&table->dropped, dropped->at[i].first, dropped->at[i].last);
+    }
+    row_follow_layer(table);
+    row_touch(table);
+    return left_out;
+}
+
+static void say_left_out(const struct row_table *table, uint64_t ids)
+{
+    if (ids > 0) {
+        log_warning(
+            "the table of ids from %llu was recycled; %llu of its ids count from nothing if "
+            "they come again, as it left more than %d ranges of such",
+            (unsigned long long)table->base, (unsigned long long)ids, ROW_DROPPED_MAX);
+    }
+}
+
+void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped)
+{
+    size_t at = row_rank(row, table->base, row->count) - 1;
+    row->recycled_tables++;
+    row->recycled_ids += held_by(row, table);
+    row_ahead_forget(row, table);
+    if (at > 0) {
+        say_left_out(table, take_over(row->tables[at - 1], table, dropped));
+    }
+    row_log_drop(row, table, dropped);
+    row_retire(row, table);
+    row_count_dropped(row);
+}
+
+/* Below the oldest table nobody asks which they were. */
+void row_recycle(struct row *row, struct row_table *table)
+{
+    struct row_dropped dropped = {0};
+    if (row->tables[0] != table) {
+        say_left_out(table, see_dropped(row, table, &dropped));
+    }
+    row_drop(row, table, &dropped);
+}
+
+bool row_jumps_enough(const struct row *row)
+{
+    return jumps_too_many(row, 1) > 0 &&
+           (!row_keeps_spare(row) || oldest(row, NULL, STAY_ACTIVE | GO_JUMPS) == NULL);
+}
+
+/* Tables that it takes to reach from the end of this one to the next. */
+static uint64_t needed_above(const struct row_table *table)
+{
+    uint64_t limit = row_limit(table);
+    bool gap = table->settled && !table->closed && table->last != ROW_ID_MAX && limit < table->last;
+    uint64_t range = table->range != 0 ? table->range : row_spanned(table) + 1;
+    return gap ? 1 + (table->last - limit - 1) / range : 0;
+}
+
+bool row_needs_all(const struct row *row)
+{
+    uint64_t needed = 1; /* a layer, or what is denser than was thought */
+    uint64_t most = row->config.tables / 2 > 1 ? row->config.tables / 2 - 1 : 0;
+    size_t left = row_regions_free(row);
+    for (size_t i = 0; i < row->count && needed < most; i++) {
+        uint64_t more = needed_above(row->tables[i]);
+        needed = more < most - needed ? needed + more : most;
+    }
+    return !row_keeps_spare(row) && left > 0 && left <= (needed < most ? needed : most);
+}
+
+static void leave(struct row *row, struct row_table *table)
+{
+    if (row_has_none_in_place(table)) {
+        row->tucks--;
+        row_put_in_place(row, table);
+    }
+    row_cold_leave(row, table);
+}
+
+/* Gives up its memory: it is dropped, or to be dumped. */
+static void go(struct row *row, struct row_table *table)
+{
+    if (row->config.recycle) {
+        row_recycle(row, table);
+    } else {
+        leave(row, table);
+    }
+}
+
+static enum row_room recycle_some(struct row *row, const struct row_table *table,
+                                  const rules_list rules)
+{
+    struct row_table *found = victim(row, table, rules);
+    enum row_room room = found != NULL ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
+    for (unsigned i = 0; i < DROPS_AT_ONCE && found != NULL; i++) {
+        row_recycle(row, found);
+        found = row_fits(row, 1) ? NULL : victim(row, table, rules);
+    }
+    return room;
+}
+
+static bool is_leaving(const struct row_table *table)
+{
+    return table->leaving || (table->further != NULL && table->further->leaving);
+}
+
+/* No more leave than are waited for. */
+static enum row_room dump_some(struct row *row, struct row_table *table, const rules_list rules)
+{
+    bool leaving = false;
+    size_t needed = 1;
+    if (row->dump_failed) {
+        return ROW_ROOM_NONE;
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        leaving = leaving || is_leaving(row->tables[i]);
+        needed += row->tables[i]->awaiting;
+    }
+    while (!leaving || !row_fits(row, needed)) {
+        struct row_table *found = victim(row, table, rules);
+        if (found == NULL) {
+            break;
+        }
+        leave(row, found);
+        leaving = true;
+    }
+    table->awaiting = leaving;
+    return leaving ? ROW_ROOM_LATER : ROW_ROOM_NONE;
+}
+
+enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need)
+{
+    if (row->untidy) {
+        row->untidy = false;
+        return ROW_ROOM_AGAIN;
+    }
+    bool instead = need == ROW_NEED_JUMP && jumps_too_many(row, 1) > 0;
+    if (need == ROW_NEED_LAYER && row_stream_is_in(row, table)) {
+        need = ROW_NEED_NEXT; /* the stream is worth any table there, too */
+    }
+    const unsigned *rules = instead ? for_region_of_jump : for_region[need];
+    if (row->config.recycle) {
+        return recycle_some(row, table, rules);
+    }
+    return row->config.dump ? dump_some(row, table, rules) : ROW_ROOM_NONE;
+}
+
+/* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
+static void drop_jumps(struct row *row)
+{
+    for (unsigned i = 0; i < DROPS_AT_ONCE && jumps_too_many(row, 0) > 0; i++) {
+        struct row_table *found = oldest(row, NULL, STAY_ACTIVE | STAY_NEWEST | GO_JUMPS);
+        if (found == NULL) {
+            return;
+        }
+        go(row, found);
+    }
+}
+
+void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need)
+{
+    if (!row_keeps_spare(row)) {
+        return;
+    }
+    if (need == ROW_NEED_JUMP) {
+        drop_jumps(row);
+    }
+    for (unsigned i = 0; i < DROPS_AT_ONCE && !row_fits(row, 1); i++) {
+        struct row_table *found = victim(row, table, for_spare[need]);
+        if (found == NULL && need == ROW_NEED_NEXT) {
+            found = oldest(row, NULL, STAY_NEWEST); /* what was in need is satisfied */
+        }
+        if (found == NULL) {
+            return;
+        }
+        go(row, found);
+    }
+}
+
+/* -- the keeper's round -- */
+
+/* Of the tables that left memory, the one opened longest ago if there are too many. */
+static struct row_table *dumped_too_many(const struct row *row)
+{
+    struct row_table *found = NULL;
+    size_t cold = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *table = row->tables[i];
+        cold += table->cold;
+        if (table->cold && (found == NULL || table->serial < found->serial)) {
+            found = table;
+        }
+    }
+    bool many = row->config.dumps_max > 0 && cold > row->config.dumps_max && row->count > 1;
+    return many ? found : NULL;
+}
+
+/* The newest is served first: it may recycle the oldest. */
+static struct row_table *next_wanting(const struct row *row)
+{
+    for (size_t i = row->count; i > 0; i--) {
+        struct row_table *table = row->tables[i - 1];
+        if (atomic_load(&table->wants) != 0 && !table->awaiting) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
+static void allow_all(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        row_allow(row->tables[i]);
+    }
+}
+
+void row_pause(struct row *row)
+{
+    atomic_store(&row->again_us, clock_monotonic_us() + AGAIN_PAUSE_US);
+}
+
+/* Where there is memory again, those that were refused may ask again. */
+static void allow_again(struct row *row)
+{
+    if (row_regions_free(row) > 0) {
+        allow_all(row);
+    }
+}
+
+/* Room for an event. False: new ids are refused for a while, and all stays as it is. */
+static bool log_room(struct row *row)
+{
+    bool room = row_log_room(row);
+    row->tucks = TUCKS_AT_ONCE;
+    atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
+    atomic_store(&row->denied, !room);
+    return room;
+}
+
+/* False: the log had no room. */
+static bool drop_dumped(struct row *row)
+{
+    struct row_table *table = dumped_too_many(row);
+    while (table != NULL) {
+        if (!log_room(row)) {
+            return false;
+        }
+        row_recycle(row, table);
+        POINT("dumped table dropped");
+        table = dumped_too_many(row);
+    }
+    return true;
+}
+
+/* With the world stopped. True: again, after retired tables have been disposed of. */
+static bool act(struct row *row)
+{
+    if (row_is_due(&row->again_us)) {
+        row_cold_try(row);
+        allow_all(row);
+    }
+    allow_again(row);
+    atomic_store(&row->denied, false);
+    bool again = false;
+    bool room = drop_dumped(row);
+    struct row_table *table = next_wanting(row);
+    while (room && !again && table != NULL) {
+        room = log_room(row);
+        again = room && row_serve(row, table);
+        table = next_wanting(row);
+    }
+    row_cold_see(row);
+    return again;
+}
+
+static bool act_stopped(struct row *row, struct barrier *barrier)
+{
+    row_log_await(row); /* else new ids were refused for a full buffer */
+    if (barrier != NULL) {
+        barrier_stop(barrier);
+    }
+    bool again = act(row);
+    if (barrier != NULL) {
+        barrier_go(barrier);
+    }
+    return again;
+}
+
+static void clean_up(struct row *row)
+{
+    row_dispose(row);
+    row_regions_tidy(row);
+}
+
+void row_maintain(struct row *row, struct barrier *barrier)
+{
+    bool asked = atomic_exchange(&row->asked, false);
+    clean_up(row);
+    while (asked && act_stopped(row, barrier)) {
+        clean_up(row);
+    }
+    if (asked) {
+        row_wake(row);
+        clean_up(row);
+    }
+    const struct engine_keeper *keeper = row->keeper;
+    if (row_populate_step(row) && keeper != NULL && keeper->notify != NULL) {
+        keeper->notify(keeper->context); /* a step at a time: other rows wait for the keeper too */
+    }
+}

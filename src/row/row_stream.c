@@ -1,0 +1,124 @@
+/*
+ * row_stream.c: where the stream is, and how dense its ids are: by samples of what comes, so that
+ * strays that are fewer than half of it do not count.
+ */
+#include "base/hash.h"
+#include "row/row_private.h"
+
+#include <string.h>
+
+#define ARRIVALS_ONE_IN 4u /* ids that a table admits */
+/* So many in a hundred belong to one table: of strays, a third of all ids, so many do not come. */
+#define STREAM_PERCENT 50u
+#define ARRIVALS_LEAST 16u
+#define ARRIVALS_PART  50u /* of a table's ids: so many say whether the stream is at its end */
+#define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
+#define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
+#define SAMPLES_LEAST  16u /* of a table's ids, until they show how dense they are */
+/* Sixteenths of a table's samples: the stream's are two thirds of them at least. */
+#define DENSITY_PART 7u
+
+void row_stream_forget(struct row *row)
+{
+    for (size_t i = 0; i < ROW_ARRIVALS; i++) {
+        atomic_store(&row->arrivals[i], UINT64_MAX);
+    }
+}
+
+/* Of the newest noted: all, and those from `low` to `high`. */
+static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, uint64_t high,
+                         unsigned *in)
+{
+    uint32_t at = atomic_load_explicit(&row->arrivals_at, memory_order_relaxed);
+    unsigned all = 0;
+    unsigned inside = 0;
+    for (uint32_t i = 1; i <= newest; i++) {
+        uint64_t id =
+            atomic_load_explicit(&row->arrivals[(at - i) % ROW_ARRIVALS], memory_order_relaxed);
+        all += id != UINT64_MAX;
+        inside += low <= id && id <= high;
+    }
+    *in = inside;
+    return all;
+}
+
+bool row_stream_is_in(const struct row *row, const struct row_table *table)
+{
+    unsigned inside;
+    unsigned all = arrivals(row, ROW_ARRIVALS, table->base, table->last, &inside);
+    return all >= ARRIVALS_LEAST && inside * 100 >= all * STREAM_PERCENT;
+}
+
+bool row_stream_may_end(const struct row *row, const struct row_table *table)
+{
+    unsigned inside;
+    uint64_t from = row_end(table) - table->range / NEARING_PART;
+    uint64_t some = row_larger(table->capacity / ARRIVALS_PART, ARRIVALS_LEAST);
+    unsigned newest = some < ROW_ARRIVALS ? (unsigned)some : ROW_ARRIVALS;
+    unsigned all = arrivals(row, newest, from, table->last, &inside);
+    return all < ARRIVALS_LEAST || inside * 100 >= all * END_PERCENT;
+}
+
+/* ---- density ---- */
+
+/* Under the lock: half of them are enough, from here on half as often. */
+static void thin(struct row_samples *samples)
+{
+    for (size_t i = 0; i < ROW_SAMPLES / 2; i++) {
+        samples->ids[i] = samples->ids[2 * i + 1];
+    }
+    samples->count = ROW_SAMPLES / 2;
+    samples->stride *= 2;
+}
+
+static void sample(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted)
+{
+    struct row_samples *samples = &table->samples;
+    row_lock(row);
+    if (admitted >= atomic_load(&samples->next)) {
+        if (samples->count == ROW_SAMPLES) {
+            thin(samples);
+        }
+        samples->stride = samples->stride ? samples->stride : 1;
+        samples->ids[samples->count++] = id;
+        /* One in each stride, but not at the same place of each. */
+        uint64_t next = admitted / samples->stride + 1;
+        uint64_t noise = hash_u64(next + table->serial) % samples->stride;
+        atomic_store(&samples->next, next * samples->stride + noise);
+    }
+    row_unlock(row);
+}
+
+/* What was refused after all and comes again is admitted under the same number. */
+void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted)
+{
+    struct row_samples *samples = &table->samples;
+    uint64_t next = atomic_load_explicit(&samples->next, memory_order_relaxed);
+    uint64_t arrival = atomic_load_explicit(&samples->arrival, memory_order_relaxed);
+    if (UNLIKELY(admitted >= next) && id <= row_frontier_of(table)) {
+        sample(row, table, id, admitted);
+    }
+    if (UNLIKELY(admitted >= arrival) &&
+        atomic_compare_exchange_strong(&samples->arrival, &arrival, admitted + ARRIVALS_ONE_IN)) {
+        uint32_t at = atomic_fetch_add(&row->arrivals_at, 1);
+        atomic_store(&row->arrivals[at % ROW_ARRIVALS], id);
+    }
+}
+
+uint64_t row_shown_range(const struct row *row, const struct row_table *table)
+{
+    uint64_t ids[ROW_SAMPLES];
+    row_lock(row);
+    size_t n = table->samples.count;
+    memcpy(ids, table->samples.ids, n * sizeof ids[0]);
+    row_unlock(row);
+    uint64_t placed = row_placed_in(table);
+    size_t steps = n * DENSITY_PART / 16;
+    if (n < SAMPLES_LEAST || placed < SAMPLES_LEAST) {
+        return 0;
+    }
+    row_policy_sort(ids, n);
+    uint64_t count = placed * steps / n;
+    uint64_t spanned = row_policy_shortest(ids, n, steps);
+    return row_policy_range(spanned + 1, count > 0 ? count : 1, table->capacity);
+}

@@ -1,0 +1,159 @@
+/* row_tables.c: tables are made, stand in the row in the order of their bases, and leave it; all
+ * with the world stopped. */
+#include "row/row_private.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static uint64_t fill_of(const struct row *row, uint64_t capacity)
+{
+    if (row->config.any_ids) {
+        return capacity;
+    }
+    double fill = (double)capacity * (1.0 - row->late_room);
+    return fill < 1.0 ? 1 : (uint64_t)fill;
+}
+
+void row_start_at(struct row_table *table, uint64_t id)
+{
+    atomic_store(&table->frontier, id);
+    atomic_store(&table->trusted, id);
+    atomic_store(&table->newer_least, UINT64_MAX);
+}
+
+struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_t last,
+                                 struct row_region *region)
+{
+    want->region = region ? region->memory : NULL;
+    want->region_bytes = region ? region->bytes : want->region_bytes;
+    struct row_table *table = row->functions->create(row->engine, want);
+    if (table == NULL) {
+        return NULL;
+    }
+    CHECK(table->capacity > 0);
+    table->base = want->base;
+    table->last = last;
+    table->low = want->base;
+    table->range = want->range;
+    table->reach_min = ROW_REACH_MIN;
+    table->fill = fill_of(row, table->capacity);
+    table->opened_s = clock_wall_s();
+    table->region = region;
+    table->cold = region == NULL;
+    table->settled = !want->first;
+    table->touched = true;
+    row_start_at(table, want->base == 0 ? 0 : want->base - 1);
+    id_span_clear(&table->ids);
+    if (row->config.any_ids) {
+        table->window_last = ROW_ID_MAX;
+    }
+    return table;
+}
+
+void row_stand(struct row *row, struct row_table *table)
+{
+    CHECK(row->count < ROW_ROUTES_MAX);
+    size_t at = row_rank(row, table->base, row->count);
+    size_t behind = row->count - at;
+    memmove(row->tables + at + 1, row->tables + at, behind * sizeof row->tables[0]);
+    memmove(row->bases + at + 1, row->bases + at, behind * sizeof row->bases[0]);
+    row->tables[at] = table;
+    row->bases[at] = table->base;
+    row->count++;
+    row->dropped_ranges += table->dropped.count;
+}
+
+void row_insert(struct row *row, struct row_table *table)
+{
+    table->serial = row->serials++;
+    row_stand(row, table);
+}
+
+size_t row_index_of(const struct row *row, const struct row_table *table)
+{
+    size_t at = row_rank(row, table->base, row->count);
+    CHECK(at > 0 && row->tables[at - 1] == table);
+    return at - 1;
+}
+
+struct row_table *row_first_table(struct row *row, struct row_region *region)
+{
+    CHECK(row->count == 0);
+    struct row_want want = {.first = !row->config.any_ids};
+    struct row_table *table = row_make_table(row, &want, ROW_ID_MAX, region);
+    if (table != NULL) {
+        row_insert(row, table);
+    }
+    return table;
+}
+
+void row_note_closed(struct row *row, struct row_table *table)
+{
+    if (!table->closed && table->settled && row_frontier_of(table) == table->last &&
+        !row->config.any_ids) {
+        table->closed = true;
+        table->closed_serial = row->serials;
+    }
+}
+
+void row_count_dropped(struct row *row)
+{
+    row->dropped_ranges = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        row->dropped_ranges += row->tables[i]->dropped.count;
+    }
+}
+
+static void retire_one(struct row *row, struct row_table *table)
+{
+    row_lock(row);
+    table->further = row->retired;
+    row->retired = table;
+    row_unlock(row);
+    row->untidy = true;
+}
+
+/* Takes it off the row, its layer is retired. */
+static void take_off(struct row *row, const struct row_table *table)
+{
+    size_t at = row_index_of(row, table);
+    size_t behind = row->count - at - 1;
+    memmove(row->tables + at, row->tables + at + 1, behind * sizeof row->tables[0]);
+    memmove(row->bases + at, row->bases + at + 1, behind * sizeof row->bases[0]);
+    row->count--;
+    row->dropped_ranges -= table->dropped.count;
+    if (table->further != NULL) {
+        retire_one(row, table->further);
+    }
+}
+
+void row_retire(struct row *row, struct row_table *table)
+{
+    take_off(row, table);
+    retire_one(row, table);
+}
+
+void row_retire_all(struct row *row)
+{
+    while (row->count > 0) {
+        row_retire(row, row->tables[0]);
+    }
+}
+
+struct row_region *row_take_newest(struct row *row)
+{
+    size_t i = row->count;
+    while (i > 0 && row->tables[i - 1]->cold) {
+        i--;
+    }
+    if (i == 0) {
+        return NULL;
+    }
+    struct row_table *table = row->tables[i - 1];
+    struct row_region *region = table->region;
+    take_off(row, table);
+    row->functions->destroy(table);
+    row_region_clear(row, region);
+    return region;
+}

@@ -1,0 +1,119 @@
+/* test_descriptors.c: how a limit of descriptors is divided between the daemon, files and clients.
+ */
+#include "daemon/descriptors.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "data/data.h"
+
+#define MIB 1048576ull
+
+static char data_path[] = "/x";
+
+static struct settings settings_of(char *data, unsigned connections)
+{
+    struct settings settings = {
+        .listen_count = 1, .threads = 4, .data = data, .max_connections = connections};
+
+    settings.journal.segment_bytes = 64 * MIB;
+    settings.journal.buffer_bytes = 16 * MIB;
+    settings.cold.threads = 8;
+    return settings;
+}
+
+static void check_shares(const struct settings *settings, uint64_t limit)
+{
+    uint64_t least = settings->data != NULL ? settings->cold.threads + DATA_OPEN_FILES_MORE : 0;
+    struct descriptors shares;
+
+    assert_int_equal(descriptors_divide(settings, limit, &shares),
+                     limit >= descriptors_least(settings));
+    if (limit < descriptors_least(settings)) {
+        return;
+    }
+    assert_true(shares.own + shares.files + shares.connections <= limit);
+    assert_true(shares.connections >= 1 && shares.connections <= settings->max_connections);
+    assert_true(shares.files >= least && shares.files <= DESCRIPTORS_FILES_MOST);
+    /* nothing is left lying while somebody has less than is wanted */
+    bool all = shares.connections == settings->max_connections &&
+               (settings->data == NULL || shares.files == DESCRIPTORS_FILES_MOST);
+    assert_true(all || shares.own + shares.files + shares.connections == limit);
+    /* files are not all that the limit is used for, nor a few where it is high */
+    bool files_first = shares.connections < settings->max_connections && settings->data != NULL;
+    assert_true(!files_first || shares.files >= limit / 8 || shares.files == least ||
+                shares.files == DESCRIPTORS_FILES_MOST || shares.connections == 1);
+}
+
+static void test_any_limit(void **unused)
+{
+    static const unsigned connections[] = {1, 8, 500, 1024, 100000};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof connections / sizeof connections[0]; i++) {
+        for (uint64_t limit = 0; limit < 5000; limit++) {
+            struct settings with = settings_of(data_path, connections[i]);
+            struct settings without = settings_of(NULL, connections[i]);
+
+            check_shares(&with, limit);
+            check_shares(&without, limit);
+        }
+    }
+}
+
+static void test_usual(void **unused)
+{
+    struct settings settings = settings_of(data_path, 1024);
+    struct descriptors wanted, shares;
+
+    (void)unused;
+    descriptors_wanted(&settings, &wanted);
+    assert_int_equal(wanted.files, DESCRIPTORS_FILES_MOST);
+    assert_int_equal(wanted.connections, 1024);
+    uint64_t all = wanted.own + wanted.files + wanted.connections;
+    assert_true(descriptors_divide(&settings, all, &shares));
+    assert_memory_equal(&shares, &wanted, sizeof shares);
+    assert_true(descriptors_divide(&settings, 1024, &shares)); /* the usual limit of a shell */
+    assert_int_equal(shares.files, 128);
+    assert_true(shares.connections >= 800);
+    settings.max_connections = 500;
+    assert_true(descriptors_divide(&settings, 1024, &shares));
+    assert_true(shares.connections == 500 && shares.files >= 400);
+    assert_false(descriptors_divide(&settings, 40, &shares));
+}
+
+/* More loops, listeners, loaders and undurable segments, more descriptors of its own. */
+static void test_own(void **unused)
+{
+    struct settings settings = settings_of(data_path, 10);
+    struct descriptors few, more;
+
+    (void)unused;
+    descriptors_wanted(&settings, &few);
+    settings.threads++;
+    descriptors_wanted(&settings, &more);
+    assert_int_equal(more.own, few.own + 5);
+    settings.listen_count += 3;
+    descriptors_wanted(&settings, &few);
+    assert_int_equal(few.own, more.own + 3);
+    settings.journal.segment_bytes = MIB;
+    descriptors_wanted(&settings, &more);
+    assert_int_equal(more.own, few.own + 16);
+    settings.data = NULL;
+    descriptors_wanted(&settings, &few);
+    assert_true(few.own < more.own && few.files == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_limit),
+        cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

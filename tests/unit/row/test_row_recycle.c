@@ -1,0 +1,555 @@
+/* test_row_recycle.c: which table goes, what becomes of its range, and tables opened for strays. */
+#include "row/row.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "row/row_private.h"
+#include "tests/support/fake_row.h"
+
+#define CAPACITY 1000
+#define FILL     900
+#define FIRST    100000
+#define FAR      ((uint64_t)1000000000000u)
+#define SAMPLE   64
+
+static void begin(struct fake *rows, unsigned tables, bool recycle)
+{
+    struct row_config config = fake_config(tables, recycle);
+    config.late_room = 0.1;
+    fake_init(rows, &config, CAPACITY);
+}
+
+/* With a keeper that comes at once. */
+static void add_every(struct fake *rows, uint64_t from, uint64_t n, uint64_t step)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        assert_int_equal(fake_add(rows, from + i * step), FAKE_ADDED);
+        if (row_asked(&rows->row)) {
+            fake_maintain(rows);
+        }
+    }
+}
+
+static void add(struct fake *rows, uint64_t from, uint64_t n)
+{
+    add_every(rows, from, n, 1);
+}
+
+static struct row_table *table(struct fake *rows, size_t i)
+{
+    assert_true(i < rows->row.count);
+    return rows->row.tables[i];
+}
+
+static size_t jumps(const struct fake *rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->row.count; i++) {
+        n += rows->row.tables[i]->jumped;
+    }
+    return n;
+}
+
+/* -- the one opened longest ago -- */
+
+/* Tables for strays go in their turn, though they have the largest ids. */
+static void test_oldest(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, ROW_CLUSTER + 1);
+    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(&rows, 3 * FAR, 3);
+    assert_int_equal(rows.row.count, 3);
+    assert_int_equal(rows.row.ahead_count, 3);
+    add(&rows, FIRST + 500, 400 + FILL + 100);
+    assert_int_equal(rows.row.count, 4); /* the first has gone: opened before them */
+    assert_true(table(&rows, 0)->base > 0);
+    assert_int_equal(jumps(&rows), 2);
+    add(&rows, FIRST + 900 + FILL + 100, 3 * FILL - 100);
+    assert_int_equal(jumps(&rows), 0);
+    assert_int_equal(rows.row.count, 4);
+    /* Their ranges went to the newest, and what they had with them. */
+    assert_int_equal(table(&rows, 3)->last, ROW_ID_MAX);
+    assert_false(fake_has(&rows, FAR));
+    assert_false(fake_has(&rows, 3 * FAR));
+    assert_int_equal(rows.row.ahead_count, 0);
+    assert_int_equal(fake_add(&rows, FAR), FAKE_BELOW); /* it was there, and would count anew */
+    assert_int_equal(fake_add(&rows, 3 * FAR + 2), FAKE_BELOW);
+    add(&rows, 3 * FAR + 3, 1);
+    assert_true(fake_is_apart(&rows, 3 * FAR + 3));
+    for (uint64_t id = FIRST + 900 + FILL; id < FIRST + 900 + 4 * FILL; id++) {
+        assert_true(fake_has(&rows, id));
+    }
+    fake_fini(&rows);
+}
+
+/* The first is where most ids come in: the second goes, and the first takes over its range. */
+static void begin_taken_over(struct fake *rows)
+{
+    begin(rows, 5, true);
+    add_every(rows, FIRST, FILL, 2);
+    add(rows, FIRST + 2 * FILL, FILL);
+    assert_int_equal(rows->row.count, 3);
+    add_every(rows, FIRST + 1, 890, 2); /* late ones: there is a layer */
+    add(rows, 1, 200);
+    assert_non_null(table(rows, 0)->further);
+    add(rows, FIRST + 3 * FILL, FILL);
+    assert_int_equal(rows->row.count, 3);
+    assert_int_equal(table(rows, 0)->serial, 0);
+    assert_int_equal(table(rows, 1)->serial, 2);
+    assert_int_equal(table(rows, 0)->last, FIRST + 3 * FILL - 1);
+}
+
+static void test_take_over_layered(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_taken_over(&rows);
+    /* The stream has passed what is gone: the table below stays closed, and takes late ids alone.
+     */
+    assert_true(table(&rows, 0)->closed);
+    assert_int_equal(table(&rows, 0)->dropped.count, 1);
+    assert_int_equal(table(&rows, 0)->dropped.at[0].first, FIRST + 2 * FILL - 1);
+    assert_int_equal(table(&rows, 0)->dropped.at[0].last, FIRST + 3 * FILL - 1);
+    enum row_verdict verdict;
+    assert_true(fake_try(&rows, 400, &verdict));
+    assert_int_equal(verdict, ROW_INSIDE);
+    for (uint64_t id = FIRST + 2 * FILL; id < FIRST + 3 * FILL; id += 7) {
+        assert_null(row_route(&rows.row, id));
+        assert_int_equal(fake_add(&rows, id), FAKE_BELOW);
+    }
+    assert_int_equal(rows.row.count, 3);
+    fake_fini(&rows);
+}
+
+/* Above a layered one that took over the end of the row no more is in place: a table opens. */
+static void test_take_over_end(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add_every(&rows, FIRST, FILL, 2);
+    add(&rows, FIRST + 2 * FILL, 100);
+    add_every(&rows, FIRST + 1, 890, 2);
+    add(&rows, 1, 200);
+    assert_non_null(table(&rows, 0)->further);
+    row_recycle(&rows.row, table(&rows, 1));
+    fake_maintain(&rows);
+    assert_false(table(&rows, 0)->closed);
+    assert_int_equal(fake_add(&rows, FIRST + 2 * FILL + 5), FAKE_BELOW);
+    add(&rows, FIRST + 2 * FILL + 100, 10);
+    assert_int_equal(rows.row.count, 2);
+    assert_int_equal(table(&rows, 1)->base, FIRST + 2 * FILL + 100);
+    assert_true(table(&rows, 0)->closed);
+    assert_int_equal(fake_add(&rows, FIRST + 2 * FILL + 5), FAKE_BELOW);
+    fake_fini(&rows);
+}
+
+/* A full one without a layer: its next opens behind its frontier. */
+static void test_take_over_full(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, FILL);
+    add(&rows, FIRST + FILL, 100);
+    struct row_table *first = table(&rows, 0);
+    add(&rows, 1, CAPACITY - FILL);
+    assert_int_equal(first->count, CAPACITY);
+    assert_true(first->closed);
+    row_recycle(&rows.row, table(&rows, 1));
+    fake_maintain(&rows);
+    assert_false(first->closed);
+    assert_int_equal(first->last, ROW_ID_MAX);
+    assert_int_equal(fake_add(&rows, FIRST + FILL + 1), FAKE_BELOW);
+    add(&rows, FIRST + FILL + 100, 1);
+    assert_int_equal(rows.row.count, 2);
+    assert_int_equal(table(&rows, 1)->base, FIRST + FILL + 100);
+    assert_true(first->closed);
+    assert_int_equal(fake_add(&rows, FIRST + FILL + 1), FAKE_BELOW);
+    fake_fini(&rows);
+}
+
+/* -- ids of tables that went before older ones -- */
+
+static bool in_dropped(const struct fake *rows, uint64_t first, uint64_t n)
+{
+    bool all = true;
+    for (uint64_t i = 0; i < n; i++) {
+        all = all && row_route(&rows->row, first + i) == NULL;
+    }
+    return all;
+}
+
+/* Jumps above a slow stream, each recycled in its turn: what they had counted never begins anew. */
+static void test_dropped(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 1; i <= 14; i++) {
+        add(&rows, i * FAR, ROW_CLUSTER + 1);
+        add(&rows, FIRST + 500 + i, 1);
+    }
+    assert_int_equal(rows.row.recycled_tables, 12);
+    assert_int_equal(table(&rows, 0)->serial, 0);
+    assert_int_equal(table(&rows, 0)->dropped.count, 12);
+    for (uint64_t i = 1; i <= 12; i++) {
+        assert_true(in_dropped(&rows, i * FAR, ROW_CLUSTER + 1));
+        for (uint64_t j = 0; j <= ROW_CLUSTER; j++) {
+            assert_int_equal(fake_add(&rows, i * FAR + j), FAKE_BELOW);
+        }
+    }
+    /* What was never there may come, */
+    add(&rows, 3 * FAR + 1000, 1);
+    assert_true(fake_is_apart(&rows, 3 * FAR + 1000));
+    /* in numbers too: no table opens among those that were. */
+    add(&rows, 3 * FAR + 1001, ROW_CLUSTER);
+    const struct row_table *opened = row_find(&rows.row, 3 * FAR + 1000);
+    assert_true(opened->base > 3 * FAR + ROW_CLUSTER && opened->base <= 3 * FAR + 1000);
+    assert_true(in_dropped(&rows, 3 * FAR, ROW_CLUSTER + 1));
+    assert_true(in_dropped(&rows, 7 * FAR, ROW_CLUSTER + 1));
+    /* The slow stream rolls: they are known on. */
+    add(&rows, FIRST + 600, 3 * FILL);
+    assert_true(table(&rows, 0)->serial > 0);
+    assert_true(in_dropped(&rows, 3 * FAR, ROW_CLUSTER + 1));
+    assert_true(in_dropped(&rows, 12 * FAR, ROW_CLUSTER + 1));
+    fake_fini(&rows);
+}
+
+/* The stream comes to them: a table opens there, and they may be created again. */
+static void test_dropped_reached(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    uint64_t near = FIRST + 100000;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 0; i < 3; i++) {
+        add(&rows, near + i * FAR, ROW_CLUSTER + 1);
+    }
+    assert_int_equal(rows.row.recycled_tables, 1);
+    assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+    uint64_t id = FIRST + 500;
+    while (id < near - ROW_CLUSTER) {
+        assert_true(in_dropped(&rows, near, ROW_CLUSTER + 1));
+        add(&rows, id++, 1);
+    }
+    add(&rows, near, 10); /* none of the stream is refused */
+    uint64_t base = row_find(&rows.row, near)->base;
+    assert_true(base <= near && base > near - ROW_CLUSTER);
+    assert_int_equal(table(&rows, 0)->dropped.count, 0);
+    assert_non_null(row_route(&rows.row, near + ROW_CLUSTER));
+    add(&rows, near + 10, 100);
+    fake_fini(&rows);
+}
+
+/* What it kept apart is gone with it, too: single ids, that the stream goes past. */
+static void test_dropped_apart(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, ROW_CLUSTER + 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        add(&rows, FAR + 100000 * (i + 1), 1);
+    }
+    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(&rows, 3 * FAR, ROW_CLUSTER + 1);
+    assert_int_equal(rows.row.recycled_tables, 1);
+    assert_int_equal(table(&rows, 0)->dropped.count, 4);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
+    add(&rows, FAR + 199990, ROW_CLUSTER - 6);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
+    add(&rows, FAR + 200001, FILL);
+    assert_int_equal(fake_add(&rows, FAR + 200000), FAKE_BELOW);
+    fake_fini(&rows);
+}
+
+/* -- jumps -- */
+
+static void test_jumps(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    for (uint64_t i = 1; i <= 6; i++) {
+        add(&rows, i * FAR, ROW_CLUSTER + 1);
+        assert_true(jumps(&rows) <= 2);
+        assert_true(fake_has(&rows, i * FAR));
+    }
+    assert_int_equal(jumps(&rows), 2);
+    assert_true(fake_has(&rows, 5 * FAR));
+    assert_false(fake_has(&rows, 4 * FAR));
+    assert_true(fake_has(&rows, FIRST));
+    assert_int_equal(table(&rows, 0)->serial, 0);
+    fake_fini(&rows);
+}
+
+/* One that holds a quarter is one of the others. */
+static void test_no_jump_any_more(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, CAPACITY / 4);
+    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(&rows, 3 * FAR, ROW_CLUSTER + 1);
+    assert_true(fake_has(&rows, FAR));
+    assert_int_equal(jumps(&rows), 3);
+    fake_fini(&rows);
+}
+
+static void test_jumps_refusing(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 4, false);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, ROW_CLUSTER + 1);
+    add(&rows, 2 * FAR, ROW_CLUSTER + 1);
+    add(&rows, FAR / 2, ROW_CLUSTER + 1);
+    assert_int_equal(rows.row.count, 3);
+    assert_true(fake_is_apart(&rows, FAR / 2));
+    assert_false(table(&rows, 0)->refused);
+    rows.apart_max = 20;
+    add(&rows, FAR / 2 + ROW_CLUSTER + 1, 3);
+    for (uint64_t i = 0; i < 500; i++) { /* with others between: else they are the stream */
+        add(&rows, FIRST + 500 + 2 * i, 2);
+        assert_int_equal(fake_add(&rows, FAR / 2 + 100 + i), FAKE_TOO_FAR);
+    }
+    add(&rows, FIRST + 1500, 2 * CAPACITY - 100 - 1500 - 40);
+    fake_fini(&rows);
+}
+
+/* Where only memory is missing what has no room apart may be the stream itself, gone on. */
+static void test_jump_without_memory(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 3, false);
+    add(&rows, FIRST, 2 * FILL + 100);
+    assert_int_equal(rows.row.count, 3);
+    rows.apart_max = 20;
+    add(&rows, FAR, 20);
+    assert_false(table(&rows, 2)->refused);
+    assert_int_equal(fake_add(&rows, FAR + 20), FAKE_NO_TABLE);
+    add(&rows, FIRST + 2 * FILL + 100, 100); /* the others go on */
+    struct row_config config = rows.row.config;
+    config.tables = 4;
+    row_reconfigure(&rows.row, &config, false);
+    fake_maintain(&rows);
+    for (uint64_t i = 0; i < ROW_LEAP; i++) { /* the last table is for no strays */
+        fake_add(&rows, FAR + 20 + i);
+    }
+    add(&rows, FAR + 20 + ROW_LEAP, 100);
+    assert_int_equal(rows.row.count, 4);
+    assert_int_equal(table(&rows, 3)->low, FAR);
+    fake_fini(&rows);
+}
+
+/* The stream goes on above a table for strays, and there may be no more of such. */
+static void test_gap_above_jump(void **unused)
+{
+    (void)unused;
+    for (unsigned tables = 3; tables <= 5; tables++) {
+        struct fake rows;
+        begin(&rows, tables, true);
+        rows.apart_max = 100;
+        add(&rows, FIRST, 500);
+        for (uint64_t i = 1; i < tables; i++) {
+            add(&rows, i * FAR, ROW_CLUSTER + 1);
+        }
+        add(&rows, 10 * FAR, 5 * FILL);
+        assert_true(table(&rows, rows.row.count - 1)->base > 10 * FAR);
+        assert_true(fake_has(&rows, 10 * FAR + 5 * FILL - 1));
+        fake_fini(&rows);
+    }
+}
+
+/* Single strays go on for ever: they are no stream. */
+static void try_share(uint64_t between, bool opens)
+{
+    struct fake rows;
+    struct row_config config = fake_config(8, false);
+    fake_init(&rows, &config, 10 * CAPACITY);
+    add(&rows, FIRST, 500);
+    uint64_t next = FIRST + 500;
+    for (uint64_t i = 0; i < ROW_BULK; i++) {
+        add(&rows, next, between);
+        next += between;
+        add(&rows, FAR + i * 10000000, 1);
+    }
+    assert_int_equal(rows.row.count, opens ? 2 : 1);
+    if (!opens) {
+        rows.apart_max = ROW_BULK;
+        assert_int_equal(fake_add(&rows, 2 * FAR), FAKE_TOO_FAR);
+        /* Those of the stream are, however many came before. */
+        for (uint64_t i = 0; i < ROW_BULK && rows.row.count == 1; i++) {
+            fake_add(&rows, 3 * FAR + i * 10000000);
+        }
+        assert_int_equal(rows.row.count, 2);
+    }
+    fake_fini(&rows);
+}
+
+static void test_share(void **unused)
+{
+    (void)unused;
+    try_share(0, true);
+    try_share(2, false);
+}
+
+/* What the table had when they came is remembered beyond its end. */
+static void test_share_moved(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 8, false);
+    uint64_t next = FIRST;
+    add(&rows, next, 500);
+    next += 500;
+    for (uint64_t i = 0; i < ROW_BULK + 20; i++) {
+        add(&rows, next, 8);
+        next += 8;
+        add(&rows, FAR + i * 10000000, 1);
+    }
+    assert_true(rows.row.count > 2);
+    assert_int_equal(jumps(&rows), 0);
+    fake_fini(&rows);
+}
+
+/* -- reviewed before -- */
+
+/* Another configuration has a smaller sample than there is already. */
+static void test_smaller_sample(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 4, true);
+    add(&rows, FIRST, SAMPLE - 4);
+    struct row_config config = rows.row.config;
+    config.sample = SAMPLE / 2;
+    row_reconfigure(&rows.row, &config, false);
+    row_check(&rows.row);
+    add(&rows, FIRST + SAMPLE - 4, 500);
+    assert_true(table(&rows, 0)->settled);
+    assert_int_equal(table(&rows, 0)->apart, 0);
+    fake_fini(&rows);
+}
+
+/* Without memory for what moves nothing does, and nothing is lost: the row has not changed. */
+static void test_no_memory_for_moves(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 4, true);
+    add(&rows, FIRST, 500);
+    add(&rows, FAR, 3);
+    rows.refuse_move = true;
+    add(&rows, FIRST + 500, CAPACITY - 503);
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    assert_int_equal(rows.row.count, 1);
+    assert_true(fake_is_apart(&rows, FAR));
+    rows.refuse_move = false;
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    assert_true(rows.row.again_us > 1);
+    rows.row.again_us = 1; /* time has passed */
+    add(&rows, FIRST + CAPACITY, 100);
+    assert_int_equal(rows.row.again_us, 0);
+    assert_int_equal(rows.row.count, 2);
+    assert_true(fake_is_apart(&rows, FAR));
+    assert_int_equal(rows.row.recycled_ids, 0);
+    fake_fini(&rows);
+}
+
+/* What is apart would fill the next table, which is so small by now: each id would open another. */
+static void test_swamped(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 8, true);
+    add(&rows, FIRST, 200);
+    for (unsigned i = 0; i < 60; i++) {
+        add(&rows, FAR + i * FAR / 64, 1); /* anywhere */
+    }
+    rows.capacity = 100;
+    add(&rows, FIRST + 200, CAPACITY - 260);
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    assert_int_equal(rows.row.count, 1);
+    rows.capacity = CAPACITY;
+    assert_int_equal(fake_add(&rows, FIRST + CAPACITY), FAKE_NO_TABLE);
+    rows.row.again_us = 1; /* time has passed */
+    add(&rows, FIRST + CAPACITY, 100);
+    assert_int_equal(rows.row.count, 2);
+    assert_int_equal(rows.row.recycled_ids, 0);
+    for (unsigned i = 0; i < 60; i++) {
+        assert_true(fake_is_apart(&rows, FAR + i * FAR / 64));
+    }
+    fake_fini(&rows);
+}
+
+/* Neither figures that mean nothing, nor numbers beyond all ids. */
+static void test_figures(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    struct row_config config = {.any_ids = true, .table_bytes = 4096};
+    fake_init(&rows, &config, CAPACITY);
+    struct fake_seen seen = {.length = 0};
+    struct emitter to = {fake_see, &seen};
+    row_emit_table(&rows.row, table(&rows, 0), &to);
+    assert_null(strstr(seen.text, "reach"));
+    assert_null(strstr(seen.text, "fill"));
+    assert_non_null(strstr(seen.text, "0:state=open\n"));
+    fake_fini(&rows);
+
+    begin(&rows, 4, false);
+    add(&rows, FIRST, 500);
+    table(&rows, 0)->reach_min = UINT64_MAX;
+    seen.length = 0;
+    row_emit_table(&rows.row, table(&rows, 0), &to);
+    assert_non_null(strstr(seen.text, "0:reach=9223372036854775807\n"));
+    assert_non_null(strstr(seen.text, "0:fill=900\n"));
+    fake_fini(&rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_oldest),
+        cmocka_unit_test(test_take_over_layered),
+        cmocka_unit_test(test_take_over_end),
+        cmocka_unit_test(test_take_over_full),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped_reached),
+        cmocka_unit_test(test_dropped_apart),
+        cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_no_jump_any_more),
+        cmocka_unit_test(test_jumps_refusing),
+        cmocka_unit_test(test_gap_above_jump),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_share_moved),
+        cmocka_unit_test(test_smaller_sample),
+        cmocka_unit_test(test_no_memory_for_moves),
+        cmocka_unit_test(test_swamped),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_jump_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

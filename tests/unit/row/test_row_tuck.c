@@ -1,0 +1,191 @@
+/* test_row_tuck.c: ids apart that the frontier has passed give their room to others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "row/row_private.h"
+#include "tests/unit/row/kept_row.h"
+
+#define CAPACITY KEPT_CAPACITY
+#define FILL     KEPT_FILL
+#define FIRST    KEPT_FIRST
+#define FAR      KEPT_FAR
+#define STRAYS   (ROW_CLUSTER - 2) /* no table opens for them */
+#define STEP     1000u             /* of a sparse stream */
+
+static void stream(struct kept *kept, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        assert_int_equal(kept_add_one(kept, FIRST + i * STEP), FAKE_ADDED);
+    }
+}
+
+/* The room apart is full of strays; the stream has not come to the first of them. */
+static void fill_room(struct kept *kept)
+{
+    kept->rows.apart_max = KEPT_SAMPLE;
+    stream(kept, 0, KEPT_SAMPLE);
+    kept->rows.apart_max = STRAYS;
+    for (uint64_t i = 0; i < STRAYS; i++) {
+        assert_int_equal(kept_add_one(kept, FAR + i * FAR), FAKE_ADDED);
+        assert_true(fake_is_apart(&kept->rows, FAR + i * FAR));
+    }
+}
+
+static uint64_t settles(const struct kept *kept)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < kept->recorder.count; i++) {
+        const struct recorder_record *record = &kept->recorder.records[i];
+        n += record->type == CHANGE_RECORD_EVENT && record->b == CHANGE_EVENT_SETTLE;
+    }
+    return n;
+}
+
+static void begin_refusing(struct kept *kept)
+{
+    struct row_config config = fake_config(1, false); /* none opens for ahead ids */
+    config.late_room = 0.1;
+    kept_begin_with(kept, &config);
+}
+
+/* Where none was passed that is seen once, and the next are refused without a look. */
+static void test_none_passed(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    begin_refusing(&kept);
+    fill_room(&kept);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_true(kept_add_one(&kept, FAR / 2 + i * 10000) >= FAKE_NO_TABLE);
+        assert_int_equal(settles(&kept), 2);
+    }
+    assert_int_equal(kept_table(&kept, 0)->apart, STRAYS);
+    expect_again(&kept);
+    kept_row_end(&kept);
+}
+
+static void test_passed(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    begin_refusing(&kept);
+    kept.rows.apart_max = KEPT_SAMPLE;
+    stream(&kept, 0, KEPT_SAMPLE);
+    kept.rows.apart_max = STRAYS;
+    struct row_table *table = kept_table(&kept, 0);
+    uint64_t reach = row_limit(table) - FIRST;
+    uint64_t first = FIRST + (reach / STEP + 1) * STEP;
+    for (uint64_t i = 0; i < STRAYS; i++) {
+        uint64_t id = first + 10 * i * STEP + 1;
+        assert_int_equal(kept_add_one(&kept, id), FAKE_ADDED);
+        assert_true(fake_is_apart(&kept.rows, id));
+    }
+    assert_true(kept_add_one(&kept, FAR) >= FAKE_NO_TABLE);
+    /* All are passed, and nobody has asked for their room yet. */
+    stream(&kept, KEPT_SAMPLE, (first - FIRST) / STEP + 10 * STRAYS);
+    assert_true(fake_is_apart(&kept.rows, first + 1));
+    table->touched = false;
+    assert_int_equal(kept_add_one(&kept, FAR), FAKE_ADDED);
+    assert_true(fake_is_apart(&kept.rows, FAR));
+    for (uint64_t i = 0; i < STRAYS; i++) {
+        assert_false(fake_is_apart(&kept.rows, first + 10 * i * STEP + 1));
+        assert_true(fake_has(&kept.rows, first + 10 * i * STEP + 1));
+    }
+    assert_int_equal(table->apart, 1);
+    assert_true(table->touched);
+    expect_again(&kept);
+    kept_row_end(&kept);
+}
+
+/* Ids of a gap, none of them near the base of the table that opened for them, are the table's. */
+static void test_put_in_place(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    kept_row_begin(&kept, 8, false);
+    kept_add(&kept, FIRST, 2 * FILL);
+    for (uint64_t i = 0; i < STRAYS; i++) {
+        assert_int_equal(kept_add_one(&kept, FAR + i), FAKE_ADDED);
+    }
+    struct row_table *table = kept_table(&kept, 2);
+    assert_true(row_has_none_in_place(table));
+    row_put_in_place(&kept.rows.row, table);
+    assert_int_equal(row_frontier_of(table), FAR + STRAYS - 1);
+    assert_int_equal(table->apart, 0);
+    assert_false(fake_is_apart(&kept.rows, FAR));
+    expect_again(&kept);
+    kept_row_end(&kept);
+}
+
+static struct row_config dumping(void)
+{
+    struct row_config config = fake_config(4, false);
+    config.late_room = 0.1;
+    config.dump = true;
+    return config;
+}
+
+static void no_work(struct kept *kept, void *context)
+{
+    (void)kept;
+    (void)context;
+}
+
+static void one_round(struct checkpoint *point, struct kept *kept)
+{
+    checkpoint_begin(point, kept);
+    while (checkpoint_step(point, kept, no_work, NULL)) {
+    }
+    fake_maintain(&kept->rows);
+}
+
+/* A few ids in a gap, all far above the base of their table, must not hold memory for ever. */
+static void test_all_apart(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct checkpoint point = {0};
+    struct row_config config = dumping();
+    kept_begin_with(&kept, &config);
+    kept_add(&kept, FIRST, 200);
+    kept_add(&kept, FAR, 5 * FILL / 2);
+    one_round(&point, &kept);
+    assert_true(kept_table(&kept, 0)->cold);
+    for (uint64_t i = 0; i < STRAYS / 2; i++) {
+        assert_int_equal(kept_add_one(&kept, FAR / 2 + i * (FAR / 100)), FAKE_ADDED);
+    }
+    const struct row_table *little = row_find(&kept.rows.row, FAR / 2);
+    assert_int_equal(little->base, FIRST + 200);
+    assert_true(row_has_none_in_place(little));
+    for (uint64_t i = 0; i < 12; i++) {
+        kept_add(&kept, FAR + 5 * FILL / 2 + i * FILL / 2, FILL / 2);
+        one_round(&point, &kept);
+    }
+    assert_true(little->cold);
+    assert_false(row_has_none_in_place(little));
+    for (uint64_t i = 0; i < STRAYS / 2; i++) {
+        assert_true(fake_has(&kept.rows, FAR / 2 + i * (FAR / 100)));
+    }
+    again_load(&kept, &point);
+    again_replay(&kept, point.since, point.m);
+    again_same(&kept, false);
+    fake_maintain(&kept.again);
+    fake_fini(&kept.again);
+    checkpoint_fini(&point);
+    kept_row_end(&kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_none_passed),
+        cmocka_unit_test(test_passed),
+        cmocka_unit_test(test_put_in_place),
+        cmocka_unit_test(test_all_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
