@@ -12,7 +12,7 @@
 
 #define LOG_LINE_BYTES 1024 /* a longer line is cut */
 
-/* The one writable state outside src/server: set at start, read by every thread. */
+/* The one writable state of the libraries: set at start, read by every thread. */
 static struct {
     _Atomic(const char *) program;
     _Atomic(enum log_level) highest;
