@@ -66,7 +66,7 @@ configure_tree() {
     local folder=$1 up
     shift
     if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ] ||
-        [ "$top/Makefile.am" -nt "$top/Makefile.in" ]; then
+        [ "$top/Makefile.am" -nt "$top/Makefile.in" ] || [ "$top/tests/tests.am" -nt "$top/Makefile.in" ]; then
         (cd "$top" && autoreconf -fi) || return 1
     fi
     mkdir -p "$folder" || return 1

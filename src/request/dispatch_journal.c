@@ -212,10 +212,10 @@ static bool no_reserve(struct change_sink *sink)
 void dispatch_journal_look(struct dispatch_worker *worker)
 {
     static const struct change_sink_functions functions = {.reserve = no_reserve};
-    static struct change_sink closed = {&functions};
+    static const struct change_sink closed = {&functions};
 
     worker->hanging = is_hanging(worker);
-    worker->sink = worker->hanging ? &closed : &worker->journal_sink.sink;
+    worker->sink = worker->hanging ? (struct change_sink *)&closed : &worker->journal_sink.sink;
 }
 
 enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)

@@ -1,13 +1,17 @@
 #!/bin/sh
-# No writable variable lives longer than a call outside src/server, the log's state excepted: reads the
-# symbol tables of the built libraries.
-#   usage: lint_globals.sh [LIBRARY...]      default: those of the build but the server's
+# No writable variable lives longer than a call, the log's state excepted: reads the symbol tables of the
+# built libraries.
+#   usage: lint_globals.sh [LIBRARY...]      default: every library of the build ($ROLLCALL_LIBRARIES)
 set -u
 if [ $# = 0 ]; then
     cd "${ROLLCALL_BUILD:-.}" || exit 1
-    set -- libbase.a libengine.a libnet.a libprotocol.a libcounter.a libtools.a
+    # shellcheck disable=SC2086
+    set -- ${ROLLCALL_LIBRARIES:?are the libraries to look at}
 fi
-if objdump -t libbase.a 2>/dev/null | grep -qE '__(asan|tsan|ubsan)_'; then
+for library; do
+    objdump -t "$library" >/dev/null || exit 1
+done
+if objdump -t "$1" | grep -qE '__(asan|tsan|ubsan)_'; then
     echo "a sanitizer adds variables of its own"
     exit 77
 fi

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# Every source, header, script and document of the tree is listed in Makefile.am (a unit test by its
-# name without .c) or below a listed folder, so that nothing is built by nobody or left out of the archive.
+# Nothing of the tree is built, run or packed by nobody. Named in Makefile.am or tests/tests.am are each
+# source and header (a program of one source by its name without .c) and each executable of the tests;
+# all else is named or below a folder that is.
 #   usage: lint_listed.pl [top folder of the tree]
 use strict;
 use warnings;
@@ -8,23 +9,27 @@ use File::Find;
 
 my $top = $ARGV[0] // $ENV{ROLLCALL_SOURCE} // '.';
 my (%listed, @mistakes);
-open my $in, '<', "$top/Makefile.am" or die "Makefile.am: $!\n";
-while (my $line = <$in>) {
-    next if $line =~ /^\s*#/;
-    $listed{$_} = 1 for split /[\s=\\]+/, $line;
+for my $list ('Makefile.am', 'tests/tests.am') {
+    open my $in, '<', "$top/$list" or die "$list: $!\n";
+    while (my $line = <$in>) {
+        next if $line =~ /^\s*#/;
+        $listed{$_} = 1 for split /[\s=\\]+/, $line;
+    }
 }
 my $count = 0;
 for my $folder (qw(src counter phantom tools tests conf)) {
     next if !-d "$top/$folder";
     find({ no_chdir => 1, wanted => sub {
-        return if !-f || m{/__pycache__/} || m{/\.[^/]*$} || /\.(o|pyc|log|trs)$/;
+        return if m{/__pycache__/} || m{/\.[^/]*$} || /\.(o|pyc|log|trs)$/ || !-f;
         my $path = substr($_, length($top) + 1);
         (my $program = $path) =~ s/\.c$//;
         $count++;
-        for (my $folder = $path; $folder =~ s{/[^/]*$}{}; ) {
-            return if $listed{$folder}; # listed as a whole
+        return if $listed{$path} || $listed{$program};
+        my $itself = $path =~ /\.[ch]$/ || ($path =~ m{^tests/} && -x _);
+        for (my $folder = $path; !$itself && $folder =~ s{/[^/]*$}{}; ) {
+            return if $listed{$folder};
         }
-        push @mistakes, "$path: not in Makefile.am" if !$listed{$path} && !$listed{$program};
+        push @mistakes, "$path: in neither Makefile.am nor tests/tests.am";
     } }, "$top/$folder");
 }
 die "lint_listed: no files below $top\n" if !$count;

@@ -170,18 +170,28 @@ clean functions
 rm -f src/base/planted.c
 
 clean listed
-finds listed 'src/base/planted.c: not in Makefile.am' src/base/planted.c <<'C'
-C
-finds listed 'tests/unit/base/test_planted.c: not in Makefile.am' tests/unit/base/test_planted.c <<'C'
-C
-
+for planted in src/base/planted.c src/base/planted.h tests/unit/base/test_planted.c; do
+    finds listed "$planted: in neither Makefile.am nor tests/tests.am" "$planted" </dev/null
+done
+: >tests/recovery/planted.py
+clean listed
+chmod +x tests/recovery/planted.py
+finds listed 'tests/recovery/planted.py: in neither Makefile.am nor tests/tests.am' tests/recovery/planted.py </dev/null
+rm -f tests/recovery/planted.py
+sed 's/^EXTRA_DIST = .*/EXTRA_DIST = src/' Makefile.am >"$work/makefile" && cp Makefile.am "$work/packed" &&
+    cp "$work/makefile" Makefile.am
+finds listed 'tools/test: in neither Makefile.am nor tests/tests.am' src/planted.txt </dev/null
+cp "$work/packed" Makefile.am
 # globals LIBRARY-TEXT: what lint_globals says of a library made from this C
 globals() {
     rm -f "$work/planted.o" "$work/planted.a"
     echo "$1" | ${CC:-cc} -x c -c -o "$work/planted.o" - && ar cr "$work/planted.a" "$work/planted.o" ||
         exit 1
-    (cd "$work" && sh tree/tests/lint/lint_globals.sh planted.a >"$work/out" 2>&1)
+    (cd "$work" && ROLLCALL_BUILD=. ROLLCALL_LIBRARIES='clean.a planted.a' \
+        sh tree/tests/lint/lint_globals.sh >"$work/out" 2>&1)
 }
+echo 'int clean(void); int clean(void) { return 0; }' | ${CC:-cc} -x c -c -o "$work/clean.o" - &&
+    ar cr "$work/clean.a" "$work/clean.o" || exit 1
 globals 'int f(void); static const char *const names[] = { "a" }; int f(void) { return names[0][0]; }' ||
     fail 'lint_globals on constants'
 for variable in 'int planted;' 'int planted = 1;' 'static int planted;' 'static _Thread_local int planted;' \
@@ -190,6 +200,11 @@ for variable in 'int planted;' 'int planted = 1;' 'static int planted;' 'static 
         fail "lint_globals passed: $variable"
     fi
 done
+
+if ROLLCALL_LIBRARIES='' sh tests/lint/lint_globals.sh >"$work/out" 2>&1 ||
+    ROLLCALL_LIBRARIES=missing.a sh tests/lint/lint_globals.sh >"$work/out" 2>&1; then
+    fail 'lint_globals without libraries passed'
+fi
 
 clean includes
 clean functions
