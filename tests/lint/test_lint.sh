@@ -206,6 +206,32 @@ if ROLLCALL_LIBRARIES='' sh tests/lint/lint_globals.sh >"$work/out" 2>&1 ||
     fail 'lint_globals without libraries passed'
 fi
 
+# top WORDS: lint_top fails on $work/top and says WORDS
+top() {
+    git -C "$work/top" add -A || exit 1
+    if sh tests/lint/lint_top.sh "$work/top" >"$work/out" 2>&1; then
+        fail "lint_top passed: $1"
+    elif ! grep -qF "$1" "$work/out"; then
+        fail "lint_top did not say: $1"
+    fi
+}
+unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE
+git init -q "$work/top" || exit 1
+for name in src/a phantom/a counter/a tests/a conf/a tools/a .ci/run; do
+    mkdir -p "$work/top/${name%/*}"
+    : >"$work/top/$name"
+done
+(cd "$work/top" && touch configure.ac Makefile.am README.md LICENSE .gitignore && git add -A) || exit 1
+sh tests/lint/lint_top.sh "$work/top" >"$work/out" 2>&1 || fail 'lint_top on a clean tree'
+mkdir "$work/top/doc"
+: >"$work/top/doc/a"
+top 'doc: not at the top of the tree'
+rm -r "$work/top/doc"
+: >"$work/top/NOTES"
+top 'NOTES: not at the top of the tree'
+rm "$work/top/NOTES" "$work/top/LICENSE"
+top 'LICENSE: missing at the top of the tree'
+
 clean includes
 clean functions
 clean listed
