@@ -3,12 +3,13 @@
  *
  * A space has a pattern: fixed text around {id}, and for existence keys a {member} at the end:
  *     feed:{id}    count_content_{id}    {id}    liked:{id}:{member}
- * A key of a space without {member} may go on behind its id with a tail that begins with '.' (a slot:
- * the engine knows the names). protocol.md "Keys" lists the further forms for proxies: one pair of
- * braces and the first |#|, anywhere before the member, are dropped.
+ * A key of a space without {member} may go on behind its id with a tail that begins with '.' (a
+ * slot: the engine knows the names). protocol.md "Keys" lists the further forms for proxies: one
+ * pair of braces and the first |#|, anywhere before the member, are dropped.
  *
  * All patterns are kept in one radix tree over their leading fixed text, so finding the space costs
- * its length, whatever the number of spaces. Ids are decimal, 0 to 2^63-1, no sign, no leading zeros.
+ * its length, whatever the number of spaces. Ids are decimal, 0 to 2^63-1, no sign, no leading
+ * zeros.
  *
  * A set is immutable once built: any thread reads it.
  */
@@ -19,11 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATTERN_TEXT_MAX   128                          /* bytes of a pattern */
-#define PATTERN_KEY_MAX    250                          /* bytes of a key: memcached's limit */
-#define PATTERN_ID_MAX     0x7fffffffffffffffull        /* 2^63-1 */
+#define PATTERN_TEXT_MAX   128                   /* bytes of a pattern */
+#define PATTERN_KEY_MAX    250                   /* bytes of a key: memcached's limit */
+#define PATTERN_ID_MAX     0x7fffffffffffffffull /* 2^63-1 */
 #define PATTERN_SPACES_MAX 64
-#define PATTERN_ERROR_MAX  256                          /* bytes of an error text, NUL included */
+#define PATTERN_ERROR_MAX  256 /* bytes of an error text, NUL included */
 
 enum pattern_result {
     PATTERN_NONE,   /* of no space */
@@ -33,7 +34,7 @@ enum pattern_result {
 };
 
 struct pattern_match {
-    uint32_t space;        /* as given to pattern_set_create */
+    uint32_t space; /* as given to pattern_set_create */
     uint32_t rest_length;
     uint64_t id;
     const char *rest; /* RECORD: the tail, into the key or into `scratch`; MEMBER: into the key */

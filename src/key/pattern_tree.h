@@ -11,8 +11,9 @@
 
 #include "key/pattern.h"
 
-#define PATTERN_NODES_MAX (2 * PATTERN_SPACES_MAX + 1) /* root; each text adds a leaf and a split  \
-                                                        */
+#define PATTERN_NODES_MAX                                                                          \
+    (2 * PATTERN_SPACES_MAX + 1) /* root; each text adds a leaf and a split                        \
+                                  */
 #define PATTERN_NO_SPACE 0xffu
 #define PATTERN_NO_NODE  0xffu /* in `terminal` and `above`; as a child it is 0, the root */
 
