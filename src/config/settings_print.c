@@ -211,12 +211,14 @@ static void sample_value(const struct settings_row *row, const char *indent, FIL
     putc('\n', out);
 }
 
+/* Behind '#' stands what holds without its line: a default, or nothing. */
 static void sample_row(const struct settings_row *row, const char *indent, FILE *out)
 {
+    bool departs = row->sample != NULL && row->option.initial != NULL;
     bool mandatory = (row->option.flags & ROW_MANDATORY) != 0;
     char commented[32];
 
-    snprintf(commented, sizeof(commented), "%s%s", indent, mandatory ? "" : "# ");
+    snprintf(commented, sizeof(commented), "%s%s", indent, mandatory || departs ? "" : "# ");
     putc('\n', out);
     sample_help(row, indent, out);
     sample_value(row, commented, out);
@@ -244,22 +246,20 @@ static void sample_plain(FILE *out)
     }
 }
 
-/* A space of the other kind, behind '#': the keys it has of its own, in the same order. */
+/* A space of existence keys: the keys it has of its own, in the same order. */
 static void sample_phantom(FILE *out)
 {
-    fputs("\n  # Whether a member has been at an id: liked:123:u9. Its other keys are as above.\n"
-          "  # liked:\n"
-          "  #   kind: phantom\n"
-          "  #   key: \"liked:{id}:{member}\"\n",
+    fputs("\n  # Whether a member has been at an id: liked:123:u9. Its other keys are those of "
+          "feed.\n"
+          "  liked:\n"
+          "    kind: phantom\n"
+          "    # key: \"liked:{id}:{member}\"\n",
           out);
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
 
-        if (row->kinds != KIND_PHANTOM)
-            continue;
-        fputs("  #\n", out);
-        sample_help(row, "  #   ", out);
-        sample_value(row, "  #   ", out);
+        if (row->kinds == KIND_PHANTOM)
+            sample_row(row, SPACE_INDENT, out);
     }
 }
 
@@ -284,8 +284,8 @@ void settings_print_sample(FILE *out)
         if ((row->kinds & KIND_COUNTER) != 0)
             sample_row(row, SPACE_INDENT, out);
     }
-    sample_plain(out);
     sample_phantom(out);
+    sample_plain(out);
 }
 
 /* ---- --help ---- */

@@ -60,16 +60,21 @@ static void test_values(void **unused)
 
 static void test_built_in(void **unused)
 {
-    const struct space_settings *feed;
+    const struct space_settings *feed, *liked, *other;
     struct settings *settings;
     struct run run;
 
     (void)unused;
     settings = good(&run, NULL, "");
+    assert_int_equal(settings->space_count, 3);
     feed = &settings->spaces[0];
-    assert_int_equal(settings->space_count, 2);
-    assert_int_equal(settings->spaces[1].kind, SPACE_PLAIN);
-    assert_true(settings->spaces[1].memory_bytes == 64 * MIB);
+    liked = &settings->spaces[1];
+    other = &settings->spaces[2];
+    assert_string_equal(liked->name, "liked");
+    assert_true(liked->kind == SPACE_PHANTOM && liked->deletes);
+    assert_string_equal(liked->key, "liked:{id}:{member}");
+    assert_int_equal(other->kind, SPACE_PLAIN);
+    assert_true(other->memory_bytes == 64 * MIB);
     assert_string_equal(feed->key, "feed:{id}");
     assert_int_equal(feed->slot_count, 4);
     assert_true(feed->table_bytes == 16 * MIB && feed->oldest == SPACE_OLDEST_REFUSE);
