@@ -352,7 +352,7 @@ class Cold:
                     when, one, i, "found, and was deleted" if got else "denied, and was added"))
 
     def compare_false(self):
-        """As often as README promises."""
+        """As often as conf/README.md promises."""
         allowed = judge.most_found(FALSE_POSITIVES, self.asked)
         print("members never added: %d asked for, %d found; at most %d" % (
             self.asked, self.found, allowed))

@@ -12,7 +12,7 @@ all ids of a writer must agree on one place up to which its pending commands hav
 command that may have been refused (`busy`: its id is in a file; `no table free`: its id is new) may be
 missing below that place, but may not have happened above it.
 
-A member that was never added may be found if the filter says so: as often as README promises.
+A member that was never added may be found if the filter says so: as often as conf/README.md promises.
 With `oldest: recycle` an id is absent if it lies below the oldest table. A table that was recycled
 before an older one (to that most ids came) leaves its range to the one below, which says that it has
 such: of those ids each holds what it must, or is absent, and stays so once an answer said it.
@@ -41,8 +41,8 @@ SPACES = {"counter": "feed", "member": "liked"}
 
 KEYS = 1000  # of one get
 ANSWER_S = 60
-LAYERS_MAX = 2  # of a table; README promises the rate for each
-FALSE_POSITIVES_TIMES = 1.3  # what is taken of the rate that README promises
+LAYERS_MAX = 2  # of a table; conf/README.md promises the rate for each
+FALSE_POSITIVES_TIMES = 1.3  # what is taken of the rate that conf/README.md promises
 BY_CHANCE = 1e-6
 BY_CHANCE_DEVIATIONS = 4.75  # of a normal distribution
 MEAN_LARGE = 500
