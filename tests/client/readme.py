@@ -58,6 +58,9 @@ class Example:
     """A daemon as README starts it, in a folder that looks like the tree to tools/run."""
 
     def __init__(self):
+        program = os.environ.get("ROLLCALLD", os.path.join(BUILD, "rollcalld"))
+        if not os.access(program, os.X_OK):
+            raise SystemExit("readme.py: %s is not there: build it first" % program)
         self.log = tempfile.TemporaryFile()
         self.folder = tempfile.mkdtemp(prefix="rollcall-readme.")
         self.process = self.port = None
@@ -67,7 +70,6 @@ class Example:
         for name in (START, "tools/common.sh"):
             os.symlink(os.path.join(TOP, name), os.path.join(self.folder, name))
         # No source is here that could be newer than the build, so tools/run takes it as it is.
-        program = os.environ.get("ROLLCALLD", os.path.join(BUILD, "rollcalld"))
         os.symlink(program, os.path.join(self.folder, "build", "rollcalld"))
         self.environment = dict(os.environ, PATH=os.path.dirname(program) + ":" + os.environ["PATH"])
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
