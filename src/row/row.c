@@ -136,6 +136,7 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
     if (renew) {
         renew_newest(row);
     }
+    row_look_again(row);
     row_ask(row);
 }
 

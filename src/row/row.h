@@ -229,6 +229,7 @@ struct row_table {
     _Atomic uint64_t gone;  /* ids that were in place, here or in its layer, and were removed */
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
     _Atomic uint64_t apart; /* kept apart, about: exact after settling, tucking, opening, moving */
+    _Atomic uint64_t clear_to; /* ids up to it need no look at the limit and the end: row_admit.c */
     _Atomic uint64_t tuck_at; /* the frontier at which enough of them were passed to be tucked in */
     _Atomic uint32_t wants;   /* ROW_WANT_* */
     _Atomic bool changed;     /* since its last image: row_changed() */

@@ -164,6 +164,26 @@ static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
     }
 }
 
+/*
+ * Up to clear_to an id is neither ahead nor near the table's end: limits only rise until the row
+ * changes, which sets it to 0, where it is known how dense ids are.
+ */
+static void see_clear(struct row_table *table)
+{
+    uint64_t limit = row_limit(table);
+    uint64_t near = row_end(table) - table->range / ROW_NEAR_PART;
+    uint64_t clear_to = table->range == 0 ? 0 : limit < near ? limit : near;
+    atomic_store_explicit(&table->clear_to, clear_to, memory_order_relaxed);
+}
+
+/* Does another table open, or this one close? */
+static bool is_left(const struct row *row, const struct row_table *table, uint64_t count,
+                    bool clear)
+{
+    bool look = count >= table->fill || row_frontier_of(table) == table->last;
+    return (UNLIKELY(look) && row_is_filled(table, count)) || (!clear && row_ends(row, table));
+}
+
 static enum row_verdict admit_open(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;
@@ -171,7 +191,11 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
         return full(row, table, ROW_WANT_OPEN);
     }
     enum row_verdict verdict = ROW_INSIDE;
-    if (id > row_frontier_of(table) && id > row_limit(table)) {
+    bool clear = id <= atomic_load_explicit(&table->clear_to, memory_order_relaxed);
+    if (UNLIKELY(!clear)) {
+        see_clear(table);
+    }
+    if (!clear && id > row_frontier_of(table) && id > row_limit(table)) {
         admit_ahead(row, table, id);
         verdict = ROW_APART;
     } else {
@@ -179,8 +203,8 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     }
     row_stream_note(row, table, id, row_admitted(table));
     id_span_note(&table->ids, id);
-    bool ends = UNLIKELY(row_is_filled(table, count)) || UNLIKELY(row_ends(row, table));
-    if (UNLIKELY(ends) && !table->refused && !wants_any(table, ROW_WANT_OPEN)) {
+    if (UNLIKELY(is_left(row, table, count, clear)) && !table->refused &&
+        !wants_any(table, ROW_WANT_OPEN)) {
         row_want(row, table, ROW_WANT_OPEN);
     }
     return verdict;

@@ -469,6 +469,13 @@ static bool drop_dumped(struct row *row)
     return true;
 }
 
+void row_look_again(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        atomic_store_explicit(&row->tables[i]->clear_to, 0, memory_order_relaxed);
+    }
+}
+
 /* With the world stopped. True: again, after retired tables have been disposed of. */
 static bool act(struct row *row)
 {
@@ -487,6 +494,7 @@ static bool act(struct row *row)
         table = next_wanting(row);
     }
     row_cold_see(row);
+    row_look_again(row);
     return again;
 }
 

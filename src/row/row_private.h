@@ -417,6 +417,8 @@ void row_keep_spare(struct row *row, const struct row_table *table, enum row_nee
 void row_recycle(struct row *row, struct row_table *table);
 /* The same again: `dropped` is what DROP says of its ids. */
 void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped);
+/* Limits and ends may have changed: each table's are looked at again. */
+void row_look_again(struct row *row);
 /* From here on it is counted where most ids come in: to each table, or this one. */
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
