@@ -1,11 +1,12 @@
 /*
- * auth.h: what a connection may say before it is authenticated: the parser in front of the codecs.
+ * auth.h: what a connection may say before it is authenticated.
  *
- * It takes so little that nobody who is not allowed in gets further: of text a `set` of any key,
- * whose data is "user password" (memcached's -Y); of binary SASL with mechanism PLAIN (RFC 4616)
- * and the list of mechanisms. Not VERSION, which memcached answers. A line or body has at most
- * AUTH_REQUEST_MAX bytes. Pure; any thread; keeps no state: what is not whole is parsed again from
- * its first byte.
+ * A codec reads it with a parser apart (codec.h: read_auth), which takes so little that nobody who
+ * is not allowed in gets further: of text a `set` of any key, whose data is "user password"
+ * (memcached's -Y); of binary SASL with mechanism PLAIN (RFC 4616) and the list of mechanisms. Not
+ * VERSION, which memcached answers. A line or body has at most AUTH_REQUEST_MAX bytes. The parser
+ * is pure, runs in any thread and keeps no state: what is not whole is parsed again from its first
+ * byte.
  */
 #ifndef ROLLCALL_PROTOCOL_AUTH_H
 #define ROLLCALL_PROTOCOL_AUTH_H
@@ -13,6 +14,7 @@
 #include "protocol/protocol.h"
 
 #define AUTH_REQUEST_MAX 1024 /* bytes of a line, of its data, of a binary body */
+#define AUTH_MECHANISM   "PLAIN"
 
 enum auth_wish {
     AUTH_MORE,  /* it is not whole */
@@ -31,8 +33,13 @@ struct auth_request {
     struct request request; /* to compose the answer of */
 };
 
-/* Reads the first request of bytes[0..length), length > 0. MORE, CLOSE: `request` means nothing. */
-enum auth_wish auth_parse(bool binary, const char *bytes, size_t length,
-                          struct auth_request *request);
+static inline void auth_fill(struct auth_request *request, const char *user, size_t user_length,
+                             const char *password, size_t password_length)
+{
+    request->user = user;
+    request->user_length = user_length;
+    request->password = password;
+    request->password_length = password_length;
+}
 
 #endif

@@ -407,7 +407,9 @@ static void cut(const struct request_batch *batch, const struct request *request
 const struct codec *binary_codec(void)
 {
     static const struct codec codec = {
-        .name = "binary",
+        .first_byte = BINARY_MAGIC,
+        .initial_in_every = true,
+        .read_auth = binary_auth_read,
         .parse = parse,
         .reply_bytes_max = binary_compose_bytes_max,
         .compose_value = binary_compose_value,

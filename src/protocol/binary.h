@@ -9,7 +9,7 @@
 #ifndef ROLLCALL_PROTOCOL_BINARY_H
 #define ROLLCALL_PROTOCOL_BINARY_H
 
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 
 #define BINARY_MAGIC        0x80 /* the first byte of a request, 0x81 that of an answer */
 #define BINARY_HEADER_BYTES 24

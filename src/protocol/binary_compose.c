@@ -116,7 +116,7 @@ static bool has_words(const struct reply *reply)
     switch (reply->status) {
     case REPLY_VERSION:
     case REPLY_SASL_LIST:
-    case REPLY_SASL:
+    case REPLY_LOGIN:
         return true;
     case REPLY_ERROR:
     case REPLY_CLIENT_ERROR:
@@ -185,7 +185,7 @@ static enum binary_status status_of(const struct request *request, const struct 
         return BINARY_EXISTS;
     case REPLY_NOT_FOUND:
         return BINARY_NOT_FOUND;
-    case REPLY_SASL:
+    case REPLY_LOGIN:
         return reply->detail == DETAIL_NONE ? BINARY_OK : BINARY_AUTH;
     case REPLY_ERROR:
     case REPLY_CLIENT_ERROR:

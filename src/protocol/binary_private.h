@@ -1,5 +1,5 @@
 /*
- * binary_private.h: what the two files of the binary codec share.
+ * binary_private.h: what the files of the binary codec share.
  *
  * A packet, asked or answered, is a header of BINARY_HEADER_BYTES, then extras, key and value,
  * which together are its body. Every number is big-endian.
@@ -106,7 +106,9 @@ static inline uint64_t binary_read64(const char *from)
     return be64toh(number);
 }
 
-/* binary_compose.c: the functions of struct codec. */
+/* binary_auth.c, binary_compose.c: the functions of struct codec. */
+
+enum auth_wish binary_auth_read(const char *bytes, size_t length, struct auth_request *request);
 
 size_t binary_compose_bytes_max(const struct request *request);
 void binary_compose_value(struct buf *out, const struct request *request,

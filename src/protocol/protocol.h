@@ -1,14 +1,5 @@
 /*
- * protocol.h: the one request and the one reply that text, meta and binary share, and what a codec
- * is.
- *
- * A codec is pure: bytes to requests, replies to bytes. It opens no socket, knows no engine and
- * allocates nothing. The server gives it the bytes it has; the codec parses as many whole requests
- * as the batch takes; the server runs them and has every reply composed by the codec that parsed
- * it.
- *
- *     parse:    bytes -> struct request[] + struct request_key[]
- *     compose:  struct reply -> bytes, at the end of a struct buf
+ * protocol.h: the one request and the one reply that text, meta and binary share (codec.h).
  *
  * Keys, values and opaque data are pointers into the bytes given to parse: valid until those bytes
  * are consumed, i.e. during the turn. Keys are opaque here.
@@ -93,7 +84,7 @@ enum reply_status {
     REPLY_NOOP,
     REPLY_QUIT,         /* text says nothing */
     REPLY_SASL_LIST,    /* `value`: the mechanisms */
-    REPLY_SASL,         /* `value`: what is said of it; detail AUTH: it failed */
+    REPLY_LOGIN,        /* `value`: what SASL says of it; detail AUTH: it failed */
     REPLY_RESET,        /* stats reset */
     REPLY_ERROR,        /* "ERROR" and, right behind it, `value` if there is one */
     REPLY_CLIENT_ERROR, /* `value` is the text behind it */
@@ -240,42 +231,6 @@ struct hit {
     uint64_t cas; /* of a request with want_cas */
     uint32_t flags;
     int32_t ttl_s; /* seconds it has left; -1: it does not expire */
-};
-
-struct codec {
-    const char *name; /* "text" */
-    /*
-     * Parses bytes[0..length) from state into an empty batch (the batch's counts are reset here,
-     * value_max is not). Returns which of the three reasons ended it; the batch may hold requests
-     * with any of them.
-     */
-    enum protocol_result (*parse)(const struct protocol_state *state, const char *bytes,
-                                  size_t length, struct request_batch *batch);
-    /*
-     * The most bytes that the replies to a request can take, for the check of the output's room:
-     * with values of up to PROTOCOL_REPLY_VALUE_MAX bytes. Longer ones are the server's to count.
-     */
-    size_t (*reply_bytes_max)(const struct request *request);
-    /* A hit of a get: value with its flags and token. */
-    void (*compose_value)(struct buf *out, const struct request *request,
-                          const struct request_key *key, const struct hit *hit);
-    /* A key of a get that was not found. NULL: nothing is said to any. */
-    void (*compose_miss)(struct buf *out, const struct request *request,
-                         const struct request_key *key);
-    /* The end of a get or of one of its blocks (nothing is said then). */
-    void (*compose_end)(struct buf *out, const struct request *request);
-    /* One figure of stats, and the end of stats. False: no room in out. */
-    bool (*compose_stat)(struct buf *out, const struct request *request, const char *name,
-                         const char *text);
-    void (*compose_stats_end)(struct buf *out, const struct request *request);
-    /* Any other reply. Of quiet requests too: the codec knows what they are to hear. */
-    void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
-    /*
-     * Where a get of several keys goes on if only its first `answered` keys are: fills the parser's
-     * state there and the offset in the parsed bytes. 0 < answered < keys.
-     */
-    void (*cut)(const struct request_batch *batch, const struct request *request, uint32_t answered,
-                const char *bytes, struct protocol_state *state, size_t *offset);
 };
 
 #endif

@@ -201,7 +201,9 @@ static enum protocol_result parse(const struct protocol_state *state, const char
 const struct codec *text_codec(void)
 {
     static const struct codec codec = {
-        .name = "text",
+        .first_byte = CODEC_FIRST_ANY,
+        .has_meta = true,
+        .read_auth = text_auth_read,
         .parse = parse,
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,

@@ -8,7 +8,7 @@
 #ifndef ROLLCALL_PROTOCOL_TEXT_H
 #define ROLLCALL_PROTOCOL_TEXT_H
 
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 
 const struct codec *text_codec(void);
 

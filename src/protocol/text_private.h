@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 
 #define TEXT_TOKENS_MAX 7           /* tokens of the longest command: cas with noreply */
 #define TEXT_VERB_MAX   9           /* bytes of the longest verb: flush_all */
@@ -133,7 +133,9 @@ enum text_step text_take_block(struct text_parser *parser, const struct text_lin
                                enum verb verb, const struct text_token *key, uint64_t data_length,
                                struct request **taken);
 
-/* text_compose.c: the functions of struct codec. */
+/* text_auth.c, text_compose.c: the functions of struct codec. */
+
+enum auth_wish text_auth_read(const char *bytes, size_t length, struct auth_request *request);
 
 size_t text_compose_bytes_max(const struct request *request);
 void text_compose_value(struct buf *out, const struct request *request,

@@ -5,11 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "protocol/binary.h"
-#include "protocol/text.h"
 #include "request/dispatch_private.h"
-
-#define TLS_HELLO 0x16 /* the first byte of a client's handshake */
 
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
@@ -104,15 +100,6 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
     dispatch_cold_closed(worker_state, conn);
 }
 
-/* The first byte of a connection decides. NULL: a hello of TLS, which no dialect begins with. */
-static const struct codec *codec_of(char first)
-{
-    if (UNLIKELY((unsigned char)first == TLS_HELLO)) {
-        return NULL;
-    }
-    return (unsigned char)first == BINARY_MAGIC ? binary_codec() : text_codec();
-}
-
 static bool has_room(struct dispatch_worker *worker, const struct request *request)
 {
     struct buf *out = worker->out;
@@ -151,7 +138,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
                  end == DISPATCH_LOGIN;
 
     *stopped_at = again ? i - 1 : i;
-    if (worker->codec == text_codec()) {
+    if (worker->codec->has_meta) {
         count_meta(worker, *stopped_at);
     }
     return end;
@@ -213,7 +200,7 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     struct dispatch_conn *state = net_conn_state(conn);
 
     if (UNLIKELY(state->codec == NULL)) {
-        state->codec = codec_of(turn->in[0]);
+        state->codec = codec_of((unsigned char)turn->in[0]);
     }
     worker->conn = state;
     worker->serial = net_conn_serial(conn);

@@ -3,13 +3,10 @@
 
 #include "base/log.h"
 #include "config/auth.h"
-#include "protocol/auth.h"
-#include "protocol/binary.h"
 #include "request/auth_delay.h"
 #include "request/dispatch_private.h"
 
-#define FAILURES_MAX      3 /* then the connection is closed */
-#define MECHANISMS        "PLAIN"
+#define FAILURES_MAX      3         /* then the connection is closed */
 #define WAIT_MAX_US       20000000u /* a login is answered by then */
 #define WAITING_BYTES_MAX 4096u     /* a connection that waits with more would fill the buffers */
 #define USER_SHOWN_MAX    64        /* letters of a user's name in the log */
@@ -93,11 +90,7 @@ static bool end_attempt(struct dispatch_worker *worker, const struct net_conn *c
         return fail(worker, &asked->request, "authentication failure");
     }
     worker->conn->authenticated = true;
-    if (worker->codec == binary_codec()) {
-        answer(worker, &asked->request, REPLY_SASL, DETAIL_NONE, "Authenticated");
-    } else {
-        answer(worker, &asked->request, REPLY_STORED, DETAIL_NONE, "");
-    }
+    answer(worker, &asked->request, REPLY_LOGIN, DETAIL_NONE, "Authenticated");
     return true;
 }
 
@@ -155,13 +148,12 @@ static enum net_next refuse_other(struct dispatch_worker *worker, const struct r
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
                             struct net_turn *turn)
 {
-    bool binary = worker->codec == binary_codec();
     enum net_next next = NET_AGAIN;
     struct auth_request asked;
 
     while (next == NET_AGAIN && !worker->conn->authenticated && turn->consumed < turn->in_length) {
         size_t left = turn->in_length - turn->consumed;
-        enum auth_wish wish = auth_parse(binary, turn->in + turn->consumed, left, &asked);
+        enum auth_wish wish = worker->codec->read_auth(turn->in + turn->consumed, left, &asked);
 
         switch (wish) {
         case AUTH_MORE:
@@ -172,7 +164,7 @@ enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *con
             next = try_in(worker, conn, &asked, left);
             break;
         case AUTH_LIST:
-            answer(worker, &asked.request, REPLY_SASL_LIST, DETAIL_NONE, MECHANISMS);
+            answer(worker, &asked.request, REPLY_SASL_LIST, DETAIL_NONE, AUTH_MECHANISM);
             break;
         case AUTH_OTHER:
             next = refuse_other(worker, &asked.request);
@@ -192,7 +184,7 @@ enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct
     if (worker->settings->auth == NULL) {
         answer(worker, request, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, "");
     } else if (request->verb == VERB_SASL_LIST) {
-        answer(worker, request, REPLY_SASL_LIST, DETAIL_NONE, MECHANISMS);
+        answer(worker, request, REPLY_SASL_LIST, DETAIL_NONE, AUTH_MECHANISM);
     } else {
         worker->conn->authenticated = false;
         return DISPATCH_LOGIN;

@@ -9,7 +9,7 @@
 
 #include "data/journal_sink.h"
 #include "net/net.h"
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 #include "request/command.h"
 #include "request/server.h"
 #include "store/cold.h"

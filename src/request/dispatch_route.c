@@ -1,6 +1,5 @@
 /* Keys to engine operations: which space, which slot, which row of the command table. */
 #include "base/check.h"
-#include "protocol/binary.h"
 #include "request/dispatch_private.h"
 
 static void init_op(struct engine_op *op, char *value, struct net_worker *net)
@@ -61,10 +60,10 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
     }
 }
 
-/* For clients of the binary protocol that send an initial value with every incr. */
-static bool binary_creates_not(const struct dispatch_worker *worker, const struct space *space)
+/* Does the space decline the initial value that clients of this codec send with every incr? */
+static bool declines_initial(const struct dispatch_worker *worker, const struct space *space)
 {
-    return worker->codec == binary_codec() && !space->settings.binary_create;
+    return worker->codec->initial_in_every && !space->settings.binary_create;
 }
 
 /* What only a change needs, or any operation of a plain space. */
@@ -79,7 +78,7 @@ static void fill_change(const struct dispatch_worker *worker, const struct reque
     op->create_initial = request->create == CREATE_INITIAL;
     op->create_never = request->create == CREATE_NEVER;
     if (op->create_initial && (kind == KEY_SLOT || kind == KEY_RECORD) &&
-        binary_creates_not(worker, key->space)) {
+        declines_initial(worker, key->space)) {
         op->create_initial = false;
         op->create_never = true;
     }

@@ -109,7 +109,7 @@ static void say_fields(struct run *run, const struct request *request)
         say_text(run, request->text, strlen(request->text));
     }
     say_text(run, request->value, request->value_length);
-    if (strcmp(run->codec->name, "binary") == 0) {
+    if (!run->codec->has_meta) {
         say_number(run, request->binary.opaque);
         say_number(run, request->binary.opcode);
     } else if (request->meta.line != NULL) {
@@ -217,7 +217,7 @@ static enum reply_status status_of(const struct request *request, struct test_ra
     case VERB_SASL_LIST:
         return REPLY_SASL_LIST;
     case VERB_SASL:
-        return REPLY_SASL;
+        return REPLY_LOGIN;
     default:
         return REPLY_OK;
     }

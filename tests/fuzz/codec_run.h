@@ -6,7 +6,7 @@
 #ifndef ROLLCALL_TESTS_FUZZ_CODEC_RUN_H
 #define ROLLCALL_TESTS_FUZZ_CODEC_RUN_H
 
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 
 void codec_run(const struct codec *codec, const char *bytes, size_t length);
 

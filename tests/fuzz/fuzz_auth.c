@@ -7,7 +7,8 @@
 
 #include "base/buf.h"
 #include "config/auth.h"
-#include "protocol/auth.h"
+#include "protocol/binary.h"
+#include "protocol/text.h"
 #include "tests/fuzz/fuzz.h"
 
 /* ---- what a client says ---- */
@@ -18,11 +19,12 @@ static bool is_inside(const char *from, size_t length, const char *bytes, size_t
            length <= room - (size_t)(from - bytes);
 }
 
-static enum auth_wish ask(bool binary, const char *bytes, size_t length, size_t *end, uint64_t *sum)
+static enum auth_wish ask(const struct codec *codec, const char *bytes, size_t length, size_t *end,
+                          uint64_t *sum)
 {
     struct auth_request request = {.user = NULL};
     char *copy = fuzz_copy(bytes, length);
-    enum auth_wish wish = auth_parse(binary, copy, length, &request);
+    enum auth_wish wish = codec->read_auth(copy, length, &request);
 
     *end = 0;
     *sum = 0;
@@ -41,18 +43,18 @@ static enum auth_wish ask(bool binary, const char *bytes, size_t length, size_t 
 }
 
 /* As much as comes at once makes no difference to the first request. */
-static void ask_all(bool binary, const char *bytes, size_t length)
+static void ask_all(const struct codec *codec, const char *bytes, size_t length)
 {
     size_t end;
     uint64_t sum;
 
     while (length > 0) {
-        enum auth_wish whole = ask(binary, bytes, length, &end, &sum);
+        enum auth_wish whole = ask(codec, bytes, length, &end, &sum);
 
         for (size_t part = 1; part < length; part++) {
             size_t part_end;
             uint64_t part_sum;
-            enum auth_wish wish = ask(binary, bytes, part, &part_end, &part_sum);
+            enum auth_wish wish = ask(codec, bytes, part, &part_end, &part_sum);
 
             CHECK(wish == AUTH_MORE || (wish == whole && part_end == end && part_sum == sum));
             CHECK(wish != AUTH_MORE || whole == AUTH_MORE || whole == AUTH_CLOSE || part < end);
@@ -138,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = fuzz_copy((const char *)data + 1, size - 1);
 
     if (data[0] == 't' || data[0] == 'b') {
-        ask_all(data[0] == 'b', copy, size - 1);
+        ask_all(data[0] == 'b' ? binary_codec() : text_codec(), copy, size - 1);
     } else {
         read_file(copy, size - 1);
     }

@@ -53,6 +53,11 @@ C
 finds includes 'src/net may not include "request/planted.h"' src/net/planted.c <<'C'
 #include "request/planted.h"
 C
+for codec in text binary meta; do # dispatch knows codecs by their tables alone
+    finds includes "src/request may not include \"protocol/$codec.h\"" src/request/dispatch.c <<C
+#include "protocol/$codec.h"
+C
+done
 finds includes 'src/data may not include "request/planted.h"' src/data/planted.c <<'C'
 #include "request/planted.h"
 C

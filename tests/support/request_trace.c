@@ -100,7 +100,7 @@ static void say_request(struct request_trace *trace, const struct request *reque
     request_trace_say(trace, "%s%s%s%s%s", request->want_cas ? " +cas" : "",
                       request->compare ? " +compare" : "", request->more ? " +more" : "",
                       quiets[request->quiet], request->swallow_after ? " +swallow" : "");
-    if (strcmp(trace->codec->name, "text") == 0 && request->meta.line != NULL) {
+    if (trace->codec->has_meta && request->meta.line != NULL) {
         request_trace_say(trace, " <%.*s>%s", (int)request->meta.length, request->meta.line,
                           request->meta.info ? " +info" : "");
     }

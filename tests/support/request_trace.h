@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "protocol/protocol.h"
+#include "protocol/codec.h"
 #include "tests/support/random.h"
 
 struct request_trace {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "protocol/auth.h"
 #include "protocol/binary.h"
+#include "protocol/text.h"
 
 struct row {
     const char *text;
@@ -38,11 +38,12 @@ static const struct row texts[] = {
     {"version", AUTH_MORE, NULL, NULL},
 };
 
-static void expect(const struct row *row, bool binary, const char *bytes, size_t length)
+static void expect(const struct row *row, const struct codec *codec, const char *bytes,
+                   size_t length)
 {
     struct auth_request request;
 
-    assert_int_equal(auth_parse(binary, bytes, length, &request), row->wish);
+    assert_int_equal(codec->read_auth(bytes, length, &request), row->wish);
     if (row->wish == AUTH_MORE || row->wish == AUTH_CLOSE) {
         return;
     }
@@ -57,7 +58,8 @@ static void expect(const struct row *row, bool binary, const char *bytes, size_t
 }
 
 /* Before its last byte a request that can be answered is never anything but not whole. */
-static void expect_split(enum auth_wish wish, bool binary, const char *bytes, size_t length)
+static void expect_split(enum auth_wish wish, const struct codec *codec, const char *bytes,
+                         size_t length)
 {
     struct auth_request request;
 
@@ -66,7 +68,7 @@ static void expect_split(enum auth_wish wish, bool binary, const char *bytes, si
 
         assert_non_null(part);
         memcpy(part, bytes, n);
-        assert_int_equal(auth_parse(binary, part, n, &request), AUTH_MORE);
+        assert_int_equal(codec->read_auth(part, n, &request), AUTH_MORE);
         free(part);
     }
 }
@@ -77,8 +79,8 @@ static void test_text(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         size_t length = strlen(texts[i].text);
 
-        expect(&texts[i], false, texts[i].text, length);
-        expect_split(texts[i].wish, false, texts[i].text, length);
+        expect(&texts[i], text_codec(), texts[i].text, length);
+        expect_split(texts[i].wish, text_codec(), texts[i].text, length);
     }
 }
 
@@ -89,10 +91,10 @@ static void test_long_line(void **state)
 
     (void)state;
     memset(line, 'x', sizeof(line));
-    assert_int_equal(auth_parse(false, line, AUTH_REQUEST_MAX - 1, &request), AUTH_MORE);
-    assert_int_equal(auth_parse(false, line, AUTH_REQUEST_MAX, &request), AUTH_CLOSE);
+    assert_int_equal(text_codec()->read_auth(line, AUTH_REQUEST_MAX - 1, &request), AUTH_MORE);
+    assert_int_equal(text_codec()->read_auth(line, AUTH_REQUEST_MAX, &request), AUTH_CLOSE);
     line[AUTH_REQUEST_MAX] = '\n';
-    assert_int_equal(auth_parse(false, line, AUTH_REQUEST_MAX + 1, &request), AUTH_CLOSE);
+    assert_int_equal(text_codec()->read_auth(line, AUTH_REQUEST_MAX + 1, &request), AUTH_CLOSE);
 }
 
 static size_t packet(unsigned char opcode, const char *key, const char *value, size_t value_length,
@@ -143,8 +145,8 @@ static void test_binary(void **state)
         size_t length =
             packet(rows[i].opcode, rows[i].key, rows[i].value, rows[i].value_length, bytes);
 
-        expect(&rows[i].row, true, bytes, length);
-        expect_split(rows[i].row.wish, true, bytes, length);
+        expect(&rows[i].row, binary_codec(), bytes, length);
+        expect_split(rows[i].row.wish, binary_codec(), bytes, length);
     }
 }
 
@@ -157,19 +159,19 @@ static void test_binary_headers(void **state)
 
     (void)state;
     bytes[3] = 15; /* a key longer than the body */
-    expect(&closed, true, bytes, length);
+    expect(&closed, binary_codec(), bytes, length);
     bytes[3] = 5;
     bytes[4] = 20; /* extras likewise */
-    expect(&closed, true, bytes, length);
+    expect(&closed, binary_codec(), bytes, length);
     bytes[4] = 0;
     memset(bytes + 8, 0xff, 4); /* a body of 4 GiB */
-    expect(&closed, true, bytes, length);
+    expect(&closed, binary_codec(), bytes, length);
     length = packet(0x21, "PLAIN", "\0joe\0pass", 9, bytes);
-    assert_int_equal(auth_parse(true, bytes, length, &request), AUTH_TRY);
+    assert_int_equal(binary_codec()->read_auth(bytes, length, &request), AUTH_TRY);
     assert_memory_equal(&request.request.binary.opaque, "oPaq", 4);
     assert_int_equal(request.request.binary.opcode, 0x21);
     bytes[0] = 'g';
-    expect(&closed, true, bytes, length);
+    expect(&closed, binary_codec(), bytes, length);
 }
 
 int main(void)

@@ -232,14 +232,17 @@ static void arithmetic(struct fake *fake, struct entry *entry, struct engine_op 
         fail(op, ENGINE_E_BAD_DELTA);
         return;
     }
-    if (!entry->there && fake->engine.role_cache) {
+    op->created = !entry->there && op->create_initial;
+    if (!entry->there && (op->create_never || (fake->engine.role_cache && !op->created))) {
         op->status = ENGINE_ABSENT;
         return;
     }
     if (entry->there) {
         CHECK(num_parse(entry->text, entry->length, &now));
     }
-    if (op->verb == ENGINE_INCR) {
+    if (op->created) {
+        now = op->initial;
+    } else if (op->verb == ENGINE_INCR) {
         now += delta;
     } else {
         now = now < delta ? 0 : now - delta;

@@ -1,0 +1,67 @@
+/*
+ * codec.h: what a codec is: all that sets one dialect apart from another is a field of its table.
+ *
+ * A codec is pure: bytes to requests, replies to bytes. It opens no socket, knows no engine and
+ * allocates nothing. The server gives it the bytes it has; the codec parses as many whole requests
+ * as the batch takes; the server runs them and has every reply composed by the codec that parsed
+ * it.
+ *
+ *     parse:    bytes -> struct request[] + struct request_key[]
+ *     compose:  struct reply -> bytes, at the end of a struct buf
+ */
+#ifndef ROLLCALL_PROTOCOL_CODEC_H
+#define ROLLCALL_PROTOCOL_CODEC_H
+
+#include "protocol/auth.h"
+#include "protocol/protocol.h"
+
+#define CODEC_FIRST_ANY (-1)
+
+struct codec {
+    int first_byte;        /* of its connections; CODEC_FIRST_ANY: any that is no other codec's */
+    bool has_meta;         /* its requests have `meta`; else they have `binary` */
+    bool initial_in_every; /* its clients send `initial` with every incr, wanted or not: a space
+                              may decline it (binary_create) */
+    /*
+     * Before the connection is authenticated, in the place of parse: reads the first request of
+     * bytes[0..length), length > 0. AUTH_MORE, AUTH_CLOSE: `request` means nothing.
+     */
+    enum auth_wish (*read_auth)(const char *bytes, size_t length, struct auth_request *request);
+    /*
+     * Parses bytes[0..length) from state into an empty batch (the batch's counts are reset here,
+     * value_max is not). Returns which of the three reasons ended it; the batch may hold requests
+     * with any of them.
+     */
+    enum protocol_result (*parse)(const struct protocol_state *state, const char *bytes,
+                                  size_t length, struct request_batch *batch);
+    /*
+     * The most bytes that the replies to a request can take, for the check of the output's room:
+     * with values of up to PROTOCOL_REPLY_VALUE_MAX bytes. Longer ones are the server's to count.
+     */
+    size_t (*reply_bytes_max)(const struct request *request);
+    /* A hit of a get: value with its flags and token. */
+    void (*compose_value)(struct buf *out, const struct request *request,
+                          const struct request_key *key, const struct hit *hit);
+    /* A key of a get that was not found. NULL: nothing is said to any. */
+    void (*compose_miss)(struct buf *out, const struct request *request,
+                         const struct request_key *key);
+    /* The end of a get or of one of its blocks (nothing is said then). */
+    void (*compose_end)(struct buf *out, const struct request *request);
+    /* One figure of stats, and the end of stats. False: no room in out. */
+    bool (*compose_stat)(struct buf *out, const struct request *request, const char *name,
+                         const char *text);
+    void (*compose_stats_end)(struct buf *out, const struct request *request);
+    /* Any other reply. Of quiet requests too: the codec knows what they are to hear. */
+    void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
+    /*
+     * Where a get of several keys goes on if only its first `answered` keys are: fills the parser's
+     * state there and the offset in the parsed bytes. 0 < answered < keys.
+     */
+    void (*cut)(const struct request_batch *batch, const struct request *request, uint32_t answered,
+                const char *bytes, struct protocol_state *state, size_t *offset);
+};
+
+/* The codec of a connection that begins with this byte. NULL: it is a hello of TLS. Static. */
+const struct codec *codec_of(unsigned char first);
+
+#endif
