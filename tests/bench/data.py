@@ -6,7 +6,8 @@
     tests/bench/data.py replay         records of the journal replayed in a second
     tests/bench/data.py cold           p99 of reads in memory while 5 % of all are from a slow disk
 
-$ROLLCALLD and $ROLLCALL name the programs (else build/). `cold` needs a daemon that was configured
+$ROLLCALLD and $ROLLCALL name the programs (else build/); `cold` also tests/load/load beside
+$ROLLCALL (`make tests/load/load`), and it needs a daemon that was configured
 with --enable-points: its reads of the disk are made to take --delay ms. Several may be named; each
 prints its figure and its goal. Nothing is judged: exit 1 only if something does not run.
 
@@ -55,6 +56,10 @@ SPACE = """  %(name)s:
 """
 
 
+def rollcall():
+    return os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
+
+
 class Server(Victim):
     """A daemon with a folder of its own."""
 
@@ -85,9 +90,16 @@ class Server(Victim):
             client.socket.close()
 
     def bench(self, *words):
-        """Runs the load generator against it; its report."""
-        program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
-        command = [program, "bench", "--json", *map(str, words), "127.0.0.1:%d" % self.address[1]]
+        """Runs `rollcall bench` against it; its report."""
+        return self.report_of([rollcall(), "bench"], words)
+
+    def cold(self, *words):
+        """Runs `load cold` against it; its report."""
+        program = os.path.join(os.path.dirname(rollcall()), "tests", "load", "load")
+        return self.report_of([program, "cold"], words)
+
+    def report_of(self, command, words):
+        command += ["--json", *map(str, words), "127.0.0.1:%d" % self.address[1]]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False,
                               timeout=RUN_S)
         if done.returncode != 0:
@@ -235,9 +247,9 @@ def cold(options):
         server.bench("--load", "--requests", 0, "--ids", COLD_IDS)
         server.pin()
         with Pinned():
-            report = server.bench("--workload", "cold", "--ids", COLD_IDS, "--rounds",
-                                  options.rounds, "--seconds", options.seconds, "--rate",
-                                  options.rate, "--connections", CONNECTIONS * 2)
+            report = server.cold("--ids", COLD_IDS, "--rounds", options.rounds, "--seconds",
+                                 options.seconds, "--rate", options.rate, "--connections",
+                                 CONNECTIONS * 2)
         if report["old_p50_us"] < options.delay * 1000:
             raise Failure("reads of the disk are not slow: $ROLLCALLD must be configured with "
                           "--enable-points")

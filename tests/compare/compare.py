@@ -92,7 +92,7 @@ def run_works(fleet, report, options):
 
 
 def run_parts(places, report, options, cores):
-    generator = Generator(places.rollcall, [cores[0]], options.shape, plan.PER_SECOND)
+    generator = Generator(places.load, [cores[0]], options.shape, plan.PER_SECOND)
     spacing = plan.SPACING[options.shape]
     fleet = works.Fleet(places, generator, spacing, cores[-1])
     try:

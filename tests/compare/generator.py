@@ -1,4 +1,4 @@
-"""generator.py: runs of `rollcall bench`, and rounds of them: A B C A B C ..., medians over the rounds.
+"""generator.py: runs of `load bench` (tests/load), and rounds of them: A B C A B C ..., medians over the rounds.
 
 Only within a round is the machine as fast for one as for the other, so ratios are taken there.
 """

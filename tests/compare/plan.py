@@ -5,7 +5,7 @@ the inverse is the ratio of the rates.
 """
 from collections import namedtuple
 
-# A way to do a work: which data it needs, and the words that make `rollcall bench` go that way.
+# A way to do a work: which data it needs, and the words that make the load generator go that way.
 Way = namedtuple("Way", "server layout name words")
 # `keys` and `value`: VALUEs in rollcalld's reply and bytes of each, for the null server (0: a number).
 Work = namedtuple("Work", "name title words verify ids_each keys value ways size own")
@@ -24,7 +24,7 @@ SMALL, LARGE = "small", "large"  # populations
 REDIS = ("--protocol", "redis", "--layout")
 BINARY = ("--protocol", "binary")
 SLOTS = ("--layout", "slots")
-# How the data of a layout is loaded; the first words choose it in `rollcall bench --load`.
+# How the data of a layout is loaded; the first words choose it in `load bench --load`.
 LOADS = {
     ("rollcalld", "both"): ((), ("--workload", "exist")),
     ("memcached", "records"): ((),),

@@ -195,7 +195,7 @@ class Places:
 
     def __init__(self, build, work):
         self.rollcalld = os.path.join(build, "rollcalld")
-        self.rollcall = os.path.join(build, "rollcall")
+        self.load = os.path.join(build, "tests", "load", "load")
         self.null = os.path.join(build, "tests", "bench", "null_server")
         self.work = work
 

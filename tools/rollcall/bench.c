@@ -1,10 +1,11 @@
 #include "tools/rollcall/bench.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/rollcall/bench_cold.h"
+#include "base/memory.h"
+#include "tools/rollcall/bench_dialect.h"
 #include "tools/rollcall/bench_options.h"
 #include "tools/rollcall/bench_report.h"
 #include "tools/rollcall/bench_run.h"
@@ -20,13 +21,22 @@ static bool is_right(const struct bench_result *result)
     return result->tally.errors == 0 && result->tally.mismatches == 0;
 }
 
-static bool load(const struct bench_options *options, const struct bench_cpus *cpus,
-                 struct bench_result *result)
+static const struct bench_dialect *const dialects[] = {
+    [BENCH_TEXT] = &bench_dialect_text,
+    [BENCH_BINARY] = &bench_dialect_binary,
+    NULL,
+};
+
+const struct bench_kit bench_kit_product = {
+    .dialects = dialects,
+    .options_bytes = sizeof(struct bench_options),
+};
+
+static bool load(const struct bench_options *options, struct bench_result *result)
 {
     struct bench_plan plan = {
         .label = "load",
         .options = options,
-        .cpus = cpus,
         .load = true,
         .threads = 1,
         .connections = LOAD_CONNECTIONS,
@@ -39,13 +49,11 @@ static bool load(const struct bench_options *options, const struct bench_cpus *c
     return ok && is_right(result);
 }
 
-static bool run(const struct bench_options *options, const struct bench_cpus *cpus,
-                struct bench_result *result)
+static bool run(const struct bench_options *options, struct bench_result *result)
 {
     struct bench_plan plan = {
         .label = bench_workload_name(options->workload),
         .options = options,
-        .cpus = cpus,
         .threads = options->threads,
         .connections = options->connections,
         .pipeline = options->pipeline,
@@ -56,11 +64,8 @@ static bool run(const struct bench_options *options, const struct bench_cpus *cp
         .progress = options->progress,
     };
     bool ok = bench_run(&plan, result);
-    if (ok && !bench_workload_wrong_few(options, &result->tally)) {
-        fprintf(stderr, "rollcall bench: wrong answers are far more than one in %" PRIu64 "\n",
-                options->one_in);
-        return false;
-    }
+    if (ok && !bench_workload_wrong_few(options, &result->tally))
+        return bench_bad("wrong answers are far more than one in %" PRIu64, options->one_in);
     return ok && is_right(result);
 }
 
@@ -82,39 +87,42 @@ static void report(const struct bench_options *options, const struct bench_resul
 }
 
 /* A failed load is reported and ends the bench: what follows would measure something else. */
-static int carry_out(const struct bench_options *options, const struct bench_cpus *cpus)
+static int carry_out(const struct bench_options *options)
 {
     struct bench_result loaded = {0}, ran = {0};
-    bool ok = !options->load || load(options, cpus, &loaded);
+    bool ok = !options->load || load(options, &loaded);
 
-    if (ok && options->workload == BENCH_COLD && options->requests != 0) {
-        bench_result_fini(&loaded);
-        return bench_cold(options, cpus) ? 0 : EXIT_FAILED;
-    }
     if (ok && options->requests != 0)
-        ok = run(options, cpus, &ran);
+        ok = run(options, &ran);
     report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
     return ok ? 0 : EXIT_FAILED;
 }
 
-int bench_main(int argc, char **argv)
+static int parse_and_carry_out(int argc, char **argv, struct bench_options *options,
+                               const struct bench_kit *kit)
 {
-    struct bench_options options;
-    struct bench_cpus cpus = {0};
-    char error[BENCH_CPUS_ERROR_MAX];
-
-    if (!bench_options_parse(argc, argv, &options))
+    if (!bench_options_parse(kit, argc, argv, options))
         return EXIT_USAGE;
-    if (options.help) {
-        bench_options_help();
+    if (options->help) {
+        bench_options_help(kit);
         return 0;
     }
-    if (options.cpus != NULL && !bench_cpus_parse_here(options.cpus, &cpus, error)) {
-        fprintf(stderr, "rollcall bench: --cpus: %s\n", error);
-        return EXIT_USAGE;
-    }
-    options.progress = options.progress || isatty(STDERR_FILENO);
-    return carry_out(&options, &cpus);
+    options->progress = options->progress || isatty(STDERR_FILENO);
+    return carry_out(options);
+}
+
+int bench_main_with(const struct bench_kit *kit, int argc, char **argv)
+{
+    struct bench_options *options = memory_zalloc(kit->options_bytes);
+    int status = parse_and_carry_out(argc, argv, options, kit);
+
+    free(options);
+    return status;
+}
+
+int bench_main(int argc, char **argv)
+{
+    return bench_main_with(&bench_kit_product, argc, argv);
 }

@@ -1,5 +1,5 @@
 /*
- * bench.h: the verb `rollcall bench`, a load generator for the memcached text protocol.
+ * bench.h: the verb `rollcall bench`, a load generator for the memcached protocols.
  * How it works is in DESIGN.md beside this file.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_H
@@ -10,5 +10,9 @@
  * options that make no sense.
  */
 int bench_main(int argc, char **argv);
+
+/* The same with another kit than the product's (bench_kit.h). */
+struct bench_kit;
+int bench_main_with(const struct bench_kit *kit, int argc, char **argv);
 
 #endif

@@ -6,7 +6,7 @@
  * their replies; what is drawn, loaded and expected is the workload's. A judge cuts one item off,
  * finds which key it is the answer for, and hands the verdict to the functions below, so that
  * misses, hits, wrong answers and errors are counted alike in all of them. Included by
- * bench_workload.c, bench_judge.c and the dialects only.
+ * dialects, kits and what carries them out only.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_DIALECT_H
 #define ROLLCALL_TOOLS_BENCH_DIALECT_H
@@ -24,6 +24,9 @@ struct bench_judged {
 };
 
 struct bench_dialect {
+    const char *name;    /* as --protocol names it */
+    const char *address; /* where its servers usually listen */
+    size_t state_bytes;  /* of a workload's `state`, which is the dialect's own, from zeros */
     void (*prepare)(struct bench_workload *workload); /* once, when its keys are known; or NULL */
     size_t (*bytes_max)(const struct bench_workload *workload); /* of a request */
 
@@ -36,9 +39,10 @@ struct bench_dialect {
     size_t (*judge)(struct bench_judged *judged, const char *bytes, size_t length);
 };
 
+#define BENCH_ADDRESS_MEMCACHED "127.0.0.1:11211"
+
 extern const struct bench_dialect bench_dialect_text;
 extern const struct bench_dialect bench_dialect_binary;
-extern const struct bench_dialect bench_dialect_redis;
 
 static inline uint64_t bench_keys_asked(const struct bench_workload *workload)
 {

@@ -421,6 +421,8 @@ static size_t binary_judge(struct bench_judged *judged, const char *bytes, size_
 }
 
 const struct bench_dialect bench_dialect_binary = {
+    .name = "binary",
+    .address = BENCH_ADDRESS_MEMCACHED,
     .bytes_max = binary_bytes_max,
     .set = binary_set,
     .ask = binary_ask,

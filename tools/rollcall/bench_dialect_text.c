@@ -183,6 +183,8 @@ static size_t text_judge(struct bench_judged *judged, const char *bytes, size_t 
 }
 
 const struct bench_dialect bench_dialect_text = {
+    .name = "text",
+    .address = BENCH_ADDRESS_MEMCACHED,
     .bytes_max = text_bytes_max,
     .set = text_set,
     .ask = text_ask,

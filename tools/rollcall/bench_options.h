@@ -1,8 +1,9 @@
 /*
  * bench_options.h: what `rollcall bench` was asked to do.
  *
- * One static table declares every option with its limits; the parser, --help and the messages come
- * from it. The result is plain data, read-only afterwards.
+ * One static table declares every option with its limits, a kit's table (bench_kit.h) those of its
+ * own; the parser, --help and the messages come from them. The result is plain data, read-only
+ * afterwards.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_OPTIONS_H
 #define ROLLCALL_TOOLS_BENCH_OPTIONS_H
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/rollcall/bench_kit.h"
 #include "tools/rollcall/bench_shares.h"
 
 #define BENCH_CONNECTIONS_MAX 10000u
@@ -29,10 +31,7 @@
 #define BENCH_WINDOW_MAX      10000000u
 #define BENCH_MEMBERS_MAX     32u
 #define BENCH_RATE_MAX        10000000u
-#define BENCH_ROUNDS_MAX      100u
 #define BENCH_THREADS_MAX     64u
-#define BENCH_ZIPF_MAX        200u  /* hundredths */
-#define BENCH_RATE_COLD       8000u /* of the workload cold, unless it is said */
 
 enum bench_shape { BENCH_DENSE, BENCH_SECONDS, BENCH_MS, BENCH_RANDOM };
 enum bench_workload_kind {
@@ -41,20 +40,13 @@ enum bench_workload_kind {
     BENCH_RECORD,
     BENCH_PAGE,
     BENCH_EXIST,
-    BENCH_MIX,
-    BENCH_COLD
+    BENCH_MIX
 };
-enum bench_layout {
-    BENCH_RECORDS,  /* a key an id */
-    BENCH_SLOTS,    /* a key a slot */
-    BENCH_HASH,     /* redis: a hash an id, a field a slot */
-    BENCH_HASH_ALL, /* redis: the same, read by HGETALL */
-    BENCH_SETS      /* redis: a set an id, of members */
-};
-enum bench_protocol { BENCH_TEXT, BENCH_BINARY, BENCH_REDIS };
+enum bench_protocol { BENCH_TEXT, BENCH_BINARY }; /* as in the product's kit */
 enum bench_verify { BENCH_VALUES, BENCH_FORM, BENCH_OFF };
 
 struct bench_options {
+    const struct bench_kit *kit;
     const char *address; /* host:port, [v6]:port or /path */
     const char *space;
     const char *key;         /* pattern; NULL: <space>:{id}, exist: <space>:{id}:{member} */
@@ -63,7 +55,6 @@ struct bench_options {
     const char *mix;         /* mix: shares; NULL: as they are */
     const char *exist_space; /* mix: of the existence keys */
     const char *exist_key;   /* mix: NULL: <exist-space>:{id}:{member} */
-    const char *cpus;        /* list of processors for the threads; NULL: any */
     const char *allow;       /* error lines that begin so are expected; NULL: none */
     uint64_t connections;
     uint64_t pipeline;
@@ -77,24 +68,21 @@ struct bench_options {
     uint64_t one_in;   /* exist, mix: the server plans one wrong answer in so many */
     uint64_t window;   /* mix: newest ids: what is mostly asked for, and what is verified */
     uint64_t late;     /* mix: per cent of the ids that are created half a window later */
-    uint64_t old;      /* mix: per cent of the draws that are from all ids; cold: of the reads
-                          that are from the older half */
+    uint64_t old;      /* mix: per cent of the draws that are from all ids */
     uint64_t members;  /* mix: different ones of an id */
     uint64_t rate;     /* requests a second; 0: as many as are answered */
-    uint64_t rounds;   /* cold: of both kinds */
     uint64_t threads;
-    uint64_t zipf; /* theta in hundredths; 0: all ids alike */
     uint64_t seed;
     uint64_t pid;      /* 0: none */
     uint64_t shape;    /* enum bench_shape */
     uint64_t workload; /* enum bench_workload_kind */
-    uint64_t layout;   /* enum bench_layout */
-    uint64_t protocol; /* enum bench_protocol */
+    uint64_t protocol; /* place in the kit's dialects */
     uint64_t verify;   /* enum bench_verify */
     bool load;
     bool json;
     bool progress;
     bool help;
+    bool members_apart; /* exist: a member is no part of its id's key */
 
     /* Derived. */
     char slot_names[BENCH_SLOTS_MAX][BENCH_NAME_MAX + 1];
@@ -108,18 +96,21 @@ struct bench_options {
 };
 
 /*
- * Reads the arguments behind `bench` (argv[0] is skipped). Strings point into argv. On false what
- * is wrong has been said on stderr, with the limits.
+ * Reads the arguments after `bench` (argv[0] is skipped) into the kit's options, at `options`.
+ * Strings point into argv. On false what is wrong has been said on stderr, with the limits.
  */
-bool bench_options_parse(int argc, char **argv, struct bench_options *options);
+bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
+                         struct bench_options *options);
 
-void bench_options_help(void); /* to stdout */
+void bench_options_help(const struct bench_kit *kit); /* to stdout */
+
+/* Says on stderr what is wrong, after the program's name. Always false. */
+__attribute__((format(printf, 1, 2))) bool bench_bad(const char *format, ...);
 
 /* The word for a value of the enums above. */
 const char *bench_shape_name(uint64_t shape);
 const char *bench_workload_name(uint64_t workload);
-const char *bench_layout_name(uint64_t layout);
-const char *bench_protocol_name(uint64_t protocol);
 const char *bench_verify_name(uint64_t verify);
+const char *bench_protocol_name(const struct bench_options *options);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "tools/rollcall/bench_dialect.h"
 #include "tools/rollcall/bench_options_private.h"
 
 #define RANDOM_SPAN   (1ull << 40)
@@ -127,7 +128,7 @@ static bool split_keys(struct bench_options *options)
         .option = "key",
         .text = options->key,
         .space = options->space,
-        .member = options->workload == BENCH_EXIST && options->layout != BENCH_SETS,
+        .member = options->workload == BENCH_EXIST && !options->members_apart,
         .head = options->key_head,
         .tail = options->key_tail,
     };
@@ -178,69 +179,17 @@ static bool space_valid(const char *option, const char *name)
            bench_bad("--%s: \"%s\" is not 1 to %u of a-z 0-9 _ -", option, name, BENCH_NAME_MAX);
 }
 
-/* Requests a second of the workload's rarest kind; UINT64_MAX: as many as are answered. */
-static uint64_t slowest_rate(const struct bench_options *options)
-{
-    uint64_t old = options->old < 100 - options->old ? options->old : 100 - options->old;
-
-    if (options->rate == 0)
-        return UINT64_MAX;
-    return options->workload == BENCH_COLD ? options->rate * old / 100 : options->rate;
-}
-
-/* Do the protocol, the layout and the workload go together? */
-static bool fits_protocol(const struct bench_options *options)
-{
-    bool redis = options->protocol == BENCH_REDIS;
-    bool one_slot = options->workload == BENCH_INCR || options->workload == BENCH_SLOT;
-    bool exist = options->workload == BENCH_EXIST || options->workload == BENCH_MIX;
-    const char *layout = bench_layout_name(options->layout);
-
-    if (options->layout >= BENCH_HASH && !redis)
-        return bench_bad("--layout %s: with --protocol redis only", layout);
-    if (options->layout == BENCH_SETS && options->workload != BENCH_EXIST)
-        return bench_bad("--layout sets: for the workload exist only");
-    if (exist && options->layout != BENCH_RECORDS && options->layout != BENCH_SETS)
-        return bench_bad("--layout %s: existence keys have no slots", layout);
-    if (redis && one_slot && options->layout == BENCH_RECORDS && options->requests != 0)
-        return bench_bad("--layout records: with --protocol redis a record is a string, whose "
-                         "numbers incr and slot cannot reach");
-    return true;
-}
-
-/* Two workloads are apart: they go by ids and connections of their own. */
-static bool fits_alone(const struct bench_options *options)
-{
-    const char *name = bench_workload_name(options->workload);
-
-    if (options->workload != BENCH_MIX && options->workload != BENCH_COLD)
-        return true;
-    if (options->protocol != BENCH_TEXT)
-        return bench_bad("--protocol: the workload %s is for text only", name);
-    if (options->zipf != 0)
-        return bench_bad("--zipf: the workload %s draws ids in its own way", name);
-    if (options->threads != 1)
-        return bench_bad("--threads: the workload %s has one only", name);
-    return true;
-}
-
+/* The workload mix goes by ids and connections of its own. */
 static bool fits_mix(const struct bench_options *options)
 {
-    return options->workload != BENCH_MIX || options->shape != BENCH_RANDOM ||
-           bench_bad("--shape random: ids that grow are dense, seconds or ms");
-}
-
-static bool fits_cold(const struct bench_options *options)
-{
-    if (options->workload != BENCH_COLD)
+    if (options->workload != BENCH_MIX)
         return true;
-    if (options->shape != BENCH_DENSE)
-        return bench_bad("--shape: the ids of the workload cold are dense");
-    if (options->old == 0 || options->old == 100)
-        return bench_bad("--old: the workload cold has both, from 1 to 99 per cent");
-    if (options->window > options->ids / 2)
-        return bench_bad("--window: not more than half of --ids, for the older half is read, too");
-    return true;
+    if (options->protocol != BENCH_TEXT)
+        return bench_bad("--protocol: the workload mix is for text only");
+    if (options->threads != 1)
+        return bench_bad("--threads: the workload mix has one only");
+    return options->shape != BENCH_RANDOM ||
+           bench_bad("--shape random: ids that grow are dense, seconds or ms");
 }
 
 /* Do the options of the run go together? */
@@ -248,8 +197,8 @@ static bool fits_run(const struct bench_options *options)
 {
     if (options->requests != UINT64_MAX && options->seconds != 0)
         return bench_bad("--requests and --seconds: only one of them");
-    if (slowest_rate(options) < options->pipeline)
-        return bench_bad("--rate: less than one batch a second of each kind");
+    if (options->rate != 0 && options->rate < options->pipeline)
+        return bench_bad("--rate: less than one batch a second");
     if (options->requests == 0 && !options->load)
         return bench_bad("--requests 0 without --load: nothing to do");
     if (options->threads > options->connections)
@@ -262,25 +211,19 @@ static bool fits_run(const struct bench_options *options)
     return true;
 }
 
-static bool fits(const struct bench_options *options)
-{
-    return fits_protocol(options) && fits_alone(options) && fits_mix(options) &&
-           fits_run(options) && fits_cold(options);
-}
-
 bool bench_options_complete(struct bench_options *options)
 {
+    const struct bench_kit *kit = options->kit;
+
     if (options->address == NULL)
-        options->address =
-            options->protocol == BENCH_REDIS ? BENCH_ADDRESS_REDIS : BENCH_ADDRESS_DEFAULT;
+        options->address = kit->dialects[options->protocol]->address;
     if (options->space == NULL)
         options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
     if (options->requests == UINT64_MAX && options->seconds == 0)
         options->seconds = BENCH_SECONDS_DEFAULT;
-    if (options->workload == BENCH_COLD && options->rate == 0)
-        options->rate = BENCH_RATE_COLD;
-    return space_valid("space", options->space) &&
+    return (kit->complete == NULL || kit->complete(options)) &&
+           space_valid("space", options->space) &&
            space_valid("exist-space", options->exist_space) && split_slots(options) &&
-           choose_slot(options) && split_keys(options) && take_shares(options) && fits(options) &&
-           place_ids(options);
+           choose_slot(options) && split_keys(options) && take_shares(options) &&
+           fits_mix(options) && fits_run(options) && place_ids(options);
 }

@@ -7,12 +7,6 @@
 
 #include "tools/rollcall/bench_options.h"
 
-#define BENCH_ADDRESS_DEFAULT "127.0.0.1:11211"
-#define BENCH_ADDRESS_REDIS   "127.0.0.1:6379"
-
-/* Says on stderr what is wrong. Always false. */
-__attribute__((format(printf, 1, 2))) bool bench_bad(const char *format, ...);
-
 /* Fills in what was not said and what is derived. False: they do not go together; it was said. */
 bool bench_options_complete(struct bench_options *options);
 

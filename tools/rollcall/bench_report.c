@@ -5,7 +5,6 @@
 
 #define NS_A_SECOND 1e9
 #define NS_A_US     1e3
-#define HUNDREDTHS  100.0 /* of a theta */
 
 static const struct {
     const char *text;
@@ -138,24 +137,19 @@ static void text_workload(const struct bench_options *options)
     if (options->workload != BENCH_MIX || options->load)
         printf(", %" PRIu64 " ids", options->ids);
     printf(", %s, from %" PRIu64, bench_shape_name(options->shape), options->first);
-    if (options->zipf != 0)
-        printf(", zipf %.2f", (double)options->zipf / HUNDREDTHS);
-    printf("\nprotocol      %s, layout %s\n", bench_protocol_name(options->protocol),
-           bench_layout_name(options->layout));
-    printf("connections   %" PRIu64 ", %" PRIu64 " pipelined, threads %" PRIu64,
+    printf("\nprotocol      %s\n", bench_protocol_name(options));
+    printf("connections   %" PRIu64 ", %" PRIu64 " pipelined, threads %" PRIu64 "\n",
            options->connections, options->pipeline, options->threads);
-    if (options->cpus != NULL)
-        printf(" on processors %s", options->cpus);
-    puts("");
+    if (options->kit->report != NULL)
+        options->kit->report(options, false);
 }
 
 void bench_report_text(const struct bench_options *options, const struct bench_result *load,
                        const struct bench_result *run)
 {
     if (load != NULL) {
-        printf("load          %" PRIu64 " ids, %s, from %" PRIu64 ", by %s, protocol %s\n",
-               options->ids, bench_shape_name(options->shape), options->first,
-               bench_layout_name(options->layout), bench_protocol_name(options->protocol));
+        printf("load          %" PRIu64 " ids, %s, from %" PRIu64 ", protocol %s\n", options->ids,
+               bench_shape_name(options->shape), options->first, bench_protocol_name(options));
         text_result(load, false);
     }
     if (load != NULL && run != NULL)
@@ -254,16 +248,13 @@ void bench_report_json(const struct bench_options *options, const struct bench_r
 {
     printf("{\"address\":");
     json_text(options->address);
-    printf(",\"workload\":\"%s\",\"shape\":\"%s\",\"layout\":\"%s\",\"verify\":\"%s\"",
+    printf(",\"workload\":\"%s\",\"shape\":\"%s\",\"verify\":\"%s\"",
            bench_workload_name(options->workload), bench_shape_name(options->shape),
-           bench_layout_name(options->layout), bench_verify_name(options->verify));
-    printf(",\"protocol\":\"%s\",\"threads\":%" PRIu64 ",\"zipf\":%.2f",
-           bench_protocol_name(options->protocol), options->threads,
-           (double)options->zipf / HUNDREDTHS);
-    if (options->cpus != NULL) {
-        printf(",\"cpus\":");
-        json_text(options->cpus);
-    }
+           bench_verify_name(options->verify));
+    printf(",\"protocol\":\"%s\",\"threads\":%" PRIu64, bench_protocol_name(options),
+           options->threads);
+    if (options->kit->report != NULL)
+        options->kit->report(options, true);
     printf(",\"connections\":%" PRIu64 ",\"pipeline\":%" PRIu64 ",\"ids\":%" PRIu64
            ",\"first\":%" PRIu64 ",\"page_ids\":%" PRIu64 ",\"seed\":%" PRIu64,
            options->connections, options->pipeline, options->ids, options->first, options->page_ids,

@@ -64,8 +64,7 @@ static bool server_cpu(const struct bench_plan *plan, struct proc_cpu *cpu)
         return true;
     if (proc_cpu_read(plan->pid, cpu))
         return true;
-    fprintf(stderr, "rollcall bench: --pid %" PRIu64 ": %s\n", plan->pid, strerror(errno));
-    return false;
+    return bench_bad("--pid %" PRIu64 ": %s", plan->pid, strerror(errno));
 }
 
 /* Of all threads together. */
@@ -101,7 +100,10 @@ static void take_part(struct member *member)
 {
     struct run *run = member->run;
     bool first = member->number == 0;
-    int error = bench_cpus_pin(run->plan->cpus, run->plan->cpu_first + member->number);
+    const struct bench_options *options = run->plan->options;
+    int error = options->kit->begin_thread != NULL
+                    ? options->kit->begin_thread(options, run->plan->thread_first + member->number)
+                    : 0;
 
     if (error != 0)
         bench_loop_fail(member->loop, strerror(error));
@@ -139,8 +141,8 @@ static uint64_t start_threads(struct run *run)
         int error = pthread_create(&member->thread, NULL, thread_main, member);
         if (error == 0)
             continue;
-        fprintf(stderr, "rollcall bench: thread %" PRIu64 " of %" PRIu64 ": %s\n", made + 1,
-                run->plan->threads, strerror(error));
+        bench_bad("thread %" PRIu64 " of %" PRIu64 ": %s", made + 1, run->plan->threads,
+                  strerror(error));
         atomic_store(&run->stop, true);
         break;
     }
@@ -186,10 +188,10 @@ static void say_reason(const struct run *run, const struct bench_result *result)
 
         if (reason == NULL)
             continue;
-        fprintf(stderr, "rollcall bench: %s", reason);
         if (bench_loop_span(loop, &begun, &last))
-            fprintf(stderr, " after %" PRIu64 " requests", result->tally.requests);
-        fputc('\n', stderr);
+            bench_bad("%s after %" PRIu64 " requests", reason, result->tally.requests);
+        else
+            bench_bad("%s", reason);
     }
 }
 

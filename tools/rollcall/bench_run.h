@@ -20,7 +20,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/rollcall/bench_cpus.h"
 #include "tools/rollcall/bench_options.h"
 #include "tools/rollcall/bench_tally.h"
 #include "tools/rollcall/histogram.h"
@@ -32,8 +31,7 @@
 struct bench_plan {
     const char *label;                   /* of progress lines */
     const struct bench_options *options; /* of the workload, and the address */
-    const struct bench_cpus *cpus;       /* for the threads; NULL: any */
-    uint64_t cpu_first;                  /* which of them the first thread gets, from 0 */
+    uint64_t thread_first;               /* number of the first thread, as the kit is told */
     bool load;                           /* the workload that loads; one thread, one connection */
     uint64_t threads;                    /* the calling one is the first; not above connections */
     uint64_t connections;
@@ -56,8 +54,7 @@ struct bench_result {
 
 /*
  * Runs the plan. On false the reason has been said on stderr; the result holds what was counted
- * until then. The caller calls bench_result_fini() in both cases. With `cpus` the calling thread is
- * left pinned.
+ * until then. The caller calls bench_result_fini() in both cases.
  */
 bool bench_run(const struct bench_plan *plan, struct bench_result *result);
 

@@ -20,12 +20,6 @@
 #define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
 #define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
 
-static const struct bench_dialect *const dialects[] = {
-    [BENCH_TEXT] = &bench_dialect_text,
-    [BENCH_BINARY] = &bench_dialect_binary,
-    [BENCH_REDIS] = &bench_dialect_redis,
-};
-
 static uint64_t id_of_second(const struct bench_options *options, uint64_t index)
 {
     uint64_t second = index / options->per_second;
@@ -113,15 +107,12 @@ size_t bench_workload_print_value(const struct bench_workload *workload, uint64_
     return (size_t)(at - out) - 1;
 }
 
-static void add_key(struct bench_workload *workload, int slot)
+void bench_workload_add_key(struct bench_workload *workload, int slot, const char *name)
 {
-    const struct bench_options *options = workload->options;
     struct bench_key *key = &workload->keys[workload->key_count++];
-    bool fields = options->layout >= BENCH_HASH; /* not in the key */
-    const char *name = slot < 0 || fields ? "" : options->slot_names[slot];
 
     CHECK(workload->key_count <= BENCH_SLOTS_MAX);
-    int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", options->key_tail,
+    int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", workload->options->key_tail,
                           *name != '\0' ? "." : "", name);
     CHECK(length >= 0 && (size_t)length < sizeof(key->suffix));
     key->suffix_length = (size_t)length;
@@ -131,22 +122,18 @@ static void add_key(struct bench_workload *workload, int slot)
 static void add_keys(struct bench_workload *workload, bool load)
 {
     const struct bench_options *options = workload->options;
+    const struct bench_kit *kit = options->kit;
     bool one_slot = options->workload == BENCH_INCR || options->workload == BENCH_SLOT;
 
-    if (options->workload == BENCH_EXIST) {
-        add_key(workload, BENCH_SLOT_MEMBER);
+    if (kit->add_keys != NULL && kit->add_keys(workload, load))
         return;
-    }
-    if (!load && one_slot) {
-        add_key(workload, (int)options->slot_chosen);
-        return;
-    }
-    if (options->layout != BENCH_SLOTS) {
-        add_key(workload, BENCH_SLOT_WHOLE);
-        return;
-    }
-    for (size_t i = 0; i < options->slot_count; i++)
-        add_key(workload, (int)i);
+    if (options->workload == BENCH_EXIST)
+        bench_workload_add_key(workload, BENCH_SLOT_MEMBER, "");
+    else if (!load && one_slot)
+        bench_workload_add_key(workload, (int)options->slot_chosen,
+                               options->slot_names[options->slot_chosen]);
+    else
+        bench_workload_add_key(workload, BENCH_SLOT_WHOLE, "");
 }
 
 static void print_numbers(struct bench_workload *workload)
@@ -165,7 +152,7 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
     bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST;
 
     workload->mark = BENCH_WORKLOAD_MARK;
-    workload->dialect = dialects[options->protocol];
+    workload->dialect = options->kit->dialects[options->protocol];
     workload->options = options;
     if (!load && options->workload == BENCH_MIX) {
         workload->mix = bench_mix_create(options);
@@ -181,10 +168,9 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
         (size_t)snprintf(workload->head, sizeof(workload->head), " %s", options->key_head);
     workload->value_head_length = (size_t)snprintf(
         workload->value_head, sizeof(workload->value_head), "VALUE %s", options->key_head);
-    if (options->zipf != 0)
-        bench_zipf_init(&workload->zipf, options->zipf, options->ids);
     add_keys(workload, load);
     print_numbers(workload);
+    workload->state = memory_zalloc(workload->dialect->state_bytes);
     if (workload->dialect->prepare != NULL)
         workload->dialect->prepare(workload);
     return workload;
@@ -201,12 +187,17 @@ void bench_workload_destroy(struct bench_workload *workload)
         return;
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
     bench_mix_destroy(workload->mix);
+    free(workload->state);
     free(workload);
 }
 
 uint64_t bench_workload_load_requests(const struct bench_options *options)
 {
-    return options->ids * (options->layout == BENCH_SLOTS ? options->slot_count : 1);
+    struct bench_workload *workload = bench_workload_create(options, true);
+    uint64_t requests = options->ids * workload->key_count;
+
+    bench_workload_destroy(workload);
+    return requests;
 }
 
 size_t bench_workload_words(const struct bench_workload *workload)
@@ -235,13 +226,9 @@ static uint64_t draw_id(struct bench_workload *workload)
 {
     const struct bench_options *options = workload->options;
     uint64_t drawn = bench_random_next(&workload->random);
-    uint64_t index = 0;
-
-    if (options->zipf == 0)
-        index = bench_scale(drawn, options->ids);
-    else
-        index =
-            bench_zipf_place(&workload->zipf, bench_zipf_rank(&workload->zipf, &workload->random));
+    uint64_t index = options->kit->draw != NULL
+                         ? options->kit->draw(options, drawn, &workload->random)
+                         : bench_scale(drawn, options->ids);
     uint64_t id = bench_workload_id(options, index);
     bool exist = options->workload == BENCH_EXIST;
     return exist && hash_u64(drawn) >= workload->hit_below ? id | BENCH_FOREIGN : id;
@@ -272,7 +259,7 @@ bool bench_workload_wrong_few(const struct bench_options *options, const struct 
     return tally->wrong <= WRONG_TIMES * (tally->foreign / options->one_in) + WRONG_SPARE;
 }
 
-/* By slots, those of an id follow each other. */
+/* The keys of an id follow each other. */
 static size_t compose_set(struct bench_workload *workload, char *out, uint64_t *words)
 {
     const struct bench_key *key = &workload->keys[workload->next % workload->key_count];

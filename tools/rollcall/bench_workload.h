@@ -29,9 +29,9 @@ struct bench_workload;
 /* Where in the reply to one request its judge stands. All zero at its beginning. */
 struct bench_reply {
     uint64_t key;  /* keys judged, in the order asked */
-    uint64_t left; /* redis: elements of the array under way that have not come */
-    uint32_t seen; /* redis: slots of the hash under way that have come, a bit each */
-    bool open;     /* redis: an array is under way */
+    uint64_t left; /* elements of the array under way that have not come */
+    uint32_t seen; /* slots of the array under way that have come, a bit each */
+    bool open;     /* an array is under way, in a dialect that has them */
     bool done;     /* the reply is complete */
     bool broken;   /* what came is no reply: the connection is of no more use */
 };

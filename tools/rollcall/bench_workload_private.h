@@ -1,6 +1,6 @@
 /*
- * bench_workload_private.h: the inside of a workload, shared by bench_workload.c, bench_judge.c and
- * the dialects. Included by no other.
+ * bench_workload_private.h: the inside of a workload, shared by bench_workload.c, bench_judge.c,
+ * dialects and kits. Included by no other.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
 #define ROLLCALL_TOOLS_BENCH_WORKLOAD_PRIVATE_H
@@ -8,7 +8,6 @@
 #include "tools/rollcall/bench_mix.h"
 #include "tools/rollcall/bench_text.h"
 #include "tools/rollcall/bench_workload.h"
-#include "tools/rollcall/bench_zipf.h"
 
 #define BENCH_WORKLOAD_MARK   0x576f726bu
 #define BENCH_VALUE_TEXT_MAX  64u  /* sixteen numbers of three digits and fifteen commas */
@@ -20,7 +19,6 @@
 
 #define BENCH_MEMBER_TEXT_MAX (1 + BENCH_NUMBER_TEXT_MAX)
 #define BENCH_KEY_TEXT_MAX    (BENCH_KEY_MAX + BENCH_NUMBER_TEXT_MAX + BENCH_MEMBER_TEXT_MAX)
-#define BENCH_AROUND_MAX      768u /* redis: sixteen slot names, each with its length */
 
 enum bench_verb { BENCH_VERB_GET, BENCH_VERB_INCR, BENCH_VERB_SET };
 
@@ -37,17 +35,6 @@ struct bench_number {
     uint8_t length;
 };
 
-/* redis: the requests of a workload, which differ in their keys and members only. */
-struct bench_redis {
-    unsigned command;              /* of the table in bench_dialect_redis.c */
-    char before[32];               /* a key: "*3\r\n$4\r\nHGET\r\n" */
-    char behind[BENCH_AROUND_MAX]; /* and what follows it: "$4\r\nlike\r\n" */
-    size_t before_length;
-    size_t behind_length;
-};
-
-struct bench_dialect;
-
 struct bench_workload {
     uint32_t mark;
     const struct bench_dialect *dialect;
@@ -59,17 +46,19 @@ struct bench_workload {
     uint64_t ids;       /* a request */
     uint64_t hit_below; /* exist: of 2^64, the draws that ask for a loaded member */
     uint64_t random;
-    struct bench_zipf zipf;       /* if the options ask for it */
     uint64_t next;                /* load: index of the next request */
     char head[BENCH_KEY_MAX + 2]; /* text: with a space before; others begin behind it */
     size_t head_length;           /* " feed:" */
     char value_head[BENCH_KEY_MAX + 8];
     size_t value_head_length; /* "VALUE feed:" */
-    size_t key_count;         /* keys an id in a request; load by slots: they take turns */
+    size_t key_count;         /* keys an id in a request; in a load they take turns */
     struct bench_key keys[BENCH_SLOTS_MAX];
     struct bench_number numbers[BENCH_NUMBERS];
-    struct bench_redis redis;
+    void *state; /* the dialect's */
 };
+
+/* Adds a key to those of an id: ends in the slot's name, "" for none. At most BENCH_SLOTS_MAX. */
+void bench_workload_add_key(struct bench_workload *workload, int slot, const char *name);
 
 /* Writes what a loaded key holds; `out` has room for BENCH_VALUE_TEXT_MAX + 4. Its length. */
 size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,

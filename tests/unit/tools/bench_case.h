@@ -8,10 +8,14 @@
 #include "tests/unit/tools/bench_line.h"
 #include "tools/rollcall/bench_workload.h"
 
-#define BENCH_CASE_IDS 3 /* a page at most */
+#define BENCH_CASE_IDS         3    /* a page at most */
+#define BENCH_CASE_KIT_OPTIONS 4096 /* bytes of a kit's own */
 
 struct bench_case {
-    struct bench_options options;
+    union {
+        struct bench_options options; /* followed by the kit's own */
+        char room[sizeof(struct bench_options) + BENCH_CASE_KIT_OPTIONS];
+    };
     struct bench_workload *workload;
     struct bench_tally tally;
     struct bench_reply reply;
@@ -21,15 +25,22 @@ struct bench_case {
 };
 
 /* Options by the words of a command line, and the first request. */
-static inline void bench_case_start(struct bench_case *fixture, const char *line, bool load)
+static inline void bench_case_start_with(const struct bench_kit *kit, struct bench_case *fixture,
+                                         const char *line, bool load)
 {
+    assert_true(kit->options_bytes <= sizeof(fixture->room));
     memset(fixture, 0, sizeof(*fixture));
-    assert_true(bench_line_parse(line, &fixture->options));
+    assert_true(bench_line_parse_with(kit, line, &fixture->options));
     fixture->workload = bench_workload_create(&fixture->options, load);
     assert_true(bench_workload_bytes_max(fixture->workload) <= sizeof(fixture->request));
     fixture->request_length =
         bench_workload_compose(fixture->workload, 0, fixture->request, fixture->ids);
     assert_true(fixture->request_length <= bench_workload_bytes_max(fixture->workload));
+}
+
+static inline void bench_case_start(struct bench_case *fixture, const char *line, bool load)
+{
+    bench_case_start_with(&bench_kit_product, fixture, line, load);
 }
 
 /* Feeds a reply whole, or byte by byte; returns the bytes taken. */

@@ -11,18 +11,38 @@
 #define BENCH_LINE_WORDS_MAX 32
 #define BENCH_LINE_BYTES_MAX 512
 
-/* Words are split at spaces. The options point into memory that the next call overwrites. */
-static inline bool bench_line_parse(const char *line, struct bench_options *options)
+/*
+ * Splits a line at spaces into `arguments`, the verb first; returns how many. They point into
+ * memory that the next call overwrites.
+ */
+static inline int bench_line_split(const char *line, char *arguments[BENCH_LINE_WORDS_MAX])
 {
+    static char verb[] = "bench";
     static char words[BENCH_LINE_BYTES_MAX];
-    char *arguments[BENCH_LINE_WORDS_MAX] = {(char[]){"bench"}};
     int count = 1;
+
+    arguments[0] = verb;
 
     snprintf(words, sizeof(words), "%s", line);
     for (char *word = strtok(words, " "); word != NULL && count + 1 < BENCH_LINE_WORDS_MAX;
          word = strtok(NULL, " "))
         arguments[count++] = word;
-    return bench_options_parse(count, arguments, options);
+    return count;
+}
+
+/* The options point into memory that the next call overwrites. */
+static inline bool bench_line_parse_with(const struct bench_kit *kit, const char *line,
+                                         struct bench_options *options)
+{
+    char *arguments[BENCH_LINE_WORDS_MAX];
+    int count = bench_line_split(line, arguments);
+
+    return bench_options_parse(kit, count, arguments, options);
+}
+
+static inline bool bench_line_parse(const char *line, struct bench_options *options)
+{
+    return bench_line_parse_with(&bench_kit_product, line, options);
 }
 
 #endif

@@ -146,11 +146,6 @@ static void test_requests(void **state)
     check_packet(&fixture, 3, NOOP, "", 0, "", "");
     assert_int_equal(fixture.request_length, 4 * HEADER_BYTES + 18);
     bench_workload_destroy(fixture.workload);
-    bench_case_start(&fixture, RECORD "--layout slots", false);
-    check_packet(&fixture, 0, GETKQ, "", 0, "feed:7.a", "");
-    check_packet(&fixture, 1, GETKQ, "", 0, "feed:7.b", "");
-    check_packet(&fixture, 2, NOOP, "", 0, "", "");
-    bench_workload_destroy(fixture.workload);
 }
 
 static void test_gets(void **state)

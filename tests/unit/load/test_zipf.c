@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/load/zipf.h"
 #include "tools/rollcall/bench_random.h"
-#include "tools/rollcall/bench_zipf.h"
 
 #define DRAWS   400000
 #define CLASSES 6   /* ranks 0, 1, 2-3, 4-7, 8-15 and all others */
@@ -29,7 +29,7 @@ static unsigned class_of(uint64_t rank)
 /* Each class of ranks comes as often as the law says, within what chance allows. */
 static void check_law(uint64_t hundredths, uint64_t n)
 {
-    struct bench_zipf zipf;
+    struct load_zipf zipf;
     double wanted[CLASSES] = {0}, all = 0;
     unsigned seen[CLASSES] = {0};
     uint64_t random = bench_random_state(7);
@@ -39,9 +39,9 @@ static void check_law(uint64_t hundredths, uint64_t n)
         wanted[class_of(rank)] += weight;
         all += weight;
     }
-    bench_zipf_init(&zipf, hundredths, n);
+    load_zipf_init(&zipf, hundredths, n);
     for (int i = 0; i < DRAWS; i++) {
-        uint64_t rank = bench_zipf_rank(&zipf, &random);
+        uint64_t rank = load_zipf_rank(&zipf, &random);
         assert_true(rank < n);
         seen[class_of(rank)]++;
     }
@@ -70,13 +70,13 @@ static void test_law(void **state)
 static void test_large(void **state)
 {
     (void)state;
-    struct bench_zipf zipf;
+    struct load_zipf zipf;
     uint64_t random = bench_random_state(1), largest = 0, n = 1000000000000ull;
 
-    bench_zipf_init(&zipf, 50, n);
+    load_zipf_init(&zipf, 50, n);
     for (int i = 0; i < 10000; i++) {
-        uint64_t rank = bench_zipf_rank(&zipf, &random);
-        assert_true(rank < n && bench_zipf_place(&zipf, rank) < n);
+        uint64_t rank = load_zipf_rank(&zipf, &random);
+        assert_true(rank < n && load_zipf_place(&zipf, rank) < n);
         largest = rank > largest ? rank : largest;
     }
     assert_true(largest > n / 2);
@@ -86,13 +86,13 @@ static void test_places_are_a_bijection(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n < 3000; n += n / 20 + 1) {
-        struct bench_zipf zipf;
+        struct load_zipf zipf;
         unsigned char *taken = calloc(n, 1);
 
         assert_non_null(taken);
-        bench_zipf_init(&zipf, 100, n);
+        load_zipf_init(&zipf, 100, n);
         for (uint64_t rank = 0; rank < n; rank++) {
-            uint64_t place = bench_zipf_place(&zipf, rank);
+            uint64_t place = load_zipf_place(&zipf, rank);
             assert_true(place < n);
             assert_int_equal(taken[place], 0);
             taken[place] = 1;
@@ -105,15 +105,15 @@ static void test_places_are_a_bijection(void **state)
 static void test_places_are_apart(void **state)
 {
     (void)state;
-    struct bench_zipf zipf;
+    struct load_zipf zipf;
     uint64_t n = 1000000, halves[2] = {0};
 
-    bench_zipf_init(&zipf, 99, n);
+    load_zipf_init(&zipf, 99, n);
     for (uint64_t i = 0; i < 16; i++) {
-        uint64_t place = bench_zipf_place(&zipf, i);
+        uint64_t place = load_zipf_place(&zipf, i);
         halves[place >= n / 2]++;
         for (uint64_t j = 0; j < i; j++) {
-            uint64_t other = bench_zipf_place(&zipf, j);
+            uint64_t other = load_zipf_place(&zipf, j);
             assert_true((place > other ? place - other : other - place) > 100);
         }
     }

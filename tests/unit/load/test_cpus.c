@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/rollcall/bench_cpus.h"
+#include "tests/load/cpus.h"
 
 /* A machine with the processors 0 to 5 and 9. */
 static cpu_set_t machine(void)
@@ -26,22 +26,22 @@ static cpu_set_t machine(void)
 
 static void assert_list(const char *list, const uint16_t *wanted, size_t count)
 {
-    char error[BENCH_CPUS_ERROR_MAX] = "";
-    struct bench_cpus cpus;
+    char error[LOAD_CPUS_ERROR_MAX] = "";
+    struct load_cpus cpus;
     cpu_set_t set = machine();
 
-    assert_true(bench_cpus_parse(list, &set, &cpus, error));
+    assert_true(load_cpus_parse(list, &set, &cpus, error));
     assert_int_equal(cpus.count, count);
     assert_memory_equal(cpus.cpus, wanted, count * sizeof(*wanted));
 }
 
 static void assert_refused(const char *list, const char *said)
 {
-    char error[BENCH_CPUS_ERROR_MAX] = "";
-    struct bench_cpus cpus;
+    char error[LOAD_CPUS_ERROR_MAX] = "";
+    struct load_cpus cpus;
     cpu_set_t set = machine();
 
-    assert_false(bench_cpus_parse(list, &set, &cpus, error));
+    assert_false(load_cpus_parse(list, &set, &cpus, error));
     assert_non_null(strstr(error, said));
 }
 
@@ -80,35 +80,35 @@ static void test_not_there(void **state)
 
 static void test_as_many_as_there_is_room_for(void **state)
 {
-    char list[2 * BENCH_CPUS_MAX + 3] = "";
+    char list[2 * LOAD_CPUS_MAX + 3] = "";
     (void)state;
-    for (size_t i = 0; i < BENCH_CPUS_MAX; i++)
+    for (size_t i = 0; i < LOAD_CPUS_MAX; i++)
         memcpy(list + 2 * i, "1,", 3);
-    list[2 * BENCH_CPUS_MAX - 1] = '\0';
+    list[2 * LOAD_CPUS_MAX - 1] = '\0';
 
-    char error[BENCH_CPUS_ERROR_MAX];
-    struct bench_cpus cpus;
+    char error[LOAD_CPUS_ERROR_MAX];
+    struct load_cpus cpus;
     cpu_set_t set = machine();
-    assert_true(bench_cpus_parse(list, &set, &cpus, error));
-    assert_int_equal(cpus.count, BENCH_CPUS_MAX);
-    memcpy(list + 2 * BENCH_CPUS_MAX - 1, ",1", 3);
+    assert_true(load_cpus_parse(list, &set, &cpus, error));
+    assert_int_equal(cpus.count, LOAD_CPUS_MAX);
+    memcpy(list + 2 * LOAD_CPUS_MAX - 1, ",1", 3);
     assert_refused(list, "more than 1024 processors");
 }
 
 /* A set in pieces is longer than a message: it is cut. */
 static void test_long_message(void **state)
 {
-    char error[BENCH_CPUS_ERROR_MAX];
-    struct bench_cpus cpus;
+    char error[LOAD_CPUS_ERROR_MAX];
+    struct load_cpus cpus;
     cpu_set_t set;
 
     (void)state;
     CPU_ZERO(&set);
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu += 2)
         CPU_SET(cpu, &set);
-    assert_false(bench_cpus_parse("1", &set, &cpus, error));
+    assert_false(load_cpus_parse("1", &set, &cpus, error));
     assert_non_null(strstr(error, "there are 0,2,4,6,"));
-    assert_in_range(strlen(error), 300, BENCH_CPUS_ERROR_MAX - 1);
+    assert_in_range(strlen(error), 300, LOAD_CPUS_ERROR_MAX - 1);
 }
 
 static cpu_set_t own_set(void)
@@ -122,7 +122,7 @@ static cpu_set_t own_set(void)
 static void test_pin(void **state)
 {
     cpu_set_t before = own_set();
-    struct bench_cpus cpus = {.count = 2};
+    struct load_cpus cpus = {.count = 2};
 
     (void)state;
     for (size_t cpu = CPU_SETSIZE; cpu-- > 0;)
@@ -132,7 +132,7 @@ static void test_pin(void **state)
         if (CPU_ISSET(cpu, &before))
             cpus.cpus[1] = (uint16_t)cpu;
     for (uint64_t thread = 0; thread < 5; thread++) {
-        assert_int_equal(bench_cpus_pin(&cpus, thread), 0);
+        assert_int_equal(load_cpus_pin(&cpus, thread), 0);
         cpu_set_t now = own_set();
         assert_int_equal(CPU_COUNT(&now), 1);
         assert_true(CPU_ISSET(cpus.cpus[thread % 2], &now));
@@ -143,11 +143,11 @@ static void test_pin(void **state)
 static void test_pin_to_nothing(void **state)
 {
     cpu_set_t before = own_set();
-    struct bench_cpus none = {.count = 0};
+    struct load_cpus none = {.count = 0};
 
     (void)state;
-    assert_int_equal(bench_cpus_pin(NULL, 0), 0);
-    assert_int_equal(bench_cpus_pin(&none, 1), 0);
+    assert_int_equal(load_cpus_pin(NULL, 0), 0);
+    assert_int_equal(load_cpus_pin(&none, 1), 0);
     cpu_set_t after = own_set();
     assert_true(CPU_EQUAL(&before, &after));
 }
@@ -155,14 +155,14 @@ static void test_pin_to_nothing(void **state)
 /* The processors of this process: all of them are taken, no others are. */
 static void test_here(void **state)
 {
-    char error[BENCH_CPUS_ERROR_MAX], list[16];
-    struct bench_cpus cpus;
+    char error[LOAD_CPUS_ERROR_MAX], list[16];
+    struct load_cpus cpus;
     cpu_set_t set = own_set();
 
     (void)state;
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         snprintf(list, sizeof(list), "%zu", cpu);
-        assert_int_equal(bench_cpus_parse_here(list, &cpus, error), CPU_ISSET(cpu, &set) != 0);
+        assert_int_equal(load_cpus_parse_here(list, &cpus, error), CPU_ISSET(cpu, &set) != 0);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "tests/load/kit.h"
 #include "tests/unit/tools/bench_case.h"
 
 #define REDIS  "--protocol redis --slots a,b --ids 1 --first 7 "
@@ -65,7 +66,7 @@ static void expect_request(const char *line, bool load, const char *wanted)
 {
     struct bench_case fixture;
 
-    bench_case_start(&fixture, line, load);
+    bench_case_start_with(&load_kit, &fixture, line, load);
     fixture.request[fixture.request_length] = '\0';
     assert_string_equal(fixture.request, expand(wanted));
     bench_workload_destroy(fixture.workload);
@@ -100,7 +101,7 @@ static void test_reads(void **state)
                    "*3\r\n$9\r\nSISMEMBER\r\n$7\r\nliked:7\r\n@u");
     expect_request(EXIST SETS "--page-ids 1 --hits 0 --key l{id}x", false,
                    "*3\r\n$9\r\nSISMEMBER\r\n$3\r\nl7x\r\n@f");
-    bench_case_start(&fixture, LIKED, false);
+    bench_case_start_with(&load_kit, &fixture, LIKED, false);
     fixture.request[fixture.request_length] = '\0';
     assert_int_equal(strncmp(fixture.request, "*3\r\n$4\r\nMGET\r\n$", 15), 0);
     assert_non_null(strstr(fixture.request, "liked:7:u"));
@@ -130,7 +131,7 @@ static void expect_outcome(const struct outcome *outcome, bool load, bool broken
         struct bench_case fixture;
         const char *reply = expand(outcome->reply);
 
-        bench_case_start(&fixture, outcome->options, load);
+        bench_case_start_with(&load_kit, &fixture, outcome->options, load);
         size_t taken = bench_case_feed(&fixture, reply, strlen(reply), bytewise != 0);
         if (fixture.tally.hits != outcome->hits || fixture.tally.misses != outcome->misses ||
             fixture.tally.errors != outcome->errors ||
@@ -222,7 +223,7 @@ static void test_exist(void **state)
         {EXIST SETS "--hits 0", ":0\r\n:0\r\n", 0, 2, 0, 0},
     };
     EXPECT(outcomes, false);
-    bench_case_start(&fixture, EXIST SETS "--hits 0", false);
+    bench_case_start_with(&load_kit, &fixture, EXIST SETS "--hits 0", false);
     bench_case_feed(&fixture, ":1\r\n:0\r\n", 8, false);
     assert_int_equal(fixture.tally.foreign, 2);
     assert_int_equal(fixture.tally.wrong, 1);
@@ -291,7 +292,7 @@ static void test_error_texts(void **state)
     (void)state;
     struct bench_case fixture;
 
-    bench_case_start(&fixture, PAGE HASH "--allow MOVED", false);
+    bench_case_start_with(&load_kit, &fixture, PAGE HASH "--allow MOVED", false);
     bench_case_feed(&fixture, "-MOVED 1 a:1\r\n-ERR no\r\n", 23, true);
     assert_true(fixture.reply.done);
     assert_int_equal(fixture.tally.errors, 1);

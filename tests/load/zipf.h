@@ -1,5 +1,5 @@
 /*
- * bench_zipf.h: ranks by Zipf's law: rank k of n, from 0, comes as often as 1 / (k + 1)^theta says.
+ * zipf.h: ranks by Zipf's law: rank k of n, from 0, comes as often as 1 / (k + 1)^theta says.
  *
  * By rejection-inversion (Hoermann, Derflinger: "Rejection-inversion to generate variates from
  * monotone discrete distributions", 1996): the area under x^-theta from 1/2 to n + 1/2 is inverted,
@@ -7,12 +7,12 @@
  * theta of 1 is no exception. About 60 ns a draw. Plain data; drawing changes only the caller's
  * random state.
  */
-#ifndef ROLLCALL_TOOLS_BENCH_ZIPF_H
-#define ROLLCALL_TOOLS_BENCH_ZIPF_H
+#ifndef ROLLCALL_TESTS_LOAD_ZIPF_H
+#define ROLLCALL_TESTS_LOAD_ZIPF_H
 
 #include <stdint.h>
 
-struct bench_zipf {
+struct load_zipf {
     uint64_t n;
     double theta;
     double from, to; /* areas: up to the end of rank 0's step; up to the end of the last */
@@ -22,12 +22,12 @@ struct bench_zipf {
 };
 
 /* theta in hundredths, above 0; n at least 1. */
-void bench_zipf_init(struct bench_zipf *zipf, uint64_t hundredths, uint64_t n);
+void load_zipf_init(struct load_zipf *zipf, uint64_t hundredths, uint64_t n);
 
 /* Draws a rank, 0 to n - 1; 0 comes most often. */
-uint64_t bench_zipf_rank(const struct bench_zipf *zipf, uint64_t *random);
+uint64_t load_zipf_rank(const struct load_zipf *zipf, uint64_t *random);
 
 /* Where a rank is in the population: a bijection of 0 to n - 1, so that frequent ones are apart. */
-uint64_t bench_zipf_place(const struct bench_zipf *zipf, uint64_t rank);
+uint64_t load_zipf_place(const struct load_zipf *zipf, uint64_t rank);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_zipf.h"
+#include "tests/load/zipf.h"
 
 #include <math.h>
 
@@ -22,30 +22,30 @@ static double log1p_ratio(double x)
 }
 
 /* The area under x^-theta from 1 to x: (x^(1-theta) - 1) / (1 - theta), log x where theta is 1. */
-static double area(const struct bench_zipf *zipf, double x)
+static double area(const struct load_zipf *zipf, double x)
 {
     double logarithm = log(x);
     return expm1_ratio((1 - zipf->theta) * logarithm) * logarithm;
 }
 
 /* Where the area is that large. */
-static double edge(const struct bench_zipf *zipf, double wanted)
+static double edge(const struct load_zipf *zipf, double wanted)
 {
     double power = wanted * (1 - zipf->theta);
     return exp(log1p_ratio(power > -1 ? power : -1) * wanted);
 }
 
-static double height(const struct bench_zipf *zipf, double x)
+static double height(const struct load_zipf *zipf, double x)
 {
     return exp(-zipf->theta * log(x));
 }
 
-void bench_zipf_init(struct bench_zipf *zipf, uint64_t hundredths, uint64_t n)
+void load_zipf_init(struct load_zipf *zipf, uint64_t hundredths, uint64_t n)
 {
     unsigned bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
 
     CHECK(n >= 1 && hundredths >= 1);
-    *zipf = (struct bench_zipf){.n = n, .theta = (double)hundredths / 100};
+    *zipf = (struct load_zipf){.n = n, .theta = (double)hundredths / 100};
     zipf->from = area(zipf, 1.5) - 1;
     zipf->to = area(zipf, (double)n + 0.5);
     zipf->surely = 2 - edge(zipf, area(zipf, 2.5) - height(zipf, 2));
@@ -53,7 +53,7 @@ void bench_zipf_init(struct bench_zipf *zipf, uint64_t hundredths, uint64_t n)
     zipf->shift = bits / 2 + 1;
 }
 
-uint64_t bench_zipf_rank(const struct bench_zipf *zipf, uint64_t *random)
+uint64_t load_zipf_rank(const struct load_zipf *zipf, uint64_t *random)
 {
     double last = (double)zipf->n;
 
@@ -69,7 +69,7 @@ uint64_t bench_zipf_rank(const struct bench_zipf *zipf, uint64_t *random)
 }
 
 /* Each step can be undone among the numbers of the mask; what falls outside the n walks on. */
-uint64_t bench_zipf_place(const struct bench_zipf *zipf, uint64_t rank)
+uint64_t load_zipf_place(const struct load_zipf *zipf, uint64_t rank)
 {
     uint64_t x = rank;
 

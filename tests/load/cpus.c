@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_cpus.h"
+#include "tests/load/cpus.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,21 +32,21 @@ static void print_set(const cpu_set_t *set, char text[ALLOWED_TEXT_MAX])
 
 /* Appends first to last, if all of them are allowed. */
 static bool add_range(const char *list, uint64_t first, uint64_t last, const cpu_set_t *allowed,
-                      struct bench_cpus *cpus, char error[BENCH_CPUS_ERROR_MAX])
+                      struct load_cpus *cpus, char error[LOAD_CPUS_ERROR_MAX])
 {
     for (uint64_t cpu = first; cpu <= last; cpu++) {
-        if (cpu > BENCH_CPU_LAST || !CPU_ISSET((size_t)cpu, allowed)) {
+        if (cpu > LOAD_CPU_LAST || !CPU_ISSET((size_t)cpu, allowed)) {
             char right[ALLOWED_TEXT_MAX];
             print_set(allowed, right);
-            snprintf(error, BENCH_CPUS_ERROR_MAX,
+            snprintf(error, LOAD_CPUS_ERROR_MAX,
                      "\"%.80s\": there is no processor %" PRIu64 " that this process may use; "
                      "there are %s",
                      list, cpu, right);
             return false;
         }
-        if (cpus->count == BENCH_CPUS_MAX) {
-            snprintf(error, BENCH_CPUS_ERROR_MAX, "\"%.80s\": more than %u processors", list,
-                     BENCH_CPUS_MAX);
+        if (cpus->count == LOAD_CPUS_MAX) {
+            snprintf(error, LOAD_CPUS_ERROR_MAX, "\"%.80s\": more than %u processors", list,
+                     LOAD_CPUS_MAX);
             return false;
         }
         cpus->cpus[cpus->count++] = (uint16_t)cpu;
@@ -66,8 +66,8 @@ static bool parse_range(const char *text, size_t length, uint64_t *first, uint64
     return dash == NULL || (num_parse(dash + 1, length - left - 1, last) && *first <= *last);
 }
 
-bool bench_cpus_parse(const char *list, const cpu_set_t *allowed, struct bench_cpus *cpus,
-                      char error[BENCH_CPUS_ERROR_MAX])
+bool load_cpus_parse(const char *list, const cpu_set_t *allowed, struct load_cpus *cpus,
+                     char error[LOAD_CPUS_ERROR_MAX])
 {
     cpus->count = 0;
     for (const char *at = list;; at++) {
@@ -75,7 +75,7 @@ bool bench_cpus_parse(const char *list, const cpu_set_t *allowed, struct bench_c
         uint64_t first = 0, last = 0;
 
         if (!parse_range(at, length, &first, &last)) {
-            snprintf(error, BENCH_CPUS_ERROR_MAX,
+            snprintf(error, LOAD_CPUS_ERROR_MAX,
                      "\"%.80s\" is no list of processors, as in 1, 0,1 or 2-5", list);
             return false;
         }
@@ -87,19 +87,17 @@ bool bench_cpus_parse(const char *list, const cpu_set_t *allowed, struct bench_c
     }
 }
 
-bool bench_cpus_parse_here(const char *list, struct bench_cpus *cpus,
-                           char error[BENCH_CPUS_ERROR_MAX])
+bool load_cpus_parse_here(const char *list, struct load_cpus *cpus, char error[LOAD_CPUS_ERROR_MAX])
 {
     cpu_set_t allowed;
 
     if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-        return bench_cpus_parse(list, &allowed, cpus, error);
-    snprintf(error, BENCH_CPUS_ERROR_MAX, "the processors cannot be asked for: %s",
-             strerror(errno));
+        return load_cpus_parse(list, &allowed, cpus, error);
+    snprintf(error, LOAD_CPUS_ERROR_MAX, "the processors cannot be asked for: %s", strerror(errno));
     return false;
 }
 
-int bench_cpus_pin(const struct bench_cpus *cpus, uint64_t thread)
+int load_cpus_pin(const struct load_cpus *cpus, uint64_t thread)
 {
     cpu_set_t one;
 

@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_cold.h"
+#include "tests/load/cold.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -16,11 +16,13 @@
 #define P50      50.0
 #define OLD_HALF 2
 
+#define EXIT_FAILED 1
+#define EXIT_USAGE  2
+
 /* Reads of one part of the ids, and what came of the last run of them. */
 struct reads {
-    struct bench_options options;
-    const struct bench_cpus *cpus;
-    uint64_t cpu_first;
+    struct load_options options;
+    uint64_t thread_first;
     uint64_t rate;
     const char *label;
     struct bench_result result;
@@ -28,11 +30,11 @@ struct reads {
 };
 
 struct half {
-    double p50[BENCH_ROUNDS_MAX], p99[BENCH_ROUNDS_MAX];
+    double p50[LOAD_ROUNDS_MAX], p99[LOAD_ROUNDS_MAX];
 };
 
 struct cold {
-    const struct bench_options *options;
+    const struct load_options *options;
     struct reads new, old;
     struct half without, with, disk; /* us; disk: the reads of old ids */
     uint64_t new_requests, old_requests, old_ns;
@@ -41,12 +43,11 @@ struct cold {
 
 static bool run_reads(struct reads *reads)
 {
-    const struct bench_options *options = &reads->options;
+    const struct bench_options *options = &reads->options.common;
     struct bench_plan plan = {
         .label = reads->label,
         .options = options,
-        .cpus = reads->cpus,
-        .cpu_first = reads->cpu_first,
+        .thread_first = reads->thread_first,
         .threads = 1,
         .connections = options->connections,
         .pipeline = options->pipeline,
@@ -72,12 +73,10 @@ static void complain(const struct reads *reads)
 {
     const struct bench_tally *tally = &reads->result.tally;
 
-    fprintf(stderr,
-            "rollcall bench: %s: misses %" PRIu64 ", errors %" PRIu64 ", mismatches %" PRIu64
-            "%s%s%s%s\n",
-            reads->label, tally->misses, tally->errors, tally->mismatches,
-            tally->errors != 0 ? "; first error " : "", tally->error_lines[0].text,
-            tally->mismatches != 0 ? "; first wrong " : "", tally->first_mismatch);
+    bench_bad("%s: misses %" PRIu64 ", errors %" PRIu64 ", mismatches %" PRIu64 "%s%s%s%s",
+              reads->label, tally->misses, tally->errors, tally->mismatches,
+              tally->errors != 0 ? "; first error " : "", tally->error_lines[0].text,
+              tally->mismatches != 0 ? "; first wrong " : "", tally->first_mismatch);
 }
 
 static double percentile_us(const struct bench_result *result, double percent)
@@ -108,10 +107,8 @@ static bool run_with(struct cold *cold, uint64_t round)
     pthread_t beside;
     int error = pthread_create(&beside, NULL, run_beside, &cold->old);
 
-    if (error != 0) {
-        fprintf(stderr, "rollcall bench: a thread: %s\n", strerror(error));
-        return false;
-    }
+    if (error != 0)
+        return bench_bad("a thread: %s", strerror(error));
     run_reads(&cold->new);
     pthread_join(beside, NULL);
     if (!cold->new.ok)
@@ -145,8 +142,8 @@ static void report_rounds(const struct cold *cold)
 {
     printf("rounds        %" PRIu64 " of twice %" PRIu64 " s; connections %" PRIu64 " and %" PRIu64
            "; %" PRIu64 " requests/s\n",
-           cold->rounds, cold->options->seconds, cold->new.options.connections,
-           cold->old.options.connections, cold->options->rate);
+           cold->rounds, cold->options->common.seconds, cold->new.options.common.connections,
+           cold->old.options.common.connections, cold->options->common.rate);
     for (uint64_t i = 0; i < cold->rounds; i++)
         printf("  %3" PRIu64 "         new ids: p99 %.1f us without, %.1f us with old ones beside; "
                "those p50 %.0f us\n",
@@ -162,7 +159,7 @@ static void report(struct cold *cold)
 {
     uint64_t rounds = cold->rounds;
     uint64_t all = cold->new_requests + cold->old_requests;
-    bool json = cold->options->json;
+    bool json = cold->options->common.json;
 
     if (!json)
         report_rounds(cold); /* before they are sorted */
@@ -195,35 +192,84 @@ static void report(struct cold *cold)
 }
 
 /* The options of a run of the workload record over some of the ids. */
-static struct reads reads_of(const struct bench_options *options, const char *label, uint64_t first,
+static struct reads reads_of(const struct load_options *options, const char *label, uint64_t first,
                              uint64_t ids, uint64_t rate)
 {
     struct reads reads = {.options = *options, .rate = rate > 0 ? rate : 1, .label = label};
 
-    reads.options.workload = BENCH_RECORD;
-    reads.options.first = first;
-    reads.options.ids = ids;
+    reads.options.common.workload = BENCH_RECORD;
+    reads.options.common.first = first;
+    reads.options.common.ids = ids;
     return reads;
 }
 
-bool bench_cold(const struct bench_options *options, const struct bench_cpus *cpus)
+static bool run_rounds(const struct load_options *options)
 {
+    const struct bench_options *common = &options->common;
     struct cold cold = {.options = options};
-    uint64_t old_rate = options->rate * options->old / PERCENT;
+    uint64_t old_rate = common->rate * common->old / PERCENT;
     bool ok = true;
 
-    cold.new = reads_of(options, "new ids", options->first + options->ids - options->window,
-                        options->window, options->rate - old_rate);
-    cold.old = reads_of(options, "old ids", options->first, options->ids / OLD_HALF, old_rate);
-    cold.new.cpus = cpus;
-    cold.old.cpus = cpus;
-    cold.old.cpu_first = 1;
+    cold.new = reads_of(options, "new ids", common->first + common->ids - common->window,
+                        common->window, common->rate - old_rate);
+    cold.old = reads_of(options, "old ids", common->first, common->ids / OLD_HALF, old_rate);
+    cold.old.thread_first = 1;
     for (uint64_t i = 0; ok && i < options->rounds; i++) {
-        cold.old.options.seed = options->seed + i; /* not what the last round left in a cache */
+        /* Not what the last round left in a cache. */
+        cold.old.options.common.seed = common->seed + i;
         ok = run_without(&cold, i) && run_with(&cold, i);
         cold.rounds += ok;
     }
     if (cold.rounds != 0)
         report(&cold);
     return ok;
+}
+
+/* Ids and connections are cold's own, and so are the requests. */
+static bool fits(const struct load_options *options)
+{
+    const struct bench_options *common = &options->common;
+    uint64_t rarer = common->old < PERCENT - common->old ? common->old : PERCENT - common->old;
+
+    if (common->load || common->requests != UINT64_MAX)
+        return bench_bad("--load, --requests: cold only reads, for --seconds");
+    if (common->protocol != BENCH_TEXT || options->layout != LOAD_RECORDS)
+        return bench_bad("--protocol, --layout: cold is for text and records only");
+    if (options->zipf != 0)
+        return bench_bad("--zipf: cold draws ids in its own way");
+    if (common->threads != 1)
+        return bench_bad("--threads: cold has one for each kind");
+    if (common->shape != BENCH_DENSE)
+        return bench_bad("--shape: the ids of cold are dense");
+    if (common->old == 0 || common->old == PERCENT)
+        return bench_bad("--old: cold has both, from 1 to 99 per cent");
+    if (common->window > common->ids / OLD_HALF)
+        return bench_bad("--window: not more than half of --ids, for the older half is read, too");
+    if (common->rate * rarer / PERCENT < common->pipeline)
+        return bench_bad("--rate: less than one batch a second of each kind");
+    return true;
+}
+
+bool load_cold_parse(int argc, char **argv, struct load_options *options)
+{
+    if (!bench_options_parse(&load_kit, argc, argv, &options->common))
+        return false;
+    if (options->common.rate == 0)
+        options->common.rate = LOAD_COLD_RATE;
+    if (options->rounds == 0)
+        options->rounds = LOAD_COLD_ROUNDS;
+    return options->common.help || fits(options);
+}
+
+int load_cold_main(int argc, char **argv)
+{
+    struct load_options options;
+
+    if (!load_cold_parse(argc, argv, &options))
+        return EXIT_USAGE;
+    if (options.common.help) {
+        bench_options_help(&load_kit);
+        return 0;
+    }
+    return run_rounds(&options) ? 0 : EXIT_FAILED;
 }

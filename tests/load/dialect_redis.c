@@ -9,11 +9,14 @@
 
 #include "base/check.h"
 #include "base/num.h"
-#include "tools/rollcall/bench_dialect.h"
-#include "tools/rollcall/bench_resp.h"
+#include "tests/load/kit.h"
+#include "tests/load/resp.h"
 
-#define BULK_AROUND_MAX 16u /* "$16\r\n" and "\r\n" */
-#define EXPECTED_MAX    (BENCH_AROUND_MAX * 2)
+#define BULK_AROUND_MAX 16u  /* "$16\r\n" and "\r\n" */
+#define AROUND_MAX      768u /* sixteen slot names, each with its length */
+#define EXPECTED_MAX    (AROUND_MAX * 2)
+
+#define ADDRESS "127.0.0.1:6379"
 
 enum answer {
     ANSWER_OK,     /* +OK */
@@ -61,28 +64,43 @@ static const struct form {
     [COMMAND_SISMEMBER] = {"SISMEMBER", TAIL_MEMBER, ANSWER_FLAG},
 };
 
+/* The requests of a workload, which differ in their keys and members only. */
+struct redis {
+    enum command command;
+    char before[32];        /* a key: "*3\r\n$4\r\nHGET\r\n" */
+    char after[AROUND_MAX]; /* and what follows it: "$4\r\nlike\r\n" */
+    size_t before_length;
+    size_t after_length;
+};
+
+static const struct redis *redis_of(const struct bench_workload *workload)
+{
+    return workload->state;
+}
+
 static const struct form *form_of(const struct bench_workload *workload)
 {
-    return &forms[workload->redis.command];
+    return &forms[redis_of(workload)->command];
 }
 
 static enum command command_of(const struct bench_workload *workload)
 {
     const struct bench_options *options = workload->options;
-    bool hash = options->layout == BENCH_HASH || options->layout == BENCH_HASH_ALL;
+    uint64_t layout = load_options_of(options)->layout;
+    bool hash = layout == LOAD_HASH || layout == LOAD_HASH_ALL;
     bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST ||
                 workload->key_count > 1;
 
     if (workload->verb == BENCH_VERB_SET)
-        return hash ? COMMAND_HSET : options->layout == BENCH_SETS ? COMMAND_SADD : COMMAND_SET;
+        return hash ? COMMAND_HSET : layout == LOAD_SETS ? COMMAND_SADD : COMMAND_SET;
     if (workload->verb == BENCH_VERB_INCR)
         return hash ? COMMAND_HINCRBY : COMMAND_INCR;
-    if (options->layout == BENCH_SETS)
+    if (layout == LOAD_SETS)
         return COMMAND_SISMEMBER;
     if (hash && options->workload == BENCH_SLOT)
         return COMMAND_HGET;
     if (hash)
-        return options->layout == BENCH_HASH ? COMMAND_HMGET : COMMAND_HGETALL;
+        return layout == LOAD_HASH ? COMMAND_HMGET : COMMAND_HGETALL;
     return many ? COMMAND_MGET : COMMAND_GET;
 }
 
@@ -119,12 +137,12 @@ static size_t arguments_of(const struct bench_workload *workload)
     case TAIL_PAIRS:
         return 1 + 2 * slots;
     }
-    return workload->redis.command == COMMAND_MGET ? bench_keys_asked(workload) : 1;
+    return redis_of(workload)->command == COMMAND_MGET ? bench_keys_asked(workload) : 1;
 }
 
 static void redis_prepare(struct bench_workload *workload)
 {
-    struct bench_redis *redis = &workload->redis;
+    struct redis *redis = workload->state;
     const struct bench_options *options = workload->options;
 
     redis->command = command_of(workload);
@@ -134,24 +152,24 @@ static void redis_prepare(struct bench_workload *workload)
                           arguments_of(workload) + 1, strlen(name), name);
     CHECK(length > 0 && (size_t)length < sizeof(redis->before));
     redis->before_length = (size_t)length;
-    char *at = redis->behind;
+    char *at = redis->after;
     if (tail == TAIL_FIELD || tail == TAIL_FIELD_1)
         at = put_name(at, options->slot_names[options->slot_chosen]);
     if (tail == TAIL_FIELD_1)
         at = put_bulk(at, "1", 1);
     for (size_t i = 0; tail == TAIL_FIELDS && i < options->slot_count; i++)
         at = put_name(at, options->slot_names[i]);
-    redis->behind_length = (size_t)(at - redis->behind);
-    CHECK(redis->behind_length <= sizeof(redis->behind));
+    redis->after_length = (size_t)(at - redis->after);
+    CHECK(redis->after_length <= sizeof(redis->after));
 }
 
 static size_t redis_bytes_max(const struct bench_workload *workload)
 {
-    const struct bench_redis *redis = &workload->redis;
+    const struct redis *redis = redis_of(workload);
     size_t value_bytes = BENCH_NAME_MAX + sizeof(struct bench_number) + 2 * BULK_AROUND_MAX;
     size_t set_bytes = workload->options->slot_count * value_bytes + BENCH_VALUE_TEXT_MAX;
     size_t key_bytes = bench_workload_key_bytes(workload) + 2 * BULK_AROUND_MAX +
-                       BENCH_MEMBER_TEXT_MAX + redis->before_length + redis->behind_length;
+                       BENCH_MEMBER_TEXT_MAX + redis->before_length + redis->after_length;
     return key_bytes * bench_keys_asked(workload) + redis->before_length +
            (workload->verb == BENCH_VERB_SET ? set_bytes : 0);
 }
@@ -201,7 +219,7 @@ static char *put_slots(const struct bench_workload *workload, uint64_t id, bool 
 static char *put_request(const struct bench_workload *workload, const struct bench_key *key,
                          uint64_t id, char *out)
 {
-    const struct bench_redis *redis = &workload->redis;
+    const struct redis *redis = redis_of(workload);
     enum tail tail = form_of(workload)->tail;
 
     out = bench_put(out, redis->before, redis->before_length);
@@ -212,12 +230,12 @@ static char *put_request(const struct bench_workload *workload, const struct ben
         return put_value(workload, id, key->slot, out);
     if (tail == TAIL_PAIRS)
         return put_slots(workload, id, true, out);
-    return bench_put(out, redis->behind, redis->behind_length);
+    return bench_put(out, redis->after, redis->after_length);
 }
 
 static char *redis_ask(const struct bench_workload *workload, const uint64_t *ids, char *out)
 {
-    const struct bench_redis *redis = &workload->redis;
+    const struct redis *redis = redis_of(workload);
 
     if (redis->command != COMMAND_MGET) {
         for (uint64_t i = 0; i < workload->ids; i++)
@@ -245,7 +263,7 @@ static void broken(struct bench_judged *judged, const char *what)
 static void judge_error(struct bench_judged *judged)
 {
     bench_judged_error(judged);
-    if (judged->workload->redis.command == COMMAND_MGET)
+    if (redis_of(judged->workload)->command == COMMAND_MGET)
         judged->reply->key = answers_asked(judged->workload);
     else
         judged->reply->key++;
@@ -270,12 +288,12 @@ static void judge_change(struct bench_judged *judged, enum answer answer)
 }
 
 /* The next key, as a bulk string or nil. */
-static void judge_value(struct bench_judged *judged, enum bench_resp_kind kind)
+static void judge_value(struct bench_judged *judged, enum load_resp_kind kind)
 {
     const struct bench_workload *workload = judged->workload;
     uint64_t key = judged->reply->key;
 
-    if (kind == BENCH_RESP_NIL) {
+    if (kind == LOAD_RESP_NIL) {
         bench_judged_missed(judged, key + 1);
         return;
     }
@@ -328,18 +346,18 @@ static void end_hash(struct bench_judged *judged)
 }
 
 /* An element of an array; a hash is complete with the last. */
-static void judge_element(struct bench_judged *judged, enum bench_resp_kind kind)
+static void judge_element(struct bench_judged *judged, enum load_resp_kind kind)
 {
     struct bench_reply *reply = judged->reply;
     enum answer answer = form_of(judged->workload)->answer;
 
-    if (kind != BENCH_RESP_BULK && kind != BENCH_RESP_NIL) {
+    if (kind != LOAD_RESP_BULK && kind != LOAD_RESP_NIL) {
         broken(judged, "neither a string nor nil: ");
         return;
     }
     if (answer == ANSWER_VALUES)
         judge_value(judged, kind);
-    else if (kind == BENCH_RESP_BULK)
+    else if (kind == LOAD_RESP_BULK)
         judge_slot(judged, judged->workload->options->slot_count - reply->left);
     reply->left--;
 }
@@ -348,20 +366,20 @@ static void judge_element(struct bench_judged *judged, enum bench_resp_kind kind
 static size_t judge_pair(struct bench_judged *judged, const char *bytes, size_t length)
 {
     const struct bench_options *options = judged->workload->options;
-    struct bench_resp field, value;
+    struct load_resp field, value;
     size_t slot = 0;
-    enum bench_resp_kind kind = bench_resp_cut(bytes, length, &field);
+    enum load_resp_kind kind = load_resp_cut(bytes, length, &field);
 
     judged->item = field.item;
-    if (kind == BENCH_RESP_PART || (kind == BENCH_RESP_BULK && field.bytes == length))
+    if (kind == LOAD_RESP_PART || (kind == LOAD_RESP_BULK && field.bytes == length))
         return 0;
-    if (kind == BENCH_RESP_BULK) {
-        kind = bench_resp_cut(bytes + field.bytes, length - field.bytes, &value);
+    if (kind == LOAD_RESP_BULK) {
+        kind = load_resp_cut(bytes + field.bytes, length - field.bytes, &value);
         judged->item = value.item;
     }
-    if (kind == BENCH_RESP_PART)
+    if (kind == LOAD_RESP_PART)
         return 0;
-    if (kind != BENCH_RESP_BULK) {
+    if (kind != LOAD_RESP_BULK) {
         broken(judged, "neither field nor value: ");
         return 0;
     }
@@ -396,21 +414,21 @@ static void judge_array(struct bench_judged *judged, uint64_t count)
 }
 
 /* What answers a command. */
-static void judge_answer(struct bench_judged *judged, enum bench_resp_kind kind, uint64_t count)
+static void judge_answer(struct bench_judged *judged, enum load_resp_kind kind, uint64_t count)
 {
-    static const enum bench_resp_kind wanted[] = {
-        [ANSWER_OK] = BENCH_RESP_LINE,       [ANSWER_ADDED] = BENCH_RESP_NUMBER,
-        [ANSWER_NUMBER] = BENCH_RESP_NUMBER, [ANSWER_VALUE] = BENCH_RESP_BULK,
-        [ANSWER_VALUES] = BENCH_RESP_ARRAY,  [ANSWER_FIELDS] = BENCH_RESP_ARRAY,
-        [ANSWER_PAIRS] = BENCH_RESP_ARRAY,   [ANSWER_FLAG] = BENCH_RESP_NUMBER,
+    static const enum load_resp_kind wanted[] = {
+        [ANSWER_OK] = LOAD_RESP_LINE,       [ANSWER_ADDED] = LOAD_RESP_NUMBER,
+        [ANSWER_NUMBER] = LOAD_RESP_NUMBER, [ANSWER_VALUE] = LOAD_RESP_BULK,
+        [ANSWER_VALUES] = LOAD_RESP_ARRAY,  [ANSWER_FIELDS] = LOAD_RESP_ARRAY,
+        [ANSWER_PAIRS] = LOAD_RESP_ARRAY,   [ANSWER_FLAG] = LOAD_RESP_NUMBER,
     };
     enum answer answer = form_of(judged->workload)->answer;
 
-    if (kind == BENCH_RESP_ERROR)
+    if (kind == LOAD_RESP_ERROR)
         judge_error(judged);
-    else if (kind != wanted[answer] && !(kind == BENCH_RESP_NIL && answer == ANSWER_VALUE))
+    else if (kind != wanted[answer] && !(kind == LOAD_RESP_NIL && answer == ANSWER_VALUE))
         broken(judged, "unexpected reply: ");
-    else if (kind == BENCH_RESP_ARRAY)
+    else if (kind == LOAD_RESP_ARRAY)
         judge_array(judged, count);
     else if (answer == ANSWER_VALUE)
         judge_value(judged, kind);
@@ -423,15 +441,15 @@ static void judge_answer(struct bench_judged *judged, enum bench_resp_kind kind,
 static size_t judge_item(struct bench_judged *judged, const char *bytes, size_t length)
 {
     bool open = judged->reply->open;
-    struct bench_resp resp;
+    struct load_resp resp;
 
     if (open && form_of(judged->workload)->answer == ANSWER_PAIRS)
         return judge_pair(judged, bytes, length);
-    enum bench_resp_kind kind = bench_resp_cut(bytes, length, &resp);
+    enum load_resp_kind kind = load_resp_cut(bytes, length, &resp);
     judged->item = resp.item;
-    if (kind == BENCH_RESP_PART)
+    if (kind == LOAD_RESP_PART)
         return 0;
-    if (kind == BENCH_RESP_BROKEN)
+    if (kind == LOAD_RESP_BROKEN)
         broken(judged, resp.item.fault);
     else if (open)
         judge_element(judged, kind);
@@ -494,7 +512,10 @@ static size_t redis_judge(struct bench_judged *judged, const char *bytes, size_t
     return taken;
 }
 
-const struct bench_dialect bench_dialect_redis = {
+const struct bench_dialect load_dialect_redis = {
+    .name = "redis",
+    .address = ADDRESS,
+    .state_bytes = sizeof(struct redis),
     .prepare = redis_prepare,
     .bytes_max = redis_bytes_max,
     .set = put_request,
