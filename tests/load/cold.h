@@ -1,5 +1,5 @@
 /*
- * cold.h: `load cold`: do reads of ids in memory suffer from reads of ids on the disk?
+ * cold.h: `load cold` measures whether reads of ids in memory suffer from reads of ids on the disk.
  *
  * Rounds of two equal halves: in the first only the newest `window` ids are read, each record with
  * a request of its own; in the second `old` per cent of the requests, on connections of their own,

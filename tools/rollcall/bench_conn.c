@@ -171,11 +171,6 @@ bool bench_conn_wants_write(const struct bench_conn *conn)
     return conn->output_sent < conn->output_length;
 }
 
-uint64_t bench_conn_batch(const struct bench_conn *conn)
-{
-    return conn->batch;
-}
-
 void bench_conn_start(struct bench_conn *conn, struct bench_workload *workload, uint64_t requests)
 {
     CHECK(conn->mark == CONN_MARK && conn->answered == conn->batch);

@@ -36,7 +36,6 @@ void bench_conn_destroy(struct bench_conn *conn); /* closes. NULL: no-op */
 
 int bench_conn_fd(const struct bench_conn *conn);
 bool bench_conn_wants_write(const struct bench_conn *conn); /* part of the batch is unsent */
-uint64_t bench_conn_batch(const struct bench_conn *conn);   /* requests of the batch */
 
 /* Composes the next batch, of 1 to pipeline requests; none may be under way. */
 void bench_conn_start(struct bench_conn *conn, struct bench_workload *workload, uint64_t requests);
