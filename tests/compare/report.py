@@ -9,8 +9,8 @@ from chart import chart
 from generator import cpu_us, p50, p99, rate, ratio
 from works import best, judge, number
 
-HEAD = ["server", "way", "µs a request: median", "least to most", "requests/s", "ids/s", "p50 µs",
-        "p99 µs", "x null", "x bare", "x rollcalld"]
+HEAD = ["server", "way", "µs", "least-most", "requests/s", "ids/s", "p50 µs", "p99 µs", "x null",
+        "x bare", "x rollcalld"]
 
 
 def verdict(met):
@@ -29,17 +29,13 @@ def machine():
 
 
 def text_table(rows):
-    """A table of Markdown that can be read on a terminal, too."""
+    """A table that reads the same on a terminal and, as indented code, in Markdown."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
-    for nth, row in enumerate(rows):
+    for row in rows:
         cells = [cell.ljust(width) if i < 2 else cell.rjust(width)
                  for i, (cell, width) in enumerate(zip(row, widths))]
-        lines.append("| %s |" % " | ".join(cells))
-        if nth == 0:
-            rules = ["-" * width if i < 2 else "-" * (width - 1) + ":"
-                     for i, width in enumerate(widths)]
-            lines.append("| %s |" % " | ".join(rules))
+        lines.append(("    " + "   ".join(cells)).rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -54,7 +50,7 @@ def work_rows(work, entries):
         times = entry.column(cpu_us)
         star = " *" if entry is best(entries, entry.server) and entry.server != "null" else ""
         yield [entry.server, entry.name + star, "%.3f" % entry.median(cpu_us),
-               "%.3f to %.3f" % (min(times), max(times)), number(round(entry.median(rate))),
+               "%.3f-%.3f" % (min(times), max(times)), number(round(entry.median(rate))),
                number(round(entry.median(rate) * work.ids_each)), "%.0f" % entry.median(p50),
                "%.0f" % entry.median(p99)] + ["%.2f" % ratio(entry, null) for null in nulls] + [
                    "%.2f" % ratio(entry, entries[0])]
@@ -91,7 +87,7 @@ def memory_goal_rows(memory):
 def memory_row(name, where, got, full, judged=True):
     low, high, text = plan.MEMORY_GOALS[name]
     met = verdict(low <= got <= high) if judged and high is not None else "-"
-    return ["memory: %s%s" % (where, "" if full else ", NOT FULL"), text, "%.2f" % got, met]
+    return ["%s: %s" % ("full" if full else "NOT FULL", where), text, "%.2f" % got, met]
 
 
 def memory_table(memory):
@@ -117,12 +113,11 @@ class Report:
     def top(self):
         facts = self.machine
         options = self.options
-        how = ("Each server in turn on one core (%d) with one worker, the load generator on another "
-               "(%d); %d connections; ids %s, %s of them (large: %s), drawn uniformly; %d rounds of "
-               "%d s, in turn; medians. Times are those of the server's core; ratios are taken within a "
-               "round. x null, x bare: to a server that does nothing and sends replies of the same "
-               "size, on libevent and on epoll alone. *: a server's best way. RedisBloom is missing: the "
-               "peers come from Debian, which does not package it.") % (
+        how = ("One worker on one core (%d), the load generator on another (%d); %d connections; ids %s, %s "
+               "(large: %s), drawn uniformly; medians of %d rounds of %d s, servers in turn. µs: the server's "
+               "time a request; ratios are taken within a round. x null, x bare: to a server that only sends as many "
+               "bytes, on libevent or epoll alone. *: a server's best way. RedisBloom is missing: Debian, the "
+               "peers' source, does not package it.") % (
                    self.cores[-1], self.cores[0], plan.CONNECTIONS,
                    "seconds << 22" if options.shape == "seconds" else "dense",
                    number(options.small), number(options.large), options.rounds, options.seconds)

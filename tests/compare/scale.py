@@ -53,7 +53,7 @@ class Room:
 
 def rows_of(entries, head):
     """The table of a part."""
-    yield head + ["µs a request, server", "requests/s", "p50 µs", "p99 µs", "µs a request, client"]
+    yield head + ["µs, server", "requests/s", "p50 µs", "p99 µs", "µs, client"]
     for entry in entries:
         yield [entry.name, "%.2f" % entry.median(cpu_us), number(round(entry.median(rate))),
                "%.0f" % entry.median(p50), "%.0f" % entry.median(p99),
