@@ -2,34 +2,35 @@
  * row_log.h: what of a row goes to the disk, and how it comes back: the state of a table as bytes,
  * events as they happen, images for a checkpoint, and replay.
  *
- * Events. With a log (row->log) every change of the row is one, put while the world is stopped, so
- * all changes of ids lie before or after it. An event is a table as it is after it: its row_state
- * (ROW_STATE_BYTES), then the engine's description (row_functions.describe). OPEN is the new table,
- * LAYER the new layer. DROP is ROW_DROP_BYTES, serial and base of what is gone, and the ranges of
- * its ids that the table below is to know as dropped, two words each. An opening that
- * took its table's place (the same base) needs no DROP, nor do those that FIRST ends. What else
- * follows (the range of the table below, who is closed) replay works out as it was worked out
- * before. Ids that move with an opening need not be said: those apart at or above the new base, in
- * place if the state's frontier has reached them.
+ * Events. With a log (row->log) every change of the row is one event, put while the world is
+ * stopped, so all changes of ids lie before or after it. An event is a table as it is after the
+ * event: its row_state (ROW_STATE_BYTES), then the engine's description (row_functions.describe).
+ * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
+ * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
+ * each. An opening that took its table's place (the same base) needs no DROP, nor do tables that
+ * FIRST ends. Replay works out what else follows (the range of the table below, which table closes)
+ * as it was worked out before. An event does not list the ids that move with an opening: they are
+ * those apart at or above the new base, and go in place if the state's frontier has reached them.
  *
  * Images. A table is written to disk while it is used, so its image is blurred: each id as it was
- * at some time between S, noted with the world stopped when it began, and E, when it ended. Replay
- * of every change of the table from S on makes it exact, as each change is a result. An event that
- * changes which ids a table holds (settling, opening from it, taking over a range, its layer)
- * *touches* it: an image begun before is of no use, and another one is made. So a set of images
- * with none touched since, taken together with the row as it is at that moment (M), can be
- * replayed with the routing of M: a change below a table's S is left out, and no id has ever
+ * at some time between S, noted with the world stopped when the image began, and E, when it ended.
+ * Replay of every change of the table from S on makes it exact, as each change is a result. An
+ * event that changes which ids a table holds (settling, opening from it, taking over a range, its
+ * layer) *touches* the table: an image begun before is of no use, and another one is made. So a set
+ * of images with none touched since, taken together with the row as it is at that moment (M), can
+ * be replayed with the routing of M: a change below a table's S is left out, and no id has ever
  * belonged to another table between its table's S and M. Events below M are left out. A layer has
- * an S of its own; no change of it lies between that and a later one of its table (it gets a new
- * image then), so the table's S says for both what is left out. What is replayed on a layer below
- * its own S does no harm where results are set, but is not to be counted by flags a second time.
+ * an S of its own. No change of the layer lies between that S and a later S of its table (the layer
+ * gets a new image then), so the table's S says for both what is left out. A change replayed on a
+ * layer below its own S does no harm where results are set, but must not be counted by flags a
+ * second time.
  *
  * Replay. row_restore_begin; tables from images; changes and events in their order;
  * row_restore_end. Nobody else is there. The engine looks an id up, then tells the row what it did.
  * What the row decides by (which ids are ahead, what they are, how far the stream came) follows
  * from the changes and from what lies apart.
  *
- * Tables that left memory: row/row_cold.h.
+ * Dumped tables: row/row_cold.h.
  *
  * Thread rule: row_image_table by a thread inside the barrier; all else with the world stopped, or
  * nobody else there.
@@ -41,7 +42,7 @@
 
 #define ROW_STATE_WORDS     (26 + 2 * ROW_DROPPED_MAX) /* the first is the format's version */
 #define ROW_STATE_BYTES     (ROW_STATE_WORDS * 8)
-#define ROW_DROP_BYTES      16 /* and what was dropped */
+#define ROW_DROP_BYTES      16 /* and the ranges recycled */
 #define ROW_DROP_BYTES_MAX  (ROW_DROP_BYTES + 16 * ROW_DROPPED_MAX)
 #define ROW_DESCRIPTION_MAX (CHANGE_EVENT_BYTES_MAX - ROW_STATE_BYTES) /* of the engine's part */
 #define ROW_TABLE_BYTES_MAX CHANGE_EVENT_BYTES_MAX                     /* both */
@@ -54,15 +55,15 @@
 size_t row_describe_table(const struct row *row, const struct row_table *table,
                           unsigned char bytes[ROW_TABLE_BYTES_MAX]);
 
-/* A state as it is encoded, for a reader of files: each field as a name and a number. */
+/* Decodes a state for a reader of files: calls `field` with each field as a name and a number. */
 typedef void row_state_field(void *context, const char *name, uint64_t value);
-/* False: these are not the bytes of one. *description: where the engine's part begins. */
+/* False: the bytes are no state. *description: where the engine's part begins. */
 bool row_state_read(const void *bytes, size_t length, row_state_field *field, void *context,
                     size_t *description);
 
 /* ---- events ---- */
 
-/* What a DROP says, for a reader of files. False: these are not the bytes of one. */
+/* Decodes a DROP for a reader of files. False: the bytes are no DROP. */
 bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t *base,
                    struct row_dropped *dropped);
 
@@ -75,8 +76,8 @@ void row_log_first(struct row *row);
 
 enum row_image_kind {
     ROW_IMAGE_TABLE,   /* of a table in memory */
-    ROW_IMAGE_DUMP,    /* the same, of one that is to leave memory (row/row_cold.h) */
-    ROW_IMAGE_OVERLAY, /* of what changed of a dumped table since its file was written */
+    ROW_IMAGE_DUMP,    /* the same, of a table to be dumped (row/row_cold.h) */
+    ROW_IMAGE_OVERLAY, /* of a dumped table: what changed since its file was written */
     ROW_IMAGE_MERGE,   /* a dumped table's next file: its file with its older overlay */
 };
 
@@ -85,7 +86,7 @@ struct row_image {
     uint64_t serial;
     uint64_t base, last;
     uint64_t start_lsn; /* S */
-    uint64_t touches;   /* of the table by then */
+    uint64_t touches;   /* touches of the table when the image began */
     bool layer;
     size_t table_bytes; /* of `table` */
     unsigned char table[ROW_TABLE_BYTES_MAX];
@@ -94,51 +95,53 @@ struct row_image {
     uint32_t section_value_bytes[ROW_IMAGE_SECTIONS_MAX];
 };
 
-/* A round of images begins: what was put off for the rest of the last one may be done again. */
+/* A round of images begins: what was put off for the rest of the last round may be done again. */
 void row_images_begin(struct row *row);
 /*
- * The next table that needs an image: it was touched since its last one, or was changed and has
- * none with S >= since, or is to leave memory. DUMP: its tap is on from here. now: the journal's
- * head, which becomes its S. False: none does, which is what M needs.
+ * Begins the image of the next table that needs one: it was touched since its last image, or
+ * changed and has no image with S >= since, or is to be dumped. DUMP: its tap is on from here. now:
+ * the journal's head, which becomes S. False: no table needs an image, which M requires.
  */
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image);
 /*
- * The table, if it was not touched since the image began; else NULL, and it is to be abandoned. So
- * for a DUMP whose tap is off. MERGE, which shows the past: touched or not.
+ * Returns the table, if it was not touched since the image began. NULL: abandon the image; also for
+ * a DUMP whose tap is off. A MERGE shows the past, so its table is returned touched or not.
  */
 struct row_table *row_image_table(const struct row *row, const struct row_image *image);
 /*
- * The image could not be kept: the table is as if it were touched. DUMP: the tap is off; overran:
- * since what changed meanwhile found no room beside (row/row_cold.h).
+ * The image failed: the table is as if it were touched. DUMP: the tap is off; overran: the cause
+ * was that changes meanwhile found no room in the overlay (row/row_cold.h).
  */
 void row_image_failed(struct row *row, const struct row_image *image, bool overran);
 
-/* What the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled tables, and
- * how many tables it may have. */
+/*
+ * Writes what the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled
+ * tables, and how many tables it may have.
+ */
 void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES]);
 
 /* ---- recovery ---- */
 
-/* Takes the tables away: a row of none, that no id is found in. */
+/* Takes the tables away: no id is found in the row. */
 void row_restore_begin(struct row *row);
 bool row_restore_space(struct row *row, const void *bytes, size_t length,
                        char error[ROW_ERROR_MAX]);
 /*
  * Makes a table again, in memory of its own, empty; tables in any order, a layer after its table.
- * Its contents are the engine's to load. Changes below start_lsn are not to be replayed on it. NULL
- * with `error`: the bytes are no table, or memory is refused.
+ * The engine loads its contents. Changes below start_lsn are not to be replayed on it. NULL with
+ * `error`: the bytes are no table, or memory is refused.
  */
 struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
                                     bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
-/* All are there: do their ranges meet? */
+/* All tables are there. False with `error`: their ranges do not meet. */
 bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX]);
 
 /* Replays an event of the row (not SPACE) at lsn. */
 bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
                       size_t length, char error[ROW_ERROR_MAX]);
 /*
- * The table that a change of id at lsn is to be replayed on; NULL: none, leave it out. Then its
- * layer may hold it.
+ * Returns the table to replay a change of id at lsn on; NULL: leave the change out. The id may also
+ * be in the table's layer.
  */
 static inline struct row_table *row_replay_find(const struct row *row, uint64_t id, uint64_t lsn)
 {
@@ -146,19 +149,19 @@ static inline struct row_table *row_replay_find(const struct row *row, uint64_t 
     return table != NULL && table->start_lsn <= lsn ? table : NULL;
 }
 /*
- * A change that created id was replayed: the frontier follows. counted: it was not there before
- * (with an image blurred it may be), so it counts in `holder`, the table or its layer. Where a
- * table does not count what it holds when it is loaded, every creation is counted and every
- * removal.
+ * A change that created id was replayed: the frontier follows. counted: the id was not there before
+ * (in a blurred image it may have been), so it counts in `holder`, the table or its layer. A table
+ * that does not count what it holds when it is loaded counts every creation and every removal.
  */
 void row_replay_created(struct row *row, struct row_table *table, struct row_table *holder,
                         uint64_t id, enum change_place place, bool counted);
-/* What a removed one needs is row_removed(). */
+/* For a removed id: row_removed(). */
 
 /*
- * Everything was replayed: what was sampled and what is ahead is found again from what lies apart
- * (row_functions.each_apart), and tables ask for what they need. False: there was no table at all,
- * one was made as for a new row: row_log_first() is the caller's. CHECKs that memory suffices.
+ * Everything was replayed: finds samples and ahead ids again from what lies apart
+ * (row_functions.each_apart), and tables ask for what they need. False: there was no table at all
+ * and one was made as for a new row; the caller then calls row_log_first(). CHECKs that memory
+ * suffices.
  */
 bool row_restore_end(struct row *row);
 

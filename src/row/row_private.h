@@ -9,13 +9,13 @@
 #include "row/row_cold.h"
 #include "row/row_policy.h"
 
-#define ROW_LITTLE_PART    4 /* of its range, and less: not worth another table */
-#define ROW_END_PART       8 /* of its range, beyond which a table takes no ids */
-#define ROW_AHEAD_END_PART 16
-#define ROW_NEAR_PART      32 /* of its range, before that: the stream is about to leave it */
-#define ROW_CLUSTER_AGAIN  64 /* ahead ids, until it is asked again whether a table may open */
+#define ROW_LITTLE_PART    4  /* 1/4 of its range left, or less: not worth another table */
+#define ROW_END_PART       8  /* a table's end lies 1/8 of its range above the range */
+#define ROW_AHEAD_END_PART 16 /* 1/16 below, if the table opened for ahead ids */
+#define ROW_NEAR_PART      32 /* 1/32 of its range before the end the stream is about to leave */
+#define ROW_CLUSTER_AGAIN  64 /* ahead ids from one look for a cluster to the next */
 
-/* The lock is no part of what a const row promises. Any thread. */
+/* A const row may be locked: the lock is no part of its value. Any thread. */
 void row_lock(const struct row *row);
 void row_unlock(const struct row *row);
 
@@ -25,17 +25,17 @@ static inline void row_notify(const struct engine_keeper *who)
         who->notify(who->context);
     }
 }
-/* The keeper has something to do: told once until it looks. Any thread. */
+/* Tells the keeper, once until it looks, that it has something to do. Any thread. */
 void row_ask(struct row *row);
-/* Has that moment come? 0: none will. Any thread. */
+/* True: the moment *at_us has come. 0: no moment is set. Any thread. */
 static inline bool row_is_due(const _Atomic uint64_t *at_us)
 {
     uint64_t at = atomic_load(at_us);
     return at != 0 && clock_monotonic_us() >= at;
 }
-/* A table wants something: ROW_WANT_*. Any thread inside. */
+/* Notes what a table wants: ROW_WANT_*. Any thread inside. */
 void row_want(struct row *row, struct row_table *table, uint32_t bits);
-/* Wakes who waited for the row to change. Any thread. */
+/* Wakes all requests that wait for the row to change. Any thread. */
 void row_wake(struct row *row);
 
 static inline uint64_t row_count_of(const struct row_table *table) /* without its layer */
@@ -53,7 +53,7 @@ static inline uint64_t row_frontier_of(const struct row_table *table)
     return atomic_load_explicit(&table->frontier, memory_order_relaxed);
 }
 
-/* Ids from low to what the stream has passed. */
+/* Returns how many ids lie from low to what the stream passed. */
 static inline uint64_t row_spanned(const struct row_table *table)
 {
     uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
@@ -66,13 +66,16 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
-/* Tables give their memory to others, one region is spare for that. */
+/* True: tables give their memory to others, and one region is spare for that. */
 static inline bool row_keeps_spare(const struct row *row)
 {
     return row->config.recycle || row->config.dump;
 }
 
-/* May 16 ahead ids open a table? Not where it would drop the one they are ahead of. */
+/*
+ * True: ROW_CLUSTER ahead ids may open a table. Not where that would recycle the table they are
+ * ahead of.
+ */
 static inline bool row_clusters(const struct row *row)
 {
     return row->config.tables > (row_keeps_spare(row) ? 2 : 1);
@@ -80,21 +83,26 @@ static inline bool row_clusters(const struct row *row)
 
 /* row_stream.c: where the stream is, and how dense; any thread inside */
 
-/* An id was admitted to the table, in place or apart, the `admitted`th. */
+/* An id was admitted to the table, in place or apart, as the `admitted`th. */
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
-/* Do most new ids belong to the range of this table, those ahead of it included? */
+/* True: most new ids belong to the range of this table; ids ahead of it count as its own. */
 bool row_stream_is_in(const struct row *row, const struct row_table *table);
-/* Do they lie near row_end(), or above it? As far as is known: strays may be there alone. */
+/*
+ * True: most new ids lie near row_end() or above it, as far as is known: they may be strays alone.
+ */
 bool row_stream_may_end(const struct row *row, const struct row_table *table);
-/* Nothing has come yet. */
+/* Forgets all that came. */
 void row_stream_forget(struct row *row);
-/* Ids a full table spans as the stream's are in this one; 0: too few have come. */
+/*
+ * Returns how many ids a full table spans at the density of the stream in this one; 0: too few ids
+ * have come.
+ */
 uint64_t row_shown_range(const struct row *row, const struct row_table *table);
 
 /*
- * The largest id a table is to hold: a little above where it is full if ids are as dense as was
- * known, as its fill comes first. Not so where strays get to its end before the stream: then a
- * little below.
+ * Returns the largest id a table is to hold: a little above where it is full if ids are as dense as
+ * was known, since its fill comes first. In a table that opened for strays, which get to its end
+ * before the stream: a little below.
  */
 static inline uint64_t row_end(const struct row_table *table)
 {
@@ -107,7 +115,7 @@ static inline uint64_t row_end(const struct row_table *table)
     return row_policy_add(table->low, row_policy_add(table->range, table->range / ROW_END_PART));
 }
 
-/* Has the stream nearly reached that, however full the table is? Any thread inside. */
+/* True: the stream has nearly reached row_end(), however full the table is. Any thread inside. */
 static inline bool row_nears_end(const struct row_table *table)
 {
     uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
@@ -115,22 +123,25 @@ static inline bool row_nears_end(const struct row_table *table)
     return table->range != 0 && end < table->last && trusted >= end - table->range / ROW_NEAR_PART;
 }
 
-/* Is it about to leave the table? Where no table opens for ahead ids all that comes is the stream.
+/*
+ * True: the stream is about to leave the table. Where no table opens for ahead ids, all ids are the
+ * stream.
  */
 static inline bool row_ends(const struct row *row, const struct row_table *table)
 {
     return row_nears_end(table) && (!row_clusters(row) || row_stream_may_end(row, table));
 }
 
-/* Is but such a part of its range left to another table, as one has opened above already? */
+/* True: another table has opened above, and at most 1/part of the range is left. */
 static inline bool row_has_little_left(const struct row_table *table, uint64_t part)
 {
     return table->last - row_frontier_of(table) <= table->range / part;
 }
 
 /*
- * Is the table so full that it is left? Where little of its range is left it takes what it can hold
- * first, and where nothing is, half of that. Any thread inside.
+ * True: the table is so full that the stream goes on to another one. A table with little left of
+ * its range first takes what it can hold, and one with nothing left takes half of that. Any thread
+ * inside.
  */
 static inline bool row_is_filled(const struct row_table *table, uint64_t count)
 {
@@ -140,13 +151,13 @@ static inline bool row_is_filled(const struct row_table *table, uint64_t count)
     return count >= (row_has_little_left(table, ROW_LITTLE_PART) ? table->capacity : table->fill);
 }
 
-/* How far its stream reaches, whatever was dropped there. Any thread inside. */
+/* Returns how far its stream reaches, whatever ids were recycled there. Any thread inside. */
 static inline uint64_t row_reaches(const struct row_table *table)
 {
     uint64_t trusted = atomic_load_explicit(&table->trusted, memory_order_relaxed);
     uint64_t limit = row_policy_add(trusted, row_reach(table));
     uint64_t end =
-        table->refused ? ROW_ID_MAX : row_end(table); /* no other one takes what follows */
+        table->refused ? ROW_ID_MAX : row_end(table); /* no other table takes the ids above */
     limit = limit < end ? limit : end;
     limit = limit < table->window_last ? limit : table->window_last;
     limit = limit < table->last ? limit : table->last;
@@ -154,7 +165,9 @@ static inline uint64_t row_reaches(const struct row_table *table)
     return limit > frontier ? limit : frontier;
 }
 
-/* Ids above are ahead. Where ids were dropped a table opens for those that come. Any thread inside.
+/*
+ * Ids above the limit are ahead. It stays below recycled ids: a table opens there when new ones
+ * come. Any thread inside.
  */
 static inline uint64_t row_limit(const struct row_table *table)
 {
@@ -166,7 +179,7 @@ static inline uint64_t row_limit(const struct row_table *table)
     return limit;
 }
 
-/* Raises a number that many raise at once. Any thread. */
+/* Raises a number that many threads raise at once. Any thread. */
 static inline void row_raise_to(_Atomic uint64_t *highest, uint64_t id)
 {
     uint64_t now = atomic_load_explicit(highest, memory_order_relaxed);
@@ -177,13 +190,13 @@ static inline void row_raise_to(_Atomic uint64_t *highest, uint64_t id)
 /* row_admit.c: an id came in place: the frontier follows. Any thread inside. */
 void row_pass(struct row_table *table, uint64_t id);
 
-/* Ids that came so far and were not moved away. */
+/* Returns how many ids came so far and were not moved away. */
 static inline uint64_t row_admitted(const struct row_table *table)
 {
     return row_count_of(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
-/* Ids of it that are not apart. */
+/* Returns how many of its ids are not apart. */
 static inline uint64_t row_placed_in(const struct row_table *table)
 {
     uint64_t count = row_count_of(table);
@@ -191,14 +204,13 @@ static inline uint64_t row_placed_in(const struct row_table *table)
     return count > apart ? count - apart : 0;
 }
 
-/* Ids that came in place so far, and were not moved away. */
+/* Returns how many ids came in place so far and were not moved away. */
 static inline uint64_t row_placed_so_far(const struct row_table *table)
 {
     return row_placed_in(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
-/* Has it no memory, or is about to have none? Then only ids up to its frontier come in, no layer.
- */
+/* True: the table is dumped or is to be: it takes only ids up to its frontier, and no layer. */
 static inline bool row_is_going(const struct row_table *table)
 {
     return table->cold || table->leaving;
@@ -206,27 +218,38 @@ static inline bool row_is_going(const struct row_table *table)
 
 /* row_ahead.c: the ahead ids remembered */
 
-/* Remembers an ahead id of a settled table, which came when so many were in place, and says what it
- * may want now. Any thread inside. */
+/*
+ * Remembers an ahead id of a settled table, which came when `placed` ids were in place, and returns
+ * what the table may want now. Any thread inside.
+ */
 uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t id,
                         uint64_t placed);
-/* What those remembered may want when there is no room for more of them. Any thread inside. */
+/* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
-/* Has the stream left the table for ids ahead of it? Any thread inside. */
+/* True: the stream has left the table for ids ahead of it. Any thread inside. */
 bool row_ahead_leaps(struct row *row, const struct row_table *table);
-/* Copies those remembered to ids, in the order they came. Any thread inside. */
+/* Copies the remembered ids of its range to ids, in the order they came. Any thread inside. */
 size_t row_ahead_ids(struct row *row, const struct row_table *table, uint64_t ids[ROW_AHEAD_KEPT]);
-/* The newest of them, the newest first, each as often as it came. Any thread inside. */
+/* Copies the newest of them, the newest first, each as often as it came. Any thread inside. */
 #define ROW_AHEAD_NEWEST 512
 size_t row_ahead_newest(struct row *row, const struct row_table *table,
                         uint64_t ids[ROW_AHEAD_NEWEST]);
-/* Forgets those of the table's range that are not ahead of it (any more). Any thread inside. */
+/*
+ * Forgets the remembered ids of the range that are not ahead of the table any more. Any thread
+ * inside.
+ */
 void row_ahead_drop(struct row *row, const struct row_table *table);
-/* Forgets all of its range. Stopped. */
+/* Forgets all remembered ids of its range. Stopped. */
 void row_ahead_forget(struct row *row, const struct row_table *table);
-/* An ahead id of before a restart: it came when the table was empty. Nobody else there. */
+/*
+ * Remembers an ahead id of before a restart, as if it came when the table was empty. Nobody else
+ * there.
+ */
 void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t id);
-/* What its range has is `more` admissions further on than was noted (modulo 2^64). Stopped. */
+/*
+ * The remembered ids of its range came `more` admissions later than was noted (modulo 2^64).
+ * Stopped.
+ */
 void row_ahead_shift(struct row *row, const struct row_table *table, uint64_t more);
 
 /* row_regions.c: memory */
@@ -237,50 +260,56 @@ void row_regions_fini(struct row *row);
 struct row_region *row_region_take(struct row *row);
 /* A free region of at least so many bytes, or NULL. Stopped. */
 struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
-/* A region of just so many bytes, beyond the budget if need be. NULL: memory is refused. Restoring.
+/*
+ * Returns a region of exactly so many bytes, beyond the budget if need be. NULL: memory is refused.
+ * Restoring.
  */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes);
 /* Zeroes a region that stays taken. Stopped or keeper. */
 void row_region_clear(struct row *row, struct row_region *region);
-/* Takes back a region that no table uses any more: zeroed here. NULL: nothing. Stopped or keeper.
+/*
+ * Takes back a region that no table uses any more, zeroed here. region NULL: nothing. Stopped or
+ * keeper.
  */
 void row_region_give(struct row *row, struct row_region *region);
 /* Gives back free regions of another size and above the budget, makes what is missing. Keeper. */
 void row_regions_tidy(struct row *row);
 /* Makes a part of a region resident. False: there was nothing left to do. Any thread outside. */
 bool row_populate_step(struct row *row);
-/* Takes back those of tables that went cold. Stopped or keeper. */
+/* Takes back the regions of dumped tables. Stopped or keeper. */
 void row_regions_give_left(struct row *row);
-/* Would `more` regions fit beside those of tables that are not about to leave? Stopped. */
+/* True: `more` regions fit beside those of tables that are not about to be dumped. Stopped. */
 bool row_fits(const struct row *row, size_t more);
 size_t row_regions_free(const struct row *row); /* of the configured size; any thread */
 
 /* row_tables.c: tables come and go; all stopped */
 
 /*
- * A new table in a region, over want->base .. last; want gets the region. It has no serial and
- * stands nowhere yet. NULL: refused; the region is the caller's.
+ * Makes a table in a region, over want->base .. last; want gets the region. The table has no serial
+ * and stands nowhere yet. NULL: refused; the region stays the caller's.
  */
 struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_t last,
                                  struct row_region *region);
-/* Nothing above an id has come yet. */
+/* The table begins at id: nothing above it has come yet. */
 void row_start_at(struct row_table *table, uint64_t id);
 /* Puts a table between the others. row_insert gives it the next serial, row_stand keeps its own. */
 void row_insert(struct row *row, struct row_table *table);
 void row_stand(struct row *row, struct row_table *table);
 size_t row_index_of(const struct row *row, const struct row_table *table); /* it stands there */
-/* The only table of an empty row, in this region. NULL: memory is refused. */
+/* Makes the only table of an empty row, in this region. NULL: memory is refused. */
 struct row_table *row_first_table(struct row *row, struct row_region *region);
 void row_note_closed(struct row *row, struct row_table *table);
-/* What tables have dropped has changed. */
+/* Counts the ranges of recycled ids again, after they changed. */
 void row_count_dropped(struct row *row);
 void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
 void row_retire_all(struct row *row);
-/* The newest table in memory is no more; its region, zeroed and still taken. NULL: there is none.
+/*
+ * Retires the newest table in memory and returns its region, zeroed and still taken. NULL: there is
+ * none.
  */
 struct row_region *row_take_newest(struct row *row);
 
-/* A layer has the range of its table, all of which it takes. */
+/* Gives a layer all of the range of its table. */
 static inline void row_follow_layer(struct row_table *table)
 {
     if (table->further != NULL) {
@@ -289,7 +318,9 @@ static inline void row_follow_layer(struct row_table *table)
     }
 }
 
-/* Can what it keeps apart go to another table? One with a layer keeps nothing that could. */
+/*
+ * True: what it holds apart can go to another table. A table with a layer holds nothing that could.
+ */
 static inline bool row_can_move(const struct row_table *table)
 {
     return table->further == NULL;
@@ -297,15 +328,19 @@ static inline bool row_can_move(const struct row_table *table)
 
 /* row_tuck.c: ids apart that are not ahead; all stopped, but row_holds_passed() */
 
-/* Puts ids in place that the frontier has passed, counts anew what is apart. In memory, no layer.
+/*
+ * Puts ids in place that the frontier has passed, and counts anew what is apart. In memory, no
+ * layer.
  */
 void row_tuck(struct row *row, struct row_table *table);
-/* Have enough of what is apart been passed, as far as was seen when that was done last? Any thread.
- */
+/* True: enough of what is apart has been passed, as far as the last tuck saw. Any thread. */
 bool row_holds_passed(const struct row_table *table);
-/* Is all it holds apart? */
+/* True: all it holds is apart. */
 bool row_has_none_in_place(const struct row_table *table);
-/* Such a table's frontier goes to where most of its ids are, and those go in place. Puts SETTLE. */
+/*
+ * The frontier of a table that has none in place goes to where most of its ids are, and those go in
+ * place. Puts SETTLE.
+ */
 void row_put_in_place(struct row *row, struct row_table *table);
 
 /* row_open.c: opening; all stopped */
@@ -314,70 +349,86 @@ void row_put_in_place(struct row *row, struct row_table *table);
 
 struct row_opening {
     uint64_t base;
-    uint64_t low;       /* the smallest id expected; base or more */
-    uint64_t reach_min; /* of the new table at least; 0: as follows from the old one */
+    uint64_t low;       /* the smallest id expected; at least base */
+    uint64_t reach_min; /* of the new table at least; 0: derived from the old one */
     bool jump;          /* for ahead ids */
-    bool leap;          /* which are the stream itself, gone on elsewhere */
-    bool end;           /* above the end of the table, as the stream is about to leave that */
-    /* For the bulk of these, however far apart: what is known of the range does not hold. */
+    bool leap;          /* for ahead ids that are the stream, gone on elsewhere */
+    bool end;           /* above the end of the table, which the stream is about to leave */
+    /* For the bulk of these ids, however far apart: the known range does not hold. */
     const uint64_t *bulk;
     /* The ids of a jump. */
     size_t count;
     uint64_t high; /* the largest of them, strays left out */
 };
 
-/* Opens a table above `table`, or in its place where nothing came in. As row_serve. */
+/* Opens a table above `table`, or in its place where no id came in. Returns as row_serve. */
 bool row_open(struct row *row, struct row_table *table, const struct row_opening *opening);
-/* What is ahead of it stays apart: not asked about again for each that comes. */
+/* Leaves the ids ahead of it apart: the row does not ask again for each that comes. */
 void row_leave_apart(struct row *row, struct row_table *table);
-/* What was refused for want of memory may be asked for again. */
+/* Lets the table ask again for what was refused for want of memory. */
 void row_allow(struct row_table *table);
 /* Moves what lies at or above the new base. False, with nothing changed: memory is refused. */
 bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to);
-/* What moves has moved: `next` stands above `table`, or takes its place. */
+/* After the move: `next` stands above `table`, or takes its place. */
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next);
-/* A table could not be made: its region is free again, and it is logged once; who needs it asks
- * again after a while. why NULL: silently, and not.
+/*
+ * A table could not be made: frees its region and logs why, once; the request that needs the table
+ * asks again after a while. why NULL: nothing is logged, and nothing is asked again.
  */
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why);
 
 /* row_wants.c: what tables want; all stopped */
 
-/* What a table wanted is done or refused. True: again, once retired tables have been disposed of.
+/*
+ * Does or refuses what a table wants. True: call again once retired tables have been disposed of.
  */
 bool row_serve(struct row *row, struct row_table *table);
 void row_attach_layer(struct row_table *table, struct row_table *layer);
 
 /* row_log.c: events; all stopped */
 
-/* Room for the events of one row_serve. False: the log has none, nothing may be changed. */
+/*
+ * Reserves room for the events of one row_serve. False: the log has none, and nothing may be
+ * changed.
+ */
 bool row_log_room(struct row *row);
-void row_log_await(struct row *row); /* outside the barrier: until there likely is room */
-/* A table (or layer) is as it is after the event. Without a log: nothing; so below. */
+void row_log_await(struct row *row); /* waits outside the barrier until there likely is room */
+/*
+ * Puts an event; the table (or layer) is in its state after the event. Without a log: nothing; so
+ * below.
+ */
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
 void row_log_drop(struct row *row, const struct row_table *table,
                   const struct row_dropped *dropped);
 
-/* row_log.c: the image begins: what it says, and what it is to the table. Stopped. */
+/* row_log.c: begins an image: fills in what it says, and notes it in the table. Stopped. */
 void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
                      uint64_t now, struct row_image *image);
-/* The table (or layer) it is of, touched or not. NULL: it is gone. Stopped, or inside. */
+/*
+ * Returns the table (or layer) of the image, touched or not. NULL: it is recycled. Stopped, or
+ * inside.
+ */
 struct row_table *row_image_owner(const struct row *row, const struct row_image *image);
 
-/* row_cold.c: leaving memory; all stopped */
+/* row_cold.c: dumps; all stopped */
 
-/* It is to leave, with its layer. */
+/* The table is to be dumped, with its layer. */
 void row_cold_leave(struct row *row, struct row_table *table);
-/* It is not to leave any more, unless its image has begun; so its layer. */
+/* The table is not to be dumped any more, unless its image has begun; nor is its layer. */
 void row_cold_stay(struct row_table *table);
-/* Its image is of no use, another one may begin; what waits for it is looked at again. */
+/*
+ * Gives up its image, so that another one may begin; requests that wait for it are looked at again.
+ */
 void row_cold_untap(struct row *row, struct row_table *table);
-/* What failed or was refused is tried again; a dump by the next round. */
+/* Tries again what failed or was refused; a dump by the next round. */
 void row_cold_try(struct row *row);
-/* Until when that is not: whoever needs it asks then. row_keep.c */
+/*
+ * Sets the time before which nothing is tried again; the request that needs it asks then.
+ * row_keep.c
+ */
 void row_pause(struct row *row);
-/* Who is to leave may have changed. */
+/* Looks again at which tables are to be dumped. */
 void row_cold_see(struct row *row);
 
 /* row_restore.c: as row_restore_table and row_cold_restore. */
@@ -388,38 +439,48 @@ struct row_restoring {
 struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,
                                  const struct row_restoring *restoring, char error[ROW_ERROR_MAX]);
 
-/* row_replay.c: a row of no tables, with nothing noted. Nobody else there. */
+/* row_replay.c: makes it a row of no tables, with nothing noted. Nobody else there. */
 void row_replay_forget(struct row *row);
 
-/* Which ids it (or its layer) holds has changed: an image that was begun is of no use. Stopped. */
+/*
+ * Call when the ids it (or its layer) holds have changed: an image that was begun is of no use.
+ * Stopped.
+ */
 void row_touch(struct row_table *table);
 
 /* row_keep.c: whose memory is used again; stopped, but row_dispose */
 
-/* What needs a region, and for which table. */
+/* What needs a region. */
 enum row_need { ROW_NEED_NEXT, ROW_NEED_JUMP, ROW_NEED_LAYER };
 
-/* Without recycling: would a table for ahead ids take one that the ids below it need? Stopped. */
+/*
+ * True, without recycling: a table for ahead ids would take one that the ids below it need.
+ * Stopped.
+ */
 bool row_needs_all(const struct row *row);
-/* Destroys what was retired and frees its memory. Keeper, or nobody else there. */
+/* Destroys retired tables and frees their memory. Keeper, or nobody else there. */
 void row_dispose(struct row *row);
-/* Is a table for ahead ids too many, and none of such can give way? */
+/* True: a table for ahead ids is one too many, and no jump can give way. */
 bool row_jumps_enough(const struct row *row);
 /*
- * No region was free. ROW_ROOM_AGAIN: there is one once the keeper has cleared it. LATER: once a
- * dump has ended, which is looked for then (table->awaiting was set). NONE: nothing may go.
+ * Makes room when no region is free. ROW_ROOM_AGAIN: a region is free once the keeper has cleared
+ * it. LATER: a region is free once a dump has ended; the table asks again then (table->awaiting is
+ * set). NONE: no table may go.
  */
 enum row_room { ROW_ROOM_NONE, ROW_ROOM_AGAIN, ROW_ROOM_LATER };
 enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need);
-/* The table (NULL: none) has what it needed: others go until a region is spare, or will be. */
+/*
+ * The table (NULL: none) has what it needed: recycles or dumps others until a region is spare, or
+ * will be.
+ */
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
-/* Drops it; the table below takes over its range. Puts DROP. */
+/* Recycles it; the table below takes over its range. Puts DROP. */
 void row_recycle(struct row *row, struct row_table *table);
-/* The same again: `dropped` is what DROP says of its ids. */
+/* The same in replay: `dropped` is what DROP says of its ids. */
 void row_drop(struct row *row, struct row_table *table, const struct row_dropped *dropped);
-/* Limits and ends may have changed: each table's are looked at again. */
+/* Has every table's limits and ends worked out again: they may have changed. */
 void row_look_again(struct row *row);
-/* From here on it is counted where most ids come in: to each table, or this one. */
+/* From here on the row counts where most ids come in: for every table, or for this one. */
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
