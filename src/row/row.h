@@ -1,7 +1,8 @@
 /*
  * row.h: the row of tables of a space, shared by all engines: which table an id belongs to, when a
- * table is opened, given a further layer or recycled. The row knows ids, counts and memory; what a
- * table is made of is the engine's, which embeds a struct row_table as the first member of its own.
+ * table is opened, given a layer, dumped or recycled. The row knows ids, counts and memory; the
+ * engine knows what a table is made of, and embeds a struct row_table as the first member of its
+ * own struct.
  *
  *     base 0            base 4,601              base 9,150
  *     | table 0, closed | table 1, closed       | table 2 ...... frontier ...... (ahead) ->
@@ -11,12 +12,13 @@
  *
  * Frontier. The largest id of a table that is not *ahead*. An id is ahead when it lies above the
  * frontier and above the table's window, or above its *end*: a full table's range and an eighth
- * above its first id, as far as that range is known; while it is not, an id is ahead further above
- * what the stream has passed (all but its highest few ids) than a part of what the table spans so
- * far (its reach). Ahead ids are kept exactly, *apart* from the others (in a dict), and never move
- * the frontier: one typo moves nothing. The first table of a space does not know its ids: it keeps
- * the first `sample` apart, then settles: the frontier is set by ids around the shortest span that
- * more than half of them are in (so nearly half may be strays), and the engine puts them in place.
+ * above its first id, as far as that range is known. While it is not known, an id is ahead when it
+ * lies further above what the stream has passed (all but its highest few ids) than a part of what
+ * the table spans so far (its reach). Ahead ids are kept exactly, *apart* from the others (in a
+ * dict), and never move the frontier: one typo moves nothing. The first table of a space does not
+ * know its ids: it keeps the first `sample` apart, then settles: the frontier is set by ids around
+ * the shortest span that more than half of them are in (so nearly half may be strays), and the
+ * engine puts them in place.
  *
  * Opening. A table that reaches its fill (capacity less late-room) while its frontier + 1 is below
  * the next base opens a table at frontier + 1, and from then on only takes late ids: it is
@@ -26,39 +28,40 @@
  * between go on to the older table. When the stream itself has left the table for ahead ids (the
  * newest ROW_LEAP of them are three in four of what came, and most new ids of the row belong to
  * this table's range) and there are ROW_BULK, or the room for them is used up, a table opens for
- * the bulk of them, of a range that is not known. (Not if its window takes fewer than ROW_CLUSTER
- * of them.) What was kept apart at or above the new base moves with it.
+ * the bulk of them; its range is not known. (No table opens if its window would take fewer than
+ * ROW_CLUSTER of them.) Ids that were apart at or above the new base move with the opening.
  *
- * A table opened for ahead ids is a *jump* until it is a quarter full: they may be typos after all.
- * Half of the tables (one at least) may be jumps; without recycling they leave as many free as the
- * ids below them need (half of the tables at most). A further one takes the place of the oldest, if
- * they are recycled and that is not where most ids come in (which is no jump, once ROW_CLUSTER
- * did); else its ids stay apart.
+ * A table opened for ahead ids is a *jump* until it is a quarter full: the ids may be typos after
+ * all. Half of the tables (one at least) may be jumps; without recycling jumps leave as many tables
+ * free as the ids below them need (half of the tables at most). A further jump takes the place of
+ * the oldest one, if tables are recycled and the oldest is not where most ids come in (a table is
+ * no jump once ROW_CLUSTER ids came there); else its ids stay apart.
  *
- * A closed table at its capacity takes one further layer, a table of the same shape from the same
+ * A closed table at its capacity takes one layer, a second table of the same shape from the same
  * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
- * of them is always spare and zeroed: when it was taken, the table opened longest ago is dropped;
- * but neither one that is needed for the opening, nor where most ids came in since the last one.
- * With a stream that rises it has the smallest ids. If there is a table below it, that takes over
- * its range, and remembers up to where ids had come there (row/row_dropped.h): those are
- * answered as ids below the oldest table are, until a table opens there. That comes to pass where
- * the stream of the table below reaches them. With `dump` that table leaves memory instead
- * (row/row_cold.h). Without either, all are used, then new ids are refused.
+ * of them is always spare and zeroed: when the spare is taken, the table opened longest ago is
+ * recycled, but no table that is needed for the opening and not the one where most ids came in
+ * since the last opening. With a stream that rises the recycled table has the smallest ids. If
+ * there is a table below it, that table takes over its range, and remembers up to where ids had
+ * come there (row/row_dropped.h): these are answered as ids below the oldest table are, until a
+ * table opens there, which happens when the stream of the table below reaches them. With `dump` the
+ * table is dumped instead (row/row_cold.h). Without either, all regions are used, then new ids are
+ * refused.
  *
  * Who acts. Workers only ask: row_admit() answers ROW_WAIT where the row must change first, the
  * engine leaves its ticket with row_wait() and answers pending; the keeper (one thread) calls
  * row_maintain(), which changes the row with the world stopped (base/barrier.h) and wakes them.
  * Clearing and zeroing memory happens outside the stop.
  *
- * With a log each such change is an event (row/row_log.h), for which the log is asked for room
- * first. If it has none nothing is changed, who waited is woken, and whoever would have to wait is
- * refused, but for one now and then who has it tried again.
+ * With a log each such change is an event (row/row_log.h), and the log is asked for room first. If
+ * it has none nothing is changed, waiting requests are woken, and requests that would have to wait
+ * are refused, except one now and then that has the keeper try again.
  *
  * Thread rule: row_find, row_admit, row_removed, row_too_far, row_wait: any thread inside the
- * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or
- * nobody else there.
+ * barrier. row_maintain, row_populate: one thread each, outside. The rest: world stopped, or nobody
+ * else there.
  */
 #ifndef ROLLCALL_ROW_ROW_H
 #define ROLLCALL_ROW_ROW_H
@@ -77,7 +80,7 @@
 #include "row/row_dropped.h"
 
 #define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
-#define ROW_ROUTES_MAX 32768 /* those that left memory too; layers not */
+#define ROW_ROUTES_MAX 32768 /* dumped ones included, layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
 #define ROW_SAMPLE_MIN 16
@@ -96,9 +99,9 @@ struct row_table;
 
 struct row_config {
     bool any_ids;         /* one table over all ids: nothing else but table_bytes applies */
-    bool recycle;         /* a table is dropped when one is needed; else new ids are refused */
-    bool dump;            /* instead of refusing: one leaves memory (row/row_cold.h) */
-    unsigned dumps_max;   /* tables that left, at most; 0: any number */
+    bool recycle;         /* a table is recycled when one is needed; else new ids are refused */
+    bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h) */
+    unsigned dumps_max;   /* dumped tables, at most; 0: any number */
     unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */
     double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
@@ -112,65 +115,79 @@ struct row_want {
     uint64_t base;
     uint64_t range; /* ids a full table spans, as the last one showed; 0: not known */
     bool first;     /* nothing is known: unsettled until its sample is full (not with any_ids) */
-    const struct row_table *layer_of; /* not NULL: a further layer, of exactly its shape */
+    const struct row_table *layer_of; /* not NULL: a layer of this table, of exactly its shape */
     /*
-     * Not NULL: to be made as it was described (row_functions.describe), whatever the configuration
-     * says by now. The dicts are made twice as large: what was in them by another hash must fit.
+     * Not NULL: makes the table as it was described (row_functions.describe), whatever the
+     * configuration says by now. The dicts are made twice as large, since entries that lay
+     * elsewhere by another hash must fit.
      */
     const void *description;
     size_t description_bytes;
-    void *region;          /* zeroed memory of region_bytes; NULL: it is cold (row/row_cold.h) */
-    uint64_t region_bytes; /* what it has, or had, in memory */
+    void *region;          /* zeroed memory of region_bytes; NULL: it is dumped (row/row_cold.h) */
+    uint64_t region_bytes; /* the memory it has, or had before its dump */
 };
 
-/* The engine's part; all with the world stopped, but destroy: nobody can reach the table. */
+/* The engine's part; all with the world stopped, except destroy: nobody can reach that table. */
 struct row_functions {
     /* Fills capacity and window_last of a new zeroed struct. NULL: memory is refused. */
     struct row_table *(*create)(void *engine, const struct row_want *want);
-    /* All but its region, if it has one. While others use other tables, and the engine. */
+    /*
+     * Frees all but its region, if it has one. Others may use other tables and the engine
+     * meanwhile.
+     */
     void (*destroy)(struct row_table *table);
-    /* Puts what is apart and not above the frontier in place: of a table that settles, whose low
-     * and frontier have been set, or of one whose frontier has passed such ids. */
+    /*
+     * Puts what is apart and not above the frontier in place. Called for a table that settles,
+     * whose low and frontier have been set, and for one whose frontier has passed such ids.
+     */
     void (*settle)(void *engine, struct row_table *table);
     /*
-     * Moves what `from` keeps apart at or above to->base into `to`, in rising order of ids, asking
-     * row_place() for each; what cannot be kept there, as nothing of it shows, is taken off `from`
-     * by row_removed(). Where it has no room that is made. False, with nothing changed in `from`:
-     * memory is refused.
+     * Moves what `from` holds apart at or above to->base into `to`, in rising order of ids, asking
+     * row_place() for each. An id that cannot be held there, as no slot of it shows, is taken off
+     * `from` by row_removed(). A dict of `to` without room grows. False, with nothing changed in
+     * `from`: memory is refused.
      */
     bool (*move)(void *engine, struct row_table *from, struct row_table *to);
-    /* Records or members that go with a table and its layer. NULL: as many as they count. */
+    /*
+     * Returns how many records or members are lost with a table and its layer. NULL: as many as
+     * they count.
+     */
     uint64_t (*held)(const struct row_table *table);
-    /* What `create` needs to make it again, at most ROW_DESCRIPTION_MAX (row/row_log.h). */
+    /*
+     * Writes what `create` needs to make the table again, at most ROW_DESCRIPTION_MAX
+     * (row/row_log.h).
+     */
     size_t (*describe)(const struct row_table *table, unsigned char *bytes);
-    /* The bytes of region a description needs. 0: it is none. */
+    /* Returns the bytes of region that a description needs. 0: it is no description. */
     uint64_t (*described_bytes)(const void *description, size_t bytes);
-    /* Calls visit for every id that is kept apart in an open or unsettled table: in memory, even of
-       a cold one. */
+    /*
+     * Calls visit for every id that is apart in an open or unsettled table: in memory, even of a
+     * dumped one.
+     */
     void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
                        void *context);
-    /* Ids that row_route() gave no table for have one again. NULL: it need not know. */
+    /* Ids that row_route() gave no table for have one again. NULL: the engine need not know. */
     void (*reopened)(void *engine);
 };
 
 /* Bits of `wants`. */
 #define ROW_WANT_SETTLE  1u
-#define ROW_WANT_OPEN    2u /* at frontier + 1: its fill is reached */
+#define ROW_WANT_OPEN    2u /* at frontier + 1: the fill is reached */
 #define ROW_WANT_RENEW   4u /* at frontier + 1: the configuration has changed */
 #define ROW_WANT_CLUSTER 8u
 #define ROW_WANT_BULK    16u
 #define ROW_WANT_LAYER   32u
-#define ROW_WANT_REACH   64u  /* where ids were dropped: the stream has come there */
-#define ROW_WANT_TUCK    128u /* what is apart and was passed goes in place */
+#define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
+#define ROW_WANT_TUCK    128u /* passed ids that are apart go in place */
 
-struct row_region { /* under the row's lock, but memory and bytes: they stay */
+struct row_region { /* under the row's lock, except memory and bytes: those stay */
     void *memory;
     uint64_t bytes;
-    uint64_t resident; /* bytes from its start that were made so */
-    bool used;         /* by a table, retired or not, or left; else zeroed */
-    bool left;         /* its table went cold: the keeper clears it */
-    bool gone;         /* of no use any more: whoever takes away the last pin gives it back */
-    unsigned pins;     /* by who makes it resident */
+    uint64_t resident; /* bytes from its start that were made resident */
+    bool used;         /* by a table, retired or not, or left by a dump; else zeroed */
+    bool left;         /* its table was dumped: the keeper clears it */
+    bool gone;         /* of no use any more: given back with its last pin */
+    unsigned pins;     /* by threads that make it resident */
 };
 
 /* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
@@ -179,56 +196,57 @@ struct row_samples {
     uint64_t stride; /* ids from one to the next, on average */
     uint64_t ids[ROW_SAMPLES];
     _Atomic uint64_t next;    /* ids admitted when the next one is taken; read by any thread */
-    _Atomic uint64_t arrival; /* so for the next one that the row takes for its own */
+    _Atomic uint64_t arrival; /* the same for the next one the row takes for its own */
 };
 
 struct row_table {
     /* Changed with the world stopped. */
-    uint64_t serial;        /* of its opening: its name in stats */
+    uint64_t serial;        /* of its opening; names the table in stats */
     uint64_t base, last;    /* its range of ids */
-    uint64_t window_last;   /* ids above are ahead wherever the frontier is */
+    uint64_t window_last;   /* ids above it are ahead wherever the frontier is */
     uint64_t low;           /* where its ids really begin: base, or what settling found */
     uint64_t step;          /* from the frontier of the table it followed to low */
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
-    uint64_t reach_min;     /* while range is 0, ahead begins this far above `trusted` at least */
+    uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
     uint64_t fill;          /* at which the next table opens */
     uint64_t opened_s;      /* wall clock */
     uint64_t closed_serial; /* tables made by the time it closed */
-    struct row_table *further; /* its layer: takes whatever is new */
-    struct row_region *region; /* NULL: it is cold */
+    struct row_table *further; /* its layer: takes every new id */
+    struct row_region *region; /* NULL: it is dumped */
     bool settled;
-    bool closed;                      /* frontier = last: only late ids come */
-    bool refused;                     /* no table can be had for it, until the row changes */
-    bool refused_jump;                /* for what is ahead of it, that is; it may have room yet */
-    bool warned;                      /* of that, until a table opens */
-    bool jumped;                      /* it was opened for ahead ids */
-    bool cold;                        /* it left memory: it has no region (row/row_cold.h) */
-    bool leaving;                     /* it is to leave, with its layer */
-    bool tapped;                      /* the image it leaves with is being made */
-    bool awaiting;                    /* what it wants waits until a dump has ended */
-    bool touched;                     /* an image of it must begin anew (row/row_log.h) */
-    bool placing;                     /* replay: row_place() goes by the frontier as it is */
-    bool layer_due;                   /* restoring: it has a layer, which is still to come */
-    uint64_t touches;                 /* times it was */
-    uint64_t start_lsn;               /* S of its last image, or of the event that made it */
-    uint64_t cluster_from, bulk_from; /* `noted` at which one may open for its ahead ids again */
+    bool closed;        /* frontier = last: only late ids come */
+    bool refused;       /* no table can be had for it, until the row changes */
+    bool refused_jump;  /* no table can be had for its ahead ids; it may have room yet */
+    bool warned;        /* `refused` was logged; until a table opens */
+    bool jumped;        /* it was opened for ahead ids */
+    bool cold;          /* it is dumped: it has no region (row/row_cold.h) */
+    bool leaving;       /* it is to be dumped, with its layer */
+    bool tapped;        /* the image of its dump is being made */
+    bool awaiting;      /* its wants wait until a dump has ended */
+    bool touched;       /* an image of it must begin anew (row/row_log.h) */
+    bool placing;       /* replay: row_place() goes by the frontier as it is */
+    bool layer_due;     /* restoring: it has a layer, which is still to come */
+    uint64_t touches;   /* times it was touched */
+    uint64_t start_lsn; /* S of its last image, or of the event that made it */
+    uint64_t cluster_from, bulk_from; /* `noted` at which its ahead ids may open one again */
     uint64_t seen;                    /* ids that had come by the last opening */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
-    struct row_dropped dropped;       /* of its range: ids of tables that are no more */
+    struct row_dropped dropped;       /* ids in its range of recycled tables */
     /* By any thread. */
     _Alignas(64) _Atomic uint64_t frontier;
     /*
-     * What the stream has passed for sure: the least of ROW_CLUSTER ids above it, again and again.
-     * The reach is measured from here, so that strays taken in do not let further ones in.
+     * What the stream has passed for sure: the smallest of ROW_CLUSTER ids above the old value,
+     * again and again. The reach is measured from here, so that strays taken in do not let further
+     * ones in.
      */
     _Atomic uint64_t trusted;
     _Atomic uint64_t newer_least; /* of the ids above `trusted`; UINT64_MAX: none yet */
-    _Atomic uint32_t newer;       /* so many of them */
-    _Atomic uint64_t count; /* ids (pairs) it holds, apart or not; a further layer counts its own */
+    _Atomic uint32_t newer;       /* how many ids came above `trusted` */
+    _Atomic uint64_t count;       /* ids (pairs) it holds, apart or not; a layer counts its own */
     _Atomic uint64_t gone;  /* ids that were in place, here or in its layer, and were removed */
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
-    _Atomic uint64_t apart; /* kept apart, about: exact after settling, tucking, opening, moving */
+    _Atomic uint64_t apart; /* ids apart, about: exact after settling, tucking, opening, moving */
     _Atomic uint64_t clear_to; /* ids up to it need no look at the limit and the end: row_admit.c */
     _Atomic uint64_t tuck_at; /* the frontier at which enough of them were passed to be tucked in */
     _Atomic uint32_t wants;   /* ROW_WANT_* */
@@ -237,7 +255,7 @@ struct row_table {
     struct row_samples samples;
 };
 
-/* An ahead id, how many its table had in place when it came, and how often it came so far. */
+/* An ahead id, how many ids its table had in place when it came, and how often it came so far. */
 struct row_ahead {
     uint64_t id, placed, times;
 };
@@ -259,31 +277,34 @@ struct row {
     uint64_t serials; /* tables made so far */
     uint64_t recycled_tables, recycled_ids;
     uint64_t dropped_ranges; /* of all tables */
-    /* What the configuration of before a restart said, until row_reconfigure; tables 0: nothing. */
+    /* What the configuration before a restart said, until row_reconfigure; tables 0: nothing. */
     struct row_bounds {
         uint64_t dumps_max, tables, table_bytes;
     } stored;
-    bool untidy; /* the keeper may find memory: of retired tables, or for a new configuration */
-    /* Called when the keeper has something to do. NULL: whoever tests calls row_maintain(). */
+    bool untidy; /* the keeper may find memory of retired tables, or for a new configuration */
+    /* Called when the keeper has something to do. NULL: a test calls row_maintain() itself. */
     const struct engine_keeper *keeper;
-    /* Called when row_cold_wanted() becomes true. Set before it is shared; NULL: nobody is told. */
+    /*
+     * Called when row_cold_wanted() becomes true. Set before the row is shared; NULL: nobody is
+     * told.
+     */
     const struct engine_keeper *imager;
-    struct change_log *log;     /* NULL: the row is kept in memory alone. Set before it is shared */
-    uint32_t space;             /* its number, for the log */
-    _Atomic bool asked;         /* some table wants something */
-    _Atomic bool denied;        /* the log had no room for what is wanted, or it did not come in
-                                   time: new ids are refused */
-    bool dump_failed;           /* the last one did: who needs memory is refused */
-    bool dump_paused;           /* for the rest of this round of images */
-    bool merge_paused;          /* likewise: one has failed */
-    bool overrun_told;          /* since the last dump that was made */
-    unsigned tucks;             /* events of such that the log has room for still */
-    unsigned overruns;          /* dumps in a row that changes overran (row/row_cold.h) */
-    _Atomic bool dump_wanted;   /* row_cold_wanted() */
-    _Atomic uint64_t denied_us; /* clock at which who needs it has it tried again; 0: not denied */
+    struct change_log *log;   /* NULL: the row is in memory alone. Set before it is shared */
+    uint32_t space;           /* its number, for the log */
+    _Atomic bool asked;       /* some table wants something */
+    _Atomic bool denied;      /* the log had no room for what is wanted, or the room did not come in
+                                 time: new ids are refused */
+    bool dump_failed;         /* the last dump failed: new ids that need memory are refused */
+    bool dump_paused;         /* no dump for the rest of this round of images */
+    bool merge_paused;        /* likewise no merge: one has failed */
+    bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
+    unsigned tucks;           /* tuck events that the log still has room for */
+    unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
+    _Atomic bool dump_wanted; /* row_cold_wanted() */
+    _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
     _Atomic uint64_t again_us;  /* likewise, after a dump failed or memory was refused */
-    _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none is */
-    /* Some of the newest ids that were new, in no order; UINT64_MAX: none. By any thread. */
+    _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none waits */
+    /* Some of the newest new ids, in no order; UINT64_MAX: none. By any thread. */
     _Atomic uint64_t arrivals[ROW_ARRIVALS];
     _Atomic uint32_t arrivals_at;
     /* The rest under `lock`, a leaf: nothing else is taken while it is held. */
@@ -309,7 +330,7 @@ bool row_init(struct row *row, const struct row_config *config,
               const struct engine_keeper *keeper);
 void row_fini(struct row *row);
 
-/* Bases at or below id among the first n. */
+/* Returns how many of the first n bases are at or below id. */
 static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
 {
     size_t low = 0;
@@ -324,7 +345,9 @@ static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
     return low;
 }
 
-/* The table of an id; NULL: below the oldest. A few ns: the newest tables are looked at first. */
+/*
+ * Returns the table of an id; NULL: below the oldest. A few ns: looks at the newest tables first.
+ */
 static inline struct row_table *row_find(const struct row *row, uint64_t id)
 {
     size_t i = row->count;
@@ -338,7 +361,7 @@ static inline struct row_table *row_find(const struct row *row, uint64_t id)
     return LIKELY(i > 0) ? row->tables[i - 1] : NULL;
 }
 
-/* So; below the oldest: that. */
+/* As above; for an id below the oldest table: that table. */
 static inline struct row_table *row_find_from(const struct row *row, uint64_t id)
 {
     struct row_table *table = row_find(row, id);
@@ -346,8 +369,8 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
 }
 
 /*
- * The table that a key of the id is looked for in. NULL: below the oldest, or among ids that were
- * dropped with their table; a new one is for row_admit_again().
+ * Returns the table that a key of the id is looked for in. NULL: below the oldest, or among ids
+ * that were recycled with their table; for a new id there ask row_admit_again().
  */
 static inline struct row_table *row_route(const struct row *row, uint64_t id)
 {
@@ -359,52 +382,55 @@ static inline struct row_table *row_route(const struct row *row, uint64_t id)
     return table;
 }
 
-/* The smallest id above a table's range; 0: there is none. */
+/* Returns the smallest id above a table's range; 0: there is none. */
 static inline uint64_t row_next_base(const struct row_table *table)
 {
     return table->last == ROW_ID_MAX ? 0 : table->last + 1;
 }
 
 enum row_verdict {
-    ROW_INSIDE,   /* store it in place, in the further layer if there is one */
+    ROW_INSIDE,   /* store it in place, in the layer if there is one */
     ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
     ROW_NO_TABLE, /* refused: all tables are in use, or no room apart: it may be tried again */
     ROW_TOO_FAR,  /* refused: ahead of all the tables hold, and there is no room apart */
-    ROW_BELOW,    /* refused: its table was dropped */
+    ROW_BELOW,    /* refused: its table was recycled */
 };
 
 /*
  * Asked under the id's lock, when it is sure that a new id (or pair) is to be stored in the range
- * of `table` (as row_find gives it). INSIDE and APART have been counted; if it cannot be stored
- * after all, row_removed() takes that back.
+ * of `table`, the table that row_find gives. INSIDE and APART have been counted; if the id cannot
+ * be stored after all, row_removed() takes that back.
  */
 enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id);
 
 /*
- * Asked for a new id that row_route() gave no table for: ROW_BELOW; ROW_WAIT, or ROW_NO_TABLE,
- * where the stream has come to ids that were dropped, and a table opens there.
+ * Asked for a new id that row_route() gave no table for. ROW_BELOW; or, where the stream has come
+ * to recycled ids and a table opens there: ROW_WAIT or ROW_NO_TABLE.
  */
 enum row_verdict row_admit_again(struct row *row, uint64_t id);
 
-/* An id (or pair) of `table` is gone; holder: the table or the layer of it that held it. */
+/* An id (or pair) of `table` was removed; holder: the table or the layer that held it. */
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
 
 /*
- * The room apart is used up, for an id that was to go there: ROW_WAIT; ROW_NO_TABLE while no table
- * can be had, as it is then not known whether it is far or just next, and where the stream comes to
- * it before all tables are full, as trying again helps; else ROW_TOO_FAR.
+ * Asked when the room apart is used up, for an id that was to go there. ROW_WAIT; ROW_NO_TABLE
+ * while no table can be had, since it is then not known whether the id is far or just next, and
+ * where the stream comes to it before all tables are full, since trying again helps; else
+ * ROW_TOO_FAR.
  */
 enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
 void row_wait(struct row *row, const struct engine_ticket *ticket);
 
-/* Somebody has waited as long as one may: who waits for the row, or would, is refused for a second.
- * Any thread inside. */
+/*
+ * A request has waited as long as it may: all that wait for the row, or would, are refused for a
+ * second. Any thread inside.
+ */
 void row_waited(struct row *row);
 
-/* Something of the table (or layer) that holds it is about to be changed. Any thread inside. */
+/* Call before changing anything of the table (or layer) that holds it. Any thread inside. */
 static inline void row_changed(struct row_table *holder)
 {
     if (UNLIKELY(!atomic_load_explicit(&holder->changed, memory_order_relaxed))) {
@@ -413,8 +439,8 @@ static inline void row_changed(struct row_table *holder)
 }
 
 /*
- * For `move` and `settle`: may this id go in place (moving the frontier), or does it stay apart?
- * Counts it in `to` if `count`.
+ * For `move` and `settle`. True: this id goes in place (moving the frontier); false: it stays
+ * apart. Counts it in `to` if `count`.
  */
 bool row_place(struct row_table *to, uint64_t id, bool count);
 
@@ -423,27 +449,29 @@ bool row_place(struct row_table *to, uint64_t id, bool count);
  * keeper notified while there is more. Blocks. barrier NULL: nobody else is there (tests).
  */
 void row_maintain(struct row *row, struct barrier *barrier);
-/* Is there something to do? */
+/* True: the keeper has something to do. */
 bool row_asked(const struct row *row);
 
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
 
-/* Forgets everything: one unsettled first table is left, whose memory was cleared here. With a log,
- * its reserve() has said true; so for row_reconfigure(). */
+/*
+ * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With
+ * a log, its reserve() has said true; so for row_reconfigure().
+ */
 void row_clear(struct row *row);
 
 /*
- * Takes a changed configuration (any_ids stays). It holds from the next table on; memory beyond a
- * smaller one is given back as tables are recycled. renew: the newest table is followed by one of
- * the new configuration at once, if it holds anything.
+ * Takes a changed configuration (any_ids stays). It holds from the next table on; memory that
+ * exceeds a smaller configuration is given back as tables are recycled. renew: a table of the new
+ * configuration follows the newest table at once, if that holds anything.
  */
 void row_reconfigure(struct row *row, const struct row_config *config, bool renew);
 
 /*
- * Tables that row_reconfigure() would have dropped which stay with the configuration of now (of
- * before a restart): at most two losses, appended to losses[0 .. *count]. Where tables are
- * recycled in their turn, or leave one by one, nothing is lost by the change. World stopped, or
+ * Tells which tables that stay with the configuration of now (of before a restart)
+ * row_reconfigure() would lose: at most two losses, appended to losses[0 .. *count]. Where tables
+ * are recycled in their turn, or dumped one by one, the change loses nothing. World stopped, or
  * while nothing is maintained.
  */
 void row_losses(const struct row *row, const struct row_config *next, struct engine_loss *losses,
@@ -452,7 +480,7 @@ void row_losses(const struct row *row, const struct row_config *next, struct eng
 /* Calls visit for each table and layer, oldest first. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
-/* The same for who knows tables by their files' names: engine_keeping.each_table. */
+/* The same for callers that know tables by their files' names: engine_keeping.each_table. */
 void row_each_serial(const struct row *row, engine_table_visit *visit, void *context);
 
 /* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
@@ -465,10 +493,11 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
  * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
- * count is at most its capacity (but what is kept apart); R7 `sample` only with an unsettled table;
- * R8 serials differ and are below `serials`, nothing is half restored; R9 cold tables have no
- * region, tapped ones are leaving, and so is their layer, who awaits a dump wants something; R10
- * what was dropped lies in the range of the table that says so, and its ranges are counted.
+ * count is at most its capacity (except ids apart); R7 `sample` only with an unsettled table; R8
+ * serials differ and are below `serials`, nothing is half restored; R9 dumped tables have no
+ * region, tapped ones are leaving, and so is their layer, a table that awaits a dump wants
+ * something; R10 recycled ids lie in the range of the table that remembers them, and the ranges are
+ * counted.
  */
 void row_check(const struct row *row);
 
