@@ -50,7 +50,7 @@ struct counter_below {
 
 static uint64_t region_bytes(const struct counter_below *below)
 {
-    return below->bytes - sizeof *below;
+    return below->bytes - sizeof(*below);
 }
 
 static uint64_t bucket_bytes(const struct counter_below *below)
@@ -72,11 +72,11 @@ static void lay_out(struct counter_below *below, unsigned slots)
 struct counter_below *counter_below_create(uint64_t bytes, unsigned slots)
 {
     CHECK(bytes >= COUNTER_BELOW_BYTES_MIN);
-    struct counter_below *below = aligned_alloc(MEMORY_LINE_BYTES, sizeof *below);
+    struct counter_below *below = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*below));
     if (!below) {
         return NULL;
     }
-    memset(below, 0, sizeof *below);
+    memset(below, 0, sizeof(*below));
     below->bytes = bytes;
     below->secret = clock_random();
     below->region = memory_region_create(region_bytes(below));
@@ -183,7 +183,7 @@ static void record_load(const struct counter_below *below, const struct record *
                         struct counter_values *values)
 {
     values->set = (uint32_t)record->set;
-    memcpy(values->value, record->value, below->slots * sizeof *values->value);
+    memcpy(values->value, record->value, below->slots * sizeof(*values->value));
 }
 
 bool counter_below_look(struct counter_below *below, uint64_t id, struct counter_values *values)
@@ -245,7 +245,7 @@ static void store(struct counter_below *below, uint64_t bucket, unsigned way, ui
     }
     struct record *record = record_at(below, bucket, way);
     record->set = after->set;
-    memcpy(record->value, after->value, below->slots * sizeof *record->value);
+    memcpy(record->value, after->value, below->slots * sizeof(*record->value));
 }
 
 enum engine_status counter_below_edit(struct counter_below *below, uint64_t id,

@@ -145,7 +145,7 @@ static void leave_slot(struct counter_slots *left, const struct counter_config *
         return;
     }
     if (left->count == ENGINE_SLOTS_MAX) {
-        memmove(left->at, left->at + 1, --left->count * sizeof left->at[0]);
+        memmove(left->at, left->at + 1, --left->count * sizeof(left->at[0]));
     }
     left->at[left->count++] = *slot;
 }
@@ -161,7 +161,7 @@ static bool leave_slots(struct counter *counter, const struct counter_config *ne
         leave_slot(&left, next, &counter->config.slots[i]);
     }
     bool other = left.count != counter->left.count ||
-                 memcmp(left.at, counter->left.at, left.count * sizeof left.at[0]) != 0;
+                 memcmp(left.at, counter->left.at, left.count * sizeof(left.at[0])) != 0;
     counter->left = left;
     return other;
 }
@@ -176,7 +176,7 @@ void counter_forget_below(struct counter *counter)
 void counter_take_slots(struct counter *counter, const struct counter_config *config)
 {
     bool same = same_slots(&counter->config, config);
-    memmove(counter->config.slots, config->slots, sizeof config->slots);
+    memmove(counter->config.slots, config->slots, sizeof(config->slots));
     counter->config.slot_count = config->slot_count;
     counter_names_init(&counter->names, config);
     if (!same) {
@@ -268,7 +268,7 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
     uint64_t first_base = counter->row.bases[0];
     take_role(counter, config);
     same = !leave_slots(counter, config) && same;
-    memcpy(counter->before.at, counter->config.slots, sizeof counter->before.at);
+    memcpy(counter->before.at, counter->config.slots, sizeof(counter->before.at));
     counter->before.count = counter->config.slot_count;
     counter->slot_numbers = numbers;
     counter_take_slots(counter, config);
@@ -366,7 +366,7 @@ static const struct engine_functions counter_functions = {
 struct engine *counter_create(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
 {
     CHECK(counter_config_valid(config, error));
-    struct counter *counter = memory_zalloc(sizeof *counter);
+    struct counter *counter = memory_zalloc(sizeof(*counter));
     struct row_config row;
     counter->magic = COUNTER_MAGIC;
     counter->config = *config;

@@ -21,7 +21,7 @@ void encode_u8(struct encoder *to, unsigned value)
 
 void encode_u64(struct encoder *to, uint64_t value)
 {
-    put(to, &value, sizeof value);
+    put(to, &value, sizeof(value));
 }
 
 void encode_name(struct encoder *to, const char *name)
@@ -72,7 +72,7 @@ unsigned decode_u8(struct decoder *from)
 uint64_t decode_u64(struct decoder *from)
 {
     uint64_t value;
-    take(from, &value, sizeof value);
+    take(from, &value, sizeof(value));
     return value;
 }
 
@@ -100,7 +100,7 @@ void decode_slots(struct decoder *from, struct counter_config *config)
 {
     char error[COUNTER_ERROR_MAX];
     config->slot_count = decode_u8(from);
-    memset(config->slots, 0, sizeof config->slots);
+    memset(config->slots, 0, sizeof(config->slots));
     from->bad = from->bad || config->slot_count > ENGINE_SLOTS_MAX;
     for (size_t i = 0; i < config->slot_count && !from->bad; i++) {
         decode_slot(from, &config->slots[i]);

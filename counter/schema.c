@@ -41,7 +41,7 @@ bool counter_slots_valid(const struct counter_config *config, char error[COUNTER
 void counter_schema_init(struct counter_schema *schema, const struct counter_config *config)
 {
     CHECK(config->slot_count >= 1 && config->slot_count <= ENGINE_SLOTS_MAX);
-    memset(schema, 0, sizeof *schema);
+    memset(schema, 0, sizeof(*schema));
     unsigned bits = 0;
     for (size_t i = 0; i < config->slot_count; i++) {
         schema->slots[i] = config->slots[i];
@@ -59,7 +59,7 @@ int counter_names_find(const struct counter_names *names, const char *name, size
     uint64_t head = text_word(name, length);
     for (unsigned i = 0; i < names->count; i++) {
         if (names->heads[i] == head && names->lengths[i] == length &&
-            (length <= sizeof head || memcmp(names->names[i], name, length) == 0)) {
+            (length <= sizeof(head) || memcmp(names->names[i], name, length) == 0)) {
             return (int)i;
         }
     }
@@ -68,7 +68,7 @@ int counter_names_find(const struct counter_names *names, const char *name, size
 
 void counter_names_init(struct counter_names *names, const struct counter_config *config)
 {
-    memset(names, 0, sizeof *names);
+    memset(names, 0, sizeof(*names));
     names->count = (unsigned)config->slot_count;
     names->all = (uint32_t)((1u << config->slot_count) - 1);
     for (unsigned i = 0; i < names->count; i++) {
@@ -135,7 +135,7 @@ bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
                        const struct counter_config *config)
 {
     struct counter_schema learned = *schema;
-    memset(view, 0, sizeof *view);
+    memset(view, 0, sizeof(*view));
     view->slot_count = (unsigned)config->slot_count;
     for (unsigned i = 0; i < view->slot_count; i++) {
         if (!view_slot(&view->slots[i], &learned, &config->slots[i])) {

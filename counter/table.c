@@ -50,7 +50,7 @@ static uint64_t apart_max(const struct counter_table *t)
 static bool reserve_stripes(struct counter_table *t)
 {
     t->extend_max = t->aux_max = UINT64_MAX;
-    t->stripes = memory_region_create(TABLE_STRIPES * sizeof *t->stripes);
+    t->stripes = memory_region_create(TABLE_STRIPES * sizeof(*t->stripes));
     return t->stripes != NULL;
 }
 
@@ -60,7 +60,7 @@ static bool reserve(struct counter_table *t)
     t->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     t->aux = dict_create(sizeof(uint64_t), t->aux_times * t->shape.aux_bytes, clock_random());
 #ifdef ROLLCALL_SHADOW_IDS
-    t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof *t->shadow);
+    t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof(*t->shadow));
 #endif
     return t->extend && t->aux && reserve_stripes(t);
 }
@@ -141,11 +141,11 @@ struct counter_table *counter_table_create(const struct counter_config *config,
                                            const struct row_want *want, struct row *row)
 {
     struct counter_table *t = NULL;
-    if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof *t) != 0) {
+    if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof(*t)) != 0) {
         errno = ENOMEM;
         return NULL;
     }
-    memset(t, 0, sizeof *t);
+    memset(t, 0, sizeof(*t));
     t->magic = TABLE_MAGIC;
     t->in_row = row;
     t->memory = want->region;
@@ -170,7 +170,7 @@ struct counter_table *counter_table_create(const struct counter_config *config,
 void table_leave_memory(struct counter_table *t)
 {
 #ifdef ROLLCALL_SHADOW_IDS
-    memory_region_destroy(t->shadow, t->shape.groups * t->shape.places * sizeof *t->shadow);
+    memory_region_destroy(t->shadow, t->shape.groups * t->shape.places * sizeof(*t->shadow));
     t->shadow = NULL;
 #endif
     dict_destroy(t->aux);
@@ -189,7 +189,7 @@ void counter_table_destroy(struct counter_table *t)
     table_overlay_destroy(t->overlay);
     table_overlay_destroy(t->older);
     table_file_let_go(t->file);
-    memory_region_destroy(t->stripes, TABLE_STRIPES * sizeof *t->stripes);
+    memory_region_destroy(t->stripes, TABLE_STRIPES * sizeof(*t->stripes));
     t->magic = 0;
     free(t);
 }

@@ -21,7 +21,7 @@ struct page {
 
 struct counter_file *table_file_hold(struct table_file *file, struct engine_cold *cold)
 {
-    struct counter_file *held = memory_zalloc(sizeof *held);
+    struct counter_file *held = memory_zalloc(sizeof(*held));
     *held = (struct counter_file){.file = file, .cold = cold, .users = 1};
     return held;
 }
@@ -128,7 +128,7 @@ static bool file_payload(const struct counter_table *t, const struct counter_loc
 static bool file_record(const struct counter_table *t, const struct counter_locus *locus,
                         uint64_t subs, struct counter_reader *reader, struct table_record *record)
 {
-    memset(record, 0, sizeof *record);
+    memset(record, 0, sizeof(*record));
     if (!file_payload(t, locus, reader, record->payload)) {
         return false;
     }
@@ -232,7 +232,7 @@ static enum table_insert_result store(struct work *w, bool erased)
     enum table_insert_result result = TABLE_INSERTED;
     w->put = CHANGE_THERE;
     if (erased) {
-        memset(&w->record, 0, sizeof w->record);
+        memset(&w->record, 0, sizeof(w->record));
     } else {
         table_record_apply(&t->view, &w->record, w->edit->named, &w->edit->after);
         result = w->present ? TABLE_INSERTED : admit(w);
@@ -374,7 +374,7 @@ static void apply(const struct counter_table *t, const struct change *change,
                   struct table_record *record)
 {
     struct counter_values values = {.set = change->set};
-    memcpy(values.value, change->values, sizeof values.value);
+    memcpy(values.value, change->values, sizeof(values.value));
     table_record_apply(&t->view, record, change->named, &values);
 }
 
@@ -397,7 +397,7 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
         return COUNTER_REPLAY_UNREAD;
     }
     if (!there) {
-        memset(&known.record, 0, sizeof known.record);
+        memset(&known.record, 0, sizeof(known.record));
     }
     if (!deletes) {
         apply(t, change, &known.record);

@@ -17,7 +17,7 @@ static uint64_t count_groups(const struct counter_table *t, const struct countin
 {
     uint64_t words[TABLE_PAGE_BYTES / sizeof(uint64_t)];
     uint64_t pages = t->shape.table_bytes / TABLE_PAGE_BYTES;
-    size_t group_words = t->shape.group_bytes / sizeof *words;
+    size_t group_words = t->shape.group_bytes / sizeof(*words);
     uint64_t found = 0;
     for (uint64_t page = 0; page < pages; page++) {
         counter_table_copy_pages(t, page, 1, words);

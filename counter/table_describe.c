@@ -64,7 +64,7 @@ size_t counter_table_describe(const struct counter_table *t, unsigned char *byte
 
 static void decode_shape(struct decoder *from, struct counter_shape *shape)
 {
-    memset(shape, 0, sizeof *shape);
+    memset(shape, 0, sizeof(*shape));
     shape->table_bytes = decode_u64(from);
     shape->capacity = decode_u64(from);
     shape->extend_bytes = decode_u64(from);
@@ -154,7 +154,7 @@ bool counter_table_blank_page(const void *description, size_t length,
     }
     memset(page, 0, TABLE_PAGE_BYTES);
     for (size_t end = is.shape.group_bytes; end <= TABLE_PAGE_BYTES; end += is.shape.group_bytes) {
-        memcpy(page + end - sizeof word, &word, sizeof word); /* where group_lock() finds it */
+        memcpy(page + end - sizeof(word), &word, sizeof(word)); /* where group_lock() finds it */
     }
     return true;
 }
@@ -167,11 +167,11 @@ static void tell_schema(const struct counter_schema *schema, row_state_field *fi
 {
     char name[FIELD_NAME_MAX];
     for (unsigned i = 0; i < schema->slot_count; i++) {
-        snprintf(name, sizeof name, "slot %s", schema->slots[i].name);
+        snprintf(name, sizeof(name), "slot %s", schema->slots[i].name);
         field(context, name, schema->slots[i].bits);
     }
     for (unsigned i = 0; i < schema->extra_count; i++) { /* they came later, and lie in aux alone */
-        snprintf(name, sizeof name, "slot %s", schema->extras[i].name);
+        snprintf(name, sizeof(name), "slot %s", schema->extras[i].name);
         field(context, name, 0);
     }
 }
@@ -203,7 +203,7 @@ static void tell_record(const struct counter_schema *schema, const uint64_t *pay
         unsigned bits = schema->slots[i].bits;
         uint64_t raw = bits_get(payload, schema->offset[i], bits);
         bool aux = raw == counter_slot_in_aux(bits);
-        snprintf(name, sizeof name, "%s%s", schema->slots[i].name, aux ? " in aux" : "");
+        snprintf(name, sizeof(name), "%s%s", schema->slots[i].name, aux ? " in aux" : "");
         if (raw != 0) {
             field(context, name, raw - 1);
         }
@@ -227,7 +227,7 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
 {
     struct table_description is;
     uint64_t words[SCHEMA_PAYLOAD_WORDS] = {0};
-    if (!table_description_read(&is, description, length) || value_bytes > sizeof words) {
+    if (!table_description_read(&is, description, length) || value_bytes > sizeof(words)) {
         return false;
     }
     memcpy(words, value, value_bytes);
@@ -236,7 +236,7 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
         return true;
     }
     const char *name = name_of_sub(&is.schema, sub);
-    if (section != COUNTER_TABLE_AUX || value_bytes != sizeof words[0] || !name) {
+    if (section != COUNTER_TABLE_AUX || value_bytes != sizeof(words[0]) || !name) {
         return false;
     }
     field(context, name, words[0]);

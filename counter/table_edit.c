@@ -56,7 +56,7 @@ static inline bool match_held(struct work *w, struct table_held *held, bool alte
 /* No record yet. */
 static void set_nothing(struct work *w)
 {
-    memset(w->payload, 0, sizeof w->payload);
+    memset(w->payload, 0, sizeof(w->payload));
     w->packed = (struct table_packed){w->payload, 0};
 }
 

@@ -28,7 +28,7 @@ _Static_assert(ENGINE_ERROR_MAX >= TABLE_FILE_ERROR_MAX, "errors of a file are p
 static void copy_group(const struct counter_table *t, uint64_t group, uint32_t word, uint64_t *to)
 {
     const shared_word *words = group_words(t, group);
-    size_t last = t->shape.group_bytes / sizeof *to - 1;
+    size_t last = t->shape.group_bytes / sizeof(*to) - 1;
     for (size_t i = 0; i <= last; i++) {
         to[i] = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
     }
@@ -40,7 +40,7 @@ static void copy_anew(const struct counter_table *t, uint64_t first, unsigned i,
                       uint64_t *to)
 {
     words[i] = verlock_read(group_lock(t, group_words(t, first + i)));
-    copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof *to));
+    copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof(*to)));
 }
 
 /* Copies what changed since it was copied last. False: nothing had. */
@@ -64,7 +64,7 @@ static void copy_locked(const struct counter_table *t, uint64_t first, uint64_t 
         words[i] = verlock_take(group_lock(t, group_words(t, first + i)));
     }
     for (unsigned i = 0; i < t->page_groups; i++) {
-        copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof *to));
+        copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof(*to)));
     }
     for (unsigned i = 0; i < t->page_groups; i++) {
         verlock_release(group_lock(t, group_words(t, first + i)), words[i]);
@@ -80,7 +80,7 @@ static void copy_page(const struct counter_table *t, uint64_t page, uint64_t *to
     }
     POINT("page begun, not copied");
     for (unsigned i = 0; i < t->page_groups; i++) {
-        copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof *to));
+        copy_group(t, first + i, words[i], to + i * (t->shape.group_bytes / sizeof(*to)));
     }
     for (unsigned tries = 0; tries < COPY_TRIES; tries++) {
         if (!copy_changed(t, first, words, to)) {

@@ -101,9 +101,9 @@ static void note(struct keeping *keeping, uint64_t id)
 {
     if (keeping->count == keeping->room) {
         size_t room = keeping->room ? 2 * keeping->room : KEPT_FIRST;
-        uint64_t *ids = memory_zalloc(room * sizeof *ids);
+        uint64_t *ids = memory_zalloc(room * sizeof(*ids));
         if (keeping->count > 0) {
-            memcpy(ids, keeping->ids, keeping->count * sizeof *ids);
+            memcpy(ids, keeping->ids, keeping->count * sizeof(*ids));
         }
         free(keeping->ids);
         keeping->ids = ids;
@@ -131,7 +131,7 @@ static bool keep_value(void *context, uint64_t id, uint8_t sub, const void *valu
     struct keeping *keeping = context;
     struct dict **aux = &keeping->t->overlay->aux;
     uint64_t word;
-    memcpy(&word, value, sizeof word);
+    memcpy(&word, value, sizeof(word));
     if (!row_policy_holds(keeping->ids, keeping->count, id)) {
         return true;
     }

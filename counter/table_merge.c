@@ -66,7 +66,7 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
 
 struct counter_merge *counter_merge_create(const struct counter_table *t)
 {
-    struct counter_merge *merge = memory_zalloc(sizeof *merge);
+    struct counter_merge *merge = memory_zalloc(sizeof(*merge));
     CHECK(t->older && t->file);
     merge->file = t->file;
     atomic_fetch_add(&merge->file->users, 1);
@@ -77,7 +77,7 @@ struct counter_merge *counter_merge_create(const struct counter_table *t)
     merge->overlay =
         table_overlay_create(t, NULL, dict_count(t->older->extend), dict_count(t->older->aux));
     merge->room = dict_count(t->older->extend);
-    merge->places = memory_zalloc(merge->room * sizeof *merge->places);
+    merge->places = memory_zalloc(merge->room * sizeof(*merge->places));
     merge->piece = memory_zalloc(MERGE_PIECE_PAGES * TABLE_PAGE_BYTES);
     merge->failed = !merge->table || !merge->overlay;
     return merge;
@@ -268,7 +268,7 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
         return ENGINE_IMAGE_FAILED;
     }
     if (merge->count > 0) {
-        qsort(merge->places, merge->count, sizeof *merge->places, by_page);
+        qsort(merge->places, merge->count, sizeof(*merge->places), by_page);
     }
     if (!load_dicts(merge, error)) {
         log_warning("%s", error);

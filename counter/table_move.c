@@ -45,7 +45,7 @@ static void entries_init(struct entries *entries, const struct counter_table *t,
     entries->least = least;
     entries->count = 0;
     entries->room = entries_most(t);
-    entries->ids = memory_zalloc((entries->room + 1) * sizeof *entries->ids);
+    entries->ids = memory_zalloc((entries->room + 1) * sizeof(*entries->ids));
     if (t->memory) {
         dict_each(t->extend, note_entry, entries);
     } else {

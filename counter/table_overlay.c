@@ -37,7 +37,7 @@ static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, ui
 static struct table_overlay *create(const struct counter_table *t, struct engine_cold *cold,
                                     uint64_t extend_bytes, uint64_t aux_bytes)
 {
-    struct table_overlay *overlay = memory_zalloc(sizeof *overlay);
+    struct table_overlay *overlay = memory_zalloc(sizeof(*overlay));
     overlay->cold = cold;
     overlay->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     overlay->aux = dict_create(sizeof(uint64_t), aux_bytes, clock_random());
@@ -97,7 +97,7 @@ void table_overlay_destroy(struct table_overlay *overlay)
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
                        uint64_t id, uint64_t subs, struct table_record *record)
 {
-    memset(record, 0, sizeof *record);
+    memset(record, 0, sizeof(*record));
     if (!overlay || !dict_get(overlay->extend, id, 0, record->payload)) {
         return false;
     }

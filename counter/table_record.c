@@ -105,8 +105,8 @@ void table_record_read_aux(struct table_record *record, const struct dict *aux, 
 void table_record_read(const struct counter_table *t, uint64_t id, const uint64_t *payload,
                        struct table_record *record)
 {
-    memset(record, 0, sizeof *record);
-    memcpy(record->payload, payload, (t->shape.payload_bytes + 7) / 8 * sizeof *payload);
+    memset(record, 0, sizeof(*record));
+    memcpy(record->payload, payload, (t->shape.payload_bytes + 7) / 8 * sizeof(*payload));
     uint64_t subs = table_subs_marked(&t->schema, payload, table_subs_all(&t->schema));
     table_record_read_aux(record, t->aux, id, subs);
 }

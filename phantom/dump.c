@@ -48,7 +48,7 @@ static uint64_t pool_bytes(const struct engine_cold *cold, uint64_t table_bytes)
 struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t table_bytes,
                                          unsigned overruns)
 {
-    struct phantom_dump *dump = memory_zalloc(sizeof *dump);
+    struct phantom_dump *dump = memory_zalloc(sizeof(*dump));
     dump->magic = DUMP_MAGIC;
     dump->cold = cold;
     dump->usual_bytes = pool_bytes(cold, table_bytes);

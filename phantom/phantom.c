@@ -315,7 +315,7 @@ static const struct engine_functions phantom_functions = {
 struct engine *phantom_create(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX])
 {
     CHECK(phantom_config_valid(config, error));
-    struct phantom *phantom = memory_zalloc(sizeof *phantom);
+    struct phantom *phantom = memory_zalloc(sizeof(*phantom));
     phantom->magic = PHANTOM_MAGIC;
     phantom->engine.functions = &phantom_functions;
     phantom->engine.space = config->space;

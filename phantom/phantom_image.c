@@ -63,7 +63,7 @@ bool phantom_image_next(struct engine *engine, uint64_t since, uint64_t now,
         }
     }
     image->sections = sections_of(image);
-    memcpy(image->section_value_bytes, section_value_bytes, sizeof section_value_bytes);
+    memcpy(image->section_value_bytes, section_value_bytes, sizeof(section_value_bytes));
     return true;
 }
 

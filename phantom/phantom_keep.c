@@ -75,7 +75,7 @@ void phantom_log_space(const struct phantom *phantom)
     struct space space = space_of(phantom);
     struct change_log *log = phantom->row.log;
     if (log) {
-        log->put(log, phantom->engine.space, CHANGE_EVENT_SPACE, &space, sizeof space);
+        log->put(log, phantom->engine.space, CHANGE_EVENT_SPACE, &space, sizeof(space));
     }
 }
 
@@ -84,9 +84,9 @@ static size_t state(const struct engine *engine, unsigned char bytes[ENGINE_STAT
     const struct phantom *phantom = (const struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     struct space space = space_of(phantom);
-    memcpy(bytes, &space, sizeof space);
-    row_describe(&phantom->row, bytes + sizeof space);
-    return sizeof space + ROW_SPACE_BYTES;
+    memcpy(bytes, &space, sizeof(space));
+    row_describe(&phantom->row, bytes + sizeof(space));
+    return sizeof(space) + ROW_SPACE_BYTES;
 }
 
 static void set_log(struct engine *engine, struct change_log *log)
@@ -123,10 +123,10 @@ static bool take_space(struct phantom *phantom, const void *bytes, size_t length
                        char error[ENGINE_ERROR_MAX])
 {
     struct space space;
-    if (length != sizeof space) {
+    if (length != sizeof(space)) {
         return refuse("what was stored of the space is not of a phantom space", error);
     }
-    memcpy(&space, bytes, sizeof space);
+    memcpy(&space, bytes, sizeof(space));
     if (space.version != VERSION || (space.flags & ~FLAGS) != 0 ||
         (space.exceptions_bytes != 0 && (space.exceptions_bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ||
                                          space.exceptions_bytes > PHANTOM_TABLE_BYTES_MAX))) {

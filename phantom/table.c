@@ -163,11 +163,11 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
         return NULL;
     }
     struct phantom_table *t = NULL;
-    if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof *t) != 0) {
+    if (posix_memalign((void **)&t, MEMORY_LINE_BYTES, sizeof(*t)) != 0) {
         errno = ENOMEM;
         return NULL;
     }
-    memset(t, 0, sizeof *t);
+    memset(t, 0, sizeof(*t));
     t->magic = PHANTOM_TABLE_MAGIC;
     t->shape = wanted;
     t->secrets = *secrets;

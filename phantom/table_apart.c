@@ -113,9 +113,9 @@ static int rising(const void *left, const void *right)
 static struct pairs gather(const struct phantom_table *t, uint64_t first, uint64_t last)
 {
     struct pairs pairs = {.first = first, .last = last, .room = dict_count(t->apart)};
-    pairs.list = memory_zalloc((pairs.room + 1) * sizeof *pairs.list);
+    pairs.list = memory_zalloc((pairs.room + 1) * sizeof(*pairs.list));
     dict_each(t->apart, gather_one, &pairs);
-    qsort(pairs.list, pairs.count, sizeof *pairs.list, rising);
+    qsort(pairs.list, pairs.count, sizeof(*pairs.list), rising);
     return pairs;
 }
 

@@ -25,7 +25,7 @@ static bool holder_says(const struct phantom_table *holder, uint64_t hash, const
         return phantom_filter_holds(&holder->filter, hash);
     }
     uint64_t line[DICT_VALUE_WORDS];
-    memcpy(line, words, sizeof line);
+    memcpy(line, words, sizeof(line));
     phantom_dump_line(holder->dump, phantom_filter_line(&holder->filter, hash), line);
     return phantom_line_holds(line, holder->filter.bits, hash);
 }
@@ -62,7 +62,7 @@ enum phantom_answer phantom_table_look(const struct phantom_table *t, uint64_t h
                                        const struct engine_ticket *ticket,
                                        struct phantom_lines *lines)
 {
-    memset(lines, 0, sizeof *lines);
+    memset(lines, 0, sizeof(*lines));
     if (phantom_table_filtered_by(t, hash, lines)) {
         return PHANTOM_YES;
     }

@@ -44,7 +44,7 @@ void phantom_shape_describe(const struct phantom_shape *shape,
         .load = shape->plan.load,
         .rate = shape->plan.rate,
     };
-    memcpy(bytes, &d, sizeof d);
+    memcpy(bytes, &d, sizeof(d));
 }
 
 static bool within(uint64_t value, uint64_t least, uint64_t most)
@@ -69,10 +69,10 @@ static bool sound(const struct description *d)
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length)
 {
     struct description d;
-    if (length != sizeof d) {
+    if (length != sizeof(d)) {
         return false;
     }
-    memcpy(&d, bytes, sizeof d);
+    memcpy(&d, bytes, sizeof(d));
     if (!sound(&d)) {
         return false;
     }
@@ -250,7 +250,7 @@ static bool load_line(void *context, uint64_t line, uint8_t sub, const void *val
     struct loading *loading = context;
     uint64_t words[DICT_VALUE_WORDS];
     (void)sub; /* of which of two overlays it was */
-    memcpy(words, value, sizeof words);
+    memcpy(words, value, sizeof(words));
     if (line >= loading->t->filter.lines) {
         return refuse(loading, "it has lines that are not its table's");
     }

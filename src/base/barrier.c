@@ -38,7 +38,7 @@ struct barrier {
 
 struct barrier *barrier_create(void)
 {
-    struct barrier *barrier = aligned_alloc(MEMORY_LINE_BYTES, sizeof *barrier);
+    struct barrier *barrier = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*barrier));
     CHECK(barrier != NULL);
     atomic_init(&barrier->stopped, false);
     CHECK(pthread_mutex_init(&barrier->lock, NULL) == 0);

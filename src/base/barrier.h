@@ -9,8 +9,8 @@
  * turn.
  *
  * Cost: entering is one locked instruction on a cache line of the thread's own and one load.
- * barrier_stop takes as long as the longest turn (under a millisecond). One stop at a time: a second
- * caller waits for the first.
+ * barrier_stop takes as long as the longest turn (under a millisecond). One stop at a time: a
+ * second caller waits for the first.
  */
 #ifndef ROLLCALL_BASE_BARRIER_H
 #define ROLLCALL_BASE_BARRIER_H

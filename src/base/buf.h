@@ -57,7 +57,7 @@ static inline void buf_commit(struct buf *buf, size_t bytes)
 }
 
 bool buf_append(struct buf *buf, const void *bytes, size_t length); /* false: as buf_room's NULL */
-void buf_truncate(struct buf *buf, size_t length);                  /* drops what is beyond length */
+void buf_truncate(struct buf *buf, size_t length); /* drops what is beyond length */
 void buf_consume(struct buf *buf, size_t length); /* drops the first bytes, moves the others down */
 
 #endif

@@ -10,11 +10,11 @@
 void check_failed(const char *file, int line, const char *function, const char *text)
 {
     char buffer[CHECK_LINE_BYTES];
-    int length = snprintf(buffer, sizeof buffer, "%s:%d: %s: check failed: %s\n", file, line,
+    int length = snprintf(buffer, sizeof(buffer), "%s:%d: %s: check failed: %s\n", file, line,
                           function, text);
     size_t bytes = length < 0 ? 0 : (size_t)length;
-    if (bytes >= sizeof buffer) {
-        bytes = sizeof buffer - 1;
+    if (bytes >= sizeof(buffer)) {
+        bytes = sizeof(buffer) - 1;
         buffer[bytes - 1] = '\n';
     }
     /* Not stdio: its lock may be held by the thread that broke. */

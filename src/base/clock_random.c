@@ -1,4 +1,5 @@
-/* clock_random.c: random bits from the kernel. In a file of its own: tests have others, that a seed repeats. */
+/* clock_random.c: random bits from the kernel. In a file of its own: tests have others, that a seed
+ * repeats. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -11,8 +12,8 @@ uint64_t clock_random(void)
     uint64_t bits;
     ssize_t got;
     do {
-        got = getrandom(&bits, sizeof bits, 0);
+        got = getrandom(&bits, sizeof(bits), 0);
     } while (got < 0 && errno == EINTR);
-    CHECK(got == (ssize_t)sizeof bits);
+    CHECK(got == (ssize_t)sizeof(bits));
     return bits;
 }

@@ -245,7 +245,7 @@ struct dict *dict_create(size_t value_bytes, size_t pool_bytes, uint64_t seed)
 {
     CHECK(value_bytes >= 1 && value_bytes <= DICT_VALUE_MAX && pool_bytes >= DICT_POOL_MIN);
     struct dict *dict = NULL;
-    if (posix_memalign((void **)&dict, MEMORY_LINE_BYTES, sizeof *dict) != 0) {
+    if (posix_memalign((void **)&dict, MEMORY_LINE_BYTES, sizeof(*dict)) != 0) {
         errno = ENOMEM;
         return NULL;
     }
@@ -341,9 +341,9 @@ static uint32_t bucket_walk(const struct dict *dict, uint64_t index, dict_visit 
         const unsigned char *entry = (unsigned char *)local + (size_t)place * dict->entry_bytes;
         uint64_t value[DICT_VALUE_WORDS] = {0};
         uint64_t id;
-        memcpy(&id, entry, sizeof id);
+        memcpy(&id, entry, sizeof(id));
         memcpy(value, entry + DICT_KEY_BYTES, dict->value_bytes);
-        visit(context, id, entry[sizeof id], value);
+        visit(context, id, entry[sizeof(id)], value);
     }
     return count;
 }

@@ -13,5 +13,5 @@ uint64_t hash_bytes(const void *bytes, size_t length, uint64_t seed)
 uint64_t hash_words2(uint64_t first, uint64_t second, uint64_t seed)
 {
     const uint64_t words[2] = {first, second};
-    return XXH3_64bits_withSeed(words, sizeof words, seed);
+    return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }

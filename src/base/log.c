@@ -105,7 +105,7 @@ __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level,
         return;
     }
     char line[LOG_LINE_BYTES];
-    size_t room = sizeof line - 1; /* and the newline */
+    size_t room = sizeof(line) - 1; /* and the newline */
     size_t start = written(snprintf(line, room, "%s: ", atomic_load(&state.program)), room);
     size_t length = start;
     length +=

@@ -134,7 +134,7 @@ uint64_t memory_resident_bytes(void)
     if (fd < 0) {
         return 0;
     }
-    ssize_t length = read(fd, text, sizeof text - 1);
+    ssize_t length = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (length <= 0) {
         return 0;

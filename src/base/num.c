@@ -94,7 +94,7 @@ static inline uint32_t four_digits(uint32_t value)
 static inline void print_four(char *text, uint32_t value)
 {
     uint32_t digits = four_digits(value) | 0x30303030u;
-    memcpy(text, &digits, sizeof digits);
+    memcpy(text, &digits, sizeof(digits));
 }
 
 /* A number below 10,000 without its leading zeros. */
@@ -103,7 +103,7 @@ static inline size_t print_first(char *text, uint32_t value)
     uint32_t digits = four_digits(value);
     unsigned zeros = (unsigned)__builtin_ctz(digits | 1u << 24) / 8; /* the last may be one */
     digits = (digits | 0x30303030u) >> 8 * zeros;
-    memcpy(text, &digits, sizeof digits);
+    memcpy(text, &digits, sizeof(digits));
     return 4 - zeros;
 }
 

@@ -40,8 +40,9 @@ const char *options_quote(const char *text, char quoted[OPTIONS_QUOTE_MAX])
     char *at = quoted;
 
     *at++ = '\'';
-    for (size_t i = 0; i < (cut ? room : length); i++)
+    for (size_t i = 0; i < (cut ? room : length); i++) {
         *at++ = iscntrl((unsigned char)text[i]) ? '?' : text[i];
+    }
     strcpy(at, cut ? "...'" : "'");
     return quoted;
 }
@@ -52,11 +53,12 @@ static bool refuse(const struct option_row *row, const char *what, const char *t
 {
     char quoted[OPTIONS_QUOTE_MAX];
 
-    if (*text == '\0')
+    if (*text == '\0') {
         snprintf(error, OPTIONS_ERROR_MAX, "%s has no value: it must be %.160s", row->name, what);
-    else
+    } else {
         snprintf(error, OPTIONS_ERROR_MAX, "%s must be %.120s, not %s", row->name, what,
                  options_quote(text, quoted));
+    }
     return false;
 }
 
@@ -72,10 +74,12 @@ static bool refuse_limits(const struct option_row *row, const char *text,
 static bool in_limits(const struct option_row *row, uint64_t number, const char *text,
                       char error[OPTIONS_ERROR_MAX])
 {
-    if (number < row->min || number > row->max)
+    if (number < row->min || number > row->max) {
         return refuse_limits(row, text, error);
-    if ((row->flags & OPTION_POWER_OF_TWO) != 0 && (number & (number - 1)) != 0)
+    }
+    if ((row->flags & OPTION_POWER_OF_TWO) != 0 && (number & (number - 1)) != 0) {
         return refuse(row, "a power of two", text, error);
+    }
     return true;
 }
 
@@ -85,8 +89,9 @@ static bool parse_bool(const struct option_row *row, const char *text, struct op
     static const char *const spellings[] = {"no", "yes", "false", "true"};
 
     for (size_t i = 0; i < LENGTH(spellings); i++) {
-        if (strcmp(text, spellings[i]) != 0)
+        if (strcmp(text, spellings[i]) != 0) {
             continue;
+        }
         value->number = i & 1;
         return true;
     }
@@ -102,8 +107,9 @@ static bool parse_number(const struct option_row *row, const char *text, struct 
         bool digits = *text != '\0' && text[strspn(text, "0123456789")] == '\0';
         return digits ? refuse_limits(row, text, error) : refuse(row, "a number", text, error);
     }
-    if (!in_limits(row, number, text, error))
+    if (!in_limits(row, number, text, error)) {
         return false;
+    }
     value->number = number;
     return true;
 }
@@ -115,12 +121,15 @@ static bool parse_octal(const struct option_row *row, const char *text, struct o
     size_t length = strlen(text);
 
     /* 21 octal digits are 63 bits: no overflow below. */
-    if (length == 0 || length > 21 || strspn(text, "01234567") != length)
+    if (length == 0 || length > 21 || strspn(text, "01234567") != length) {
         return refuse(row, "an octal number such as 0700", text, error);
-    for (size_t i = 0; i < length; i++)
+    }
+    for (size_t i = 0; i < length; i++) {
         number = number << 3 | (uint64_t)(text[i] - '0');
-    if (!in_limits(row, number, text, error))
+    }
+    if (!in_limits(row, number, text, error)) {
         return false;
+    }
     value->number = number;
     return true;
 }
@@ -136,15 +145,18 @@ static bool split_unit(const char *text, uint64_t *thousandths, const char **uni
     uint64_t number;
     uint64_t scale = 1000;
 
-    if (!num_parse(text, whole, &number) || __builtin_mul_overflow(number, scale, &number))
+    if (!num_parse(text, whole, &number) || __builtin_mul_overflow(number, scale, &number)) {
         return false;
+    }
     text += whole;
     if (*text == '.') {
         digits = strspn(text + 1, "0123456789");
-        if (digits == 0 || digits > 3)
+        if (digits == 0 || digits > 3) {
             return false;
-        for (size_t i = 1; i <= digits; i++)
+        }
+        for (size_t i = 1; i <= digits; i++) {
             number += (uint64_t)(text[i] - '0') * (scale /= 10);
+        }
         text += digits + 1;
     }
     *thousandths = number;
@@ -158,8 +170,9 @@ static bool scale_exactly(uint64_t thousandths, uint64_t factor, uint64_t diviso
     unsigned __int128 product = (unsigned __int128)thousandths * factor;
     unsigned __int128 parts = (unsigned __int128)1000 * divisor;
 
-    if (product % parts != 0 || product / parts > UINT64_MAX)
+    if (product % parts != 0 || product / parts > UINT64_MAX) {
         return false;
+    }
     *result = (uint64_t)(product / parts);
     return true;
 }
@@ -167,13 +180,16 @@ static bool scale_exactly(uint64_t thousandths, uint64_t factor, uint64_t diviso
 /* K, KB, KiB in either case; nothing or B: bytes. 0: no such unit. */
 static uint64_t size_factor(const char *unit)
 {
-    if (*unit == '\0' || strcasecmp(unit, "B") == 0)
+    if (*unit == '\0' || strcasecmp(unit, "B") == 0) {
         return 1;
+    }
     for (size_t i = 0; i < LENGTH(size_units); i++) {
-        if (tolower((unsigned char)*unit) != tolower((unsigned char)size_units[i].name[0]))
+        if (tolower((unsigned char)*unit) != tolower((unsigned char)size_units[i].name[0])) {
             continue;
-        if (unit[1] == '\0' || strcasecmp(unit + 1, "B") == 0 || strcasecmp(unit + 1, "iB") == 0)
+        }
+        if (unit[1] == '\0' || strcasecmp(unit + 1, "B") == 0 || strcasecmp(unit + 1, "iB") == 0) {
             return size_units[i].factor;
+        }
     }
     return 0;
 }
@@ -185,25 +201,29 @@ static bool parse_size(const struct option_row *row, const char *text, struct op
     const char *unit;
     uint64_t thousandths, factor, number;
 
-    if (!split_unit(text, &thousandths, &unit) || (factor = size_factor(unit)) == 0)
+    if (!split_unit(text, &thousandths, &unit) || (factor = size_factor(unit)) == 0) {
         return refuse(row, wanted, text, error);
+    }
     if (!scale_exactly(thousandths, factor, 1, &number)) {
         bool rest = (unsigned __int128)thousandths * factor / 1000 <= UINT64_MAX;
         return rest ? refuse(row, wanted, text, error) : refuse_limits(row, text, error);
     }
-    if (!in_limits(row, number, text, error))
+    if (!in_limits(row, number, text, error)) {
         return false;
+    }
     value->number = number;
     return true;
 }
 
 static uint64_t duration_factor(const struct option_row *row, const char *unit)
 {
-    if (*unit == '\0')
+    if (*unit == '\0') {
         return row->unit_ms;
+    }
     for (size_t i = 0; i < LENGTH(duration_units); i++) {
-        if (strcmp(unit, duration_units[i].name) == 0)
+        if (strcmp(unit, duration_units[i].name) == 0) {
             return duration_units[i].factor;
+        }
     }
     return 0;
 }
@@ -214,12 +234,15 @@ static bool parse_duration(const struct option_row *row, const char *text,
     const char *unit;
     uint64_t thousandths, factor, number;
 
-    if (!split_unit(text, &thousandths, &unit) || (factor = duration_factor(row, unit)) == 0)
+    if (!split_unit(text, &thousandths, &unit) || (factor = duration_factor(row, unit)) == 0) {
         return refuse(row, "a time such as 500ms, 30s, 10min or 1h", text, error);
-    if (!scale_exactly(thousandths, factor, row->unit_ms, &number))
+    }
+    if (!scale_exactly(thousandths, factor, row->unit_ms, &number)) {
         return refuse(row, row->unit_ms == 1 ? "whole milliseconds" : "whole seconds", text, error);
-    if (!in_limits(row, number, text, error))
+    }
+    if (!in_limits(row, number, text, error)) {
         return false;
+    }
     value->number = number;
     return true;
 }
@@ -231,18 +254,21 @@ static bool parse_real(const struct option_row *row, const char *text, struct op
     double real;
 
     /* strtod() would take signs, spaces, hexadecimal, inf and nan too. */
-    if (!isdigit((unsigned char)*text) || text[strspn(text, "0123456789.eE+-% ")] != '\0')
+    if (!isdigit((unsigned char)*text) || text[strspn(text, "0123456789.eE+-% ")] != '\0') {
         return refuse(row, "a fraction such as 0.1 or 10%", text, error);
+    }
     real = strtod(text, &end);
     end += strspn(end, " ");
     if (*end == '%') {
         real /= PERCENT;
         end++;
     }
-    if (*end != '\0')
+    if (*end != '\0') {
         return refuse(row, "a fraction such as 0.1 or 10%", text, error);
-    if (!(real >= row->real_min && real <= row->real_max))
+    }
+    if (!(real >= row->real_min && real <= row->real_max)) {
         return refuse_limits(row, text, error);
+    }
     value->real = real;
     return true;
 }
@@ -259,8 +285,9 @@ static bool parse_string(const struct option_row *row, const char *text, struct 
         return refuse(row, what, text, error);
     }
     for (size_t i = 0; i < length; i++) {
-        if (iscntrl((unsigned char)text[i]))
+        if (iscntrl((unsigned char)text[i])) {
             return refuse(row, "text without control characters", text, error);
+        }
     }
     value->text = text;
     return true;
@@ -270,8 +297,9 @@ static bool parse_word(const struct option_row *row, const char *text, struct op
                        char error[OPTIONS_ERROR_MAX])
 {
     for (size_t i = 0; row->words[i] != NULL; i++) {
-        if (strcmp(text, row->words[i]) != 0)
+        if (strcmp(text, row->words[i]) != 0) {
             continue;
+        }
         value->number = i;
         return true;
     }
@@ -303,8 +331,9 @@ bool options_parse(const struct option_row *row, const char *text, struct option
 void options_format_size(uint64_t bytes, char text[OPTIONS_TEXT_MAX])
 {
     for (size_t i = 0; i < LENGTH(size_units); i++) {
-        if (bytes == 0 || bytes % size_units[i].factor != 0)
+        if (bytes == 0 || bytes % size_units[i].factor != 0) {
             continue;
+        }
         snprintf(text, OPTIONS_TEXT_MAX, "%llu%s",
                  (unsigned long long)(bytes / size_units[i].factor), size_units[i].name);
         return;
@@ -317,15 +346,17 @@ static void format_real(double real, char text[OPTIONS_TEXT_MAX])
 {
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, OPTIONS_TEXT_MAX, "%.*g", digits, real);
-        if (strtod(text, NULL) == real)
+        if (strtod(text, NULL) == real) {
             return;
+        }
     }
 }
 
 static bool is_automatic(const struct option_row *row, const struct option_value *value)
 {
-    if (row->automatic == NULL)
+    if (row->automatic == NULL) {
         return false;
+    }
     return row->type == OPTION_REAL ? value->real < 0 : value->number == 0;
 }
 
@@ -369,8 +400,9 @@ static void format_words(const struct option_row *row, char text[OPTIONS_TEXT_MA
 {
     size_t count = 0, length = 0;
 
-    while (row->words[count] != NULL)
+    while (row->words[count] != NULL) {
         count++;
+    }
     text[0] = '\0';
     for (size_t i = 0; i < count && length < OPTIONS_TEXT_MAX; i++) {
         const char *join = i == 0 ? "" : i == count - 1 ? " or " : ", ";
@@ -473,8 +505,9 @@ void options_load(const struct option_row *row, const void *object, struct optio
     CHECK(row->type < OPTION_CUSTOM);
     if (row->type == OPTION_STRING) {
         value->text = field;
-        if ((row->flags & OPTION_INLINE) == 0)
+        if ((row->flags & OPTION_INLINE) == 0) {
             memcpy(&value->text, field, sizeof(value->text));
+        }
     } else if (row->type == OPTION_REAL) {
         memcpy(&value->real, field, sizeof(value->real));
     } else if (row->type == OPTION_BOOL) {
@@ -492,8 +525,9 @@ void options_clear(const struct option_row *row, void *object)
     char *field = (char *)object + row->offset;
     char *text = NULL;
 
-    if (row->type != OPTION_STRING || (row->flags & OPTION_INLINE) != 0)
+    if (row->type != OPTION_STRING || (row->flags & OPTION_INLINE) != 0) {
         return;
+    }
     memcpy(&text, field, sizeof(text));
     free(text);
     text = NULL;
@@ -511,8 +545,9 @@ unsigned options_distance(const char *left, const char *right)
     unsigned cost[3][OPTIONS_NAME_MAX + 1]; /* this row, the one before, the one before that */
     unsigned *now = cost[0], *last = cost[1], *before = cost[2];
 
-    for (unsigned column = 0; column <= columns; column++)
+    for (unsigned column = 0; column <= columns; column++) {
         now[column] = column;
+    }
     for (size_t i = 1; i <= rows; i++) {
         unsigned *oldest = before;
         before = last;
@@ -522,8 +557,9 @@ unsigned options_distance(const char *left, const char *right)
         for (size_t j = 1; j <= columns; j++) {
             unsigned changed = last[j - 1] + (left[i - 1] != right[j - 1]);
             now[j] = least(changed, least(last[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
+            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
                 now[j] = least(now[j], before[j - 2] + 1);
+            }
         }
     }
     return now[columns];
@@ -537,8 +573,9 @@ const char *options_nearest(const char *wrong, const char *const *names, size_t 
 
     for (size_t i = 0; i < n; i++) {
         unsigned distance = options_distance(wrong, names[i]);
-        if (distance > limit || (nearest != NULL && distance == limit))
+        if (distance > limit || (nearest != NULL && distance == limit)) {
             continue;
+        }
         nearest = names[i];
         limit = distance;
     }

@@ -22,14 +22,14 @@ static inline uint64_t text_word(const char *text, size_t length)
 {
     if (length >= 8) {
         uint64_t word;
-        memcpy(&word, text, sizeof word);
+        memcpy(&word, text, sizeof(word));
         return word;
     }
     if (length >= 4) {
         uint32_t first, last;
-        memcpy(&first, text, sizeof first);
-        memcpy(&last, text + length - sizeof last, sizeof last);
-        return first | (uint64_t)last << 8 * (length - sizeof last);
+        memcpy(&first, text, sizeof(first));
+        memcpy(&last, text + length - sizeof(last), sizeof(last));
+        return first | (uint64_t)last << 8 * (length - sizeof(last));
     }
     if (length == 0) {
         return 0;

@@ -8,12 +8,15 @@
 
 void settings_destroy(struct settings *settings)
 {
-    if (settings == NULL)
+    if (settings == NULL) {
         return;
-    for (size_t i = 0; i < settings_top_rows.count; i++)
+    }
+    for (size_t i = 0; i < settings_top_rows.count; i++) {
         options_clear(&settings_top_rows.rows[i].option, settings);
-    for (size_t i = 0; i < settings->listen_count; i++)
+    }
+    for (size_t i = 0; i < settings->listen_count; i++) {
         free(settings->listen[i]);
+    }
     auth_destroy(settings->auth);
     net_tls_context_release(settings->tls.context);
     free(settings);
@@ -67,8 +70,9 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
     enum settings_wish wish = settings_flags_read(draft, argc, argv);
 
     *settings = NULL;
-    if (grant_at_once(wish, out))
+    if (grant_at_once(wish, out)) {
         goto done;
+    }
     settings_check(draft);
     settings_errors_print(draft, err);
     if (draft->error_count > 0) {
@@ -92,8 +96,9 @@ struct settings *settings_reload(int argc, char **argv, FILE *err)
     settings_flags_read(draft, argc, argv);
     settings_check(draft);
     settings_errors_print(draft, err);
-    if (draft->error_count == 0)
+    if (draft->error_count == 0) {
         settings = settings_draft_take(draft);
+    }
     settings_draft_destroy(draft);
     return settings;
 }

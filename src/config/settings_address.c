@@ -41,8 +41,9 @@ static bool cut(const char *whole, struct address *address)
     address->v6 = *text == '[' || (colon != NULL && strchr(colon + 1, ':') != NULL);
     if (*text == '[') {
         const char *end = strchr(text, ']');
-        if (end == NULL || (end[1] != '\0' && end[1] != ':'))
+        if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
             return false;
+        }
         host = text + 1;
         length = (size_t)(end - host);
         address->port = end[1] == ':' ? end + 2 : NULL;
@@ -50,8 +51,9 @@ static bool cut(const char *whole, struct address *address)
         length = (size_t)(colon - text);
         address->port = colon + 1;
     }
-    if (length == 0 || length > HOST_MAX)
+    if (length == 0 || length > HOST_MAX) {
         return false;
+    }
     memcpy(address->host, host, length);
     address->host[length] = '\0';
     return true;
@@ -64,8 +66,9 @@ static bool host_valid(const struct address *address)
     char plain[HOST_MAX + 1];
     struct in6_addr parsed;
 
-    if (!address->v6)
+    if (!address->v6) {
         return address->host[strspn(address->host, letters)] == '\0';
+    }
     strcpy(plain, address->host);
     plain[strcspn(plain, "%")] = '\0'; /* fe80::1%eth0 */
     return inet_pton(AF_INET6, plain, &parsed) == 1;
@@ -75,8 +78,9 @@ static bool is_loopback(const struct address *address)
 {
     struct in_addr parsed; /* 127.example.com is none */
 
-    if (inet_pton(AF_INET, address->host, &parsed) == 1)
+    if (inet_pton(AF_INET, address->host, &parsed) == 1) {
         return ntohl(parsed.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
     return strcmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0;
 }
 
@@ -88,8 +92,9 @@ static void refuse_open(struct settings_draft *draft, const struct address *addr
     bool verified = *address->prefix == '\0' && settings_tls_verifies(settings);
 
     if (*refused || is_loopback(address) || settings->allow_open || settings->auth_file != NULL ||
-        verified)
+        verified) {
         return;
+    }
     settings_error(draft, place,
                    "%s is reached from other machines, and whoever reaches it can change "
                    "everything: give an auth-file (-Y), TLS with tls.verify: require, or say "
@@ -115,8 +120,9 @@ static char *complete(struct settings_draft *draft, const char *text,
                        options_quote(text, quoted));
         return NULL;
     }
-    if (address.port == NULL || draft->port_replaces)
+    if (address.port == NULL || draft->port_replaces) {
         address.port = fallback;
+    }
     if (!options_parse(&row, address.port, &value, error)) {
         settings_error(draft, place, "%s", error);
         return NULL;
@@ -130,9 +136,10 @@ static char *complete(struct settings_draft *draft, const char *text,
 static void check_path(struct settings_draft *draft, const char *path,
                        const struct settings_place *place)
 {
-    if (strlen(path) >= PATH_ROOM)
+    if (strlen(path) >= PATH_ROOM) {
         settings_error(draft, place, "the path of a unix socket has at most %zu bytes, not %zu",
                        PATH_ROOM - 1, strlen(path));
+    }
 }
 
 /* Several port 0 are several ports. */
@@ -142,8 +149,9 @@ static bool same_address(const char *left, const char *right)
     right = without_prefix(right);
     size_t length = strlen(left);
 
-    if (*left != '/' && length > 2 && strcmp(left + length - 2, ":0") == 0)
+    if (*left != '/' && length > 2 && strcmp(left + length - 2, ":0") == 0) {
         return false;
+    }
     return strcmp(left, right) == 0;
 }
 
@@ -152,8 +160,9 @@ static void check_repeated(struct settings_draft *draft, size_t at)
     struct settings *settings = draft->settings;
 
     for (size_t i = 0; i < at; i++) {
-        if (!same_address(settings->listen[i], settings->listen[at]))
+        if (!same_address(settings->listen[i], settings->listen[at])) {
             continue;
+        }
         settings_error(draft, &draft->listen[at], "listen address %s given twice%s",
                        settings->listen[at],
                        draft->port_replaces ? " (-p replaces all ports: use -l)" : "");
@@ -172,8 +181,9 @@ void settings_address_check(struct settings_draft *draft)
             check_path(draft, settings->listen[i], place);
         } else {
             char *whole = complete(draft, settings->listen[i], place, &refused);
-            if (whole == NULL)
+            if (whole == NULL) {
                 continue;
+            }
             free(settings->listen[i]);
             settings->listen[i] = whole;
         }

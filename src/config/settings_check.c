@@ -15,12 +15,8 @@
 
 #define SEGMENT_ENDS_MORE  3     /* journal_ring.c's margin, in records */
 #define SEGMENT_ROOM_LEAST 73728 /* of a segment, for pieces of room and a few changes */
-#define BUFFERS_SHARE      16    /* connections' buffers: this part of memory */
-#define BUFFERS_BYTES_MIN  (16ull << 20)
-/* A worker's read buffer, batch of operations with their values, and stack in use. */
-#define WORKER_BYTES  (1ull << 20)
-#define WORKERS_SHARE 4 /* threads: auto gives the workers at most this part of memory */
-#define MIB           1048576.0
+#define WORKERS_SHARE      4     /* threads: auto gives the workers at most this part of memory */
+#define MIB                1048576.0
 
 /* ---- one space ---- */
 
@@ -30,12 +26,13 @@ static void check_given(struct settings_draft *draft, const struct space_setting
 {
     const struct option_row *option = &row->option;
 
-    if ((row->kinds & 1u << space->kind) == 0)
+    if ((row->kinds & 1u << space->kind) == 0) {
         settings_error(draft, place, "%s is not a key of kind %s", option->name,
                        settings_space_rows.rows[0].option.words[space->kind]);
-    else if (!settings_row_applies(row, space))
+    } else if (!settings_row_applies(row, space)) {
         settings_error(draft, place, "%s holds only with ids: %s", option->name,
                        (option->flags & ROW_ANY_ONLY) != 0 ? "any" : "growing");
+    }
 }
 
 static void check_keys(struct settings_draft *draft, size_t number)
@@ -47,11 +44,13 @@ static void check_keys(struct settings_draft *draft, size_t number)
         const struct settings_place *place = &draft->spaces[number][i];
         bool mandatory = (row->option.flags & ROW_MANDATORY) != 0;
 
-        if (place->given && !place->bad)
+        if (place->given && !place->bad) {
             check_given(draft, space, row, place);
-        if (!place->given && mandatory && settings_row_applies(row, space))
+        }
+        if (!place->given && mandatory && settings_row_applies(row, space)) {
             settings_error(draft, &draft->space_names[number], "space %s lacks the key %s",
                            space->name, row->option.name);
+        }
     }
 }
 
@@ -61,15 +60,19 @@ static void check_slots(struct settings_draft *draft, size_t number)
     const struct settings_place *place = settings_draft_space_place(draft, number, "slots");
     unsigned bits = 0;
 
-    if (!place->given || place->bad)
+    if (!place->given || place->bad) {
         return;
-    for (size_t i = 0; i < space->slot_count; i++)
+    }
+    for (size_t i = 0; i < space->slot_count; i++) {
         bits += space->slots[i].bits;
-    if (space->slot_count == 0)
+    }
+    if (space->slot_count == 0) {
         settings_error(draft, place, "slots is empty: it must name 1 to %d", ENGINE_SLOTS_MAX);
-    if (bits > SETTINGS_RECORD_BITS_MAX)
+    }
+    if (bits > SETTINGS_RECORD_BITS_MAX) {
         settings_error(draft, place, "slots have %u bits together: at most %d", bits,
                        SETTINGS_RECORD_BITS_MAX);
+    }
 }
 
 /* A slot that is there is not to be forgotten: else a later mistake in its name would lose it. */
@@ -79,11 +82,12 @@ static void check_forget(struct settings_draft *draft, size_t number)
 
     for (size_t i = 0; i < space->forget_count; i++) {
         for (size_t j = 0; j < space->slot_count; j++) {
-            if (strcmp(space->forget[i], space->slots[j].name) == 0)
+            if (strcmp(space->forget[i], space->slots[j].name) == 0) {
                 settings_error(draft, settings_draft_space_place(draft, number, "forget"),
                                "forget names the slot %s, which slots names too: take it out of "
                                "one of them",
                                space->forget[i]);
+            }
         }
     }
 }
@@ -97,16 +101,19 @@ static bool check_key(struct settings_draft *draft, size_t number)
     char error[PATTERN_ERROR_MAX];
     size_t at = 0;
 
-    if (place.bad)
+    if (place.bad) {
         return false;
+    }
     if (!place.given) {
         strcpy(space->key, space->name);
         strcat(space->key, member ? ":{id}:{member}" : ":{id}");
     }
-    if (pattern_valid(space->key, member, error, &at))
+    if (pattern_valid(space->key, member, error, &at)) {
         return true;
-    if (place.column > 0)
+    }
+    if (place.column > 0) {
         place.column += at + place.quoted;
+    }
     settings_error(draft, &place, "key: %s", error);
     return false;
 }
@@ -114,10 +121,12 @@ static bool check_key(struct settings_draft *draft, size_t number)
 static enum space_oldest usual_oldest(const struct settings *settings,
                                       const struct space_settings *space)
 {
-    if (space->ids != SPACE_IDS_GROWING || space->kind == SPACE_PLAIN)
+    if (space->ids != SPACE_IDS_GROWING || space->kind == SPACE_PLAIN) {
         return SPACE_OLDEST_REFUSE;
-    if (settings->data != NULL)
+    }
+    if (settings->data != NULL) {
         return SPACE_OLDEST_DUMP;
+    }
     return space->role == SPACE_CACHE ? SPACE_OLDEST_RECYCLE : SPACE_OLDEST_REFUSE;
 }
 
@@ -125,11 +134,12 @@ static void check_oldest(struct settings_draft *draft, size_t number)
 {
     struct space_settings *space = &draft->settings->spaces[number];
 
-    if (space->oldest == SPACE_OLDEST_DEFAULT)
+    if (space->oldest == SPACE_OLDEST_DEFAULT) {
         space->oldest = usual_oldest(draft->settings, space);
-    else if (space->oldest == SPACE_OLDEST_DUMP && draft->settings->data == NULL)
+    } else if (space->oldest == SPACE_OLDEST_DUMP && draft->settings->data == NULL) {
         settings_error(draft, settings_draft_space_place(draft, number, "oldest"),
                        "oldest: dump needs a directory for the tables: give the key data");
+    }
 }
 
 /* Returns whether its key can be looked at together with the others'. */
@@ -138,15 +148,18 @@ static bool check_space(struct settings_draft *draft, size_t number)
     struct space_settings *space = &draft->settings->spaces[number];
     const struct settings_place *kind = settings_draft_space_place(draft, number, "kind");
 
-    if (!kind->given)
+    if (!kind->given) {
         settings_error(draft, &draft->space_names[number], "space %s lacks the key kind",
                        space->name);
-    if (!kind->given || kind->bad)
+    }
+    if (!kind->given || kind->bad) {
         return false;
+    }
     check_keys(draft, number);
     check_oldest(draft, number);
-    if (space->kind == SPACE_COUNTER)
+    if (space->kind == SPACE_COUNTER) {
         check_slots(draft, number);
+    }
     check_forget(draft, number);
     return space->kind != SPACE_PLAIN && check_key(draft, number);
 }
@@ -172,10 +185,13 @@ static void check_patterns(struct settings_draft *draft, size_t numbers[], size_
     uint32_t first, second;
 
     for (;;) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             texts[i] = draft->settings->spaces[numbers[i]].key;
-        if (count == 0 || (set = pattern_set_create(texts, count, error, &first, &second)) != NULL)
+        }
+        if (count == 0 ||
+            (set = pattern_set_create(texts, count, error, &first, &second)) != NULL) {
             break;
+        }
         CHECK(first < count && second < count);
         refuse_pair(draft, numbers[first], numbers[second], error);
         /* Without the second there may be further pairs to report. */
@@ -193,12 +209,14 @@ static void check_plain(struct settings_draft *draft)
     for (size_t i = 0; i < draft->settings->space_count; i++) {
         const struct space_settings *space = &draft->settings->spaces[i];
 
-        if (space->kind != SPACE_PLAIN)
+        if (space->kind != SPACE_PLAIN) {
             continue;
-        if (first != NULL)
+        }
+        if (first != NULL) {
             settings_error(draft, settings_draft_space_place(draft, i, "kind"),
                            "spaces %s and %s are both of kind plain: at most one may be", first,
                            space->name);
+        }
         first = space->name;
     }
 }
@@ -210,11 +228,13 @@ static void check_spaces(struct settings_draft *draft)
     size_t count = 0;
 
     if (draft->settings->space_count == 0 && !draft->unread &&
-        !settings_draft_place(draft, "spaces")->bad)
+        !settings_draft_place(draft, "spaces")->bad) {
         settings_error(draft, &start, "no space: the key spaces must name at least one");
+    }
     for (size_t i = 0; i < draft->settings->space_count; i++) {
-        if (check_space(draft, i))
+        if (check_space(draft, i)) {
             numbers[count++] = i;
+        }
     }
     check_patterns(draft, numbers, count);
     check_plain(draft);
@@ -235,9 +255,10 @@ static void check_version_shown(struct settings_draft *draft)
         dots += *at == '.';
         good = good && (digit || (*at == '.' && at[1] >= '0' && at[1] <= '9'));
     }
-    if (!good || dots != 2)
+    if (!good || dots != 2) {
         settings_error(draft, place,
                        "version-shown must be three numbers such as 1.6.45, the first not 0");
+    }
 }
 
 /* The working directory of the start is not that of a daemon in the background. */
@@ -247,8 +268,9 @@ static void complete_data(struct settings_draft *draft)
     char **data = &draft->settings->data;
     char folder[PATH_MAX], *whole;
 
-    if (*data == NULL || **data == '/')
+    if (*data == NULL || **data == '/') {
         return;
+    }
     if (getcwd(folder, sizeof(folder)) == NULL) {
         settings_error(draft, place, "the working directory: %s", strerror(errno));
         return;
@@ -256,16 +278,18 @@ static void complete_data(struct settings_draft *draft)
     CHECK(asprintf(&whole, "%s/%s", folder, *data) >= 0);
     free(*data);
     *data = whole;
-    if (strlen(whole) > SETTINGS_DATA_PATH_MAX)
+    if (strlen(whole) > SETTINGS_DATA_PATH_MAX) {
         settings_error(draft, place, "data: the path has more than %d bytes",
                        SETTINGS_DATA_PATH_MAX);
+    }
 }
 
 static void check_segment(struct settings_draft *draft)
 {
-    if (draft->settings->journal.segment_bytes % SETTINGS_SEGMENT_UNIT != 0)
+    if (draft->settings->journal.segment_bytes % SETTINGS_SEGMENT_UNIT != 0) {
         settings_error(draft, settings_draft_place(draft, "journal.segment"),
                        "journal.segment must be a multiple of 4KiB");
+    }
 }
 
 /* Of a segment the journal keeps room for a pad at each segment's end that lies in the buffer, and
@@ -275,26 +299,31 @@ static void check_buffer(struct settings_draft *draft)
     uint64_t capacity = draft->settings->journal.segment_bytes - SETTINGS_SEGMENT_UNIT;
     uint64_t ends = draft->settings->journal.buffer_bytes / capacity + SEGMENT_ENDS_MORE;
 
-    if (ends * JOURNAL_RECORD_MAX + SEGMENT_ROOM_LEAST > capacity)
+    if (ends * JOURNAL_RECORD_MAX + SEGMENT_ROOM_LEAST > capacity) {
         settings_error(draft, settings_draft_place(draft, "journal.buffer"),
                        "journal.buffer is too large for segments this small: a larger "
                        "journal.segment, or a smaller buffer");
+    }
 }
 
 static void complete_threads(struct settings *settings)
 {
-    uint64_t most = settings->memory_bytes / WORKERS_SHARE / WORKER_BYTES;
+    uint64_t most = settings->memory_bytes / WORKERS_SHARE / SETTINGS_WORKER_BYTES;
     cpu_set_t processors;
     uint64_t threads = 1;
 
-    if (settings->threads != 0)
+    if (settings->threads != 0) {
         return;
-    if (sched_getaffinity(0, sizeof(processors), &processors) == 0)
+    }
+    if (sched_getaffinity(0, sizeof(processors), &processors) == 0) {
         threads = (uint64_t)CPU_COUNT(&processors);
-    if (threads > most)
+    }
+    if (threads > most) {
         threads = most;
-    if (threads > SETTINGS_THREADS_MAX)
+    }
+    if (threads > SETTINGS_THREADS_MAX) {
         threads = SETTINGS_THREADS_MAX;
+    }
     settings->threads = threads == 0 ? 1 : (unsigned)threads;
 }
 
@@ -313,8 +342,9 @@ static void complete_below(struct settings *settings)
 {
     uint64_t shares = settings_dumps(settings) ? 1 : 0;
 
-    for (size_t i = 0; i < settings->space_count; i++)
+    for (size_t i = 0; i < settings->space_count; i++) {
         shares += takes_below(&settings->spaces[i]) ? 1 : 0;
+    }
     for (size_t i = 0; i < settings->space_count; i++) {
         struct space_settings *space = &settings->spaces[i];
         uint64_t share = takes_below(space) ? settings->cold.cache_bytes / shares : 0;
@@ -331,8 +361,9 @@ static bool engine_takes(const struct space_settings *space, uint32_t number,
     struct counter_config counter;
     struct phantom_config phantom;
 
-    if (space->kind == SPACE_PLAIN)
+    if (space->kind == SPACE_PLAIN) {
         return true;
+    }
     if (space->kind == SPACE_PHANTOM) {
         settings_phantom_config(space, number, &phantom);
         return phantom_config_valid(&phantom, error);
@@ -348,16 +379,18 @@ static void load_users(struct settings_draft *draft)
     char error[AUTH_ERROR_MAX];
     unsigned exposed_mode;
 
-    if (settings->auth_file == NULL)
+    if (settings->auth_file == NULL) {
         return;
+    }
     settings->auth = auth_load(settings->auth_file, &exposed_mode, error);
-    if (settings->auth == NULL)
+    if (settings->auth == NULL) {
         settings_error(draft, place, "auth-file %s", error);
-    else if (exposed_mode != 0)
+    } else if (exposed_mode != 0) {
         settings_warning(draft, place,
                          "auth-file %s: every user of this machine can read or change the "
                          "passwords (mode %04o); do: chmod o-rwx %s",
                          settings->auth_file, exposed_mode, settings->auth_file);
+    }
 }
 
 /* What the engines say beyond the table's limits. */
@@ -366,9 +399,10 @@ static void check_engines(struct settings_draft *draft)
     char error[COUNTER_ERROR_MAX];
 
     for (size_t i = 0; i < draft->settings->space_count; i++) {
-        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error))
+        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error)) {
             settings_error(draft, &draft->space_names[i], "space %s: %s",
                            draft->settings->spaces[i].name, error);
+        }
     }
 }
 
@@ -409,190 +443,11 @@ void settings_check(struct settings_draft *draft)
     check_buffer(draft);
     complete_threads(draft->settings);
     complete_below(draft->settings);
-    if (draft->error_count == 0)
+    if (draft->error_count == 0) {
         check_engines(draft);
+    }
     /* A sum of wrong parts would say nothing. */
-    if (draft->error_count == 0)
+    if (draft->error_count == 0) {
         check_memory(draft);
-}
-
-/* ---- memory ---- */
-
-uint64_t settings_buffer_bytes(const struct settings *settings)
-{
-    uint64_t share = settings->memory_bytes / BUFFERS_SHARE;
-
-    return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
-}
-
-static double late_room(const struct space_settings *from)
-{
-    if (from->ids == SPACE_IDS_ANY)
-        return 0;
-    return from->late_room < 0 ? ROW_LATE_AUTO : from->late_room;
-}
-
-void settings_counter_config(const struct space_settings *from, uint32_t space,
-                             struct counter_config *config)
-{
-    bool growing = from->ids == SPACE_IDS_GROWING;
-
-    CHECK(from->kind == SPACE_COUNTER);
-    *config = (struct counter_config){
-        .space = space,
-        .slot_count = from->slot_count,
-        .any_ids = from->ids == SPACE_IDS_ANY,
-        .max_id = from->max_id,
-        .id_spacing = from->id_spacing,
-        .role_cache = from->role == SPACE_CACHE,
-        .value_flags = from->value_flags,
-        .table_bytes = from->table_bytes,
-        .tables = growing ? from->tables : 1,
-        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
-        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
-        .dumps_max = from->dumps_max,
-        .late_room = late_room(from),
-        .extend_bytes = from->extend_bytes,
-        .aux_bytes = from->aux_bytes,
-        .below_bytes = from->below_bytes,
-    };
-    memcpy(config->forget, from->forget, sizeof(config->forget));
-    config->forget_count = from->forget_count;
-    for (size_t i = 0; i < from->slot_count; i++) {
-        strcpy(config->slots[i].name, from->slots[i].name);
-        config->slots[i].bits = from->slots[i].bits;
     }
-}
-
-void settings_phantom_config(const struct space_settings *from, uint32_t space,
-                             struct phantom_config *config)
-{
-    bool growing = from->ids == SPACE_IDS_GROWING;
-
-    CHECK(from->kind == SPACE_PHANTOM);
-    *config = (struct phantom_config){
-        .space = space,
-        .any_ids = from->ids == SPACE_IDS_ANY,
-        .max_id = from->max_id,
-        .role_cache = from->role == SPACE_CACHE,
-        .value_flags = from->value_flags,
-        .table_bytes = from->table_bytes,
-        .false_positives = from->false_positives,
-        .deletes = from->deletes,
-        .exceptions_bytes = from->exceptions_bytes,
-        .tables = growing ? from->tables : 1,
-        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
-        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
-        .dumps_max = from->dumps_max,
-        .late_room = late_room(from),
-    };
-}
-
-/* What the tables of a space and their pools hold, and what lies below them; *tables: how many
- * there are. */
-static uint64_t space_bytes(const struct space_settings *space, uint32_t number, unsigned *tables)
-{
-    struct counter_config counter;
-    struct counter_size records;
-    struct phantom_config phantom;
-    struct phantom_size members;
-
-    if (space->kind == SPACE_PLAIN) {
-        *tables = 0;
-        return space->memory_bytes;
-    }
-    if (space->kind == SPACE_PHANTOM) {
-        settings_phantom_config(space, number, &phantom);
-        phantom_config_size(&phantom, &members);
-        *tables = members.tables + members.spare;
-        return members.bytes;
-    }
-    settings_counter_config(space, number, &counter);
-    counter_config_size(&counter, &records);
-    *tables = records.tables + records.spare;
-    return records.bytes;
-}
-
-uint64_t settings_space_bytes(const struct space_settings *space)
-{
-    unsigned tables;
-
-    return space_bytes(space, 0, &tables);
-}
-
-/* One line of the sum: what, and how much. */
-static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
-{
-    if (out != NULL)
-        fprintf(out, "    %-52s %10.1f MiB\n", what, (double)bytes / MIB);
-    return bytes;
-}
-
-static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
-{
-    char table[OPTIONS_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
-    unsigned tables;
-    uint64_t bytes = space_bytes(space, number, &tables);
-
-    options_format_size(space->table_bytes, table);
-    if (space->kind == SPACE_PLAIN)
-        snprintf(what, sizeof(what), "space %s", space->name);
-    else
-        snprintf(what, sizeof(what), "space %s: %u x %s and pools%s", space->name, tables, table,
-                 space->below_bytes > 0 ? ", of cold.cache" : "");
-    return add_part(out, bytes, what);
-}
-
-bool settings_dumps(const struct settings *settings)
-{
-    for (size_t i = 0; settings->data != NULL && i < settings->space_count; i++) {
-        if (settings->spaces[i].oldest == SPACE_OLDEST_DUMP)
-            return true;
-    }
-    return false;
-}
-
-void settings_cold_config(const struct settings *settings, struct cold_config *config)
-{
-    uint64_t pages = settings->cold.cache_bytes;
-
-    for (size_t i = 0; i < settings->space_count; i++)
-        pages -= settings->spaces[i].below_bytes;
-    *config = (struct cold_config){
-        .threads = settings->cold.threads,
-        .queue = settings->cold.queue,
-        .cache_bytes = pages,
-    };
-}
-
-uint64_t settings_cold_bytes(const struct settings *settings)
-{
-    struct cold_config config;
-
-    if (!settings_dumps(settings))
-        return 0;
-    settings_cold_config(settings, &config);
-    return cold_memory_bytes(&config) + settings->cold.overlay_bytes;
-}
-
-uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
-{
-    char what[64];
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < settings->space_count; i++)
-        sum += add_space(out, &settings->spaces[i], (uint32_t)i);
-    sum += add_part(out, settings_buffer_bytes(settings), "buffers of connections");
-    snprintf(what, sizeof(what), "%u worker%s", settings->threads,
-             settings->threads == 1 ? "" : "s");
-    sum += add_part(out, settings->threads * WORKER_BYTES, what);
-    if (settings->tls.enabled)
-        sum += add_part(out, (uint64_t)settings->max_connections * NET_TLS_SESSION_BYTES,
-                        "TLS of idle connections");
-    if (settings->data != NULL)
-        sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
-    if (settings_dumps(settings))
-        sum += add_part(out, settings_cold_bytes(settings), "cold reads and overlays");
-    add_part(out, sum, "together");
-    return sum;
 }

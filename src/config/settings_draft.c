@@ -20,8 +20,9 @@ struct settings_draft *settings_draft_create(void)
 
 void settings_draft_destroy(struct settings_draft *draft)
 {
-    if (draft == NULL)
+    if (draft == NULL) {
         return;
+    }
     settings_destroy(draft->settings);
     settings_errors_clear(draft);
     free(draft->file_text);
@@ -50,10 +51,11 @@ void settings_draft_put(struct settings_draft *draft, int row, int space, const 
     *noted = *place;
     noted->given = true;
     noted->bad = !options_parse(&rows->rows[row].option, text, &value, error);
-    if (noted->bad)
+    if (noted->bad) {
         settings_error(draft, place, "%s", error);
-    else
+    } else {
         options_store(&rows->rows[row].option, object, &value);
+    }
 }
 
 struct settings_place *settings_draft_place(struct settings_draft *draft, const char *name)
@@ -80,8 +82,9 @@ bool settings_draft_name(struct settings_draft *draft, const char *what, const c
     size_t length = strlen(name);
     char quoted[OPTIONS_QUOTE_MAX];
 
-    if (length >= 1 && length <= ENGINE_SPACE_NAME_MAX && strspn(name, letters) == length)
+    if (length >= 1 && length <= ENGINE_SPACE_NAME_MAX && strspn(name, letters) == length) {
         return true;
+    }
     settings_error(draft, place, "%s name %s must be 1 to %d of the letters a-z 0-9 _ -", what,
                    options_quote(name, quoted), ENGINE_SPACE_NAME_MAX);
     return false;
@@ -94,14 +97,17 @@ int settings_draft_space(struct settings_draft *draft, const char *name,
     struct space_settings *space;
 
     for (size_t i = 0; i < settings->space_count; i++) {
-        if (strcmp(settings->spaces[i].name, name) == 0)
+        if (strcmp(settings->spaces[i].name, name) == 0) {
             return (int)i;
+        }
     }
-    if (!settings_draft_name(draft, "space", name, place))
+    if (!settings_draft_name(draft, "space", name, place)) {
         return -1;
+    }
     if (settings->space_count == SETTINGS_SPACES_MAX) {
-        if (!draft->spaces_full)
+        if (!draft->spaces_full) {
             settings_error(draft, place, "too many spaces: at most %d", SETTINGS_SPACES_MAX);
+        }
         draft->spaces_full = true;
         return -1;
     }
@@ -115,8 +121,9 @@ int settings_draft_space(struct settings_draft *draft, const char *name,
 
 void settings_draft_listen_clear(struct settings_draft *draft)
 {
-    for (size_t i = 0; i < draft->settings->listen_count; i++)
+    for (size_t i = 0; i < draft->settings->listen_count; i++) {
         free(draft->settings->listen[i]);
+    }
     draft->settings->listen_count = 0;
 }
 
@@ -140,8 +147,9 @@ void settings_draft_addresses(struct settings_draft *draft, const char *text,
         size_t length = strcspn(text, ",");
         size_t blanks = strspn(text, " ");
         settings_draft_listen(draft, text + blanks, blanks < length ? length - blanks : 0, place);
-        if (text[length] == '\0')
+        if (text[length] == '\0') {
             return;
+        }
         text += length + 1;
     }
 }
@@ -159,21 +167,25 @@ void settings_draft_slot(struct settings_draft *draft, int space_number, const c
     char text[OPTIONS_TEXT_MAX], error[OPTIONS_ERROR_MAX];
     size_t at = 0;
 
-    if (!settings_draft_name(draft, "slot", name, name_place))
+    if (!settings_draft_name(draft, "slot", name, name_place)) {
         return;
+    }
     snprintf(text, sizeof(text), "bits of slot %s", name);
     row.name = text;
-    if (!options_parse(&row, bits, &value, error))
+    if (!options_parse(&row, bits, &value, error)) {
         settings_error(draft, bits_place, "%s", error);
+    }
     settings_draft_space_place(draft, (size_t)space_number, "slots")->given = true;
-    while (at < space->slot_count && strcmp(space->slots[at].name, name) != 0)
+    while (at < space->slot_count && strcmp(space->slots[at].name, name) != 0) {
         at++;
+    }
     if (at == ENGINE_SLOTS_MAX) {
         settings_error(draft, name_place, "too many slots: at most %d", ENGINE_SLOTS_MAX);
         return;
     }
-    if (at == space->slot_count)
+    if (at == space->slot_count) {
         space->slot_count++;
+    }
     strcpy(space->slots[at].name, name);
     space->slots[at].bits = (unsigned)value.number;
 }
@@ -183,8 +195,9 @@ void settings_draft_forget(struct settings_draft *draft, int space_number, const
 {
     struct space_settings *space = &draft->settings->spaces[space_number];
 
-    if (!settings_draft_name(draft, "slot", name, place))
+    if (!settings_draft_name(draft, "slot", name, place)) {
         return;
+    }
     if (space->forget_count == SETTINGS_FORGET_MAX) {
         settings_error(draft, place, "too much to forget: at most %d names", SETTINGS_FORGET_MAX);
         return;

@@ -20,6 +20,9 @@
 #include "base/options.h"
 #include "config/settings.h"
 
+/* A worker's read buffer, batch of operations with their values, and stack in use. */
+#define SETTINGS_WORKER_BYTES (1ull << 20)
+
 #define SETTINGS_ROWS_MAX       48
 #define SETTINGS_FILE_BYTES_MAX (1u << 20)
 #define SETTINGS_KEYS_MAX       256 /* keys of one mapping */
@@ -168,6 +171,10 @@ void settings_errors_clear(struct settings_draft *draft);
 
 /* ---- readers ---- */
 
+/* The bytes of what --print-sample prints; the caller's to free. */
+char *settings_built_in_text(size_t *length);
+/* The whole file, NUL-terminated, the caller's to free; NULL with a mistake. */
+char *settings_file_text(struct settings_draft *draft, const char *name, size_t *length);
 /* Reads the file, or what --print-sample prints when file_name is NULL. */
 void settings_yaml_read(struct settings_draft *draft, const char *file_name);
 /* --set: `assignment` is KEY=VALUE and outlives the draft. */

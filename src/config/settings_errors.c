@@ -82,8 +82,9 @@ static const char *find_line(const char *text, size_t number)
 {
     for (; number > 1; number--) {
         const char *end = strchr(text, '\n');
-        if (end == NULL)
+        if (end == NULL) {
             return text + strlen(text);
+        }
         text = end + 1;
     }
     return text;
@@ -96,8 +97,9 @@ static void print_letters(const char *line, size_t first, size_t end, bool blank
 
     for (; *line != '\0' && *line != '\n' && *line != '\r'; line++) {
         letter += starts_letter(*line);
-        if (letter <= first || letter > end || (blank && !starts_letter(*line)))
+        if (letter <= first || letter > end || (blank && !starts_letter(*line))) {
             continue;
+        }
         /* A tab is as wide in the caret's line as in the line above it. */
         putc(*line == '\t' ? '\t' : blank ? ' ' : is_control(*line) ? '?' : *line, err);
     }
@@ -111,8 +113,9 @@ static void print_source(const struct settings_draft *draft, const struct settin
     size_t first = column >= SHOWN_LETTERS ? column - SHOWN_LETTERS / 2 : 0;
     const char *line;
 
-    if (draft->file_text == NULL)
+    if (draft->file_text == NULL) {
         return;
+    }
     line = find_line(draft->file_text, place->line);
     fputs(INDENT, err);
     print_letters(line, first, first + SHOWN_LETTERS, false, err);
@@ -135,17 +138,20 @@ static void print_mistake(const struct settings_draft *draft,
                 place->flag ? place->flag : "", place->argument ? " " : "",
                 place->argument ? place->argument : "", place->flag ? ": " : "", mistake->text);
     }
-    if (mistake->note != NULL)
+    if (mistake->note != NULL) {
         fputs(mistake->note, err);
+    }
 }
 
 /* Those of the file by line and column, then the others; as found where that is equal. */
 static bool comes_before(const struct settings_place *left, const struct settings_place *right)
 {
-    if ((left->line > 0) != (right->line > 0))
+    if ((left->line > 0) != (right->line > 0)) {
         return left->line > 0;
-    if (left->line != right->line)
+    }
+    if (left->line != right->line) {
         return left->line < right->line;
+    }
     return left->column < right->column;
 }
 
@@ -154,8 +160,9 @@ static void sort(struct settings_mistake *mistakes, size_t count)
     for (size_t i = 1; i < count; i++) {
         struct settings_mistake moved = mistakes[i];
         size_t at = i;
-        for (; at > 0 && comes_before(&moved.place, &mistakes[at - 1].place); at--)
+        for (; at > 0 && comes_before(&moved.place, &mistakes[at - 1].place); at--) {
             mistakes[at] = mistakes[at - 1];
+        }
         mistakes[at] = moved;
     }
 }
@@ -163,8 +170,9 @@ static void sort(struct settings_mistake *mistakes, size_t count)
 void settings_errors_print(struct settings_draft *draft, FILE *err)
 {
     sort(draft->mistakes, draft->mistake_count);
-    for (size_t i = 0; i < draft->mistake_count; i++)
+    for (size_t i = 0; i < draft->mistake_count; i++) {
         print_mistake(draft, &draft->mistakes[i], err);
+    }
 }
 
 void settings_errors_clear(struct settings_draft *draft)

@@ -94,8 +94,9 @@ static void take_port(struct taking *taking, const struct flag *flag, const char
 
 static void take_udp_port(struct taking *taking, const struct flag *flag, const char *argument)
 {
-    if (strcmp(argument, "0") != 0)
+    if (strcmp(argument, "0") != 0) {
         refuse(taking, flag, "there is no UDP here: it takes 0 only");
+    }
 }
 
 /* Like memcached's, several -l add up; together they replace the list of the file. */
@@ -104,18 +105,20 @@ static void take_listen(struct taking *taking, const struct flag *flag, const ch
     struct settings_place place = COMMAND_LINE();
 
     place.flag = flag->shown;
-    if (!taking->listen_given)
+    if (!taking->listen_given) {
         settings_draft_listen_clear(taking->draft);
+    }
     taking->listen_given = true;
     settings_draft_addresses(taking->draft, argument, &place);
 }
 
 static void take_unix_socket(struct taking *taking, const struct flag *flag, const char *argument)
 {
-    if (*argument == '\0')
+    if (*argument == '\0') {
         refuse(taking, flag, "must be the path of a socket");
-    else
+    } else {
         taking->unix_path = argument;
+    }
 }
 
 /* A bare number is MiB; a size with its unit is taken too. Returns the text of a size. */
@@ -123,8 +126,9 @@ static const char *memory_text(const char *argument, char text[OPTIONS_QUOTE_MAX
 {
     size_t digits = strspn(argument, "0123456789");
 
-    if (digits == 0 || argument[digits] != '\0' || digits + sizeof("MiB") > OPTIONS_QUOTE_MAX)
+    if (digits == 0 || argument[digits] != '\0' || digits + sizeof("MiB") > OPTIONS_QUOTE_MAX) {
         return argument;
+    }
     strcpy(text, argument);
     return strcat(text, "MiB");
 }
@@ -145,8 +149,9 @@ static void take_evictions_off(struct taking *taking, const struct flag *flag, c
     place.flag = flag->shown;
     for (size_t i = 0; i < taking->draft->settings->space_count; i++) {
         if (settings_row_applies(&settings_space_rows.rows[row],
-                                 &taking->draft->settings->spaces[i]))
+                                 &taking->draft->settings->spaces[i])) {
             settings_draft_put(taking->draft, row, (int)i, "refuse", &place);
+        }
     }
 }
 
@@ -154,8 +159,9 @@ static void take_protocol(struct taking *taking, const struct flag *flag, const 
 {
     /* Each connection says by its first byte which it speaks: all of these are so. */
     if (strcmp(argument, "auto") != 0 && strcmp(argument, "ascii") != 0 &&
-        strcmp(argument, "binary") != 0)
+        strcmp(argument, "binary") != 0) {
         refuse(taking, flag, "must be auto, ascii or binary");
+    }
 }
 
 static void ignore(struct taking *taking, const char *what, const char *more)
@@ -195,8 +201,9 @@ static const char *extended_text(const struct extended *row, const char *value)
 static const struct extended *find_extended(const char *name)
 {
     for (size_t i = 0; i < LENGTH(extended_rows); i++) {
-        if (strcmp(extended_rows[i].name, name) == 0)
+        if (strcmp(extended_rows[i].name, name) == 0) {
             return &extended_rows[i];
+        }
     }
     return NULL;
 }
@@ -211,12 +218,13 @@ static void take_extended(struct taking *taking, const struct flag *flag, const 
         char *name = strsep(&item, "=");
         const struct extended *row = find_extended(name);
 
-        if (row != NULL && item == NULL)
+        if (row != NULL && item == NULL) {
             refuse(taking, flag, "%s needs a value", name);
-        else if (row != NULL)
+        } else if (row != NULL) {
             put(taking, flag, row->key, extended_text(row, item));
-        else if (*name != '\0')
+        } else if (*name != '\0') {
             ignore(taking, flag->shown, name);
+        }
     }
     free(list);
 }
@@ -299,12 +307,13 @@ static void flag_head(const struct flag *flag, char text[], size_t size)
 {
     const char *long_join = flag->argument && !may_lack(flag) ? "=" : "";
 
-    if (flag->name != NULL)
+    if (flag->name != NULL) {
         snprintf(text, size, "  %s%s--%s%s%s", has_letter(flag) ? flag->shown : "  ",
                  has_letter(flag) ? ", " : "  ", flag->name, may_lack(flag) ? "" : long_join,
                  flag->argument && !may_lack(flag) ? flag->argument : "");
-    else
+    } else {
         snprintf(text, size, "  %s %s", flag->shown, flag->argument);
+    }
 }
 
 void settings_flags_help(FILE *out)
@@ -313,18 +322,21 @@ void settings_flags_help(FILE *out)
     const char *join = "";
 
     for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (flags[i].help == NULL)
+        if (flags[i].help == NULL) {
             continue;
+        }
         flag_head(&flags[i], head, sizeof(head));
-        if (strlen(head) < HELP_COLUMN)
+        if (strlen(head) < HELP_COLUMN) {
             fprintf(out, "%-*s%s\n", HELP_COLUMN, head, flags[i].help);
-        else
+        } else {
             fprintf(out, "%s\n%*s%s\n", head, HELP_COLUMN, "", flags[i].help);
+        }
     }
     fputs("  Accepted with a warning, for old start scripts:", out);
     for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (flags[i].use != USE_IGNORED)
+        if (flags[i].use != USE_IGNORED) {
             continue;
+        }
         fprintf(out, "%s %s", join, flags[i].shown);
         join = "";
     }
@@ -352,13 +364,16 @@ static void getopt_tables(struct option *longs, char *letters)
         int takes = may_lack(&flags[i])         ? optional_argument
                     : flags[i].argument != NULL ? required_argument
                                                 : no_argument;
-        if (flags[i].name != NULL)
+        if (flags[i].name != NULL) {
             *longs++ = (struct option){flags[i].name, takes, NULL, LONG_BASE + (int)i};
-        if (!has_letter(&flags[i]))
+        }
+        if (!has_letter(&flags[i])) {
             continue;
+        }
         *letters++ = flags[i].shown[1];
-        if (takes == required_argument) /* -v takes nothing, only --verbose may */
+        if (takes == required_argument) { /* -v takes nothing, only --verbose may */
             *letters++ = ':';
+        }
     }
     *longs = (struct option){0};
     *letters = '\0';
@@ -366,11 +381,13 @@ static void getopt_tables(struct option *longs, char *letters)
 
 static const struct flag *find_flag(int value)
 {
-    if (value >= LONG_BASE)
+    if (value >= LONG_BASE) {
         return &flags[value - LONG_BASE];
+    }
     for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (has_letter(&flags[i]) && flags[i].shown[1] == value)
+        if (has_letter(&flags[i]) && flags[i].shown[1] == value) {
             return &flags[i];
+        }
     }
     return NULL;
 }
@@ -391,25 +408,28 @@ static void refuse_unknown(struct settings_draft *draft, const char *word)
         return;
     }
     for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (flags[i].name != NULL && flags[i].help != NULL)
+        if (flags[i].name != NULL && flags[i].help != NULL) {
             names[count++] = flags[i].name;
+        }
     }
     snprintf(wrong, sizeof(wrong), "%.*s", (int)strcspn(word + 2, "="), word + 2);
     nearest = options_nearest(wrong, names, count);
-    if (nearest != NULL)
+    if (nearest != NULL) {
         settings_error(draft, NULL, "--%s: unknown flag; did you mean --%s?", wrong, nearest);
-    else
+    } else {
         settings_error(draft, NULL, "--%s: unknown or ambiguous flag; see --help", wrong);
+    }
 }
 
 static void note_flag(struct command_line *line, const struct flag *flag, const char *argument)
 {
-    if (flag->use == USE_WISH)
+    if (flag->use == USE_WISH) {
         line->wish = flag->wish;
-    else if (flag->use == USE_CONFIG)
+    } else if (flag->use == USE_CONFIG) {
         line->config = argument;
-    else
+    } else {
         line->given[line->count++] = (struct given){flag, argument};
+    }
 }
 
 static bool wish_at_once(enum settings_wish wish)
@@ -433,18 +453,21 @@ static void scan(struct settings_draft *draft, int argc, char **argv, struct com
             settings_error(draft, NULL, "too many flags: at most %d", GIVEN_MAX);
             return;
         }
-        if (value == '?')
+        if (value == '?') {
             refuse_unknown(draft, argv[optind - 1]);
-        else if (value == ':')
+        } else if (value == ':') {
             settings_error(draft, NULL, "%s needs %s", find_flag(optopt)->shown,
                            find_flag(optopt)->argument);
-        else
+        } else {
             note_flag(line, find_flag(value), optarg);
-        if (wish_at_once(line->wish))
+        }
+        if (wish_at_once(line->wish)) {
             return;
+        }
     }
-    for (; optind < argc; optind++)
+    for (; optind < argc; optind++) {
         settings_error(draft, NULL, "'%.64s': not a flag; see --help", argv[optind]);
+    }
 }
 
 /* ---- from flags to settings ---- */
@@ -495,8 +518,9 @@ static void size_built_in(struct settings_draft *draft, uint64_t memory_bytes)
 {
     uint64_t bytes = COUNTER_TABLE_BYTES_MIN;
 
-    while (bytes * 2 <= memory_bytes / TABLE_SHARE && bytes < COUNTER_TABLE_BYTES_MAX)
+    while (bytes * 2 <= memory_bytes / TABLE_SHARE && bytes < COUNTER_TABLE_BYTES_MAX) {
         bytes *= 2;
+    }
     for (size_t i = 0; i < draft->settings->space_count; i++) {
         struct space_settings *space = &draft->settings->spaces[i];
         uint64_t plain = memory_bytes / PLAIN_SHARE;
@@ -515,12 +539,14 @@ static void size_by_memory(struct settings_draft *draft, const struct command_li
     char text[OPTIONS_QUOTE_MAX], error[OPTIONS_ERROR_MAX];
 
     for (size_t i = 0; i < line->count; i++) {
-        if (line->given[i].flag->take != take_memory)
+        if (line->given[i].flag->take != take_memory) {
             continue;
+        }
         /* Its mistakes are reported when flags have their turn. */
         if (options_parse(&settings_top_rows.rows[row].option,
-                          memory_text(line->given[i].argument, text), &value, error))
+                          memory_text(line->given[i].argument, text), &value, error)) {
             size_built_in(draft, value.number);
+        }
     }
 }
 
@@ -529,16 +555,20 @@ static void apply_all(struct taking *taking, const struct command_line *line)
     struct settings_draft *draft = taking->draft;
 
     for (size_t i = 0; i < line->count; i++) {
-        if (line->given[i].flag->use == USE_SET)
+        if (line->given[i].flag->use == USE_SET) {
             settings_yaml_set(draft, line->given[i].argument);
+        }
     }
-    for (size_t i = 0; i < line->count; i++)
+    for (size_t i = 0; i < line->count; i++) {
         apply(taking, &line->given[i]);
+    }
     draft->port_replaces = draft->port != NULL && !taking->listen_given;
-    if (taking->unix_path != NULL)
+    if (taking->unix_path != NULL) {
         apply_unix_path(taking);
-    if (*taking->ignored != '\0')
+    }
+    if (*taking->ignored != '\0') {
         settings_warning(draft, NULL, "ignored, without meaning here: %s", taking->ignored);
+    }
 }
 
 enum settings_wish settings_flags_read(struct settings_draft *draft, int argc, char **argv)
@@ -550,8 +580,9 @@ enum settings_wish settings_flags_read(struct settings_draft *draft, int argc, c
     scan(draft, argc, argv, line);
     if (!wish_at_once(line->wish)) {
         settings_yaml_read(draft, line->config);
-        if (line->config == NULL)
+        if (line->config == NULL) {
             size_by_memory(draft, line);
+        }
         apply_all(&taking, line);
     }
     wish = line->wish;

@@ -22,8 +22,9 @@ static void print_quoted(FILE *out, const char *text)
 {
     putc('"', out);
     for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
+        if (*text == '"' || *text == '\\') {
             putc('\\', out);
+        }
         putc(*text, out);
     }
     putc('"', out);
@@ -34,10 +35,11 @@ static void print_listen(const struct settings *settings, bool quoted, FILE *out
     putc('[', out);
     for (size_t i = 0; i < settings->listen_count; i++) {
         fputs(i == 0 ? "" : ", ", out);
-        if (quoted)
+        if (quoted) {
             print_quoted(out, settings->listen[i]);
-        else
+        } else {
             fputs(settings->listen[i], out);
+        }
     }
     putc(']', out);
 }
@@ -47,24 +49,26 @@ static void print_listen(const struct settings *settings, bool quoted, FILE *out
 static void print_slots(const struct space_settings *space, bool quoted, FILE *out)
 {
     putc('{', out);
-    for (size_t i = 0; i < space->slot_count; i++)
+    for (size_t i = 0; i < space->slot_count; i++) {
         fprintf(out, quoted ? "%s\"%s\": %u" : "%s%s:%u",
                 i == 0   ? ""
                 : quoted ? ", "
                          : ",",
                 space->slots[i].name, space->slots[i].bits);
+    }
     putc('}', out);
 }
 
 static void print_forget(const struct space_settings *space, bool quoted, FILE *out)
 {
     putc('[', out);
-    for (size_t i = 0; i < space->forget_count; i++)
+    for (size_t i = 0; i < space->forget_count; i++) {
         fprintf(out, quoted ? "%s\"%s\"" : "%s%s",
                 i == 0   ? ""
                 : quoted ? ", "
                          : ",",
                 space->forget[i]);
+    }
     putc(']', out);
 }
 
@@ -76,10 +80,11 @@ static void print_option(const struct option_row *option, const void *object, bo
 
     options_load(option, object, &value);
     options_format(option, &value, text);
-    if (quoted && option->type == OPTION_STRING)
+    if (quoted && option->type == OPTION_STRING) {
         print_quoted(out, text);
-    else
+    } else {
         fputs(text, out);
+    }
 }
 
 char *settings_print_value(const struct settings *settings, const struct space_settings *space,
@@ -90,14 +95,15 @@ char *settings_print_value(const struct settings *settings, const struct space_s
     FILE *out = open_memstream(&text, &length);
 
     CHECK(out != NULL);
-    if (row->option.type != OPTION_CUSTOM)
+    if (row->option.type != OPTION_CUSTOM) {
         print_option(&row->option, space ? (const void *)space : settings, quoted, out);
-    else if (strcmp(row->option.name, "listen") == 0)
+    } else if (strcmp(row->option.name, "listen") == 0) {
         print_listen(settings, quoted, out);
-    else if (strcmp(row->option.name, "slots") == 0)
+    } else if (strcmp(row->option.name, "slots") == 0) {
         print_slots(space, quoted, out);
-    else if (strcmp(row->option.name, "forget") == 0)
+    } else if (strcmp(row->option.name, "forget") == 0) {
         print_forget(space, quoted, out);
+    }
     CHECK(fclose(out) == 0);
     return text;
 }
@@ -116,10 +122,11 @@ static void print_row(const struct settings *settings, const struct space_settin
     bool unset = strcmp(text, "\"\"") == 0; /* text without default: it has no spelling */
     const char *indent = space != NULL ? SPACE_INDENT : is_member(row) ? MEMBER_INDENT : "";
 
-    if ((row->option.flags & ROW_GROUP) != 0)
+    if ((row->option.flags & ROW_GROUP) != 0) {
         fprintf(out, "%s:\n", row->option.name);
-    else if (!unset)
+    } else if (!unset) {
         fprintf(out, "%s%s: %s\n", indent, settings_row_key(row), text);
+    }
     free(text);
 }
 
@@ -127,8 +134,9 @@ void settings_print_config(const struct settings *settings, FILE *out)
 {
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (strcmp(row->option.name, "spaces") != 0)
+        if (strcmp(row->option.name, "spaces") != 0) {
             print_row(settings, NULL, row, out);
+        }
     }
     fputs("spaces:\n", out);
     for (size_t i = 0; i < settings->space_count; i++) {
@@ -136,8 +144,9 @@ void settings_print_config(const struct settings *settings, FILE *out)
         fprintf(out, "  \"%s\":\n", space->name);
         for (size_t j = 0; j < settings_space_rows.count; j++) {
             const struct settings_row *row = &settings_space_rows.rows[j];
-            if (settings_row_applies(row, space))
+            if (settings_row_applies(row, space)) {
                 print_row(settings, space, row, out);
+            }
         }
     }
 }
@@ -169,10 +178,11 @@ static char *help_text(const struct settings_row *row)
     char limits[OPTIONS_TEXT_MAX], *text;
 
     options_format_limits(&row->option, limits);
-    if (row->option.type == OPTION_STRING || *limits == '\0')
+    if (row->option.type == OPTION_STRING || *limits == '\0') {
         CHECK(asprintf(&text, "%s", row->option.help) >= 0);
-    else
+    } else {
         CHECK(asprintf(&text, "%s (%s)", row->option.help, limits) >= 0);
+    }
     return text;
 }
 
@@ -202,12 +212,14 @@ static void sample_value(const struct settings_row *row, const char *indent, FIL
     const char *value = row->sample ? row->sample : row->option.initial;
 
     fprintf(out, "%s%s:", indent, settings_row_key(row));
-    if ((row->option.flags & ROW_GROUP) == 0)
+    if ((row->option.flags & ROW_GROUP) == 0) {
         putc(' ', out);
-    if (row->option.type == OPTION_STRING)
+    }
+    if (row->option.type == OPTION_STRING) {
         print_quoted(out, value);
-    else if (value != NULL)
+    } else if (value != NULL) {
         fputs(value, out);
+    }
     putc('\n', out);
 }
 
@@ -241,8 +253,9 @@ static void sample_plain(FILE *out)
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
 
-        if (row->kinds == KIND_PLAIN)
+        if (row->kinds == KIND_PLAIN) {
             sample_row(row, SPACE_INDENT, out);
+        }
     }
 }
 
@@ -258,8 +271,9 @@ static void sample_phantom(FILE *out)
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
 
-        if (row->kinds == KIND_PHANTOM)
+        if (row->kinds == KIND_PHANTOM) {
             sample_row(row, SPACE_INDENT, out);
+        }
     }
 }
 
@@ -268,12 +282,14 @@ void settings_print_sample(FILE *out)
     fputs(sample_head, out);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if ((row->option.flags & ROW_MANDATORY) != 0)
+        if ((row->option.flags & ROW_MANDATORY) != 0) {
             continue;
-        if (is_member(row))
+        }
+        if (is_member(row)) {
             sample_member(row, out);
-        else
+        } else {
             sample_row(row, "", out);
+        }
     }
     fputs("\n# ", out);
     print_wrapped(out, settings_top_rows.rows[settings_top_rows.count - 1].option.help, "# ",
@@ -281,8 +297,9 @@ void settings_print_sample(FILE *out)
     fprintf(out, "spaces:\n  %s:", settings_sample_space);
     for (size_t i = 0; i < settings_space_rows.count; i++) {
         const struct settings_row *row = &settings_space_rows.rows[i];
-        if ((row->kinds & KIND_COUNTER) != 0)
+        if ((row->kinds & KIND_COUNTER) != 0) {
             sample_row(row, SPACE_INDENT, out);
+        }
     }
     sample_phantom(out);
     sample_plain(out);
@@ -299,16 +316,18 @@ static void help_row(const struct settings_row *row, FILE *out)
     _Static_assert(sizeof(lead) == HELP_COLUMN + 1, "lead: HELP_COLUMN blanks");
     fprintf(out, "  %-*s", HELP_COLUMN - 2, option->name);
     print_wrapped(out, text, lead, SAMPLE_COLUMN);
-    if (option->initial != NULL)
+    if (option->initial != NULL) {
         fprintf(out, "%sDefault: %s\n", lead, option->initial);
+    }
     free(text);
 }
 
 static void help_rows(const struct settings_rows *rows, FILE *out)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (settings_row_valued(&rows->rows[i]))
+        if (settings_row_valued(&rows->rows[i])) {
             help_row(&rows->rows[i], out);
+        }
     }
 }
 

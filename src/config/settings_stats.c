@@ -44,8 +44,9 @@ static void first_tcp(const struct settings *settings, char host[ENGINE_STAT_TEX
 
         address += strncmp(address, NET_PLAIN_PREFIX, prefix) == 0 ? prefix : 0;
         const char *colon = strrchr(address, ':');
-        if (*address == '/' || colon == NULL)
+        if (*address == '/' || colon == NULL) {
             continue;
+        }
         snprintf(host, ENGINE_STAT_TEXT_MAX, "%.*s", (int)(colon - address), address);
         *port = colon + 1;
         return;
@@ -55,8 +56,9 @@ static void first_tcp(const struct settings *settings, char host[ENGINE_STAT_TEX
 static const char *first_socket(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->listen_count; i++) {
-        if (settings->listen[i][0] == '/')
+        if (settings->listen[i][0] == '/') {
             return settings->listen[i];
+        }
     }
     return "NULL";
 }
@@ -67,8 +69,9 @@ static bool evicts(const struct settings *settings)
     for (size_t i = 0; i < settings->space_count; i++) {
         const struct space_settings *space = &settings->spaces[i];
         if (space->kind == SPACE_PLAIN || space->role == SPACE_CACHE ||
-            space->oldest == SPACE_OLDEST_RECYCLE)
+            space->oldest == SPACE_OLDEST_RECYCLE) {
             return true;
+        }
     }
     return false;
 }
@@ -80,8 +83,9 @@ static uint64_t largest_value(const struct settings *settings)
     for (size_t i = 0; i < settings->space_count; i++) {
         const struct space_settings *space = &settings->spaces[i];
 
-        if (space->kind == SPACE_PLAIN && space->item_bytes_max > most)
+        if (space->kind == SPACE_PLAIN && space->item_bytes_max > most) {
             most = space->item_bytes_max;
+        }
     }
     return most;
 }
@@ -161,8 +165,9 @@ static void emit_limits(const struct sink *sink)
         {"hold_stall", NET_HOLD_STALL_S},
     };
 
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         emit(sink, limits[i].name, "%u", limits[i].value);
+    }
 }
 
 /* ---- ours ---- */
@@ -177,8 +182,9 @@ static void emit_row(const struct sink *sink, const struct space_settings *space
     snprintf(name, sizeof(name), "%s%s%s%s", space ? "space_" : "", space ? space->name : "",
              space ? "_" : "", row->option.name);
     for (char *at = name; *at != '\0'; at++) {
-        if (*at == '-' || *at == '.')
+        if (*at == '-' || *at == '.') {
             *at = '_';
+        }
     }
     emit(sink, name, "%s", *text ? text : "NULL");
     free(text);
@@ -197,14 +203,16 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     emit_limits(&sink);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
-        if (settings_row_valued(row) && !is_spaces(row))
+        if (settings_row_valued(row) && !is_spaces(row)) {
             emit_row(&sink, NULL, row);
+        }
     }
     for (size_t i = 0; i < settings->space_count; i++) {
         for (size_t j = 0; j < settings_space_rows.count; j++) {
             const struct settings_row *row = &settings_space_rows.rows[j];
-            if (settings_row_applies(row, &settings->spaces[i]))
+            if (settings_row_applies(row, &settings->spaces[i])) {
                 emit_row(&sink, &settings->spaces[i], row);
+            }
         }
     }
 }
@@ -233,8 +241,9 @@ static size_t tell(struct comparison *comparison, const struct sink *to, const c
     const char *before = *comparison->before ? comparison->before : "none";
     const char *after = *comparison->after ? comparison->after : "none";
 
-    if (comparison->differ && to->emit != NULL)
+    if (comparison->differ && to->emit != NULL) {
         emit(to, name, "from %.100s to %.100s%s", before, after, more);
+    }
     free(comparison->before);
     free(comparison->after);
     return comparison->differ;
@@ -251,8 +260,9 @@ static size_t top_needs_restart(const struct sink *now, const struct settings *n
 {
     struct comparison comparison;
 
-    if (!settings_row_valued(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0)
+    if (!settings_row_valued(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0) {
         return 0;
+    }
     compare(&comparison, row, now->settings, NULL, next, NULL);
     return tell(&comparison, now, row->option.name, "");
 }
@@ -263,8 +273,9 @@ static size_t space_needs_restart(const struct sink *now, const struct space_set
     struct comparison comparison;
     char name[NAME_MAX_BYTES];
 
-    if (!applies(row, space, next) || settings_row_reloads(row, space, next))
+    if (!applies(row, space, next) || settings_row_reloads(row, space, next)) {
         return 0;
+    }
     snprintf(name, sizeof(name), "spaces.%s.%s", space->name, row->option.name);
     compare(&comparison, row, NULL, space, NULL, next);
     return tell(&comparison, now, name, "");
@@ -273,8 +284,9 @@ static size_t space_needs_restart(const struct sink *now, const struct space_set
 static const struct space_settings *find_space(const struct settings *settings, const char *name)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
-        if (strcmp(settings->spaces[i].name, name) == 0)
+        if (strcmp(settings->spaces[i].name, name) == 0) {
             return &settings->spaces[i];
+        }
     }
     return NULL;
 }
@@ -285,13 +297,15 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
     struct sink sink = {now, emit_stat, context};
     size_t count = 0; /* spaces come and go without one */
 
-    for (size_t i = 0; i < settings_top_rows.count; i++)
+    for (size_t i = 0; i < settings_top_rows.count; i++) {
         count += top_needs_restart(&sink, next, &settings_top_rows.rows[i]);
+    }
     for (size_t i = 0; i < now->space_count; i++) {
         const struct space_settings *space = &now->spaces[i];
         const struct space_settings *other = find_space(next, space->name);
-        for (size_t j = 0; other != NULL && j < settings_space_rows.count; j++)
+        for (size_t j = 0; other != NULL && j < settings_space_rows.count; j++) {
             count += space_needs_restart(&sink, space, other, &settings_space_rows.rows[j]);
+        }
     }
     return count;
 }
@@ -299,10 +313,12 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
 /* Since when a reloaded value holds. */
 static const char *since(const struct settings_row *row, const struct space_settings *space)
 {
-    if ((row->option.flags & ROW_NEXT_TABLE) != 0)
+    if ((row->option.flags & ROW_NEXT_TABLE) != 0) {
         return ", from the next table on";
-    if ((row->option.flags & ROW_NEW_TABLE) != 0 && space->ids == SPACE_IDS_GROWING)
+    }
+    if ((row->option.flags & ROW_NEW_TABLE) != 0 && space->ids == SPACE_IDS_GROWING) {
         return ", in a table opened for it";
+    }
     return "";
 }
 
@@ -316,8 +332,9 @@ size_t settings_space_changes(const struct space_settings *now, const struct spa
         const struct settings_row *row = &settings_space_rows.rows[i];
         struct comparison comparison;
 
-        if (!applies(row, now, next) || !settings_row_reloads(row, now, next))
+        if (!applies(row, now, next) || !settings_row_reloads(row, now, next)) {
             continue;
+        }
         compare(&comparison, row, NULL, now, NULL, next);
         count += tell(&comparison, &sink, row->option.name, since(row, now));
     }
@@ -332,8 +349,9 @@ void settings_space_next(const struct space_settings *now, const struct space_se
         const struct settings_row *row = &settings_space_rows.rows[i];
         struct option_value value;
 
-        if (row->option.type == OPTION_CUSTOM || settings_row_reloads(row, now, next))
+        if (row->option.type == OPTION_CUSTOM || settings_row_reloads(row, now, next)) {
             continue;
+        }
         options_load(&row->option, now, &value);
         options_store(&row->option, taken, &value);
     }

@@ -11,8 +11,9 @@
 int settings_rows_find(const struct settings_rows *rows, const char *name)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (strcmp(rows->rows[i].option.name, name) == 0)
+        if (strcmp(rows->rows[i].option.name, name) == 0) {
             return (int)i;
+        }
     }
     return -1;
 }
@@ -21,8 +22,9 @@ const char *settings_rows_nearest(const struct settings_rows *rows, const char *
 {
     const char *names[SETTINGS_ROWS_MAX];
 
-    for (size_t i = 0; i < rows->count; i++)
+    for (size_t i = 0; i < rows->count; i++) {
         names[i] = rows->rows[i].option.name;
+    }
     return options_nearest(wrong, names, rows->count);
 }
 
@@ -33,8 +35,9 @@ void settings_rows_initial(const struct settings_rows *rows, void *object)
         struct option_value value = {0};
         char error[OPTIONS_ERROR_MAX];
 
-        if (option->initial == NULL || option->type == OPTION_CUSTOM)
+        if (option->initial == NULL || option->type == OPTION_CUSTOM) {
             continue;
+        }
         CHECK(options_parse(option, option->initial, &value, error));
         options_store(option, object, &value);
     }

@@ -9,13 +9,15 @@ static const char group[] = "tls.";
 /* TLS that was meant, and is not there, would be an open door: -Z is easily forgotten. */
 static void refuse_forgotten(struct settings_draft *draft)
 {
-    if (settings_draft_place(draft, "tls.enabled")->given)
+    if (settings_draft_place(draft, "tls.enabled")->given) {
         return;
+    }
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const char *name = settings_top_rows.rows[i].option.name;
 
-        if (strncmp(name, group, strlen(group)) != 0 || !draft->top[i].given)
+        if (strncmp(name, group, strlen(group)) != 0 || !draft->top[i].given) {
             continue;
+        }
         settings_error(draft, &draft->top[i],
                        "%s is given, and TLS is not enabled: say tls.enabled: yes (-Z) or no",
                        name);
@@ -29,17 +31,19 @@ static void refuse(struct settings_draft *draft, const char *error)
     char name[OPTIONS_NAME_MAX];
 
     snprintf(name, sizeof(name), "%s%.*s", group, (int)strcspn(error, " "), error);
-    if (settings_rows_find(&settings_top_rows, name) < 0)
+    if (settings_rows_find(&settings_top_rows, name) < 0) {
         settings_error(draft, settings_draft_place(draft, "tls.enabled"), "tls: %s", error);
-    else
+    } else {
         settings_error(draft, settings_draft_place(draft, name), "%s%s", group, error);
+    }
 }
 
 static bool lacks(struct settings_draft *draft, const char *value, const char *name,
                   const char *option)
 {
-    if (value != NULL || settings_draft_place(draft, name)->bad)
+    if (value != NULL || settings_draft_place(draft, name)->bad) {
         return value == NULL;
+    }
     settings_error(draft, settings_draft_place(draft, "tls.enabled"), "TLS needs %s (-o %s=FILE)",
                    name, option);
     return true;
@@ -51,8 +55,9 @@ static bool complete(struct settings_draft *draft)
     bool lacking = lacks(draft, settings->tls.certificate, "tls.certificate", "ssl_chain_cert");
 
     lacking = lacks(draft, settings->tls.key, "tls.key", "ssl_key") || lacking;
-    if (settings->tls.verify == SETTINGS_VERIFY_NONE || settings->tls.ca != NULL)
+    if (settings->tls.verify == SETTINGS_VERIFY_NONE || settings->tls.ca != NULL) {
         return !lacking;
+    }
     settings_error(draft, settings_draft_place(draft, "tls.verify"),
                    "tls.verify needs tls.ca (-o ssl_ca_cert=FILE): who signs clients' "
                    "certificates");
@@ -88,9 +93,11 @@ void settings_tls_check(struct settings_draft *draft)
         refuse_forgotten(draft);
         return;
     }
-    if (!complete(draft))
+    if (!complete(draft)) {
         return;
+    }
     settings->tls.context = net_tls_context_create(&options, error);
-    if (settings->tls.context == NULL)
+    if (settings->tls.context == NULL) {
         refuse(draft, error);
+    }
 }

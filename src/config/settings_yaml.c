@@ -26,8 +26,9 @@ typedef void take_fn(struct reader *reader, int space, const char *key, yaml_nod
 
 static struct settings_place place_of(const struct reader *reader, const yaml_node_t *node)
 {
-    if (reader->fixed != NULL)
+    if (reader->fixed != NULL) {
         return *reader->fixed;
+    }
     return (struct settings_place){
         .line = node->start_mark.line + 1,
         .column = node->start_mark.column + 1,
@@ -51,8 +52,9 @@ static bool is_text(const yaml_node_t *node)
 
 static bool is_null(const yaml_node_t *node)
 {
-    if (!is_text(node) || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+    if (!is_text(node) || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
         return false;
+    }
     return strcmp(text_of(node), "") == 0 || strcmp(text_of(node), "~") == 0 ||
            strcmp(text_of(node), "null") == 0;
 }
@@ -63,13 +65,14 @@ static void refuse_type(struct reader *reader, const char *key, const char *what
 {
     struct settings_place place = place_of(reader, node);
 
-    if (is_null(node))
+    if (is_null(node)) {
         settings_error(reader->draft, &place, "%s has no value: it must be %s", key, what);
-    else
+    } else {
         settings_error(reader->draft, &place, "%s must be %s, not %s", key, what,
                        node->type == YAML_SEQUENCE_NODE  ? "a list"
                        : node->type == YAML_MAPPING_NODE ? "a mapping"
                                                          : "a single value");
+    }
 }
 
 /* Was this key given before in the same mapping? */
@@ -80,8 +83,9 @@ static bool is_repeated(struct reader *reader, yaml_node_t *mapping, yaml_node_p
 
     for (yaml_node_pair_t *first = mapping->data.mapping.pairs.start; first < pair; first++) {
         yaml_node_t *other = yaml_document_get_node(&reader->document, first->key);
-        if (!is_text(other) || strcmp(text_of(other), text_of(key)) != 0)
+        if (!is_text(other) || strcmp(text_of(other), text_of(key)) != 0) {
             continue;
+        }
         settings_error(reader->draft, &place, "key %s given twice: first in line %zu", text_of(key),
                        other->start_mark.line + 1);
         return true;
@@ -104,11 +108,12 @@ static void each_key(struct reader *reader, yaml_node_t *mapping, const char *wh
     }
     for (yaml_node_pair_t *pair = start; pair < end; pair++) {
         yaml_node_t *key = yaml_document_get_node(&reader->document, pair->key);
-        if (!is_text(key))
+        if (!is_text(key)) {
             refuse_type(reader, "a key", "text", key);
-        else if (!is_repeated(reader, mapping, pair))
+        } else if (!is_repeated(reader, mapping, pair)) {
             take(reader, space, text_of(key), key,
                  yaml_document_get_node(&reader->document, pair->value));
+        }
     }
 }
 
@@ -129,16 +134,18 @@ static void take_listen(struct reader *reader, yaml_node_t *value)
         settings_draft_addresses(reader->draft, text_of(value), &place);
         return;
     }
-    if (value->data.sequence.items.start == value->data.sequence.items.top)
+    if (value->data.sequence.items.start == value->data.sequence.items.top) {
         settings_error(reader->draft, &place, "listen is empty: it must be %s", wanted);
+    }
     for (yaml_node_item_t *item = value->data.sequence.items.start;
          item < value->data.sequence.items.top; item++) {
         yaml_node_t *node = yaml_document_get_node(&reader->document, *item);
         struct settings_place at = place_of(reader, node);
-        if (!is_text(node) || is_null(node))
+        if (!is_text(node) || is_null(node)) {
             refuse_type(reader, "an address", "text", node);
-        else
+        } else {
             settings_draft_listen(reader->draft, text_of(node), strlen(text_of(node)), &at);
+        }
     }
 }
 
@@ -151,10 +158,11 @@ static void take_slot(struct reader *reader, int space, const char *key, yaml_no
     struct settings_place place = place_of(reader, value);
     char what[OPTIONS_QUOTE_MAX];
 
-    if (!is_text(value) || is_null(value))
+    if (!is_text(value) || is_null(value)) {
         refuse_type(reader, options_quote(key, what), "a number of bits", value);
-    else
+    } else {
         settings_draft_slot(reader->draft, space, key, text_of(value), &key_place, &place);
+    }
 }
 
 static void take_slots(struct reader *reader, int space, yaml_node_t *value)
@@ -195,10 +203,11 @@ static void take_forget(struct reader *reader, int space, yaml_node_t *value)
          item < value->data.sequence.items.top; item++) {
         yaml_node_t *node = yaml_document_get_node(&reader->document, *item);
         struct settings_place at = place_of(reader, node);
-        if (!is_text(node) || is_null(node))
+        if (!is_text(node) || is_null(node)) {
             refuse_type(reader, "what to forget", "text", node);
-        else
+        } else {
             settings_draft_forget(reader->draft, space, text_of(node), &at);
+        }
     }
 }
 
@@ -235,14 +244,15 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
     int row = settings_rows_find(&settings_space_rows, key);
     struct settings_place place = place_of(reader, key_node);
 
-    if (row < 0)
+    if (row < 0) {
         unknown_key(reader->draft, &place, &settings_space_rows, key);
-    else if (strcmp(key, "forget") == 0)
+    } else if (strcmp(key, "forget") == 0) {
         take_forget(reader, space, value);
-    else if (settings_space_rows.rows[row].option.type == OPTION_CUSTOM)
+    } else if (settings_space_rows.rows[row].option.type == OPTION_CUSTOM) {
         take_slots(reader, space, value);
-    else
+    } else {
         take_scalar(reader, &settings_space_rows, row, space, value);
+    }
 }
 
 static void take_space(struct reader *reader, int unused, const char *key, yaml_node_t *key_node,
@@ -253,8 +263,9 @@ static void take_space(struct reader *reader, int unused, const char *key, yaml_
     char what[OPTIONS_QUOTE_MAX];
 
     (void)unused;
-    if (space < 0)
+    if (space < 0) {
         return;
+    }
     if (value->type == YAML_MAPPING_NODE) {
         each_key(reader, value, "a space", space, take_space_key);
     } else if (!is_null(value)) { /* an empty one lacks its mandatory keys, which is said later */
@@ -267,10 +278,11 @@ static void take_space(struct reader *reader, int unused, const char *key, yaml_
 
 static void take_spaces(struct reader *reader, yaml_node_t *value)
 {
-    if (value->type == YAML_MAPPING_NODE)
+    if (value->type == YAML_MAPPING_NODE) {
         each_key(reader, value, "spaces", -1, take_space);
-    else
+    } else {
         refuse_type(reader, "spaces", "a mapping of names to spaces", value);
+    }
 }
 
 /* The row of a group's member, or -1. *name: what it is called in the table. */
@@ -287,19 +299,21 @@ static void take_member(struct reader *reader, int space, const char *key, yaml_
     char name[OPTIONS_NAME_MAX];
     int row = find_member(reader->group, key, name);
 
-    if (row < 0)
+    if (row < 0) {
         unknown_key(reader->draft, &place, &settings_top_rows, name);
-    else
+    } else {
         take_scalar(reader, &settings_top_rows, row, space, value);
+    }
 }
 
 static void take_group(struct reader *reader, const char *group, yaml_node_t *value)
 {
     reader->group = group;
-    if (value->type == YAML_MAPPING_NODE)
+    if (value->type == YAML_MAPPING_NODE) {
         each_key(reader, value, group, -1, take_member);
-    else
+    } else {
         refuse_type(reader, group, "a mapping of its keys", value);
+    }
 }
 
 static void take_custom(struct reader *reader, int row, yaml_node_t *value,
@@ -310,12 +324,13 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
 
     *noted = *place;
     noted->given = true;
-    if ((settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0)
+    if ((settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0) {
         take_group(reader, settings_top_rows.rows[row].option.name, value);
-    else if (strcmp(settings_top_rows.rows[row].option.name, "listen") == 0)
+    } else if (strcmp(settings_top_rows.rows[row].option.name, "listen") == 0) {
         take_listen(reader, value);
-    else
+    } else {
         take_spaces(reader, value);
+    }
     noted->bad = reader->draft->error_count > errors;
 }
 
@@ -326,14 +341,15 @@ static void take_top_key(struct reader *reader, int space, const char *key, yaml
     int row = settings_rows_find(&settings_top_rows, key);
     struct settings_place place = place_of(reader, key_node);
 
-    if (dotted)
+    if (dotted) {
         settings_error_unknown(reader->draft, &place, "key", key, NULL);
-    else if (row < 0)
+    } else if (row < 0) {
         unknown_key(reader->draft, &place, &settings_top_rows, key);
-    else if (settings_top_rows.rows[row].option.type == OPTION_CUSTOM)
+    } else if (settings_top_rows.rows[row].option.type == OPTION_CUSTOM) {
         take_custom(reader, row, value, &place);
-    else
+    } else {
         take_scalar(reader, &settings_top_rows, row, space, value);
+    }
 }
 
 /* ---- documents ---- */
@@ -352,10 +368,11 @@ static void refuse_syntax(struct reader *reader, const yaml_parser_t *parser)
             place.column = line_end ? 1 : place.column + 1;
         }
     }
-    if (reader->fixed != NULL)
+    if (reader->fixed != NULL) {
         place = *reader->fixed;
-    else
+    } else {
         reader->draft->unread = true;
+    }
     settings_error(reader->draft, &place, "%s%s%s", problem, parser->context ? " " : "",
                    parser->context ? parser->context : "");
 }
@@ -392,8 +409,9 @@ static bool load_document(struct reader *reader, yaml_parser_t *parser, const ch
         refuse_second(reader, parser);
         return true;
     }
-    if (reader->fixed != NULL)
+    if (reader->fixed != NULL) {
         settings_error(reader->draft, reader->fixed, "has no value");
+    }
     yaml_document_delete(&reader->document);
     return false;
 }
@@ -419,48 +437,12 @@ static void take_root(struct reader *reader, int space, const char *key, yaml_no
 {
     (void)key;
     (void)key_node;
-    if (value->type == YAML_MAPPING_NODE)
+    if (value->type == YAML_MAPPING_NODE) {
         each_key(reader, value, "the file", space, take_top_key);
-    else
+    } else {
         refuse_type(reader, "the file", "a mapping of keys to values", value);
+    }
     reader->draft->unread |= value->type != YAML_MAPPING_NODE;
-}
-
-static char *built_in_text(size_t *length)
-{
-    char *text = NULL;
-    FILE *memory = open_memstream(&text, length);
-
-    CHECK(memory != NULL);
-    settings_print_sample(memory);
-    CHECK(fclose(memory) == 0);
-    return text;
-}
-
-/* The whole file, NUL-terminated; NULL with a mistake. */
-static char *file_text(struct settings_draft *draft, const char *name, size_t *length)
-{
-    char *text = NULL;
-    FILE *file = fopen(name, "re");
-
-    if (file == NULL)
-        goto failed;
-    text = memory_zalloc(SETTINGS_FILE_BYTES_MAX + 2);
-    *length = fread(text, 1, SETTINGS_FILE_BYTES_MAX + 1, file);
-    if (ferror(file))
-        goto failed_open;
-    fclose(file);
-    if (*length <= SETTINGS_FILE_BYTES_MAX)
-        return text;
-    settings_error(draft, NULL, "%s: larger than 1MiB: is this a configuration?", name);
-    free(text);
-    return NULL;
-failed_open:
-    free(text);
-    fclose(file);
-failed:
-    settings_error(draft, NULL, "cannot read %s: %s", name, strerror(errno));
-    return NULL;
 }
 
 void settings_yaml_read(struct settings_draft *draft, const char *file_name)
@@ -469,10 +451,12 @@ void settings_yaml_read(struct settings_draft *draft, const char *file_name)
     bool built_in = file_name == NULL;
 
     draft->file_name = built_in ? "the built-in configuration" : file_name;
-    draft->file_text = built_in ? built_in_text(&length) : file_text(draft, file_name, &length);
+    draft->file_text =
+        built_in ? settings_built_in_text(&length) : settings_file_text(draft, file_name, &length);
     draft->unread = draft->file_text == NULL;
-    if (!draft->unread)
+    if (!draft->unread) {
         read_text(draft, NULL, draft->file_text, length, -1, "", take_root);
+    }
 }
 
 /* ---- --set ---- */
@@ -491,8 +475,9 @@ static bool cut(struct assignment *assignment)
 {
     char *rest = assignment->path;
 
-    while (rest != NULL && assignment->count < SET_PARTS_MAX)
+    while (rest != NULL && assignment->count < SET_PARTS_MAX) {
         assignment->parts[assignment->count++] = strsep(&rest, ".");
+    }
     return rest == NULL;
 }
 
@@ -516,10 +501,11 @@ static void set_space(struct settings_draft *draft, struct assignment *to, int s
     const char *key = to->parts[2];
     int row = settings_rows_find(&settings_space_rows, key);
 
-    if (row >= 0 && settings_space_rows.rows[row].option.type != OPTION_CUSTOM)
+    if (row >= 0 && settings_space_rows.rows[row].option.type != OPTION_CUSTOM) {
         settings_draft_put(draft, row, space, to->value, &to->place);
-    else
+    } else {
         read_text(draft, &to->place, to->value, strlen(to->value), space, key, take_space_key);
+    }
 }
 
 static bool is_group(const char *key)
@@ -534,38 +520,42 @@ static void set_member(struct settings_draft *draft, struct assignment *to)
     char name[OPTIONS_NAME_MAX];
     int row = find_member(to->parts[0], to->parts[1], name);
 
-    if (row < 0)
+    if (row < 0) {
         unknown_key(draft, &to->place, &settings_top_rows, name);
-    else
+    } else {
         settings_draft_put(draft, row, -1, to->value, &to->place);
+    }
 }
 
 static void set_of_space(struct settings_draft *draft, struct assignment *to)
 {
     int space = settings_draft_space(draft, to->parts[1], &to->place);
 
-    if (space < 0)
+    if (space < 0) {
         return;
-    if (to->count == 2)
+    }
+    if (to->count == 2) {
         read_text(draft, &to->place, to->value, strlen(to->value), -1, to->parts[1], take_space);
-    else if (to->count == 3)
+    } else if (to->count == 3) {
         set_space(draft, to, space);
-    else if (strcmp(to->parts[2], "slots") == 0)
+    } else if (strcmp(to->parts[2], "slots") == 0) {
         settings_draft_slot(draft, space, to->parts[3], to->value, &to->place, &to->place);
-    else
+    } else {
         settings_error(draft, &to->place, "no such key: only slots have keys below them");
+    }
 }
 
 static void set_path(struct settings_draft *draft, struct assignment *to)
 {
-    if (to->count == 1)
+    if (to->count == 1) {
         set_top(draft, to);
-    else if (strcmp(to->parts[0], "spaces") == 0)
+    } else if (strcmp(to->parts[0], "spaces") == 0) {
         set_of_space(draft, to);
-    else if (to->count == 2 && is_group(to->parts[0]))
+    } else if (to->count == 2 && is_group(to->parts[0])) {
         set_member(draft, to);
-    else
+    } else {
         settings_error(draft, &to->place, "no such key: only spaces have keys below them");
+    }
 }
 
 void settings_yaml_set(struct settings_draft *draft, const char *assignment)
@@ -578,10 +568,11 @@ void settings_yaml_set(struct settings_draft *draft, const char *assignment)
         settings_error(draft, &to.place, "must be KEY=VALUE, such as memory=1GiB");
     } else {
         to.value = assignment + length + 1;
-        if (cut(&to))
+        if (cut(&to)) {
             set_path(draft, &to);
-        else
+        } else {
             settings_error(draft, &to.place, "no such key: too many parts");
+        }
     }
     free(to.path);
 }

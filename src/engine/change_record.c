@@ -191,7 +191,7 @@ enum change_record_kind change_record_decode(uint8_t type, uint8_t a, uint8_t b,
         bool good = decode_event(a, b, words, bytes / WORD, event);
         return good ? CHANGE_RECORD_IS_EVENT : CHANGE_RECORD_IS_BAD;
     }
-    decode_fn *decode = type < sizeof DECODERS / sizeof DECODERS[0] ? DECODERS[type] : NULL;
+    decode_fn *decode = type < sizeof(DECODERS) / sizeof(DECODERS[0]) ? DECODERS[type] : NULL;
     change->space = a;
     change->place = CHANGE_THERE;
     change->id = words[0];

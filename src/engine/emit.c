@@ -13,14 +13,14 @@ void emit_text(const struct emitter *to, const char *name, const char *text)
 void emit_u64(const struct emitter *to, const char *name, uint64_t value)
 {
     char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%" PRIu64, value);
+    snprintf(text, sizeof(text), "%" PRIu64, value);
     emit_text(to, name, text);
 }
 
 void emit_real(const struct emitter *to, const char *name, int digits, double value)
 {
     char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof text, "%.*f", digits, value);
+    snprintf(text, sizeof(text), "%.*f", digits, value);
     emit_text(to, name, text);
 }
 
@@ -33,7 +33,7 @@ static void pass_numbered(void *context, const char *name, const char *text)
 {
     const struct emit_numbered *numbered = context;
     char full[ENGINE_STAT_TEXT_MAX];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", numbered->number, name);
+    snprintf(full, sizeof(full), "%" PRIu64 ":%s", numbered->number, name);
     emit_text(&numbered->to, full, text);
 }
 

@@ -79,7 +79,7 @@ static void chain(struct pattern_set *set, uint8_t number, uint8_t above, size_t
     node->above = above;
     node->terminal = terminal ? number : above;
     node->depth = (uint8_t)(depth + node->text.length);
-    for (size_t byte = 0; byte < sizeof node->child; byte++) {
+    for (size_t byte = 0; byte < sizeof(node->child); byte++) {
         if (node->child[byte] != 0) {
             chain(set, node->child[byte], node->terminal, node->depth);
         }
@@ -110,7 +110,7 @@ struct pattern_set *pattern_set_create(const char *const *texts, size_t n,
                                        uint32_t *second)
 {
     CHECK(n <= PATTERN_SPACES_MAX);
-    struct pattern_set *set = memory_zalloc(sizeof *set);
+    struct pattern_set *set = memory_zalloc(sizeof(*set));
     new_node(set, "", 0);
     for (size_t i = 0; i < n; i++) {
         pattern_space_init(&set->spaces[i], texts[i]);

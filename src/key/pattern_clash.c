@@ -26,7 +26,7 @@ struct candidate {
 
 static void add(struct candidate *key, const char *bytes, size_t length)
 {
-    CHECK(length <= sizeof key->text - key->length);
+    CHECK(length <= sizeof(key->text) - key->length);
     memcpy(key->text + key->length, bytes, length);
     key->length += length;
 }
@@ -57,7 +57,7 @@ static bool try_ends(const struct pattern_space *a, const struct pattern_space *
     size_t missing = missing_suffix(a, key);
     add(key, a->suffix.bytes + a->suffix.length - missing, missing);
     size_t length = key->length;
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         key->length = length;
         add(key, ends[i], strlen(ends[i]));
         if (pattern_space_owns(a, key->text, key->length) &&

@@ -13,8 +13,8 @@
 static const char id_mark[] = "{id}";
 static const char member_mark[] = "{member}";
 
-#define ID_MARK_LENGTH     (sizeof id_mark - 1)
-#define MEMBER_MARK_LENGTH (sizeof member_mark - 1)
+#define ID_MARK_LENGTH     (sizeof(id_mark) - 1)
+#define MEMBER_MARK_LENGTH (sizeof(member_mark) - 1)
 
 /* A fault found: where, and what to say. */
 struct fault {

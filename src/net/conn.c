@@ -1,3 +1,4 @@
+/* conn.c: one connection: its reads, its writes, the turns it gets, its end. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

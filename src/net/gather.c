@@ -1,3 +1,4 @@
+/* gather.c: short answers of many connections, gathered in one buffer until the wake-up ends. */
 #include "base/check.h"
 #include "net/private.h"
 

@@ -1,3 +1,4 @@
+/* hold.c: replies held back until the journal has what they say. */
 #include <stdatomic.h>
 
 #include "base/check.h"

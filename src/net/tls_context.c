@@ -1,3 +1,4 @@
+/* tls_context.c: certificates and keys as OpenSSL's context, and its replacement at a reload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>

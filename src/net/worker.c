@@ -1,3 +1,4 @@
+/* worker.c: a worker thread: its event loop, its connections, the queue of new ones. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -205,7 +205,7 @@ static const struct command commands[] = {
 /* NULL: there is no such opcode. */
 static const struct command *command_of(uint8_t opcode)
 {
-    static const size_t count = sizeof commands / sizeof commands[0];
+    static const size_t count = sizeof(commands) / sizeof(commands[0]);
     return opcode < count && commands[opcode].shape != NULL ? &commands[opcode] : NULL;
 }
 

@@ -36,19 +36,19 @@ static inline char *put(char *to, const char *bytes, size_t length)
 static inline char *put16(char *to, uint16_t number)
 {
     number = htobe16(number);
-    return put(to, (const char *)&number, sizeof number);
+    return put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put32(char *to, uint32_t number)
 {
     number = htobe32(number);
-    return put(to, (const char *)&number, sizeof number);
+    return put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put64(char *to, uint64_t number)
 {
     number = htobe64(number);
-    return put(to, (const char *)&number, sizeof number);
+    return put(to, (const char *)&number, sizeof(number));
 }
 
 static bool put_answer(struct buf *out, const struct request *request, const struct answer *answer)
@@ -67,7 +67,7 @@ static bool put_answer(struct buf *out, const struct request *request, const str
     *to++ = 0; /* data type: plain bytes */
     to = put16(to, (uint16_t)answer->status);
     to = put32(to, (uint32_t)body_length);
-    to = put(to, (const char *)&request->binary.opaque, sizeof request->binary.opaque);
+    to = put(to, (const char *)&request->binary.opaque, sizeof(request->binary.opaque));
     to = put64(to, answer->cas);
     if (answer->flagged) {
         to = put32(to, answer->flags);
@@ -162,7 +162,7 @@ static enum binary_status status_of_error(const struct request *request, const s
         [DETAIL_OUT_OF_MEMORY] = BINARY_OUT_OF_MEMORY,     [DETAIL_BUSY] = BINARY_BUSY,
         [DETAIL_UNKNOWN_COMMAND] = BINARY_UNKNOWN_COMMAND, [DETAIL_AUTH] = BINARY_AUTH,
     };
-    CHECK((size_t)reply->detail < sizeof of_detail / sizeof of_detail[0]);
+    CHECK((size_t)reply->detail < sizeof(of_detail) / sizeof(of_detail[0]));
     if (reply->detail != DETAIL_NONE) {
         return of_detail[reply->detail];
     }

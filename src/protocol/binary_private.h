@@ -88,21 +88,21 @@ enum binary_status {
 static inline uint16_t binary_read16(const char *from)
 {
     uint16_t number;
-    memcpy(&number, from, sizeof number);
+    memcpy(&number, from, sizeof(number));
     return be16toh(number);
 }
 
 static inline uint32_t binary_read32(const char *from)
 {
     uint32_t number;
-    memcpy(&number, from, sizeof number);
+    memcpy(&number, from, sizeof(number));
     return be32toh(number);
 }
 
 static inline uint64_t binary_read64(const char *from)
 {
     uint64_t number;
-    memcpy(&number, from, sizeof number);
+    memcpy(&number, from, sizeof(number));
     return be64toh(number);
 }
 

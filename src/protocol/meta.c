@@ -124,7 +124,7 @@ enum text_step meta_parse_get(struct text_parser *parser, const struct text_comm
     if (!scratch_fits(parser)) {
         return TEXT_FULL;
     }
-    if (memcmp(command->name, INFO_NAME, sizeof INFO_NAME) == 0) {
+    if (memcmp(command->name, INFO_NAME, sizeof(INFO_NAME)) == 0) {
         return parse_info(parser, line);
     }
     const char *refusal = read_line(parser, line, &line->tokens[1], GET_FLAGS, &meta);

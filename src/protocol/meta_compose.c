@@ -206,7 +206,7 @@ static uint64_t answers_of(const struct request *request)
 
 void meta_compose(struct buf *out, const struct request *request, const struct reply *reply)
 {
-    CHECK((size_t)reply->status < sizeof names / sizeof names[0]);
+    CHECK((size_t)reply->status < sizeof(names) / sizeof(names[0]));
     const char *name = names[reply->status];
     if (request->quiet != QUIET_NO && name[0] == 'H' && !reply->created) {
         return;

@@ -41,7 +41,7 @@ static bool is_http_target(const struct text_token *token)
 {
     static const char scheme[] = "://";
     return token->bytes[0] == '/' || token->bytes[0] == '*' ||
-           memmem(token->bytes, token->length, scheme, sizeof scheme - 1) != NULL;
+           memmem(token->bytes, token->length, scheme, sizeof(scheme) - 1) != NULL;
 }
 
 /* A method of HTTP; those that are a verb of ours in capitals only before what HTTP asks for. */
@@ -54,7 +54,7 @@ static bool begins_http(const struct text_line *line)
                    {"PUT", false},     {"HEAD", false},    {"PATCH", false},
                    {"OPTIONS", false}, {"CONNECT", false}, {"TRACE", false}};
     const struct text_token *verb = &line->tokens[0];
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         if (strlen(methods[i].name) == verb->length &&
             memcmp(methods[i].name, verb->bytes, verb->length) == 0) {
             return !methods[i].verb || (line->count > 1 && is_http_target(&line->tokens[1]));
@@ -77,7 +77,7 @@ static bool is_capitals(const struct text_token *token)
 static bool ends_in_http(const struct text_line *line)
 {
     static const char version[] = " HTTP/";
-    const size_t length = sizeof version - 1;
+    const size_t length = sizeof(version) - 1;
     const char *start = line->tokens[0].bytes;
     const char *last = memrchr(start, ' ', (size_t)(line->text_end - start));
     return last != NULL && (size_t)(line->text_end - last) >= length &&
@@ -94,7 +94,7 @@ static bool is_http(const struct text_line *line)
 static bool ends_in_noreply(const struct text_line *line, const struct text_command *command)
 {
     static const char noreply[] = " noreply"; /* a whole token */
-    const size_t length = sizeof noreply - 1;
+    const size_t length = sizeof(noreply) - 1;
     if (command->noreply_from == 0 || line->count <= command->noreply_from ||
         (size_t)(line->text_end - line->tokens[0].bytes) < length) {
         return false;
@@ -144,13 +144,13 @@ static bool begins_get(const struct text_parser *parser, struct text_get *get)
     size_t left = parser->length - parser->at;
     get->verb = VERB_GET;
     get->exptime = 0;
-    if (left >= sizeof plain - 1 && memcmp(start, plain, sizeof plain - 1) == 0) {
-        get->keys_at = parser->at + sizeof plain - 1;
+    if (left >= sizeof(plain) - 1 && memcmp(start, plain, sizeof(plain) - 1) == 0) {
+        get->keys_at = parser->at + sizeof(plain) - 1;
         get->want_cas = false;
         return true;
     }
-    if (left >= sizeof with_cas - 1 && memcmp(start, with_cas, sizeof with_cas - 1) == 0) {
-        get->keys_at = parser->at + sizeof with_cas - 1;
+    if (left >= sizeof(with_cas) - 1 && memcmp(start, with_cas, sizeof(with_cas) - 1) == 0) {
+        get->keys_at = parser->at + sizeof(with_cas) - 1;
         get->want_cas = true;
         return true;
     }

@@ -220,7 +220,7 @@ static enum text_step parse_verbosity(struct text_parser *parser,
 
 #define COMMAND(name, ...)                                                                         \
     {                                                                                              \
-        name, sizeof name - 1, __VA_ARGS__                                                         \
+        name, sizeof(name) - 1, __VA_ARGS__                                                        \
     }
 
 /* The most used first: the search goes from the top. */
@@ -257,7 +257,7 @@ const struct text_command *text_commands_find(const struct text_token *verb)
 {
     CHECK(verb->length > 0);
     uint64_t head = text_word(verb->bytes, verb->length);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct text_command *command = &commands[i];
         if (text_word(command->name, TEXT_WORD_BYTES) == head && command->length == verb->length &&
             (LIKELY(verb->length <= TEXT_WORD_BYTES) ||

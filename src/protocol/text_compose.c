@@ -13,7 +13,7 @@
 
 #define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
 #define FLAGS_DIGITS_MAX 10
-#define VALUE_WORDS      (sizeof "VALUE " - 1 + sizeof "    \r\n\r\n" - 1)
+#define VALUE_WORDS      (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
 /* A hit without its key, its value and their digits' slack: num_print wants room for the longest.
  */
 #define HIT_BYTES_MAX (VALUE_WORDS + 3 * NUM_DIGITS_MAX)
@@ -86,7 +86,7 @@ bool text_compose_stat(struct buf *out, const struct request *request, const cha
     (void)request;
     size_t name_length = strlen(name);
     size_t text_length = strlen(text);
-    char *start = buf_room(out, sizeof "STAT  \r\n" - 1 + name_length + text_length);
+    char *start = buf_room(out, sizeof("STAT  \r\n") - 1 + name_length + text_length);
     if (start == NULL) {
         return false;
     }
@@ -117,7 +117,7 @@ struct words {
 
 #define WORDS(text, ...)                                                                           \
     {                                                                                              \
-        text, sizeof text - 1, __VA_ARGS__                                                         \
+        text, sizeof(text) - 1, __VA_ARGS__                                                        \
     }
 
 static const struct words words[] = {
@@ -148,7 +148,7 @@ void text_compose(struct buf *out, const struct request *request, const struct r
         meta_compose(out, request, reply);
         return;
     }
-    CHECK((size_t)reply->status < sizeof words / sizeof words[0]);
+    CHECK((size_t)reply->status < sizeof(words) / sizeof(words[0]));
     const struct words *say = &words[reply->status];
     size_t value_length = say->value ? reply->value_length : 0;
     size_t error_max = PROTOCOL_ERROR_MAX - 1 - 2u - say->length;

@@ -29,7 +29,7 @@ bool row_init(struct row *row, const struct row_config *config,
               const struct row_functions *functions, void *engine,
               const struct engine_keeper *keeper)
 {
-    memset(row, 0, sizeof *row);
+    memset(row, 0, sizeof(*row));
     take_config(row, config);
     row->functions = functions;
     row->engine = engine;

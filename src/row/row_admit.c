@@ -327,9 +327,9 @@ void row_wait(struct row *row, const struct engine_ticket *ticket)
     struct row_waiters *waiters = &row->waiters;
     if (waiters->count == waiters->room) {
         size_t room = waiters->room ? waiters->room * 2 : WAITERS_FIRST;
-        struct engine_ticket *tickets = memory_zalloc(room * sizeof *tickets);
+        struct engine_ticket *tickets = memory_zalloc(room * sizeof(*tickets));
         if (waiters->count > 0) {
-            memcpy(tickets, waiters->tickets, waiters->count * sizeof *tickets);
+            memcpy(tickets, waiters->tickets, waiters->count * sizeof(*tickets));
         }
         free(waiters->tickets);
         waiters->tickets = tickets;

@@ -31,7 +31,7 @@ static void append(struct row *row, uint64_t id, uint64_t placed)
         }
     }
     if (row->ahead_count == ROW_AHEAD_KEPT) {
-        memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof row->ahead[0]);
+        memmove(row->ahead, row->ahead + 1, (ROW_AHEAD_KEPT - 1) * sizeof(row->ahead[0]));
         row->ahead_count--;
     }
     row->ahead[row->ahead_count++] = (struct row_ahead){id, placed, 1};

@@ -24,7 +24,7 @@ static uint64_t ids_of(const struct row_range *range)
 static void take_out(struct row_dropped *dropped, uint64_t at, uint64_t n)
 {
     memmove(&dropped->at[at], &dropped->at[at + n],
-            (dropped->count - at - n) * sizeof dropped->at[0]);
+            (dropped->count - at - n) * sizeof(dropped->at[0]));
     dropped->count -= n;
 }
 
@@ -44,7 +44,7 @@ static void insert(struct row_dropped *dropped, const struct row_range *range)
     while (at < dropped->count && dropped->at[at].first < range->first) {
         at++;
     }
-    memmove(&dropped->at[at + 1], &dropped->at[at], (dropped->count - at) * sizeof dropped->at[0]);
+    memmove(&dropped->at[at + 1], &dropped->at[at], (dropped->count - at) * sizeof(dropped->at[0]));
     dropped->at[at] = *range;
     dropped->count++;
 }

@@ -36,7 +36,7 @@ void row_log_put(struct row *row, enum change_event event, const struct row_tabl
 void row_log_drop(struct row *row, const struct row_table *table, const struct row_dropped *dropped)
 {
     uint64_t words[ROW_DROP_BYTES_MAX / sizeof(uint64_t)] = {table->serial, table->base};
-    size_t ranges = dropped->count * sizeof dropped->at[0];
+    size_t ranges = dropped->count * sizeof(dropped->at[0]);
     memcpy(words + ROW_DROP_BYTES / sizeof(uint64_t), dropped->at, ranges);
     if (row->log != NULL) {
         row->log->put(row->log, row->space, CHANGE_EVENT_DROP, words, ROW_DROP_BYTES + ranges);
@@ -47,15 +47,15 @@ bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t 
                    struct row_dropped *dropped)
 {
     uint64_t words[ROW_DROP_BYTES / sizeof(uint64_t)];
-    if (length < sizeof words || length > ROW_DROP_BYTES_MAX ||
-        (length - sizeof words) % sizeof dropped->at[0] != 0) {
+    if (length < sizeof(words) || length > ROW_DROP_BYTES_MAX ||
+        (length - sizeof(words)) % sizeof(dropped->at[0]) != 0) {
         return false;
     }
-    memcpy(words, bytes, sizeof words);
+    memcpy(words, bytes, sizeof(words));
     *serial = words[0];
     *base = words[1];
-    dropped->count = (length - sizeof words) / sizeof dropped->at[0];
-    memcpy(dropped->at, (const unsigned char *)bytes + sizeof words, length - sizeof words);
+    dropped->count = (length - sizeof(words)) / sizeof(dropped->at[0]);
+    memcpy(dropped->at, (const unsigned char *)bytes + sizeof(words), length - sizeof(words));
     return row_dropped_sound(dropped, *base, ROW_ID_MAX);
 }
 
@@ -133,7 +133,7 @@ void row_image_begin(struct row *row, struct row_table *table, enum row_image_ki
     if (table->further != NULL && atomic_load(&table->further->changed)) {
         table->further->touched = true; /* what it has begun below this S would be left out */
     }
-    memset(image, 0, sizeof *image);
+    memset(image, 0, sizeof(*image));
     image->kind = kind;
     image->serial = table->serial;
     image->base = table->base;
@@ -218,16 +218,16 @@ void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES])
         SPACE_VERSION,     row->serials,   row->recycled_tables, row->recycled_ids,
         config->dumps_max, config->tables, config->table_bytes,
     };
-    memcpy(bytes, words, sizeof words);
+    memcpy(bytes, words, sizeof(words));
 }
 
 bool row_restore_space(struct row *row, const void *bytes, size_t length, char error[ROW_ERROR_MAX])
 {
     uint64_t words[ROW_SPACE_BYTES / sizeof(uint64_t)];
-    if (length != sizeof words) {
+    if (length != sizeof(words)) {
         return row_fail(error, "%zu bytes are no row of tables", length);
     }
-    memcpy(words, bytes, sizeof words);
+    memcpy(words, bytes, sizeof(words));
     if (words[0] != SPACE_VERSION || words[1] >= ROW_ID_MAX) {
         return row_fail(error, "no row of tables of this version");
     }

@@ -9,9 +9,9 @@
 
 /* A jump of up to so many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
-#define STEPS_REACHED    2  /* one may be missing */
-#define CLUMPS_PART      8  /* samples that show a range so much smaller are of one clump */
-#define SWAMPED_PART     2  /* of the next table's fill: more do not move to it */
+#define STEPS_REACHED    2 /* one may be missing */
+#define CLUMPS_PART      8 /* samples that show a range so much smaller are of one clump */
+#define SWAMPED_PART     2 /* of the next table's fill: more do not move to it */
 
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)

@@ -25,12 +25,12 @@ static int compare_ids(const void *left, const void *right)
 
 void row_policy_sort(uint64_t *ids, size_t n)
 {
-    qsort(ids, n, sizeof *ids, compare_ids);
+    qsort(ids, n, sizeof(*ids), compare_ids);
 }
 
 bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id)
 {
-    return n > 0 && bsearch(&id, sorted, n, sizeof *sorted, compare_ids) != NULL;
+    return n > 0 && bsearch(&id, sorted, n, sizeof(*sorted), compare_ids) != NULL;
 }
 
 /* Where the shortest distance over `steps` of them begins. */
@@ -72,12 +72,12 @@ struct row_span row_policy_span(const uint64_t *ids, size_t n)
     size_t half = (n + 1) / 2;
     uint64_t low = UINT64_MAX;
     uint64_t high = 0;
-    memcpy(sorted, ids, n * sizeof ids[0]);
+    memcpy(sorted, ids, n * sizeof(ids[0]));
     widen(sorted, n, UINT64_MAX, &low, &high);
     uint64_t most_long = row_policy_range(high - low, 1, SPREADS_AROUND);
-    memcpy(sorted, ids, n * sizeof ids[0]);
+    memcpy(sorted, ids, n * sizeof(ids[0]));
     widen(sorted, half, most_long, &low, &high);
-    memcpy(sorted, ids, n * sizeof ids[0]);
+    memcpy(sorted, ids, n * sizeof(ids[0]));
     widen(sorted + n - half, half, most_long, &low, &high);
     uint64_t spread = high - low;
     uint64_t around = spread > ROW_ID_MAX / SPREADS_AROUND ? ROW_ID_MAX : spread * SPREADS_AROUND;

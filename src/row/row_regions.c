@@ -16,7 +16,7 @@ static struct row_region *make_region(uint64_t bytes)
     if (memory == NULL) {
         return NULL;
     }
-    struct row_region *region = memory_zalloc(sizeof *region);
+    struct row_region *region = memory_zalloc(sizeof(*region));
     region->memory = memory;
     region->bytes = bytes;
     return region;

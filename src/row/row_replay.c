@@ -224,7 +224,8 @@ static bool replay_table(struct row *row, enum change_event event, uint64_t lsn,
                          size_t length, char error[ROW_ERROR_MAX])
 {
     struct row_described described;
-    replay_fn *replay = (size_t)event < sizeof REPLAYS / sizeof REPLAYS[0] ? REPLAYS[event] : NULL;
+    replay_fn *replay =
+        (size_t)event < sizeof(REPLAYS) / sizeof(REPLAYS[0]) ? REPLAYS[event] : NULL;
     if (replay == NULL) {
         return row_fail(error, "event %d is none of tables", (int)event);
     }

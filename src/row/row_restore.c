@@ -102,13 +102,13 @@ static int compare_serials(const void *left, const void *right)
 /* Of all at once: there may be tens of thousands. */
 static bool serials_differ(const struct row *row, char error[ROW_ERROR_MAX])
 {
-    uint64_t *serials = memory_zalloc((row->count + 1) * sizeof *serials);
+    uint64_t *serials = memory_zalloc((row->count + 1) * sizeof(*serials));
     uint64_t twice = 0;
     bool differ = true;
     for (size_t i = 0; i < row->count; i++) {
         serials[i] = row->tables[i]->serial;
     }
-    qsort(serials, row->count, sizeof *serials, compare_serials);
+    qsort(serials, row->count, sizeof(*serials), compare_serials);
     for (size_t i = 1; i < row->count; i++) {
         if (serials[i] == serials[i - 1]) {
             twice = serials[i];

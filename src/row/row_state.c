@@ -24,7 +24,7 @@ static const char *const NAMES[] = {
     "apart",         "first_id",
     "last_id",       "dropped_ranges",
 };
-#define NAMES_COUNT (sizeof NAMES / sizeof NAMES[0])
+#define NAMES_COUNT (sizeof(NAMES) / sizeof(NAMES[0]))
 
 bool row_fail(char error[ROW_ERROR_MAX], const char *format, ...)
 {
@@ -84,7 +84,7 @@ size_t row_describe_table(const struct row *row, const struct row_table *table,
         state.dropped.at[i] = table->dropped.at[i];
     }
     state.dropped.count = table->dropped.count;
-    memcpy(bytes, &state, sizeof state);
+    memcpy(bytes, &state, sizeof(state));
     return ROW_STATE_BYTES + length;
 }
 
@@ -113,7 +113,7 @@ static bool read_state(const void *bytes, size_t length, struct row_state *state
     if (length < ROW_STATE_BYTES || length > ROW_TABLE_BYTES_MAX) {
         return false;
     }
-    memcpy(state, bytes, sizeof *state);
+    memcpy(state, bytes, sizeof(*state));
     return is_state(state, length);
 }
 
@@ -125,7 +125,7 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
     if (!read_state(bytes, length, &state)) {
         return false;
     }
-    memcpy(words, &state, sizeof words);
+    memcpy(words, &state, sizeof(words));
     for (size_t i = 0; i < NAMES_COUNT; i++) {
         field(context, NAMES[i], words[i]);
     }

@@ -110,7 +110,7 @@ uint64_t row_shown_range(const struct row *row, const struct row_table *table)
     uint64_t ids[ROW_SAMPLES];
     row_lock(row);
     size_t n = table->samples.count;
-    memcpy(ids, table->samples.ids, n * sizeof ids[0]);
+    memcpy(ids, table->samples.ids, n * sizeof(ids[0]));
     row_unlock(row);
     uint64_t placed = row_placed_in(table);
     size_t steps = n * DENSITY_PART / 16;

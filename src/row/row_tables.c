@@ -56,8 +56,8 @@ void row_stand(struct row *row, struct row_table *table)
     CHECK(row->count < ROW_ROUTES_MAX);
     size_t at = row_rank(row, table->base, row->count);
     size_t behind = row->count - at;
-    memmove(row->tables + at + 1, row->tables + at, behind * sizeof row->tables[0]);
-    memmove(row->bases + at + 1, row->bases + at, behind * sizeof row->bases[0]);
+    memmove(row->tables + at + 1, row->tables + at, behind * sizeof(row->tables[0]));
+    memmove(row->bases + at + 1, row->bases + at, behind * sizeof(row->bases[0]));
     row->tables[at] = table;
     row->bases[at] = table->base;
     row->count++;
@@ -119,8 +119,8 @@ static void take_off(struct row *row, const struct row_table *table)
 {
     size_t at = row_index_of(row, table);
     size_t behind = row->count - at - 1;
-    memmove(row->tables + at, row->tables + at + 1, behind * sizeof row->tables[0]);
-    memmove(row->bases + at, row->bases + at + 1, behind * sizeof row->bases[0]);
+    memmove(row->tables + at, row->tables + at + 1, behind * sizeof(row->tables[0]));
+    memmove(row->bases + at, row->bases + at + 1, behind * sizeof(row->bases[0]));
     row->count--;
     row->dropped_ranges -= table->dropped.count;
     if (table->further != NULL) {

@@ -156,7 +156,7 @@ static bool find_cluster(uint64_t *ids, size_t n, uint64_t reach, bool leap, siz
 {
     uint64_t newest[NEWEST];
     size_t last = n < NEWEST ? n : NEWEST;
-    memcpy(newest, ids + n - last, last * sizeof ids[0]);
+    memcpy(newest, ids + n - last, last * sizeof(ids[0]));
     row_policy_sort(ids, n);
     row_policy_sort(newest, last);
     if (!leap || !row_policy_cluster(newest, last, ROW_CLUSTER, reach, UINT64_MAX, first)) {
@@ -291,7 +291,7 @@ static const struct {
 bool row_serve(struct row *row, struct row_table *table)
 {
     uint32_t wants = atomic_load(&table->wants);
-    for (size_t i = 0; i < sizeof WANTS / sizeof WANTS[0]; i++) {
+    for (size_t i = 0; i < sizeof(WANTS) / sizeof(WANTS[0]); i++) {
         if ((wants & WANTS[i].bit) == 0) {
             continue;
         }

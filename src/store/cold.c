@@ -11,7 +11,7 @@ struct cold *cold_create(const struct cold_config *config)
 {
     CHECK(config->vfs && config->threads >= 1 && config->threads <= COLD_THREADS_MAX);
     CHECK(config->queue >= 1 && config->queue <= COLD_QUEUE_MAX);
-    struct cold *cold = memory_zalloc(sizeof *cold);
+    struct cold *cold = memory_zalloc(sizeof(*cold));
     cold->class = COLD_CLASS;
     cold->config = *config;
     cold->cache = cold_cache_create(config->cache_bytes);

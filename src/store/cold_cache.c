@@ -54,11 +54,11 @@ static void shard_init(struct cold_cache *cache, uint64_t index)
 
 struct cold_cache *cold_cache_create(uint64_t bytes)
 {
-    struct cold_cache *cache = aligned_alloc(MEMORY_LINE_BYTES, sizeof *cache);
+    struct cold_cache *cache = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*cache));
     if (!cache) {
         return NULL;
     }
-    memset(cache, 0, sizeof *cache);
+    memset(cache, 0, sizeof(*cache));
     uint64_t places = bytes / PLACE_BYTES;
     if (places == 0) {
         return cache;
@@ -75,7 +75,7 @@ struct cold_cache *cold_cache_create(uint64_t bytes)
         free(cache);
         return NULL;
     }
-    cache->places = memory_zalloc(places * sizeof *cache->places);
+    cache->places = memory_zalloc(places * sizeof(*cache->places));
     for (uint64_t i = 0; i < cache->shards; i++) {
         shard_init(cache, i);
     }

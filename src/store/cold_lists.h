@@ -76,7 +76,7 @@ static inline uint64_t cold_map_bytes(uint64_t count)
 static inline void cold_map_init(struct cold_map *map, uint64_t count)
 {
     map->chains = memory_zalloc(cold_map_bytes(count));
-    map->mask = cold_map_bytes(count) / sizeof *map->chains - 1;
+    map->mask = cold_map_bytes(count) / sizeof(*map->chains) - 1;
 }
 
 static inline void cold_map_fini(struct cold_map *map)

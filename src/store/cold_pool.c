@@ -112,7 +112,7 @@ bool cold_pool_start(struct cold *cold)
         pthread_t *thread = &cold->thread[cold->threads];
         error = pthread_create(thread, NULL, read_main, cold);
         if (error == 0) {
-            snprintf(name, sizeof name, "cold-%u", cold->threads++);
+            snprintf(name, sizeof(name), "cold-%u", cold->threads++);
             (void)pthread_setname_np(*thread, name);
         }
     }

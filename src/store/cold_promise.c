@@ -21,7 +21,7 @@ uint64_t cold_promise_bytes(unsigned queue)
 static void setup_reads(struct cold *cold)
 {
     unsigned queue = cold->config.queue;
-    cold->reads = memory_zalloc(queue * sizeof *cold->reads);
+    cold->reads = memory_zalloc(queue * sizeof(*cold->reads));
     cold_map_init(&cold->reads_by_key, queue);
     cold_list_init(&cold->free_reads);
     cold_list_init(&cold->queue);
@@ -38,8 +38,8 @@ void cold_promise_setup(struct cold *cold)
     setup_reads(cold);
     uint32_t count = promises_for(cold->config.queue);
     cold->promises_max = count;
-    cold->waiters = memory_zalloc(count * sizeof *cold->waiters);
-    cold->promises = memory_zalloc(count * sizeof *cold->promises);
+    cold->waiters = memory_zalloc(count * sizeof(*cold->waiters));
+    cold->promises = memory_zalloc(count * sizeof(*cold->promises));
     cold_map_init(&cold->waiters_by_ticket, count);
     cold_map_init(&cold->promises_by_both, count);
     cold_list_init(&cold->free_waiters);

@@ -22,7 +22,7 @@ static long read_holder(struct vfs *vfs, const char *directory)
     if (fd < 0) {
         return 0;
     }
-    ssize_t length = vfs_read_all(vfs, fd, text, sizeof text - 1, 0);
+    ssize_t length = vfs_read_all(vfs, fd, text, sizeof(text) - 1, 0);
     vfs->functions->close(vfs, fd);
     long pid = length > 0 ? strtol(text, NULL, 10) : 0;
     return pid > 0 ? pid : 0;
@@ -87,7 +87,7 @@ bool dir_lock_is_held(struct vfs *vfs, const char *directory)
 bool dir_lock_sign(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX];
-    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
     int fd = open_in(vfs, directory, O_RDWR | O_CREAT);
     if (fd < 0) {
         return false;

@@ -164,7 +164,7 @@ void journal_stats(const struct journal *journal, struct journal_stats *stats)
 {
     struct journal *locked = (struct journal *)(uintptr_t)journal; /* only its lock changes */
     CHECK(journal->class == JOURNAL_CLASS);
-    memset(stats, 0, sizeof *stats);
+    memset(stats, 0, sizeof(*stats));
     stats->durable = journal_durable(journal);
     stats->written = journal_written(journal);
     uint64_t cleared = journal->cleared;
@@ -185,6 +185,6 @@ void journal_stats(const struct journal *journal, struct journal_stats *stats)
     stats->full = journal_is_full(journal);
     stats->failed = journal_failed(journal);
     pthread_mutex_lock(&locked->state_lock);
-    snprintf(stats->error, sizeof stats->error, "%s", journal->error);
+    snprintf(stats->error, sizeof(stats->error), "%s", journal->error);
     pthread_mutex_unlock(&locked->state_lock);
 }

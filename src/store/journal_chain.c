@@ -40,9 +40,9 @@ static void entry(void *context, const char *name)
     }
     if (chain->count == chain->capacity) {
         chain->capacity = chain->capacity ? 2 * chain->capacity : FIRST_CAPACITY;
-        struct journal_found *grown = memory_zalloc(chain->capacity * sizeof *grown);
+        struct journal_found *grown = memory_zalloc(chain->capacity * sizeof(*grown));
         if (chain->count > 0) {
-            memcpy(grown, chain->found, chain->count * sizeof *grown);
+            memcpy(grown, chain->found, chain->count * sizeof(*grown));
         }
         free(chain->found);
         chain->found = grown;
@@ -56,7 +56,7 @@ int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found)
 {
     _Alignas(uint64_t) unsigned char page[JOURNAL_PAGE_BYTES] = {0};
     int64_t size = vfs->functions->size(vfs, fd);
-    if (size < 0 || vfs_read_all(vfs, fd, page, sizeof page, 0) < 0) {
+    if (size < 0 || vfs_read_all(vfs, fd, page, sizeof(page), 0) < 0) {
         return -1;
     }
     found->size = (uint64_t)size;
@@ -100,7 +100,7 @@ bool journal_chain_is_of_this_run(const struct journal_chain *chain,
 /* Takes the sound ones, which stand in the order of their numbers. */
 static void build_live(struct journal_chain *chain)
 {
-    chain->live = memory_zalloc((chain->sound + 1) * sizeof *chain->live);
+    chain->live = memory_zalloc((chain->sound + 1) * sizeof(*chain->live));
     for (size_t i = 0; i < chain->sound; i++) {
         struct journal_found *found = &chain->found[i];
         found->end = journal_end_of(&found->header);
@@ -135,7 +135,7 @@ bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char
     }
     if (chain->count > 0) {
         /* so that of several mistakes the same one is named each time */
-        qsort(chain->found, chain->count, sizeof *chain->found, by_name);
+        qsort(chain->found, chain->count, sizeof(*chain->found), by_name);
     }
     for (size_t i = 0; i < chain->count; i++) {
         struct journal_found *found = &chain->found[i];
@@ -150,7 +150,7 @@ bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char
         }
     }
     if (chain->count > 0) {
-        qsort(chain->found, chain->count, sizeof *chain->found, by_number);
+        qsort(chain->found, chain->count, sizeof(*chain->found), by_number);
     }
     build_live(chain);
     return true;

@@ -36,13 +36,13 @@ static const uint32_t mark_offset[JOURNAL_MARKS] = {1024, 2048};
 
 static uint64_t header_checksum(const uint64_t *words)
 {
-    return hash_bytes(words, WORD_CHECKSUM * sizeof *words, JOURNAL_MAGIC);
+    return hash_bytes(words, WORD_CHECKSUM * sizeof(*words), JOURNAL_MAGIC);
 }
 
 static uint64_t mark_checksum(const uint64_t *words, const struct journal_header *header)
 {
     uint64_t seed = hash_u64(header->start) ^ header->number;
-    return hash_bytes(words, MARK_CHECKSUM * sizeof *words, seed);
+    return hash_bytes(words, MARK_CHECKSUM * sizeof(*words), seed);
 }
 
 void journal_page_encode(const struct journal_header *header, void *page)
@@ -63,7 +63,7 @@ void journal_page_encode(const struct journal_header *header, void *page)
     CHECK(header->number > header->previous.number);
     words[WORD_CHECKSUM] = header_checksum(words);
     memset(page, 0, JOURNAL_PAGE_BYTES);
-    memcpy(page, words, sizeof words);
+    memcpy(page, words, sizeof(words));
 }
 
 uint64_t journal_mark_encode(const struct journal_header *header, const struct journal_mark *mark,
@@ -77,7 +77,7 @@ uint64_t journal_mark_encode(const struct journal_header *header, const struct j
     };
     CHECK(mark->serial > 0);
     words[MARK_CHECKSUM] = mark_checksum(words, header);
-    memcpy(bytes, words, sizeof words);
+    memcpy(bytes, words, sizeof(words));
     return mark_offset[mark->serial % JOURNAL_MARKS];
 }
 
@@ -86,7 +86,7 @@ static void mark_decode(const void *page, uint32_t offset, const struct journal_
                         struct journal_mark *mark)
 {
     uint64_t words[MARK_WORDS];
-    memcpy(words, (const char *)page + offset, sizeof words);
+    memcpy(words, (const char *)page + offset, sizeof(words));
     if (words[MARK_SERIAL] > mark->serial && words[MARK_CHECKSUM] == mark_checksum(words, header)) {
         *mark = (struct journal_mark){.durable = words[MARK_DURABLE],
                                       .written = words[MARK_WRITTEN],
@@ -108,9 +108,9 @@ static bool in_mark(size_t offset)
 static bool unused_is_zero(const void *page)
 {
     uint64_t words[PAGE_WORDS];
-    memcpy(words, page, sizeof words);
+    memcpy(words, page, sizeof(words));
     for (size_t i = HEADER_WORDS; i < PAGE_WORDS; i++) {
-        if (words[i] != 0 && !in_mark(i * sizeof *words)) {
+        if (words[i] != 0 && !in_mark(i * sizeof(*words))) {
             return false;
         }
     }
@@ -143,7 +143,7 @@ enum journal_page_state journal_page_decode(const void *page, struct journal_hea
                                             struct journal_mark *mark, const char **why)
 {
     uint64_t words[HEADER_WORDS];
-    memcpy(words, page, sizeof words);
+    memcpy(words, page, sizeof(words));
     *mark = (struct journal_mark){0};
     if (words[WORD_MAGIC] != JOURNAL_MAGIC) {
         *why = words[WORD_MAGIC] == 0 ? "there is no header" : "not a segment of a journal";
@@ -180,7 +180,7 @@ bool journal_name_temporary(const char *name)
 
 bool journal_name_parse(const char *name, uint64_t *start)
 {
-    const size_t prefix = sizeof NAME_PREFIX - 1;
+    const size_t prefix = sizeof(NAME_PREFIX) - 1;
     if (strncmp(name, NAME_PREFIX, prefix) != 0 || strlen(name) != prefix + NAME_DIGITS ||
         strspn(name + prefix, "0123456789abcdef") != NAME_DIGITS) {
         return false;

@@ -163,7 +163,7 @@ static inline uint64_t journal_hash(uint64_t word, const uint64_t *payload, size
     if (words == 2) {                              /* one slot of an id: nearly all records */
         return hash_words2(payload[0], payload[1], seed);
     }
-    return hash_bytes(payload, words * sizeof *payload, seed);
+    return hash_bytes(payload, words * sizeof(*payload), seed);
 }
 
 /* The first product spreads what LSNs differ by, the second brings all into the upper half. */

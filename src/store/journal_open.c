@@ -104,7 +104,7 @@ static bool take_over(struct journal *journal, const struct journal_config *conf
         if (live->header.start > config->start_lsn) {
             break;
         }
-        struct journal_segment *segment = memory_zalloc(sizeof *segment);
+        struct journal_segment *segment = memory_zalloc(sizeof(*segment));
         *segment = (struct journal_segment){
             .header = live->header, .end = end_below(live, config->start_lsn), .fd = -1};
         *tail = segment;
@@ -256,11 +256,11 @@ static void check_config(const struct journal_config *config)
 
 static struct journal *create(const struct journal_config *config)
 {
-    struct journal *journal = aligned_alloc(MEMORY_LINE_BYTES, sizeof *journal);
+    struct journal *journal = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*journal));
     if (!journal) {
         return NULL;
     }
-    memset(journal, 0, sizeof *journal);
+    memset(journal, 0, sizeof(*journal));
     journal->class = JOURNAL_CLASS;
     journal->vfs = config->vfs;
     journal->directory = memory_strdup(config->directory);

@@ -170,7 +170,7 @@ static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, u
     static const uint64_t zeroes[JOURNAL_RECORD_MAX / WORD_BYTES];
     uint64_t units = bytes / JOURNAL_UNIT;
     uint64_t word = journal_record_word(0, JOURNAL_PAD, (uint8_t)units, 0, 0);
-    CHECK(bytes <= sizeof zeroes);
+    CHECK(bytes <= sizeof(zeroes));
     atomic_fetch_add_explicit(&ring->promised, bytes, memory_order_relaxed);
     word |= journal_checksum(journal_hash(word, zeroes, units - 1), lsn);
     fill(ring, lsn, word, zeroes, units - 1);

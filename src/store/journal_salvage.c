@@ -20,7 +20,7 @@ bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
         return false;
     }
     int64_t size = vfs->functions->size(vfs, salvage->fd);
-    if (size < 0 || vfs_read_all(vfs, salvage->fd, page, sizeof page, 0) < 0) {
+    if (size < 0 || vfs_read_all(vfs, salvage->fd, page, sizeof(page), 0) < 0) {
         int reason = errno;
         vfs->functions->close(vfs, salvage->fd);
         errno = reason;
@@ -69,7 +69,7 @@ static const unsigned char *look(struct salvage *salvage, uint64_t lsn, uint64_t
 static uint64_t word_at(const unsigned char *bytes)
 {
     uint64_t word;
-    memcpy(&word, bytes, sizeof word);
+    memcpy(&word, bytes, sizeof(word));
     return word;
 }
 

@@ -124,7 +124,7 @@ static enum step read_record(struct reader *reader)
     if (!fill_window(reader, reader->at, JOURNAL_UNIT)) {
         return STEP_FAILED;
     }
-    memcpy(&word, reader->window + (reader->at - reader->window_lsn), sizeof word);
+    memcpy(&word, reader->window + (reader->at - reader->window_lsn), sizeof(word));
     if (word == 0) {
         return STEP_NOTHING;
     }
@@ -196,9 +196,9 @@ static enum journal_scan_end damaged(struct reader *reader, const char *name, ui
 {
     char reach[REACH_TEXT_MAX] = ""; /* a segment that follows a full one may say it itself */
     if (reader->scan->durable > reader->at) {
-        snprintf(reach, sizeof reach, ", durable up to %" PRIu64, reader->scan->durable);
+        snprintf(reach, sizeof(reach), ", durable up to %" PRIu64, reader->scan->durable);
     } else if (reader->chain.written > reader->at) {
-        snprintf(reach, sizeof reach, ", written up to %" PRIu64, reader->chain.written);
+        snprintf(reach, sizeof(reach), ", written up to %" PRIu64, reader->chain.written);
     }
     snprintf(reader->scan->error, JOURNAL_ERROR_MAX,
              "%s/%s: offset %" PRIu64 ": %s (LSN %" PRIu64 "%s); see: rollcall repair %s",
@@ -267,7 +267,7 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
     }
     if (behind.records > 0 && journal_chain_is_of_this_run(&reader->chain, segment)) {
         char why[WHY_TEXT_MAX];
-        snprintf(why, sizeof why,
+        snprintf(why, sizeof(why),
                  "%s, and %" PRIu64 " sound records (%" PRIu64
                  " bytes) of the same stream follow: damage, not a torn end",
                  step == STEP_BAD ? reader->why : "there is no record", behind.records,

@@ -58,12 +58,12 @@ static bool write_header(struct journal *journal, int fd, const struct journal_h
 {
     _Alignas(uint64_t) unsigned char page[JOURNAL_PAGE_BYTES];
     journal_page_encode(header, page);
-    return vfs_write_all(journal->vfs, fd, page, sizeof page, 0);
+    return vfs_write_all(journal->vfs, fd, page, sizeof(page), 0);
 }
 
 static struct journal_segment *segment_create(int fd, const struct journal_header *header)
 {
-    struct journal_segment *segment = memory_zalloc(sizeof *segment);
+    struct journal_segment *segment = memory_zalloc(sizeof(*segment));
     *segment = (struct journal_segment){.header = *header, .end = journal_end_of(header), .fd = fd};
     return segment;
 }
@@ -294,7 +294,7 @@ void journal_segment_mark(struct journal *journal, struct journal_segment *segme
                                 .serial = ++segment->mark_serial,
                                 .sealed = sealed};
     uint64_t offset = journal_mark_encode(&segment->header, &mark, bytes);
-    if (vfs_write_all(journal->vfs, segment->fd, bytes, sizeof bytes, offset) && sealed) {
+    if (vfs_write_all(journal->vfs, segment->fd, bytes, sizeof(bytes), offset) && sealed) {
         journal->vfs->functions->fdatasync(journal->vfs, segment->fd);
     }
 }

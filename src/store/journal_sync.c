@@ -19,7 +19,7 @@ void journal_set_trouble(struct journal *journal, enum journal_trouble trouble, 
     int error = errno;
     pthread_mutex_lock(&journal->state_lock);
     if (!journal_failed(journal)) {
-        snprintf(journal->error, sizeof journal->error, "%s/%s: offset %" PRIu64 ": %s: %s%s",
+        snprintf(journal->error, sizeof(journal->error), "%s/%s: offset %" PRIu64 ": %s: %s%s",
                  journal->directory, name, offset, doing, strerror(error),
                  trouble == JOURNAL_FAILED ? "; check the disk, then restart the daemon" : "");
         if (trouble != JOURNAL_NO_TROUBLE) {

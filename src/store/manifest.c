@@ -202,9 +202,9 @@ const struct manifest_file *manifest_find_file(const struct manifest *manifest, 
 static void files_grow(struct manifest_space *space)
 {
     size_t capacity = space->files_capacity ? 2 * space->files_capacity : FILES_FIRST;
-    struct manifest_file *files = memory_zalloc(capacity * sizeof *files);
+    struct manifest_file *files = memory_zalloc(capacity * sizeof(*files));
     if (space->files_count > 0) {
-        memcpy(files, space->files, space->files_count * sizeof *files);
+        memcpy(files, space->files, space->files_count * sizeof(*files));
     }
     free(space->files);
     space->files = files;
@@ -225,7 +225,7 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
     }
     struct manifest_file *place = space->files + place_of(space, file->name, &found);
     size_t after = (size_t)(space->files + space->files_count - place);
-    memmove(place + 1, place, after * sizeof *place);
+    memmove(place + 1, place, after * sizeof(*place));
     *place = *file;
     space->files_count++;
     return true;
@@ -238,7 +238,7 @@ bool manifest_remove_file(struct manifest_space *space, const char *name)
     if (found) {
         space->files_count--;
         size_t after = (size_t)(space->files + space->files_count - place);
-        memmove(place, place + 1, after * sizeof *place);
+        memmove(place, place + 1, after * sizeof(*place));
     }
     return found;
 }

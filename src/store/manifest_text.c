@@ -11,8 +11,8 @@
 #include "base/num.h"
 
 #define CHECKSUM_KEY   "checksum "
-#define CHECKSUM_BYTES (sizeof CHECKSUM_KEY - 1 + 16 + 1) /* the line, with its newline */
-#define CHECKSUM_SEED  0x54534546494e414dull              /* "MANIFEST" */
+#define CHECKSUM_BYTES (sizeof(CHECKSUM_KEY) - 1 + 16 + 1) /* the line, with its newline */
+#define CHECKSUM_SEED  0x54534546494e414dull               /* "MANIFEST" */
 #define WORDS_MAX      24
 #define LINE_MAX       1024 /* bytes of a line composed, without the hex */
 #define NO_BYTES       "-"
@@ -20,7 +20,7 @@
 static const char hex_digits[] = "0123456789abcdef";
 static const char *const role_names[] = {[MANIFEST_IMAGE] = "image", [MANIFEST_DUMP] = "dump"};
 
-#define ROLES (sizeof role_names / sizeof *role_names)
+#define ROLES (sizeof(role_names) / sizeof(*role_names))
 
 /* The numbers of a file's line, in their order. */
 static const struct {
@@ -37,7 +37,7 @@ static const struct {
     {"bytes", offsetof(struct manifest_file, bytes)},
 };
 
-#define FILE_NUMBERS (sizeof file_numbers / sizeof *file_numbers)
+#define FILE_NUMBERS (sizeof(file_numbers) / sizeof(*file_numbers))
 
 /* ---- composing ---- */
 
@@ -46,9 +46,9 @@ __attribute__((format(printf, 2, 3))) static bool put(struct buf *text, const ch
     char line[LINE_MAX];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
+    int length = vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    CHECK(length > 0 && (size_t)length < sizeof line);
+    CHECK(length > 0 && (size_t)length < sizeof(line));
     return buf_append(text, line, (size_t)length);
 }
 
@@ -89,7 +89,7 @@ static bool put_file(struct buf *text, const struct manifest_file *file)
     to = put_word(to, role_names[file->role]);
     for (size_t i = 0; i < FILE_NUMBERS; i++) {
         uint64_t value;
-        memcpy(&value, (const char *)file + file_numbers[i].offset, sizeof value);
+        memcpy(&value, (const char *)file + file_numbers[i].offset, sizeof(value));
         *to++ = ' ';
         to = put_word(to, file_numbers[i].key);
         *to++ = ' ';
@@ -254,7 +254,8 @@ static bool parse_space(struct parser *parser)
     char kind[MANIFEST_WORD_MAX + 1];
     uint64_t value;
     if (!is(parser->words[2], "number") || !is(parser->words[4], "kind") ||
-        !copy(parser->words[1], name, sizeof name) || !copy(parser->words[5], kind, sizeof kind)) {
+        !copy(parser->words[1], name, sizeof(name)) ||
+        !copy(parser->words[5], kind, sizeof(kind))) {
         return wrong(parser, "`space NAME number N kind KIND` should be there");
     }
     if (!number(parser, 3, &value)) {
@@ -287,13 +288,13 @@ static bool parse_data(struct parser *parser)
     if (is(hex, NO_BYTES)) {
         hex.length = 0;
     }
-    if (!parser->space || !copy(parser->words[1], label, sizeof label)) {
+    if (!parser->space || !copy(parser->words[1], label, sizeof(label))) {
         return wrong(parser, "`data LABEL HEX` of a space should be there");
     }
     if (manifest_find_data(parser->space, label)) {
         return wrong(parser, "the space has that label already");
     }
-    if (hex.length % 2 != 0 || hex.length / 2 > sizeof bytes || !decode(hex, bytes)) {
+    if (hex.length % 2 != 0 || hex.length / 2 > sizeof(bytes) || !decode(hex, bytes)) {
         return wrong(parser, "pairs of digits 0-9a-f should be there");
     }
     return manifest_set_data(parser->space, label, bytes, hex.length / 2) ||
@@ -315,7 +316,7 @@ static bool parse_file(struct parser *parser)
 {
     struct manifest_file file = {.role = MANIFEST_IMAGE};
     const size_t numbers_begin = 4;
-    if (!parser->space || !copy(parser->words[1], file.name, sizeof file.name) ||
+    if (!parser->space || !copy(parser->words[1], file.name, sizeof(file.name)) ||
         !is(parser->words[2], "role") || !parse_role(parser->words[3], &file.role)) {
         return wrong(parser, "`file NAME role image|dump ...` of a space should be there");
     }
@@ -328,7 +329,7 @@ static bool parse_file(struct parser *parser)
         if (!number(parser, word + 1, &value)) {
             return false;
         }
-        memcpy((char *)&file + file_numbers[i].offset, &value, sizeof value);
+        memcpy((char *)&file + file_numbers[i].offset, &value, sizeof(value));
     }
     return manifest_add_file(parser->manifest, parser->space, &file) ||
            wrong(parser, "a file that is not allowed, there already, or one too many");
@@ -352,8 +353,8 @@ static const struct line_kind body_lines[] = {
     {"file", 4 + 2 * FILE_NUMBERS, parse_file},
 };
 
-#define HEAD_LINES (sizeof head_lines / sizeof *head_lines)
-#define BODY_LINES (sizeof body_lines / sizeof *body_lines)
+#define HEAD_LINES (sizeof(head_lines) / sizeof(*head_lines))
+#define BODY_LINES (sizeof(body_lines) / sizeof(*body_lines))
 
 _Static_assert(4 + 2 * FILE_NUMBERS <= WORDS_MAX, "the longest line has room");
 
@@ -391,7 +392,7 @@ static bool parse_lines(struct parser *parser)
 /* The last line: false if it is not one. */
 static bool read_checksum(const char *text, size_t length, uint64_t *sum)
 {
-    const size_t key = sizeof CHECKSUM_KEY - 1;
+    const size_t key = sizeof(CHECKSUM_KEY) - 1;
     if (length < CHECKSUM_BYTES || text[length - 1] != '\n') {
         return false;
     }

@@ -23,7 +23,7 @@ struct open_files {
 struct open_files *open_files_create(struct vfs *vfs, unsigned limit)
 {
     CHECK(limit >= 1);
-    struct open_files *files = memory_zalloc(sizeof *files);
+    struct open_files *files = memory_zalloc(sizeof(*files));
     files->class = OPEN_FILES_CLASS;
     files->vfs = vfs;
     files->stats.limit = limit;

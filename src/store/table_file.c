@@ -48,7 +48,7 @@ uint64_t table_file_pages(const struct table_file *file)
 uint64_t table_file_memory_bytes(const struct table_file *file)
 {
     check_file(file);
-    return sizeof *file + sizeof *file->open_file + file->kept_bytes + strlen(file->path) + 1;
+    return sizeof(*file) + sizeof(*file->open_file) + file->kept_bytes + strlen(file->path) + 1;
 }
 
 /* ---- pages ---- */
@@ -58,9 +58,9 @@ enum table_file_result table_file_read_run(const struct table_file *file, uint64
 {
     char what[48];
     if (count == 1) {
-        snprintf(what, sizeof what, "page %" PRIu64, first);
+        snprintf(what, sizeof(what), "page %" PRIu64, first);
     } else {
-        snprintf(what, sizeof what, "pages %" PRIu64 " to %" PRIu64, first, first + count - 1);
+        snprintf(what, sizeof(what), "pages %" PRIu64 " to %" PRIu64, first, first + count - 1);
     }
     return table_file_read_at(file, to, (size_t)count * TABLE_FILE_PAGE_BYTES,
                               table_file_offset(first), what, error);

@@ -186,7 +186,7 @@ static inline uint64_t table_file_pages_for(uint64_t count, uint64_t a_page)
 static inline struct table_file_key table_file_entry_key(const unsigned char *entry)
 {
     struct table_file_key key = {.sub = entry[sizeof(uint64_t)]};
-    memcpy(&key.id, entry, sizeof key.id);
+    memcpy(&key.id, entry, sizeof(key.id));
     return key;
 }
 

@@ -61,7 +61,7 @@ static enum table_file_result check_again(const struct table_file *file, int fd,
 {
     _Alignas(TABLE_FILE_PAGE_BYTES) struct table_file_header header;
     enum table_file_result result =
-        read_fd(file, fd, &header, sizeof header, 0, "the header", error);
+        read_fd(file, fd, &header, sizeof(header), 0, "the header", error);
     if (result != TABLE_FILE_DONE) {
         return result;
     }
@@ -111,7 +111,7 @@ static enum table_file_result read_shared(const struct table_file *file, void *t
 void table_file_share(struct table_file *file, struct open_files *files)
 {
     CHECK(file->class == TABLE_FILE_CLASS && !file->shared && file->fd >= 0);
-    file->open_file = memory_zalloc(sizeof *file->open_file);
+    file->open_file = memory_zalloc(sizeof(*file->open_file));
     open_files_add(files, file->open_file, file->fd);
     file->shared = files;
     file->fd = -1;
@@ -149,7 +149,7 @@ static enum table_file_result open_and_read(struct table_file *file, bool direct
     enum table_file_result result = TABLE_FILE_FAILED;
     file->fd = open_fd(file, direct);
     if (file->fd >= 0) {
-        result = table_file_read_at(file, file->header, sizeof *file->header, 0, what, error);
+        result = table_file_read_at(file, file->header, sizeof(*file->header), 0, what, error);
     } else if (errno == ENOENT) {
         return TABLE_FILE_ABSENT;
     } else {
@@ -183,8 +183,8 @@ enum table_file_result table_file_check_header(const struct table_file *file, ch
     bool sane = header->identity != 0 && header->sections <= TABLE_FILE_SECTIONS_MAX &&
                 header->pages <= TABLE_FILE_PAGES_MAX &&
                 header->description_bytes <= TABLE_FILE_DESCRIPTION_MAX &&
-                memchr(header->kind, 0, sizeof file->info.kind) &&
-                memchr(header->space, 0, sizeof file->info.space);
+                memchr(header->kind, 0, sizeof(file->info.kind)) &&
+                memchr(header->space, 0, sizeof(file->info.space));
     for (unsigned i = 0; sane && i < header->sections; i++) {
         sane = header->section[i].value_bytes <= TABLE_FILE_VALUE_MAX &&
                header->section[i].entries <= TABLE_FILE_ENTRIES_MAX;
@@ -196,8 +196,8 @@ void table_file_take_info(struct table_file *file)
 {
     const struct table_file_header *header = file->header;
     struct table_file_info *info = &file->info;
-    memcpy(info->kind, header->kind, sizeof info->kind);
-    memcpy(info->space, header->space, sizeof info->space);
+    memcpy(info->kind, header->kind, sizeof(info->kind));
+    memcpy(info->space, header->space, sizeof(info->space));
     info->serial = header->serial;
     info->generation = header->generation;
     info->layer = header->layer;
@@ -262,7 +262,7 @@ static enum table_file_result read_footer(struct table_file *file, uint64_t *sum
         return TABLE_FILE_FAILED;
     }
     enum table_file_result result =
-        table_file_read_at(file, footer, sizeof *footer, offset, "the footer", error);
+        table_file_read_at(file, footer, sizeof(*footer), offset, "the footer", error);
     bool sound = result == TABLE_FILE_DONE && footer->magic == TABLE_FILE_FOOTER_MAGIC &&
                  footer->identity == file->info.identity &&
                  footer->header_checksum == file->header_sum &&
@@ -324,7 +324,7 @@ static enum table_file_result open_parts(struct table_file *file, bool direct, c
 enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
                                             struct table_file **file, char *error)
 {
-    struct table_file *opened = memory_zalloc(sizeof *opened);
+    struct table_file *opened = memory_zalloc(sizeof(*opened));
     enum table_file_result result = TABLE_FILE_FAILED;
     opened->class = TABLE_FILE_CLASS;
     opened->vfs = vfs;
@@ -377,8 +377,8 @@ static bool index_sound(const struct table_file *file, char *error)
 static void keep_what_is_needed(struct table_file *file)
 {
     size_t keys = (size_t)(file->section_begin[file->info.sections] - file->info.pages) *
-                  sizeof *file->first_keys;
-    size_t sums = (size_t)table_file_summed_pages(file) * sizeof *file->checksums;
+                  sizeof(*file->first_keys);
+    size_t sums = (size_t)table_file_summed_pages(file) * sizeof(*file->checksums);
     size_t about = file->info.description_bytes;
     unsigned char *kept = memory_zalloc(keys + sums + about + 1); /* never of nothing */
     memcpy(kept, file->first_keys, keys);

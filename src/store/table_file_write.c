@@ -106,7 +106,7 @@ static bool keep(struct table_file_writer *writer, struct buf *in, const void *b
 static bool put_page(struct table_file_writer *writer, const void *page)
 {
     uint32_t sum = table_file_page_sum(page, writer->header->identity, writer->number);
-    if (!keep(writer, &writer->checksums, &sum, sizeof sum)) {
+    if (!keep(writer, &writer->checksums, &sum, sizeof(sum))) {
         return false;
     }
     writer->number++;
@@ -137,8 +137,8 @@ static void header_fill(struct table_file_header *header, const struct table_fil
     header->start_lsn = info->start_lsn;
     header->layer = info->layer;
     header->sections = info->sections;
-    set_text(header->kind, sizeof info->kind, info->kind);
-    set_text(header->space, sizeof info->space, info->space);
+    set_text(header->kind, sizeof(info->kind), info->kind);
+    set_text(header->space, sizeof(info->space), info->space);
     for (unsigned i = 0; i < info->sections; i++) {
         CHECK(info->section[i].value_bytes <= TABLE_FILE_VALUE_MAX);
         header->section[i].value_bytes = info->section[i].value_bytes;
@@ -158,12 +158,12 @@ struct table_file_writer *table_file_create(struct vfs *vfs, const char *directo
         table_file_explain(error, "%s/%s: %s", directory, name, strerror(errno));
         return NULL;
     }
-    struct table_file_writer *writer = memory_zalloc(sizeof *writer);
+    struct table_file_writer *writer = memory_zalloc(sizeof(*writer));
     writer->class = WRITER_CLASS;
     writer->vfs = vfs;
     writer->directory = memory_strdup(directory);
     writer->path = memory_strdup(path);
-    writer->header = memory_zalloc(sizeof *writer->header);
+    writer->header = memory_zalloc(sizeof(*writer->header));
     writer->page = memory_zalloc(TABLE_FILE_PAGE_BYTES);
     writer->block_used = TABLE_FILE_PAGE_BYTES; /* the header's place: zeroes until the end */
     buf_init(&writer->checksums, SIZE_MAX / 4, NULL);
@@ -235,13 +235,13 @@ bool table_file_append_entry(struct table_file_writer *writer, unsigned section,
     uint32_t value_bytes = writer->header->section[section].value_bytes;
     CHECK(writer->header->section[section].entries == 0 ||
           table_file_below(&writer->last_key, &key));
-    if (writer->entries_in_page == 0 && !keep(writer, &writer->first_keys, &key, sizeof key)) {
+    if (writer->entries_in_page == 0 && !keep(writer, &writer->first_keys, &key, sizeof(key))) {
         return false;
     }
     unsigned char *to =
         writer->page + writer->entries_in_page * table_file_entry_bytes(value_bytes);
-    memcpy(to, &id, sizeof id);
-    to[sizeof id] = sub;
+    memcpy(to, &id, sizeof(id));
+    to[sizeof(id)] = sub;
     if (value_bytes > 0) {
         memcpy(to + TABLE_FILE_KEY_BYTES, value, value_bytes);
     }
@@ -280,7 +280,7 @@ static bool put_index(struct table_file_writer *writer)
 static bool put_checksums(struct table_file_writer *writer)
 {
     static const uint32_t none;
-    bool done = (writer->number > 0 || keep(writer, &writer->checksums, &none, sizeof none)) &&
+    bool done = (writer->number > 0 || keep(writer, &writer->checksums, &none, sizeof(none))) &&
                 fill_up(writer, &writer->checksums);
     for (size_t at = 0; done && at < writer->checksums.length; at += TABLE_FILE_PAGE_BYTES) {
         done = put_raw(writer, writer->checksums.data + at);
@@ -309,22 +309,22 @@ static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
     struct table_file_header *header = writer->header;
     struct table_file_footer *footer = (void *)writer->block;
     uint64_t footer_offset = writer->block_offset;
-    header->file_bytes = footer_offset + sizeof *footer;
+    header->file_bytes = footer_offset + sizeof(*footer);
     header->checksum = table_file_header_sum(header);
-    memset(footer, 0, sizeof *footer);
+    memset(footer, 0, sizeof(*footer));
     footer->magic = TABLE_FILE_FOOTER_MAGIC;
     footer->identity = header->identity;
     footer->end_lsn = end_lsn;
     footer->checksums_sum =
         hash_bytes(writer->checksums.data, writer->checksums.length, header->identity);
     footer->header_checksum = header->checksum;
-    memcpy(footer->header, header, sizeof footer->header);
-    memcpy(footer->description, header->description, sizeof footer->description);
+    memcpy(footer->header, header, sizeof(footer->header));
+    memcpy(footer->description, header->description, sizeof(footer->description));
     footer->checksum = table_file_footer_sum(footer, header->identity);
-    if (!vfs_write_all(writer->vfs, writer->fd, footer, sizeof *footer, footer_offset)) {
+    if (!vfs_write_all(writer->vfs, writer->fd, footer, sizeof(*footer), footer_offset)) {
         return fail(writer, "cannot write", footer_offset);
     }
-    if (!vfs_write_all(writer->vfs, writer->fd, header, sizeof *header, 0)) {
+    if (!vfs_write_all(writer->vfs, writer->fd, header, sizeof(*header), 0)) {
         return fail(writer, "cannot write", 0);
     }
     POINT("file written, not synced");

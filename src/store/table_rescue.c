@@ -46,9 +46,9 @@ static bool header_sound(const struct table_file_header *header)
 /* The header as the footer tells it. */
 static bool rebuild_header(struct table_file_header *header, const struct table_file_footer *footer)
 {
-    memset(header, 0, sizeof *header);
-    memcpy(header, footer->header, sizeof footer->header);
-    memcpy(header->description, footer->description, sizeof header->description);
+    memset(header, 0, sizeof(*header));
+    memcpy(header, footer->header, sizeof(footer->header));
+    memcpy(header->description, footer->description, sizeof(header->description));
     header->checksum = footer->header_checksum;
     return header_sound(header);
 }
@@ -58,9 +58,9 @@ static void read_ends(struct table_rescue *rescue)
     struct table_file *file = rescue->file;
     int64_t size = file->vfs->functions->size(file->vfs, file->fd);
     uint64_t pages = size > 0 ? (uint64_t)size / TABLE_FILE_PAGE_BYTES : 0;
-    read_some(file, file->header, sizeof *file->header, 0);
+    read_some(file, file->header, sizeof(*file->header), 0);
     if (pages > 1) {
-        read_some(file, rescue->footer, sizeof *rescue->footer,
+        read_some(file, rescue->footer, sizeof(*rescue->footer),
                   (pages - 1) * TABLE_FILE_PAGE_BYTES);
     }
     rescue->footer_sound = footer_sound(rescue->footer);
@@ -151,8 +151,8 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
         table_file_explain(error, "%s: cannot open: %s", path, strerror(errno));
         return errno == ENOENT ? TABLE_FILE_ABSENT : TABLE_FILE_FAILED;
     }
-    struct table_rescue *opened = memory_zalloc(sizeof *opened);
-    struct table_file *file = opened->file = memory_zalloc(sizeof *file);
+    struct table_rescue *opened = memory_zalloc(sizeof(*opened));
+    struct table_file *file = opened->file = memory_zalloc(sizeof(*file));
     file->class = TABLE_FILE_CLASS;
     file->vfs = vfs;
     file->fd = fd;
@@ -162,7 +162,7 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
     opened->page = table_file_pages_alloc(1);
     enum table_file_result result = TABLE_FILE_FAILED;
     if (file->header && opened->footer && opened->page) {
-        memset(opened->footer, 0, sizeof *opened->footer);
+        memset(opened->footer, 0, sizeof(*opened->footer));
         result = open_parts(opened, end_lsn, error);
     } else {
         table_file_explain(error, "%s: no memory", path);

@@ -116,8 +116,8 @@ bool vfs_replace_file(struct vfs *vfs, const char *directory, const char *name, 
     if (!vfs_path(path, directory, name)) {
         return false;
     }
-    if (snprintf(temporary, sizeof temporary, "%s%s", path, VFS_TEMPORARY) >=
-        (int)sizeof temporary) {
+    if (snprintf(temporary, sizeof(temporary), "%s%s", path, VFS_TEMPORARY) >=
+        (int)sizeof(temporary)) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -139,7 +139,7 @@ bool vfs_extend(struct vfs *vfs, int fd, uint64_t bytes)
         return false;
     }
     for (uint64_t at = (uint64_t)size; at < bytes;) {
-        size_t piece = bytes - at < sizeof zeroes ? (size_t)(bytes - at) : sizeof zeroes;
+        size_t piece = bytes - at < sizeof(zeroes) ? (size_t)(bytes - at) : sizeof(zeroes);
         if (!vfs_write_all(vfs, fd, zeroes, piece, at)) {
             int error = errno;
             vfs->functions->truncate(vfs, fd, (uint64_t)size);

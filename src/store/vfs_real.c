@@ -200,7 +200,7 @@ static uint64_t real_boot(struct vfs *vfs)
 {
     char text[BOOT_ID_MAX];
     int fd = real_open(vfs, BOOT_ID_FILE, O_RDONLY);
-    ssize_t length = fd < 0 ? -1 : vfs_read_all(vfs, fd, text, sizeof text, 0);
+    ssize_t length = fd < 0 ? -1 : vfs_read_all(vfs, fd, text, sizeof(text), 0);
     if (fd >= 0) {
         real_close(vfs, fd);
     }

@@ -50,8 +50,9 @@ static void name_op(struct bench *bench, unsigned i, uint64_t name)
 
 static void set_verb(struct bench *bench, enum engine_verb verb)
 {
-    for (unsigned i = 0; i < BATCH_MAX; i++)
+    for (unsigned i = 0; i < BATCH_MAX; i++) {
         bench->ops[i].verb = verb;
+    }
 }
 
 /* A change; the few that the row must change for are run again. */
@@ -74,11 +75,13 @@ static uint64_t carry_out(struct bench *bench, unsigned batch)
     uint64_t answers = 0;
 
     functions->prepare(bench->engine, bench->list, batch);
-    if (bench->ops[0].verb == ENGINE_READ)
+    if (bench->ops[0].verb == ENGINE_READ) {
         functions->read(bench->engine, bench->list, batch);
+    }
     for (unsigned i = 0; i < batch; i++) {
-        if (bench->ops[0].verb != ENGINE_READ)
+        if (bench->ops[0].verb != ENGINE_READ) {
             change(bench, bench->list[i]);
+        }
         CHECK(bench->ops[i].status != ENGINE_ERROR);
         answers += (uint64_t)bench->ops[i].status;
     }
@@ -126,8 +129,9 @@ static double fill(struct bench *bench)
     for (uint64_t at = 0; at < bench->members; at += BATCH_MAX) {
         uint64_t left = bench->members - at;
         unsigned batch = left < BATCH_MAX ? (unsigned)left : BATCH_MAX;
-        for (unsigned i = 0; i < batch; i++)
+        for (unsigned i = 0; i < batch; i++) {
             name_op(bench, i, at + i);
+        }
         (void)carry_out(bench, batch);
     }
     return (line_now_ns() - began) / (double)bench->members;
@@ -139,9 +143,10 @@ static double check_round(struct bench *bench, unsigned batch, uint64_t base, ui
     double began = line_now_ns();
 
     while (done < LINE_OPS_A_ROUND) {
-        for (unsigned i = 0; i < batch; i++)
+        for (unsigned i = 0; i < batch; i++) {
             name_op(bench, i,
                     base + line_scale_down(hash_u64(*state + i * LINE_WEYL), bench->members));
+        }
         *state += LINE_WEYL + carry_out(bench, batch); /* makes the next batch wait for this one */
         done += batch;
     }
@@ -167,8 +172,9 @@ static void print_checks(struct bench *bench, const char *name, uint64_t base, d
     for (size_t i = 0; i < BATCHES; i++) {
         double ns = measure_check(bench, batches[i], base);
         printf("  %u: %6.1f", batches[i], ns);
-        if (batches[i] == GOAL_BATCH)
+        if (batches[i] == GOAL_BATCH) {
             printf(" = %.2f of a line%s", ns / line_ns, ns <= GOAL_RATIO * line_ns ? "" : "*");
+        }
     }
     printf("\n");
     fflush(stdout);
@@ -182,8 +188,9 @@ static double measure_turns(struct bench *bench)
 
     while (done < LINE_OPS_A_ROUND) {
         for (uint64_t at = 0; at < EXCEPTED; at += GOAL_BATCH) {
-            for (unsigned i = 0; i < GOAL_BATCH; i++)
+            for (unsigned i = 0; i < GOAL_BATCH; i++) {
                 name_op(bench, i, at + i);
+            }
             set_verb(bench, ENGINE_DELETE);
             (void)carry_out(bench, GOAL_BATCH);
             set_verb(bench, ENGINE_ADD);
@@ -211,9 +218,11 @@ static void measure(uint64_t bytes)
 int main(int argc, char **argv)
 {
     printf("nanoseconds an operation by size of batch; *: above %.2f of a line\n", GOAL_RATIO);
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         measure(line_parse_size(argv[i], USAGE));
-    if (argc < 2)
+    }
+    if (argc < 2) {
         measure(16 << 20);
+    }
     return 0;
 }

@@ -158,8 +158,9 @@ static bool fill_batch(struct bench *bench)
 {
     const struct engine_functions *functions = bench->engine->functions;
 
-    for (size_t i = 0; i < BATCH_MAX; i++)
+    for (size_t i = 0; i < BATCH_MAX; i++) {
         bench->ops[i].id = bench->shape->id(bench->records + i);
+    }
     functions->prepare(bench->engine, bench->list, BATCH_MAX);
     for (size_t i = 0; i < BATCH_MAX; i++) {
         functions->change(bench->engine, &bench->ops[i], change_sink_null());
@@ -191,8 +192,9 @@ static void fill(struct bench *bench)
 {
     set_ops(bench, ENGINE_SET, ENGINE_SLOT_RECORD, bench->schema->record);
     double began = line_now_ns();
-    while (fill_batch(bench))
+    while (fill_batch(bench)) {
         ;
+    }
     bench->fill_ns = (line_now_ns() - began) / (double)(bench->records + 1);
     CHECK(bench->full == ENGINE_E_NO_TABLE_FREE || bench->full == ENGINE_E_OUT_OF_MEMORY);
     CHECK(bench->records >= HOLE_EVERY);
@@ -204,8 +206,9 @@ static uint64_t bytes_held(const struct bench *bench)
     uint64_t bytes = 0;
 
     bench->engine->functions->memory(bench->engine, kinds);
-    for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++)
+    for (size_t i = 0; i < ENGINE_MEMORY_KINDS; i++) {
         bytes += kinds[i].held_bytes;
+    }
     return bytes;
 }
 
@@ -251,8 +254,9 @@ static void carry_out(struct bench *bench, const struct job *job, unsigned batch
         functions->read(bench->engine, bench->list, batch);
         return;
     }
-    for (unsigned i = 0; i < batch; i++)
+    for (unsigned i = 0; i < batch; i++) {
         functions->change(bench->engine, bench->list[i], change_sink_null());
+    }
 }
 
 static double job_round(struct bench *bench, const struct job *job, unsigned batch, uint64_t *state)
@@ -295,8 +299,9 @@ static void print_job(struct bench *bench, const struct job *job, double line_ns
     for (size_t i = 0; i < COUNT(batches); i++) {
         double ns = measure_job(bench, job, batches[i]);
         printf("  %8.1f", ns);
-        if (batches[i] == GOAL_BATCH)
+        if (batches[i] == GOAL_BATCH) {
             at_goal = ns;
+        }
     }
     printf("  %10.2f", at_goal / line_ns);
     putchar('\n');
@@ -351,8 +356,9 @@ static enum engine_status put_one_each(const struct counter_edit *edit, bool pre
     (void)present;
     (void)before;
     after->set = edit->named;
-    for (unsigned i = 0; i < ENGINE_SLOTS_MAX; i++)
+    for (unsigned i = 0; i < ENGINE_SLOTS_MAX; i++) {
         after->value[i] = 1;
+    }
     return ENGINE_DONE;
 }
 
@@ -399,10 +405,11 @@ static void raw_batch(const struct counter_table *table, uint64_t records, unsig
         counter_table_locate(table, dense_id(index), false, &loci[i]);
     }
     for (unsigned i = 0; i < batch; i++) {
-        if (counter_table_look(table, &loci[i], all, &values) == COUNTER_FOUND)
+        if (counter_table_look(table, &loci[i], all, &values) == COUNTER_FOUND) {
             *state += values.value[0];
-        else
+        } else {
             further[further_count++] = i;
+        }
     }
     for (unsigned i = 0; i < further_count; i++) {
         CHECK(counter_table_read(table, &loci[further[i]], all, &values) == COUNTER_FOUND);
@@ -419,8 +426,9 @@ static double raw_measure(const struct counter_table *table, uint64_t records, u
     for (int round = 0; round < LINE_ROUNDS; round++) {
         uint64_t done = 0;
         double began = line_now_ns();
-        for (; done < LINE_OPS_A_ROUND; done += batch)
+        for (; done < LINE_OPS_A_ROUND; done += batch) {
             raw_batch(table, records, batch, &state);
+        }
         double ns = (line_now_ns() - began) / (double)done;
         best = ns < best ? ns : best;
     }
@@ -441,8 +449,9 @@ static void print_raw(const struct schema *schema, uint64_t bytes, uint64_t reco
     for (size_t i = 0; i < COUNT(batches); i++) {
         double ns = raw_measure(table, records, batches[i]);
         printf("  %8.1f", ns);
-        if (batches[i] == GOAL_BATCH)
+        if (batches[i] == GOAL_BATCH) {
             at_goal = ns;
+        }
     }
     printf("  %10.2f  (goal %.2f in 1 GiB)\n", at_goal / line_ns, GOAL_RATIO);
     fflush(stdout);
@@ -462,8 +471,9 @@ static void measure_operations(struct bench *bench, uint64_t bytes)
                bench->records);
         printf("  %-11s  %8s  %8s  %8s  %8s  %10s\n", "", "single", "of 16", "of 32", "of 80",
                "32 / line");
-        for (size_t j = 0; j < COUNT(jobs); j++)
+        for (size_t j = 0; j < COUNT(jobs); j++) {
             print_job(bench, &jobs[j], line_ns);
+        }
         print_replay(bench);
         uint64_t records = bench->records;
         bench_destroy(bench);
@@ -478,8 +488,9 @@ static void measure_capacities(struct bench *bench, const uint64_t *sizes, size_
     printf("%12s  %-11s  %-11s  %11s  %6s  %-11s  %6s  %7s\n", "table", "slots", "ids", "records",
            "B each", "", "+pools", "set ns");
     measure_capacity(bench, COUNTER_TABLE_BYTES_MIN);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         measure_capacity(bench, sizes[i]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -495,14 +506,18 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_table: at most %d sizes\n", SIZES_MAX);
         return 2;
     }
-    for (size_t i = 0; i < given; i++)
+    for (size_t i = 0; i < given; i++) {
         sizes[i] = line_parse_size(argv[first + (int)i], USAGE);
-    if (given == 0)
+    }
+    if (given == 0) {
         given = 1;
-    if (!only_operations)
+    }
+    if (!only_operations) {
         measure_capacities(bench, sizes, given);
-    for (size_t i = 0; i < given && !only_capacity; i++)
+    }
+    for (size_t i = 0; i < given && !only_capacity; i++) {
         measure_operations(bench, sizes[i]);
+    }
     free(bench);
     return 0;
 }

@@ -57,8 +57,9 @@ static void die(const char *what)
 
 static void *must(void *memory)
 {
-    if (memory == NULL)
+    if (memory == NULL) {
         die("memory");
+    }
     return memory;
 }
 
@@ -68,16 +69,19 @@ static size_t compose(const struct settings *settings, char *out)
     char key[BYTES_MAX + 1], value[BYTES_MAX + 1];
     size_t length = 0;
 
-    if (settings->incr)
+    if (settings->incr) {
         return (size_t)sprintf(out, "%.*d\r\n", (int)settings->value_bytes, 1);
+    }
     memset(key, 'k', settings->key_bytes);
     key[settings->key_bytes] = '\0';
-    for (unsigned i = 0; i < settings->value_bytes; i++)
+    for (unsigned i = 0; i < settings->value_bytes; i++) {
         value[i] = i % 3 == 1 ? ',' : '1';
+    }
     value[settings->value_bytes] = '\0';
-    for (unsigned i = 0; i < settings->keys; i++)
+    for (unsigned i = 0; i < settings->keys; i++) {
         length += (size_t)sprintf(out + length, "VALUE %s 0 %u\r\n%s\r\n", key,
                                   settings->value_bytes, value);
+    }
     return length + (size_t)sprintf(out + length, "END\r\n");
 }
 
@@ -87,8 +91,9 @@ static void prepare(struct null_server *server, const struct settings *settings)
 
     server->replies = must(malloc(bytes_max * REPLIES_AT_ONCE));
     server->reply_length = compose(settings, server->replies);
-    for (size_t i = 1; i < REPLIES_AT_ONCE; i++)
+    for (size_t i = 1; i < REPLIES_AT_ONCE; i++) {
         memcpy(server->replies + i * server->reply_length, server->replies, server->reply_length);
+    }
 }
 
 /* A client that does not read holds everything up, which is fair to one that measures. */
@@ -101,8 +106,9 @@ static bool write_all(int fd, const char *bytes, size_t length)
             poll(&wait, 1, -1);
             continue;
         }
-        if (sent < 0)
+        if (sent < 0) {
             return false;
+        }
         bytes += sent;
         length -= (size_t)sent;
     }
@@ -115,17 +121,22 @@ static bool answer(struct null_server *server, int fd)
     ssize_t got = recv(fd, server->input, sizeof(server->input), 0);
     size_t lines = 0;
 
-    if (got < 0)
+    if (got < 0) {
         return errno == EAGAIN || errno == EINTR;
-    if (got == 0)
+    }
+    if (got == 0) {
         return false;
+    }
     const char *end = server->input + got;
-    for (const char *at = server->input; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+    for (const char *at = server->input; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;
+         at++) {
         lines++;
+    }
     while (lines > 0) {
         size_t now = lines < REPLIES_AT_ONCE ? lines : REPLIES_AT_ONCE;
-        if (!write_all(fd, server->replies, now * server->reply_length))
+        if (!write_all(fd, server->replies, now * server->reply_length)) {
             return false;
+        }
         lines -= now;
     }
     return true;
@@ -145,8 +156,9 @@ static struct client *client_create(struct null_server *server, int fd)
 
 static void client_destroy(struct client *client)
 {
-    if (client->event != NULL)
+    if (client->event != NULL) {
         event_free(client->event);
+    }
     close(client->fd);
     free(client);
 }
@@ -155,8 +167,9 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
 {
     struct client *client = context;
     (void)what;
-    if (!answer(client->server, fd))
+    if (!answer(client->server, fd)) {
         client_destroy(client);
+    }
 }
 
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *from,
@@ -185,12 +198,14 @@ static void serve_libevent(struct null_server *server, int listening)
 static void accept_bare(struct null_server *server, int epoll, int listening)
 {
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return;
+    }
     struct client *client = client_create(server, fd);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         die("epoll");
+    }
 }
 
 static void serve_bare(struct null_server *server, int listening)
@@ -199,16 +214,18 @@ static void serve_bare(struct null_server *server, int listening)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
 
-    if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listening, &event) != 0)
+    if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listening, &event) != 0) {
         die("epoll");
+    }
     for (;;) {
         int n = epoll_wait(epoll, events, EVENTS_A_TURN, -1);
         for (int i = 0; i < n; i++) {
             struct client *client = events[i].data.ptr;
-            if (client == NULL)
+            if (client == NULL) {
                 accept_bare(server, epoll, listening);
-            else if (!answer(server, client->fd))
+            } else if (!answer(server, client->fd)) {
                 client_destroy(client);
+            }
         }
     }
 }
@@ -224,8 +241,9 @@ static int listen_on(unsigned port)
 
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, 1024) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) != 0)
+        getsockname(fd, (struct sockaddr *)&address, &length) != 0) {
         die("listen");
+    }
     printf("%u\n", ntohs(address.sin_port));
     fflush(stdout);
     return fd;
@@ -247,14 +265,15 @@ static unsigned number(const char *name, const char *text, unsigned minimum, uns
 static void set_mode(struct settings *settings, const char *mode)
 {
     settings->incr = strcmp(mode, "incr") == 0;
-    if (strcmp(mode, "page") == 0)
+    if (strcmp(mode, "page") == 0) {
         settings->keys = 20;
-    else if (strcmp(mode, "get") != 0 && !settings->incr) {
+    } else if (strcmp(mode, "get") != 0 && !settings->incr) {
         fprintf(stderr, "null_server: --mode: \"%s\" is none of get, incr, page\n", mode);
         exit(2);
     }
-    if (settings->incr)
+    if (settings->incr) {
         settings->value_bytes = 3;
+    }
 }
 
 static void usage(void)
@@ -279,23 +298,25 @@ static void parse(int argc, char **argv, struct settings *settings)
     };
 
     for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (got == 'm')
+        if (got == 'm') {
             set_mode(settings, optarg);
-        else if (got == 'k')
+        } else if (got == 'k') {
             settings->keys = number("keys", optarg, 1, KEYS_MAX);
-        else if (got == 'b')
+        } else if (got == 'b') {
             settings->key_bytes = number("key-bytes", optarg, 1, 250);
-        else if (got == 'v')
+        } else if (got == 'v') {
             settings->value_bytes = number("value-bytes", optarg, 1, BYTES_MAX);
-        else if (got == 'p')
+        } else if (got == 'p') {
             settings->port = number("port", optarg, 0, 65535);
-        else if (got == 'e')
+        } else if (got == 'e') {
             settings->bare = true;
-        else
+        } else {
             usage();
+        }
     }
-    if (optind < argc)
+    if (optind < argc) {
         usage();
+    }
 }
 
 int main(int argc, char **argv)
@@ -307,9 +328,10 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     prepare(server, &settings);
     int listening = listen_on(settings.port);
-    if (settings.bare)
+    if (settings.bare) {
         serve_bare(server, listening);
-    else
+    } else {
         serve_libevent(server, listening);
+    }
     return 0;
 }

@@ -123,11 +123,11 @@ static void many(memcached_st *mc)
     const char *keys[IDS];
     size_t lengths[IDS];
     for (int i = 0; i < IDS; i++) {
-        snprintf(names[i], sizeof names[i], "feed:%d", 1000 + i);
+        snprintf(names[i], sizeof(names[i]), "feed:%d", 1000 + i);
         keys[i] = names[i];
         lengths[i] = strlen(names[i]);
         char value[64];
-        snprintf(value, sizeof value, "%d,%d,%d,%d", i, 2 * i, 3 * i, 4 * i);
+        snprintf(value, sizeof(value), "%d,%d,%d,%d", i, 2 * i, 3 * i, 4 * i);
         expect(set(mc, names[i], value) == MEMCACHED_SUCCESS, "set of many");
     }
     expect(memcached_mget(mc, keys, lengths, IDS) == MEMCACHED_SUCCESS, "mget");
@@ -137,7 +137,7 @@ static void many(memcached_st *mc)
     while ((result = memcached_fetch_result(mc, NULL, &rc)) != NULL) {
         int i = atoi(memcached_result_key_value(result) + strlen("feed:")) - 1000;
         char value[64];
-        int length = snprintf(value, sizeof value, "%d,%d,%d,%d", i, 2 * i, 3 * i, 4 * i);
+        int length = snprintf(value, sizeof(value), "%d,%d,%d,%d", i, 2 * i, 3 * i, 4 * i);
         expect(memcached_result_length(result) == (size_t)length &&
                    memcmp(memcached_result_value(result), value, (size_t)length) == 0,
                "value of many");

@@ -125,6 +125,30 @@ for up in 'src/engine src/row' 'src/engine src/row/row.h' 'src/space src/data' '
 done
 cp "$work/layers" tests/lint/layers.txt
 
+clean dialect
+finds dialect 'planted.c:4: sizeof without parentheses' src/base/planted.c <<'C'
+/* planted.c: a sizeof of each dialect, the wrong one last; "sizeof text" is none. */
+static unsigned long planted(const int *a)
+{
+    return sizeof(*a) + sizeof *a;
+}
+C
+for body in 'if (a > 0)' 'while (a > 0)' 'for (; a > 0;)' 'if (a > 0) { a++; } else' 'do'; do
+    finds dialect 'planted.c:4: a body without braces' counter/planted.c <<C
+/* planted.c: a body without braces. */
+static int planted(int a)
+{
+    $body
+        a--;
+    do { a--; } while (a > 0);
+    return a;
+}
+C
+done
+finds dialect 'planted.c:1: a file opens with a comment' phantom/planted.c <<'C'
+#include "base/check.h"
+C
+
 clean functions
 finds functions 'planted has 71 lines; at most 70' src/base/planted.c <<C
 static int planted(int a,

@@ -94,10 +94,11 @@ static bool run_without(struct cold *cold, uint64_t round)
 {
     bool ok = run_reads(&cold->new);
 
-    if (ok)
+    if (ok) {
         note(&cold->without, round, &cold->new.result);
-    else
+    } else {
         complain(&cold->new);
+    }
     bench_result_fini(&cold->new.result);
     return ok;
 }
@@ -107,14 +108,17 @@ static bool run_with(struct cold *cold, uint64_t round)
     pthread_t beside;
     int error = pthread_create(&beside, NULL, run_beside, &cold->old);
 
-    if (error != 0)
+    if (error != 0) {
         return bench_bad("a thread: %s", strerror(error));
+    }
     run_reads(&cold->new);
     pthread_join(beside, NULL);
-    if (!cold->new.ok)
+    if (!cold->new.ok) {
         complain(&cold->new);
-    if (!cold->old.ok)
+    }
+    if (!cold->old.ok) {
         complain(&cold->old);
+    }
     note(&cold->with, round, &cold->new.result);
     note(&cold->disk, round, &cold->old.result);
     cold->new_requests += cold->new.result.tally.requests;
@@ -144,10 +148,11 @@ static void report_rounds(const struct cold *cold)
            "; %" PRIu64 " requests/s\n",
            cold->rounds, cold->options->common.seconds, cold->new.options.common.connections,
            cold->old.options.common.connections, cold->options->common.rate);
-    for (uint64_t i = 0; i < cold->rounds; i++)
+    for (uint64_t i = 0; i < cold->rounds; i++) {
         printf("  %3" PRIu64 "         new ids: p99 %.1f us without, %.1f us with old ones beside; "
                "those p50 %.0f us\n",
                i + 1, cold->without.p99[i], cold->with.p99[i], cold->disk.p50[i]);
+    }
 }
 
 static double ratio_of(double a, double b)
@@ -161,8 +166,9 @@ static void report(struct cold *cold)
     uint64_t all = cold->new_requests + cold->old_requests;
     bool json = cold->options->common.json;
 
-    if (!json)
+    if (!json) {
         report_rounds(cold); /* before they are sorted */
+    }
     const struct {
         const char *text, *json;
         double value;
@@ -183,10 +189,11 @@ static void report(struct cold *cold)
     };
     printf("%s", json ? "{\"workload\":\"cold\"" : "");
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        if (json)
+        if (json) {
             printf(",\"%s\":%.3f", figures[i].json, figures[i].value);
-        else
+        } else {
             printf("%-28s  %.3f\n", figures[i].text, figures[i].value);
+        }
     }
     printf("%s", json ? "}\n" : "");
 }
@@ -220,8 +227,9 @@ static bool run_rounds(const struct load_options *options)
         ok = run_without(&cold, i) && run_with(&cold, i);
         cold.rounds += ok;
     }
-    if (cold.rounds != 0)
+    if (cold.rounds != 0) {
         report(&cold);
+    }
     return ok;
 }
 
@@ -231,33 +239,44 @@ static bool fits(const struct load_options *options)
     const struct bench_options *common = &options->common;
     uint64_t rarer = common->old < PERCENT - common->old ? common->old : PERCENT - common->old;
 
-    if (common->load || common->requests != UINT64_MAX)
+    if (common->load || common->requests != UINT64_MAX) {
         return bench_bad("--load, --requests: cold only reads, for --seconds");
-    if (common->protocol != BENCH_TEXT || options->layout != LOAD_RECORDS)
+    }
+    if (common->protocol != BENCH_TEXT || options->layout != LOAD_RECORDS) {
         return bench_bad("--protocol, --layout: cold is for text and records only");
-    if (options->zipf != 0)
+    }
+    if (options->zipf != 0) {
         return bench_bad("--zipf: cold draws ids in its own way");
-    if (common->threads != 1)
+    }
+    if (common->threads != 1) {
         return bench_bad("--threads: cold has one for each kind");
-    if (common->shape != BENCH_DENSE)
+    }
+    if (common->shape != BENCH_DENSE) {
         return bench_bad("--shape: the ids of cold are dense");
-    if (common->old == 0 || common->old == PERCENT)
+    }
+    if (common->old == 0 || common->old == PERCENT) {
         return bench_bad("--old: cold has both, from 1 to 99 per cent");
-    if (common->window > common->ids / OLD_HALF)
+    }
+    if (common->window > common->ids / OLD_HALF) {
         return bench_bad("--window: not more than half of --ids, for the older half is read, too");
-    if (common->rate * rarer / PERCENT < common->pipeline)
+    }
+    if (common->rate * rarer / PERCENT < common->pipeline) {
         return bench_bad("--rate: less than one batch a second of each kind");
+    }
     return true;
 }
 
 bool load_cold_parse(int argc, char **argv, struct load_options *options)
 {
-    if (!bench_options_parse(&load_kit, argc, argv, &options->common))
+    if (!bench_options_parse(&load_kit, argc, argv, &options->common)) {
         return false;
-    if (options->common.rate == 0)
+    }
+    if (options->common.rate == 0) {
         options->common.rate = LOAD_COLD_RATE;
-    if (options->rounds == 0)
+    }
+    if (options->rounds == 0) {
         options->rounds = LOAD_COLD_ROUNDS;
+    }
     return options->common.help || fits(options);
 }
 
@@ -265,8 +284,9 @@ int load_cold_main(int argc, char **argv)
 {
     struct load_options options;
 
-    if (!load_cold_parse(argc, argv, &options))
+    if (!load_cold_parse(argc, argv, &options)) {
         return EXIT_USAGE;
+    }
     if (options.common.help) {
         bench_options_help(&load_kit);
         return 0;

@@ -18,14 +18,17 @@ static void print_set(const cpu_set_t *set, char text[ALLOWED_TEXT_MAX])
     text[0] = '\0';
     for (size_t first = 0; first < CPU_SETSIZE && at < ALLOWED_TEXT_MAX; first++) {
         size_t last = first;
-        if (!CPU_ISSET(first, set))
+        if (!CPU_ISSET(first, set)) {
             continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set))
+        }
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set)) {
             last++;
+        }
         at +=
             (size_t)snprintf(text + at, ALLOWED_TEXT_MAX - at, "%s%zu", at != 0 ? "," : "", first);
-        if (last > first && at < ALLOWED_TEXT_MAX)
+        if (last > first && at < ALLOWED_TEXT_MAX) {
             at += (size_t)snprintf(text + at, ALLOWED_TEXT_MAX - at, "-%zu", last);
+        }
         first = last;
     }
 }
@@ -60,8 +63,9 @@ static bool parse_range(const char *text, size_t length, uint64_t *first, uint64
     const char *dash = memchr(text, '-', length);
     size_t left = dash != NULL ? (size_t)(dash - text) : length;
 
-    if (!num_parse(text, left, first))
+    if (!num_parse(text, left, first)) {
         return false;
+    }
     *last = *first;
     return dash == NULL || (num_parse(dash + 1, length - left - 1, last) && *first <= *last);
 }
@@ -79,11 +83,13 @@ bool load_cpus_parse(const char *list, const cpu_set_t *allowed, struct load_cpu
                      "\"%.80s\" is no list of processors, as in 1, 0,1 or 2-5", list);
             return false;
         }
-        if (!add_range(list, first, last, allowed, cpus, error))
+        if (!add_range(list, first, last, allowed, cpus, error)) {
             return false;
+        }
         at += length;
-        if (*at == '\0')
+        if (*at == '\0') {
             return true;
+        }
     }
 }
 
@@ -91,8 +97,9 @@ bool load_cpus_parse_here(const char *list, struct load_cpus *cpus, char error[L
 {
     cpu_set_t allowed;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
         return load_cpus_parse(list, &allowed, cpus, error);
+    }
     snprintf(error, LOAD_CPUS_ERROR_MAX, "the processors cannot be asked for: %s", strerror(errno));
     return false;
 }
@@ -101,8 +108,9 @@ int load_cpus_pin(const struct load_cpus *cpus, uint64_t thread)
 {
     cpu_set_t one;
 
-    if (cpus == NULL || cpus->count == 0)
+    if (cpus == NULL || cpus->count == 0) {
         return 0;
+    }
     CPU_ZERO(&one);
     CPU_SET(cpus->cpus[thread % cpus->count], &one);
     return pthread_setaffinity_np(pthread_self(), sizeof(one), &one);

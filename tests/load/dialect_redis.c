@@ -91,16 +91,21 @@ static enum command command_of(const struct bench_workload *workload)
     bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST ||
                 workload->key_count > 1;
 
-    if (workload->verb == BENCH_VERB_SET)
+    if (workload->verb == BENCH_VERB_SET) {
         return hash ? COMMAND_HSET : layout == LOAD_SETS ? COMMAND_SADD : COMMAND_SET;
-    if (workload->verb == BENCH_VERB_INCR)
+    }
+    if (workload->verb == BENCH_VERB_INCR) {
         return hash ? COMMAND_HINCRBY : COMMAND_INCR;
-    if (layout == LOAD_SETS)
+    }
+    if (layout == LOAD_SETS) {
         return COMMAND_SISMEMBER;
-    if (hash && options->workload == BENCH_SLOT)
+    }
+    if (hash && options->workload == BENCH_SLOT) {
         return COMMAND_HGET;
-    if (hash)
+    }
+    if (hash) {
         return layout == LOAD_HASH ? COMMAND_HMGET : COMMAND_HGETALL;
+    }
     return many ? COMMAND_MGET : COMMAND_GET;
 }
 
@@ -153,12 +158,15 @@ static void redis_prepare(struct bench_workload *workload)
     CHECK(length > 0 && (size_t)length < sizeof(redis->before));
     redis->before_length = (size_t)length;
     char *at = redis->after;
-    if (tail == TAIL_FIELD || tail == TAIL_FIELD_1)
+    if (tail == TAIL_FIELD || tail == TAIL_FIELD_1) {
         at = put_name(at, options->slot_names[options->slot_chosen]);
-    if (tail == TAIL_FIELD_1)
+    }
+    if (tail == TAIL_FIELD_1) {
         at = put_bulk(at, "1", 1);
-    for (size_t i = 0; tail == TAIL_FIELDS && i < options->slot_count; i++)
+    }
+    for (size_t i = 0; tail == TAIL_FIELDS && i < options->slot_count; i++) {
         at = put_name(at, options->slot_names[i]);
+    }
     redis->after_length = (size_t)(at - redis->after);
     CHECK(redis->after_length <= sizeof(redis->after));
 }
@@ -209,8 +217,9 @@ static char *put_value(const struct bench_workload *workload, uint64_t id, int s
 static char *put_slots(const struct bench_workload *workload, uint64_t id, bool names, char *out)
 {
     for (size_t i = 0; i < workload->options->slot_count; i++) {
-        if (names)
+        if (names) {
             out = put_name(out, workload->options->slot_names[i]);
+        }
         out = put_value(workload, id, (int)i, out);
     }
     return out;
@@ -224,12 +233,15 @@ static char *put_request(const struct bench_workload *workload, const struct ben
 
     out = bench_put(out, redis->before, redis->before_length);
     out = put_key(workload, key, id, out);
-    if (tail == TAIL_MEMBER)
+    if (tail == TAIL_MEMBER) {
         return put_member(id, out);
-    if (tail == TAIL_VALUE)
+    }
+    if (tail == TAIL_VALUE) {
         return put_value(workload, id, key->slot, out);
-    if (tail == TAIL_PAIRS)
+    }
+    if (tail == TAIL_PAIRS) {
         return put_slots(workload, id, true, out);
+    }
     return bench_put(out, redis->after, redis->after_length);
 }
 
@@ -238,13 +250,15 @@ static char *redis_ask(const struct bench_workload *workload, const uint64_t *id
     const struct redis *redis = redis_of(workload);
 
     if (redis->command != COMMAND_MGET) {
-        for (uint64_t i = 0; i < workload->ids; i++)
+        for (uint64_t i = 0; i < workload->ids; i++) {
             out = put_request(workload, &workload->keys[0], ids[i], out);
+        }
         return out;
     }
     out = bench_put(out, redis->before, redis->before_length);
-    for (uint64_t key = 0; key < bench_keys_asked(workload); key++)
+    for (uint64_t key = 0; key < bench_keys_asked(workload); key++) {
         out = put_key(workload, bench_key_at(workload, key), ids[key / workload->key_count], out);
+    }
     return out;
 }
 
@@ -263,10 +277,11 @@ static void broken(struct bench_judged *judged, const char *what)
 static void judge_error(struct bench_judged *judged)
 {
     bench_judged_error(judged);
-    if (redis_of(judged->workload)->command == COMMAND_MGET)
+    if (redis_of(judged->workload)->command == COMMAND_MGET) {
         judged->reply->key = answers_asked(judged->workload);
-    else
+    } else {
         judged->reply->key++;
+    }
 }
 
 static void judge_change(struct bench_judged *judged, enum answer answer)
@@ -277,12 +292,14 @@ static void judge_change(struct bench_judged *judged, enum answer answer)
         bench_judged_incremented(judged);
     } else {
         judged->tally->hits++;
-        if (answer == ANSWER_OK && !bench_item_is(&judged->item, "OK"))
+        if (answer == ANSWER_OK && !bench_item_is(&judged->item, "OK")) {
             bench_judged_mismatch(judged, "not OK: ");
+        }
         if (answer == ANSWER_ADDED &&
             (!num_parse(judged->item.line, judged->item.line_length, &added) ||
-             added > judged->workload->options->slot_count))
+             added > judged->workload->options->slot_count)) {
             bench_judged_mismatch(judged, "not so many were added: ");
+        }
     }
     judged->reply->key++;
 }
@@ -300,8 +317,9 @@ static void judge_value(struct bench_judged *judged, enum load_resp_kind kind)
     bench_judged_found(judged);
     if (workload->verify != BENCH_OFF &&
         !bench_judged_value_right(judged, bench_id_at(judged, key),
-                                  bench_key_at(workload, key)->slot))
+                                  bench_key_at(workload, key)->slot)) {
         bench_judged_mismatch_of(judged, "wrong value: ", key);
+    }
 }
 
 static void judge_flag(struct bench_judged *judged)
@@ -312,8 +330,9 @@ static void judge_flag(struct bench_judged *judged)
         bench_judged_missed(judged, key + 1);
         return;
     }
-    if (!bench_item_is(&judged->item, "1"))
+    if (!bench_item_is(&judged->item, "1")) {
         bench_judged_mismatch_of(judged, "neither 0 nor 1: ", key);
+    }
     bench_judged_found(judged);
 }
 
@@ -325,8 +344,9 @@ static void judge_slot(struct bench_judged *judged, size_t slot)
 
     judged->reply->seen |= 1u << slot;
     if (workload->verify != BENCH_OFF &&
-        !bench_judged_value_right(judged, bench_id_at(judged, key), (int)slot))
+        !bench_judged_value_right(judged, bench_id_at(judged, key), (int)slot)) {
         bench_judged_mismatch_of(judged, "wrong value: ", key);
+    }
 }
 
 /* A hash with no slot is not there; a loaded one has them all. */
@@ -341,8 +361,9 @@ static void end_hash(struct bench_judged *judged)
     }
     bench_judged_found(judged);
     if (workload->verify == BENCH_VALUES &&
-        judged->reply->seen != (1u << workload->options->slot_count) - 1)
+        judged->reply->seen != (1u << workload->options->slot_count) - 1) {
         bench_judged_mismatch_of(judged, "a loaded slot is missing: ", key);
+    }
 }
 
 /* An element of an array; a hash is complete with the last. */
@@ -355,10 +376,11 @@ static void judge_element(struct bench_judged *judged, enum load_resp_kind kind)
         broken(judged, "neither a string nor nil: ");
         return;
     }
-    if (answer == ANSWER_VALUES)
+    if (answer == ANSWER_VALUES) {
         judge_value(judged, kind);
-    else if (kind == LOAD_RESP_BULK)
+    } else if (kind == LOAD_RESP_BULK) {
         judge_slot(judged, judged->workload->options->slot_count - reply->left);
+    }
     reply->left--;
 }
 
@@ -371,21 +393,24 @@ static size_t judge_pair(struct bench_judged *judged, const char *bytes, size_t 
     enum load_resp_kind kind = load_resp_cut(bytes, length, &field);
 
     judged->item = field.item;
-    if (kind == LOAD_RESP_PART || (kind == LOAD_RESP_BULK && field.bytes == length))
+    if (kind == LOAD_RESP_PART || (kind == LOAD_RESP_BULK && field.bytes == length)) {
         return 0;
+    }
     if (kind == LOAD_RESP_BULK) {
         kind = load_resp_cut(bytes + field.bytes, length - field.bytes, &value);
         judged->item = value.item;
     }
-    if (kind == LOAD_RESP_PART)
+    if (kind == LOAD_RESP_PART) {
         return 0;
+    }
     if (kind != LOAD_RESP_BULK) {
         broken(judged, "neither field nor value: ");
         return 0;
     }
     judged->reply->left -= 2;
-    while (slot < options->slot_count && !bench_item_is(&field.item, options->slot_names[slot]))
+    while (slot < options->slot_count && !bench_item_is(&field.item, options->slot_names[slot])) {
         slot++;
+    }
     if (judged->workload->verify == BENCH_OFF) {
         judged->reply->seen = 1;
     } else if (slot == options->slot_count || (judged->reply->seen & 1u << slot) != 0) {
@@ -406,8 +431,9 @@ static void judge_array(struct bench_judged *judged, uint64_t count)
                  : answer == ANSWER_FIELDS ? count == workload->options->slot_count
                                            : count % 2 == 0;
 
-    if (!right)
+    if (!right) {
         broken(judged, "an array of another length: ");
+    }
     judged->reply->open = true;
     judged->reply->left = count;
     judged->reply->seen = 0;
@@ -424,18 +450,19 @@ static void judge_answer(struct bench_judged *judged, enum load_resp_kind kind, 
     };
     enum answer answer = form_of(judged->workload)->answer;
 
-    if (kind == LOAD_RESP_ERROR)
+    if (kind == LOAD_RESP_ERROR) {
         judge_error(judged);
-    else if (kind != wanted[answer] && !(kind == LOAD_RESP_NIL && answer == ANSWER_VALUE))
+    } else if (kind != wanted[answer] && !(kind == LOAD_RESP_NIL && answer == ANSWER_VALUE)) {
         broken(judged, "unexpected reply: ");
-    else if (kind == LOAD_RESP_ARRAY)
+    } else if (kind == LOAD_RESP_ARRAY) {
         judge_array(judged, count);
-    else if (answer == ANSWER_VALUE)
+    } else if (answer == ANSWER_VALUE) {
         judge_value(judged, kind);
-    else if (answer == ANSWER_FLAG)
+    } else if (answer == ANSWER_FLAG) {
         judge_flag(judged);
-    else
+    } else {
         judge_change(judged, answer);
+    }
 }
 
 static size_t judge_item(struct bench_judged *judged, const char *bytes, size_t length)
@@ -443,18 +470,21 @@ static size_t judge_item(struct bench_judged *judged, const char *bytes, size_t 
     bool open = judged->reply->open;
     struct load_resp resp;
 
-    if (open && form_of(judged->workload)->answer == ANSWER_PAIRS)
+    if (open && form_of(judged->workload)->answer == ANSWER_PAIRS) {
         return judge_pair(judged, bytes, length);
+    }
     enum load_resp_kind kind = load_resp_cut(bytes, length, &resp);
     judged->item = resp.item;
-    if (kind == LOAD_RESP_PART)
+    if (kind == LOAD_RESP_PART) {
         return 0;
-    if (kind == LOAD_RESP_BROKEN)
+    }
+    if (kind == LOAD_RESP_BROKEN) {
         broken(judged, resp.item.fault);
-    else if (open)
+    } else if (open) {
         judge_element(judged, kind);
-    else
+    } else {
         judge_answer(judged, kind, resp.count);
+    }
     return resp.bytes;
 }
 
@@ -467,10 +497,12 @@ static char *put_expected(const struct bench_judged *judged, char *out)
     uint64_t id = bench_id_at(judged, key);
     bool pairs = answer == ANSWER_PAIRS;
 
-    if (answer == ANSWER_FLAG || judged->reply->open != (answer == ANSWER_VALUES))
+    if (answer == ANSWER_FLAG || judged->reply->open != (answer == ANSWER_VALUES)) {
         return out;
-    if (answer == ANSWER_VALUE || answer == ANSWER_VALUES)
+    }
+    if (answer == ANSWER_VALUE || answer == ANSWER_VALUES) {
         return put_value(workload, id, bench_key_at(workload, key)->slot, out);
+    }
     *out++ = '*';
     out += num_print(out, workload->options->slot_count * (pairs ? 2 : 1));
     out = bench_put(out, "\r\n", 2);
@@ -483,14 +515,17 @@ static size_t judge_common(const struct bench_judged *judged, const char *bytes,
     const struct bench_workload *workload = judged->workload;
     char expected[EXPECTED_MAX];
 
-    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES)
+    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES) {
         return 0;
+    }
     size_t taken = (size_t)(put_expected(judged, expected) - expected);
-    if (taken == 0 || length < taken || memcmp(bytes, expected, taken) != 0)
+    if (taken == 0 || length < taken || memcmp(bytes, expected, taken) != 0) {
         return 0;
+    }
     bench_judged_found(judged);
-    if (judged->reply->open)
+    if (judged->reply->open) {
         judged->reply->left--;
+    }
     return taken;
 }
 
@@ -499,14 +534,17 @@ static size_t redis_judge(struct bench_judged *judged, const char *bytes, size_t
     struct bench_reply *reply = judged->reply;
     size_t taken = judge_common(judged, bytes, length);
 
-    if (taken == 0)
+    if (taken == 0) {
         taken = judge_item(judged, bytes, length);
-    if (taken == 0 || reply->broken)
+    }
+    if (taken == 0 || reply->broken) {
         return taken;
+    }
     if (reply->open && reply->left == 0) {
         reply->open = false;
-        if (form_of(judged->workload)->answer != ANSWER_VALUES)
+        if (form_of(judged->workload)->answer != ANSWER_VALUES) {
             end_hash(judged);
+        }
     }
     reply->done = !reply->open && reply->key >= answers_asked(judged->workload);
     return taken;

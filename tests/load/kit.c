@@ -48,17 +48,22 @@ static bool fits_protocol(const struct load_options *options)
     bool exist = common->workload == BENCH_EXIST || common->workload == BENCH_MIX;
     const char *layout = layouts[options->layout];
 
-    if (options->layout >= LOAD_HASH && !redis)
+    if (options->layout >= LOAD_HASH && !redis) {
         return bench_bad("--layout %s: with --protocol redis only", layout);
-    if (options->layout == LOAD_SETS && common->workload != BENCH_EXIST)
+    }
+    if (options->layout == LOAD_SETS && common->workload != BENCH_EXIST) {
         return bench_bad("--layout sets: for the workload exist only");
-    if (exist && options->layout != LOAD_RECORDS && options->layout != LOAD_SETS)
+    }
+    if (exist && options->layout != LOAD_RECORDS && options->layout != LOAD_SETS) {
         return bench_bad("--layout %s: existence keys have no slots", layout);
-    if (redis && one_slot && options->layout == LOAD_RECORDS && common->requests != 0)
+    }
+    if (redis && one_slot && options->layout == LOAD_RECORDS && common->requests != 0) {
         return bench_bad("--layout records: with --protocol redis a record is a string, whose "
                          "numbers incr and slot cannot reach");
-    if (common->workload == BENCH_MIX && options->zipf != 0)
+    }
+    if (common->workload == BENCH_MIX && options->zipf != 0) {
         return bench_bad("--zipf: the workload mix draws ids in its own way");
+    }
     return true;
 }
 
@@ -67,12 +72,15 @@ static bool complete(struct bench_options *common)
     struct load_options *options = (struct load_options *)common;
     char error[LOAD_CPUS_ERROR_MAX];
 
-    if (!fits_protocol(options))
+    if (!fits_protocol(options)) {
         return false;
-    if (options->cpus != NULL && !load_cpus_parse_here(options->cpus, &options->pins, error))
+    }
+    if (options->cpus != NULL && !load_cpus_parse_here(options->cpus, &options->pins, error)) {
         return bench_bad("--cpus: %s", error);
-    if (options->zipf != 0)
+    }
+    if (options->zipf != 0) {
         load_zipf_init(&options->draws, options->zipf, common->ids);
+    }
     common->members_apart = options->layout == LOAD_SETS;
     return true;
 }
@@ -89,10 +97,12 @@ static bool add_keys(struct bench_workload *workload, bool load)
         bench_workload_add_key(workload, (int)common->slot_chosen, "");
         return true;
     }
-    if (options->layout != LOAD_SLOTS || one_slot)
+    if (options->layout != LOAD_SLOTS || one_slot) {
         return false;
-    for (size_t i = 0; i < common->slot_count; i++)
+    }
+    for (size_t i = 0; i < common->slot_count; i++) {
         bench_workload_add_key(workload, (int)i, common->slot_names[i]);
+    }
     return true;
 }
 
@@ -100,8 +110,9 @@ static uint64_t draw(const struct bench_options *common, uint64_t drawn, uint64_
 {
     const struct load_options *options = load_options_of(common);
 
-    if (options->zipf == 0)
+    if (options->zipf == 0) {
         return bench_scale(drawn, common->ids);
+    }
     return load_zipf_place(&options->draws, load_zipf_rank(&options->draws, random));
 }
 
@@ -119,8 +130,9 @@ static void report(const struct bench_options *common, bool json)
 
     printf(json ? ",\"layout\":\"%s\",\"zipf\":%.2f" : "layout        %s, zipf %.2f", layout,
            theta);
-    if (options->cpus != NULL)
+    if (options->cpus != NULL) {
         printf(json ? ",\"cpus\":\"%s\"" : ", on processors %s", options->cpus);
+    }
     fputs(json ? "" : "\n", stdout);
 }
 

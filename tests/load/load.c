@@ -15,10 +15,12 @@
 
 int main(int argc, char **argv)
 {
-    if (argc >= 2 && strcmp(argv[1], "bench") == 0)
+    if (argc >= 2 && strcmp(argv[1], "bench") == 0) {
         return bench_main_with(&load_kit, argc - 1, argv + 1);
-    if (argc >= 2 && strcmp(argv[1], "cold") == 0)
+    }
+    if (argc >= 2 && strcmp(argv[1], "cold") == 0) {
         return load_cold_main(argc - 1, argv + 1);
+    }
     fputs("usage: load bench|cold [options]; the options of both: load bench --help\n", stderr);
     return EXIT_USAGE;
 }

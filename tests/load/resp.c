@@ -15,14 +15,19 @@ static enum load_resp_kind cut_bulk(struct load_resp *resp, const char *end)
     struct bench_item *item = &resp->item;
     uint64_t data_length = 0;
 
-    if (bench_item_is(item, "-1"))
+    if (bench_item_is(item, "-1")) {
         return LOAD_RESP_NIL;
-    if (!num_parse(item->line, item->line_length, &data_length) || data_length > BENCH_ITEM_MAX / 2)
+    }
+    if (!num_parse(item->line, item->line_length, &data_length) ||
+        data_length > BENCH_ITEM_MAX / 2) {
         return broken(resp, "bad length of a bulk string: ");
-    if ((size_t)(end - item->data) < data_length + 2)
+    }
+    if ((size_t)(end - item->data) < data_length + 2) {
         return LOAD_RESP_PART;
-    if (memcmp(item->data + data_length, "\r\n", 2) != 0)
+    }
+    if (memcmp(item->data + data_length, "\r\n", 2) != 0) {
         return broken(resp, "data without its CRLF: ");
+    }
     item->data_length = data_length;
     item->line = item->data;
     item->line_length = data_length;
@@ -35,12 +40,15 @@ enum load_resp_kind load_resp_cut(const char *bytes, size_t length, struct load_
     struct bench_item *item = &resp->item;
     enum bench_item_kind kind = bench_item_cut(bytes, length, false, item, &resp->bytes);
 
-    if (kind == BENCH_ITEM_PART)
+    if (kind == BENCH_ITEM_PART) {
         return LOAD_RESP_PART;
-    if (kind == BENCH_ITEM_BROKEN)
+    }
+    if (kind == BENCH_ITEM_BROKEN) {
         return LOAD_RESP_BROKEN;
-    if (item->line_length == 0)
+    }
+    if (item->line_length == 0) {
         return broken(resp, "an empty line: ");
+    }
     item->line++;
     item->line_length--;
     switch (*bytes) {

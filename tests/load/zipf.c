@@ -63,8 +63,9 @@ uint64_t load_zipf_rank(const struct load_zipf *zipf, uint64_t *random)
         double x = edge(zipf, drawn);
         double k = floor(x + 0.5);
         k = k < 1 ? 1 : k > last ? last : k;
-        if (k - x <= zipf->surely || drawn >= area(zipf, k + 0.5) - height(zipf, k))
+        if (k - x <= zipf->surely || drawn >= area(zipf, k + 0.5) - height(zipf, k)) {
             return (uint64_t)k - 1;
+        }
     }
 }
 

@@ -72,7 +72,7 @@ static enum engine_status run(struct phantom_history *h, enum engine_verb verb,
 {
     char member[32];
     struct phantoms_call call;
-    snprintf(member, sizeof member, "m%llu", (unsigned long long)pair->member);
+    snprintf(member, sizeof(member), "m%llu", (unsigned long long)pair->member);
     phantoms_call_init(&call, verb, pair->id, member, "1");
     return phantoms_run(h->engine, &call, &h->sink.sink);
 }
@@ -80,7 +80,7 @@ static enum engine_status run(struct phantom_history *h, enum engine_verb verb,
 bool phantom_history_holds(struct engine *engine, const struct phantom_pair *pair)
 {
     char member[32];
-    snprintf(member, sizeof member, "m%llu", (unsigned long long)pair->member);
+    snprintf(member, sizeof(member), "m%llu", (unsigned long long)pair->member);
     return phantoms_hold(engine, pair->id, member);
 }
 
@@ -88,7 +88,7 @@ static void remember(struct phantom_history *h, const struct phantom_pair *pair)
 {
     if (h->count == h->room) {
         h->room = h->room ? 2 * h->room : 1024;
-        h->pairs = realloc(h->pairs, h->room * sizeof h->pairs[0]);
+        h->pairs = realloc(h->pairs, h->room * sizeof(h->pairs[0]));
         CHECK(h->pairs != NULL);
     }
     h->pairs[h->count++] = *pair;
@@ -236,7 +236,7 @@ static void compare_tables(const struct row_table *left, const struct row_table 
     assert_int_equal(a->shape.table_bytes, b->shape.table_bytes);
     assert_int_equal(a->filter.lines, b->filter.lines);
     assert_int_equal(a->filter.bits, b->filter.bits);
-    assert_memory_equal(&a->secrets, &b->secrets, sizeof a->secrets);
+    assert_memory_equal(&a->secrets, &b->secrets, sizeof(a->secrets));
     assert_memory_equal((const void *)a->filter.words, (const void *)b->filter.words,
                         a->shape.table_bytes);
     assert_int_equal(count_of(a->exceptions), count_of(b->exceptions));

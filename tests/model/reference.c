@@ -72,7 +72,7 @@ void reference_reconfigure(struct reference *r, const struct counter_config *con
 
 struct reference *reference_create(const struct counter_config *config)
 {
-    struct reference *r = memory_zalloc(sizeof *r);
+    struct reference *r = memory_zalloc(sizeof(*r));
     reference_reconfigure(r, config);
     r->in_place = r->visible;
     return r;
@@ -172,7 +172,7 @@ static size_t print(const struct reference *r, int slot, const struct numbers *n
             whole[length++] = ',';
         }
         if (numbers->set >> name & 1) {
-            length += (size_t)snprintf(whole + length, sizeof whole - length, "%" PRIu64,
+            length += (size_t)snprintf(whole + length, sizeof(whole) - length, "%" PRIu64,
                                        numbers->value[name]);
         }
     }
@@ -369,7 +369,7 @@ void reference_commit(struct reference *r)
         return;
     }
     if (!*at) {
-        *at = memory_zalloc(sizeof **at);
+        *at = memory_zalloc(sizeof(**at));
         (*at)->id = r->planned_id;
         r->records++;
     }

@@ -150,7 +150,7 @@ static void init(struct roll *roll, struct engine *engine, bool threaded)
 void roll_init_counter(struct roll *roll, const struct counter_config *config, bool threaded)
 {
     struct counter_size size;
-    memset(roll, 0, sizeof *roll);
+    memset(roll, 0, sizeof(*roll));
     counter_config_size(config, &size);
     roll->capacity = size.records / size.tables;
     init(roll, counters_create(config), threaded);
@@ -159,7 +159,7 @@ void roll_init_counter(struct roll *roll, const struct counter_config *config, b
 void roll_init_phantom(struct roll *roll, const struct phantom_config *config, bool threaded)
 {
     struct phantom_size size;
-    memset(roll, 0, sizeof *roll);
+    memset(roll, 0, sizeof(*roll));
     phantom_config_size(config, &size);
     roll->phantom = true;
     roll->capacity = size.members / size.tables;
@@ -292,7 +292,7 @@ void roll_print(const struct roll *roll)
 
 void roll_worker_init(struct roll_worker *worker, struct roll *roll)
 {
-    memset(worker, 0, sizeof *worker);
+    memset(worker, 0, sizeof(*worker));
     worker->roll = roll;
     worker->sink = change_sink_null();
     worker->member = barrier_join(roll->barrier);

@@ -56,9 +56,9 @@ static uint32_t *find(const struct roll_model *m, uint64_t id, uint32_t member)
 static void grow(struct roll_model *m)
 {
     m->room = m->room ? 2 * m->room : ROOM_FIRST;
-    m->items = resize(m->items, m->room * sizeof *m->items);
-    m->index = resize(m->index, 2 * m->room * sizeof *m->index);
-    memset(m->index, 0, 2 * m->room * sizeof *m->index);
+    m->items = resize(m->items, m->room * sizeof(*m->items));
+    m->index = resize(m->index, 2 * m->room * sizeof(*m->index));
+    memset(m->index, 0, 2 * m->room * sizeof(*m->index));
     for (size_t i = 0; i < m->count; i++) {
         *find(m, m->items[i].id, m->items[i].member) = (uint32_t)i + 1;
     }
@@ -89,7 +89,7 @@ static void start(struct roll_model *m, const char *name)
 void roll_model_init_counter(struct roll_model *m, const char *name,
                              const struct counter_config *config)
 {
-    memset(m, 0, sizeof *m);
+    memset(m, 0, sizeof(*m));
     roll_init_counter(&m->roll, config, false);
     start(m, name);
 }
@@ -97,7 +97,7 @@ void roll_model_init_counter(struct roll_model *m, const char *name,
 void roll_model_init_phantom(struct roll_model *m, const char *name,
                              const struct phantom_config *config)
 {
-    memset(m, 0, sizeof *m);
+    memset(m, 0, sizeof(*m));
     roll_init_phantom(&m->roll, config, false);
     start(m, name);
 }
@@ -170,9 +170,9 @@ static struct expected expect(const struct roll_item *item, enum engine_verb ver
 static void fill(struct roll_model *m, struct engine_op **op, enum engine_verb verb,
                  const struct roll_item *item, uint64_t value)
 {
-    snprintf(m->text, sizeof m->text, "%" PRIu64, m->roll.phantom ? 1 : value);
+    snprintf(m->text, sizeof(m->text), "%" PRIu64, m->roll.phantom ? 1 : value);
     if (m->roll.phantom) {
-        snprintf(m->member, sizeof m->member, "u%" PRIu32, item->member);
+        snprintf(m->member, sizeof(m->member), "u%" PRIu32, item->member);
         phantoms_call_init(&m->call.phantom, verb, item->id, m->member, m->text);
         *op = &m->call.phantom.op;
     } else {
@@ -241,7 +241,7 @@ static void look_up_ranges(struct roll_model *m)
     }
     size_t n = m->range_count;
     uint64_t later = 0;
-    memcpy(old, m->ranges, sizeof old);
+    memcpy(old, m->ranges, sizeof(old));
     m->maintained = m->roll.maintained;
     m->range_count = roll_ranges(&m->roll, m->ranges);
     m->oldest = m->ranges[0].base;
@@ -292,7 +292,7 @@ static bool is_right(const struct roll_model *m, const struct engine_op *op,
     bool text = !m->roll.phantom && expected->status == ENGINE_DONE &&
                 (op->verb == ENGINE_READ || op->verb == ENGINE_INCR || op->verb == ENGINE_DECR);
     char number[24];
-    int length = snprintf(number, sizeof number, "%" PRIu64, expected->value);
+    int length = snprintf(number, sizeof(number), "%" PRIu64, expected->value);
     return op->status == expected->status &&
            (op->status != ENGINE_ERROR || op->error == expected->error) &&
            (!miss || op->miss == expected->miss) &&

@@ -44,12 +44,12 @@ void roll_stream_init(struct roll_stream *s, const struct roll_kind *kind,
                       const struct roll_shape *shape, unsigned tables, bool recycle, uint64_t seed,
                       const char *name)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     s->kind = kind;
     s->shape = shape;
     s->random.state = seed;
     s->stride = 1;
-    snprintf(s->name, sizeof s->name, "%s, %s: %s", kind->name, shape->name, name);
+    snprintf(s->name, sizeof(s->name), "%s, %s: %s", kind->name, shape->name, name);
     if (kind->phantom) {
         init_phantom(s, tables, recycle);
     } else {

@@ -119,7 +119,7 @@ static void run(struct worker *w, struct counters_call *call)
 static void print_record(const struct record *record, char *text)
 {
     struct counter_values values = {.set = record->set};
-    memcpy(values.value, record->value, sizeof record->value);
+    memcpy(values.value, record->value, sizeof(record->value));
     text[counter_record_print(text, &values, SLOTS)] = '\0';
 }
 
@@ -153,7 +153,7 @@ static void keep_past(struct world *world, uint64_t index)
     }
     if (world->past_count == world->past_room) {
         world->past_room *= 2;
-        world->past = realloc(world->past, world->past_room * sizeof *world->past);
+        world->past = realloc(world->past, world->past_room * sizeof(*world->past));
         CHECK(world->past);
     }
     world->past[world->past_count++] =
@@ -164,7 +164,7 @@ static void fill(struct worker *w, struct counters_call *call, uint64_t index, c
 {
     static const enum engine_verb verbs[] = {ENGINE_SET,  ENGINE_ADD,    ENGINE_INCR,
                                              ENGINE_INCR, ENGINE_DELETE, ENGINE_SET};
-    enum engine_verb verb = verbs[test_random_below(&w->random, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[test_random_below(&w->random, sizeof(verbs) / sizeof(*verbs))];
     bool whole = verb == ENGINE_DELETE ? test_random_once_in(&w->random, 2)
                                        : verb != ENGINE_INCR && test_random_once_in(&w->random, 3);
     int slot = whole ? ENGINE_SLOT_RECORD : (int)test_random_below(&w->random, SLOTS);
@@ -271,7 +271,7 @@ static void read_all(struct worker *w)
 
 static struct world *world_create(uint64_t seed, const char *slots, uint64_t overlay_bytes)
 {
-    struct world *world = memory_zalloc(sizeof *world);
+    struct world *world = memory_zalloc(sizeof(*world));
     counters_config(&world->config, slots);
     world->config.tables = 2;
     world->config.aux_bytes = 32u << 10;
@@ -313,7 +313,7 @@ static void print_world(const struct world *world, const struct worker *w)
 
 static void go_back_to(struct world *world, uint64_t lsn)
 {
-    memset(world->model, 0, sizeof world->model);
+    memset(world->model, 0, sizeof(world->model));
     size_t kept = 0;
     while (kept < world->past_count && world->past[kept].lsn <= lsn) {
         world->model[world->past[kept].index] = world->past[kept].record;
@@ -358,7 +358,7 @@ static void run_alone(const char *slots, uint64_t overlay_bytes)
     struct world *world = world_create(seed, slots, overlay_bytes);
     struct worker w;
     world->past_room = 1024;
-    world->past = memory_zalloc(world->past_room * sizeof *world->past);
+    world->past = memory_zalloc(world->past_room * sizeof(*world->past));
     worker_init(&w, world, 0, 1);
     dumps_round(&world->dumps, NULL, NULL, false);
     uint64_t steps = test_scaled(STEPS);

@@ -106,7 +106,7 @@ static void fill(struct worker *w, unsigned i)
 {
     static const enum engine_verb verbs[] = {ENGINE_SET,  ENGINE_SET,    ENGINE_ADD,   ENGINE_INCR,
                                              ENGINE_INCR, ENGINE_DELETE, ENGINE_DELETE};
-    enum engine_verb verb = verbs[test_random_below(&w->random, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[test_random_below(&w->random, sizeof(verbs) / sizeof(*verbs))];
     int slot = ENGINE_SLOT_RECORD;
     if (test_random_once_in(&w->random, 2)) {
         slot = (int)test_random_below(&w->random, w->shared->slots);
@@ -193,7 +193,7 @@ static void compare(struct shared *s)
 
 static void start(struct shared *s, const struct profile *profile)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     s->profile = profile;
     counters_config(&s->config, profile->slots);
     s->config.any_ids = profile->indices > 0;
@@ -202,7 +202,7 @@ static void start(struct shared *s, const struct profile *profile)
     s->config.recycle = profile->tables > 1;
     s->config.aux_bytes = profile->table_bytes / 2;
     s->slots = s->config.slot_count;
-    snprintf(s->directory, sizeof s->directory, "images.XXXXXX");
+    snprintf(s->directory, sizeof(s->directory), "images.XXXXXX");
     assert_non_null(mkdtemp(s->directory));
     recorder_init(&s->recorder);
     checkpoints_init(&s->checkpoints, vfs_real(), s->directory);
@@ -216,7 +216,7 @@ static void finish(struct shared *s)
 {
     for (size_t i = 0; i < s->checkpoints.last.count; i++) {
         char path[256];
-        snprintf(path, sizeof path, "%s/%s", s->directory, s->checkpoints.last.files[i].name);
+        snprintf(path, sizeof(path), "%s/%s", s->directory, s->checkpoints.last.files[i].name);
         assert_int_equal(unlink(path), 0);
     }
     assert_int_equal(rmdir(s->directory), 0);
@@ -227,7 +227,7 @@ static void finish(struct shared *s)
 static void run_workers(struct shared *s, uint64_t seed)
 {
     static struct worker workers[WORKERS];
-    memset(workers, 0, sizeof workers);
+    memset(workers, 0, sizeof(workers));
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i].shared = s;
         workers[i].random.state = seed + i;
@@ -258,7 +258,7 @@ static void test_images(void **unused)
     static struct shared shared;
     (void)unused;
     uint64_t seed = test_seed();
-    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+    for (size_t i = 0; i < sizeof(profiles) / sizeof(*profiles); i++) {
         start(&shared, &profiles[i]);
         run_workers(&shared, seed + 100 * i);
         roll_settle(&shared.roll);

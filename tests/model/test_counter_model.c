@@ -110,7 +110,7 @@ static const struct profile profiles[] = {
     {"seconds, five tables", "s0:20 s1:20 s2:20", seconds_id, 0, 24000, false, 5, true},
 };
 
-#define PROFILES (sizeof profiles / sizeof *profiles)
+#define PROFILES (sizeof(profiles) / sizeof(*profiles))
 
 /* ---- what to do ---- */
 
@@ -186,7 +186,7 @@ static void put_text(struct model *m, int slot, char *text)
     static const char *const wrong[] = {
         "", "x", "-1", "1,", ",", "1 2", " 1", "18446744073709551616", "7  ", ",,,,,,,,,,,,,,,,,"};
     if (test_random_once_in(&m->random, 50)) {
-        strcpy(text, wrong[below(m, sizeof wrong / sizeof *wrong)]);
+        strcpy(text, wrong[below(m, sizeof(wrong) / sizeof(*wrong))]);
     } else if (slot == ENGINE_SLOT_RECORD) {
         put_fields(m, text);
     } else {
@@ -206,9 +206,9 @@ static enum engine_verb any_verb(struct model *m)
         ENGINE_CAS,  ENGINE_INCR, ENGINE_DELETE, ENGINE_DELETE,  ENGINE_DELETE,
     };
     if (m->filling) {
-        return filling[below(m, sizeof filling / sizeof *filling)];
+        return filling[below(m, sizeof(filling) / sizeof(*filling))];
     }
-    return emptying[below(m, sizeof emptying / sizeof *emptying)];
+    return emptying[below(m, sizeof(emptying) / sizeof(*emptying))];
 }
 
 static void make_call(struct model *m, size_t i)
@@ -338,7 +338,7 @@ static void reshape(struct model *m)
         return;
     }
     size_t wanted = 1 + below(m, ENGINE_SLOTS_MAX);
-    memset(next.slots, 0, sizeof next.slots);
+    memset(next.slots, 0, sizeof(next.slots));
     next.slot_count = 0;
     while (next.slot_count < wanted) {
         /* Mostly the first names: those are the table's own. */
@@ -349,7 +349,7 @@ static void reshape(struct model *m)
         }
         taken |= 1ull << name;
         struct counter_slot *slot = &next.slots[next.slot_count++];
-        snprintf(slot->name, sizeof slot->name, "s%" PRIu64, name);
+        snprintf(slot->name, sizeof(slot->name), "s%" PRIu64, name);
         slot->bits = 2 + (unsigned)below(m, bits_left / (ENGINE_SLOTS_MAX + 1));
         bits_left -= slot->bits;
     }
@@ -414,7 +414,7 @@ static void compare_all(struct model *m)
 
 static void start(struct model *m, const struct profile *profile, uint64_t seed)
 {
-    memset(m, 0, sizeof *m);
+    memset(m, 0, sizeof(*m));
     m->profile = profile;
     m->random.state = seed;
     m->large_one_in = 2;
@@ -426,7 +426,7 @@ static void start(struct model *m, const struct profile *profile, uint64_t seed)
     const uint64_t strays[STRAYS] = {
         0,        1, last + 10, last + 1000000, last + 1000000000000, 1ull << 62, INT64_MAX - 1,
         INT64_MAX};
-    memcpy(m->strays, strays, sizeof strays);
+    memcpy(m->strays, strays, sizeof(strays));
     m->engine = counters_create(&m->config);
     m->reference = reference_create(&m->config);
 }

@@ -127,7 +127,7 @@ static const struct profile profiles[] = {
      64u << 10, 5, true},
 };
 
-#define PROFILES (sizeof profiles / sizeof *profiles)
+#define PROFILES (sizeof(profiles) / sizeof(*profiles))
 
 static uint64_t below(struct run *r, uint64_t bound)
 {
@@ -193,7 +193,7 @@ static void operate(struct run *r, uint64_t id)
     };
     struct counters_call call;
     char text[ENGINE_VALUE_MAX + 1];
-    enum engine_verb verb = verbs[below(r, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[below(r, sizeof(verbs) / sizeof(*verbs))];
     int slot = once_in(r, 2) ? ENGINE_SLOT_RECORD : (int)below(r, r->config.slot_count);
     if (slot == ENGINE_SLOT_RECORD) {
         put_fields(r, text);
@@ -240,7 +240,7 @@ static void make_slots(struct run *r, struct counter_config *next)
 {
     uint64_t taken = 0;
     size_t wanted = 1 + below(r, 6);
-    memset(next->slots, 0, sizeof next->slots);
+    memset(next->slots, 0, sizeof(next->slots));
     for (next->slot_count = 0; next->slot_count < wanted;) {
         uint64_t name = below(r, once_in(r, 4) ? NAMES : 4 + wanted);
         if (taken >> name & 1) {
@@ -248,7 +248,7 @@ static void make_slots(struct run *r, struct counter_config *next)
         }
         taken |= 1ull << name;
         struct counter_slot *slot = &next->slots[next->slot_count++];
-        snprintf(slot->name, sizeof slot->name, "s%" PRIu64, name);
+        snprintf(slot->name, sizeof(slot->name), "s%" PRIu64, name);
         slot->bits = 2 + (unsigned)below(r, 40);
     }
 }
@@ -315,7 +315,7 @@ static void expect_all(struct run *r, struct engine *restored, const uint64_t *t
 static void copy_now(struct run *r)
 {
     struct copy oldest = r->copies[0];
-    memmove(r->copies, r->copies + 1, (COPIES - 1) * sizeof oldest);
+    memmove(r->copies, r->copies + 1, (COPIES - 1) * sizeof(oldest));
     oldest.lsn = r->recorder.head;
     read_all(r, oldest.texts);
     r->copies[COPIES - 1] = oldest;
@@ -335,14 +335,14 @@ static void note_figure(void *context, const char *name, const char *text)
     struct figures *figures = context;
     const char *figure = strchr(name, ':');
     bool wanted = false;
-    for (size_t i = 0; figure && i < sizeof compared / sizeof *compared; i++) {
+    for (size_t i = 0; figure && i < sizeof(compared) / sizeof(*compared); i++) {
         wanted = wanted || strcmp(figure, compared[i]) == 0;
     }
     if (wanted) {
         figures->length +=
             (size_t)snprintf(figures->text + figures->length,
-                             sizeof figures->text - figures->length, "%s %s\n", name, text);
-        assert_true(figures->length < sizeof figures->text);
+                             sizeof(figures->text) - figures->length, "%s %s\n", name, text);
+        assert_true(figures->length < sizeof(figures->text));
     }
 }
 
@@ -518,7 +518,7 @@ static void step(struct run *r)
 
 static void start(struct run *r, const struct profile *profile, uint64_t seed)
 {
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     r->profile = profile;
     r->random.state = seed;
     r->lazy = 1;
@@ -538,9 +538,9 @@ static void start(struct run *r, const struct profile *profile, uint64_t seed)
     assert_int_equal(vfs->functions->mkdir(vfs, DIRECTORY), 0);
     checkpoints_init(&r->checkpoints, vfs, DIRECTORY);
     r->member = (struct barrier_member){operate_between, r, false};
-    r->texts = memory_zalloc(profile->indices * sizeof *r->texts);
+    r->texts = memory_zalloc(profile->indices * sizeof(*r->texts));
     for (unsigned i = 0; i < COPIES; i++) {
-        r->copies[i] = (struct copy){NO_COPY, memory_zalloc(profile->indices * sizeof *r->texts)};
+        r->copies[i] = (struct copy){NO_COPY, memory_zalloc(profile->indices * sizeof(*r->texts))};
     }
     r->engine->functions->keeping->set_log(r->engine, &r->recorder.log);
     reserve(r);

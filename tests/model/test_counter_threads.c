@@ -64,7 +64,7 @@ static void wrong(struct worker *w, const char *what, const struct engine_op *op
 {
     if (!w->wrong) {
         w->wrong = what;
-        snprintf(w->detail, sizeof w->detail, "id %" PRIu64 " status %d error %d '%.*s'", op->id,
+        snprintf(w->detail, sizeof(w->detail), "id %" PRIu64 " status %d error %d '%.*s'", op->id,
                  (int)op->status, (int)op->error, (int)op->value_length, op->value);
     }
 }
@@ -217,7 +217,7 @@ static void change_own(struct worker *w, uint64_t generation)
         return;
     }
     uint64_t value = own_value(id, generation);
-    snprintf(text, sizeof text, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, value, value + 1,
+    snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, value, value + 1,
              value + 2, value + 3);
     counters_do(w->shared->engine, call, ENGINE_ADD, ENGINE_SLOT_RECORD, id, text);
     w->there[index] = call->op.status == ENGINE_DONE;
@@ -261,7 +261,7 @@ static void insert_kept(struct engine *engine)
         struct counters_call call;
         char text[64];
         uint64_t pair = pair_start(i);
-        snprintf(text, sizeof text, "0,%" PRIu64 ",7,%" PRIu64, pair, pair);
+        snprintf(text, sizeof(text), "0,%" PRIu64 ",7,%" PRIu64, pair, pair);
         counters_do(engine, &call, ENGINE_SET, ENGINE_SLOT_RECORD, kept_id(i), text);
         assert_int_equal(call.op.status, ENGINE_DONE);
     }
@@ -294,7 +294,7 @@ static void run_threads(unsigned count, uint64_t seed)
     config.max_id = (1u << 26) - 1;
     config.aux_bytes = AUX_BYTES;
     struct shared shared = {counters_create(&config), OWN_ALL / count, count, test_scaled(STEPS)};
-    struct worker *workers = memory_zalloc(count * sizeof *workers);
+    struct worker *workers = memory_zalloc(count * sizeof(*workers));
     uint64_t refused = 0;
     insert_kept(shared.engine);
     for (unsigned i = 0; i < count; i++) {

@@ -62,7 +62,7 @@ static enum engine_status run(struct life *life, struct engine *engine, enum eng
 {
     char member[32];
     struct phantoms_call call;
-    snprintf(member, sizeof member, "m%llu", (unsigned long long)pair->member);
+    snprintf(member, sizeof(member), "m%llu", (unsigned long long)pair->member);
     phantoms_call_init(&call, verb, pair->id, member, "1");
     enum engine_status status = phantom_dumps_run(&life->dumps, engine, &call, &life->sink.sink);
     if (status == ENGINE_ERROR) {
@@ -94,7 +94,7 @@ static void add(struct life *life)
     struct pair pair = {life->top - (below(life, 3) ? 0 : below(life, back + 1)), life->adds};
     if (life->count == life->room) {
         life->room = life->room ? 2 * life->room : 1024;
-        life->pairs = realloc(life->pairs, life->room * sizeof *life->pairs);
+        life->pairs = realloc(life->pairs, life->room * sizeof(*life->pairs));
         assert_non_null(life->pairs);
     }
     life->pairs[life->count++] = pair;
@@ -148,7 +148,7 @@ static void take_round(struct life *life)
 static void begin(struct life *life, uint64_t seed)
 {
     static struct barrier_member member;
-    memset(life, 0, sizeof *life);
+    memset(life, 0, sizeof(*life));
     life->random = (struct test_random){seed};
     life->config = phantoms_config(true);
     life->config.tables = TABLES;
@@ -236,12 +236,12 @@ static void see_table(void *context, struct row_table *table, bool layer)
 static void compare_tables(const struct engine *a, const struct engine *b)
 {
     static struct shape shapes[2];
-    memset(shapes, 0, sizeof shapes);
+    memset(shapes, 0, sizeof(shapes));
     row_each(&((const struct phantom *)a)->row, see_table, &shapes[0]);
     row_each(&((const struct phantom *)b)->row, see_table, &shapes[1]);
     assert_int_equal(shapes[0].count, shapes[1].count);
     assert_memory_equal(shapes[0].tables, shapes[1].tables,
-                        shapes[0].count * sizeof shapes[0].tables[0]);
+                        shapes[0].count * sizeof(shapes[0].tables[0]));
     assert_int_equal(phantoms_members(a), phantoms_members(b));
 }
 

@@ -77,7 +77,7 @@ static struct engine_op run(struct writer *writer, enum engine_verb verb,
     struct phantoms_call call;
     struct engine *engine = writer->scene->keeper.engine;
     struct cold_ticket ticket = {wake, &writer->woken, 0};
-    snprintf(text, sizeof text, "m%llu", (unsigned long long)member->number);
+    snprintf(text, sizeof(text), "m%llu", (unsigned long long)member->number);
     enum engine_status status;
     do {
         phantoms_call_init(&call, verb, member->id, text, "1");
@@ -168,7 +168,7 @@ static void start_writers(struct scene *scene, uint64_t seed)
     for (unsigned i = 0; i < THREADS; i++) {
         struct writer *writer = &scene->writers[i];
         *writer = (struct writer){.scene = scene, .number = i, .seed = seed + i};
-        writer->members = calloc(test_scaled(OPS), sizeof *writer->members);
+        writer->members = calloc(test_scaled(OPS), sizeof(*writer->members));
         writer->barrier = barrier_join(scene->keeper.barrier);
         assert_true(writer->members && writer->barrier);
         sem_init(&writer->woken, 0, 0);
@@ -179,7 +179,7 @@ static void start_writers(struct scene *scene, uint64_t seed)
 
 static void begin(struct scene *scene, const struct phantom_config *config, uint64_t seed)
 {
-    memset(scene, 0, sizeof *scene);
+    memset(scene, 0, sizeof(*scene));
     recorder_init(&scene->recorder);
     scene->sim = vfs_sim_create(seed);
     struct vfs *vfs = vfs_sim_vfs(scene->sim);
@@ -210,7 +210,7 @@ static bool holds(struct scene *scene, struct engine *engine, uint64_t id, uint6
 {
     char text[32];
     struct phantoms_call call;
-    snprintf(text, sizeof text, "m%llu", (unsigned long long)number);
+    snprintf(text, sizeof(text), "m%llu", (unsigned long long)number);
     phantoms_call_init(&call, ENGINE_READ, id, text, "1");
     enum engine_status status = phantom_dumps_run(&scene->dumps, engine, &call, change_sink_null());
     assert_true(status == ENGINE_DONE || status == ENGINE_ABSENT);

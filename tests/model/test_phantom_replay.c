@@ -48,7 +48,7 @@ static struct phantom_config config_of(struct test_random *random)
 {
     struct phantom_config config = phantoms_config(!test_random_once_in(random, 4));
     config.tables = TABLES;
-    config.false_positives = wrong[test_random_below(random, sizeof wrong / sizeof wrong[0])];
+    config.false_positives = wrong[test_random_below(random, sizeof(wrong) / sizeof(wrong[0]))];
     config.recycle = test_random_once_in(random, 2);
     config.exceptions_bytes = test_random_once_in(random, 2) ? 0 : 1u << 18;
     config.late_room = test_random_once_in(random, 2) ? ROW_LATE_AUTO : 0.1;
@@ -59,7 +59,7 @@ static struct phantom_config config_of(struct test_random *random)
 
 static void life_begin(struct life *life, const struct phantom_config *config, uint64_t seed)
 {
-    memset(life, 0, sizeof *life);
+    memset(life, 0, sizeof(*life));
     recorder_init(&life->recorder);
     life->sim = vfs_sim_create(seed);
     struct vfs *vfs = vfs_sim_vfs(life->sim);

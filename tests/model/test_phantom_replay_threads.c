@@ -47,7 +47,7 @@ struct writer {
 static void run(struct writer *writer, enum engine_verb verb, const struct phantom_pair *pair)
 {
     char member[32];
-    snprintf(member, sizeof member, "m%llu", (unsigned long long)pair->member);
+    snprintf(member, sizeof(member), "m%llu", (unsigned long long)pair->member);
     (void)phantom_turn_run(&writer->turn, verb, pair->id, member);
 }
 
@@ -129,7 +129,7 @@ static void start_writers(struct scene *scene, uint64_t seed)
                                   .number = i,
                                   .seed = seed + i,
                                   .ops = test_scaled(OPS)};
-        writer->pairs = calloc(writer->ops, sizeof *writer->pairs);
+        writer->pairs = calloc(writer->ops, sizeof(*writer->pairs));
         assert_non_null(writer->pairs);
         recorder_sink_init(&writer->sink, &scene->recorder);
         phantom_turn_init(&writer->turn, &scene->keeper, &writer->sink.sink);
@@ -146,9 +146,10 @@ static struct phantom_history end_writers(struct scene *scene)
         pthread_join(writer->thread, NULL);
         phantom_turn_fini(&writer->turn);
         history.room = history.count + writer->count;
-        history.pairs = realloc(history.pairs, history.room * sizeof *history.pairs);
+        history.pairs = realloc(history.pairs, history.room * sizeof(*history.pairs));
         assert_non_null(history.pairs);
-        memcpy(history.pairs + history.count, writer->pairs, writer->count * sizeof *writer->pairs);
+        memcpy(history.pairs + history.count, writer->pairs,
+               writer->count * sizeof(*writer->pairs));
         history.count += writer->count;
         free(writer->pairs);
     }
@@ -174,7 +175,7 @@ static void run_scene(struct scene *scene, const struct phantom_config *config, 
     pthread_t checkpointer;
     struct checkpoints none;
     struct engine *engine = phantoms_create(config);
-    memset(scene, 0, sizeof *scene);
+    memset(scene, 0, sizeof(*scene));
     recorder_init(&scene->recorder);
     scene->sim = vfs_sim_create(seed);
     struct vfs *vfs = vfs_sim_vfs(scene->sim);

@@ -68,7 +68,7 @@ static const struct case_of cases[] = {
     {"at any distance, 1 %", AHEAD_ANY, 0, 1, 1, 10, 0, 45},
     {"at any distance, 1 in 3", AHEAD_ANY, 0, 1, 1, 333, 2, 15},
 };
-#define CASES (sizeof cases / sizeof *cases)
+#define CASES (sizeof(cases) / sizeof(*cases))
 
 struct run {
     struct roll_stream stream;
@@ -162,7 +162,7 @@ static bool run_case(const struct roll_kind *kind, const struct roll_shape *shap
     struct run *r = &run;
     struct roll_model *m = &r->stream.model;
     unsigned tables = recycle ? TABLES_FEW : TABLES;
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     r->of = of;
     r->recycle = recycle;
     roll_stream_init(&r->stream, kind, shape, tables, recycle, seed, of->name);

@@ -43,7 +43,7 @@ struct run {
 static void start(struct run *r, size_t kind, size_t shape, unsigned tables, bool recycle,
                   uint64_t seed, const char *name)
 {
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     roll_stream_init(&r->stream, &roll_kinds[kind], &roll_shapes[shape], tables, recycle, seed,
                      name);
     r->stream.model.roll.lazy = LAZY;
@@ -203,7 +203,7 @@ static uint64_t run_single(size_t kind, size_t shape, enum far far, unsigned eve
     static struct run run;
     struct run *r = &run;
     char name[64];
-    snprintf(name, sizeof name, "%s, one in %u", far_names[far], every);
+    snprintf(name, sizeof(name), "%s, one in %u", far_names[far], every);
     start(r, kind, shape, TABLES, true, seed, name);
     run_far(r, far, every, (WORTH_LONG - LOOKS) * capacity(r));
     for (unsigned i = 0; i < LOOKS; i++) { /* as tables come and go */
@@ -220,7 +220,7 @@ static void test_single(void **unused)
     (void)unused;
     uint64_t seed = test_seed();
     for (size_t i = 0; i < ROLL_KINDS * ROLL_SHAPES; i++) {
-        for (size_t e = 0; e < sizeof EVERY / sizeof EVERY[0]; e++) {
+        for (size_t e = 0; e < sizeof(EVERY) / sizeof(EVERY[0]); e++) {
             uint64_t without = run_single(i % ROLL_KINDS, i / ROLL_KINDS, FAR_NONE, EVERY[e], seed);
             for (enum far far = FAR_UNIFORM; far < FAR_KINDS; far++) {
                 uint64_t exact = run_single(i % ROLL_KINDS, i / ROLL_KINDS, far, EVERY[e], seed);
@@ -239,7 +239,7 @@ static void test_single_refusing(void **unused)
     uint64_t seed = test_seed();
     for (size_t i = 0; i < ROLL_KINDS * ROLL_SHAPES * FAR_KINDS; i++) {
         enum far far = (enum far)(i / ROLL_KINDS / ROLL_SHAPES);
-        for (size_t e = 0; e < sizeof EVERY / sizeof EVERY[0]; e++) {
+        for (size_t e = 0; e < sizeof(EVERY) / sizeof(EVERY[0]); e++) {
             start(r, i % ROLL_KINDS, i / ROLL_KINDS % ROLL_SHAPES, TABLES_KEPT, false, seed,
                   far_names[far]);
             uint64_t end = TABLES_KEPT * capacity(r) / 2;

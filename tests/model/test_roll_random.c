@@ -56,7 +56,7 @@ static void change(struct run *r)
         ENGINE_READ, ENGINE_READ, ENGINE_DELETE, ENGINE_DELETE,
     };
     struct roll_stream *s = &r->stream;
-    uint64_t verb = below(r, sizeof phantom_verbs / sizeof *phantom_verbs);
+    uint64_t verb = below(r, sizeof(phantom_verbs) / sizeof(*phantom_verbs));
     uint64_t recent = 2 * s->model.roll.capacity;
     uint64_t n = s->next - 1 - below(r, below(r, 4) == 0 || s->next < recent ? s->next : recent);
     size_t item = below(r, s->model.count + 1);
@@ -98,7 +98,7 @@ static void leap(struct run *r)
 static void set_stride(struct run *r)
 {
     static const uint64_t strides[] = {1, 1, 2, 30, 1000, WILD_STRIDE_MAX};
-    roll_stream_set_stride(&r->stream, strides[below(r, sizeof strides / sizeof *strides)]);
+    roll_stream_set_stride(&r->stream, strides[below(r, sizeof(strides) / sizeof(*strides))]);
 }
 
 static void surprise(struct run *r)
@@ -154,7 +154,7 @@ static void run_one(const struct roll_kind *kind, const struct roll_shape *shape
     static struct run run;
     struct run *r = &run;
     struct roll_model *m = &r->stream.model;
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     roll_stream_init(&r->stream, kind, shape, recycle ? TABLES_FEW : TABLES, recycle, seed,
                      recycle ? "recycling" : "refusing");
     r->wild = wild;

@@ -236,13 +236,13 @@ static int by_time(const void *a, const void *b)
 /* The order in which ids come when half of them are 1.0 to 1.5 tables' worth late. */
 static struct arrival *make_arrivals(struct run *r, uint64_t count, uint64_t full)
 {
-    struct arrival *arrivals = memory_zalloc(count * sizeof *arrivals);
+    struct arrival *arrivals = memory_zalloc(count * sizeof(*arrivals));
     for (uint64_t i = 0; i < count; i++) {
         bool late = test_random_once_in(&r->stream.random, 2);
         uint64_t delay = late ? full + test_random_below(&r->stream.random, full / 2) : 0;
         arrivals[i] = (struct arrival){i + delay, i};
     }
-    qsort(arrivals, count, sizeof *arrivals, by_time);
+    qsort(arrivals, count, sizeof(*arrivals), by_time);
     return arrivals;
 }
 
@@ -311,14 +311,14 @@ static const struct {
     {"half of them late", case_late, 0, false},
 };
 
-#define CASES (sizeof cases / sizeof *cases)
+#define CASES (sizeof(cases) / sizeof(*cases))
 
 /* ---- run ---- */
 
 static void start(struct run *r, const struct roll_kind *kind, const struct roll_shape *shape,
                   const struct plan *plan, uint64_t seed, const char *name)
 {
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     r->plan = plan;
     roll_stream_init(&r->stream, kind, shape, TABLES, false, seed, name);
     r->stream.model.roll.lazy = LAZY;

@@ -89,7 +89,7 @@ static void wrong(struct worker *w, const char *what, size_t i)
     const struct engine_op *op = w->ops[i];
     if (!w->wrong) {
         w->wrong = what;
-        snprintf(w->detail, sizeof w->detail,
+        snprintf(w->detail, sizeof(w->detail),
                  "index %" PRIu64 " id %" PRIu64 " verb %d status %d error %d miss %d '%.*s'",
                  w->indices[i], op->id, (int)op->verb, (int)op->status, (int)op->error,
                  (int)op->miss, (int)op->value_length, op->value);
@@ -142,7 +142,7 @@ static void add_phantom_op(struct worker *w, enum engine_verb verb, uint64_t ind
 {
     size_t i = w->n;
     struct phantoms_call *call = &w->phantoms[i];
-    snprintf(w->members[i], sizeof w->members[i], "u%" PRIu64, index);
+    snprintf(w->members[i], sizeof(w->members[i]), "u%" PRIu64, index);
     phantoms_call_init(call, verb, thing_id(w->shared, index), w->members[i], "1");
     w->ops[i] = &call->op;
 }
@@ -469,7 +469,7 @@ static void check_all(struct shared *s)
     static struct worker worker; /* large for a stack */
     struct worker *w = &worker;
     uint64_t expected = 0;
-    memset(w, 0, sizeof *w);
+    memset(w, 0, sizeof(*w));
     w->shared = s;
     w->next = s->count;
     roll_worker_init(&w->roll, &s->roll);
@@ -552,18 +552,18 @@ static void run_threads(bool phantom, const struct roll_shape *shape, unsigned t
     struct shared *s = &shared;
     struct roll_waits waits = {0};
     char name[80];
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     set_up(s, phantom);
     s->shape = shape;
     s->threads = threads;
     s->count = test_scaled(TABLES_WORTH * s->roll.capacity) + STRAYS + 1;
-    s->things = memory_zalloc(s->count * sizeof *s->things);
-    struct worker *workers = memory_zalloc(threads * sizeof *workers);
+    s->things = memory_zalloc(s->count * sizeof(*s->things));
+    struct worker *workers = memory_zalloc(threads * sizeof(*workers));
     start_workers(s, workers, seed);
     join_workers(s, workers, &waits);
     roll_settle(&s->roll);
     roll_check(&s->roll);
-    snprintf(name, sizeof name, "%s, %s ids, %u threads", phantom ? "phantom" : "counter",
+    snprintf(name, sizeof(name), "%s, %s ids, %u threads", phantom ? "phantom" : "counter",
              shape->name, threads);
     roll_waits_print(&waits, name);
     check_all(s);

@@ -24,9 +24,9 @@ struct history_record {
 
 void history_init(struct history *history)
 {
-    memset(history, 0, sizeof *history);
+    memset(history, 0, sizeof(*history));
     history->key_room = KEYS_FIRST;
-    history->key = memory_zalloc(history->key_room * sizeof *history->key);
+    history->key = memory_zalloc(history->key_room * sizeof(*history->key));
 }
 
 void history_fini(struct history *history)
@@ -55,7 +55,7 @@ static void grow(struct history *history)
     struct history_key *old = history->key;
     size_t room = history->key_room;
     history->key_room = 2 * room;
-    history->key = memory_zalloc(history->key_room * sizeof *history->key);
+    history->key = memory_zalloc(history->key_room * sizeof(*history->key));
     for (size_t i = 0; i < room; i++) {
         if (old[i].state != HISTORY_UNUSED) {
             *place_of(history, old[i].space, old[i].id, old[i].member) = old[i];
@@ -214,7 +214,7 @@ static void add(struct history *history, const struct history_record *record)
 {
     if (history->count == history->room) {
         history->room = history->room > 0 ? 2 * history->room : RECORDS_FIRST;
-        history->records = realloc(history->records, history->room * sizeof *history->records);
+        history->records = realloc(history->records, history->room * sizeof(*history->records));
         CHECK(history->records != NULL);
     }
     CHECK(history->count == 0 || history->records[history->count - 1].lsn < record->lsn);
@@ -298,8 +298,8 @@ void history_cut(struct history *history, uint64_t lsn)
     history->count = left;
     history->keys = 0;
     history->dropped = 0;
-    memset(history->key, 0, history->key_room * sizeof *history->key);
-    memset(history->tables, 0, sizeof history->tables);
+    memset(history->key, 0, history->key_room * sizeof(*history->key));
+    memset(history->tables, 0, sizeof(history->tables));
     for (size_t i = 0; i < left; i++) {
         take(history, &history->records[i]);
     }

@@ -67,7 +67,7 @@ static void disturb(struct sim *sim)
         {.op = VFS_SIM_UNLINK, .path = ".table"},
     };
     struct vfs_sim_fault fault =
-        faults[test_random_below(&sim->random, sizeof faults / sizeof *faults)];
+        faults[test_random_below(&sim->random, sizeof(faults) / sizeof(*faults))];
 
     fault.first = 1 + (unsigned)test_random_below(&sim->random, 4);
     fault.times = 1;
@@ -118,7 +118,7 @@ static void add_figures(uint64_t *sum, const struct sim_figures *figures)
 {
     const uint64_t *figure = (const uint64_t *)figures;
 
-    for (size_t i = 0; i < sizeof *figures / sizeof *figure; i++) {
+    for (size_t i = 0; i < sizeof(*figures) / sizeof(*figure); i++) {
         sum[i] += figure[i];
     }
 }

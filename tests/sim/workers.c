@@ -104,7 +104,7 @@ static void do_counter(struct sim *sim, unsigned space, unsigned worker)
     static const enum engine_verb verbs[] = {ENGINE_SET,  ENGINE_SET,    ENGINE_ADD,    ENGINE_INCR,
                                              ENGINE_INCR, ENGINE_DELETE, ENGINE_REPLACE};
     size_t slots = sim->settings.spaces[space].slot_count;
-    enum engine_verb verb = verbs[test_random_below(&sim->random, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[test_random_below(&sim->random, sizeof(verbs) / sizeof(*verbs))];
     bool whole = verb == ENGINE_DELETE || test_random_once_in(&sim->random, 2);
     int slot = whole ? ENGINE_SLOT_RECORD : (int)test_random_below(&sim->random, slots);
     char text[ENGINE_VALUE_MAX];
@@ -256,7 +256,7 @@ static void compare_record(struct sim *sim, const struct history_key *key)
                     : op->status == ENGINE_ABSENT && (op->miss == ENGINE_MISS_UNSET) == there;
 
     if (!same) {
-        snprintf(what, sizeof what, "is '%.*s' (status %d), not '%s'", (int)op->value_length,
+        snprintf(what, sizeof(what), "is '%.*s' (status %d), not '%s'", (int)op->value_length,
                  op->value, (int)op->status,
                  set     ? wanted
                  : there ? "unset"

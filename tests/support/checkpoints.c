@@ -17,7 +17,7 @@ static const struct engine_keeping *keeping_of(const struct engine *engine)
 
 void checkpoints_init(struct checkpoints *cp, struct vfs *vfs, const char *directory)
 {
-    memset(cp, 0, sizeof *cp);
+    memset(cp, 0, sizeof(*cp));
     cp->vfs = vfs;
     cp->directory = directory;
 }
@@ -104,7 +104,7 @@ enum engine_image checkpoints_write(struct checkpoints *cp, struct engine *engin
                                     struct barrier_member *member, const _Atomic bool *stop)
 {
     char name[CHECKPOINTS_NAME_MAX];
-    snprintf(name, sizeof name, "image-%" PRIu64, ++cp->numbers);
+    snprintf(name, sizeof(name), "image-%" PRIu64, ++cp->numbers);
     const struct image_file file = {cp->vfs, cp->directory, name};
     return image_file_write(&file, engine, &cp->image, member, stop, cp->error);
 }
@@ -126,7 +126,7 @@ void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engin
     }
     file->serial = cp->image.serial;
     file->layer = cp->image.layer;
-    snprintf(file->name, sizeof file->name, "image-%" PRIu64, cp->numbers);
+    snprintf(file->name, sizeof(file->name), "image-%" PRIu64, cp->numbers);
 }
 
 /* ---- restoring ---- */
@@ -176,7 +176,7 @@ static bool load_all(struct checkpoints *cp, struct engine *engine, struct load 
     for (size_t i = 0; i < started; i++) {
         pthread_join(loads[i].thread, NULL);
         if (!loads[i].loaded) {
-            memcpy(cp->error, loads[i].error, sizeof cp->error);
+            memcpy(cp->error, loads[i].error, sizeof(cp->error));
             loaded = false;
         }
     }
@@ -211,7 +211,7 @@ bool checkpoints_restore(struct checkpoints *cp, struct engine *engine, struct r
         return false;
     }
     if (!recorder_replay(recorder, engine, cp->last.c, cp->last.m, batch)) {
-        memcpy(cp->error, recorder->error, sizeof cp->error);
+        memcpy(cp->error, recorder->error, sizeof(cp->error));
         return false;
     }
     *fresh = !keeping->restore_end(engine);

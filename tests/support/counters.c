@@ -15,7 +15,7 @@ void counters_config_slots(struct counter_config *config, const char *slots)
     char error[COUNTER_ERROR_MAX];
     int used = 0;
     config->slot_count = 0;
-    memset(config->slots, 0, sizeof config->slots);
+    memset(config->slots, 0, sizeof(config->slots));
     for (; *slots; slots += used) {
         struct counter_slot *slot = &config->slots[config->slot_count++];
         CHECK(config->slot_count <= ENGINE_SLOTS_MAX);
@@ -26,7 +26,7 @@ void counters_config_slots(struct counter_config *config, const char *slots)
 
 void counters_config(struct counter_config *config, const char *slots)
 {
-    memset(config, 0, sizeof *config);
+    memset(config, 0, sizeof(*config));
     config->table_bytes = TABLE_BYTES;
     config->max_id = COUNTER_MAX_ID_DEFAULT;
     config->tables = 1;
@@ -51,7 +51,7 @@ void counters_reconfigure(struct engine *engine, const struct counter_config *co
 void counters_call_init(struct counters_call *call, enum engine_verb verb, int slot, uint64_t id,
                         const char *text)
 {
-    memset(&call->op, 0, sizeof call->op);
+    memset(&call->op, 0, sizeof(call->op));
     call->op.verb = verb;
     call->op.slot = slot;
     call->op.id = id;
@@ -82,7 +82,7 @@ enum engine_status counters_run(struct engine *engine, struct counters_call *cal
         engine->functions->maintain(engine, NULL);
         run_once(engine, op, sink);
     }
-    CHECK(op->value_length < sizeof call->value);
+    CHECK(op->value_length < sizeof(call->value));
     call->value[op->value_length] = '\0';
     return op->status;
 }
@@ -97,7 +97,7 @@ enum engine_status counters_do(struct engine *engine, struct counters_call *call
 void counters_table_open(struct counters_table *opened, const struct counter_config *config,
                          uint64_t first_id)
 {
-    memset(opened, 0, sizeof *opened);
+    memset(opened, 0, sizeof(*opened));
     opened->bytes = config->table_bytes;
     opened->region = memory_region_create(opened->bytes);
     CHECK(opened->region);
@@ -156,6 +156,6 @@ static const struct change_sink_functions sink_functions = {
 
 void counters_sink_init(struct counters_sink *sink)
 {
-    memset(sink, 0, sizeof *sink);
+    memset(sink, 0, sizeof(*sink));
     sink->sink.functions = &sink_functions;
 }

@@ -30,7 +30,7 @@ static void start_cold(struct dumps *d, uint64_t cache_bytes)
 
 void dumps_init(struct dumps *d, uint64_t overlay_bytes_max, uint64_t cache_bytes, uint64_t seed)
 {
-    memset(d, 0, sizeof *d);
+    memset(d, 0, sizeof(*d));
     d->sim = vfs_sim_create(seed);
     d->vfs = vfs_sim_vfs(d->sim);
     CHECK(d->vfs->functions->mkdir(d->vfs, DIRECTORY) == 0);
@@ -134,7 +134,7 @@ static enum engine_image write_image(struct dumps *d, struct dumps_image *image,
                                      struct barrier_member *member)
 {
     static const _Atomic bool never = false;
-    snprintf(image->name, sizeof image->name, "file-%" PRIu64, ++d->numbers);
+    snprintf(image->name, sizeof(image->name), "file-%" PRIu64, ++d->numbers);
     const struct image_file file = file_of(d, image->name);
     return image_file_write(&file, d->engine, &image->image, member, &never, d->error);
 }
@@ -155,7 +155,7 @@ static void take_images(struct dumps *d, struct barrier *barrier, struct barrier
     for (;;) {
         CHECK(d->image_count < DUMPS_FILES_MAX);
         struct dumps_image *image = &d->images[d->image_count];
-        memset(image, 0, sizeof *image);
+        memset(image, 0, sizeof(*image));
         stop(barrier);
         bool more =
             keeping_of(d)->image_next(d->engine, d->next.c, d->recorder.head, &image->image);
@@ -230,7 +230,7 @@ static void name_image(struct dumps *d, const struct dumps_image *image)
     file->serial = of->serial;
     file->layer = image_file_layer(of);
     file->dump = of->kind == ROW_IMAGE_DUMP || of->kind == ROW_IMAGE_MERGE;
-    memcpy(file->name, image->name, sizeof file->name);
+    memcpy(file->name, image->name, sizeof(file->name));
 }
 
 static void publish(struct dumps *d)

@@ -31,15 +31,15 @@ static struct row_table *create(void *engine, const struct row_want *want)
     if (fake->refuse_create) {
         return NULL;
     }
-    struct fake_table *table = memory_zalloc(sizeof *table);
+    struct fake_table *table = memory_zalloc(sizeof(*table));
     table->fake = fake;
     table->window = fake->window;
     table->region_bytes = want->region_bytes;
     table->row.capacity = want->layer_of ? want->layer_of->capacity : fake->capacity;
     if (want->description != NULL) {
         struct description description;
-        CHECK(want->description_bytes == sizeof description);
-        memcpy(&description, want->description, sizeof description);
+        CHECK(want->description_bytes == sizeof(description));
+        memcpy(&description, want->description, sizeof(description));
         CHECK(want->region_bytes == description.region_bytes);
         table->window = description.window;
         table->described = true;
@@ -164,17 +164,17 @@ static size_t describe(const struct row_table *table, unsigned char *bytes)
     const struct fake_table *mine = (const struct fake_table *)table;
     struct description description = {DESCRIPTION_MAGIC, table->capacity, mine->window,
                                       mine->region_bytes};
-    memcpy(bytes, &description, sizeof description);
-    return sizeof description;
+    memcpy(bytes, &description, sizeof(description));
+    return sizeof(description);
 }
 
 static uint64_t described_bytes(const void *bytes, size_t length)
 {
     struct description description;
-    if (length != sizeof description) {
+    if (length != sizeof(description)) {
         return 0;
     }
-    memcpy(&description, bytes, sizeof description);
+    memcpy(&description, bytes, sizeof(description));
     bool sound = description.magic == DESCRIPTION_MAGIC && description.capacity > 0;
     return sound ? description.region_bytes : 0;
 }
@@ -213,7 +213,7 @@ struct row_config fake_config(unsigned tables, bool recycle)
 
 void fake_init(struct fake *fake, const struct row_config *config, uint64_t capacity)
 {
-    memset(fake, 0, sizeof *fake);
+    memset(fake, 0, sizeof(*fake));
     fake->capacity = capacity;
     fake->apart_max = ROW_SAMPLE_MAX;
     fake->engine.functions = &fake_engine_functions;
@@ -485,7 +485,7 @@ size_t fake_layers(const struct fake *fake)
 void fake_see(void *context, const char *name, const char *text)
 {
     struct fake_seen *seen = context;
-    size_t room = sizeof seen->text - seen->length;
+    size_t room = sizeof(seen->text) - seen->length;
     int n = snprintf(seen->text + seen->length, room, "%s=%s\n", name, text);
     CHECK(n > 0 && (size_t)n < room);
     seen->length += (size_t)n;

@@ -66,7 +66,7 @@ static void drop_overlay(void *context, struct row_table *table, bool layer)
 
 bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image)
 {
-    memset(image, 0, sizeof *image);
+    memset(image, 0, sizeof(*image));
     if (!row_image_next(&fake->row, since, fake->recorder->head, &image->image)) {
         return false;
     }

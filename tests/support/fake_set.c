@@ -32,8 +32,8 @@ static void set_grow(struct fake_set *set)
         set->places *= 2;
     }
     set->used = set->count = 0;
-    set->ids = memory_zalloc(set->places * sizeof *set->ids);
-    memset(set->ids, 0xff, set->places * sizeof *set->ids);
+    set->ids = memory_zalloc(set->places * sizeof(*set->ids));
+    memset(set->ids, 0xff, set->places * sizeof(*set->ids));
     for (size_t i = 0; i < old.places; i++) {
         if (old.ids[i] < FAKE_REMOVED) {
             fake_set_add(set, old.ids[i]);
@@ -74,7 +74,7 @@ static int compare(const void *left, const void *right)
 /* Its ids, sorted; the caller frees. */
 uint64_t *fake_set_sorted(const struct fake_set *set)
 {
-    uint64_t *ids = memory_zalloc((set->count + 1) * sizeof *ids);
+    uint64_t *ids = memory_zalloc((set->count + 1) * sizeof(*ids));
     size_t n = 0;
     for (size_t i = 0; i < set->places; i++) {
         if (set->ids[i] < FAKE_REMOVED) {
@@ -82,7 +82,7 @@ uint64_t *fake_set_sorted(const struct fake_set *set)
         }
     }
     CHECK(n == set->count);
-    qsort(ids, n, sizeof *ids, compare);
+    qsort(ids, n, sizeof(*ids), compare);
     return ids;
 }
 

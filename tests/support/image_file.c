@@ -22,8 +22,8 @@ static void fill_info(const struct engine *engine, const struct row_image *image
         .description = image->table,
         .description_bytes = image->table_bytes,
     };
-    snprintf(info->kind, sizeof info->kind, "%s", engine->functions->kind);
-    snprintf(info->space, sizeof info->space, "test");
+    snprintf(info->kind, sizeof(info->kind), "%s", engine->functions->kind);
+    snprintf(info->space, sizeof(info->space), "test");
     for (unsigned i = 0; i < image->sections; i++) {
         info->section[i].value_bytes = image->section_value_bytes[i];
     }

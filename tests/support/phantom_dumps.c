@@ -27,7 +27,7 @@ void phantom_dumps_init(struct phantom_dumps *dumps, struct vfs *vfs, const char
 {
     struct cold_config config = {
         .vfs = vfs, .threads = POOL_THREADS, .queue = POOL_QUEUE, .cache_bytes = cache_bytes};
-    memset(dumps, 0, sizeof *dumps);
+    memset(dumps, 0, sizeof(*dumps));
     dumps->vfs = vfs;
     dumps->directory = directory;
     dumps->recorder = recorder;
@@ -137,7 +137,7 @@ static void keep(struct phantom_dumps *dumps, const struct row_image *image, con
         CHECK(dumps->done_count < PHANTOM_DUMPS_FILES);
         struct phantom_dumps_done *done = &dumps->done[dumps->done_count++];
         done->image = *image;
-        snprintf(done->file, sizeof done->file, "%s", name);
+        snprintf(done->file, sizeof(done->file), "%s", name);
     }
 }
 
@@ -148,7 +148,7 @@ static enum engine_image write_image(struct phantom_dumps *dumps, struct engine 
                                      const struct row_image *image)
 {
     char name[PHANTOM_DUMPS_NAME];
-    snprintf(name, sizeof name, "file-%" PRIu64, ++dumps->numbers);
+    snprintf(name, sizeof(name), "file-%" PRIu64, ++dumps->numbers);
     const struct image_file file = file_of(dumps, name);
     enum engine_image result =
         image_file_write(&file, engine, image, dumps->member, &never, dumps->error);
@@ -323,7 +323,7 @@ bool phantom_dumps_restore(struct phantom_dumps *dumps, struct engine *engine, s
         return false;
     }
     if (!recorder_replay(dumps->recorder, engine, set->c, set->m, batch)) {
-        memcpy(dumps->error, dumps->recorder->error, sizeof dumps->error);
+        memcpy(dumps->error, dumps->recorder->error, sizeof(dumps->error));
         return false;
     }
     CHECK(keeping->restore_end(engine));

@@ -40,7 +40,7 @@ void phantoms_destroy(struct engine *engine)
 void phantoms_call_init(struct phantoms_call *call, enum engine_verb verb, uint64_t id,
                         const char *member, const char *text)
 {
-    memset(call, 0, sizeof *call);
+    memset(call, 0, sizeof(*call));
     call->op.verb = verb;
     call->op.slot = ENGINE_SLOT_RECORD;
     call->op.id = id;
@@ -97,7 +97,7 @@ void phantoms_settle(struct engine *engine, uint64_t id)
     struct phantoms_call call;
     for (unsigned i = 0;; i++) {
         CHECK(i <= ROW_SAMPLE_MAX);
-        snprintf(member, sizeof member, "settler %u", i);
+        snprintf(member, sizeof(member), "settler %u", i);
         phantoms_call_init(&call, ENGINE_SET, id, member, "1");
         if (phantoms_try(engine, &call, change_sink_null()) == ENGINE_PENDING) {
             engine->functions->maintain(engine, NULL);
@@ -123,13 +123,13 @@ static void see(void *context, const char *name, const char *text)
     CHECK((colon != NULL) == search->of_table);
     size_t length = colon ? (size_t)(colon - name) : 0;
     if (colon && (strncmp(search->serial, name, length) != 0 || search->serial[length] != '\0')) {
-        snprintf(search->serial, sizeof search->serial, "%.*s", (int)length, name);
+        snprintf(search->serial, sizeof(search->serial), "%.*s", (int)length, name);
         search->seen++;
     }
     const char *own = colon ? colon + 1 : name;
     bool here = !colon || search->seen == search->place + 1;
     if (here && search->name && strcmp(own, search->name) == 0) {
-        snprintf(search->figure.text, sizeof search->figure.text, "%s", text);
+        snprintf(search->figure.text, sizeof(search->figure.text), "%s", text);
     }
 }
 

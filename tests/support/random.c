@@ -17,7 +17,7 @@
 static uint64_t new_seed(void)
 {
     uint32_t bits;
-    CHECK(getrandom(&bits, sizeof bits, 0) == (ssize_t)sizeof bits);
+    CHECK(getrandom(&bits, sizeof(bits), 0) == (ssize_t)sizeof(bits));
     return bits;
 }
 

@@ -1,11 +1,11 @@
 /*
  * random.h: numbers for random tests, the same again from the same seed, and how many rounds to do.
  *
- * ROLLCALL_TEST_SEED sets the seed: a number (unset: 1), or "random" for a new one. The seed of a run is
- * printed. ROLLCALL_TEST_SCALE sets the operations in per cent of the usual (100), ROLLCALL_TEST_LONG=1
- * makes them ten times as many and adds what takes long.
- * What the product draws by clock_random() follows from the seed, too (seeded_random.c).
- * Thread rule: a struct test_random belongs to one thread.
+ * ROLLCALL_TEST_SEED sets the seed: a number (unset: 1), or "random" for a new one. The seed of a
+ * run is printed. ROLLCALL_TEST_SCALE sets the operations in per cent of the usual (100),
+ * ROLLCALL_TEST_LONG=1 makes them ten times as many and adds what takes long. What the product
+ * draws by clock_random() follows from the seed, too (seeded_random.c). Thread rule: a struct
+ * test_random belongs to one thread.
  */
 #ifndef ROLLCALL_TESTS_SUPPORT_RANDOM_H
 #define ROLLCALL_TESTS_SUPPORT_RANDOM_H

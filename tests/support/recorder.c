@@ -18,7 +18,7 @@ static uint64_t append(struct recorder *recorder, uint8_t type, uint8_t a, uint8
     if (recorder->count == recorder->room) {
         recorder->room = recorder->room ? recorder->room * 2 : RECORDS_FIRST;
         recorder->records =
-            realloc(recorder->records, recorder->room * sizeof recorder->records[0]);
+            realloc(recorder->records, recorder->room * sizeof(recorder->records[0]));
         CHECK(recorder->records != NULL);
     }
     uint64_t lsn = recorder->head;
@@ -101,7 +101,7 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
 
 void recorder_init(struct recorder *recorder)
 {
-    memset(recorder, 0, sizeof *recorder);
+    memset(recorder, 0, sizeof(*recorder));
     recorder->log = (struct change_log){.reserve = log_reserve, .put = log_put};
     recorder->event_bytes = CHANGE_EVENTS_BYTES_MAX; /* begin() is called with nothing asked */
     CHECK(pthread_mutex_init(&recorder->lock, NULL) == 0);
@@ -177,7 +177,7 @@ bool recorder_replay(struct recorder *recorder, struct engine *engine, uint64_t 
     struct replaying replaying = {.recorder = recorder,
                                   .engine = engine,
                                   .rows_from = rows_from_lsn,
-                                  .changes = memory_zalloc(batch * sizeof *replaying.changes),
+                                  .changes = memory_zalloc(batch * sizeof(*replaying.changes)),
                                   .batch = batch};
     bool done = true;
     recorder->error[0] = '\0';

@@ -21,7 +21,7 @@ static const char *const verb_names[VERB_COUNT] = {
 void request_trace_open(struct request_trace *trace, const struct codec *codec)
 {
     trace->text = malloc(TEXT_MAX);
-    trace->batch = malloc(sizeof *trace->batch);
+    trace->batch = malloc(sizeof(*trace->batch));
     assert_non_null(trace->text);
     assert_non_null(trace->batch);
     trace->text[0] = '\0';

@@ -38,7 +38,7 @@ static void same_shape(const struct row_table *live, const struct row_table *aga
     assert_int_equal(at_end(live), at_end(again));
     assert_int_equal(live->dropped.count, again->dropped.count);
     assert_memory_equal(live->dropped.at, again->dropped.at,
-                        live->dropped.count * sizeof live->dropped.at[0]);
+                        live->dropped.count * sizeof(live->dropped.at[0]));
 }
 
 static void same_progress(const struct row_table *live, const struct row_table *again)

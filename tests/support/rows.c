@@ -113,7 +113,7 @@ static void look_for(void *context, const char *name, const char *text)
     if (strcmp(name, wanted->name) == 0) {
         assert_false(wanted->found); /* each figure once */
         wanted->found = true;
-        snprintf(wanted->text, sizeof wanted->text, "%s", text);
+        snprintf(wanted->text, sizeof(wanted->text), "%s", text);
     }
 }
 
@@ -131,7 +131,7 @@ double rows_figure(const struct engine *engine, const char *name)
 double rows_table_figure(const struct engine *engine, uint64_t serial, const char *name)
 {
     char full[STAT_NAME_MAX];
-    snprintf(full, sizeof full, "%" PRIu64 ":%s", serial, name);
+    snprintf(full, sizeof(full), "%" PRIu64 ":%s", serial, name);
     return rows_figure(engine, full);
 }
 

@@ -23,8 +23,8 @@ void *sim_grow(void *memory, size_t bytes_before, size_t bytes)
 struct sim_fate sim_fate_draw(struct test_random *random, uint64_t count)
 {
     static const unsigned char eighths[] = {0, 1, 4, 7, 8};
-    uint64_t pick = test_random_below(random, sizeof eighths + 1);
-    if (pick == sizeof eighths) {
+    uint64_t pick = test_random_below(random, sizeof(eighths) + 1);
+    if (pick == sizeof(eighths)) {
         return (struct sim_fate){.until = test_random_below(random, count + 1)};
     }
     return (struct sim_fate){.eighths = eighths[pick]};
@@ -37,7 +37,7 @@ bool sim_fate_survives(const struct sim_fate *fate, struct test_random *random, 
 
 static struct sim_node *node_create(struct sim_disk *disk, bool directory)
 {
-    struct sim_node *node = sim_grow(NULL, 0, sizeof *node);
+    struct sim_node *node = sim_grow(NULL, 0, sizeof(*node));
     node->file = directory ? NULL : sim_file_create();
     node->lock_fd = -1;
     *disk->last = node;

@@ -87,8 +87,8 @@ static void reserve(struct sim_file *file, uint64_t bytes)
     uint64_t capacity = file->capacity * 2 > bytes ? file->capacity * 2 : bytes;
     capacity = round_up(capacity, SIM_SECTOR_BYTES);
     file->data = sim_grow(file->data, file->capacity, capacity);
-    file->sectors = sim_grow(file->sectors, sectors_of(file->capacity) * sizeof *file->sectors,
-                             sectors_of(capacity) * sizeof *file->sectors);
+    file->sectors = sim_grow(file->sectors, sectors_of(file->capacity) * sizeof(*file->sectors),
+                             sectors_of(capacity) * sizeof(*file->sectors));
     file->capacity = capacity;
 }
 
@@ -98,7 +98,7 @@ static void sector_keep(struct sim_file *file, uint64_t index)
     const unsigned char *latest = file->data + index * SIM_SECTOR_BYTES;
     struct sector *sector = file->sectors[index];
     if (!sector) {
-        sector = file->sectors[index] = sim_grow(NULL, 0, sizeof *sector);
+        sector = file->sectors[index] = sim_grow(NULL, 0, sizeof(*sector));
         memcpy(sector->durable, latest, SIM_SECTOR_BYTES);
         return;
     }
@@ -107,7 +107,7 @@ static void sector_keep(struct sim_file *file, uint64_t index)
         return;
     }
     if (!sector->older) {
-        sector->older = sim_grow(NULL, 0, OLDER_MAX * sizeof *sector->older);
+        sector->older = sim_grow(NULL, 0, OLDER_MAX * sizeof(*sector->older));
     }
     memcpy(sector->older[sector->versions++ % OLDER_MAX], latest, SIM_SECTOR_BYTES);
 }

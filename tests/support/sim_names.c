@@ -37,8 +37,8 @@ static void map_add(struct sim_map *map, const char *text, struct sim_node *node
 {
     if (map->count == map->capacity) {
         size_t capacity = map->capacity + GROW_BY;
-        map->names =
-            sim_grow(map->names, map->capacity * sizeof *map->names, capacity * sizeof *map->names);
+        map->names = sim_grow(map->names, map->capacity * sizeof(*map->names),
+                              capacity * sizeof(*map->names));
         map->capacity = capacity;
     }
     map->names[map->count++] = (struct sim_name){copy_text(text), node};
@@ -101,8 +101,8 @@ void sim_names_change(struct sim_names *names, const char *from, const char *to,
     CHECK(from || to);
     if (names->changes_count == names->changes_capacity) {
         size_t capacity = names->changes_capacity + GROW_BY;
-        names->changes = sim_grow(names->changes, names->changes_capacity * sizeof *names->changes,
-                                  capacity * sizeof *names->changes);
+        names->changes = sim_grow(names->changes, names->changes_capacity * sizeof(*names->changes),
+                                  capacity * sizeof(*names->changes));
         names->changes_capacity = capacity;
     }
     struct sim_change *change = &names->changes[names->changes_count++];

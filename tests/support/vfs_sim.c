@@ -33,8 +33,8 @@ static int open_add(struct vfs_sim *sim, struct sim_node *node, int flags)
 {
     if (sim->opens_count == sim->opens_capacity) {
         size_t capacity = sim->opens_capacity + GROW_BY;
-        sim->opens = sim_grow(sim->opens, sim->opens_capacity * sizeof *sim->opens,
-                              capacity * sizeof *sim->opens);
+        sim->opens = sim_grow(sim->opens, sim->opens_capacity * sizeof(*sim->opens),
+                              capacity * sizeof(*sim->opens));
         sim->opens_capacity = capacity;
     }
     sim->opens[sim->opens_count] = (struct sim_open){node, flags};
@@ -513,7 +513,7 @@ static int sim_sync_dir(struct vfs *vfs, const char *path)
 /* Copies of the names in an order of chance. */
 static char **copy_names(const struct sim_map *map, struct test_random *random)
 {
-    char **names = sim_grow(NULL, 0, map->count * sizeof *names);
+    char **names = sim_grow(NULL, 0, map->count * sizeof(*names));
     for (size_t i = 0; i < map->count; i++) {
         size_t at = test_random_below(random, i + 1);
         names[i] = names[at];

@@ -22,7 +22,7 @@ static void unlock(struct vfs_sim *sim)
 
 struct vfs_sim *vfs_sim_create(uint64_t seed)
 {
-    struct vfs_sim *sim = sim_grow(NULL, 0, sizeof *sim);
+    struct vfs_sim *sim = sim_grow(NULL, 0, sizeof(*sim));
     CHECK(pthread_mutex_init(&sim->mutex, NULL) == 0);
     sim->random.state = seed;
     sim->capacity = UINT64_MAX;
@@ -91,7 +91,7 @@ const char *vfs_sim_op_name(enum vfs_sim_op op)
 
 struct sim_process *vfs_sim_process_start(struct vfs_sim *sim)
 {
-    struct sim_process *process = sim_grow(NULL, 0, sizeof *process);
+    struct sim_process *process = sim_grow(NULL, 0, sizeof(*process));
     process->vfs.functions = &vfs_sim_functions;
     process->sim = sim;
     process->next = sim->processes;
@@ -140,8 +140,8 @@ unsigned vfs_sim_path(struct vfs_sim *sim, const char *known)
     }
     if (sim->paths_count == sim->paths_capacity) {
         size_t capacity = sim->paths_capacity + GROW_BY;
-        sim->paths = sim_grow(sim->paths, sim->paths_capacity * sizeof *sim->paths,
-                              capacity * sizeof *sim->paths);
+        sim->paths = sim_grow(sim->paths, sim->paths_capacity * sizeof(*sim->paths),
+                              capacity * sizeof(*sim->paths));
         sim->paths_capacity = capacity;
     }
     sim->paths[sim->paths_count].text = strdup(known);
@@ -192,8 +192,8 @@ void vfs_sim_counts_clear(struct vfs_sim *sim)
 {
     lock(sim);
     for (size_t i = 0; i < sim->paths_count; i++) {
-        memset(sim->paths[i].calls, 0, sizeof sim->paths[i].calls);
-        memset(sim->paths[i].bytes, 0, sizeof sim->paths[i].bytes);
+        memset(sim->paths[i].calls, 0, sizeof(sim->paths[i].calls));
+        memset(sim->paths[i].bytes, 0, sizeof(sim->paths[i].bytes));
     }
     unlock(sim);
 }
@@ -206,7 +206,7 @@ unsigned vfs_sim_fault(struct vfs_sim *sim, const struct vfs_sim_fault *fault)
     lock(sim);
     unsigned number = (unsigned)sim->rules_count++;
     sim->rules =
-        sim_grow(sim->rules, number * sizeof *sim->rules, sim->rules_count * sizeof *sim->rules);
+        sim_grow(sim->rules, number * sizeof(*sim->rules), sim->rules_count * sizeof(*sim->rules));
     struct sim_rule *rule = &sim->rules[number];
     rule->fault = *fault;
     rule->fault.error = fault->error ? fault->error : EIO;

@@ -64,8 +64,9 @@ static bool run(const struct bench_options *options, struct bench_result *result
         .progress = options->progress,
     };
     bool ok = bench_run(&plan, result);
-    if (ok && !bench_workload_wrong_few(options, &result->tally))
+    if (ok && !bench_workload_wrong_few(options, &result->tally)) {
         return bench_bad("wrong answers are far more than one in %" PRIu64, options->one_in);
+    }
     return ok && is_right(result);
 }
 
@@ -78,12 +79,14 @@ static const struct bench_result *measured(const struct bench_result *result)
 static void report(const struct bench_options *options, const struct bench_result *loaded,
                    const struct bench_result *ran)
 {
-    if (loaded == NULL && ran == NULL)
+    if (loaded == NULL && ran == NULL) {
         return;
-    if (options->json)
+    }
+    if (options->json) {
         bench_report_json(options, loaded, ran);
-    else
+    } else {
         bench_report_text(options, loaded, ran);
+    }
 }
 
 /* A failed load is reported and ends the bench: what follows would measure something else. */
@@ -92,8 +95,9 @@ static int carry_out(const struct bench_options *options)
     struct bench_result loaded = {0}, ran = {0};
     bool ok = !options->load || load(options, &loaded);
 
-    if (ok && options->requests != 0)
+    if (ok && options->requests != 0) {
         ok = run(options, &ran);
+    }
     report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
@@ -103,8 +107,9 @@ static int carry_out(const struct bench_options *options)
 static int parse_and_carry_out(int argc, char **argv, struct bench_options *options,
                                const struct bench_kit *kit)
 {
-    if (!bench_options_parse(kit, argc, argv, options))
+    if (!bench_options_parse(kit, argc, argv, options)) {
         return EXIT_USAGE;
+    }
     if (options->help) {
         bench_options_help(kit);
         return 0;

@@ -47,10 +47,12 @@ static int connect_unix(const char *path)
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    if (fd < 0) {
         return -1;
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+    }
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
         return fd;
+    }
     int kept = errno;
     close(fd);
     errno = kept;
@@ -64,15 +66,18 @@ static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_
     const char *start = bracket ? text + 1 : text;
     const char *end = bracket ? strchr(start, ']') : strrchr(start, ':');
 
-    if (end == NULL && !bracket)
+    if (end == NULL && !bracket) {
         end = start + strlen(start);
-    if (end == NULL || (size_t)(end - start) >= HOST_MAX || end == start)
+    }
+    if (end == NULL || (size_t)(end - start) >= HOST_MAX || end == start) {
         return false;
+    }
     memcpy(host, start, (size_t)(end - start));
     host[end - start] = '\0';
     const char *rest = bracket ? end + 1 : end;
-    if (*rest != '\0' && (*rest != ':' || rest[1] == '\0'))
+    if (*rest != '\0' && (*rest != ':' || rest[1] == '\0')) {
         return false;
+    }
     int length = snprintf(port, HOST_MAX, "%s", *rest == ':' ? rest + 1 : PORT_DEFAULT);
     return length > 0 && length < HOST_MAX;
 }
@@ -80,8 +85,9 @@ static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_
 static int connect_one(const struct addrinfo *to)
 {
     int fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
-    if (fd < 0)
+    if (fd < 0) {
         return -1;
+    }
     if (connect(fd, to->ai_addr, to->ai_addrlen) == 0) {
         int on = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -108,21 +114,25 @@ static int connect_tcp(const char *text, char error[BENCH_CONN_ERROR_MAX])
         snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, gai_strerror(failed));
         return -1;
     }
-    for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next)
+    for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
         fd = connect_one(to);
-    if (fd < 0)
+    }
+    if (fd < 0) {
         snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, strerror(errno));
+    }
     freeaddrinfo(found);
     return fd;
 }
 
 static int connect_to(const char *text, char error[BENCH_CONN_ERROR_MAX])
 {
-    if (text[0] != '/')
+    if (text[0] != '/') {
         return connect_tcp(text, error);
+    }
     int fd = connect_unix(text);
-    if (fd < 0)
+    if (fd < 0) {
         snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, strerror(errno));
+    }
     return fd;
 }
 
@@ -131,8 +141,9 @@ struct bench_conn *bench_conn_create(const char *address, const struct bench_wor
                                      char error[BENCH_CONN_ERROR_MAX])
 {
     int fd = connect_to(address, error);
-    if (fd < 0)
+    if (fd < 0) {
         return NULL;
+    }
     if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
         snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", address, strerror(errno));
         close(fd);
@@ -152,8 +163,9 @@ struct bench_conn *bench_conn_create(const char *address, const struct bench_wor
 
 void bench_conn_destroy(struct bench_conn *conn)
 {
-    if (conn == NULL)
+    if (conn == NULL) {
         return;
+    }
     CHECK(conn->mark == CONN_MARK);
     close(conn->fd);
     free(conn->output);
@@ -179,10 +191,11 @@ void bench_conn_start(struct bench_conn *conn, struct bench_workload *workload, 
     conn->answered = 0;
     conn->output_length = 0;
     conn->output_sent = 0;
-    for (uint64_t i = 0; i < requests; i++)
+    for (uint64_t i = 0; i < requests; i++) {
         conn->output_length +=
             bench_workload_compose(workload, conn->lane, conn->output + conn->output_length,
                                    conn->words + i * conn->words_a_request);
+    }
     CHECK(conn->output_length <= conn->output_max);
 }
 
@@ -191,10 +204,12 @@ bool bench_conn_send(struct bench_conn *conn, struct bench_tally *tally)
     while (bench_conn_wants_write(conn)) {
         ssize_t sent = send(conn->fd, conn->output + conn->output_sent,
                             conn->output_length - conn->output_sent, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
+        if (sent < 0 && errno == EINTR) {
             continue;
-        if (sent < 0)
+        }
+        if (sent < 0) {
             return errno == EAGAIN || errno == EWOULDBLOCK;
+        }
         conn->output_sent += (size_t)sent;
         tally->bytes_sent += (uint64_t)sent;
     }
@@ -211,10 +226,12 @@ static bool judge_input(struct bench_conn *conn, struct bench_workload *workload
         const uint64_t *words = conn->words + conn->answered * conn->words_a_request;
         size_t taken = bench_workload_judge(workload, words, conn->input + at,
                                             conn->input_length - at, &conn->reply, tally);
-        if (conn->reply.broken)
+        if (conn->reply.broken) {
             return false;
-        if (taken == 0)
+        }
+        if (taken == 0) {
             break;
+        }
         at += taken;
         if (conn->reply.done) {
             conn->reply = (struct bench_reply){0};
@@ -229,10 +246,12 @@ static bool judge_input(struct bench_conn *conn, struct bench_workload *workload
 /* Bytes beyond the last reply: the server answered what nobody asked. */
 static enum bench_conn_result batch_end(struct bench_conn *conn, struct bench_tally *tally)
 {
-    if (conn->answered < conn->batch)
+    if (conn->answered < conn->batch) {
         return BENCH_CONN_WAIT;
-    if (conn->input_length == 0)
+    }
+    if (conn->input_length == 0) {
         return BENCH_CONN_BATCH;
+    }
     bench_tally_mismatch(tally, "bytes nobody asked for", NULL, 0);
     errno = EPROTO;
     return BENCH_CONN_LOST;
@@ -245,20 +264,24 @@ enum bench_conn_result bench_conn_receive(struct bench_conn *conn, struct bench_
     for (;;) {
         size_t room = sizeof(conn->input) - conn->input_length;
         ssize_t got = recv(conn->fd, conn->input + conn->input_length, room, 0);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR) {
             continue;
-        if (got < 0)
+        }
+        if (got < 0) {
             return errno == EAGAIN || errno == EWOULDBLOCK ? BENCH_CONN_WAIT : BENCH_CONN_LOST;
+        }
         errno = 0;
-        if (got == 0)
+        if (got == 0) {
             return BENCH_CONN_LOST;
+        }
         tally->bytes_received += (uint64_t)got;
         conn->input_length += (size_t)got;
         if (!judge_input(conn, workload, tally)) {
             errno = EPROTO;
             return BENCH_CONN_LOST;
         }
-        if (conn->answered == conn->batch || (size_t)got < room)
+        if (conn->answered == conn->batch || (size_t)got < room) {
             return batch_end(conn, tally);
+        }
     }
 }

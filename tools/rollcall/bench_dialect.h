@@ -88,16 +88,18 @@ static inline void bench_judged_missed(const struct bench_judged *judged, uint64
 
     judged->tally->misses += to - from;
     judged->reply->key = to;
-    if (bench_asks_members(judged->workload) && judged->workload->verify != BENCH_OFF)
+    if (bench_asks_members(judged->workload) && judged->workload->verify != BENCH_OFF) {
         bench_judged_denied(judged, from, to);
+    }
 }
 
 /* The key at or behind `key` that should be there; bench_keys_asked() if there is none. */
 static inline uint64_t bench_next_expected(const struct bench_judged *judged, uint64_t key)
 {
     while (bench_asks_members(judged->workload) && key < bench_keys_asked(judged->workload) &&
-           (bench_id_at(judged, key) & BENCH_FOREIGN) != 0)
+           (bench_id_at(judged, key) & BENCH_FOREIGN) != 0) {
         key++;
+    }
     return key;
 }
 
@@ -127,11 +129,13 @@ static inline size_t bench_judged_common(const struct bench_judged *judged,
     uint64_t asked = bench_keys_asked(workload);
 
     if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES ||
-        judged->reply->key >= asked)
+        judged->reply->key >= asked) {
         return 0;
+    }
     uint64_t key = bench_next_expected(judged, judged->reply->key);
-    if (key >= asked)
+    if (key >= asked) {
         return 0;
+    }
     size_t taken = expected(judged, key, bytes, length);
     if (taken != 0) {
         bench_judged_missed(judged, key);

@@ -151,12 +151,15 @@ static char *binary_ask(const struct bench_workload *workload, const uint64_t *i
         .opaque = opaque_of(ids[0], 0),
     };
 
-    if (workload->verb == BENCH_VERB_INCR)
+    if (workload->verb == BENCH_VERB_INCR) {
         return put_incr(workload, ids[0], out);
-    if (!is_quiet(workload))
+    }
+    if (!is_quiet(workload)) {
         return put_get(workload, OPCODE_GET, ids[0], 0, out);
-    for (uint64_t key = 0; key < bench_keys_asked(workload); key++)
+    }
+    for (uint64_t key = 0; key < bench_keys_asked(workload); key++) {
         out = put_get(workload, OPCODE_GETKQ, ids[key / workload->key_count], key, out);
+    }
     return close_packet(out, out + HEADER_BYTES, &closing);
 }
 
@@ -177,8 +180,9 @@ static bool cut(struct bench_judged *judged, const char *bytes, size_t length,
         broken(judged, "not a binary answer: ");
         return false;
     }
-    if (length < HEADER_BYTES)
+    if (length < HEADER_BYTES) {
         return false;
+    }
     memcpy(&header, bytes, sizeof(header));
     size_t body_length = be32toh(header.body_length);
     *answer = (struct answer){
@@ -234,8 +238,9 @@ static void judge_get(struct bench_judged *judged, const struct answer *answer)
         broken(judged, "a get's answer of another form: ");
     } else {
         bench_judged_found(judged);
-        if (!value_of(judged, 0))
+        if (!value_of(judged, 0)) {
             bench_judged_mismatch_of(judged, "wrong value: ", 0);
+        }
     }
 }
 
@@ -261,12 +266,13 @@ static void judge_incr(struct bench_judged *judged, const struct answer *answer)
 
 static void judge_set(struct bench_judged *judged, const struct answer *answer)
 {
-    if (answer->status != STATUS_DONE)
+    if (answer->status != STATUS_DONE) {
         judge_error(judged, answer);
-    else if (answer->bytes != HEADER_BYTES)
+    } else if (answer->bytes != HEADER_BYTES) {
         broken(judged, "a set's answer of another form: ");
-    else
+    } else {
         judged->tally->hits++;
+    }
 }
 
 /* The only answer to a request. */
@@ -282,12 +288,13 @@ static void judge_single(struct bench_judged *judged, const struct answer *answe
     };
     enum bench_verb verb = judged->workload->verb;
 
-    if (answer->opcode != singles[verb].opcode)
+    if (answer->opcode != singles[verb].opcode) {
         broken(judged, "unexpected opcode: ");
-    else if (answer->opaque != opaque_of(judged->ids[0], 0))
+    } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
         broken(judged, "another request's opaque: ");
-    else
+    } else {
         singles[verb].judge(judged, answer);
+    }
     judged->reply->done = !judged->reply->broken;
 }
 
@@ -300,8 +307,9 @@ static uint64_t find_key(const struct bench_judged *judged, const struct answer 
 
     for (uint64_t key = judged->reply->key; key < asked; key++) {
         uint64_t id = bench_id_at(judged, key);
-        if (answer->opaque != opaque_of(id, key))
+        if (answer->opaque != opaque_of(id, key)) {
             continue;
+        }
         char *end = bench_workload_put_key(workload, bench_key_at(workload, key), id, text);
         bool same = (size_t)(end - text) == answer->key_length &&
                     memcmp(text, answer->key, answer->key_length) == 0;
@@ -336,8 +344,9 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
         broken(judged, "a get's answer of another form: ");
     } else {
         bench_judged_found(judged);
-        if (!value_of(judged, key))
+        if (!value_of(judged, key)) {
             bench_judged_mismatch_of(judged, "wrong value: ", key);
+        }
     }
 }
 
@@ -353,10 +362,12 @@ static void judge_quiet(struct bench_judged *judged, const struct answer *answer
     } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
         broken(judged, "another request's opaque: ");
     } else {
-        if (answer->status != STATUS_DONE)
+        if (answer->status != STATUS_DONE) {
             judge_error(judged, answer);
-        if (judged->reply->key < asked)
+        }
+        if (judged->reply->key < asked) {
             bench_judged_missed(judged, asked);
+        }
         judged->reply->done = true;
     }
 }
@@ -382,8 +393,9 @@ static size_t judge_expected(const struct bench_judged *judged, uint64_t key, co
     };
     size_t expected_length = (size_t)(end - expected);
 
-    if (length < expected_length)
+    if (length < expected_length) {
         return 0;
+    }
     memset(expected + HEADER_BYTES, 0, GET_EXTRAS_BYTES);
     close_packet(expected, end, &parts);
     bool same =
@@ -397,8 +409,9 @@ static size_t judge_common(const struct bench_judged *judged, const char *bytes,
 {
     size_t taken = bench_judged_common(judged, judge_expected, bytes, length);
 
-    if (taken != 0)
+    if (taken != 0) {
         judged->reply->done = !is_quiet(judged->workload);
+    }
     return taken;
 }
 
@@ -407,16 +420,20 @@ static size_t binary_judge(struct bench_judged *judged, const char *bytes, size_
     struct answer answer;
     size_t at = 0, taken = 0;
 
-    while (at < length && (taken = judge_common(judged, bytes + at, length - at)) != 0)
+    while (at < length && (taken = judge_common(judged, bytes + at, length - at)) != 0) {
         at += taken;
-    if (at != 0)
+    }
+    if (at != 0) {
         return at;
-    if (!cut(judged, bytes, length, &answer))
+    }
+    if (!cut(judged, bytes, length, &answer)) {
         return 0;
-    if (judged->workload->verb == BENCH_VERB_GET && is_quiet(judged->workload))
+    }
+    if (judged->workload->verb == BENCH_VERB_GET && is_quiet(judged->workload)) {
         judge_quiet(judged, &answer);
-    else
+    } else {
         judge_single(judged, &answer);
+    }
     return answer.bytes;
 }
 

@@ -51,8 +51,9 @@ static char *text_ask(const struct bench_workload *workload, const uint64_t *ids
     bool incr = workload->verb == BENCH_VERB_INCR;
 
     out = incr ? bench_put(out, "incr", 4) : bench_put(out, "get", 3);
-    for (uint64_t i = 0; i < workload->ids; i++)
+    for (uint64_t i = 0; i < workload->ids; i++) {
         out = put_keys(workload, out, ids[i]);
+    }
     return incr ? bench_put(out, " 1\r\n", 4) : bench_put(out, "\r\n", 2);
 }
 
@@ -85,8 +86,9 @@ static size_t judge_expected(const struct bench_judged *judged, uint64_t key, co
     at = bench_put(at, value, value_length);
     at = bench_put(at, "\r\n", 2);
     size_t expected_length = (size_t)(at - expected);
-    if (length < expected_length || memcmp(bytes, expected, expected_length) != 0)
+    if (length < expected_length || memcmp(bytes, expected, expected_length) != 0) {
         return 0;
+    }
     return expected_length;
 }
 
@@ -104,13 +106,15 @@ static void judge_value(const struct bench_judged *judged)
     }
     for (uint64_t key = judged->reply->key; key < asked; key++) {
         size_t length = (size_t)(put_value_key(judged, key, text) - text);
-        if (length != judged->item.key_end || memcmp(text, judged->item.line, length) != 0)
+        if (length != judged->item.key_end || memcmp(text, judged->item.line, length) != 0) {
             continue;
+        }
         bench_judged_missed(judged, key);
         bench_judged_found(judged);
         if (!bench_judged_value_right(judged, bench_id_at(judged, key),
-                                      bench_key_at(workload, key)->slot))
+                                      bench_key_at(workload, key)->slot)) {
             bench_judged_mismatch(judged, "wrong value: ");
+        }
         return;
     }
     bench_judged_mismatch(judged, "key not asked for here: ");
@@ -120,8 +124,9 @@ static void judge_get_end(const struct bench_judged *judged)
 {
     uint64_t asked = bench_keys_asked(judged->workload);
 
-    if (judged->reply->key < asked)
+    if (judged->reply->key < asked) {
         bench_judged_missed(judged, asked);
+    }
     judged->reply->done = true;
 }
 
@@ -177,8 +182,9 @@ static size_t text_judge(struct bench_judged *judged, const char *bytes, size_t 
     size_t at = 0, taken = 0;
 
     while (at < length &&
-           (taken = bench_judged_common(judged, judge_expected, bytes + at, length - at)) != 0)
+           (taken = bench_judged_common(judged, judge_expected, bytes + at, length - at)) != 0) {
         at += taken;
+    }
     return at != 0 ? at : judge_item(judged, bytes, length);
 }
 

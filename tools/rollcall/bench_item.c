@@ -21,29 +21,36 @@ static bool value_line(struct bench_item *item)
     const char *space = memchr(at, ' ', (size_t)(end - at));
     uint64_t flags = 0, data_length = 0;
 
-    if (space == NULL)
+    if (space == NULL) {
         return false;
+    }
     item->key_end = (size_t)(space - item->line);
     const char *flags_end = memchr(space + 1, ' ', (size_t)(end - space - 1));
-    if (flags_end == NULL || !num_parse(space + 1, (size_t)(flags_end - space - 1), &flags))
+    if (flags_end == NULL || !num_parse(space + 1, (size_t)(flags_end - space - 1), &flags)) {
         return false;
+    }
     const char *length_end = memchr(flags_end + 1, ' ', (size_t)(end - flags_end - 1));
-    if (length_end == NULL)
+    if (length_end == NULL) {
         length_end = end;
-    if (!num_parse(flags_end + 1, (size_t)(length_end - flags_end - 1), &data_length))
+    }
+    if (!num_parse(flags_end + 1, (size_t)(length_end - flags_end - 1), &data_length)) {
         return false;
+    }
     item->data_length = data_length;
     return data_length <= BENCH_ITEM_MAX / 2;
 }
 
 static enum bench_item_kind cut_value(struct bench_item *item, size_t left, size_t *taken)
 {
-    if (!value_line(item))
+    if (!value_line(item)) {
         return broken(item, "bad VALUE line: ");
-    if (left < item->data_length + 2)
+    }
+    if (left < item->data_length + 2) {
         return BENCH_ITEM_PART;
-    if (memcmp(item->data + item->data_length, "\r\n", 2) != 0)
+    }
+    if (memcmp(item->data + item->data_length, "\r\n", 2) != 0) {
         return broken(item, "data without its CRLF: ");
+    }
     *taken = (size_t)(item->data - item->line) + item->data_length + 2;
     return BENCH_ITEM_VALUE;
 }
@@ -55,16 +62,18 @@ enum bench_item_kind bench_item_cut(const char *bytes, size_t length, bool value
 
     *taken = 0;
     *item = (struct bench_item){.line = bytes};
-    if (newline == NULL && length <= LINE_MAX_BYTES)
+    if (newline == NULL && length <= LINE_MAX_BYTES) {
         return BENCH_ITEM_PART;
+    }
     if (newline == NULL || newline == bytes || newline[-1] != '\r') {
         item->line_length = newline == NULL ? SHOWN_MAX : (size_t)(newline - bytes);
         return broken(item, "line without its CRLF: ");
     }
     item->line_length = (size_t)(newline - bytes) - 1;
     item->data = newline + 1;
-    if (values && bench_item_begins(item, "VALUE "))
+    if (values && bench_item_begins(item, "VALUE ")) {
         return cut_value(item, length - (size_t)(item->data - bytes), taken);
+    }
     *taken = (size_t)(item->data - bytes);
     return BENCH_ITEM_LINE;
 }
@@ -95,8 +104,9 @@ bool bench_item_numbers(const char *bytes, size_t length, size_t fields, bool em
             digits++;
             continue;
         }
-        if (bytes[i] != ',' || (digits == 0 && !empty))
+        if (bytes[i] != ',' || (digits == 0 && !empty)) {
             return false;
+        }
         seen++;
         digits = 0;
     }

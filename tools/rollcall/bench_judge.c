@@ -29,8 +29,9 @@ void bench_judged_denied(const struct bench_judged *judged, uint64_t from, uint6
     for (; from < to; from++) {
         bool foreign = (bench_id_at(judged, from) & BENCH_FOREIGN) != 0;
         judged->tally->foreign += foreign;
-        if (!foreign && judged->workload->verify == BENCH_VALUES)
+        if (!foreign && judged->workload->verify == BENCH_VALUES) {
             bench_judged_mismatch_of(judged, "a loaded member is denied: ", from);
+        }
     }
 }
 
@@ -40,9 +41,10 @@ bool bench_judged_value_right(const struct bench_judged *judged, uint64_t id, in
     char value[BENCH_VALUE_TEXT_MAX + 4];
     bool whole = slot == BENCH_SLOT_WHOLE;
 
-    if (workload->verify == BENCH_FORM && slot != BENCH_SLOT_MEMBER)
+    if (workload->verify == BENCH_FORM && slot != BENCH_SLOT_MEMBER) {
         return bench_item_numbers(judged->item.data, judged->item.data_length,
                                   whole ? workload->options->slot_count : 1, whole);
+    }
     size_t length = bench_workload_print_value(workload, id, slot, value);
     return length == judged->item.data_length && memcmp(value, judged->item.data, length) == 0;
 }
@@ -53,11 +55,12 @@ void bench_judged_incremented(const struct bench_judged *judged)
     uint64_t number = 0;
 
     judged->tally->hits++;
-    if (!num_parse(judged->item.line, judged->item.line_length, &number))
+    if (!num_parse(judged->item.line, judged->item.line_length, &number)) {
         bench_judged_mismatch(judged, "not a number: ");
-    else if (workload->climbed &&
-             number <= bench_workload_value(judged->ids[0], (size_t)workload->keys[0].slot))
+    } else if (workload->climbed &&
+               number <= bench_workload_value(judged->ids[0], (size_t)workload->keys[0].slot)) {
         bench_judged_mismatch(judged, "not above the loaded value: ");
+    }
 }
 
 void bench_judged_error(const struct bench_judged *judged)
@@ -74,8 +77,9 @@ size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *wor
                             struct bench_tally *tally)
 {
     CHECK(workload->mark == BENCH_WORKLOAD_MARK && !reply->done && !reply->broken);
-    if (workload->mix != NULL)
+    if (workload->mix != NULL) {
         return bench_mix_judge(workload->mix, words, bytes, length, reply, tally);
+    }
     struct bench_judged judged = {.workload = workload,
                                   .ids = words,
                                   .item = {.line = bytes},

@@ -77,18 +77,20 @@ static bool stopped(const struct bench_loop *loop)
 
 void bench_loop_fail(struct bench_loop *loop, const char *what)
 {
-    if (!atomic_exchange(loop->stop, true))
+    if (!atomic_exchange(loop->stop, true)) {
         snprintf(loop->reason, sizeof(loop->reason), "%s", what);
+    }
 }
 
 static void fail_lost(struct bench_loop *loop)
 {
-    if (errno == EPROTO)
+    if (errno == EPROTO) {
         bench_loop_fail(loop, "the server's answers are out of step");
-    else if (errno == 0)
+    } else if (errno == 0) {
         bench_loop_fail(loop, "the server closed a connection");
-    else
+    } else {
         bench_loop_fail(loop, strerror(errno));
+    }
 }
 
 static bool watch(struct bench_loop *loop, struct lane *lane, int operation)
@@ -107,19 +109,23 @@ static void send_more(struct bench_loop *loop, struct lane *lane)
         return;
     }
     if (bench_conn_wants_write(lane->conn) != lane->watches_write &&
-        !watch(loop, lane, EPOLL_CTL_MOD))
+        !watch(loop, lane, EPOLL_CTL_MOD)) {
         bench_loop_fail(loop, strerror(errno));
+    }
 }
 
 /* Is it time for another batch? Then the one behind it is due an interval later. */
 static bool take_turn(struct bench_loop *loop, uint64_t now)
 {
-    if (loop->interval_ns == 0)
+    if (loop->interval_ns == 0) {
         return true;
-    if (now < loop->due_ns)
+    }
+    if (now < loop->due_ns) {
         return false;
-    if (now > loop->due_ns + BENCH_MISSED_NS)
+    }
+    if (now > loop->due_ns + BENCH_MISSED_NS) {
         loop->due_ns = now - BENCH_MISSED_NS;
+    }
     loop->due_ns += loop->interval_ns;
     return true;
 }
@@ -129,19 +135,23 @@ static void begin(struct bench_loop *loop, struct lane *lane, uint64_t now)
 {
     uint64_t requests = loop->plan->pipeline;
 
-    if (now >= loop->deadline_ns || loop->requests_left == 0)
+    if (now >= loop->deadline_ns || loop->requests_left == 0) {
         return;
+    }
     if (!take_turn(loop, now)) {
         lane->next_idle = loop->idle;
         loop->idle = lane;
         return;
     }
-    if (requests > loop->requests_left)
+    if (requests > loop->requests_left) {
         requests = loop->requests_left;
-    if (loop->requests_left != UINT64_MAX)
+    }
+    if (loop->requests_left != UINT64_MAX) {
         loop->requests_left -= requests;
-    if (loop->busy++ == 0)
+    }
+    if (loop->busy++ == 0) {
         loop->quiet_since_ns = now; /* a slow rate leaves the server nothing to answer for long */
+    }
     lane->started_ns = now;
     bench_conn_start(lane->conn, loop->workload, requests);
     send_more(loop, lane);
@@ -149,13 +159,16 @@ static void begin(struct bench_loop *loop, struct lane *lane, uint64_t now)
 
 static void serve(struct bench_loop *loop, struct lane *lane, uint32_t events)
 {
-    if (events & EPOLLOUT)
+    if (events & EPOLLOUT) {
         send_more(loop, lane);
-    if (stopped(loop) || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+    }
+    if (stopped(loop) || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
         return;
+    }
     enum bench_conn_result got = bench_conn_receive(lane->conn, loop->workload, &loop->tally);
-    if (got == BENCH_CONN_WAIT)
+    if (got == BENCH_CONN_WAIT) {
         return;
+    }
     if (got == BENCH_CONN_LOST) {
         fail_lost(loop);
         return;
@@ -183,13 +196,16 @@ static void tick(struct bench_loop *loop)
 {
     uint64_t now = now_ns();
 
-    if (now < loop->next_tick_ns)
+    if (now < loop->next_tick_ns) {
         return;
+    }
     loop->next_tick_ns += NS_A_SECOND;
-    if (loop->each_second != NULL)
+    if (loop->each_second != NULL) {
         loop->each_second(loop->context, (now - loop->begun_ns + NS_A_SECOND / 2) / NS_A_SECOND);
-    if (loop->busy > 0 && now > loop->quiet_since_ns + BENCH_STALL_SECONDS * NS_A_SECOND)
+    }
+    if (loop->busy > 0 && now > loop->quiet_since_ns + BENCH_STALL_SECONDS * NS_A_SECOND) {
         bench_loop_fail(loop, "no reply for 10 seconds");
+    }
 }
 
 /* Begins on idle lanes what is due. */
@@ -197,8 +213,9 @@ static void begin_due(struct bench_loop *loop)
 {
     uint64_t now = loop->idle != NULL ? now_ns() : 0;
 
-    if (now >= loop->deadline_ns || loop->requests_left == 0)
+    if (now >= loop->deadline_ns || loop->requests_left == 0) {
         loop->idle = NULL;
+    }
     while (loop->idle != NULL && now >= loop->due_ns && !stopped(loop)) {
         struct lane *lane = loop->idle;
         loop->idle = lane->next_idle;
@@ -212,8 +229,9 @@ static int wait_events(const struct bench_loop *loop, struct epoll_event *events
     uint64_t now = loop->idle != NULL ? now_ns() : 0;
     uint64_t wait = NS_A_SECOND - 1;
 
-    if (loop->idle != NULL && loop->due_ns < now + wait)
+    if (loop->idle != NULL && loop->due_ns < now + wait) {
         wait = loop->due_ns > now ? loop->due_ns - now : 0;
+    }
     struct timespec most = {.tv_nsec = (long)wait};
     return epoll_pwait2(loop->epoll, events, EVENTS_A_TURN, &most, NULL);
 }
@@ -223,10 +241,12 @@ static void turn(struct bench_loop *loop)
     struct epoll_event events[EVENTS_A_TURN];
     int n = wait_events(loop, events);
 
-    if (n < 0 && errno != EINTR)
+    if (n < 0 && errno != EINTR) {
         bench_loop_fail(loop, strerror(errno));
-    for (int i = 0; i < n && !stopped(loop); i++)
+    }
+    for (int i = 0; i < n && !stopped(loop); i++) {
         serve(loop, events[i].data.ptr, events[i].events);
+    }
     begin_due(loop);
     publish(loop);
     tick(loop);
@@ -257,13 +277,16 @@ struct bench_loop *bench_loop_create(const struct bench_plan *plan, uint64_t thr
 
 void bench_loop_destroy(struct bench_loop *loop)
 {
-    if (loop == NULL)
+    if (loop == NULL) {
         return;
+    }
     CHECK(loop->mark == LOOP_MARK);
-    for (uint64_t i = 0; i < loop->lane_count && loop->lanes != NULL; i++)
+    for (uint64_t i = 0; i < loop->lane_count && loop->lanes != NULL; i++) {
         bench_conn_destroy(loop->lanes[i].conn);
-    if (loop->epoll >= 0)
+    }
+    if (loop->epoll >= 0) {
         close(loop->epoll);
+    }
     bench_workload_destroy(loop->workload);
     histogram_destroy(loop->latency_ns);
     free(loop->lanes);
@@ -293,14 +316,17 @@ void bench_loop_connect(struct bench_loop *loop)
 
     CHECK(loop->mark == LOOP_MARK && loop->workload == NULL);
     loop->workload = bench_workload_create(plan->options, plan->load);
-    if (loop->thread != 0)
+    if (loop->thread != 0) {
         bench_workload_stream(loop->workload, loop->thread);
+    }
     loop->lanes = memory_zalloc(loop->lane_count * sizeof(*loop->lanes));
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (loop->epoll < 0)
+    if (loop->epoll < 0) {
         bench_loop_fail(loop, strerror(errno));
-    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++)
+    }
+    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
         connect_lane(loop, i);
+    }
 }
 
 /*
@@ -313,9 +339,10 @@ static void share_out(struct bench_loop *loop)
     uint64_t threads = plan->threads;
 
     loop->requests_left = plan->requests;
-    if (plan->requests != UINT64_MAX)
+    if (plan->requests != UINT64_MAX) {
         loop->requests_left = cut(plan->requests, loop->thread + 1, threads) -
                               cut(plan->requests, loop->thread, threads);
+    }
     loop->interval_ns = plan->rate != 0 ? NS_A_SECOND * plan->pipeline * threads / plan->rate : 0;
     loop->due_ns = loop->begun_ns + cut(loop->interval_ns, loop->thread, threads);
 }
@@ -333,10 +360,12 @@ void bench_loop_run(struct bench_loop *loop, bench_loop_second *each_second, voi
     loop->deadline_ns =
         plan->seconds != 0 ? loop->begun_ns + plan->seconds * NS_A_SECOND : UINT64_MAX;
     share_out(loop);
-    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++)
+    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
         begin(loop, &loop->lanes[i], now_ns());
-    while ((loop->busy > 0 || loop->idle != NULL) && !stopped(loop))
+    }
+    while ((loop->busy > 0 || loop->idle != NULL) && !stopped(loop)) {
         turn(loop);
+    }
 }
 
 const char *bench_loop_reason(const struct bench_loop *loop)

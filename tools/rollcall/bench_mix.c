@@ -38,8 +38,9 @@ static void keys_init(struct bench_mix *mix)
 
     around_init(&mix->record, options->key_head, options->key_tail, "");
     around_init(&mix->member, options->exist_head, options->exist_tail, "");
-    for (size_t i = 0; i < options->slot_count; i++)
+    for (size_t i = 0; i < options->slot_count; i++) {
         around_init(&mix->slots[i], options->key_head, options->key_tail, options->slot_names[i]);
+    }
 }
 
 static void lanes_init(struct bench_mix *mix)
@@ -47,13 +48,16 @@ static void lanes_init(struct bench_mix *mix)
     const struct bench_options *options = mix->options;
 
     mix->lanes = memory_zalloc(options->connections * sizeof(*mix->lanes));
-    if (options->verify != BENCH_VALUES)
+    if (options->verify != BENCH_VALUES) {
         return;
+    }
     mix->kept_a_lane = options->window / BENCH_KEPT_ONE_IN / options->connections;
-    if (mix->kept_a_lane < KEPT_A_LANE_MIN)
+    if (mix->kept_a_lane < KEPT_A_LANE_MIN) {
         mix->kept_a_lane = KEPT_A_LANE_MIN;
-    for (uint64_t i = 0; i < options->connections; i++)
+    }
+    for (uint64_t i = 0; i < options->connections; i++) {
         mix->lanes[i].kept = memory_zalloc(mix->kept_a_lane * sizeof(struct bench_kept));
+    }
 }
 
 struct bench_mix *bench_mix_create(const struct bench_options *options)
@@ -75,11 +79,13 @@ struct bench_mix *bench_mix_create(const struct bench_options *options)
 
 void bench_mix_destroy(struct bench_mix *mix)
 {
-    if (mix == NULL)
+    if (mix == NULL) {
         return;
+    }
     CHECK(mix->mark == BENCH_MIX_MARK);
-    for (uint64_t i = 0; i < mix->options->connections; i++)
+    for (uint64_t i = 0; i < mix->options->connections; i++) {
         free(mix->lanes[i].kept);
+    }
     free(mix->lanes);
     free(mix);
 }
@@ -107,8 +113,9 @@ char *bench_mix_put_key(const struct bench_mix *mix, const uint64_t *words, uint
     out = bench_put(out, around->head, around->head_length);
     out += num_print(out, bench_mix_id(words, key));
     out = bench_put(out, around->tail, around->tail_length);
-    if (!member)
+    if (!member) {
         return out;
+    }
     *out++ = 'u';
     return out + num_print(out, argument);
 }
@@ -143,8 +150,9 @@ static char *put_deltas(const struct bench_mix *mix, const uint64_t *words, char
 
     for (size_t i = 0; i < mix->options->slot_count; i++) {
         *out++ = i == 0 ? ' ' : ',';
-        if (named >> i & 1)
+        if (named >> i & 1) {
             out += num_print(out, bench_mix_delta(i));
+        }
     }
     return bench_put(out, "\r\n", 2);
 }
@@ -192,8 +200,9 @@ static const struct bench_kept *draw_kept(struct bench_mix *mix, const struct be
 {
     uint64_t random = bench_random_next(&mix->random);
 
-    if (mix->kept_a_lane == 0 || random % KEPT_DRAWN_ONE_IN != 0)
+    if (mix->kept_a_lane == 0 || random % KEPT_DRAWN_ONE_IN != 0) {
         return NULL;
+    }
     *place = bench_scale(random, mix->kept_a_lane);
     const struct bench_kept *kept = &lane->kept[*place];
     return kept->used && bench_feed_recent(&mix->feed, kept->index) ? kept : NULL;
@@ -213,8 +222,9 @@ static void draw_key(struct bench_mix *mix, uint64_t lane, const struct form *fo
         return;
     }
     uint64_t index = bench_feed_draw(&mix->feed, bench_random_next(&mix->random));
-    if (form->writes && keeps(mix, index))
+    if (form->writes && keeps(mix, index)) {
         index++;
+    }
     words[0] = bench_workload_id(mix->options, index);
 }
 
@@ -237,10 +247,11 @@ size_t bench_mix_compose(struct bench_mix *mix, uint64_t lane, char *out, uint64
     words[0] = (uint64_t)kind | lane << BENCH_KIND_BITS;
     for (uint64_t key = 0; key < bench_mix_keys(mix, kind); key++) {
         uint64_t *key_words = words + 1 + key * BENCH_MIX_KEY_WORDS;
-        if (kind == BENCH_KIND_CREATE)
+        if (kind == BENCH_KIND_CREATE) {
             draw_new(mix, key_words);
-        else
+        } else {
             draw_key(mix, lane, form, key_words);
+        }
         *at++ = ' ';
         at = bench_mix_put_key(mix, words, key, at);
     }

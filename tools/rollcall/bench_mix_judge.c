@@ -31,8 +31,9 @@ static void mismatch(const struct judged *judged, const char *what)
 static void demand(const struct judged *judged, bool right, const char *what)
 {
     judged->tally->checked++;
-    if (!right)
+    if (!right) {
         mismatch(judged, what);
+    }
 }
 
 static void count(const struct judged *judged, bool hit)
@@ -48,8 +49,9 @@ static struct bench_kept *kept_at(const struct judged *judged, uint64_t key)
 {
     uint64_t place = bench_mix_place(judged->words, key);
 
-    if (place == 0)
+    if (place == 0) {
         return NULL;
+    }
     struct bench_lane *lane = &judged->mix->lanes[bench_mix_lane(judged->words)];
     struct bench_kept *kept = &lane->kept[place - 1];
     return kept->id == bench_mix_id(judged->words, key) ? kept : NULL;
@@ -61,8 +63,9 @@ static size_t print_record(const struct bench_kept *kept, size_t slots, char *ou
     char *at = out;
 
     for (size_t i = 0; i < slots; i++) {
-        if (kept->set >> i & 1)
+        if (kept->set >> i & 1) {
             at += num_print(at, kept->values[i]);
+        }
         *at++ = ',';
     }
     return (size_t)(at - out) - 1;
@@ -101,12 +104,13 @@ static void judge_foreign(const struct judged *judged, bool found)
 static void judge_member(const struct judged *judged, const struct bench_kept *kept, uint32_t bit,
                          bool found)
 {
-    if (kept->added & bit)
+    if (kept->added & bit) {
         demand(judged, found, "a member that was added is denied: ");
-    else if (kept->deleted & bit)
+    } else if (kept->deleted & bit) {
         demand(judged, !found, "a deleted member is found: ");
-    else
+    } else {
         judge_foreign(judged, found);
+    }
 }
 
 static void judge_missed(const struct judged *judged, uint64_t key)
@@ -115,14 +119,16 @@ static void judge_missed(const struct judged *judged, uint64_t key)
     uint32_t argument = bench_mix_argument(judged->words, key);
 
     count(judged, false);
-    if (kept == NULL)
+    if (kept == NULL) {
         return;
-    if (bench_mix_kind(judged->words) == BENCH_KIND_EXIST)
+    }
+    if (bench_mix_kind(judged->words) == BENCH_KIND_EXIST) {
         judge_member(judged, kept, 1u << argument, false);
-    else if (bench_mix_kind(judged->words) == BENCH_KIND_SLOT)
+    } else if (bench_mix_kind(judged->words) == BENCH_KIND_SLOT) {
         demand(judged, (kept->set >> argument & 1) == 0, "a slot that was set is missing: ");
-    else
+    } else {
         demand(judged, kept->set == 0, "a record is missing: ");
+    }
 }
 
 static void judge_found(const struct judged *judged, uint64_t key)
@@ -136,22 +142,26 @@ static void judge_found(const struct judged *judged, uint64_t key)
     size_t fields = whole ? judged->mix->options->slot_count : 1;
 
     count(judged, true);
-    if (!bench_item_numbers(data, length, fields, whole))
+    if (!bench_item_numbers(data, length, fields, whole)) {
         mismatch(judged, "not numbers: ");
-    if (kept == NULL)
+    }
+    if (kept == NULL) {
         return;
-    if (kind == BENCH_KIND_EXIST)
+    }
+    if (kind == BENCH_KIND_EXIST) {
         judge_member(judged, kept, 1u << argument, true);
-    else if (kind == BENCH_KIND_SLOT)
+    } else if (kind == BENCH_KIND_SLOT) {
         demand(judged, is_value(kept, argument, data, length), "wrong value: ");
-    else
+    } else {
         demand(judged, kept->set != 0 && is_record(judged, kept, data, length), "wrong record: ");
+    }
 }
 
 static void pass_missed(const struct judged *judged, uint64_t to)
 {
-    for (; judged->reply->key < to; judged->reply->key++)
+    for (; judged->reply->key < to; judged->reply->key++) {
         judge_missed(judged, judged->reply->key);
+    }
 }
 
 static bool is_key(const struct judged *judged, uint64_t key)
@@ -173,8 +183,9 @@ static void judge_value(const struct judged *judged)
         return;
     }
     for (uint64_t key = judged->reply->key; key < asked; key++) {
-        if (!is_key(judged, key))
+        if (!is_key(judged, key)) {
             continue;
+        }
         pass_missed(judged, key);
         judge_found(judged, key);
         judged->reply->key++;
@@ -197,10 +208,12 @@ static void judge_incr(const struct judged *judged, bool yes)
     struct bench_kept *kept = kept_at(judged, 0);
     uint32_t slot = bench_mix_argument(judged->words, 0);
 
-    if (yes && !bench_item_numbers(judged->item.line, judged->item.line_length, 1, false))
+    if (yes && !bench_item_numbers(judged->item.line, judged->item.line_length, 1, false)) {
         mismatch(judged, "not a number: ");
-    if (kept == NULL)
+    }
+    if (kept == NULL) {
         return;
+    }
     if (!yes) {
         demand(judged, (kept->set >> slot & 1) == 0, "incr: a slot that was set is missing: ");
         return;
@@ -217,17 +230,20 @@ static void judge_several(const struct judged *judged, bool yes)
     uint32_t named = bench_mix_argument(judged->words, 0);
     size_t slots = judged->mix->options->slot_count;
 
-    if (yes && !bench_item_numbers(judged->item.line, judged->item.line_length, slots, true))
+    if (yes && !bench_item_numbers(judged->item.line, judged->item.line_length, slots, true)) {
         mismatch(judged, "not a record: ");
-    if (kept == NULL)
+    }
+    if (kept == NULL) {
         return;
+    }
     if (!yes) {
         demand(judged, (kept->set & named) != named, "incr: slots that were set are missing: ");
         return;
     }
     for (size_t i = 0; i < slots; i++) {
-        if (named >> i & 1)
+        if (named >> i & 1) {
             kept->values[i] = (kept->set >> i & 1 ? kept->values[i] : 0) + bench_mix_delta(i);
+        }
     }
     kept->set |= named;
     demand(judged, is_record(judged, kept, judged->item.line, judged->item.line_length),
@@ -241,8 +257,9 @@ static void judge_create(const struct judged *judged, bool yes)
     uint64_t id = bench_mix_id(judged->words, 0);
     uint64_t place = bench_mix_place(judged->words, 0);
 
-    if (!yes || place == 0)
+    if (!yes || place == 0) {
         return;
+    }
     struct bench_lane *lane = &mix->lanes[bench_mix_lane(judged->words)];
     struct bench_kept *kept = &lane->kept[lane->next++ % mix->kept_a_lane];
     *kept = (struct bench_kept){
@@ -251,16 +268,18 @@ static void judge_create(const struct judged *judged, bool yes)
         .set = (uint32_t)((1ull << mix->options->slot_count) - 1),
         .used = true,
     };
-    for (size_t i = 0; i < mix->options->slot_count; i++)
+    for (size_t i = 0; i < mix->options->slot_count; i++) {
         kept->values[i] = bench_workload_value(id, i);
+    }
 }
 
 static void judge_delete(const struct judged *judged, bool yes)
 {
     struct bench_kept *kept = kept_at(judged, 0);
 
-    if (kept == NULL)
+    if (kept == NULL) {
         return;
+    }
     demand(judged, yes == (kept->set != 0), "delete: wrong answer: ");
     kept->set = 0;
 }
@@ -270,8 +289,9 @@ static void judge_like(const struct judged *judged, bool yes)
 {
     struct bench_kept *kept = kept_at(judged, 0);
 
-    if (kept == NULL)
+    if (kept == NULL) {
         return;
+    }
     uint32_t bit = 1u << bench_mix_argument(judged->words, 0);
     judge_member(judged, kept, bit, !yes);
     kept->added |= bit;
@@ -282,12 +302,14 @@ static void judge_unlike(const struct judged *judged, bool yes)
 {
     struct bench_kept *kept = kept_at(judged, 0);
 
-    if (kept == NULL)
+    if (kept == NULL) {
         return;
+    }
     uint32_t bit = 1u << bench_mix_argument(judged->words, 0);
     judge_member(judged, kept, bit, yes);
-    if (yes)
+    if (yes) {
         kept->deleted |= bit;
+    }
     kept->added &= ~bit;
 }
 
@@ -317,10 +339,12 @@ static bool is_expected(const struct judged *judged)
     const struct bench_mix *mix = judged->mix;
     const char *allow = mix->options->allow;
 
-    if (allow != NULL && bench_item_begins(&judged->item, allow))
+    if (allow != NULL && bench_item_begins(&judged->item, allow)) {
         return true;
-    if (!bench_item_is(&judged->item, TOO_OLD) || mix->feed.clock <= mix->feed.window)
+    }
+    if (!bench_item_is(&judged->item, TOO_OLD) || mix->feed.clock <= mix->feed.window) {
         return false;
+    }
     uint64_t oldest = bench_workload_id(mix->options, mix->feed.clock - mix->feed.window);
     return bench_mix_id(judged->words, 0) < oldest;
 }
@@ -337,8 +361,9 @@ static void judge_end(const struct judged *judged)
         judged->kind->errors++;
         bench_tally_error(judged->tally, item->line, item->line_length, is_expected(judged));
     } else if (yes || bench_item_is(item, answer->no)) {
-        if (answer->judge != judge_get)
+        if (answer->judge != judge_get) {
             count(judged, yes);
+        }
         answer->judge(judged, yes);
     } else {
         mismatch(judged, "unexpected line: ");

@@ -131,9 +131,10 @@ static bool take_number(const struct bench_option *row, const char *text, uint64
     uint64_t number = 0;
     bool ok = num_parse(text, strlen(text), &number);
 
-    if (!ok || number < row->minimum || number > row->maximum)
+    if (!ok || number < row->minimum || number > row->maximum) {
         return bench_bad("--%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, row->name,
                          text, row->minimum, row->maximum);
+    }
     *value = number;
     return true;
 }
@@ -148,12 +149,14 @@ static bool take_hundredths(const struct bench_option *row, const char *text, ui
     bool ok = num_parse(text, length, &whole) && digits <= 2 && num_parse(behind, digits, &part) &&
               whole <= row->maximum / 100;
 
-    if (digits == 1)
+    if (digits == 1) {
         part *= 10;
+    }
     whole = ok ? whole * 100 + part : 0;
-    if (whole < row->minimum || whole > row->maximum)
+    if (whole < row->minimum || whole > row->maximum) {
         return bench_bad("--%s: \"%s\" is not a number from %.2f to %.2f with at most two decimals",
                          row->name, text, (double)row->minimum / 100, (double)row->maximum / 100);
+    }
     *value = whole;
     return true;
 }
@@ -236,8 +239,9 @@ static size_t list_rows(const struct bench_kit *kit, const struct bench_option *
 {
     size_t count = 0;
 
-    for (; count < ROWS; count++)
+    for (; count < ROWS; count++) {
         all[count] = &rows[count];
+    }
     for (const struct bench_option *row = kit->options; row != NULL && row->name != NULL; row++) {
         CHECK(count < OPTIONS_MAX);
         all[count++] = row;
@@ -259,17 +263,21 @@ static bool take_all(int argc, char **argv, struct bench_options *options)
     opterr = 0;
     optind = 1;
     for (int got; (got = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
-        if (got == ':')
+        if (got == ':') {
             return bench_bad("%s needs an argument", argv[optind - 1]);
-        if (got == '?')
+        }
+        if (got == '?') {
             return bench_bad("unknown option %s; see %s bench --help", argv[optind - 1],
                              program_invocation_short_name);
+        }
         CHECK(got >= LOCAL_OPTIONS_FROM && got < LOCAL_OPTIONS_FROM + (int)count);
-        if (!take_option(all[got - LOCAL_OPTIONS_FROM], optarg, options))
+        if (!take_option(all[got - LOCAL_OPTIONS_FROM], optarg, options)) {
             return false;
+        }
     }
-    if (optind < argc)
+    if (optind < argc) {
         options->address = argv[optind++];
+    }
     return optind >= argc || bench_bad("one address only: what is \"%s\"?", argv[optind]);
 }
 
@@ -280,8 +288,9 @@ bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
     memset(options, 0, kit->options_bytes);
     *options = defaults;
     options->kit = kit;
-    if (!take_all(argc, argv, options))
+    if (!take_all(argc, argv, options)) {
         return false;
+    }
     return options->help || bench_options_complete(options);
 }
 
@@ -292,12 +301,15 @@ static void print_row(const struct bench_kit *kit, const struct bench_option *ro
     snprintf(left, sizeof(left), "--%s%s%s", row->name, row->argument ? " " : "",
              row->argument ? row->argument : "");
     printf("  %-16s %s", left, row->help);
-    if (row->kind == BENCH_OPTION_NUMBER)
+    if (row->kind == BENCH_OPTION_NUMBER) {
         printf("; %" PRIu64 " to %" PRIu64, row->minimum, row->maximum);
-    if (row->kind == BENCH_OPTION_HUNDREDTHS)
+    }
+    if (row->kind == BENCH_OPTION_HUNDREDTHS) {
         printf("; %.2f to %.2f", (double)row->minimum / 100, (double)row->maximum / 100);
-    for (size_t i = 0; row->kind == BENCH_OPTION_PROTOCOL && kit->dialects[i] != NULL; i++)
+    }
+    for (size_t i = 0; row->kind == BENCH_OPTION_PROTOCOL && kit->dialects[i] != NULL; i++) {
         printf("%s%s", i == 0 ? "; " : ", ", kit->dialects[i]->name);
+    }
     putchar('\n');
 }
 
@@ -309,14 +321,16 @@ void bench_options_help(const struct bench_kit *kit)
 
     printf("usage: %s bench [options] [host:port | /path.sock]   (", program);
     for (size_t i = 0; kit->dialects[i] != NULL; i++) {
-        if (i == 0 || strcmp(kit->dialects[i]->address, kit->dialects[0]->address) != 0)
+        if (i == 0 || strcmp(kit->dialects[i]->address, kit->dialects[0]->address) != 0) {
             printf("%s%s%s%s", i == 0 ? "" : "; ", i == 0 ? "" : kit->dialects[i]->name,
                    i == 0 ? "" : ": ", kit->dialects[i]->address);
+        }
     }
     puts(")\nSends requests, checks every reply and prints rates and latencies.\n"
          "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         print_row(kit, all[i]);
+    }
     printf("\nExample: %s bench --load --workload page --pid $(pidof rollcalld)\n"
            "         %s bench --workload mix --seconds 60 --window 100000\n",
            program, program);

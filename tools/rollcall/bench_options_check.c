@@ -27,13 +27,15 @@ static bool count_slots(struct bench_options *options, uint64_t count)
 {
     static const char *const usual[] = {"repost", "comment", "like", "read"};
 
-    if (count < 1 || count > BENCH_SLOTS_MAX)
+    if (count < 1 || count > BENCH_SLOTS_MAX) {
         return bench_bad("--slots: %s is not from 1 to %u slots", options->slots, BENCH_SLOTS_MAX);
+    }
     for (size_t i = 0; i < count; i++) {
-        if (i < sizeof(usual) / sizeof(usual[0]))
+        if (i < sizeof(usual) / sizeof(usual[0])) {
             snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "%s", usual[i]);
-        else
+        } else {
             snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "s%zu", i + 1);
+        }
     }
     options->slot_count = count;
     return true;
@@ -44,20 +46,24 @@ static bool split_slots(struct bench_options *options)
     const char *at = options->slots;
     uint64_t count = 0;
 
-    if (num_parse(at, strlen(at), &count))
+    if (num_parse(at, strlen(at), &count)) {
         return count_slots(options, count);
+    }
     for (options->slot_count = 0;; at++) {
         size_t length = strcspn(at, ",");
-        if (options->slot_count == BENCH_SLOTS_MAX)
+        if (options->slot_count == BENCH_SLOTS_MAX) {
             return bench_bad("--slots: more than %u slots", BENCH_SLOTS_MAX);
-        if (!name_valid(at, length))
+        }
+        if (!name_valid(at, length)) {
             return bench_bad("--slots: \"%.*s\" is not 1 to %u of a-z 0-9 _ -", (int)length, at,
                              BENCH_NAME_MAX);
+        }
         memcpy(options->slot_names[options->slot_count], at, length);
         options->slot_names[options->slot_count++][length] = '\0';
         at += length;
-        if (*at == '\0')
+        if (*at == '\0') {
             return true;
+        }
     }
 }
 
@@ -89,11 +95,13 @@ static bool split_member(const struct pattern *pattern)
 {
     size_t length = strlen(pattern->tail);
 
-    if (!pattern->member)
+    if (!pattern->member) {
         return true;
-    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0)
+    }
+    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0) {
         return bench_bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
                          pattern->option, pattern->text);
+    }
     pattern->tail[length - strlen(MEMBER)] = '\0';
     return true;
 }
@@ -108,15 +116,18 @@ static bool split_pattern(const struct pattern *pattern)
         strcpy(pattern->tail, pattern->member ? ":" : "");
         return true;
     }
-    if (place == NULL || strstr(place + 1, PLACE) != NULL)
+    if (place == NULL || strstr(place + 1, PLACE) != NULL) {
         return bench_bad("--%s: \"%s\" has not exactly one {id}", pattern->option, text);
-    for (const char *at = text; *at != '\0'; at++) {
-        if ((unsigned char)*at <= ' ' || *at == 127)
-            return bench_bad("--%s: a key holds no space or control character", pattern->option);
     }
-    if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX)
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || *at == 127) {
+            return bench_bad("--%s: a key holds no space or control character", pattern->option);
+        }
+    }
+    if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX) {
         return bench_bad("--%s: keys would be longer than %u bytes", pattern->option,
                          BENCH_KEY_MAX);
+    }
     memcpy(pattern->head, text, (size_t)(place - text));
     snprintf(pattern->tail, BENCH_KEY_MAX + 1, "%s", place + strlen(PLACE));
     return split_member(pattern);
@@ -151,16 +162,20 @@ static bool place_ids(struct bench_options *options)
     bool mix = options->workload == BENCH_MIX;
     unsigned __int128 span = options->ids + (mix ? BENCH_MIX_IDS_MAX : 0);
 
-    if (options->first == UINT64_MAX)
+    if (options->first == UINT64_MAX) {
         options->first = firsts[options->shape];
-    if (options->shape == BENCH_RANDOM)
+    }
+    if (options->shape == BENCH_RANDOM) {
         span = RANDOM_SPAN;
-    else if (options->shape != BENCH_DENSE)
+    } else if (options->shape != BENCH_DENSE) {
         span = ((span * stamps_a_second / options->per_second) + 1) << STAMP_SHIFT;
-    if (options->shape == BENCH_RANDOM && options->ids > RANDOM_SPAN)
+    }
+    if (options->shape == BENCH_RANDOM && options->ids > RANDOM_SPAN) {
         return bench_bad("--ids: more than 2^40 random ids below 2^40");
-    if (options->first + span > BENCH_ID_MAX)
+    }
+    if (options->first + span > BENCH_ID_MAX) {
         return bench_bad("--first, --ids: the last id would be above 2^63-1");
+    }
     return true;
 }
 
@@ -182,12 +197,15 @@ static bool space_valid(const char *option, const char *name)
 /* The workload mix goes by ids and connections of its own. */
 static bool fits_mix(const struct bench_options *options)
 {
-    if (options->workload != BENCH_MIX)
+    if (options->workload != BENCH_MIX) {
         return true;
-    if (options->protocol != BENCH_TEXT)
+    }
+    if (options->protocol != BENCH_TEXT) {
         return bench_bad("--protocol: the workload mix is for text only");
-    if (options->threads != 1)
+    }
+    if (options->threads != 1) {
         return bench_bad("--threads: the workload mix has one only");
+    }
     return options->shape != BENCH_RANDOM ||
            bench_bad("--shape random: ids that grow are dense, seconds or ms");
 }
@@ -195,19 +213,24 @@ static bool fits_mix(const struct bench_options *options)
 /* Do the options of the run go together? */
 static bool fits_run(const struct bench_options *options)
 {
-    if (options->requests != UINT64_MAX && options->seconds != 0)
+    if (options->requests != UINT64_MAX && options->seconds != 0) {
         return bench_bad("--requests and --seconds: only one of them");
-    if (options->rate != 0 && options->rate < options->pipeline)
+    }
+    if (options->rate != 0 && options->rate < options->pipeline) {
         return bench_bad("--rate: less than one batch a second");
-    if (options->requests == 0 && !options->load)
+    }
+    if (options->requests == 0 && !options->load) {
         return bench_bad("--requests 0 without --load: nothing to do");
-    if (options->threads > options->connections)
+    }
+    if (options->threads > options->connections) {
         return bench_bad("--threads: more than --connections to share out");
+    }
     if (options->connections * options->pipeline * options->page_ids * options->slot_count >
-        BENCH_IN_FLIGHT_MAX)
+        BENCH_IN_FLIGHT_MAX) {
         return bench_bad(
             "--connections x --pipeline x --page-ids x slots: more than %u keys in flight",
             BENCH_IN_FLIGHT_MAX);
+    }
     return true;
 }
 
@@ -215,12 +238,15 @@ bool bench_options_complete(struct bench_options *options)
 {
     const struct bench_kit *kit = options->kit;
 
-    if (options->address == NULL)
+    if (options->address == NULL) {
         options->address = kit->dialects[options->protocol]->address;
-    if (options->space == NULL)
+    }
+    if (options->space == NULL) {
         options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
-    if (options->requests == UINT64_MAX && options->seconds == 0)
+    }
+    if (options->requests == UINT64_MAX && options->seconds == 0) {
         options->seconds = BENCH_SECONDS_DEFAULT;
+    }
     return (kit->complete == NULL || kit->complete(options)) &&
            space_valid("space", options->space) &&
            space_valid("exist-space", options->exist_space) && split_slots(options) &&

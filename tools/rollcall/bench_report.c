@@ -33,9 +33,10 @@ static double us_each(uint64_t ns, uint64_t requests)
 static void text_latency(const struct histogram *latency)
 {
     printf("latency       ");
-    for (size_t i = 0; i < PERCENTILES; i++)
+    for (size_t i = 0; i < PERCENTILES; i++) {
         printf("%s %.1f us   ", percentiles[i].text,
                (double)histogram_percentile(latency, percentiles[i].percent) / NS_A_US);
+    }
     printf("max %.1f us\n", (double)histogram_max(latency) / NS_A_US);
 }
 
@@ -53,11 +54,13 @@ static void text_histogram(const struct histogram *latency)
     for (size_t i = 0; i < STEPS; i++) {
         uint64_t count = between_steps(latency, i);
         counted += count;
-        if (count != 0)
+        if (count != 0) {
             printf("  to %8" PRIu64 " us %12" PRIu64 "\n", steps_us[i], count);
+        }
     }
-    if (counted < histogram_count(latency))
+    if (counted < histogram_count(latency)) {
         printf("  longer         %12" PRIu64 "\n", histogram_count(latency) - counted);
+    }
 }
 
 /* What each kind of request of the workload mix came to. */
@@ -67,33 +70,37 @@ static void text_kinds(const struct bench_tally *tally)
            "errors");
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         const struct bench_kind_tally *kind = &tally->kinds[i];
-        if (kind->requests != 0)
+        if (kind->requests != 0) {
             printf("  %-11s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
                    "\n",
                    bench_kind_name((enum bench_kind)i), kind->requests, kind->operations,
                    kind->hits, kind->misses, kind->errors);
+        }
     }
     printf("verified      %" PRIu64 " answers exactly\n", tally->checked);
 }
 
 static void text_errors(const struct bench_tally *tally)
 {
-    for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++)
+    for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++) {
         printf("error         %" PRIu64 " x %s%s\n", tally->error_lines[i].count,
                tally->error_lines[i].text, tally->error_lines[i].expected ? " (expected)" : "");
-    if (tally->first_mismatch[0] != '\0')
+    }
+    if (tally->first_mismatch[0] != '\0') {
         printf("first wrong   %s\n", tally->first_mismatch);
+    }
 }
 
 static void text_cpu(const struct bench_result *result)
 {
     uint64_t requests = result->tally.requests;
 
-    if (result->server_known)
+    if (result->server_known) {
         printf("server cpu    %.3f us a request (user %.3f, system %.3f)\n",
                us_each(proc_cpu_total_ns(&result->server), requests),
                us_each(result->server.user_us * 1000, requests),
                us_each(result->server.system_us * 1000, requests));
+    }
     printf("client cpu    %.3f us a request\n", us_each(result->client_cpu_ns, requests));
 }
 
@@ -109,17 +116,20 @@ static void text_result(const struct bench_result *result, bool mix)
     printf("bytes         %" PRIu64 " sent, %" PRIu64 " received\n", tally->bytes_sent,
            tally->bytes_received);
     text_latency(result->latency_ns);
-    if (mix)
+    if (mix) {
         text_histogram(result->latency_ns);
+    }
     text_cpu(result);
     printf("replies       hits %" PRIu64 "   misses %" PRIu64 "   errors %" PRIu64
            "   expected errors %" PRIu64 "   mismatches %" PRIu64 "\n",
            tally->hits, tally->misses, tally->errors, tally->expected, tally->mismatches);
-    if (mix)
+    if (mix) {
         text_kinds(tally);
-    if (tally->foreign != 0)
+    }
+    if (tally->foreign != 0) {
         printf("foreign       %" PRIu64 " asked, %" PRIu64 " wrongly found: %.6f %%\n",
                tally->foreign, tally->wrong, 100.0 * (double)tally->wrong / (double)tally->foreign);
+    }
     text_errors(tally);
 }
 
@@ -127,21 +137,26 @@ static void text_result(const struct bench_result *result, bool mix)
 static void text_workload(const struct bench_options *options)
 {
     printf("workload      %s", bench_workload_name(options->workload));
-    if (options->workload == BENCH_PAGE)
+    if (options->workload == BENCH_PAGE) {
         printf(" of %" PRIu64 " ids", options->page_ids);
-    if (options->workload == BENCH_MIX)
+    }
+    if (options->workload == BENCH_MIX) {
         printf(", window %" PRIu64 ", %" PRIu64 " %% late, %" PRIu64 " %% old", options->window,
                options->late, options->old);
-    if (options->workload == BENCH_EXIST)
+    }
+    if (options->workload == BENCH_EXIST) {
         printf(", %" PRIu64 " checks, %" PRIu64 " %% hits", options->page_ids, options->hits);
-    if (options->workload != BENCH_MIX || options->load)
+    }
+    if (options->workload != BENCH_MIX || options->load) {
         printf(", %" PRIu64 " ids", options->ids);
+    }
     printf(", %s, from %" PRIu64, bench_shape_name(options->shape), options->first);
     printf("\nprotocol      %s\n", bench_protocol_name(options));
     printf("connections   %" PRIu64 ", %" PRIu64 " pipelined, threads %" PRIu64 "\n",
            options->connections, options->pipeline, options->threads);
-    if (options->kit->report != NULL)
+    if (options->kit->report != NULL) {
         options->kit->report(options, false);
+    }
 }
 
 void bench_report_text(const struct bench_options *options, const struct bench_result *load,
@@ -152,10 +167,12 @@ void bench_report_text(const struct bench_options *options, const struct bench_r
                bench_shape_name(options->shape), options->first, bench_protocol_name(options));
         text_result(load, false);
     }
-    if (load != NULL && run != NULL)
+    if (load != NULL && run != NULL) {
         puts("");
-    if (run == NULL)
+    }
+    if (run == NULL) {
         return;
+    }
     text_workload(options);
     text_result(run, options->workload == BENCH_MIX);
 }
@@ -164,12 +181,13 @@ static void json_text(const char *text)
 {
     putchar('"');
     for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
+        if (*text == '"' || *text == '\\') {
             printf("\\%c", *text);
-        else if ((unsigned char)*text < ' ' || (unsigned char)*text > 126)
+        } else if ((unsigned char)*text < ' ' || (unsigned char)*text > 126) {
             printf("\\u%04x", (unsigned char)*text);
-        else
+        } else {
             putchar(*text);
+        }
     }
     putchar('"');
 }
@@ -177,9 +195,10 @@ static void json_text(const char *text)
 static void json_histogram(const struct histogram *latency)
 {
     printf(",\"latency_us_counts\":[");
-    for (size_t i = 0; i < STEPS; i++)
+    for (size_t i = 0; i < STEPS; i++) {
         printf("%s[%" PRIu64 ",%" PRIu64 "]", i == 0 ? "" : ",", steps_us[i],
                between_steps(latency, i));
+    }
     putchar(']');
 }
 
@@ -220,15 +239,17 @@ static void json_result(const char *name, const struct bench_result *result, boo
            mix ? "operations" : "ids", rate(tally->operations, ns));
     printf(",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"latency_us\":{",
            tally->bytes_sent, tally->bytes_received);
-    for (size_t i = 0; i < PERCENTILES; i++)
+    for (size_t i = 0; i < PERCENTILES; i++) {
         printf("\"%s\":%.3f,", percentiles[i].json,
                (double)histogram_percentile(result->latency_ns, percentiles[i].percent) / NS_A_US);
+    }
     printf("\"max\":%.3f}", (double)histogram_max(result->latency_ns) / NS_A_US);
-    if (result->server_known)
+    if (result->server_known) {
         printf(",\"server_cpu_us\":{\"total\":%.4f,\"user\":%.4f,\"system\":%.4f}",
                us_each(proc_cpu_total_ns(&result->server), tally->requests),
                us_each(result->server.user_us * 1000, tally->requests),
                us_each(result->server.system_us * 1000, tally->requests));
+    }
     printf(",\"client_cpu_us\":%.4f,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64
            ",\"expected_errors\":%" PRIu64 ",\"mismatches\":%" PRIu64,
            us_each(result->client_cpu_ns, tally->requests), tally->hits, tally->misses,
@@ -237,8 +258,9 @@ static void json_result(const char *name, const struct bench_result *result, boo
         json_histogram(result->latency_ns);
         json_kinds(tally);
     }
-    if (tally->foreign != 0)
+    if (tally->foreign != 0) {
         printf(",\"foreign\":%" PRIu64 ",\"wrongly_found\":%" PRIu64, tally->foreign, tally->wrong);
+    }
     json_errors(tally);
     putchar('}');
 }
@@ -253,15 +275,18 @@ void bench_report_json(const struct bench_options *options, const struct bench_r
            bench_verify_name(options->verify));
     printf(",\"protocol\":\"%s\",\"threads\":%" PRIu64, bench_protocol_name(options),
            options->threads);
-    if (options->kit->report != NULL)
+    if (options->kit->report != NULL) {
         options->kit->report(options, true);
+    }
     printf(",\"connections\":%" PRIu64 ",\"pipeline\":%" PRIu64 ",\"ids\":%" PRIu64
            ",\"first\":%" PRIu64 ",\"page_ids\":%" PRIu64 ",\"seed\":%" PRIu64,
            options->connections, options->pipeline, options->ids, options->first, options->page_ids,
            options->seed);
-    if (load != NULL)
+    if (load != NULL) {
         json_result("load", load, false);
-    if (run != NULL)
+    }
+    if (run != NULL) {
         json_result("run", run, options->workload == BENCH_MIX);
+    }
     puts("}");
 }

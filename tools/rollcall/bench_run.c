@@ -52,18 +52,21 @@ static void raise_file_limit(const struct bench_plan *plan)
     struct rlimit limit;
     rlim_t wanted = (rlim_t)(plan->connections + plan->threads) + FILES_BESIDE;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
+    }
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool server_cpu(const struct bench_plan *plan, struct proc_cpu *cpu)
 {
-    if (plan->pid == 0)
+    if (plan->pid == 0) {
         return true;
-    if (proc_cpu_read(plan->pid, cpu))
+    }
+    if (proc_cpu_read(plan->pid, cpu)) {
         return true;
+    }
     return bench_bad("--pid %" PRIu64 ": %s", plan->pid, strerror(errno));
 }
 
@@ -91,8 +94,9 @@ static void show_progress(void *context, uint64_t seconds)
 /* All are connected, none has begun. */
 static void note_before(struct run *run)
 {
-    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &run->server_before))
+    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &run->server_before)) {
         atomic_store(&run->stop, true);
+    }
     run->own_before_ns = own_cpu_ns();
 }
 
@@ -105,15 +109,18 @@ static void take_part(struct member *member)
                     ? options->kit->begin_thread(options, run->plan->thread_first + member->number)
                     : 0;
 
-    if (error != 0)
+    if (error != 0) {
         bench_loop_fail(member->loop, strerror(error));
+    }
     bench_loop_connect(member->loop);
     pthread_barrier_wait(&run->line);
-    if (first)
+    if (first) {
         note_before(run);
+    }
     pthread_barrier_wait(&run->line);
-    if (!atomic_load(&run->stop))
+    if (!atomic_load(&run->stop)) {
         bench_loop_run(member->loop, first && run->plan->progress ? show_progress : NULL, run);
+    }
 }
 
 static void *thread_main(void *context)
@@ -124,8 +131,9 @@ static void *thread_main(void *context)
     pthread_mutex_lock(&run->start);
     bool complete = run->complete;
     pthread_mutex_unlock(&run->start);
-    if (complete)
+    if (complete) {
         take_part(member);
+    }
     return NULL;
 }
 
@@ -139,8 +147,9 @@ static uint64_t start_threads(struct run *run)
     for (; made < run->plan->threads; made++) {
         struct member *member = &run->members[made];
         int error = pthread_create(&member->thread, NULL, thread_main, member);
-        if (error == 0)
+        if (error == 0) {
             continue;
+        }
         bench_bad("thread %" PRIu64 " of %" PRIu64 ": %s", made + 1, run->plan->threads,
                   strerror(error));
         atomic_store(&run->stop, true);
@@ -155,10 +164,12 @@ static void run_threads(struct run *run)
 {
     uint64_t made = start_threads(run);
 
-    if (run->complete)
+    if (run->complete) {
         take_part(&run->members[0]);
-    for (uint64_t i = 1; i < made; i++)
+    }
+    for (uint64_t i = 1; i < made; i++) {
         pthread_join(run->members[i].thread, NULL);
+    }
 }
 
 static void add_up(const struct run *run, struct bench_result *result)
@@ -171,8 +182,9 @@ static void add_up(const struct run *run, struct bench_result *result)
 
         bench_tally_add(&result->tally, bench_loop_tally(loop));
         histogram_merge(result->latency_ns, bench_loop_latency(loop));
-        if (!bench_loop_span(loop, &begun, &last))
+        if (!bench_loop_span(loop, &begun, &last)) {
             continue;
+        }
         begun_ns = begun < begun_ns ? begun : begun_ns;
         last_ns = last > last_ns ? last : last_ns;
     }
@@ -186,12 +198,14 @@ static void say_reason(const struct run *run, const struct bench_result *result)
         const char *reason = bench_loop_reason(loop);
         uint64_t begun = 0, last = 0;
 
-        if (reason == NULL)
+        if (reason == NULL) {
             continue;
-        if (bench_loop_span(loop, &begun, &last))
+        }
+        if (bench_loop_span(loop, &begun, &last)) {
             bench_bad("%s after %" PRIu64 " requests", reason, result->tally.requests);
-        else
+        } else {
             bench_bad("%s", reason);
+        }
     }
 }
 
@@ -201,8 +215,9 @@ static void conclude(struct run *run, struct bench_result *result)
     struct proc_cpu after = {0};
 
     result->client_cpu_ns = own_cpu_ns() - run->own_before_ns;
-    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &after))
+    if (!atomic_load(&run->stop) && !server_cpu(run->plan, &after)) {
         atomic_store(&run->stop, true);
+    }
     result->server_known = run->plan->pid != 0 && !atomic_load(&run->stop);
     result->server = proc_cpu_between(&run->server_before, &after);
     add_up(run, result);
@@ -226,8 +241,9 @@ bool bench_run(const struct bench_plan *plan, struct bench_result *result)
     }
     run_threads(&run);
     conclude(&run, result);
-    for (uint64_t i = 0; i < plan->threads; i++)
+    for (uint64_t i = 0; i < plan->threads; i++) {
         bench_loop_destroy(run.members[i].loop);
+    }
     free(run.members);
     pthread_barrier_destroy(&run.line);
     pthread_mutex_destroy(&run.start);

@@ -26,16 +26,18 @@ const char *bench_kind_name(enum bench_kind kind)
 static void add_up(struct bench_shares *shares)
 {
     shares->total = 0;
-    for (size_t i = 0; i < BENCH_KINDS; i++)
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
         shares->total += shares->of[i];
+    }
 }
 
 struct bench_shares bench_shares_default(void)
 {
     struct bench_shares shares;
 
-    for (size_t i = 0; i < BENCH_KINDS; i++)
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
         shares.of[i] = kinds[i].share;
+    }
     add_up(&shares);
     return shares;
 }
@@ -48,8 +50,9 @@ static bool take_share(const char *text, size_t length, struct bench_shares *sha
     uint64_t share = 0;
 
     if (equals == NULL || !num_parse(equals + 1, length - name_length - 1, &share) ||
-        share > BENCH_SHARE_MAX)
+        share > BENCH_SHARE_MAX) {
         return false;
+    }
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         if (strlen(kinds[i].name) == name_length && memcmp(kinds[i].name, text, name_length) == 0) {
             shares->of[i] = share;
@@ -64,8 +67,9 @@ static bool say_known(const char *text, size_t length, char error[BENCH_SHARES_E
     size_t at = (size_t)snprintf(error, BENCH_SHARES_ERROR_MAX, "\"%.*s\" is not KIND=0 to %u of",
                                  length < 40 ? (int)length : 40, text, BENCH_SHARE_MAX);
 
-    for (size_t i = 0; i < BENCH_KINDS && at < BENCH_SHARES_ERROR_MAX; i++)
+    for (size_t i = 0; i < BENCH_KINDS && at < BENCH_SHARES_ERROR_MAX; i++) {
         at += (size_t)snprintf(error + at, BENCH_SHARES_ERROR_MAX - at, " %s", kinds[i].name);
+    }
     return false;
 }
 
@@ -74,11 +78,13 @@ bool bench_shares_parse(const char *text, struct bench_shares *shares,
 {
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
-        if (!take_share(at, length, shares))
+        if (!take_share(at, length, shares)) {
             return say_known(at, length, error);
+        }
         at += length;
-        if (*at == '\0')
+        if (*at == '\0') {
             break;
+        }
     }
     add_up(shares);
     snprintf(error, BENCH_SHARES_ERROR_MAX, "no kind of request is left");
@@ -91,7 +97,8 @@ enum bench_kind bench_shares_draw(const struct bench_shares *shares, uint64_t ra
     size_t kind = 0;
 
     CHECK(shares->total > 0);
-    while (left >= shares->of[kind])
+    while (left >= shares->of[kind]) {
         left -= shares->of[kind++];
+    }
     return (enum bench_kind)kind;
 }

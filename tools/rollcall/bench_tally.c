@@ -7,8 +7,9 @@ static void keep(char kept[BENCH_TEXT_MAX], const char *what, const char *bytes,
 {
     size_t at = (size_t)snprintf(kept, BENCH_TEXT_MAX, "%s", what);
 
-    for (size_t i = 0; i < length && at + 1 < BENCH_TEXT_MAX; i++)
+    for (size_t i = 0; i < length && at + 1 < BENCH_TEXT_MAX; i++) {
         kept[at++] = bytes[i] >= ' ' && bytes[i] < 127 ? bytes[i] : '.';
+    }
     kept[at] = '\0';
 }
 
@@ -20,13 +21,15 @@ static void add_line(struct bench_tally *tally, const char text[BENCH_TEXT_MAX],
 
     while (i + 1 < BENCH_ERROR_LINES && tally->error_lines[i].count != 0 &&
            (tally->error_lines[i].expected != expected ||
-            strcmp(tally->error_lines[i].text, text) != 0))
+            strcmp(tally->error_lines[i].text, text) != 0)) {
         i++;
+    }
     struct bench_error *error = &tally->error_lines[i];
-    if (i + 1 == BENCH_ERROR_LINES)
+    if (i + 1 == BENCH_ERROR_LINES) {
         snprintf(error->text, sizeof(error->text), "others");
-    else if (error->count == 0)
+    } else if (error->count == 0) {
         memcpy(error->text, text, sizeof(error->text));
+    }
     error->expected = expected;
     error->count += count;
 }
@@ -35,10 +38,11 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
 {
     char text[BENCH_TEXT_MAX];
 
-    if (expected)
+    if (expected) {
         tally->expected++;
-    else
+    } else {
         tally->errors++;
+    }
     keep(text, "", line, length);
     add_line(tally, text, expected, 1);
 }
@@ -46,8 +50,9 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
 void bench_tally_mismatch(struct bench_tally *tally, const char *what, const char *line,
                           size_t length)
 {
-    if (tally->mismatches++ == 0)
+    if (tally->mismatches++ == 0) {
         keep(tally->first_mismatch, what, line, length);
+    }
 }
 
 static void add_kind(struct bench_kind_tally *into, const struct bench_kind_tally *from)
@@ -73,11 +78,14 @@ void bench_tally_add(struct bench_tally *into, const struct bench_tally *from)
     into->checked += from->checked;
     into->bytes_sent += from->bytes_sent;
     into->bytes_received += from->bytes_received;
-    for (size_t i = 0; i < BENCH_KINDS; i++)
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
         add_kind(&into->kinds[i], &from->kinds[i]);
-    for (size_t i = 0; i < BENCH_ERROR_LINES && from->error_lines[i].count != 0; i++)
+    }
+    for (size_t i = 0; i < BENCH_ERROR_LINES && from->error_lines[i].count != 0; i++) {
         add_line(into, from->error_lines[i].text, from->error_lines[i].expected,
                  from->error_lines[i].count);
-    if (into->first_mismatch[0] == '\0')
+    }
+    if (into->first_mismatch[0] == '\0') {
         memcpy(into->first_mismatch, from->first_mismatch, sizeof(into->first_mismatch));
+    }
 }

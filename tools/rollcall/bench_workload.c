@@ -96,11 +96,13 @@ size_t bench_workload_print_value(const struct bench_workload *workload, uint64_
         *out = '1';
         return 1;
     }
-    if (slot != BENCH_SLOT_WHOLE)
+    if (slot != BENCH_SLOT_WHOLE) {
         return (size_t)(put_number(workload, out, bench_workload_value(id, (size_t)slot)) - out);
+    }
     for (size_t i = 0; i < workload->options->slot_count; i++) {
-        if (i % 4 == 0)
+        if (i % 4 == 0) {
             bits = hash_u64(id + i / 4);
+        }
         at = put_number(workload, at, value_in(bits, i));
         *at++ = ',';
     }
@@ -125,15 +127,17 @@ static void add_keys(struct bench_workload *workload, bool load)
     const struct bench_kit *kit = options->kit;
     bool one_slot = options->workload == BENCH_INCR || options->workload == BENCH_SLOT;
 
-    if (kit->add_keys != NULL && kit->add_keys(workload, load))
+    if (kit->add_keys != NULL && kit->add_keys(workload, load)) {
         return;
-    if (options->workload == BENCH_EXIST)
+    }
+    if (options->workload == BENCH_EXIST) {
         bench_workload_add_key(workload, BENCH_SLOT_MEMBER, "");
-    else if (!load && one_slot)
+    } else if (!load && one_slot) {
         bench_workload_add_key(workload, (int)options->slot_chosen,
                                options->slot_names[options->slot_chosen]);
-    else
+    } else {
         bench_workload_add_key(workload, BENCH_SLOT_WHOLE, "");
+    }
 }
 
 static void print_numbers(struct bench_workload *workload)
@@ -171,8 +175,9 @@ struct bench_workload *bench_workload_create(const struct bench_options *options
     add_keys(workload, load);
     print_numbers(workload);
     workload->state = memory_zalloc(workload->dialect->state_bytes);
-    if (workload->dialect->prepare != NULL)
+    if (workload->dialect->prepare != NULL) {
         workload->dialect->prepare(workload);
+    }
     return workload;
 }
 
@@ -183,8 +188,9 @@ void bench_workload_stream(struct bench_workload *workload, uint64_t stream)
 
 void bench_workload_destroy(struct bench_workload *workload)
 {
-    if (workload == NULL)
+    if (workload == NULL) {
         return;
+    }
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
     bench_mix_destroy(workload->mix);
     free(workload->state);
@@ -210,8 +216,9 @@ size_t bench_workload_key_bytes(const struct bench_workload *workload)
     size_t longest = 0;
 
     for (size_t i = 0; i < workload->key_count; i++) {
-        if (workload->keys[i].suffix_length > longest)
+        if (workload->keys[i].suffix_length > longest) {
             longest = workload->keys[i].suffix_length;
+        }
     }
     return workload->head_length + BENCH_NUMBER_TEXT_MAX + longest + BENCH_MEMBER_TEXT_MAX;
 }
@@ -273,11 +280,14 @@ size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, ch
                               uint64_t *words)
 {
     CHECK(workload->mark == BENCH_WORKLOAD_MARK);
-    if (workload->mix != NULL)
+    if (workload->mix != NULL) {
         return bench_mix_compose(workload->mix, lane, out, words);
-    if (workload->verb == BENCH_VERB_SET)
+    }
+    if (workload->verb == BENCH_VERB_SET) {
         return compose_set(workload, out, words);
-    for (uint64_t i = 0; i < workload->ids; i++)
+    }
+    for (uint64_t i = 0; i < workload->ids; i++) {
         words[i] = draw_id(workload);
+    }
     return (size_t)(workload->dialect->ask(workload, words, out) - out);
 }

@@ -39,8 +39,9 @@ struct histogram *histogram_create(void)
 
 void histogram_destroy(struct histogram *histogram)
 {
-    if (histogram == NULL)
+    if (histogram == NULL) {
         return;
+    }
     CHECK(histogram->mark == HISTOGRAM_MARK);
     free(histogram);
 }
@@ -48,8 +49,9 @@ void histogram_destroy(struct histogram *histogram)
 /* The power of two by which a value is coarsened. */
 static unsigned scale_of(uint64_t value)
 {
-    if (value < LINEAR_BELOW)
+    if (value < LINEAR_BELOW) {
         return 0;
+    }
     return 63u - (unsigned)__builtin_clzll(value) - BUCKET_BITS;
 }
 
@@ -62,8 +64,9 @@ void histogram_record(struct histogram *histogram, uint64_t value)
     CHECK(histogram->mark == HISTOGRAM_MARK && bucket < BUCKETS);
     write_number(&histogram->buckets[bucket], read_number(&histogram->buckets[bucket]) + 1);
     histogram->count++;
-    if (value > read_number(&histogram->max))
+    if (value > read_number(&histogram->max)) {
         write_number(&histogram->max, value);
+    }
 }
 
 void histogram_merge(struct histogram *into, const struct histogram *from)
@@ -71,13 +74,15 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
     CHECK(into->mark == HISTOGRAM_MARK && from->mark == HISTOGRAM_MARK && into != from);
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
         uint64_t more = read_number(&from->buckets[bucket]);
-        if (more == 0)
+        if (more == 0) {
             continue;
+        }
         write_number(&into->buckets[bucket], read_number(&into->buckets[bucket]) + more);
         into->count += more; /* not from->count, which may be ahead of the buckets seen */
     }
-    if (read_number(&from->max) > read_number(&into->max))
+    if (read_number(&from->max) > read_number(&into->max)) {
         write_number(&into->max, read_number(&from->max));
+    }
 }
 
 uint64_t histogram_count(const struct histogram *histogram)
@@ -92,8 +97,9 @@ uint64_t histogram_max(const struct histogram *histogram)
 
 static uint64_t bucket_middle(uint64_t bucket)
 {
-    if (bucket < LINEAR_BELOW)
+    if (bucket < LINEAR_BELOW) {
         return bucket;
+    }
     uint64_t scale = (bucket >> BUCKET_BITS) - 1;
     uint64_t low = (bucket - (scale << BUCKET_BITS)) << scale;
     return low + ((1ull << scale) >> 1);
@@ -109,8 +115,9 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
         uint64_t here = read_number(&histogram->buckets[bucket]);
         seen += here;
-        if (here == 0 || (double)seen < wanted)
+        if (here == 0 || (double)seen < wanted) {
             continue;
+        }
         uint64_t value = bucket_middle(bucket);
         return value < max ? value : max;
     }
@@ -121,9 +128,11 @@ uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value)
 {
     uint64_t seen = 0;
 
-    if (value >= histogram_max(histogram))
+    if (value >= histogram_max(histogram)) {
         return histogram->count;
-    for (uint64_t bucket = 0; bucket < BUCKETS && bucket_middle(bucket) <= value; bucket++)
+    }
+    for (uint64_t bucket = 0; bucket < BUCKETS && bucket_middle(bucket) <= value; bucket++) {
         seen += read_number(&histogram->buckets[bucket]);
+    }
     return seen;
 }

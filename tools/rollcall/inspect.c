@@ -22,12 +22,12 @@
 
 static bool has_magic(const unsigned char *head, uint64_t magic)
 {
-    return memcmp(head, &magic, sizeof magic) == 0;
+    return memcmp(head, &magic, sizeof(magic)) == 0;
 }
 
 static bool is_manifest(const unsigned char *head)
 {
-    return memcmp(head, MANIFEST_HEAD, sizeof MANIFEST_HEAD - 1) == 0;
+    return memcmp(head, MANIFEST_HEAD, sizeof(MANIFEST_HEAD) - 1) == 0;
 }
 
 static bool is_journal(const unsigned char *head)
@@ -66,7 +66,7 @@ static const struct {
     {is_journal, called_journal, inspect_journal},
     {is_table, called_table, inspect_table},
 };
-#define FORMATS (sizeof formats / sizeof *formats)
+#define FORMATS (sizeof(formats) / sizeof(*formats))
 
 /* Its index; FORMATS: none of ours. */
 static size_t format_of(const unsigned char *head, const char *name)
@@ -112,7 +112,7 @@ static const struct {
 /* NULL: it is none. */
 static const char *mark_of(const char *name)
 {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
         if (strcmp(marks[i].name, name) == 0) {
             return marks[i].what;
         }

@@ -100,7 +100,7 @@ static const struct inspect_kind kinds[] = {
     {"phantom", phantom_description, hex_page, hex_entry},
     {"", other_description, hex_page, hex_entry}, /* the last: any other */
 };
-#define KINDS (sizeof kinds / sizeof *kinds)
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 const struct inspect_kind *inspect_kind_find(const char *name)
 {

@@ -31,8 +31,8 @@ static void print_file(FILE *out, const struct manifest_file *file, int width)
 static void print_data(FILE *out, const struct manifest_data *data)
 {
     uint64_t lsn;
-    if (data->length == sizeof lsn) {
-        memcpy(&lsn, data->bytes, sizeof lsn);
+    if (data->length == sizeof(lsn)) {
+        memcpy(&lsn, data->bytes, sizeof(lsn));
         fprintf(out, "  data %s: LSN %" PRIu64 "\n", data->label, lsn);
         return;
     }

@@ -197,14 +197,14 @@ static void print_header_alone(const struct inspect *inspect)
 {
     struct table_file_header header;
     ssize_t got = read_raw(inspect, 0, &header);
-    if (got != sizeof header || header.magic != TABLE_FILE_MAGIC ||
+    if (got != sizeof(header) || header.magic != TABLE_FILE_MAGIC ||
         header.version != TABLE_FILE_VERSION || header.checksum != table_file_header_sum(&header)) {
         return;
     }
     inspect_field(inspect, "table file", "format %u; only its header can be read",
                   TABLE_FILE_VERSION);
-    inspect_field(inspect, "kind", "%.*s", (int)sizeof header.kind, header.kind);
-    inspect_field(inspect, "space", "%.*s", (int)sizeof header.space, header.space);
+    inspect_field(inspect, "kind", "%.*s", (int)sizeof(header.kind), header.kind);
+    inspect_field(inspect, "space", "%.*s", (int)sizeof(header.space), header.space);
     inspect_field(inspect, "serial", "%" PRIu64, header.serial);
     inspect_field(inspect, "layer", "%" PRIu32, header.layer);
     inspect_field(inspect, "generation", "%" PRIu64, header.generation);

@@ -37,8 +37,9 @@ static const struct {
 static void usage(FILE *to)
 {
     fputs("usage: rollcall VERB [options]\n\n", to);
-    for (size_t i = 0; i < VERBS; i++)
+    for (size_t i = 0; i < VERBS; i++) {
         fprintf(to, "  %-8s %s\n", verbs[i].name, verbs[i].help);
+    }
     fputs("\n  -V, --version\n  -h, --help\n", to);
 }
 
@@ -60,11 +61,13 @@ int main(int argc, char **argv)
         puts("rollcall " PACKAGE_VERSION);
         return 0;
     }
-    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
         return help(argc, argv);
+    }
     for (size_t i = 0; i < VERBS; i++) {
-        if (strcmp(argv[1], verbs[i].name) == 0)
+        if (strcmp(argv[1], verbs[i].name) == 0) {
             return verbs[i].main(argc - 1, argv + 1);
+        }
     }
     fprintf(stderr, "rollcall: unknown verb \"%s\"; see rollcall help\n", argv[1]);
     return VERB_USAGE;

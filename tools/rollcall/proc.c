@@ -14,12 +14,14 @@
 static bool read_line(const char *path, char line[LINE_BYTES])
 {
     FILE *file = fopen(path, "re");
-    if (file == NULL)
+    if (file == NULL) {
         return false;
+    }
     bool ok = fgets(line, LINE_BYTES, file) != NULL;
     fclose(file);
-    if (!ok)
+    if (!ok) {
         errno = ESRCH; /* the process ended between open and read */
+    }
     return ok;
 }
 
@@ -35,8 +37,9 @@ static uint64_t thread_ns(uint64_t pid, const char *thread)
     uint64_t ns = 0;
 
     snprintf(path, sizeof(path), "/proc/%" PRIu64 "/task/%s/schedstat", pid, thread);
-    if (!read_line(path, line) || sscanf(line, "%" SCNu64, &ns) != 1)
+    if (!read_line(path, line) || sscanf(line, "%" SCNu64, &ns) != 1) {
         return 0;
+    }
     return ns;
 }
 
@@ -47,11 +50,13 @@ static uint64_t threads_ns(uint64_t pid)
 
     snprintf(path, sizeof(path), "/proc/%" PRIu64 "/task", pid);
     DIR *threads = opendir(path);
-    if (threads == NULL)
+    if (threads == NULL) {
         return 0;
+    }
     for (struct dirent *entry = readdir(threads); entry != NULL; entry = readdir(threads)) {
-        if (entry->d_name[0] != '.')
+        if (entry->d_name[0] != '.') {
             ns += thread_ns(pid, entry->d_name);
+        }
     }
     closedir(threads);
     return ns;

@@ -68,7 +68,7 @@ static bool free_name(struct repair *repair, const char *directory, const char *
 {
     char numbered[VFS_PATH_MAX];
     for (unsigned i = 0; i < KEPT_MAX; i++) {
-        snprintf(numbered, sizeof numbered, i == 0 ? "%s" : "%s.%u", name, i);
+        snprintf(numbered, sizeof(numbered), i == 0 ? "%s" : "%s.%u", name, i);
         if (!vfs_path(path, directory, numbered)) {
             return false;
         }
@@ -99,7 +99,7 @@ bool repair_keep_bytes(struct repair *repair, const char *name, uint64_t offset,
 {
     const struct vfs_functions *file = repair->vfs->functions;
     char directory[VFS_PATH_MAX], to[VFS_PATH_MAX], called[VFS_PATH_MAX];
-    snprintf(called, sizeof called, "%s.%" PRIu64, name, offset);
+    snprintf(called, sizeof(called), "%s.%" PRIu64, name, offset);
     int fd = kept_directory(repair, directory) && free_name(repair, directory, called, to)
                  ? file->open(repair->vfs, to, O_RDWR | O_CREAT | O_EXCL)
                  : -1;
@@ -180,7 +180,7 @@ static bool repair_manifest(struct repair *repair, enum verb_exit *status)
         mend_manifest(repair, error);
         return repair->manifest != NULL && !repair->failed;
     case MANIFEST_NONE:
-        snprintf(error, sizeof error, "%s/" MANIFEST_NAME " is missing", directory);
+        snprintf(error, sizeof(error), "%s/" MANIFEST_NAME " is missing", directory);
         no_manifest(repair, error);
         return false;
     case MANIFEST_NEWER:

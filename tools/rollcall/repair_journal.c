@@ -85,7 +85,7 @@ static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t
     struct change change;
     struct change_record_event event;
     uint64_t word;
-    memcpy(&word, bytes, sizeof word);
+    memcpy(&word, bytes, sizeof(word));
     if (journal_word_bytes(word) != length || length <= JOURNAL_HEADER_BYTES) {
         return;
     }
@@ -156,7 +156,7 @@ static bool record_fits(void *context, const void *block)
 {
     const struct record_at *at = context;
     uint64_t word;
-    memcpy(&word, block, sizeof word);
+    memcpy(&word, block, sizeof(word));
     uint64_t bytes = journal_word_bytes(word);
     uint8_t type = journal_word_type(word);
     return bytes > 0 && bytes <= at->room &&
@@ -169,21 +169,21 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
                             const struct salvage_item *gap)
 {
     _Alignas(uint64_t) unsigned char block[JOURNAL_RECORD_MAX] = {0};
-    struct record_at at = {gap->lsn, gap->bytes < sizeof block ? gap->bytes : sizeof block};
+    struct record_at at = {gap->lsn, gap->bytes < sizeof(block) ? gap->bytes : sizeof(block)};
     uint64_t offset = journal_offset_of(&m->segment->header, gap->lsn);
     if (vfs_read_all(salvage->vfs, salvage->fd, block, at.room, offset) <= 0) {
         return 0;
     }
     unsigned char was[JOURNAL_RECORD_MAX];
-    memcpy(was, block, sizeof was);
+    memcpy(was, block, sizeof(was));
     if (m->mends++ >= MENDS_MAX || !one_bit_mend(block, at.room, record_fits, &at)) {
-        if (gap->bytes <= sizeof was) {
+        if (gap->bytes <= sizeof(was)) {
             say_probable(m, was, gap->bytes);
         }
         return 0;
     }
     uint64_t word;
-    memcpy(&word, block, sizeof word);
+    memcpy(&word, block, sizeof(word));
     m->repair->repairs++;
     repair_say(m->repair,
                "%s/%s: offset %" PRIu64
@@ -267,9 +267,10 @@ static bool write_header(struct mending *m)
     journal_page_encode(&segment->header, page);
     if (segment->mark.serial > 0) {
         uint64_t offset = journal_mark_encode(&segment->header, &segment->mark, bytes);
-        memcpy(page + offset, bytes, sizeof bytes);
+        memcpy(page + offset, bytes, sizeof(bytes));
     }
-    return (!segment->there || keep_range(m, 0, sizeof page)) && write_at(m, page, sizeof page, 0);
+    return (!segment->there || keep_range(m, 0, sizeof(page))) &&
+           write_at(m, page, sizeof(page), 0);
 }
 
 static void say_header(struct mending *m)

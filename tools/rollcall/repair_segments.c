@@ -14,9 +14,9 @@ static struct repair_segment *add(struct repair_plan *plan)
 {
     if (plan->count == plan->capacity) {
         plan->capacity = plan->capacity ? 2 * plan->capacity : FIRST_CAPACITY;
-        struct repair_segment *grown = memory_zalloc(plan->capacity * sizeof *grown);
+        struct repair_segment *grown = memory_zalloc(plan->capacity * sizeof(*grown));
         if (plan->count > 0) {
-            memcpy(grown, plan->segments, plan->count * sizeof *grown);
+            memcpy(grown, plan->segments, plan->count * sizeof(*grown));
         }
         free(plan->segments);
         plan->segments = grown;
@@ -37,7 +37,7 @@ void repair_plan_free(struct repair_plan *plan)
 static void add_live(struct repair_plan *plan, const struct journal_found *found)
 {
     struct repair_segment *segment = add(plan);
-    memcpy(segment->name, found->name, sizeof segment->name);
+    memcpy(segment->name, found->name, sizeof(segment->name));
     segment->header = found->header;
     segment->mark = found->mark;
     segment->there = segment->sound = true;
@@ -49,7 +49,7 @@ static void add_unsound(struct repair_plan *plan, const struct journal_chain *ch
 {
     struct repair_segment *segment = add(plan);
     uint64_t bytes = found->size - found->size % JOURNAL_UNIT;
-    memcpy(segment->name, found->name, sizeof segment->name);
+    memcpy(segment->name, found->name, sizeof(segment->name));
     segment->header = (struct journal_header){
         .epoch = chain->epoch,
         .start = found->name_start,
@@ -89,7 +89,7 @@ static void collect(const struct journal_chain *chain, struct repair_plan *plan)
         }
     }
     if (plan->count > 0) {
-        qsort(plan->segments, plan->count, sizeof *plan->segments, by_start);
+        qsort(plan->segments, plan->count, sizeof(*plan->segments), by_start);
     }
     for (size_t i = 0; i < plan->count; i++) {
         struct repair_segment *segment = &plan->segments[i];
@@ -126,7 +126,7 @@ static void fill_holes(const struct journal_chain *chain, struct repair_plan *pl
         add_missing(plan, chain, at, plan->reach);
     }
     if (plan->count > count) {
-        qsort(plan->segments, plan->count, sizeof *plan->segments, by_start);
+        qsort(plan->segments, plan->count, sizeof(*plan->segments), by_start);
     }
 }
 
@@ -179,7 +179,7 @@ static uint64_t reach_of(const struct manifest *manifest, const struct journal_c
     const uint64_t known[] = {manifest->journal_lsn, manifest->table_event_lsn, chain->durable,
                               chain->written};
     uint64_t reach = 0;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         reach = known[i] > reach ? known[i] : reach;
     }
     for (size_t i = 0; i < manifest->spaces_count; i++) {

@@ -211,7 +211,7 @@ static bool write_anew(struct work *work, struct table_rescue *rescue, struct te
     telling->loss->speaks = false; /* it was said */
     bool written = writer && table_rescue_run(rescue, writer, &told);
     if (writer && !written) {
-        snprintf(error, sizeof error, "%s", table_file_writer_error(writer));
+        snprintf(error, sizeof(error), "%s", table_file_writer_error(writer));
         table_file_abandon(writer);
     }
     if (!written || !table_file_commit(writer, info.end_lsn, &file.bytes, error)) {
@@ -264,7 +264,7 @@ static void forget(struct work *work, bool all_layers)
         const struct manifest_file *file = &work->space->files[i];
         if (file->serial == work->file.serial && (all_layers || file->layer == work->file.layer)) {
             char name[MANIFEST_FILE_NAME_MAX + 1];
-            memcpy(name, file->name, sizeof name);
+            memcpy(name, file->name, sizeof(name));
             manifest_remove_file(work->space, name);
         }
     }
@@ -321,7 +321,7 @@ static void repair_file(struct work *work)
     if (result == TABLE_FILE_DONE && is_meant(work, table_rescue_info(rescue))) {
         rescue_file(work, rescue);
     } else {
-        snprintf(why, sizeof why, "%s%s", result == TABLE_FILE_DAMAGED ? "" : path,
+        snprintf(why, sizeof(why), "%s%s", result == TABLE_FILE_DAMAGED ? "" : path,
                  result == TABLE_FILE_ABSENT    ? " is missing"
                  : result == TABLE_FILE_DAMAGED ? error
                  : result == TABLE_FILE_DONE    ? " is another file than MANIFEST means"
@@ -369,7 +369,7 @@ static void store(struct repair *repair, const struct manifest_file *before, siz
 static void repair_space(struct repair *repair, struct manifest_space *space, uint64_t *generation)
 {
     size_t count = space->files_count;
-    struct manifest_file *files = memory_zalloc((count + 1) * sizeof *files);
+    struct manifest_file *files = memory_zalloc((count + 1) * sizeof(*files));
     uint64_t repairs = repair->repairs;
     for (size_t i = 0; i < count; i++) {
         files[i] = space->files[i]; /* the list changes */

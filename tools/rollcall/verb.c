@@ -22,7 +22,7 @@ const char *verb_size(char text[VERB_SIZE_MAX], uint64_t bytes)
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
     double size = (double)bytes;
-    while (size >= KIB && unit + 1 < sizeof units / sizeof *units) {
+    while (size >= KIB && unit + 1 < sizeof(units) / sizeof(*units)) {
         size /= KIB;
         unit++;
     }

@@ -141,9 +141,9 @@ static void take_name(void *context, const char *name)
     struct verify *verify = context;
     if (verify->names_count == verify->names_capacity) {
         size_t capacity = verify->names_capacity ? 2 * verify->names_capacity : NAMES_FIRST;
-        char **grown = memory_zalloc(capacity * sizeof *grown);
+        char **grown = memory_zalloc(capacity * sizeof(*grown));
         if (verify->names_count > 0) {
-            memcpy(grown, verify->names, verify->names_count * sizeof *grown);
+            memcpy(grown, verify->names, verify->names_count * sizeof(*grown));
         }
         free(verify->names);
         verify->names = grown;
@@ -165,7 +165,7 @@ static bool list(struct verify *verify)
         return false;
     }
     if (verify->names_count > 0) {
-        qsort(verify->names, verify->names_count, sizeof *verify->names, by_text);
+        qsort(verify->names, verify->names_count, sizeof(*verify->names), by_text);
     }
     return true;
 }

@@ -27,9 +27,9 @@ bool verify_is_table(struct verify *verify, const char *name)
     if (fd < 0) {
         return false;
     }
-    ssize_t got = vfs_read_all(verify->vfs, fd, &magic, sizeof magic, 0);
+    ssize_t got = vfs_read_all(verify->vfs, fd, &magic, sizeof(magic), 0);
     verify->vfs->functions->close(verify->vfs, fd);
-    return got == sizeof magic && magic == TABLE_FILE_MAGIC;
+    return got == sizeof(magic) && magic == TABLE_FILE_MAGIC;
 }
 
 /* ---- a table file ---- */

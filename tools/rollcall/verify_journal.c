@@ -72,9 +72,9 @@ finding_at(struct look *look, const char *name, uint64_t offset, const char *for
     char what[JOURNAL_ERROR_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(what, sizeof(what), format, arguments);
     va_end(arguments);
-    snprintf(place, sizeof place, "%s/%s: offset %" PRIu64 ": ", look->verify->options->directory,
+    snprintf(place, sizeof(place), "%s/%s: offset %" PRIu64 ": ", look->verify->options->directory,
              name, offset);
     if (strncmp(look->scan.error, place, strlen(place)) == 0) {
         look->said = true;
@@ -212,8 +212,8 @@ static void say_end(struct look *look, enum journal_scan_end end)
         return;
     }
     char place[VFS_PATH_MAX];
-    snprintf(place, sizeof place, "%s/%s: offset %" PRIu64, verify->options->directory, found->name,
-             journal_offset_of(&found->header, scan->end));
+    snprintf(place, sizeof(place), "%s/%s: offset %" PRIu64, verify->options->directory,
+             found->name, journal_offset_of(&found->header, scan->end));
     if (scan->lost_records > 0) {
         verify_finding(verify,
                        "%s: the journal breaks off here, at LSN %" PRIu64 ", but %" PRIu64
@@ -318,7 +318,7 @@ static bool say_newer(struct verify *verify)
             continue; /* the chain will say so */
         }
         if (segment.state == JOURNAL_PAGE_NEWER) {
-            snprintf(text, sizeof text, "%s/%s: offset 0: %s; use the program that wrote it",
+            snprintf(text, sizeof(text), "%s/%s: offset 0: %s; use the program that wrote it",
                      verify->options->directory, verify->names[i], segment.why);
             verify_unjudged(verify, text);
             newer = true;

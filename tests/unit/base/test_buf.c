@@ -31,7 +31,7 @@ static void test_limit(void **unused)
     struct buf buf;
     buf_init(&buf, 1000, NULL);
     char bytes[1001];
-    memset(bytes, 'x', sizeof bytes);
+    memset(bytes, 'x', sizeof(bytes));
     assert_null(buf_room(&buf, 1001));
     assert_false(buf_append(&buf, bytes, 1001));
     assert_null(buf_room(&buf, SIZE_MAX));

@@ -48,11 +48,11 @@ static uint8_t key_sub(uint64_t key)
 
 static void make_value(struct test_random *random, size_t bytes, uint64_t *value)
 {
-    memset(value, 0, DICT_VALUE_WORDS * sizeof *value);
+    memset(value, 0, DICT_VALUE_WORDS * sizeof(*value));
     for (size_t i = 0; i < (bytes + 7) / 8; i++) {
         value[i] = test_random_next(random);
     }
-    memset((char *)value + bytes, 0, DICT_VALUE_WORDS * sizeof *value - bytes);
+    memset((char *)value + bytes, 0, DICT_VALUE_WORDS * sizeof(*value) - bytes);
 }
 
 static void expect_key(const struct dict *dict, const struct plain *plain, uint64_t key)
@@ -61,7 +61,7 @@ static void expect_key(const struct dict *dict, const struct plain *plain, uint6
     assert_true(dict_get(dict, key_id(key), key_sub(key), value) == plain->there[key]);
     assert_true(dict_get(dict, key_id(key), key_sub(key), NULL) == plain->there[key]);
     if (plain->there[key]) {
-        assert_memory_equal(value, plain->value[key], sizeof value);
+        assert_memory_equal(value, plain->value[key], sizeof(value));
     }
 }
 
@@ -75,7 +75,7 @@ static void random_put(struct dict *dict, struct plain *plain, struct test_rando
     if (put) {
         plain->count += !plain->there[key];
         plain->there[key] = true;
-        memcpy(plain->value[key], value, sizeof value);
+        memcpy(plain->value[key], value, sizeof(value));
     }
 }
 
@@ -101,7 +101,7 @@ static void random_step(struct dict *dict, struct plain *plain, struct test_rand
 static void random_values_of(size_t bytes, size_t pool, struct test_random *random)
 {
     static struct plain plain; /* large for a stack */
-    memset(&plain, 0, sizeof plain);
+    memset(&plain, 0, sizeof(plain));
     struct dict *dict = dict_create(bytes, pool, test_random_next(random));
     assert_non_null(dict);
     uint64_t rounds = test_scaled(ROUNDS);
@@ -128,7 +128,7 @@ static void test_random_against_plain(void **unused)
     (void)unused;
     static const size_t value_bytes[] = {1, 4, 8, 10, 11, 33, DICT_VALUE_MAX};
     struct test_random random = {test_seed()};
-    for (size_t i = 0; i < sizeof value_bytes / sizeof *value_bytes; i++) {
+    for (size_t i = 0; i < sizeof(value_bytes) / sizeof(*value_bytes); i++) {
         random_values_of(value_bytes[i], 4 * POOL_SMALL, &random);
     }
     random_values_of(8, DICT_POOL_MIN, &random); /* full most of the time */
@@ -495,7 +495,7 @@ static void note_met(void *context, uint64_t id, uint8_t sub, const uint64_t *va
 {
     struct meeting *meeting = context;
     meeting->found = id == MET_ID && sub == 0;
-    memcpy(meeting->value, value, sizeof meeting->value);
+    memcpy(meeting->value, value, sizeof(meeting->value));
 }
 
 static void walk_met(void *context)

@@ -27,7 +27,7 @@ static void test_two_words(void **unused)
     (void)unused;
     for (uint64_t i = 0; i < 1000; i++) {
         uint64_t words[2] = {hash_u64(i), i};
-        assert_true(hash_words2(words[0], words[1], i) == hash_bytes(words, sizeof words, i));
+        assert_true(hash_words2(words[0], words[1], i) == hash_bytes(words, sizeof(words), i));
     }
 }
 
@@ -35,8 +35,8 @@ static void test_every_bit_counts(void **unused)
 {
     (void)unused;
     char bytes[300];
-    memset(bytes, 7, sizeof bytes);
-    for (size_t length = 1; length <= sizeof bytes; length++) {
+    memset(bytes, 7, sizeof(bytes));
+    for (size_t length = 1; length <= sizeof(bytes); length++) {
         uint64_t before = hash_bytes(bytes, length, 5);
         assert_true(before == hash_bytes(bytes, length, 5));
         assert_true(before != hash_bytes(bytes, length, 6));

@@ -44,8 +44,8 @@ static const char *capture_end(void)
     close(capture.saved);
     ssize_t length;
     size_t total = 0;
-    while ((length = read(capture.pipe[0], capture.text + total, sizeof capture.text - 1 - total)) >
-           0) {
+    while ((length = read(capture.pipe[0], capture.text + total,
+                          sizeof(capture.text) - 1 - total)) > 0) {
         total += (size_t)length;
     }
     close(capture.pipe[0]);
@@ -86,8 +86,8 @@ static void test_hostile(void **unused)
 {
     (void)unused;
     char text[5000];
-    memset(text, 'a', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     log_setup("rollcalld", LOG_LEVEL_INFO);
     capture_begin();
     log_error("%s", text);

@@ -40,7 +40,7 @@ static void test_regions(void **unused)
         5 * (size_t)MEMORY_HUGE_BYTES + 12345,
     };
     for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             check_region(sizes[i]);
         }
     }
@@ -51,7 +51,7 @@ static void test_refused(void **unused)
 {
     (void)unused;
     static const size_t absurd[] = {SIZE_MAX, SIZE_MAX - MEMORY_HUGE_BYTES, SIZE_MAX / 2};
-    for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) {
+    for (size_t i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
         errno = 0;
         assert_null(memory_region_create(absurd[i]));
         assert_int_equal(errno, ENOMEM);
@@ -81,7 +81,7 @@ static void test_small(void **unused)
     (void)unused;
     char *zeroed = memory_zalloc(100);
     char zeros[100] = {0};
-    assert_memory_equal(zeroed, zeros, sizeof zeros);
+    assert_memory_equal(zeroed, zeros, sizeof(zeros));
     free(zeroed);
     free(memory_zalloc(0));
     char *copy = memory_strdup("text");

@@ -20,8 +20,8 @@ static void assert_round(uint64_t value)
 {
     char expected[NUM_DIGITS_MAX + 1];
     char text[NUM_DIGITS_MAX + 4]; /* what is behind the room must not change */
-    memset(text, '#', sizeof text);
-    size_t length = (size_t)snprintf(expected, sizeof expected, "%" PRIu64, value);
+    memset(text, '#', sizeof(text));
+    size_t length = (size_t)snprintf(expected, sizeof(expected), "%" PRIu64, value);
     assert_int_equal(num_print(text, value), length);
     assert_memory_equal(text, expected, length);
     assert_memory_equal(text + NUM_DIGITS_MAX, "####", 4);
@@ -86,7 +86,7 @@ static void test_parse_limits(void **unused)
         "99999999999999999999",
         "000000000000000000001",
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_refused(wrong[i], strlen(wrong[i]));
     }
     uint64_t value;
@@ -104,7 +104,7 @@ static void test_parse_bytes(void **unused)
         for (size_t at = 0; at < length; at++) {
             for (int byte = 0; byte < 256; byte++) {
                 char text[NUM_DIGITS_MAX];
-                memset(text, '1', sizeof text);
+                memset(text, '1', sizeof(text));
                 text[at] = (char)byte;
                 uint64_t value;
                 bool digit = byte >= '0' && byte <= '9';
@@ -123,16 +123,16 @@ static void test_read(void **unused)
     (void)unused;
     static const char digits[] = "1234567890123456789012345";
     static const char others[] = {'/', ':', ' ', '.', '\0', '\x7f', '\x80', '\xba', '\xff'};
-    for (size_t length = 0; length < sizeof digits; length++) {
+    for (size_t length = 0; length < sizeof(digits); length++) {
         for (size_t read = 0; read <= length; read++) {
             char *text = malloc(length + (length == 0));
             memcpy(text, digits, length);
             if (read < length) {
-                text[read] = others[(length + read) % sizeof others];
+                text[read] = others[(length + read) % sizeof(others)];
             }
             char expected[NUM_DIGITS_SAFE + 1];
             size_t most = read < NUM_DIGITS_SAFE ? read : NUM_DIGITS_SAFE;
-            snprintf(expected, sizeof expected, "%.*s", (int)most, digits);
+            snprintf(expected, sizeof(expected), "%.*s", (int)most, digits);
             uint64_t value = 77;
             assert_int_equal(num_read(text, length, &value), most);
             assert_true(value == (most == 0 ? 77 : strtoull(expected, NULL, 10)));

@@ -168,8 +168,9 @@ static void test_good(void **unused)
     for (size_t i = 0; i < LENGTH(good); i++) {
         struct option_value value = {.number = 4711};
         char error[OPTIONS_ERROR_MAX] = "", printed[OPTIONS_TEXT_MAX];
-        if (!options_parse(good[i].row, good[i].text, &value, error))
+        if (!options_parse(good[i].row, good[i].text, &value, error)) {
             fail_msg("%s: %s", good[i].text, error);
+        }
         assert_true(value.number == good[i].number);
         options_format(good[i].row, &value, printed);
         assert_string_equal(printed, good[i].printed);
@@ -184,8 +185,9 @@ static void test_bad(void **unused)
     for (size_t i = 0; i < LENGTH(bad); i++) {
         struct option_value value = {.number = 4711};
         char error[OPTIONS_ERROR_MAX] = "";
-        if (options_parse(bad[i].row, bad[i].text, &value, error))
+        if (options_parse(bad[i].row, bad[i].text, &value, error)) {
             fail_msg("%s %s was taken", bad[i].row->name, bad[i].text);
+        }
         assert_string_equal(error, bad[i].error);
         assert_true(value.number == 4711);
     }

@@ -72,7 +72,7 @@ static void test_copies(void **unused)
         for (size_t offset = 0; offset + bytes <= BYTES; offset++) {
             fill(&pair, &random);
             uint64_t local[WORDS];
-            memset(local, 0xee, sizeof local);
+            memset(local, 0xee, sizeof(local));
             words_copy_out(pair.words, offset, bytes, local);
             assert_memory_equal(local, pair.bytes + offset, bytes);
             for (size_t i = bytes; i < (bytes + 7) / 8 * 8; i++) {
@@ -128,10 +128,10 @@ static void one_field_at(struct test_random *random, unsigned at, unsigned offse
     assert_true(field_load(words, at, &field) == plain_bits(words, offset, bits));
     assert_true(field_load(words, at, &none) == 0);
     field_store(words, at, &none, value);
-    assert_memory_equal(words, same, sizeof words);
+    assert_memory_equal(words, same, sizeof(words));
     field_store(words, at, &field, value);
     bits_set(same, offset, bits, value);
-    assert_memory_equal(words, same, sizeof words);
+    assert_memory_equal(words, same, sizeof(words));
 }
 
 static void test_bits(void **unused)

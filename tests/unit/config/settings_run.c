@@ -33,11 +33,13 @@ static int split(char *line, char *argv[ARGS_MAX])
 
     argv[argc++] = strdup("rollcalld");
     for (char *word = strsep(&line, " "); word != NULL; word = strsep(&line, " ")) {
-        if (*word == '\0')
+        if (*word == '\0') {
             continue;
+        }
         assert_true(argc < ARGS_MAX - 1);
-        for (char *at = word; (at = strchr(at, '~')) != NULL;)
+        for (char *at = word; (at = strchr(at, '~')) != NULL;) {
             *at = ' ';
+        }
         argv[argc++] = strdup(word);
     }
     argv[argc] = NULL;
@@ -53,16 +55,18 @@ void start(struct run *run, const char *yaml, const char *flags)
     FILE *err = open_memstream(&run->err, &err_length);
     int argc;
 
-    if (yaml != NULL)
+    if (yaml != NULL) {
         write_file("t.yaml", yaml, strlen(yaml));
+    }
     assert_true(asprintf(&line, "%s %s", yaml ? "--config t.yaml" : "", flags) >= 0);
     argc = split(line, argv);
     run->action = settings_load(argc, argv, out, err, &run->settings);
     assert_true((run->action == SETTINGS_RUN) == (run->settings != NULL));
     fclose(out);
     fclose(err);
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         free(argv[i]);
+    }
     free(line);
 }
 
@@ -103,7 +107,8 @@ int settings_run_leave(void **unused)
     static const char *const names[] = {"t.yaml", "r.yaml", "nul.yaml", "large.yaml"};
 
     (void)unused;
-    for (size_t i = 0; i < LENGTH(names); i++)
+    for (size_t i = 0; i < LENGTH(names); i++) {
         unlink(names[i]);
+    }
     return chdir("/") != 0 || rmdir(folder) != 0;
 }

@@ -178,8 +178,9 @@ static void test_addresses(void **unused)
         struct settings *settings = good(&run, cases[i].yaml, cases[i].flags);
         assert_int_equal(settings->listen_count, cases[i].second ? 2 : 1);
         assert_string_equal(settings->listen[0], cases[i].first);
-        if (cases[i].second != NULL)
+        if (cases[i].second != NULL) {
             assert_string_equal(settings->listen[1], cases[i].second);
+        }
         finish(&run);
     }
     refused(
@@ -525,10 +526,12 @@ static void test_help(void **unused)
 
     (void)unused;
     start(&run, NULL, "--help");
-    for (size_t i = 0; i < LENGTH(named); i++)
+    for (size_t i = 0; i < LENGTH(named); i++) {
         assert_non_null(strstr(run.out, named[i]));
-    for (size_t i = 0; i < LENGTH(hidden); i++)
+    }
+    for (size_t i = 0; i < LENGTH(hidden); i++) {
         assert_null(strstr(run.out, hidden[i]));
+    }
     finish(&run);
 }
 
@@ -582,8 +585,9 @@ static void test_sample(void **unused)
     FILE *file;
 
     (void)unused;
-    if (source == NULL)
+    if (source == NULL) {
         skip();
+    }
     snprintf(path, sizeof(path), "%s/conf/rollcall.yaml", source);
     file = fopen(path, "r");
     assert_non_null(file);

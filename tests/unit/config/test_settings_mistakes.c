@@ -325,8 +325,9 @@ static void test_limits(void **unused)
     struct run run;
 
     (void)unused;
-    for (unsigned i = 0; i < SETTINGS_SPACES_MAX; i++)
+    for (unsigned i = 0; i < SETTINGS_SPACES_MAX; i++) {
         end += sprintf(end, "  s%u: {kind: counter, slots: {a: 2}, table-size: 64K}\n", i);
+    }
     assert_int_equal(good(&run, yaml, "")->space_count, SETTINGS_SPACES_MAX);
     finish(&run);
     sprintf(end, "  one: {kind: counter}\n  two: {kind: counter}\n");

@@ -76,8 +76,9 @@ static void test_stats(void **unused)
     settings_each(run.settings, add_stat, &stats);
     for (size_t i = 0; i < LENGTH(wanted); i++) {
         const char *at = strstr(stats.text, wanted[i]);
-        if (at == NULL || (at != stats.text && at[-1] != '\n'))
+        if (at == NULL || (at != stats.text && at[-1] != '\n')) {
             fail_msg("no line %s in\n%s", wanted[i], stats.text);
+        }
     }
     for (char *line = stats.text, *end; *line != '\0'; line = end + 1) {
         size_t name =
@@ -86,8 +87,9 @@ static void test_stats(void **unused)
         assert_int_equal(line[name], '=');
         line[name] = '\0';
         /* Each name once: a tool keeps them in a map. */
-        for (char *other = end + 1; *other != '\0'; other = strchr(other, '\n') + 1)
+        for (char *other = end + 1; *other != '\0'; other = strchr(other, '\n') + 1) {
             assert_true(strncmp(other, line, name) != 0 || other[name] != '=');
+        }
     }
     finish(&run);
 }

@@ -48,7 +48,7 @@ static int set_up(void **state, uint64_t overlay_bytes, uint64_t aux_bytes, unsi
 {
     static struct dumped_space fixture;
     struct dumped_space *space = &fixture;
-    memset(space, 0, sizeof *space);
+    memset(space, 0, sizeof(*space));
     counters_config(&space->config, "a:20 b:20");
     space->config.tables = 4;
     space->config.aux_bytes = aux_bytes;
@@ -110,7 +110,7 @@ void space_restart(struct dumped_space *space)
 void space_begin_anew(struct dumped_space *space)
 {
     dumps_fini(&space->dumps);
-    memset(&space->dumps, 0, sizeof space->dumps);
+    memset(&space->dumps, 0, sizeof(space->dumps));
     space->config.tables = 8;
     dumps_init(&space->dumps, 1u << 20, 0, 7);
     dumps_create(&space->dumps, &space->config);

@@ -250,7 +250,7 @@ static void test_reset(void **unused)
     struct counter_below *below = create(LARGE, 2);
     struct counter_values values;
     struct write full = {.to = {.set = (1u << ALL_SLOTS) - 1}};
-    memset(full.to.value, 0xff, sizeof full.to.value);
+    memset(full.to.value, 0xff, sizeof(full.to.value));
     put_one(below, 0, UINT64_MAX);
     assert_true(has_one(below, 0, UINT64_MAX));
     counter_below_reset(below, ALL_SLOTS);
@@ -262,7 +262,7 @@ static void test_reset(void **unused)
     for (uint64_t id = INT64_MAX - 100; id <= INT64_MAX; id++) {
         assert_true(counter_below_look(below, id, &values));
         assert_int_equal(values.set, full.to.set);
-        assert_memory_equal(values.value, full.to.value, sizeof values.value);
+        assert_memory_equal(values.value, full.to.value, sizeof(values.value));
     }
     counter_below_check(below, 1ull << 63);
     counter_below_reset(below, 1);

@@ -127,7 +127,7 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
 
 static void fill_size(uint64_t table_bytes)
 {
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         fill_and_print("a:20 b:20 c:20 d:20", table_bytes, &shapes[i], BYTES_MAX_4X20);
         fill_and_print("a:16 b:16", table_bytes, &shapes[i], BYTES_MAX_2X16);
     }
@@ -160,7 +160,7 @@ static void slots_of_bytes(struct counter_config *config, unsigned bytes)
     config->slot_count = 0;
     for (unsigned left = 8 * bytes; left > 0; config->slot_count++) {
         struct counter_slot *slot = &config->slots[config->slot_count];
-        snprintf(slot->name, sizeof slot->name, "s%zu", config->slot_count);
+        snprintf(slot->name, sizeof(slot->name), "s%zu", config->slot_count);
         slot->bits = left > 64 ? 64 : left;
         left -= slot->bits;
     }

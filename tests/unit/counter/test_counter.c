@@ -51,7 +51,7 @@ static void play(struct engine *engine, const struct step *steps, size_t count)
     }
 }
 
-#define PLAY(engine, steps) play(engine, steps, sizeof(steps) / sizeof *(steps))
+#define PLAY(engine, steps) play(engine, steps, sizeof(steps) / sizeof(*(steps)))
 
 static struct engine *open_space(const char *slots, bool role_cache)
 {
@@ -309,10 +309,10 @@ static void test_slot_names(void **unused)
     assert_false(engine->functions->slot(engine, "a", 1, &slot));
     assert_false(engine->functions->slot(engine, ".A", 2, &slot));
     char longest[ENGINE_SPACE_NAME_MAX + 3];
-    memset(longest, 'a', sizeof longest);
+    memset(longest, 'a', sizeof(longest));
     longest[0] = '.';
-    assert_false(engine->functions->slot(engine, longest, sizeof longest, &slot));
-    assert_false(engine->functions->slot(engine, longest, sizeof longest - 2, &slot));
+    assert_false(engine->functions->slot(engine, longest, sizeof(longest), &slot));
+    assert_false(engine->functions->slot(engine, longest, sizeof(longest) - 2, &slot));
     close_space(engine);
 }
 
@@ -355,7 +355,7 @@ static void test_batches(void **unused)
     struct engine *engine = counters_create(&config);
     for (uint64_t id = 0; id < BATCH; id += 2) {
         char text[32];
-        snprintf(text, sizeof text, "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
+        snprintf(text, sizeof(text), "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
         struct counters_call call;
         assert_int_equal(counters_do(engine, &call, ENGINE_SET, 1, id, text), ENGINE_DONE);
     }
@@ -370,7 +370,7 @@ static void test_batches(void **unused)
         assert_int_equal(ops[i]->status, id % 2 ? ENGINE_ABSENT : ENGINE_DONE);
         if (id % 2 == 0) {
             char text[32];
-            int length = snprintf(text, sizeof text, "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
+            int length = snprintf(text, sizeof(text), "%" PRIu64, id * (id % 4 ? 1 : 1000000000));
             assert_int_equal(ops[i]->value_length, length);
             assert_memory_equal(ops[i]->value, text, (size_t)length);
         }
@@ -462,7 +462,7 @@ static void test_reconfigure_role_and_refusal(void **unused)
     counters_reconfigure(engine, &config);
     assert_int_equal(counters_do(engine, &call, ENGINE_INCR, 0, 2, "1"), ENGINE_DONE);
     for (unsigned i = 0; i < 40; i++) { /* more names than a table learns */
-        snprintf(config.slots[0].name, sizeof config.slots[0].name, "x%u", i);
+        snprintf(config.slots[0].name, sizeof(config.slots[0].name), "x%u", i);
         bool taken = counter_reconfigure(engine, &config, error);
         assert_true(taken == (i < SCHEMA_EXTRAS_MAX));
     }
@@ -481,7 +481,7 @@ static void see(void *context, const char *name, const char *text)
     seen->count++;
     assert_int_equal(strspn(name, "0123456789:abcdefghijklmnopqrstuvwxyz_"), strlen(name));
     if (strcmp(name, "records") == 0 || strcmp(name, "0:records") == 0) {
-        snprintf(seen->records, sizeof seen->records, "%s", text);
+        snprintf(seen->records, sizeof(seen->records), "%s", text);
     }
 }
 

@@ -129,7 +129,7 @@ static void run_both(struct pair *pair)
     char text[ENGINE_VALUE_MAX];
     int slot = (int)test_random_below(random, 5) - 1;
     any_text(random, slot, text);
-    enum engine_verb verb = verbs[test_random_below(random, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[test_random_below(random, sizeof(verbs) / sizeof(*verbs))];
     counters_call_init(&in_table, verb, slot, 0, text);
     in_table.op.want_cas = verb == ENGINE_READ;
     in_table.op.create_initial = test_random_once_in(random, 4);

@@ -99,7 +99,7 @@ static void a_bad_page_is_an_error(void **state)
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
     for (size_t i = 0; i < set->count; i++) {
-        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        snprintf(path, sizeof(path), "/d/%s", set->files[i].name);
         for (uint64_t page = 1; set->files[i].dump && page < 17; page++) { /* behind the header */
             assert_true(vfs_sim_flip(f->dumps.sim, path, page * 4096 + 100, 3));
         }

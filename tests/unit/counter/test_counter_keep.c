@@ -49,7 +49,7 @@ static void attach(struct kept *k, struct engine *engine)
 
 static void open_kept(struct kept *k, const char *slots, bool any_ids)
 {
-    memset(k, 0, sizeof *k);
+    memset(k, 0, sizeof(*k));
     counters_config(&k->config, slots);
     k->config.any_ids = any_ids;
     k->config.tables = any_ids ? 1 : 4;
@@ -485,14 +485,14 @@ static void test_replay_overfull(void **unused)
     other->functions->memory(other, kinds);
     held = kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes;
     assert_true(other->functions->keeping->restore_end(other));
-    memset(kinds, 0, sizeof kinds);
+    memset(kinds, 0, sizeof(kinds));
     other->functions->memory(other, kinds);
     assert_true(kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes <
                 held); /* what grew is given back */
     counter_check(other);
     for (uint64_t id = 0; id < ids; id++) {
         char text[64];
-        snprintf(text, sizeof text, "%" PRIu64 ",1125899906842624,", id);
+        snprintf(text, sizeof(text), "%" PRIu64 ",1125899906842624,", id);
         expect_in(other, id, id % 20 == 0 ? text : NULL);
     }
     other->functions->destroy(other);

@@ -86,7 +86,7 @@ static void flip(struct dumped_space *f, uint64_t page)
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
     for (size_t i = 0; i < set->count; i++) {
-        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        snprintf(path, sizeof(path), "/d/%s", set->files[i].name);
         if (set->files[i].dump) { /* its header is before its pages */
             assert_true(vfs_sim_flip(f->dumps.sim, path, (1 + page) * TABLE_FILE_PAGE_BYTES, 3));
         }

@@ -78,7 +78,7 @@ static void damage(struct dumped_space *f)
     char path[64];
     const struct dumps_set *set = &f->dumps.last;
     for (size_t i = 0; i < set->count; i++) {
-        snprintf(path, sizeof path, "/d/%s", set->files[i].name);
+        snprintf(path, sizeof(path), "/d/%s", set->files[i].name);
         if (set->files[i].dump) {
             assert_true(vfs_sim_flip(f->dumps.sim, path, 2 * 4096 + 100, 3));
         }

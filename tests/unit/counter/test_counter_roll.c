@@ -151,7 +151,7 @@ static void expect_below(struct engine *engine, uint64_t id)
         {ENGINE_DELETE, NULL, ENGINE_ABSENT, ENGINE_E_NONE},
     };
     struct counters_call call;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         counters_do(engine, &call, cases[i].verb, 0, id, cases[i].text);
         assert_int_equal(call.op.status, cases[i].status);
         assert_int_equal(call.op.error, cases[i].error);

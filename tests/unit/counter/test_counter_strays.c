@@ -19,7 +19,7 @@
 
 /* How far above the newest id strays lie. */
 static const uint64_t distances[] = {10, 1000000, 1000000000000ull, UINT64_MAX};
-#define DISTANCES (sizeof distances / sizeof *distances)
+#define DISTANCES (sizeof(distances) / sizeof(*distances))
 
 static uint64_t stray_of(uint64_t id, uint64_t distance)
 {
@@ -100,7 +100,7 @@ static void strays_of(const struct rows_ids *ids)
 {
     static const uint64_t moments[] = {
         0, 1, 40, 2000, 3000, 3900, 4200, 4230, 2 * ROWS_TABLE_WORTH};
-    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+    for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
         uint64_t plain = run_strays(ids, moments[i], NULL, 0, "no strays");
         for (size_t k = 0; k < DISTANCES; k++) {
             uint64_t made = run_strays(ids, moments[i], &distances[k], 1, "one stray");
@@ -171,7 +171,7 @@ static void test_gap(void **unused)
     (void)unused;
     static const uint64_t moments[] = {200, 2000, 4700, 10000};
     for (size_t i = 0; i < ROWS_SHAPES; i++) {
-        for (size_t k = 0; k < sizeof moments / sizeof *moments; k++) {
+        for (size_t k = 0; k < sizeof(moments) / sizeof(*moments); k++) {
             gap_of(&rows_shapes[i], moments[k]);
         }
     }

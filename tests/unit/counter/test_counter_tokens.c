@@ -58,7 +58,7 @@ static void no_wake(void *target, uint64_t serial)
 
 static void runner_init(struct runner *runner, struct place *place)
 {
-    memset(runner, 0, sizeof *runner);
+    memset(runner, 0, sizeof(*runner));
     runner->place = place;
     runner->id = ID;
     runner->serial = (uintptr_t)runner; /* no other's */
@@ -144,7 +144,7 @@ static void fill_row(struct place *place)
 
 static void config_init(struct place *place, bool cache)
 {
-    memset(place, 0, sizeof *place);
+    memset(place, 0, sizeof(*place));
     counters_config(&place->config, ROWS_SLOTS);
     place->config.aux_bytes = AUX_BYTES;
     place->config.role_cache = cache;
@@ -246,7 +246,7 @@ static void refuse_others(struct runner *runner, enum engine_verb verb, int slot
     const char *text = slot == REC ? "1,1,,1" : "1";
     const uint64_t others[] = {0, 1, token(runner, slot) + 1, token(runner, slot == REC ? 0 : REC),
                                token(runner, slot == 1 ? 3 : 1)};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_int_equal(compared(runner, verb, slot, text, others[i]), ENGINE_EXISTS);
         expect_record(runner, RECORD);
     }
@@ -412,11 +412,11 @@ static bool any_change(struct runner *runner, struct test_random *random)
                                              ENGINE_INCR, ENGINE_DECR, ENGINE_DELETE};
     struct engine_op *op = &runner->call.op;
     char text[ENGINE_VALUE_MAX], was[ENGINE_VALUE_MAX + 1];
-    enum engine_verb verb = verbs[test_random_below(random, sizeof verbs / sizeof *verbs)];
+    enum engine_verb verb = verbs[test_random_below(random, sizeof(verbs) / sizeof(*verbs))];
     int slot = (int)test_random_below(random, SLOTS + 1) - 1;
     any_text(random, slot, text);
     token(runner, REC);
-    memcpy(was, runner->call.value, sizeof was);
+    memcpy(was, runner->call.value, sizeof(was));
     uint64_t before = token(runner, slot);
     fill(runner, verb, slot, text);
     op->compare = (adds(verb) || verb == ENGINE_DELETE) && test_random_once_in(random, 2);

@@ -64,7 +64,7 @@ static void test_bijection_of_small_widths(void **unused)
         for (unsigned key = 0; key < KEYS_A_WIDTH; key++) {
             struct permute p;
             make(&p, bits, &random);
-            memset(hit, 0, sizeof hit);
+            memset(hit, 0, sizeof(hit));
             for (uint64_t x = 0; x <= p.mask; x++) {
                 uint64_t y = permute_forward(&p, x);
                 assert_false(hit[y]);
@@ -97,7 +97,7 @@ static void test_spreads_dense_ids(void **unused)
         static unsigned count[SPREAD_GROUPS];
         struct permute p;
         make(&p, 26, &random);
-        memset(count, 0, sizeof count);
+        memset(count, 0, sizeof(count));
         for (uint64_t id = 0; id < SPREAD_GROUPS * SPREAD_A_GROUP; id++) {
             count[permute_forward(&p, id) >> 16]++;
         }

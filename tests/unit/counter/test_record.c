@@ -56,7 +56,7 @@ static void test_longest(void **unused)
 {
     (void)unused;
     struct counter_values values = {.set = (1u << ENGINE_SLOTS_MAX) - 1};
-    memset(values.value, 0xff, sizeof values.value);
+    memset(values.value, 0xff, sizeof(values.value));
     char text[ENGINE_VALUE_MAX];
     size_t length = counter_record_print(text, &values, ENGINE_SLOTS_MAX);
     assert_int_equal(length, ENGINE_SLOTS_MAX * 20 + ENGINE_SLOTS_MAX - 1);
@@ -101,7 +101,7 @@ static const struct example examples[] = {
 static void test_examples(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+    for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
         const struct example *example = &examples[i];
         struct counter_values values;
         size_t length = strlen(example->text);

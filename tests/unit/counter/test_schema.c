@@ -48,7 +48,7 @@ static void test_edges_of_bits(void **unused)
     (void)unused;
     for (unsigned bits = COUNTER_SLOT_BITS_MIN; bits <= COUNTER_SLOT_BITS_MAX; bits++) {
         char text[32];
-        snprintf(text, sizeof text, "a:%u", bits);
+        snprintf(text, sizeof(text), "a:%u", bits);
         struct counter_schema schema;
         struct counter_view v;
         make(&schema, text);
@@ -116,10 +116,10 @@ static void test_names_found(void **unused)
     counters_config(&config, "a:8 b:8 abc:8 adc:8 like:8 likes:8 comment:8 repost:8 abcdefgh:8 "
                              "abcdefghi:8 abcdefghj:8");
     counter_names_init(&n, &config);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         assert_int_equal(counter_names_find(&n, names[i], strlen(names[i])), i);
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_int_equal(counter_names_find(&n, others[i], strlen(others[i])), -1);
     }
 }
@@ -152,12 +152,12 @@ static void test_extras_run_out(void **unused)
     make(&schema, "a:10");
     for (unsigned i = 0; i < SCHEMA_EXTRAS_MAX - 1; i++) {
         char text[32];
-        snprintf(text, sizeof text, "x%u:8", i);
+        snprintf(text, sizeof(text), "x%u:8", i);
         assert_true(view(&v, &schema, text));
     }
     struct counter_schema kept = schema;
     assert_false(view(&v, &schema, "y:8 z:8")); /* room for one */
-    assert_memory_equal(&schema, &kept, sizeof kept);
+    assert_memory_equal(&schema, &kept, sizeof(kept));
     assert_true(view(&v, &schema, "x3:8 a:10 y:8"));
     assert_false(view(&v, &schema, "z:8"));
     assert_true(view(&v, &schema, "y:8 x20:3"));
@@ -261,7 +261,7 @@ static void test_shapes(void **unused)
             unsigned part = left > 64 ? 64 : left;
             part -= left - part == 1; /* no slot has one bit */
             struct counter_slot *slot = &config.slots[config.slot_count];
-            snprintf(slot->name, sizeof slot->name, "s%zu", config.slot_count);
+            snprintf(slot->name, sizeof(slot->name), "s%zu", config.slot_count);
             slot->bits = part;
             left -= part;
         }

@@ -130,14 +130,14 @@ static void over_the_edges(unsigned bits)
 {
     char slots[64];
     struct fixture f;
-    snprintf(slots, sizeof slots, "a:7 b:%u c:9", bits);
+    snprintf(slots, sizeof(slots), "a:7 b:%u c:9", bits);
     open_slots(&f, slots);
     uint64_t in_place_max = bits == 64 ? UINT64_MAX - 2 : (1ull << bits) - 3;
     const uint64_t values[] = {0, in_place_max, in_place_max + 1, in_place_max + 2, UINT64_MAX, 0};
     const bool in_aux[] = {false, false, true, true, true, true};
     assert_int_equal(set_slot(&f, 5, 0, 100), ENGINE_DONE);
     assert_int_equal(set_slot(&f, 5, 2, 509), ENGINE_DONE);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         assert_int_equal(set_slot(&f, 5, 1, values[i]), ENGINE_DONE);
         expect_slot(&f, 5, 1, values[i]);
         expect_slot(&f, 5, 0, 100);
@@ -367,18 +367,18 @@ static void test_window(void **unused)
     assert_true(counter_table_in_row(f.table)->window_last == origin + window - 1);
     const uint64_t inside[] = {origin, first + 1, origin + window - 1};
     const uint64_t outside[] = {0, 1, origin - 1, origin + window, FAR_ABOVE, INT64_MAX};
-    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+    for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
         assert_int_equal(set_slot(&f, inside[i], 0, i), ENGINE_DONE);
     }
     assert_int_equal(stats_of(&f).extend, 0);
-    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+    for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
         assert_int_equal(set_slot(&f, outside[i], 1, UINT64_MAX), ENGINE_DONE);
         assert_int_equal(stats_of(&f).extend, i + 1);
         expect_slot(&f, outside[i], 1, UINT64_MAX);
         expect_slot(&f, outside[i], 0, UNSET);
     }
     counter_table_check(f.table);
-    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+    for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
         assert_int_equal(unset_slots(&f, outside[i], 2), ENGINE_DONE);
         expect_slot(&f, outside[i], 1, UNSET);
     }
@@ -400,7 +400,7 @@ static void settle_some(uint64_t spacing, uint64_t first)
         assert_int_equal(set_slot(&f, first + i * 3, 0, i % 4 ? i : UINT64_MAX - i), ENGINE_DONE);
     }
     const uint64_t strays[] = {0, first + 1000, first + (1u << 30), FAR_ABOVE, INT64_MAX};
-    const size_t stray_count = sizeof strays / sizeof *strays;
+    const size_t stray_count = sizeof(strays) / sizeof(*strays);
     for (size_t i = 0; i < stray_count; i++) {
         assert_int_equal(set_slot(&f, strays[i], 1, UINT64_MAX), ENGINE_DONE);
     }
@@ -483,10 +483,10 @@ static void test_window_of_all_ids(void **unused)
     open_slots(&f, "a:20 b:20 c:20 d:20");
     const uint64_t ids[] = {0, 1, 1ull << 40, FAR_ABOVE, INT64_MAX};
     assert_true(stats_of(&f).settled);
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         assert_int_equal(set_slot(&f, ids[i], 0, i), ENGINE_DONE);
     }
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         expect_slot(&f, ids[i], 0, i);
     }
     assert_int_equal(stats_of(&f).extend, 0);

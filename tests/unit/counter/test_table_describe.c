@@ -29,7 +29,7 @@ static void describe_longest(unsigned char *bytes, size_t *length)
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < ENGINE_SLOTS_MAX && round * ENGINE_SLOTS_MAX + i < named; i++) {
             config.slots[i].bits = 2 + i;
-            snprintf(config.slots[i].name, sizeof config.slots[i].name, "%0*u",
+            snprintf(config.slots[i].name, sizeof(config.slots[i].name), "%0*u",
                      ENGINE_SPACE_NAME_MAX, round * ENGINE_SLOTS_MAX + i);
         }
         if (round == 0) {
@@ -91,7 +91,7 @@ static void test_damaged_description(void **unused)
     for (size_t cut = 0; cut < length; cut++) {
         assert_int_equal(counter_table_described_bytes(bytes, cut), 0);
     }
-    memset(damaged, 0, sizeof damaged);
+    memset(damaged, 0, sizeof(damaged));
     memcpy(damaged, bytes, length);
     assert_int_equal(counter_table_described_bytes(damaged, length + 1), 0); /* a byte too many */
     void *region = memory_region_create(config.table_bytes);

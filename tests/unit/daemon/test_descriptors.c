@@ -54,7 +54,7 @@ static void test_any_limit(void **unused)
     static const unsigned connections[] = {1, 8, 500, 1024, 100000};
 
     (void)unused;
-    for (size_t i = 0; i < sizeof connections / sizeof connections[0]; i++) {
+    for (size_t i = 0; i < sizeof(connections) / sizeof(connections[0]); i++) {
         for (uint64_t limit = 0; limit < 5000; limit++) {
             struct settings with = settings_of(data_path, connections[i]);
             struct settings without = settings_of(NULL, connections[i]);
@@ -76,7 +76,7 @@ static void test_usual(void **unused)
     assert_int_equal(wanted.connections, 1024);
     uint64_t all = wanted.own + wanted.files + wanted.connections;
     assert_true(descriptors_divide(&settings, all, &shares));
-    assert_memory_equal(&shares, &wanted, sizeof shares);
+    assert_memory_equal(&shares, &wanted, sizeof(shares));
     assert_true(descriptors_divide(&settings, 1024, &shares)); /* the usual limit of a shell */
     assert_int_equal(shares.files, 128);
     assert_true(shares.connections >= 800);

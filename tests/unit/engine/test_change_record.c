@@ -78,7 +78,7 @@ static void test_changes(void **unused)
         change_record_encode(&change, &record);
         assert_true(record.type >= CHANGE_RECORD_SLOT && record.bytes <= CHANGE_RECORD_BYTES_MAX);
         assert_int_equal(record.bytes % sizeof(uint64_t), 0);
-        memset(&back, 0xff, sizeof back);
+        memset(&back, 0xff, sizeof(back));
         assert_int_equal(decode(&record, &back), CHANGE_RECORD_IS_CHANGE);
         expect_same(&change, &back);
     }
@@ -111,10 +111,10 @@ static void test_events(void **unused)
     (void)unused;
     static const size_t lengths[] = {0, 1, 7, 8, 9, 16, CHANGE_EVENT_BYTES_MAX};
     unsigned char bytes[CHANGE_EVENT_BYTES_MAX];
-    memset(bytes, 0x5a, sizeof bytes);
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    memset(bytes, 0x5a, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         uint64_t words[CHANGE_EVENT_BYTES_MAX / 8 + 2];
-        memset(words, 0xff, sizeof words);
+        memset(words, 0xff, sizeof(words));
         size_t payload = change_record_encode_event(words, bytes, lengths[i]);
         assert_int_equal(payload % sizeof(uint64_t), 0);
         assert_in_range(payload, 8 + lengths[i], 8 + lengths[i] + 7);
@@ -169,7 +169,7 @@ static const struct bad BADS[] = {
 static void test_bad(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof BADS / sizeof BADS[0]; i++) {
+    for (size_t i = 0; i < sizeof(BADS) / sizeof(BADS[0]); i++) {
         struct change change;
         struct change_record_event event;
         enum change_record_kind kind = change_record_decode(

@@ -57,7 +57,7 @@ static inline void assert_match(const struct pattern_set *set, const char *key, 
     assert_non_null(copy);
     memcpy(copy, key, length);
     struct pattern_match match;
-    memset(&match, 0x5a, sizeof match);
+    memset(&match, 0x5a, sizeof(match));
     enum pattern_result result = pattern_match(set, copy, length, &match);
     bool same = result == expected->result;
     if (result != PATTERN_NONE) {

@@ -121,7 +121,7 @@ static void test_forms(void **unused)
     struct pattern_set *set = build(spaces, COUNT(spaces));
     for (size_t i = 0; i < COUNT(forms); i++) {
         struct expected expected = {forms[i].result, forms[i].space, forms[i].id, ""};
-        snprintf(expected.rest, sizeof expected.rest, "%s", forms[i].rest);
+        snprintf(expected.rest, sizeof(expected.rest), "%s", forms[i].rest);
         assert_match(set, forms[i].key, strlen(forms[i].key), &expected);
     }
     pattern_set_destroy(set);
@@ -133,15 +133,15 @@ static void test_long_keys(void **unused)
     (void)unused;
     struct pattern_set *set = build(spaces, COUNT(spaces));
     char key[PATTERN_KEY_MAX + 1];
-    memset(key, 'm', sizeof key);
+    memset(key, 'm', sizeof(key));
     memcpy(key, "{liked:1}:", 10);
     struct expected expected = {PATTERN_MEMBER, LIKED, 1, ""};
     memset(expected.rest, 'm', PATTERN_KEY_MAX - 10);
     assert_match(set, key, PATTERN_KEY_MAX, &expected);
-    memset(key, '{', sizeof key);
+    memset(key, '{', sizeof(key));
     expected.result = PATTERN_NONE;
     assert_match(set, key, PATTERN_KEY_MAX, &expected);
-    memset(key, '7', sizeof key);
+    memset(key, '7', sizeof(key));
     expected = (struct expected){.result = PATTERN_BAD, .space = BARE};
     assert_match(set, key, PATTERN_KEY_MAX, &expected);
     memcpy(key, "feed:1.\0x", 9);
@@ -159,25 +159,25 @@ static void test_fixed_texts(void **unused)
     for (int length = 1; length <= 20; length++) {
         char texts[2][64];
         static const char letters[] = "abcdefghijklmnopqrst";
-        snprintf(texts[0], sizeof texts[0], "%.*s{id}", length, letters);
-        snprintf(texts[1], sizeof texts[1], "{id}%.*s", length, letters);
+        snprintf(texts[0], sizeof(texts[0]), "%.*s{id}", length, letters);
+        snprintf(texts[1], sizeof(texts[1]), "{id}%.*s", length, letters);
         const char *const pointers[] = {texts[0], texts[1]};
         struct pattern_set *set = build(pointers, COUNT(pointers));
         for (int wrong = -1; wrong < length; wrong++) {
             char text[32];
             char key[KEY_ROOM];
-            snprintf(text, sizeof text, "%.*s", length, letters);
+            snprintf(text, sizeof(text), "%.*s", length, letters);
             if (wrong >= 0) {
                 text[wrong] = '_';
             }
             struct expected expected = {wrong < 0 ? PATTERN_RECORD : PATTERN_NONE, 0, 45, ".x"};
-            snprintf(key, sizeof key, "%s45.x", text);
+            snprintf(key, sizeof(key), "%s45.x", text);
             assert_match(set, key, strlen(key), &expected);
-            snprintf(key, sizeof key, "45%s.x", text);
+            snprintf(key, sizeof(key), "45%s.x", text);
             expected.result = wrong < 0 ? PATTERN_RECORD : PATTERN_BAD;
             expected.space = 1;
             assert_match(set, key, strlen(key), &expected);
-            snprintf(key, sizeof key, "45%.*s", length - 1, text);
+            snprintf(key, sizeof(key), "45%.*s", length - 1, text);
             expected.result = PATTERN_BAD;
             assert_match(set, key, strlen(key), &expected);
         }
@@ -203,7 +203,7 @@ static void test_many_spaces(void **unused)
     char prefix[PATTERN_TEXT_MAX + 1] = "";
     for (uint32_t i = 0; i < PATTERN_SPACES_MAX; i++) {
         /* Every second one branches off a text that grows: nodes with text, splits, depth. */
-        snprintf(texts[i], sizeof texts[i], "%.*s%c:{id}", (int)(i / 2), prefix,
+        snprintf(texts[i], sizeof(texts[i]), "%.*s%c:{id}", (int)(i / 2), prefix,
                  i % 2 == 0 ? 'x' : 'y');
         prefix[i / 2] = 'p';
         pointers[PATTERN_SPACES_MAX - 1 - i] = texts[i];
@@ -212,7 +212,7 @@ static void test_many_spaces(void **unused)
     for (uint32_t i = 0; i < PATTERN_SPACES_MAX; i++) {
         char key[KEY_ROOM];
         int length =
-            snprintf(key, sizeof key, "%.*s%u.a", (int)strlen(pointers[i]) - 4, pointers[i], i);
+            snprintf(key, sizeof(key), "%.*s%u.a", (int)strlen(pointers[i]) - 4, pointers[i], i);
         struct expected expected = {PATTERN_RECORD, i, i, ".a"};
         assert_match(set, key, (size_t)length, &expected);
     }
@@ -269,7 +269,7 @@ static void test_pattern_refused(void **unused)
         }
     }
     char text[PATTERN_TEXT_MAX + 2];
-    memset(text, 'a', sizeof text);
+    memset(text, 'a', sizeof(text));
     memcpy(text, "{id}", 4);
     text[PATTERN_TEXT_MAX + 1] = '\0';
     size_t at = 0;
@@ -336,7 +336,7 @@ static void test_pairs(void **unused)
         uint32_t second = 9;
         struct pattern_set *set = pattern_set_create(pairs[i].texts, 2, error, &first, &second);
         if (pairs[i].example != NULL) {
-            snprintf(quoted, sizeof quoted, "\"%s\"", pairs[i].example);
+            snprintf(quoted, sizeof(quoted), "\"%s\"", pairs[i].example);
             assert_int_equal(first, 0);
             assert_int_equal(second, 1);
         }

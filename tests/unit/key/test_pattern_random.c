@@ -24,7 +24,7 @@ static struct parts cut(const char *text)
     const char *id = strstr(text, "{id}");
     assert_non_null(id);
     memcpy(parts.prefix, text, (size_t)(id - text));
-    snprintf(parts.suffix, sizeof parts.suffix, "%s", id + 4);
+    snprintf(parts.suffix, sizeof(parts.suffix), "%s", id + 4);
     char *member = strstr(parts.suffix, "{member}");
     if (member != NULL) {
         *member = '\0';
@@ -79,22 +79,22 @@ static enum pattern_result naive_space(const struct parts *parts, const char *ke
                                        struct expected *expected)
 {
     char whole[KEY_ROOM];
-    snprintf(whole, sizeof whole, "%s", key);
+    snprintf(whole, sizeof(whole), "%s", key);
     bool whole_paired = !marks || take_marks_out(whole);
     for (size_t at = 1; !parts->with_member && at <= strlen(whole); at++) {
         char front[KEY_ROOM];
-        snprintf(front, sizeof front, "%.*s", (int)at, whole);
+        snprintf(front, sizeof(front), "%.*s", (int)at, whole);
         if ((whole[at] == '\0' || whole[at] == '.') && is_front(parts, front, &expected->id)) {
-            snprintf(expected->rest, sizeof expected->rest, "%s", whole + at);
+            snprintf(expected->rest, sizeof(expected->rest), "%s", whole + at);
             return whole_paired ? PATTERN_RECORD : PATTERN_BAD;
         }
     }
     for (size_t at = 1; parts->with_member && at <= strlen(key); at++) {
         char front[KEY_ROOM];
-        snprintf(front, sizeof front, "%.*s", (int)at, key);
+        snprintf(front, sizeof(front), "%.*s", (int)at, key);
         bool paired = !marks || take_marks_out(front);
         if (is_front(parts, front, &expected->id)) {
-            snprintf(expected->rest, sizeof expected->rest, "%s", key + at);
+            snprintf(expected->rest, sizeof(expected->rest), "%s", key + at);
             return paired && key[at] != '\0' ? PATTERN_MEMBER : PATTERN_BAD;
         }
     }
@@ -115,7 +115,7 @@ static struct expected naive_claim(const struct parts *parts, size_t n, const ch
 {
     struct expected expected = {.result = PATTERN_NONE};
     char bare[KEY_ROOM];
-    snprintf(bare, sizeof bare, "%s", key);
+    snprintf(bare, sizeof(bare), "%s", key);
     take_marks_out(bare);
     size_t longest = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -207,7 +207,7 @@ static void random_key(const char *const *texts, size_t n, char key[KEY_ROOM])
     static const char *const ends[] = {"", ".like", ".", "u9", "7", "{u}", ".a|#|", "}"};
     struct parts parts = cut(texts[random_below((uint32_t)n)]);
     char id[ID_ROOM + 1];
-    snprintf(id, sizeof id, "%" PRIu64, random_state >> random_below(64));
+    snprintf(id, sizeof(id), "%" PRIu64, random_state >> random_below(64));
     snprintf(key, KEY_ROOM, "%s%s%s%s", parts.prefix, id, parts.suffix,
              ends[random_below(COUNT(ends))]);
     for (uint32_t i = random_below(6); i > 0; i--) {
@@ -243,7 +243,7 @@ static void random_fixed(char *text, uint32_t length_max)
     static const char bytes[] = "aa11007:.";
     uint32_t length = random_below(length_max + 1);
     for (uint32_t i = 0; i < length; i++) {
-        text[i] = bytes[random_below(sizeof bytes - 1)];
+        text[i] = bytes[random_below(sizeof(bytes) - 1)];
     }
     text[length] = '\0';
 }
@@ -279,7 +279,7 @@ static void check_example(const char *const *texts, uint32_t first, uint32_t sec
 static void check_set(const struct pattern_set *set, const char *const *texts, size_t n)
 {
     static const char bytes[] = "a107:.";
-    static const uint32_t base = sizeof bytes - 1;
+    static const uint32_t base = sizeof(bytes) - 1;
     uint32_t count = 1;
     for (size_t length = 1; length <= EXHAUSTIVE_MAX; length++) {
         count *= base;

@@ -54,8 +54,9 @@ static void test_refused(void **state)
     struct load_options options;
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        if (parse(lines[i], &options))
+        if (parse(lines[i], &options)) {
             fail_msg("taken: %s", lines[i]);
+        }
     }
 }
 

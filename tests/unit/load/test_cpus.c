@@ -18,8 +18,9 @@ static cpu_set_t machine(void)
     cpu_set_t set;
 
     CPU_ZERO(&set);
-    for (size_t cpu = 0; cpu < 6; cpu++)
+    for (size_t cpu = 0; cpu < 6; cpu++) {
         CPU_SET(cpu, &set);
+    }
     CPU_SET(9, &set);
     return set;
 }
@@ -61,8 +62,9 @@ static void test_not_a_list(void **state)
                                       "-",  "1-",  "-1",  "3-2", "1-2-3", "1 ",
                                       " 1", "0x1", "1;2", "+1",  "1.0",   "18446744073709551616"};
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_refused(bad[i], "is no list of processors, as in 1, 0,1 or 2-5");
+    }
 }
 
 /* What would be right is said. */
@@ -82,8 +84,9 @@ static void test_as_many_as_there_is_room_for(void **state)
 {
     char list[2 * LOAD_CPUS_MAX + 3] = "";
     (void)state;
-    for (size_t i = 0; i < LOAD_CPUS_MAX; i++)
+    for (size_t i = 0; i < LOAD_CPUS_MAX; i++) {
         memcpy(list + 2 * i, "1,", 3);
+    }
     list[2 * LOAD_CPUS_MAX - 1] = '\0';
 
     char error[LOAD_CPUS_ERROR_MAX];
@@ -104,8 +107,9 @@ static void test_long_message(void **state)
 
     (void)state;
     CPU_ZERO(&set);
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu += 2)
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu += 2) {
         CPU_SET(cpu, &set);
+    }
     assert_false(load_cpus_parse("1", &set, &cpus, error));
     assert_non_null(strstr(error, "there are 0,2,4,6,"));
     assert_in_range(strlen(error), 300, LOAD_CPUS_ERROR_MAX - 1);
@@ -125,12 +129,16 @@ static void test_pin(void **state)
     struct load_cpus cpus = {.count = 2};
 
     (void)state;
-    for (size_t cpu = CPU_SETSIZE; cpu-- > 0;)
-        if (CPU_ISSET(cpu, &before))
+    for (size_t cpu = CPU_SETSIZE; cpu-- > 0;) {
+        if (CPU_ISSET(cpu, &before)) {
             cpus.cpus[0] = (uint16_t)cpu;
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &before))
+        }
+    }
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &before)) {
             cpus.cpus[1] = (uint16_t)cpu;
+        }
+    }
     for (uint64_t thread = 0; thread < 5; thread++) {
         assert_int_equal(load_cpus_pin(&cpus, thread), 0);
         cpu_set_t now = own_set();

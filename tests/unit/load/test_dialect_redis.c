@@ -135,12 +135,13 @@ static void expect_outcome(const struct outcome *outcome, bool load, bool broken
         size_t taken = bench_case_feed(&fixture, reply, strlen(reply), bytewise != 0);
         if (fixture.tally.hits != outcome->hits || fixture.tally.misses != outcome->misses ||
             fixture.tally.errors != outcome->errors ||
-            fixture.tally.mismatches != outcome->mismatches || fixture.reply.broken != broken)
+            fixture.tally.mismatches != outcome->mismatches || fixture.reply.broken != broken) {
             fail_msg("%s: %s: hits %d misses %d errors %d mismatches %d broken %d (%s)",
                      outcome->options, outcome->reply, (int)fixture.tally.hits,
                      (int)fixture.tally.misses, (int)fixture.tally.errors,
                      (int)fixture.tally.mismatches, fixture.reply.broken,
                      fixture.tally.first_mismatch);
+        }
         assert_true(broken || (fixture.reply.done && taken == strlen(reply)));
         bench_workload_destroy(fixture.workload);
     }
@@ -148,8 +149,9 @@ static void expect_outcome(const struct outcome *outcome, bool load, bool broken
 
 static void expect_outcomes(const struct outcome *outcomes, size_t count, bool load)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         expect_outcome(&outcomes[i], load, false);
+    }
 }
 #define EXPECT(outcomes, load)                                                                     \
     expect_outcomes(outcomes, sizeof(outcomes) / sizeof((outcomes)[0]), load)

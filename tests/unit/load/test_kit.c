@@ -58,8 +58,9 @@ static void test_taken(void **state)
     struct load_options options;
 
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-        if (!parse(right[i], &options))
+        if (!parse(right[i], &options)) {
             fail_msg("refused: %s", right[i]);
+        }
     }
     assert_string_equal(options.common.address, "127.0.0.1:11211");
     assert_string_equal(bench_protocol_name(&options.common), "text");
@@ -105,8 +106,9 @@ static void test_refused(void **state)
     struct load_options options;
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        if (parse(lines[i], &options))
+        if (parse(lines[i], &options)) {
             fail_msg("taken: %s", lines[i]);
+        }
     }
 }
 
@@ -120,8 +122,9 @@ static void test_threads_are_pinned(void **state)
     size_t cpu = 0;
 
     assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-    while (!CPU_ISSET(cpu, &before))
+    while (!CPU_ISSET(cpu, &before)) {
         cpu++;
+    }
     assert_true(parse("", &options));
     assert_int_equal(load_kit.begin_thread(&options.common, 0), 0);
     assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
@@ -152,9 +155,10 @@ static void test_slots_take_turns(void **state)
                  digits, value);
         fixture.request[fixture.request_length] = '\0';
         assert_string_equal(fixture.request, wanted);
-        if (i < 5)
+        if (i < 5) {
             fixture.request_length =
                 bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
+        }
     }
     bench_workload_destroy(fixture.workload);
 }
@@ -201,8 +205,9 @@ static unsigned commonest(const char *options, uint64_t stream)
         assert_in_range(fixture.ids[0], 1, 1000);
         seen[fixture.ids[0]]++;
     }
-    for (int i = 0; i <= 1000; i++)
+    for (int i = 0; i <= 1000; i++) {
         most = seen[i] > most ? seen[i] : most;
+    }
     bench_workload_destroy(fixture.workload);
     return most;
 }

@@ -21,8 +21,9 @@ static unsigned class_of(uint64_t rank)
 {
     unsigned i = 0;
 
-    while (i < CLASSES - 1 && rank >= 1ull << i)
+    while (i < CLASSES - 1 && rank >= 1ull << i) {
         i++;
+    }
     return i;
 }
 
@@ -48,9 +49,10 @@ static void check_law(uint64_t hundredths, uint64_t n)
     for (unsigned i = 0; i < CLASSES; i++) {
         double share = wanted[i] / all;
         double spread = sqrt(DRAWS * share * (1 - share)) + 1;
-        if (fabs(seen[i] - DRAWS * share) > ODDS * spread)
+        if (fabs(seen[i] - DRAWS * share) > ODDS * spread) {
             fail_msg("theta %d/100, n %d, class %u: %u, not about %.0f", (int)hundredths, (int)n, i,
                      seen[i], DRAWS * share);
+        }
     }
 }
 

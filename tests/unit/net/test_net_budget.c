@@ -44,7 +44,7 @@ static void say_until_closed(struct echo *echo, int fd, size_t piece)
 {
     char half[4096];
     unsigned looks = 0;
-    assert_true(piece <= sizeof half);
+    assert_true(piece <= sizeof(half));
     memset(half, 'h', piece);
     while (FIGURE(echo, budget_closed) == 0) {
         uint64_t read = FIGURE(echo, bytes_read);

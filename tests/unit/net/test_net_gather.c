@@ -59,7 +59,7 @@ static void end(struct crowd *crowd)
 static const char *name(unsigned i)
 {
     static char text[16];
-    snprintf(text, sizeof text, "%u\n", i);
+    snprintf(text, sizeof(text), "%u\n", i);
     return text;
 }
 
@@ -72,7 +72,7 @@ static void test_everybody(void **unused)
     begin(&crowd);
     for (unsigned i = 0; i < CONNS; i++) {
         static const char *const forms[] = {"%u\n", "%u\nbig 5000\n", "%u\nquit\n", "hold %u\n"};
-        snprintf(text, sizeof text, forms[i % 4], i);
+        snprintf(text, sizeof(text), forms[i % 4], i);
         client_say_taken(crowd.fds[i], text);
     }
     go_on(&crowd);

@@ -28,7 +28,7 @@ struct phantom_config cold_config(void)
 void cold_begin(struct cold_space *space, const struct phantom_config *config, uint64_t cache_bytes,
                 uint64_t overlay_max)
 {
-    memset(space, 0, sizeof *space);
+    memset(space, 0, sizeof(*space));
     space->config = *config;
     recorder_init(&space->recorder);
     recorder_sink_init(&space->sink, &space->recorder);
@@ -57,7 +57,7 @@ struct engine_op cold_op(struct cold_space *space, struct engine *engine, enum e
 {
     char member[32];
     struct phantoms_call call;
-    snprintf(member, sizeof member, "u%llu", (unsigned long long)number);
+    snprintf(member, sizeof(member), "u%llu", (unsigned long long)number);
     phantoms_call_init(&call, verb, id, member, "1");
     (void)phantom_dumps_run(&space->dumps, engine, &call, &space->sink.sink);
     call.op.member = call.op.text = call.op.value = NULL;

@@ -13,7 +13,7 @@
 
 void kept_begin(struct kept_space *space, const struct phantom_config *config)
 {
-    memset(space, 0, sizeof *space);
+    memset(space, 0, sizeof(*space));
     space->config = *config;
     recorder_init(&space->recorder);
     recorder_sink_init(&space->sink, &space->recorder);
@@ -38,7 +38,7 @@ enum engine_status kept_run(struct kept_space *space, enum engine_verb verb, uin
 {
     char member[32];
     struct phantoms_call call;
-    snprintf(member, sizeof member, "u%llu", (unsigned long long)number);
+    snprintf(member, sizeof(member), "u%llu", (unsigned long long)number);
     phantoms_call_init(&call, verb, id, member, "1");
     return phantoms_run(space->engine, &call, &space->sink.sink);
 }
@@ -46,7 +46,7 @@ enum engine_status kept_run(struct kept_space *space, enum engine_verb verb, uin
 bool kept_holds(struct engine *engine, uint64_t id, uint64_t number)
 {
     char member[32];
-    snprintf(member, sizeof member, "u%llu", (unsigned long long)number);
+    snprintf(member, sizeof(member), "u%llu", (unsigned long long)number);
     return phantoms_hold(engine, id, member);
 }
 

@@ -26,7 +26,7 @@ static const double rates[] = {0.01, 0.001, 0.0001};
 
 static uint64_t member(uint64_t i)
 {
-    return hash_bytes(&i, sizeof i, SEED);
+    return hash_bytes(&i, sizeof(i), SEED);
 }
 
 static double square_root(double x)

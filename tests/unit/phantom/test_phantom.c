@@ -93,7 +93,7 @@ static void test_refusals(void **unused)
     (void)unused;
     static const char *const wrong[] = {"", "0", "2", "11", "1\n", " 1", "1 1", "yes"};
     struct engine *engine = open_space(false);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(refused(engine, ENGINE_SET, 1, wrong[i], false), ENGINE_E_NOT_MEMBER);
         assert_int_equal(refused(engine, ENGINE_ADD, 1, wrong[i], false), ENGINE_E_NOT_MEMBER);
         assert_int_equal(refused(engine, ENGINE_CAS, 1, wrong[i], true), ENGINE_E_NOT_MEMBER);
@@ -120,7 +120,7 @@ static void test_expires(void **unused)
     (void)unused;
     for (int deletes = 0; deletes < 2; deletes++) {
         struct engine *engine = open_space(deletes);
-        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
             struct phantoms_call call;
             phantoms_call_init(&call, verbs[i], 1, "u", "1");
             call.op.expires = true;
@@ -185,7 +185,7 @@ static uint64_t fill(struct engine *engine, enum engine_error *error)
     uint64_t added = 0;
     for (uint64_t i = 0;; i++) {
         struct phantoms_call call;
-        snprintf(member, sizeof member, "u%llu", (unsigned long long)i);
+        snprintf(member, sizeof(member), "u%llu", (unsigned long long)i);
         phantoms_call_init(&call, ENGINE_ADD, i % 100, member, "1");
         enum engine_status status = phantoms_run(engine, &call, change_sink_null());
         if (status == ENGINE_ERROR) {
@@ -244,7 +244,7 @@ static void test_exceptions_full(void **unused)
     struct phantoms_call call;
     uint64_t deleted = 0;
     for (; status == ENGINE_DONE && deleted < PAIRS; deleted++) {
-        snprintf(member, sizeof member, "u%llu", (unsigned long long)deleted);
+        snprintf(member, sizeof(member), "u%llu", (unsigned long long)deleted);
         phantoms_do(engine, ENGINE_SET, 1, member);
         phantoms_call_init(&call, ENGINE_DELETE, 1, member, "");
         status = phantoms_run(engine, &call, change_sink_null());
@@ -256,7 +256,7 @@ static void test_exceptions_full(void **unused)
     phantom_check(engine);
     for (uint64_t i = 0; i < deleted; i++) {
         char other[32];
-        snprintf(other, sizeof other, "u%llu", (unsigned long long)i);
+        snprintf(other, sizeof(other), "u%llu", (unsigned long long)i);
         assert_false(phantoms_hold(engine, 1, other));
         assert_int_equal(phantoms_do(engine, ENGINE_ADD, 1, other), ENGINE_DONE);
     }
@@ -274,11 +274,11 @@ static void test_random(void **unused)
     struct phantom_config config = phantoms_config(true);
     config.table_bytes = 1 << 20; /* so empty that nothing is answered wrongly */
     struct engine *engine = phantoms_create(&config);
-    memset(model, 0, sizeof model);
+    memset(model, 0, sizeof(model));
     for (uint64_t i = 0, n = test_scaled(RANDOM_STEPS); i < n; i++) {
         uint64_t which = test_random_below(&random, RANDOM_MEMBERS);
         char member[32];
-        snprintf(member, sizeof member, "%llu", (unsigned long long)which / 3);
+        snprintf(member, sizeof(member), "%llu", (unsigned long long)which / 3);
         uint64_t id = which % 3 + 1; /* three ids of the same members */
         switch (test_random_below(&random, 4)) {
         case 0:
@@ -313,7 +313,7 @@ static void test_batches(void **unused)
     struct engine_op *ops[BATCH];
     struct engine *engine = open_space(false);
     for (uint64_t i = 0; i < BATCH; i++) {
-        snprintf(members[i], sizeof members[i], "u%u", (unsigned)(i / 2));
+        snprintf(members[i], sizeof(members[i]), "u%u", (unsigned)(i / 2));
         if (i % 4 == 0) {
             phantoms_do(engine, ENGINE_ADD, 5, members[i]);
         }

@@ -55,19 +55,19 @@ static void test_damaged_description(void **unused)
     struct phantom_shape shape;
     struct phantom_config config = phantoms_config(true);
     phantom_shape_init(&shape, &config);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         phantom_shape_describe(&shape, bytes);
-        memcpy(bytes + bad[i].offset, &bad[i].value, sizeof bad[i].value);
-        assert_false(phantom_shape_read(&back, bytes, sizeof bytes));
+        memcpy(bytes + bad[i].offset, &bad[i].value, sizeof(bad[i].value));
+        assert_false(phantom_shape_read(&back, bytes, sizeof(bytes)));
     }
     /* Whatever is read is what would be described again. */
-    for (unsigned bit = 0; bit < 8 * sizeof bytes; bit++) {
+    for (unsigned bit = 0; bit < 8 * sizeof(bytes); bit++) {
         unsigned char again[PHANTOM_DESCRIPTION_BYTES];
         phantom_shape_describe(&shape, bytes);
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        if (phantom_shape_read(&back, bytes, sizeof bytes)) {
+        if (phantom_shape_read(&back, bytes, sizeof(bytes))) {
             phantom_shape_describe(&back, again);
-            assert_memory_equal(again, bytes, sizeof bytes);
+            assert_memory_equal(again, bytes, sizeof(bytes));
         }
     }
 }
@@ -100,7 +100,7 @@ static struct table_file *write_wrong(struct kept_space *space, const struct row
         .description = image->table,
         .description_bytes = image->table_bytes,
     };
-    snprintf(info.kind, sizeof info.kind, "%s", wrong->kind);
+    snprintf(info.kind, sizeof(info.kind), "%s", wrong->kind);
     (void)vfs->functions->unlink(vfs, KEPT_DIRECTORY "/wrong");
     struct table_file_writer *writer =
         table_file_create(vfs, KEPT_DIRECTORY, "wrong", &info, error);
@@ -137,7 +137,7 @@ static void test_wrong_files(void **unused)
     kept_begin(&space, &config);
     const struct engine_keeping *keeping = space.engine->functions->keeping;
     assert_true(keeping->image_next(space.engine, 0, 0, &image));
-    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+    for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
         char error[ENGINE_ERROR_MAX] = "";
         _Atomic uint64_t done = 0;
         void *table;
@@ -242,7 +242,7 @@ static void test_impossible_changes(void **unused)
         {1ull << 60, {.type = CHANGE_MEMBER_DELETE, .place = CHANGE_APART, .id = 1}},
         {1ull << 60, {.type = CHANGE_MEMBER_ADD, .place = CHANGE_INSIDE, .id = UINT64_MAX}},
     };
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         char error[ENGINE_ERROR_MAX] = "";
         struct phantom_config config = phantoms_config(true);
         struct engine *engine = phantoms_create(&config);

@@ -53,14 +53,14 @@ static void test_description(void **unused)
         struct phantom_shape back;
         struct phantom_shape shape = shape_of(i & 1, i & 2, i & 4 ? 1 << 20 : 0);
         phantom_shape_describe(&shape, bytes);
-        assert_true(phantom_shape_read(&back, bytes, sizeof bytes));
+        assert_true(phantom_shape_read(&back, bytes, sizeof(bytes)));
         assert_int_equal(back.table_bytes, shape.table_bytes);
         assert_int_equal(back.exceptions_bytes, shape.exceptions_bytes);
         assert_int_equal(back.apart_bytes, shape.apart_bytes);
         assert_int_equal(back.capacity, shape.capacity);
         assert_int_equal(back.plan.bits, shape.plan.bits);
         assert_true(back.plan.load == shape.plan.load && back.plan.rate == shape.plan.rate);
-        assert_false(phantom_shape_read(&back, bytes, sizeof bytes - 1));
+        assert_false(phantom_shape_read(&back, bytes, sizeof(bytes) - 1));
         assert_false(phantom_shape_read(&back, bytes, 0));
     }
 }
@@ -243,7 +243,7 @@ static void test_many_exceptions(void **unused)
         char member[32];
         enum engine_status status = ENGINE_DONE;
         for (; status == ENGINE_DONE && more < EXCEPTIONS; more++) {
-            snprintf(member, sizeof member, "u%llu", (unsigned long long)(more % KEPT_MEMBERS));
+            snprintf(member, sizeof(member), "u%llu", (unsigned long long)(more % KEPT_MEMBERS));
             status = phantoms_do(again, ENGINE_DELETE, more / KEPT_MEMBERS, member);
         }
         assert_int_equal(status, ENGINE_ERROR);

@@ -28,7 +28,7 @@ struct scene {
 static void begin(struct scene *scene, uint64_t overlay_max)
 {
     struct phantom_config config = cold_config();
-    memset(scene, 0, sizeof *scene);
+    memset(scene, 0, sizeof(*scene));
     cold_begin(&scene->space, &config, CACHE, overlay_max);
     scene->ids = cold_roll(&scene->space, 2);
     scene->next = NEW;
@@ -265,7 +265,7 @@ static void test_many_small(void **unused)
     (void)unused;
     static struct scene scene;
     struct phantom_config config = cold_config();
-    memset(&scene, 0, sizeof scene);
+    memset(&scene, 0, sizeof(scene));
     cold_begin(&scene.space, &config, CACHE, OVERLAY_MAX);
     (void)cold_roll(&scene.space, 60);
     struct row *row = &((struct phantom *)scene.space.engine)->row;

@@ -56,7 +56,7 @@ static struct engine_op run(struct space *space, enum engine_verb verb, uint64_t
 {
     char member[32];
     struct phantoms_call call;
-    snprintf(member, sizeof member, "%c%llu", kind, (unsigned long long)number);
+    snprintf(member, sizeof(member), "%c%llu", kind, (unsigned long long)number);
     phantoms_call_init(&call, verb, id, member, "1");
     (void)phantoms_run(space->engine, &call, change_sink_null());
     call.op.member = call.op.text = call.op.value = NULL; /* they end here */
@@ -116,7 +116,7 @@ static void test_roll_and_recycle(void **unused)
 {
     (void)unused;
     static const unsigned shifts[] = {0, 22};
-    for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
+    for (size_t s = 0; s < sizeof(shifts) / sizeof(shifts[0]); s++) {
         struct phantom_config config = row_config(TABLES, 0.01);
         config.recycle = true;
         struct space space = open_space(&config);
@@ -448,13 +448,13 @@ static void test_random(void **unused)
     config.exceptions_bytes = config.table_bytes;
     struct space space = open_space(&config);
     unsigned wrong = 0;
-    memset(there, 0, sizeof there);
+    memset(there, 0, sizeof(there));
     for (uint64_t i = 0, n = test_scaled(RANDOM_STEPS); i < n; i++) {
         if (i == n / 4 || i == n / 2) { /* its changes go on in a layer */
             heat(&space, space.capacity / 2 * (i == n / 4 ? 1 : 3));
         }
         uint64_t which = test_random_below(&random, RANDOM_PAIRS);
-        uint64_t id = ids[which % (sizeof ids / sizeof ids[0])];
+        uint64_t id = ids[which % (sizeof(ids) / sizeof(ids[0]))];
         if (!there[which] && holds(&space, id, 'r', which)) {
             there[which] = true;
             wrong++;

@@ -51,7 +51,7 @@ static void *race_adds(void *context)
         if (i % PAIRS_A_ROUND == 0) {
             pthread_barrier_wait(race->start);
         }
-        snprintf(member, sizeof member, "u%llu", (unsigned long long)i);
+        snprintf(member, sizeof(member), "u%llu", (unsigned long long)i);
         if (phantom_turn_run(&race->turn, ENGINE_ADD, i % race->ids, member).status ==
             ENGINE_DONE) {
             atomic_fetch_add(&race->wins[i], 1);
@@ -90,7 +90,7 @@ static void *race_rolls(void *context)
             pthread_barrier_wait(race->start);
         }
         char member[32];
-        snprintf(member, sizeof member, "u%u.%llu", race->number,
+        snprintf(member, sizeof(member), "u%u.%llu", race->number,
                  (unsigned long long)(i % ROLL_MEMBERS));
         uint64_t id = i / ROLL_MEMBERS;
         race->denied += phantom_turn_run(&race->turn, ENGINE_SET, id, member).status != ENGINE_DONE;
@@ -160,7 +160,7 @@ static void test_one_winner(void **unused)
     config.table_bytes = 16 << 20;
     struct engine *engine = phantoms_create(&config);
     uint64_t pairs = pairs_to_race();
-    memset(wins, 0, sizeof wins);
+    memset(wins, 0, sizeof(wins));
     (void)run_race(engine, race_adds, (struct race){.ids = 1000, .pairs = pairs, .wins = wins});
     assert_int_equal(check_wins(pairs), 0);
     assert_int_equal(phantoms_members(engine), pairs);
@@ -181,7 +181,7 @@ static void test_one_winner_across_layers(void **unused)
     uint64_t capacity = size.members / size.tables;
     uint64_t pairs = PAIRS;
     assert_true(pairs > capacity && pairs < 2 * capacity);
-    memset(wins, 0, sizeof wins);
+    memset(wins, 0, sizeof(wins));
     (void)run_race(engine, race_adds, (struct race){.ids = 10, .pairs = pairs, .wins = wins});
     assert_true(check_wins(pairs) <= TAKEN_FOR);
     assert_int_equal(phantoms_table_number(engine, 0, "layers"), 2);

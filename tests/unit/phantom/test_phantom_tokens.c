@@ -48,7 +48,7 @@ static void expect_deletes(struct place *place)
 {
     static const uint64_t others[] = {0, 2, UINT64_MAX};
     (void)plain(place, ENGINE_SET);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_int_equal(delete_by(place, others[i]), ENGINE_EXISTS);
         assert_int_equal(plain(place, ENGINE_READ), ENGINE_DONE);
         assert_int_equal(place->call.op.cas_now, TOKEN);
@@ -63,7 +63,7 @@ static void expect_deletes(struct place *place)
 static void expect_tokens(struct place *place)
 {
     static const enum engine_verb verbs[] = {ENGINE_ADD, ENGINE_SET, ENGINE_REPLACE, ENGINE_CAS};
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
         assert_int_equal(plain(place, verbs[i]), ENGINE_DONE);
         assert_int_equal(place->call.op.cas_now, TOKEN);
     }

@@ -169,7 +169,7 @@ static void test_numbers(void **state)
     assert_int_equal(change(ENGINE_INCR, "n", "1"), ENGINE_DONE);
     expect("n", "16219049507383003321 ");
     char front[2000];
-    snprintf(front, sizeof front, "%01500d", 7); /* more zeros than are looked behind */
+    snprintf(front, sizeof(front), "%01500d", 7); /* more zeros than are looked behind */
     assert_int_equal(change(ENGINE_SET, "n", front), ENGINE_DONE);
     op = op_on(ENGINE_INCR, "n", "1");
     run(&op);

@@ -117,7 +117,7 @@ static const struct row rows[] = {
     {VERB_FLUSH_ALL, REPLY_CLIENT_ERROR, DETAIL_AUTH, NULL, 0x20, "Auth failure."},
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* Each loud and quiet, with a token that only a success of a request that wants it shows. */
 static void test_statuses(void **unused)
@@ -206,7 +206,7 @@ static void test_hits_and_misses(void **unused)
     const struct hit hit = {.value = "12,,30", .value_length = 6, .cas = 99, .flags = 0x01020304};
     struct buf out;
     buf_init(&out, OUT_MAX, NULL);
-    for (size_t i = 0; i < sizeof gets / sizeof gets[0]; i++) {
+    for (size_t i = 0; i < sizeof(gets) / sizeof(gets[0]); i++) {
         uint8_t opcode = gets[i].opcode;
         struct request request = request_of(VERB_GET, opcode);
         request.want_cas = true;
@@ -296,13 +296,13 @@ static void test_bytes_max(void **unused)
     (void)unused;
     char key_bytes[PROTOCOL_KEY_MAX];
     char value[2 * PROTOCOL_REPLY_VALUE_MAX];
-    memset(key_bytes, 'k', sizeof key_bytes);
-    memset(value, '9', sizeof value);
+    memset(key_bytes, 'k', sizeof(key_bytes));
+    memset(value, '9', sizeof(value));
     const struct request request = request_of(VERB_GET, 0x0c);
-    const struct request_key key = {key_bytes, sizeof key_bytes};
+    const struct request_key key = {key_bytes, sizeof(key_bytes)};
     const struct hit hit = {.value = value, .value_length = PROTOCOL_REPLY_VALUE_MAX};
     const struct reply reply = {
-        .status = REPLY_CLIENT_ERROR, .value = value, .value_length = sizeof value};
+        .status = REPLY_CLIENT_ERROR, .value = value, .value_length = sizeof(value)};
     size_t max = binary_codec()->reply_bytes_max(&request);
     struct buf out;
     buf_init(&out, max, NULL);

@@ -222,7 +222,7 @@ static const struct row rows[] = {
     {{0x22, NOTHING, BYTES("PLAIN"), NOTHING, 0}, "sasl PLAIN ()\n"},
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void test_every_opcode(void **unused)
 {
@@ -278,7 +278,7 @@ static void test_wrong_headers(void **unused)
         {0x1c, 4, 0, 4},     {0x1c, 4, 1, 6},     {0x23, 4, 1, 6},      {0x20, 0, 1, 1},
     };
     static const char body[300];
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         put_header(wrong[i].opcode, wrong[i].extras, wrong[i].key, wrong[i].body, 0);
         put(body, wrong[i].body);
         put_noop();
@@ -303,7 +303,7 @@ static void test_wrong_logins(void **unused)
         {0x21, 0, 5, 5 + VALUE_MAX + 1},
     };
     static const char body[400];
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         put_header(wrong[i].opcode, wrong[i].extras, wrong[i].key, wrong[i].body, 0);
         put(body, wrong[i].body);
         put_noop();
@@ -323,14 +323,14 @@ static void test_long_values(void **unused)
     };
     static char body[400];
     size_t consumed;
-    memset(body, 'k', sizeof body);
-    for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++) {
+    memset(body, 'k', sizeof(body));
+    for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++) {
         put_header(longs[i].opcode, longs[i].extras, longs[i].key, longs[i].body, 0);
         put(body, longs[i].body);
         put_noop();
         char wanted[400];
         bool is_set = longs[i].opcode == 0x01 || longs[i].opcode == 0x11;
-        snprintf(wanted, sizeof wanted, "refuse server [Too large.]%s%.*s +swallow\nnoop\n",
+        snprintf(wanted, sizeof(wanted), "refuse server [Too large.]%s%.*s +swallow\nnoop\n",
                  is_set ? " " : "", is_set ? longs[i].key : 0, body); /* its key, to be forgotten */
         expect(wanted);
         assert_int_equal(trace.batch->requests[0].detail, DETAIL_TOO_LARGE);
@@ -352,12 +352,12 @@ static void expect_dropped(uint8_t opcode, uint32_t body_length)
     struct request_batch *batch = trace.batch;
     input.length = 0;
     put_header(opcode, opcode == 0x01 ? 8 : 0, 1, body_length, 0);
-    put(junk, sizeof junk);
+    put(junk, sizeof(junk));
     assert_int_equal(request_trace_parse(&trace, &state, input.bytes, input.length), PROTOCOL_MORE);
     assert_int_equal(batch->consumed, input.length);
     assert_int_equal(batch->request_count, 1);
     assert_int_equal(batch->requests[0].verb, opcode == 0x21 ? VERB_SASL : VERB_ERROR);
-    assert_int_equal(batch->after.swallow_bytes, body_length - sizeof junk);
+    assert_int_equal(batch->after.swallow_bytes, body_length - sizeof(junk));
     /* as if all but the last byte had come */
     state = batch->after;
     state.swallow_bytes = 1;
@@ -376,8 +376,8 @@ static void test_huge_bodies(void **unused)
     (void)unused;
     static const uint32_t lengths[] = {0x7fffffff, 0x80000000, 0xffffffe8, 0xffffffff};
     static const uint8_t opcodes[] = {0x00, 0x01, 0x05, 0x0e, 0x10, 0x21, 0x77};
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        for (size_t j = 0; j < sizeof opcodes; j++) {
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        for (size_t j = 0; j < sizeof(opcodes); j++) {
             expect_dropped(opcodes[j], lengths[i]);
         }
     }
@@ -387,7 +387,7 @@ static void test_bad_magic(void **unused)
 {
     (void)unused;
     static const unsigned char magics[] = {0x00, 'g', 0x7f, 0x81, 0xff};
-    for (size_t i = 0; i < sizeof magics; i++) {
+    for (size_t i = 0; i < sizeof(magics); i++) {
         size_t consumed;
         put_noop();
         size_t first = input.length;
@@ -412,8 +412,8 @@ static void put_everything(void)
             put_header(0x77, 0, 3, 7, 0);
             put("unknown", 7);
         } else if (i % 5 == 2) {
-            put_header(0x01, 8, 1, sizeof too_long, 0);
-            put(too_long, sizeof too_long);
+            put_header(0x01, 8, 1, sizeof(too_long), 0);
+            put(too_long, sizeof(too_long));
         }
     }
 }

@@ -93,7 +93,7 @@ static void test_reads(void **unused)
         {"me a k Ox q v\r\n", "ME a exp=-1 la=0 cas=77 fetch=yes cls=1 size=4\r\n", "EN\r\n"},
         {"me YWI= b\r\n", "ME YWI= exp=-1 la=0 cas=77 fetch=yes cls=1 size=4\r\n", "EN\r\n"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         expect_read(rows[i].line, &hit, rows[i].found, rows[i].missed);
     }
 }
@@ -199,7 +199,7 @@ static void test_errors(void **unused)
                                         "md a k Ox q\r\n", "ma a v k Ox q\r\n", "me a\r\n"};
     struct buf out;
     buf_init(&out, 4096, NULL);
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         const struct request *request = parse(lines[i]);
         struct reply reply = {
             .status = REPLY_CLIENT_ERROR, .value = "no space for key", .value_length = 16};
@@ -223,15 +223,15 @@ static void test_room(void **unused)
         "me " KEY_248 " b\r\n",
     };
     char value[PROTOCOL_REPLY_VALUE_MAX];
-    memset(value, '9', sizeof value);
+    memset(value, '9', sizeof(value));
     const struct hit hit = {.value = value,
-                            .value_length = sizeof value,
+                            .value_length = sizeof(value),
                             .cas = UINT64_MAX,
                             .flags = UINT32_MAX,
                             .ttl_s = INT32_MAX};
     const struct reply reply = {
-        .status = REPLY_NUMBER, .value = value, .value_length = sizeof value, .cas = UINT64_MAX};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        .status = REPLY_NUMBER, .value = value, .value_length = sizeof(value), .cas = UINT64_MAX};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         const struct request *request = parse(lines[i]);
         size_t max = text_codec()->reply_bytes_max(request);
         const size_t rooms[] = {max, 64};

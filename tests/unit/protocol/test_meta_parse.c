@@ -460,7 +460,7 @@ static void test_scratch_of_refusals(void **unused)
     struct request_trace trace;
     struct protocol_state state = {0};
     request_trace_open(&trace, text_codec());
-    assert_int_equal(request_trace_parse(&trace, &state, input, sizeof input - 1), PROTOCOL_MORE);
+    assert_int_equal(request_trace_parse(&trace, &state, input, sizeof(input) - 1), PROTOCOL_MORE);
     assert_int_equal(trace.batch->request_count, 4);
     assert_int_equal(trace.batch->scratch_used, 0);
     request_trace_close(&trace);

@@ -60,7 +60,7 @@ static void test_statuses(void **unused)
     const struct request noreply = {.verb = VERB_SET, .quiet = QUIET_ALL};
     struct buf out;
     buf_init(&out, 4096, NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *value = rows[i].value;
         const struct reply reply = {.status = rows[i].status,
                                     .value = value,
@@ -77,14 +77,14 @@ static void test_error_lines_are_short(void **unused)
 {
     (void)unused;
     char words[200];
-    memset(words, 'w', sizeof words);
+    memset(words, 'w', sizeof(words));
     const struct request request = {.verb = VERB_SET};
     const enum reply_status errors[] = {REPLY_CLIENT_ERROR, REPLY_SERVER_ERROR};
     struct buf out;
     buf_init(&out, 4096, NULL);
     for (size_t i = 0; i < 2; i++) {
         const struct reply reply = {
-            .status = errors[i], .value = words, .value_length = sizeof words};
+            .status = errors[i], .value = words, .value_length = sizeof(words)};
         text_codec()->compose(&out, &request, &reply);
         assert_int_equal(out.length, PROTOCOL_ERROR_MAX - 1);
         assert_memory_equal(out.data + out.length - 3, "w\r\n", 3);
@@ -155,10 +155,10 @@ static void test_bytes_max(void **unused)
     (void)unused;
     char key_bytes[PROTOCOL_KEY_MAX];
     char value[PROTOCOL_REPLY_VALUE_MAX + 1];
-    memset(key_bytes, 'k', sizeof key_bytes);
-    memset(value, '9', sizeof value);
+    memset(key_bytes, 'k', sizeof(key_bytes));
+    memset(value, '9', sizeof(value));
     value[PROTOCOL_REPLY_VALUE_MAX] = '\0';
-    const struct request_key key = {key_bytes, sizeof key_bytes};
+    const struct request_key key = {key_bytes, sizeof(key_bytes)};
     const struct request get = {.verb = VERB_GET,
                                 .keys = 3,
                                 .want_cas = true,
@@ -171,7 +171,7 @@ static void test_bytes_max(void **unused)
     for (size_t i = 0; i < 3; i++) {
         size_t before = out.length;
         compose_value(&out, &get, &key, value, UINT32_MAX, UINT64_MAX);
-        assert_true(out.length > before + sizeof key_bytes + PROTOCOL_REPLY_VALUE_MAX);
+        assert_true(out.length > before + sizeof(key_bytes) + PROTOCOL_REPLY_VALUE_MAX);
     }
     text_codec()->compose_end(&out, &get);
     assert_memory_equal(out.data + out.length - 5, "END\r\n", 5);

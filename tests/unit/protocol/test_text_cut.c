@@ -21,7 +21,7 @@ static void test_goes_on_where_it_was_cut(void **unused)
                                         "gat 7 a bb c dd e\r\nmn\r\n"};
     static const char *const keys[KEYS] = {"a", "bb", "c", "dd", "e"};
     (void)unused;
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         for (uint32_t answered = 1; answered < KEYS; answered++) {
             struct request_trace trace;
             struct protocol_state state = {0};

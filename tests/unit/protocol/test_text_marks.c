@@ -58,7 +58,7 @@ static void test_random_texts(void **unused)
         char *text = malloc(length + (length == 0));
         for (int round = 0; round < ROUNDS; round++) {
             for (size_t i = 0; i < length; i++) {
-                text[i] = bytes[test_random_below(&random, sizeof bytes)];
+                text[i] = bytes[test_random_below(&random, sizeof(bytes))];
             }
             assert_walk(text, length);
         }
@@ -72,7 +72,7 @@ static void test_words(void **unused)
     (void)unused;
     static const char letters[] = "\xff"
                                   "bcdefghijkl";
-    for (size_t length = 0; length < sizeof letters; length++) {
+    for (size_t length = 0; length < sizeof(letters); length++) {
         char *text = malloc(length + (length == 0));
         memcpy(text, letters, length);
         uint64_t expected = 0;

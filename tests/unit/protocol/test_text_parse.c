@@ -268,11 +268,11 @@ static void test_unknown(void **unused)
         "verbosit 1",
         "get_all HTTP/1.1 x",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         char line[64];
-        snprintf(line, sizeof line, "%s\r\nmn\r\n", lines[i]);
+        snprintf(line, sizeof(line), "%s\r\nmn\r\n", lines[i]);
         expect(line, "refuse error\nnoop\n", PROTOCOL_MORE, strlen(line));
-        snprintf(line, sizeof line, "%s\nmn\n", lines[i]);
+        snprintf(line, sizeof(line), "%s\nmn\n", lines[i]);
         expect(line, "refuse error\nnoop\n", PROTOCOL_MORE, strlen(line));
     }
 }
@@ -306,10 +306,10 @@ static void test_http_closes(void **unused)
         "PROPFIND a b c d e f g h i j k HTTP/1.1 \r\n",
         "DELETE /a b c d e f g h i j k\r\n",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         char input[128];
         expect(lines[i], "", PROTOCOL_CLOSE, 0);
-        snprintf(input, sizeof input, "mn\r\n%s", lines[i]);
+        snprintf(input, sizeof(input), "mn\r\n%s", lines[i]);
         expect(input, "noop\n", PROTOCOL_CLOSE, 4);
     }
     expect("get / HTTP/1.1\r\n", "get / HTTP/1.1\n", PROTOCOL_MORE, 16);
@@ -337,10 +337,10 @@ static void test_incomplete(void **unused)
         "set a 0 0 3\r\nabc\r",
         "set a 0 0 1\r\nxy",
     };
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
         char both[512];
         expect(inputs[i], "", PROTOCOL_MORE, 0);
-        snprintf(both, sizeof both, "mn\r\n%s", inputs[i]);
+        snprintf(both, sizeof(both), "mn\r\n%s", inputs[i]);
         expect(both, "noop\n", PROTOCOL_MORE, 4);
     }
 }
@@ -482,7 +482,7 @@ static void test_get_blocks_are_exact(void **unused)
 {
     (void)unused;
     static const size_t counts[] = {1023, 1024, 1025, 2048, 2049, 4096, 4097};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         size_t length;
         char *line = get_of(counts[i], "  ", &length);
         struct protocol_state state = {0};
@@ -518,7 +518,7 @@ static void test_swallow(void **unused)
     static const char head[] = "set a 0 0 2147483646 noreply\r\n";
     static char piece[1u << 16];
     struct protocol_state state = {0};
-    assert_int_equal(parse(&state, head, sizeof head - 1), PROTOCOL_MORE);
+    assert_int_equal(parse(&state, head, sizeof(head) - 1), PROTOCOL_MORE);
     assert_int_equal(batch.request_count, 1);
     assert_true(batch.requests[0].quiet);
     assert_int_equal(batch.requests[0].refusal, REPLY_SERVER_ERROR);
@@ -527,7 +527,7 @@ static void test_swallow(void **unused)
     state = batch.after;
     uint64_t left = 2147483648u;
     while (left > 0) {
-        size_t length = left < sizeof piece ? (size_t)left : sizeof piece;
+        size_t length = left < sizeof(piece) ? (size_t)left : sizeof(piece);
         assert_int_equal(parse(&state, piece, length), PROTOCOL_MORE);
         assert_int_equal(batch.request_count, 0);
         assert_int_equal(batch.consumed, length);
@@ -659,7 +659,7 @@ static void say_random(struct request_trace *out, struct test_random *random)
         say_random_storage(out, random);
         break;
     default:
-        request_trace_say(out, "%s", lines[below(random, sizeof lines / sizeof lines[0])]);
+        request_trace_say(out, "%s", lines[below(random, sizeof(lines) / sizeof(lines[0]))]);
     }
 }
 

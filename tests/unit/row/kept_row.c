@@ -18,7 +18,7 @@
 
 void kept_begin_with(struct kept *kept, const struct row_config *config)
 {
-    memset(kept, 0, sizeof *kept);
+    memset(kept, 0, sizeof(*kept));
     kept->config = *config;
     recorder_init(&kept->recorder);
     fake_init(&kept->rows, &kept->config, KEPT_CAPACITY);
@@ -53,7 +53,7 @@ void kept_note(struct kept *kept, uint64_t id)
 {
     if (kept->count == kept->room) {
         kept->room = kept->room ? 2 * kept->room : 1024;
-        kept->ids = realloc(kept->ids, kept->room * sizeof *kept->ids);
+        kept->ids = realloc(kept->ids, kept->room * sizeof(*kept->ids));
         assert_non_null(kept->ids);
     }
     kept->ids[kept->count++] = id;
@@ -250,7 +250,7 @@ bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work,
 void checkpoint_load(const struct checkpoint *point, struct fake *rows)
 {
     char error[ROW_ERROR_MAX] = "";
-    assert_true(row_restore_space(&rows->row, point->space, sizeof point->space, error));
+    assert_true(row_restore_space(&rows->row, point->space, sizeof(point->space), error));
     for (int layers = 0; layers < 2; layers++) {
         for (size_t i = 0; i < point->count; i++) {
             const struct row_image *image = &point->images[i].image;

@@ -33,7 +33,7 @@ static void tell(void *context)
 
 static struct rig *rig_begin(unsigned tables, unsigned dumps_max)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct rig *rig = calloc(1, sizeof(*rig));
     assert_non_null(rig);
     struct row_config config = fake_config(tables, false);
     config.late_room = 0.1;
@@ -840,7 +840,7 @@ static void test_stats(void **unused)
 {
     (void)unused;
     struct rig *rig = rig_in_need(0);
-    struct fake_seen *seen = calloc(1, sizeof *seen);
+    struct fake_seen *seen = calloc(1, sizeof(*seen));
     assert_non_null(seen);
     struct emitter to = {.emit = fake_see, .context = seen};
     uint64_t held = row_held_bytes(row_of(rig));

@@ -57,14 +57,14 @@ static void split(struct row_dropped *dropped, bool *ids, uint64_t base)
     }
     assert_int_equal(opened - base, again);
     bool high[IDS] = {false};
-    memcpy(high + opened, ids + opened, (IDS - opened) * sizeof *ids);
+    memcpy(high + opened, ids + opened, (IDS - opened) * sizeof(*ids));
     expect(&above, high);
     row_dropped_cut(dropped, base);
-    memset(ids + base, false, (IDS - base) * sizeof *ids);
+    memset(ids + base, false, (IDS - base) * sizeof(*ids));
     expect(dropped, ids);
     if (above.count > 0 && again > 0) { /* the one above goes on with what it got */
         *dropped = above;
-        memcpy(ids, high, sizeof high);
+        memcpy(ids, high, sizeof(high));
     }
 }
 

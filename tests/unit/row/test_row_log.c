@@ -127,7 +127,7 @@ static void test_bad_states(void **unused)
     kept_add(&kept, FIRST, 2 * FILL + 10);
     size_t length = row_describe_table(&kept.rows.row, kept_table(&kept, 1), bytes);
     kept.rows.row.log = NULL;
-    for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
+    for (size_t i = 0; i < sizeof(DAMAGES) / sizeof(DAMAGES[0]); i++) {
         restore_damaged(&kept, bytes, length, &DAMAGES[i]);
     }
     struct row *row = &kept.rows.row;
@@ -173,24 +173,24 @@ static void test_incomplete(void **unused)
 
     row_restore_begin(row);
     struct row_state state;
-    memcpy(&state, images[3].image.table, sizeof state);
+    memcpy(&state, images[3].image.table, sizeof(state));
     uint64_t serial = state.serial;
     state.serial = 1;
-    memcpy(images[3].image.table, &state, sizeof state);
+    memcpy(images[3].image.table, &state, sizeof(state));
     for (size_t i = 0; i < 4; i++) {
         assert_true(fake_load(&kept.rows, &images[i], NULL, error));
     }
     assert_false(row_restore_complete(row, error));
     assert_string_equal(error, "table 1 is there twice");
     state.serial = serial;
-    memcpy(images[3].image.table, &state, sizeof state);
+    memcpy(images[3].image.table, &state, sizeof(state));
 
     row_restore_begin(row);
-    memcpy(&state, images[0].image.table, sizeof state);
+    memcpy(&state, images[0].image.table, sizeof(state));
     state.flags |= ROW_STATE_LAYERED;
     state.last = ROW_ID_MAX;
     state.flags &= ~(uint64_t)ROW_STATE_CLOSED;
-    memcpy(images[0].image.table, &state, sizeof state);
+    memcpy(images[0].image.table, &state, sizeof(state));
     assert_true(fake_load(&kept.rows, &images[0], NULL, error));
     assert_false(row_restore_complete(row, error));
     row_restore_begin(row);
@@ -214,14 +214,14 @@ static void test_space(void **unused)
     row->log = NULL;
     row_restore_begin(row);
     assert_int_equal(row->serials, 0);
-    assert_false(row_restore_space(row, bytes, sizeof bytes - 1, error));
-    assert_true(row_restore_space(row, bytes, sizeof bytes, error));
+    assert_false(row_restore_space(row, bytes, sizeof(bytes) - 1, error));
+    assert_true(row_restore_space(row, bytes, sizeof(bytes), error));
     assert_int_equal(row->recycled_ids, recycled);
     /* The first table of a row of none has a serial that none had. */
     assert_false(row_restore_end(row));
     assert_int_equal(row->tables[0]->serial, serials);
     bytes[0]++;
-    assert_false(row_restore_space(row, bytes, sizeof bytes, error));
+    assert_false(row_restore_space(row, bytes, sizeof(bytes), error));
     kept_row_end(&kept);
 }
 

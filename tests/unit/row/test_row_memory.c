@@ -500,7 +500,7 @@ static void test_init_refused(void **unused)
 {
     (void)unused;
     struct fake rows;
-    memset(&rows, 0, sizeof rows);
+    memset(&rows, 0, sizeof(rows));
     begin(&rows, 2, false);
     struct row_functions functions = *rows.row.functions;
     struct row_config config = rows.row.config;

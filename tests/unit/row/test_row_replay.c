@@ -328,12 +328,12 @@ static void test_refused(void **unused)
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 24);
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 32); /* what was dropped lies below its base */
     struct row_state state;
-    memcpy(&state, bytes, sizeof state);
+    memcpy(&state, bytes, sizeof(state));
     state.serial = 5;
-    memcpy(bytes, &state, sizeof state);
+    memcpy(bytes, &state, sizeof(state));
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length); /* where one has ids in place */
     state.base += 1;
-    memcpy(bytes, &state, sizeof state);
+    memcpy(bytes, &state, sizeof(state));
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length);
     again_same(&kept, true);
     /* The next one, with a serial that was given before; then with one that was not. */
@@ -342,10 +342,10 @@ static void test_refused(void **unused)
     state.step = 1;
     state.count = 0;
     state.serial = 1;
-    memcpy(bytes, &state, sizeof state);
+    memcpy(bytes, &state, sizeof(state));
     expect_refused(&kept, CHANGE_EVENT_OPEN, bytes, length);
     state.serial = 2;
-    memcpy(bytes, &state, sizeof state);
+    memcpy(bytes, &state, sizeof(state));
     char error[ROW_ERROR_MAX] = "";
     assert_true(row_replay_event(&kept.again.row, CHANGE_EVENT_OPEN, kept.recorder.head, bytes,
                                  length, error));

@@ -78,7 +78,7 @@ static const struct shape SHAPES[] = {
     {"milliseconds<<22", millisecond},
     {"dense, shuffled", dense},
 };
-#define SHAPE_COUNT    (sizeof SHAPES / sizeof SHAPES[0])
+#define SHAPE_COUNT    (sizeof(SHAPES) / sizeof(SHAPES[0]))
 #define SHAPE_SHUFFLED (SHAPE_COUNT - 1)
 
 /* A stream in the order it arrives. */
@@ -148,7 +148,7 @@ static void begin(struct fake *rows, struct stream *stream, size_t shape, uint64
     fake_init(rows, &config, CAPACITY);
     *stream = (struct stream){.shape = &SHAPES[shape], .shuffled = shape == SHAPE_SHUFFLED};
     stream->random.state = seed;
-    stream->normal = malloc((size_t)64 * CAPACITY * sizeof *stream->normal);
+    stream->normal = malloc((size_t)64 * CAPACITY * sizeof(*stream->normal));
     assert_non_null(stream->normal);
 }
 
@@ -253,7 +253,7 @@ static void try_stray(size_t shape, enum moment moment, uint64_t ahead, uint64_t
         verify(&rows, &stream);
         assert_int_equal(tables_with_little(&rows), 0);
         char what[64];
-        snprintf(what, sizeof what, "stray +%.0e %s", (double)ahead, MOMENT_NAMES[moment]);
+        snprintf(what, sizeof(what), "stray +%.0e %s", (double)ahead, MOMENT_NAMES[moment]);
         report(&rows, &stream, what);
     }
     free(stream.normal);
@@ -289,7 +289,7 @@ static void test_strays(void **state)
     for (size_t shape = 0; shape < SHAPE_COUNT; shape++) {
         for (enum moment moment = 0; moment < MOMENTS; moment++) {
             try_near_stray(shape, moment, AHEAD[0], seed);
-            for (size_t i = 1; i < sizeof AHEAD / sizeof AHEAD[0]; i++) {
+            for (size_t i = 1; i < sizeof(AHEAD) / sizeof(AHEAD[0]); i++) {
                 try_stray(shape, moment, AHEAD[i], seed);
             }
         }
@@ -371,7 +371,7 @@ static void try_late(size_t shape, uint64_t seed)
     struct fake rows;
     struct stream stream;
     begin(&rows, &stream, shape, seed);
-    uint64_t *late = calloc((size_t)LATE_ROUNDS + 2 * CAPACITY, sizeof *late);
+    uint64_t *late = calloc((size_t)LATE_ROUNDS + 2 * CAPACITY, sizeof(*late));
     assert_non_null(late);
     for (size_t i = 0; i < (size_t)LATE_ROUNDS + 2 * CAPACITY; i++) {
         if (late[i] != 0) {

@@ -39,7 +39,7 @@ struct bell {
 
 static void bell_init(struct bell *bell)
 {
-    memset(bell, 0, sizeof *bell);
+    memset(bell, 0, sizeof(*bell));
     assert_int_equal(pthread_mutex_init(&bell->lock, NULL), 0);
     assert_int_equal(pthread_cond_init(&bell->rung, NULL), 0);
 }

@@ -39,16 +39,16 @@ static void count_failure(void *context, const char *error)
 
 struct run *run_create(unsigned threads, unsigned queue, uint64_t cache_pages)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = calloc(1, sizeof(*run));
     assert_non_null(run);
     run->sim = table_sim_create(1);
     struct vfs *vfs = vfs_sim_vfs(run->sim);
     for (unsigned i = 0; i < 2; i++) {
         char path[64];
         run->files[i].shape = (struct table_shape){.salt = i + 1, .pages = RUN_PAGES};
-        snprintf(path, sizeof path, "feed-%u.table", i);
+        snprintf(path, sizeof(path), "feed-%u.table", i);
         table_write_sound(vfs, path, &run->files[i].shape);
-        snprintf(path, sizeof path, TABLE_DIRECTORY "/feed-%u.table", i);
+        snprintf(path, sizeof(path), TABLE_DIRECTORY "/feed-%u.table", i);
         run->files[i].file = table_open_sound(vfs, path, true);
     }
     pthread_mutex_init(&run->lock, NULL);
@@ -135,7 +135,7 @@ enum cold_result run_get_of(struct run *run, unsigned file, uint64_t serial, uin
         cold_get(run->cold, from->file, number, &ticket, page, error ? error : text);
     if (result == COLD_HIT) {
         table_fill_page(&from->shape, number, right);
-        assert_memory_equal(page, right, sizeof right);
+        assert_memory_equal(page, right, sizeof(right));
     }
     return result;
 }

@@ -34,7 +34,7 @@ void *table_pages(uint64_t pages)
 void table_fill_page(const struct table_shape *shape, uint64_t number, void *page)
 {
     uint64_t *words = page;
-    for (uint64_t i = 0; i < TABLE_FILE_PAGE_BYTES / sizeof *words; i++) {
+    for (uint64_t i = 0; i < TABLE_FILE_PAGE_BYTES / sizeof(*words); i++) {
         words[i] = hash_u64(shape->salt << 40 ^ number << 10 ^ i);
     }
 }
@@ -62,7 +62,7 @@ struct table_file_info table_info_of(const struct table_shape *shape)
         .description = "what only the engine knows",
         .description_bytes = 26,
     };
-    memcpy(info.section, shape->section, sizeof info.section);
+    memcpy(info.section, shape->section, sizeof(info.section));
     return info;
 }
 
@@ -167,7 +167,7 @@ static enum table_file_result read_pages(const struct table_file *file,
         table_file_load_pages(file, 0, shape->pages, pages, NULL, NULL, error);
     for (uint64_t i = 0; result == TABLE_FILE_DONE && i < shape->pages; i++) {
         table_fill_page(shape, i, right);
-        assert_memory_equal(pages + i * TABLE_FILE_PAGE_BYTES, right, sizeof right);
+        assert_memory_equal(pages + i * TABLE_FILE_PAGE_BYTES, right, sizeof(right));
     }
     free(pages);
     return result;
@@ -200,7 +200,7 @@ static void check_finding(const struct table_file *file, const struct table_shap
         uint32_t value_bytes = shape->section[section].value_bytes;
         for (uint64_t i = 0; i < shape->section[section].entries; i++) {
             table_entry_of(shape, section, i, &id, &sub, right);
-            memset(value, 0, sizeof value);
+            memset(value, 0, sizeof(value));
             assert_int_equal(table_file_find_entry(file, section, id, sub, value, page, error),
                              TABLE_FILE_DONE);
             assert_memory_equal(value, right, value_bytes);

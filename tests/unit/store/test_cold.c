@@ -463,7 +463,7 @@ static void test_latency(void **state)
     vfs_sim_set_clock(run->sim, 1000);
     run_read(run, 1, 0);
     assert_int_equal(run_stats(run).latency_us[0], 1);
-    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+    for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
         uint64_t before = run_stats(run).latency_us[reads[i].bucket];
         run->take_us = reads[i].us;
         run_read(run, 1, i);

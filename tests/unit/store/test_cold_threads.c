@@ -99,7 +99,7 @@ static enum cold_result get_one(struct worker *worker, const struct cold_ticket 
     enum cold_result result = cold_get(world->cold, from->file, number, ticket, page, error);
     if (result == COLD_HIT) {
         table_fill_page(&from->shape, number, right);
-        CHECK(memcmp(page, right, sizeof page) == 0);
+        CHECK(memcmp(page, right, sizeof(page)) == 0);
         world->hits++;
     } else if (result == COLD_FAILED) {
         CHECK(world->fails && strstr(error, "cannot read "));
@@ -175,7 +175,7 @@ static struct generation make_generation(struct world *world, uint64_t salt)
     struct generation made = {.shape = {.salt = salt, .pages = PAGES}};
     char error[TABLE_FILE_ERROR_MAX];
     char name[32];
-    snprintf(name, sizeof name, "feed-%u.table", (unsigned)salt);
+    snprintf(name, sizeof(name), "feed-%u.table", (unsigned)salt);
     CHECK(vfs_path(made.path, world->directory, name));
     CHECK(table_write(world->vfs, world->directory, name, &made.shape, error));
     enum table_file_result opened;
@@ -293,7 +293,7 @@ static void test_real(void **state)
     (void)state;
     char folder[128];
     const char *top = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/rollcall-cold-XXXXXX", top ? top : "/tmp");
+    snprintf(folder, sizeof(folder), "%s/rollcall-cold-XXXXXX", top ? top : "/tmp");
     assert_non_null(mkdtemp(folder));
     struct world world = {.vfs = vfs_real(), .directory = folder};
     make_first(&world);

@@ -52,7 +52,7 @@ static void expect_entries(const struct dict *dict, uint64_t first, uint64_t las
         assert_true(dict_get(dict, id_of(i), sub_of(i), value) == (i < last));
         if (i < last) {
             value_of(i, right);
-            assert_memory_equal(value, right, sizeof right);
+            assert_memory_equal(value, right, sizeof(right));
         }
     }
 }

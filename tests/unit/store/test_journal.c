@@ -464,7 +464,7 @@ static void test_real_files(void **state)
     assert_int_equal(journal_scan(vfs_real(), directory, &scan, stop_after_ten, &seen),
                      JOURNAL_SCAN_CLEAN);
     assert_int_equal(scan.end, head + 16);
-    snprintf(command, sizeof command, "rm -r '%s'", directory);
+    snprintf(command, sizeof(command), "rm -r '%s'", directory);
     assert_int_equal(system(command), 0);
     config.directory = "/nowhere";
     assert_null(journal_open(&config, error));

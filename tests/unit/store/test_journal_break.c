@@ -80,7 +80,7 @@ static void expect_damaged(struct world *world, unsigned record, const char *par
     struct recovered recovered = scan(world);
     assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
     assert_int_equal(recovered.scan.end, world->ends[record - 1]);
-    snprintf(text, sizeof text, FIRST_FILE ": offset %llu: ",
+    snprintf(text, sizeof(text), FIRST_FILE ": offset %llu: ",
              (unsigned long long)(JOURNAL_PAGE_BYTES + world->ends[record - 1]));
     if (!strstr(recovered.scan.error, text) || !strstr(recovered.scan.error, part)) {
         fail_msg("\"%s\" does not say \"%s\" and \"%s\"", recovered.scan.error, text, part);
@@ -118,7 +118,7 @@ static void test_flip_above_the_mark(void **state)
         unsigned record = record_at(&world, lsn);
         assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
         if (record < SMALL_RECORDS) {
-            snprintf(follow, sizeof follow, "and %u sound records (%llu bytes) of the same stream",
+            snprintf(follow, sizeof(follow), "and %u sound records (%llu bytes) of the same stream",
                      SMALL_RECORDS - record, (unsigned long long)(end - world.ends[record]));
             expect_damaged(&world, record, follow);
         } else {

@@ -258,7 +258,7 @@ static const struct vfs_sim_fault fault_kinds[] = {
 
 static void break_disk(struct world *world)
 {
-    const size_t kinds = sizeof fault_kinds / sizeof *fault_kinds;
+    const size_t kinds = sizeof(fault_kinds) / sizeof(*fault_kinds);
     for (uint64_t n = 1 + test_random_below(&world->random, 3); n > 0; n--) {
         vfs_sim_fault(world->sim, &fault_kinds[test_random_below(&world->random, kinds)]);
     }

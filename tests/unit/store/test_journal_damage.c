@@ -105,9 +105,10 @@ static void expect_damaged(struct world *world, const char *file, uint64_t offse
     char text[JOURNAL_ERROR_MAX];
     struct recovered recovered = scan(world);
     assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
-    int length = snprintf(text, sizeof text, RUN_DIRECTORY "/%s: offset ", file);
+    int length = snprintf(text, sizeof(text), RUN_DIRECTORY "/%s: offset ", file);
     if (offset != UINT64_MAX) {
-        snprintf(text + length, sizeof text - (size_t)length, "%llu: ", (unsigned long long)offset);
+        snprintf(text + length, sizeof(text) - (size_t)length,
+                 "%llu: ", (unsigned long long)offset);
     }
     if (!strstr(recovered.scan.error, text)) {
         fail_msg("\"%s\" does not say \"%s\"", recovered.scan.error, text);
@@ -316,7 +317,7 @@ static void test_last_of_a_later_start(void **state)
     end_process(&world, true);
     expect_sound(&world, JOURNAL_SCAN_TORN);
     journal_name(name, recovered.scan.end);
-    snprintf(path, sizeof path, RUN_DIRECTORY "/%s", name);
+    snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
     move(&world, path, AWAY);
     expect_damaged(&world, "journal-0000000000000000", JOURNAL_PAGE_BYTES + recovered.scan.end);
     vfs_sim_destroy(world.sim);
@@ -428,20 +429,20 @@ static void test_torn(void **state)
         write_some(&world, 10, 100);
         end_process(&world, true);
         unsigned char rubbish[3000];
-        for (size_t k = 0; k < sizeof rubbish; k++) {
+        for (size_t k = 0; k < sizeof(rubbish); k++) {
             rubbish[k] = (unsigned char)test_random_next(&random);
         }
         uint64_t from =
             world.ends[10] + test_random_below(&random, world.ends[20] - world.ends[10]);
         int fd = world.vfs->functions->open(world.vfs, FIRST_FILE, O_RDWR);
         assert_true(
-            vfs_write_all(world.vfs, fd, rubbish, sizeof rubbish, JOURNAL_PAGE_BYTES + from));
+            vfs_write_all(world.vfs, fd, rubbish, sizeof(rubbish), JOURNAL_PAGE_BYTES + from));
         world.vfs->functions->close(world.vfs, fd);
         struct recovered recovered = scan(&world);
         assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
         assert_true(recovered.scan.end <= from && recovered.scan.end + RECORD_100 > from);
         assert_true(recovered.count[0] >= 10 && recovered.count[0] < 20);
-        assert_true(recovered.scan.end + recovered.scan.torn_bytes > from + sizeof rubbish - 8);
+        assert_true(recovered.scan.end + recovered.scan.torn_bytes > from + sizeof(rubbish) - 8);
         /* it is never appended to: the next start goes on beside it, and it stays cut */
         world.number = recovered.count[0];
         world.journal = run_open(&world.config, &recovered);
@@ -503,11 +504,11 @@ static void test_newer(void **state)
     end_process(&world, false);
     _Alignas(uint64_t) unsigned char page[JOURNAL_PAGE_BYTES];
     int fd = world.vfs->functions->open(world.vfs, FIRST_FILE, O_RDWR);
-    assert_int_equal(vfs_read_all(world.vfs, fd, page, sizeof page, 0), sizeof page);
+    assert_int_equal(vfs_read_all(world.vfs, fd, page, sizeof(page), 0), sizeof(page));
     page[8]++;
     uint64_t checksum = hash_bytes(page, 504, JOURNAL_MAGIC);
-    memcpy(page + 504, &checksum, sizeof checksum);
-    assert_true(vfs_write_all(world.vfs, fd, page, sizeof page, 0));
+    memcpy(page + 504, &checksum, sizeof(checksum));
+    assert_true(vfs_write_all(world.vfs, fd, page, sizeof(page), 0));
     world.vfs->functions->close(world.vfs, fd);
     struct recovered recovered = scan(&world);
     char error[JOURNAL_ERROR_MAX];

@@ -35,7 +35,7 @@ static void put_mark(uint64_t serial, uint64_t durable, bool sealed)
     struct journal_mark mark = {
         .serial = serial, .durable = durable, .written = durable + 8, .sealed = sealed};
     unsigned char bytes[JOURNAL_MARK_BYTES];
-    memcpy(page + journal_mark_encode(&sample, &mark, bytes), bytes, sizeof bytes);
+    memcpy(page + journal_mark_encode(&sample, &mark, bytes), bytes, sizeof(bytes));
 }
 
 static void test_page(void **state)
@@ -46,7 +46,7 @@ static void test_page(void **state)
     journal_page_encode(&sample, page);
     assert_memory_equal(page, "RCjournl", 8);
     assert_int_equal(decode(&header, &mark), JOURNAL_PAGE_SOUND);
-    assert_memory_equal(&header, &sample, sizeof sample);
+    assert_memory_equal(&header, &sample, sizeof(sample));
     assert_int_equal(mark.serial, 0);
     assert_int_equal(journal_end_of(&header), sample.start + (1 << 20) - 4096);
     assert_int_equal(journal_offset_of(&header, sample.start + 8), 4104);
@@ -57,7 +57,7 @@ static void test_page(void **state)
         assert_int_equal(mark.serial, 0);
         page[offset] ^= 4;
     }
-    memset(page, 0, sizeof page);
+    memset(page, 0, sizeof(page));
     assert_int_equal(decode(&header, &mark), JOURNAL_PAGE_BAD);
 }
 
@@ -118,12 +118,12 @@ static void test_names(void **state)
     };
     char name[JOURNAL_NAME_MAX];
     uint64_t start;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
         journal_name(name, starts[i]);
         assert_true(journal_name_parse(name, &start));
         assert_int_equal(start, starts[i]);
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_false(journal_name_parse(others[i], &start));
     }
 }
@@ -159,7 +159,7 @@ static void test_record(void **state)
 {
     (void)state;
     static const size_t lengths[] = {1, 2, 3, 4, 5, 100, RECORD_WORDS};
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
         check_record(lengths[i]);
     }
     assert_true(journal_sum(journal_sum(0, 1), 2) != journal_sum(journal_sum(0, 2), 1));

@@ -81,7 +81,7 @@ static void test_seal_survives_power_cuts(void **state)
         wind_up(&world);
         assert_int_equal(scan(&world, 0), JOURNAL_SCAN_TORN);
         journal_name(name, CAPACITY);
-        snprintf(path, sizeof path, RUN_DIRECTORY "/%s", name);
+        snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
         assert_int_equal(world.config.vfs->functions->unlink(world.config.vfs, path), 0);
         assert_int_equal(scan(&world, 0), JOURNAL_SCAN_DAMAGED);
         vfs_sim_destroy(world.sim);
@@ -108,7 +108,7 @@ static void test_header_says_what_was_durable(void **state)
     vfs_sim_kill(world.sim);
     wind_up(&world);
     journal_name(name, CAPACITY);
-    snprintf(path, sizeof path, RUN_DIRECTORY "/%s", name);
+    snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
     flip_marks(&world, FIRST_FILE);
     flip_marks(&world, path);
     assert_int_equal(scan(&world, 0), JOURNAL_SCAN_TORN);

@@ -19,7 +19,7 @@
 
 static struct journal_ring *make_ring(void)
 {
-    struct journal_ring *ring = aligned_alloc(MEMORY_LINE_BYTES, sizeof *ring);
+    struct journal_ring *ring = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*ring));
     assert_non_null(ring);
     assert_true(journal_ring_init(ring, RING_BYTES, ORIGIN, CAPACITY));
     return ring;

@@ -128,8 +128,8 @@ static void test_text(void **state)
         "space liked number 2 kind phantom\n";
     char expected[2048];
     size_t length;
-    snprintf(expected, sizeof expected, "%schecksum %016" PRIx64 "\n", lines,
-             hash_bytes(lines, sizeof lines - 1, CHECKSUM_SEED));
+    snprintf(expected, sizeof(expected), "%schecksum %016" PRIx64 "\n", lines,
+             hash_bytes(lines, sizeof(lines) - 1, CHECKSUM_SEED));
     struct manifest *manifest = sample(7);
     char *text = text_of(manifest, &length);
     assert_string_equal(text, expected);
@@ -196,7 +196,7 @@ static void random_file(struct test_random *random, struct manifest_file *file)
     };
     file->end_lsn = file->start_lsn + (test_random_next(random) >> 1);
     file->last_id = file->first_id + (test_random_next(random) >> 1);
-    snprintf(file->name, sizeof file->name, "t%" PRIu64, test_random_next(random));
+    snprintf(file->name, sizeof(file->name), "t%" PRIu64, test_random_next(random));
 }
 
 static void test_random_round_trips(void **state)
@@ -212,14 +212,14 @@ static void test_random_round_trips(void **state)
         uint64_t spaces = test_random_below(&random, 6);
         for (uint64_t i = 0; i < spaces; i++) {
             char word[8];
-            snprintf(word, sizeof word, "s%" PRIu64, i);
+            snprintf(word, sizeof(word), "s%" PRIu64, i);
             struct manifest_space *space = manifest_add_space(manifest, word, 100 - i, "kind");
             for (uint64_t k = test_random_below(&random, MANIFEST_DATA_MAX + 1); k-- > 0;) {
-                size_t length = test_random_below(&random, sizeof bytes);
+                size_t length = test_random_below(&random, sizeof(bytes));
                 for (size_t b = 0; b < length; b++) {
                     bytes[b] = (unsigned char)test_random_next(&random);
                 }
-                snprintf(word, sizeof word, "d%" PRIu64, k);
+                snprintf(word, sizeof(word), "d%" PRIu64, k);
                 assert_true(manifest_set_data(space, word, bytes, length));
             }
             for (uint64_t k = test_random_below(&random, 100); k-- > 0;) {
@@ -290,9 +290,9 @@ static void test_every_length(void **state)
 static enum manifest_state parse_sealed(const char *lines, char *error)
 {
     static char text[4 * MANIFEST_DATA_BYTES_MAX];
-    int length = snprintf(text, sizeof text, "%schecksum %016" PRIx64 "\n", lines,
+    int length = snprintf(text, sizeof(text), "%schecksum %016" PRIx64 "\n", lines,
                           hash_bytes(lines, strlen(lines), CHECKSUM_SEED));
-    assert_true(length > 0 && (size_t)length < sizeof text);
+    assert_true(length > 0 && (size_t)length < sizeof(text));
     return parse(text, (size_t)length, error);
 }
 
@@ -353,7 +353,7 @@ static void test_wrong_lines(void **state)
     assert_int_equal(parse_sealed(HEAD, error), MANIFEST_SOUND);
     assert_int_equal(parse_sealed(HEAD SPACE "data row 00ff\n" FILE_OF("f") REST, error),
                      MANIFEST_SOUND);
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+    for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
         error[0] = '\0';
         if (parse_sealed(wrongs[i].lines, error) != MANIFEST_DAMAGED) {
             fail_msg("not refused: %s", wrongs[i].lines);
@@ -369,7 +369,7 @@ static void test_long_data(void **state)
     static char lines[3 * MANIFEST_DATA_BYTES_MAX];
     char error[MANIFEST_ERROR_MAX];
     for (unsigned more = 0; more < 2; more++) {
-        int begin = snprintf(lines, sizeof lines, HEAD SPACE "data row ");
+        int begin = snprintf(lines, sizeof(lines), HEAD SPACE "data row ");
         size_t digits = 2 * (MANIFEST_DATA_BYTES_MAX + more);
         memset(lines + begin, 'a', digits);
         lines[(size_t)begin + digits] = '\n';
@@ -396,10 +396,10 @@ static void test_fuzz(void **state)
     struct test_random random = {test_seed()};
     char lines[4096], error[MANIFEST_ERROR_MAX];
     for (uint64_t round = 0; round < test_scaled(20000); round++) {
-        size_t length = (size_t)snprintf(lines, sizeof lines, HEAD);
+        size_t length = (size_t)snprintf(lines, sizeof(lines), HEAD);
         for (uint64_t i = test_random_below(&random, 12); i-- > 0;) {
-            const char *part = parts[test_random_below(&random, sizeof parts / sizeof *parts)];
-            length += (size_t)snprintf(lines + length, sizeof lines - length, "%s", part);
+            const char *part = parts[test_random_below(&random, sizeof(parts) / sizeof(*parts))];
+            length += (size_t)snprintf(lines + length, sizeof(lines) - length, "%s", part);
         }
         enum manifest_state result = parse_sealed(lines, error);
         assert_true(result == MANIFEST_SOUND || result == MANIFEST_DAMAGED);
@@ -414,15 +414,15 @@ static void test_limits(void **state)
     struct manifest *manifest = manifest_create();
     char name[MANIFEST_FILE_NAME_MAX + 2];
     static unsigned char bytes[MANIFEST_DATA_BYTES_MAX + 1];
-    memset(bytes, 0xa5, sizeof bytes);
+    memset(bytes, 0xa5, sizeof(bytes));
     for (unsigned i = 0; i < MANIFEST_SPACES_MAX; i++) {
-        snprintf(name, sizeof name, "%032u", i);
+        snprintf(name, sizeof(name), "%032u", i);
         assert_non_null(manifest_add_space(manifest, name, i, "a23456789012345"));
     }
     assert_null(manifest_add_space(manifest, "more", 99, "k"));
     struct manifest_space *space = &manifest->spaces[0];
     for (unsigned i = 0; i < MANIFEST_DATA_MAX; i++) {
-        snprintf(name, sizeof name, "%015u", i);
+        snprintf(name, sizeof(name), "%015u", i);
         assert_false(manifest_set_data(space, name, bytes, MANIFEST_DATA_BYTES_MAX + 1));
         assert_true(manifest_set_data(space, name, bytes, MANIFEST_DATA_BYTES_MAX));
     }
@@ -434,7 +434,7 @@ static void test_limits(void **state)
     file.name[0] = '\0';
     assert_false(manifest_add_file(manifest, space, &file));
     for (unsigned i = 0; i < MANIFEST_FILES_MAX - 1; i++) {
-        snprintf(file.name, sizeof file.name, "%06u", i);
+        snprintf(file.name, sizeof(file.name), "%06u", i);
         assert_true(manifest_add_file(manifest, space, &file));
     }
     file.name[0] = 'y';
@@ -451,11 +451,11 @@ static void test_too_large(void **state)
     struct manifest *manifest = manifest_create();
     for (unsigned i = 0; i < MANIFEST_SPACES_MAX; i++) {
         char name[16];
-        snprintf(name, sizeof name, "%u", i);
+        snprintf(name, sizeof(name), "%u", i);
         struct manifest_space *space = manifest_add_space(manifest, name, i, "k");
         for (unsigned k = 0; k < MANIFEST_DATA_MAX; k++) {
-            snprintf(name, sizeof name, "%u", k);
-            assert_true(manifest_set_data(space, name, bytes, sizeof bytes));
+            snprintf(name, sizeof(name), "%u", k);
+            assert_true(manifest_set_data(space, name, bytes, sizeof(bytes)));
         }
     }
     assert_false(manifest_store(vfs_sim_vfs(sim), DIRECTORY, manifest, error));
@@ -528,7 +528,7 @@ static void test_store_fails(void **state)
     static const enum vfs_sim_op ops[] = {VFS_SIM_OPEN, VFS_SIM_PWRITE, VFS_SIM_FDATASYNC,
                                           VFS_SIM_RENAME, VFS_SIM_SYNC_DIR};
     assert_true(store(sim, 3, error));
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         bool full = ops[i] == VFS_SIM_PWRITE;
         vfs_sim_fault(
             sim, &(struct vfs_sim_fault){.op = ops[i], .times = 1, .error = full ? ENOSPC : EIO});
@@ -576,7 +576,7 @@ static void test_names(void **state)
                                          "a-0-0-0.tabl", "-0-0-0.table"};
     char name[MANIFEST_FILE_NAME_MAX + 1];
     (void)state;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_false(manifest_name_ours(others[i]));
     }
     manifest_table_name(name, "a-32-characters-long-name-of-it-", UINT64_MAX, 3, UINT64_MAX);

@@ -78,7 +78,7 @@ static enum table_file_result read_one(const struct shared *s, unsigned file, ui
     enum table_file_result result = table_file_read_page(s->files[file], number, page, error);
     if (result == TABLE_FILE_DONE) {
         table_fill_page(&s->shapes[file], number, right);
-        CHECK(memcmp(page, right, sizeof page) == 0);
+        CHECK(memcmp(page, right, sizeof(page)) == 0);
     }
     return result;
 }

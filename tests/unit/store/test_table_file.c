@@ -62,7 +62,7 @@ static void test_round_trip(void **state)
 {
     struct vfs_sim *sim = *state;
     struct vfs *vfs = vfs_sim_vfs(sim);
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         table_write_sound(vfs, TABLE_NAME, &shapes[i]);
         table_check(vfs, TABLE_PATH, false, &shapes[i]);
         table_check(vfs, TABLE_PATH, true, &shapes[i]);
@@ -80,12 +80,12 @@ static void test_limits(void **state)
     char description[TABLE_FILE_DESCRIPTION_MAX];
     char error[TABLE_FILE_ERROR_MAX];
     uint64_t bytes = 0;
-    memset(description, 0xa5, sizeof description);
+    memset(description, 0xa5, sizeof(description));
     struct table_file_info info = {.start_lsn = UINT64_MAX,
                                    .serial = UINT64_MAX,
                                    .layer = UINT32_MAX,
                                    .description = description,
-                                   .description_bytes = sizeof description};
+                                   .description_bytes = sizeof(description)};
     memset(info.kind, 'k', TABLE_FILE_KIND_MAX);
     memset(info.space, 's', TABLE_FILE_SPACE_MAX);
     for (int round = 0; round < 2; round++) {
@@ -258,12 +258,12 @@ static void test_stop(void **state)
                      TABLE_FILE_STOPPED);
     assert_int_equal(stopper.last, 512);
     stopper = (struct stopper){.stop_at = 0};
-    memset(pages, 0, 301 * sizeof right);
+    memset(pages, 0, 301 * sizeof(right));
     assert_int_equal(table_file_load_pages(file, 299, 300, pages, stop_piece, &stopper, error),
                      TABLE_FILE_DONE); /* a part */
     assert_int_equal(stopper.last, 300);
     table_fill_page(&shape, 598, right);
-    assert_memory_equal(pages + 299 * sizeof right, right, sizeof right);
+    assert_memory_equal(pages + 299 * sizeof(right), right, sizeof(right));
     assert_int_equal(table_file_load_pages(file, 600, 0, pages, NULL, NULL, error),
                      TABLE_FILE_DONE);
     stopper = (struct stopper){.stop_at = 7};
@@ -300,8 +300,8 @@ static void test_abandon(void **state)
     assert_true(table_file_append_pages(writer, pages, 300));
     unsigned char first[TABLE_FILE_PAGE_BYTES];
     int fd = files_open(vfs, TABLE_PATH, O_RDONLY);
-    assert_int_equal(vfs_read_all(vfs, fd, first, sizeof first, 0), sizeof first);
-    assert_memory_equal(first, pages, sizeof first); /* no header, nor whatever memory held */
+    assert_int_equal(vfs_read_all(vfs, fd, first, sizeof(first), 0), sizeof(first));
+    assert_memory_equal(first, pages, sizeof(first)); /* no header, nor whatever memory held */
     files_close(vfs, fd);
     table_file_abandon(writer);
     assert_false(files_exist(vfs, TABLE_PATH));
@@ -401,7 +401,7 @@ static void *read_about(void *context)
         uint64_t number = test_random_below(&random, 500);
         table_fill_page(&shared_shape, number, right);
         result = table_file_read_page(reader->file, number, page, error);
-        reader->wrong += result != TABLE_FILE_DONE || memcmp(page, right, sizeof right) != 0;
+        reader->wrong += result != TABLE_FILE_DONE || memcmp(page, right, sizeof(right)) != 0;
     }
     free(page);
     return NULL;
@@ -434,9 +434,9 @@ static void test_real(void **state)
     (void)state;
     char folder[128], path[160], error[TABLE_FILE_ERROR_MAX] = "";
     const char *top = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/rollcall-table-XXXXXX", top ? top : "/tmp");
+    snprintf(folder, sizeof(folder), "%s/rollcall-table-XXXXXX", top ? top : "/tmp");
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/%s", folder, TABLE_NAME);
+    snprintf(path, sizeof(path), "%s/%s", folder, TABLE_NAME);
     bool written = table_write(vfs_real(), folder, TABLE_NAME, &shared_shape, error);
     if (written) {
         table_check(vfs_real(), path, false, &shared_shape);

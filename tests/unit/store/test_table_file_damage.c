@@ -49,7 +49,7 @@ static bool note(void *context, const char *finding)
 static enum table_file_result verify(struct vfs_sim *sim, struct findings *findings)
 {
     unsigned stop_at = findings->stop_at;
-    memset(findings, 0, sizeof *findings);
+    memset(findings, 0, sizeof(*findings));
     findings->stop_at = stop_at;
     return table_file_verify(vfs_sim_vfs(sim), TABLE_PATH, note, findings);
 }
@@ -65,7 +65,7 @@ static void assert_says(const char *text, const char *part)
 static void assert_names_page(const char *text, unsigned page)
 {
     char part[64];
-    snprintf(part, sizeof part, ": page %u at offset %u ", page, (page + 1) * PAGE);
+    snprintf(part, sizeof(part), ": page %u at offset %u ", page, (page + 1) * PAGE);
     assert_says(text, TABLE_PATH);
     assert_says(text, part);
     assert_says(text, "restore");
@@ -328,11 +328,11 @@ static void test_order(void **state)
                   {LAST_SECTION + 1, 0, 2},
                   {LAST_SECTION + 2, 0, 2},
                   {LAST_SECTION + 2, 81, 1}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         struct forged forged = forge(sim);
         unsigned char *place = forged_page(&forged, places[i].page) + places[i].entry * entry;
         unsigned char kept[TABLE_FILE_KEY_BYTES];
-        memcpy(kept, place, sizeof kept);
+        memcpy(kept, place, sizeof(kept));
         memset(place, 0, TABLE_FILE_KEY_BYTES);
         seal(sim, &forged);
         assert_int_equal(read_it(sim, error), TABLE_FILE_DAMAGED);
@@ -341,7 +341,7 @@ static void test_order(void **state)
         assert_int_equal(verify(sim, &findings), TABLE_FILE_DAMAGED);
         assert_int_equal(findings.count, places[i].findings);
         assert_names_page(findings.text[0], places[i].page);
-        memcpy(place, kept, sizeof kept);
+        memcpy(place, kept, sizeof(kept));
         seal(sim, &forged);
         free(forged.bytes);
     }
@@ -464,7 +464,7 @@ static void test_no_table(void **state)
     files_write(vfs, "data/text", "something else", true);
     assert_int_equal(table_file_open(vfs, "data/text", true, &file, error), TABLE_FILE_DAMAGED);
     int fd = files_open(vfs, "data/zeroes", O_RDWR | O_CREAT);
-    assert_true(vfs_write_all(vfs, fd, zeroes, sizeof zeroes, 0));
+    assert_true(vfs_write_all(vfs, fd, zeroes, sizeof(zeroes), 0));
     files_close(vfs, fd);
     assert_int_equal(table_file_open(vfs, "data/zeroes", true, &file, error), TABLE_FILE_DAMAGED);
     assert_says(error, "data/zeroes: no table file");

@@ -196,7 +196,7 @@ static void test_failing_calls(void **state)
         unsigned calls;
     } ops[] = {
         {VFS_SIM_OPEN, 1}, {VFS_SIM_PWRITE, 5}, {VFS_SIM_FDATASYNC, 2}, {VFS_SIM_SYNC_DIR, 1}};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         for (unsigned first = 1; first <= ops[i].calls; first++) {
             assert_true(fail_one(ops[i].op, first, EIO, VFS_SIM_FAIL));
             assert_true(fail_one(ops[i].op, first, ENOSPC, VFS_SIM_FAIL));
@@ -261,7 +261,7 @@ static void test_after_failure(void **state)
     assert_non_null(writer);
     vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = VFS_SIM_PWRITE, .times = 1, .error = EIO});
     assert_false(table_file_append_pages(writer, pages, 300));
-    snprintf(first, sizeof first, "%s", table_file_writer_error(writer));
+    snprintf(first, sizeof(first), "%s", table_file_writer_error(writer));
     assert_false(files_exist(vfs, TABLE_PATH)); /* before it is abandoned */
     vfs_sim_counts_clear(sim);
     assert_false(table_file_append_pages(writer, pages, 300));

@@ -33,7 +33,7 @@ struct run {
 
 static int setup(void **state)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = calloc(1, sizeof(*run));
     assert_non_null(run);
     run->sim = table_sim_create(1);
     run->vfs = vfs_sim_vfs(run->sim);
@@ -56,11 +56,11 @@ static void overwrite(struct run *run, unsigned page)
 {
     unsigned char bytes[PAGE];
     struct test_random random = {.state = page + 1};
-    for (size_t i = 0; i < sizeof bytes; i++) {
+    for (size_t i = 0; i < sizeof(bytes); i++) {
         bytes[i] = (unsigned char)test_random_next(&random);
     }
     int fd = files_open(run->vfs, TABLE_PATH, O_RDWR);
-    assert_true(vfs_write_all(run->vfs, fd, bytes, sizeof bytes, (uint64_t)page * PAGE));
+    assert_true(vfs_write_all(run->vfs, fd, bytes, sizeof(bytes), (uint64_t)page * PAGE));
     files_close(run->vfs, fd);
 }
 
@@ -166,7 +166,7 @@ static void check(struct run *run)
     for (uint64_t i = 0; i < table_small.pages; i++) {
         table_fill_page(&table_small, i, wanted);
         if (is_lost(run, i)) {
-            memset(wanted, BLANK, sizeof wanted);
+            memset(wanted, BLANK, sizeof(wanted));
         }
         assert_int_equal(table_file_read_page(file, i, page, error), TABLE_FILE_DONE);
         assert_memory_equal(page, wanted, PAGE);

@@ -27,13 +27,13 @@ struct folder {
 
 static int folder_setup(void **state)
 {
-    struct folder *folder = calloc(1, sizeof *folder);
+    struct folder *folder = calloc(1, sizeof(*folder));
     assert_non_null(folder);
     const char *top = getenv("TMPDIR");
-    snprintf(folder->path, sizeof folder->path, "%s/rollcall-vfs-XXXXXX", top ? top : "/tmp");
+    snprintf(folder->path, sizeof(folder->path), "%s/rollcall-vfs-XXXXXX", top ? top : "/tmp");
     assert_non_null(mkdtemp(folder->path));
-    snprintf(folder->file, sizeof folder->file, "%s/file", folder->path);
-    snprintf(folder->other, sizeof folder->other, "%s/other", folder->path);
+    snprintf(folder->file, sizeof(folder->file), "%s/file", folder->path);
+    snprintf(folder->other, sizeof(folder->other), "%s/other", folder->path);
     folder->vfs = vfs_real();
     *state = folder;
     return 0;
@@ -309,7 +309,7 @@ static void test_replace_fails(void **state)
     struct vfs_sim *sim = *state;
     struct vfs *vfs = vfs_sim_vfs(sim);
     assert_true(vfs_replace_file(vfs, "/", "name", "old", 3));
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = ops[i], .times = 1, .error = ENOSPC});
         assert_false(vfs_replace_file(vfs, "/", "name", "new", 3));
         assert_int_equal(errno, ENOSPC);
@@ -371,7 +371,7 @@ static void test_path(void **state)
     char path[VFS_PATH_MAX], longest[VFS_PATH_MAX];
     assert_true(vfs_path(path, "/a/b", "c"));
     assert_string_equal(path, "/a/b/c");
-    memset(longest, 'x', sizeof longest);
+    memset(longest, 'x', sizeof(longest));
     longest[VFS_PATH_MAX - 3] = '\0';
     assert_true(vfs_path(path, "d", longest));
     assert_int_equal(strlen(path), VFS_PATH_MAX - 1);

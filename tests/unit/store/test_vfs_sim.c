@@ -295,7 +295,7 @@ static void test_capacity(void **state)
     assert_int_equal(vfs_sim_used(sim), 2 * 4096);
     assert_errno(functions->allocate(vfs, other, 2 * 4096 + 1), ENOSPC);
     assert_int_equal(functions->size(vfs, other), 0);
-    assert_int_equal(functions->pwrite(vfs, other, bytes, sizeof bytes, 100), 2 * 4096 - 100);
+    assert_int_equal(functions->pwrite(vfs, other, bytes, sizeof(bytes), 100), 2 * 4096 - 100);
     assert_errno(functions->pwrite(vfs, other, bytes, 1, 2 * 4096), ENOSPC);
     assert_int_equal(functions->pwrite(vfs, other, bytes, 0, 4 * 4096), 0);
     assert_int_equal(functions->pwrite(vfs, other, bytes, 1, 2 * 4096 - 1), 1);
@@ -325,7 +325,7 @@ static void note_call(void *context, enum vfs_sim_op op, const char *path)
 {
     struct witness *witness = context;
     size_t length = strlen(witness->text);
-    snprintf(witness->text + length, sizeof witness->text - length, "%s %s,", vfs_sim_op_name(op),
+    snprintf(witness->text + length, sizeof(witness->text) - length, "%s %s,", vfs_sim_op_name(op),
              path);
     if (op == witness->kill_at) {
         vfs_sim_kill(witness->sim);
@@ -383,10 +383,10 @@ static void test_counters(void **state)
     assert_int_equal(vfs->functions->rename(vfs, "table-2.tmp", "table-2"), 0);
     int fd = files_open(vfs, "table-2", O_RDONLY);
     vfs_sim_counts_clear(sim);
-    assert_int_equal(vfs->functions->pread(vfs, fd, page, sizeof page, 0), 6);
-    assert_int_equal(vfs->functions->pread(vfs, fd, page, sizeof page, 4), 2);
+    assert_int_equal(vfs->functions->pread(vfs, fd, page, sizeof(page), 0), 6);
+    assert_int_equal(vfs->functions->pread(vfs, fd, page, sizeof(page), 4), 2);
     vfs_sim_fault(sim, &(struct vfs_sim_fault){.op = VFS_SIM_PREAD, .times = 1});
-    assert_errno(vfs->functions->pread(vfs, fd, page, sizeof page, 0), EIO);
+    assert_errno(vfs->functions->pread(vfs, fd, page, sizeof(page), 0), EIO);
     files_close(vfs, fd);
     assert_int_equal(vfs_sim_calls(sim, VFS_SIM_PREAD, NULL), 3);
     assert_int_equal(vfs_sim_calls(sim, VFS_SIM_PREAD, "table-2"), 3);
@@ -437,7 +437,7 @@ static void *write_numbers(void *context)
     bool sound = fd >= 0 && vfs->functions->sync_dir(vfs, "/") == 0;
     while (sound && writer->written < UINT64_MAX) {
         uint64_t next = writer->written + 1;
-        sound = vfs_write_all(vfs, fd, &next, sizeof next, 0) &&
+        sound = vfs_write_all(vfs, fd, &next, sizeof(next), 0) &&
                 vfs->functions->fdatasync(vfs, fd) == 0;
         writer->written += sound;
     }
@@ -463,7 +463,7 @@ static void test_threads(void **state)
     vfs_sim_hook(sim, cut_after, sim);
     for (int i = 0; i < THREADS; i++) {
         writers[i].vfs = vfs_sim_vfs(sim);
-        snprintf(writers[i].path, sizeof writers[i].path, "file-%d", i);
+        snprintf(writers[i].path, sizeof(writers[i].path), "file-%d", i);
     }
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, write_numbers, &writers[i]), 0);
@@ -480,7 +480,7 @@ static void test_threads(void **state)
         assert_true(writers[i].ended);
         if (writers[i].written > 0) {
             int fd = files_open(vfs, writers[i].path, O_RDONLY);
-            assert_int_equal(vfs_read_all(vfs, fd, &found, sizeof found, 0), sizeof found);
+            assert_int_equal(vfs_read_all(vfs, fd, &found, sizeof(found), 0), sizeof(found));
             assert_in_range(found, writers[i].written, writers[i].written + 1);
         }
     }

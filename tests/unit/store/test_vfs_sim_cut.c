@@ -18,8 +18,8 @@
 static void fill(struct vfs *vfs, const char *path, char letter, bool synced)
 {
     char text[SECTORS * SECTOR + 1];
-    memset(text, letter, sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, letter, sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     files_write(vfs, path, text, synced);
 }
 
@@ -165,7 +165,7 @@ static void test_size(void **state)
         assert_int_equal(vfs->functions->allocate(vfs, fd, 6 * SECTOR), 0);
         assert_int_equal(vfs->functions->allocate(vfs, fd, 9 * SECTOR), 0);
         char text[SECTOR];
-        memset(text, 'b', sizeof text);
+        memset(text, 'b', sizeof(text));
         assert_true(vfs_write_all(vfs, fd, text, SECTOR, 2 * SECTOR));
         size_t count = letters(cut(sim, seed), "file", found);
         seen[count]++;
@@ -408,7 +408,7 @@ static void test_sync_lost(void **state)
         int fd = files_open(vfs_sim_vfs(sim), "file", O_RDWR);
         fill(vfs_sim_vfs(sim), "file", 'b', false);
         struct vfs *vfs = lose(sim, VFS_SIM_SYNC_LOST, fd);
-        memset(text, 'c', sizeof text);
+        memset(text, 'c', sizeof(text));
         assert_true(vfs_write_all(vfs, fd, text, SECTOR, 3 * SECTOR)); /* this one is new again */
         assert_int_equal(vfs->functions->fdatasync(vfs, fd), 0);
         letters(cut(sim, seed), "file", found);

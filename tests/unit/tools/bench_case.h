@@ -51,12 +51,14 @@ static inline size_t bench_case_feed(struct bench_case *fixture, const char *byt
 
     for (size_t seen = bytewise ? 1 : length; seen <= length; seen++) {
         for (;;) {
-            if (fixture->reply.done || fixture->reply.broken)
+            if (fixture->reply.done || fixture->reply.broken) {
                 return at;
+            }
             size_t taken = bench_workload_judge(fixture->workload, fixture->ids, bytes + at,
                                                 seen - at, &fixture->reply, &fixture->tally);
-            if (taken == 0)
+            if (taken == 0) {
                 break;
+            }
             at += taken;
         }
     }

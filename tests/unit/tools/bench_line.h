@@ -25,8 +25,9 @@ static inline int bench_line_split(const char *line, char *arguments[BENCH_LINE_
 
     snprintf(words, sizeof(words), "%s", line);
     for (char *word = strtok(words, " "); word != NULL && count + 1 < BENCH_LINE_WORDS_MAX;
-         word = strtok(NULL, " "))
+         word = strtok(NULL, " ")) {
         arguments[count++] = word;
+    }
     return count;
 }
 

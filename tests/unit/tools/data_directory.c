@@ -35,15 +35,15 @@ static void put_table(struct data *data, unsigned table)
         .description = "what it is",
         .description_bytes = 10,
     };
-    snprintf(info.kind, sizeof info.kind, "%s", kinds[table]);
-    snprintf(info.space, sizeof info.space, "%s", spaces[table]);
-    snprintf(data->table[table], sizeof data->table[table], "%s-%u.table", spaces[table],
+    snprintf(info.kind, sizeof(info.kind), "%s", kinds[table]);
+    snprintf(info.space, sizeof(info.space), "%s", spaces[table]);
+    snprintf(data->table[table], sizeof(data->table[table]), "%s-%u.table", spaces[table],
              table + 1);
     struct table_file_writer *writer =
         table_file_create(vfs_real(), data->directory, data->table[table], &info, error);
     assert_non_null(writer);
     for (unsigned i = 0; i < DATA_TABLE_PAGES; i++) {
-        memset(page, (int)('a' + i), sizeof page);
+        memset(page, (int)('a' + i), sizeof(page));
         assert_true(table_file_append_pages(writer, page, 1));
     }
     for (uint64_t i = 0; i < DATA_ENTRIES; i++) {
@@ -51,7 +51,7 @@ static void put_table(struct data *data, unsigned table)
         assert_true(table_file_append_entry(writer, 0, 10 * i, (uint8_t)table, &value));
     }
     assert_true(table_file_append_entry(writer, 1, 77, 3, ""));
-    memcpy(file->name, data->table[table], sizeof data->table[table]);
+    memcpy(file->name, data->table[table], sizeof(data->table[table]));
     file->role = table == 0 ? MANIFEST_IMAGE : MANIFEST_DUMP;
     file->serial = info.serial;
     file->layer = info.layer;
@@ -147,8 +147,8 @@ void data_store_manifest(struct data *data)
 
 struct data *data_directory_create(void)
 {
-    struct data *data = memory_zalloc(sizeof *data);
-    snprintf(data->directory, sizeof data->directory, "/tmp/rollcall-test-XXXXXX");
+    struct data *data = memory_zalloc(sizeof(*data));
+    snprintf(data->directory, sizeof(data->directory), "/tmp/rollcall-test-XXXXXX");
     assert_non_null(mkdtemp(data->directory));
     put_journal(data);
     for (unsigned i = 0; i < DATA_TABLES; i++) {

@@ -32,8 +32,9 @@ static const uint8_t *packet_at(const struct bench_case *fixture, size_t number)
 {
     const uint8_t *at = (const uint8_t *)fixture->request;
 
-    while (number-- > 0)
+    while (number-- > 0) {
         at += HEADER_BYTES + at[10] * 256 + at[11];
+    }
     assert_true(at < (const uint8_t *)fixture->request + fixture->request_length);
     return at;
 }
@@ -141,8 +142,9 @@ static void test_requests(void **state)
     check_packet(&fixture, 0, SET, "\0\0\0\0\0\0\0", 8, "feed:7", record());
     bench_workload_destroy(fixture.workload);
     bench_case_start(&fixture, PAGE, false);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         check_packet(&fixture, i, GETKQ, "", 0, "feed:7", "");
+    }
     check_packet(&fixture, 3, NOOP, "", 0, "", "");
     assert_int_equal(fixture.request_length, 4 * HEADER_BYTES + 18);
     bench_workload_destroy(fixture.workload);
@@ -190,8 +192,9 @@ static void test_pages(void **state)
                    swapped = {.length = 0}, loud = {.length = 0}, other = {.length = 0};
 
     bench_case_start(&fixture, PAGE, false);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         found(&all, &fixture, i, record());
+    }
     answer(&all, &fixture, 3, 0, "", 0, "", "");
     expect(&fixture, &all, 3, 0, 0, 0);
 
@@ -277,10 +280,11 @@ static void expect_spoilt(const char *options, bool load, size_t at, uint8_t byt
     struct answers answers = {.length = 0};
 
     bench_case_start(&fixture, options, load);
-    if (load)
+    if (load) {
         answer(&answers, &fixture, 0, 0, "", 0, "", "");
-    else
+    } else {
         found(&answers, &fixture, 0, record());
+    }
     answers.bytes[at] = (char)byte;
     expect_broken(&fixture, &answers);
 }

@@ -29,8 +29,9 @@ static void test_dense_without_late(void **state)
     struct bench_feed feed;
 
     start(&feed, 0, 0);
-    for (uint64_t i = 0; i < COUNT; i++)
+    for (uint64_t i = 0; i < COUNT; i++) {
         assert_int_equal(bench_feed_next(&feed), START + i);
+    }
     assert_int_equal(bench_feed_next(&feed), START + COUNT - 1); /* the clock has stopped */
     assert_int_equal(feed.clock, START + COUNT);
 }
@@ -57,8 +58,9 @@ static void test_late(void **state)
             newest = index;
         }
     }
-    for (uint64_t i = 0; i < COUNT - WINDOW; i++)
+    for (uint64_t i = 0; i < COUNT - WINDOW; i++) {
         assert_int_equal(seen[i], 1); /* none is forgotten */
+    }
     assert_in_range(late, COUNT * 45 / 100, COUNT * 55 / 100);
     free(seen);
 }

@@ -66,11 +66,13 @@ static struct record *find(struct server *server, const char *key, int *slot, in
 
     *slot = *member = -1;
     for (int i = 0; dot != NULL && i < (int)SLOTS; i++) {
-        if (strcmp(dot + 1, slot_names[i]) == 0)
+        if (strcmp(dot + 1, slot_names[i]) == 0) {
             *slot = i;
+        }
     }
-    if (strncmp(key, "liked:", 6) == 0)
+    if (strncmp(key, "liked:", 6) == 0) {
         *member = atoi(colon + 2);
+    }
     assert_in_range(id, 5, IDS - 1);
     return &server->records[id];
 }
@@ -79,8 +81,9 @@ static void print_record(const struct record *record, char *out)
 {
     *out = '\0';
     for (unsigned i = 0; i < SLOTS; i++) {
-        if (record->set >> i & 1)
+        if (record->set >> i & 1) {
             sprintf(out + strlen(out), "%llu", record->values[i]);
+        }
         strcat(out, i + 1 < SLOTS ? "," : "");
     }
 }
@@ -93,18 +96,21 @@ static void answer_get(struct server *server, char *keys, char *out)
         char value[128] = "1";
         bool there = member >= 0 ? record->members >> member & 1
                                  : record->set != 0 && !fails(server, LOSES_RECORD);
-        if (member >= 0 && fails(server, DENIES))
+        if (member >= 0 && fails(server, DENIES)) {
             there = false;
-        if (member >= 0 && fails(server, INVENTS))
+        }
+        if (member >= 0 && fails(server, INVENTS)) {
             there = true;
+        }
         if (slot >= 0) {
             there = there && (record->set >> slot & 1);
             sprintf(value, "%llu", record->values[slot]);
         } else if (member < 0) {
             print_record(record, value);
         }
-        if (there)
+        if (there) {
             sprintf(out + strlen(out), "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value), value);
+        }
     }
     strcat(out, "END\r\n");
 }
@@ -130,18 +136,22 @@ static void answer_incr(struct server *server, const char *key, const char *delt
     } else {
         int last = -1;
         for (int i = 0; i < (int)SLOTS; i++, deltas = strchr(deltas, ',') + 1) {
-            if (*deltas >= '0' && *deltas <= '9')
+            if (*deltas >= '0' && *deltas <= '9') {
                 add_to(record, last = i, strtoull(deltas, NULL, 10));
-            if (strchr(deltas, ',') == NULL)
+            }
+            if (strchr(deltas, ',') == NULL) {
                 break;
+            }
         }
         print_record(record, out + strlen(out));
         strcat(out, "\r\n");
-        if (fails(server, LOSES_FIELD) && last >= 0)
+        if (fails(server, LOSES_FIELD) && last >= 0) {
             record->values[last]--;
+        }
     }
-    if (fails(server, LOSES_INCR))
+    if (fails(server, LOSES_INCR)) {
         *record = before;
+    }
 }
 
 static void answer_set(struct server *server, const char *key, const char *data, char *out)
@@ -178,10 +188,12 @@ static void answer_delete(struct server *server, const char *key, char *out)
     bool there = member >= 0 ? (record->members & bit) != 0 : record->set != 0;
 
     strcat(out, there ? "DELETED\r\n" : "NOT_FOUND\r\n");
-    if (member >= 0 && !fails(server, KEEPS_MEMBER))
+    if (member >= 0 && !fails(server, KEEPS_MEMBER)) {
         record->members &= ~bit;
-    if (member < 0 && !fails(server, KEEPS_RECORD))
+    }
+    if (member < 0 && !fails(server, KEEPS_RECORD)) {
         record->set = 0;
+    }
 }
 
 /* One request in, its reply appended. */
@@ -196,16 +208,17 @@ static void answer(struct server *server, char *request, char *out)
         return;
     }
     char *key = strtok(keys, " "), *rest = strtok(NULL, "\r");
-    if (strncmp(request, "incr ", 5) == 0)
+    if (strncmp(request, "incr ", 5) == 0) {
         answer_incr(server, key, rest, out);
-    else if (strncmp(request, "set ", 4) == 0)
+    } else if (strncmp(request, "set ", 4) == 0) {
         answer_set(server, key, data, out);
-    else if (strncmp(request, "add ", 4) == 0)
+    } else if (strncmp(request, "add ", 4) == 0) {
         answer_add(server, key, out);
-    else if (strncmp(request, "delete ", 7) == 0)
+    } else if (strncmp(request, "delete ", 7) == 0) {
         answer_delete(server, key, out);
-    else
+    } else {
         fail_msg("what is %s", request);
+    }
 }
 
 /* One connection: a batch that was answered and not judged yet. */
@@ -308,8 +321,9 @@ static void test_wrong_servers(void **state)
 
     for (enum fault fault = LOSES_INCR; fault <= KEEPS_MEMBER; fault++) {
         run(OPTIONS, fault, &tally);
-        if (tally.mismatches == 0)
+        if (tally.mismatches == 0) {
             fail_msg("fault %d is not found", fault);
+        }
         assert_true(tally.first_mismatch[0] != '\0');
     }
     run(OPTIONS, INVENTS, &tally);

@@ -134,8 +134,9 @@ static void test_refused(void **state)
     struct bench_options options;
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        if (bench_line_parse(lines[i], &options))
+        if (bench_line_parse(lines[i], &options)) {
             fail_msg("taken: %s", lines[i]);
+        }
     }
 }
 

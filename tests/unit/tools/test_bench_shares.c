@@ -56,8 +56,9 @@ static void test_draw(void **state)
     uint64_t drawn[BENCH_KINDS] = {0}, random = bench_random_state(1);
 
     assert_true(bench_shares_parse("page=0,unlike=0", &shares, error));
-    for (unsigned i = 0; i < DRAWS; i++)
+    for (unsigned i = 0; i < DRAWS; i++) {
         drawn[bench_shares_draw(&shares, bench_random_next(&random))]++;
+    }
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         uint64_t wanted = DRAWS * shares.of[i] / shares.total;
         uint64_t off = drawn[i] > wanted ? drawn[i] - wanted : wanted - drawn[i];

@@ -13,18 +13,21 @@
 
 static void count_line(struct bench_tally *tally, const char *line, bool expected, unsigned times)
 {
-    for (unsigned i = 0; i < times; i++)
+    for (unsigned i = 0; i < times; i++) {
         bench_tally_error(tally, line, strlen(line), expected);
+    }
 }
 
 static uint64_t lines_of(const struct bench_tally *tally, const char *text, bool expected)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < BENCH_ERROR_LINES; i++)
+    for (size_t i = 0; i < BENCH_ERROR_LINES; i++) {
         if (strcmp(tally->error_lines[i].text, text) == 0 &&
-            tally->error_lines[i].expected == expected)
+            tally->error_lines[i].expected == expected) {
             count += tally->error_lines[i].count;
+        }
+    }
     return count;
 }
 
@@ -104,8 +107,9 @@ static void test_no_room_for_lines(void **state)
         count_line(&from, line, false, 1);
     }
     bench_tally_add(&into, &from);
-    for (size_t i = 0; i < BENCH_ERROR_LINES; i++)
+    for (size_t i = 0; i < BENCH_ERROR_LINES; i++) {
         all += into.error_lines[i].count;
+    }
     assert_int_equal(all, 40);
     assert_int_equal(into.errors, 40);
     assert_int_equal(into.error_lines[0].count, 1);

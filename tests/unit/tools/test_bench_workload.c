@@ -36,8 +36,9 @@ static void check_page(bool bytewise)
     char reply[1024] = "";
 
     bench_case_start(&fixture, PAGE, false);
-    for (size_t i = 0; i < PAGE_IDS; i++)
+    for (size_t i = 0; i < PAGE_IDS; i++) {
         page_item(&fixture, i, reply);
+    }
     strcat(reply, "END\r\n");
     assert_int_equal(feed(&fixture, reply, bytewise), strlen(reply));
     assert_true(fixture.reply.done && !fixture.reply.broken);
@@ -146,8 +147,9 @@ static void expect_exist(const char *options, unsigned found, uint64_t hits, uin
     strtok(request, " \r");
     for (unsigned i = 0; i < PAGE_IDS; i++) {
         const char *key = strtok(NULL, " \r");
-        if (found >> i & 1)
+        if (found >> i & 1) {
             sprintf(reply + strlen(reply), "VALUE %s 0 1\r\n1\r\n", key);
+        }
     }
     strcat(reply, "END\r\n");
     feed(&fixture, reply, true);
@@ -249,9 +251,10 @@ static void test_load_rises(void **state)
         snprintf(wanted, sizeof(wanted), "set feed:%d 0 0 %d\r\n%d,%d\r\n", (int)id, digits, a, b);
         fixture.request[fixture.request_length] = '\0';
         assert_string_equal(fixture.request, wanted);
-        if (id < 12)
+        if (id < 12) {
             fixture.request_length =
                 bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
+        }
     }
     feed(&fixture, "STORED\r\n", true);
     assert_int_equal(fixture.tally.hits, 1);
@@ -273,8 +276,9 @@ static unsigned commonest(const char *options, uint64_t stream)
         assert_in_range(fixture.ids[0], 1, 1000);
         seen[fixture.ids[0]]++;
     }
-    for (int i = 0; i <= 1000; i++)
+    for (int i = 0; i <= 1000; i++) {
         most = seen[i] > most ? seen[i] : most;
+    }
     bench_workload_destroy(fixture.workload);
     return most;
 }

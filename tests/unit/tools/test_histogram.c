@@ -25,8 +25,9 @@ static uint64_t exact(const uint64_t *sorted, double percent)
 {
     double wanted = percent / 100 * VALUES;
     size_t rank = (size_t)wanted;
-    if ((double)rank < wanted)
+    if ((double)rank < wanted) {
         rank++;
+    }
     return sorted[rank == 0 ? 0 : rank - 1];
 }
 
@@ -50,9 +51,10 @@ static void compare(unsigned bits, uint64_t seed)
         histogram_record(histogram, values[i]);
     }
     qsort(values, VALUES, sizeof(*values), by_value);
-    for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++)
+    for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
         assert_within_one_percent(histogram_percentile(histogram, percents[i]),
                                   exact(values, percents[i]));
+    }
     assert_int_equal(histogram_count(histogram), VALUES);
     assert_int_equal(histogram_max(histogram), values[VALUES - 1]);
     free(values);
@@ -88,8 +90,9 @@ static void test_small_values_are_exact(void **state)
 {
     (void)state;
     struct histogram *histogram = histogram_create();
-    for (uint64_t value = 1; value <= 200; value++)
+    for (uint64_t value = 1; value <= 200; value++) {
         histogram_record(histogram, value);
+    }
     assert_int_equal(histogram_percentile(histogram, 0.5), 1);
     assert_int_equal(histogram_percentile(histogram, 50), 100);
     assert_int_equal(histogram_percentile(histogram, 99), 198);
@@ -101,8 +104,9 @@ static void test_at_most(void **state)
 {
     (void)state;
     struct histogram *histogram = histogram_create();
-    for (uint64_t value = 1; value <= 100000; value++)
+    for (uint64_t value = 1; value <= 100000; value++) {
         histogram_record(histogram, value);
+    }
     assert_int_equal(histogram_at_most(histogram, 0), 0);
     assert_int_equal(histogram_at_most(histogram, 100), 100);
     assert_in_range(histogram_at_most(histogram, 50000), 49600, 50400);
@@ -127,29 +131,34 @@ static void test_merge(void **state)
     struct histogram *parts[3], *all = histogram_create(), *merged = histogram_create();
 
     (void)state;
-    for (size_t part = 0; part < 3; part++)
+    for (size_t part = 0; part < 3; part++) {
         parts[part] = histogram_create();
+    }
     for (uint64_t i = 0; i < VALUES; i++) {
         uint64_t value = hash_u64(i) >> hash_u64(i + VALUES) % 64;
         histogram_record(parts[value % 2], value); /* the third stays empty */
         histogram_record(all, value);
     }
-    for (size_t part = 0; part < 3; part++)
+    for (size_t part = 0; part < 3; part++) {
         histogram_merge(merged, parts[part]);
+    }
     assert_int_equal(histogram_count(merged), VALUES);
     assert_true(histogram_max(merged) == histogram_max(all));
-    for (double percent = 0.5; percent <= 100; percent += 0.5)
+    for (double percent = 0.5; percent <= 100; percent += 0.5) {
         assert_true(histogram_percentile(merged, percent) == histogram_percentile(all, percent));
-    for (size_t part = 0; part < 3; part++)
+    }
+    for (size_t part = 0; part < 3; part++) {
         histogram_destroy(parts[part]);
+    }
     histogram_destroy(all);
     histogram_destroy(merged);
 }
 
 static void *record_values(void *histogram)
 {
-    for (uint64_t value = 0; value < VALUES; value++)
+    for (uint64_t value = 0; value < VALUES; value++) {
         histogram_record(histogram, value);
+    }
     return NULL;
 }
 

@@ -31,7 +31,7 @@ struct run {
 
 static int setup(void **state)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = calloc(1, sizeof(*run));
     assert_non_null(run);
     run->data = data_directory_create();
     *state = run;
@@ -86,7 +86,7 @@ static void test_manifest(void **state)
     char part[64];
     const char *text = inspect(run, MANIFEST_NAME, 100);
     said_has(text, "manifest     format 1\nepoch        4\nstop         no");
-    snprintf(part, sizeof part, "replay begins at LSN %" PRIu64 "\n", run->data->journal_lsn);
+    snprintf(part, sizeof(part), "replay begins at LSN %" PRIu64 "\n", run->data->journal_lsn);
     said_has(text, part);
     said_has(text, "\nspace feed: number 5, kind counter, 1 file\n  data schema, 2 bytes: 0102\n");
     said_has(text, "\nspace liked: number 6, kind phantom, 1 file\n");
@@ -122,7 +122,7 @@ static void test_segment(void **state)
     text = inspect(run, data->segment[DATA_SEGMENTS - 1], 0);
     said_has(text, "predecessor  number 2, from LSN ");
     said_has_times(text, " closed ", 1);
-    snprintf(part, sizeof part, ", LSN %" PRIu64 ": a clean end\n",
+    snprintf(part, sizeof(part), ", LSN %" PRIu64 ": a clean end\n",
              data->end_lsn + DATA_CLOSED_BYTES);
     said_has(text, part);
 }
@@ -144,9 +144,9 @@ static void test_segment_damage(void **state)
     uint64_t at = JOURNAL_PAGE_BYTES + data->second_lsn;
     data_flip(data, name, at + 20);
     assert_int_equal(inspect_with(run, name, 5, INSPECT_NO_PAGE), VERB_DAMAGED);
-    snprintf(place, sizeof place, "/%s: offset %" PRIu64 ": ", name, at);
+    snprintf(place, sizeof(place), "/%s: offset %" PRIu64 ": ", name, at);
     said_has_times(run->said.errors_text, place, 1);
-    snprintf(place, sizeof place, "-- %" PRIu64 " bytes that are no record", data->record_bytes);
+    snprintf(place, sizeof(place), "-- %" PRIu64 " bytes that are no record", data->record_bytes);
     said_has(run->said.out_text, place);
     data_flip(data, name, at + 20);
     data_rename(data, name, "copy");
@@ -171,14 +171,14 @@ static void test_segment_end(void **state)
     char marks[2048 + JOURNAL_MARK_BYTES - 1024]; /* both, and zeroes */
     data_write(data, last, size, "\x01half a record", 14);
     said_has(inspect(run, last, 1), "not durable, cut at a start\n");
-    data_read(data, last, 1024, marks, sizeof marks);
-    data_write(data, last, 1024, (char[sizeof marks]){0}, sizeof marks);
+    data_read(data, last, 1024, marks, sizeof(marks));
+    data_write(data, last, 1024, (char[sizeof(marks)]){0}, sizeof(marks));
     data_flip(data, last, size - DATA_CLOSED_BYTES - data->record_bytes + 8);
     assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
     said_has(run->said.out_text, ": damage\n"); /* the clean end follows */
     data_flip(data, last, size - DATA_CLOSED_BYTES - data->record_bytes + 8);
     inspect(run, last, 1);
-    data_write(data, last, 1024, marks, sizeof marks);
+    data_write(data, last, 1024, marks, sizeof(marks));
     data_truncate(data, last, size - DATA_CLOSED_BYTES - data->record_bytes);
     assert_int_equal(inspect_with(run, last, 1, INSPECT_NO_PAGE), VERB_DAMAGED);
     said_has(run->said.errors_text, "there is no record");
@@ -298,7 +298,7 @@ static void test_kinds(void **state)
 {
     (void)state;
     static const char *const names[] = {"counter", "phantom", "", "whatever"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const struct inspect_kind *kind = inspect_kind_find(names[i]);
         assert_string_equal(kind->name, i < 2 ? names[i] : "");
         assert_true(kind->description && kind->page && kind->entry);
@@ -313,16 +313,16 @@ static void test_newer(void **state)
     struct data *data = run->data;
     struct table_file_header header;
     uint64_t words[64];
-    data_read(data, data->table[0], 0, &header, sizeof header);
+    data_read(data, data->table[0], 0, &header, sizeof(header));
     header.version++;
     header.checksum = table_file_header_sum(&header);
-    data_write(data, data->table[0], 0, &header, sizeof header);
+    data_write(data, data->table[0], 0, &header, sizeof(header));
     assert_int_equal(inspect_with(run, data->table[0], 0, INSPECT_NO_PAGE), VERB_USAGE);
     said_has(run->said.errors_text, "format version 3");
-    data_read(data, data->segment[1], 0, words, sizeof words);
+    data_read(data, data->segment[1], 0, words, sizeof(words));
     words[1]++;
-    words[63] = hash_bytes(words, 63 * sizeof *words, JOURNAL_MAGIC);
-    data_write(data, data->segment[1], 0, words, sizeof words);
+    words[63] = hash_bytes(words, 63 * sizeof(*words), JOURNAL_MAGIC);
+    data_write(data, data->segment[1], 0, words, sizeof(words));
     assert_int_equal(inspect_with(run, data->segment[1], 0, INSPECT_NO_PAGE), VERB_USAGE);
     said_has(run->said.errors_text, "another version");
 }
@@ -342,7 +342,7 @@ static void test_nothing(void **state)
     data_write(run->data, DIR_LOCK_NAME, 0, "", 0);
     assert_int_equal(inspect_with(run, DIR_LOCK_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
     said_has(run->said.out_text, "/lock: the process id of the daemon");
-    data_write(run->data, JOURNAL_BALLAST_NAME, 0, zeros, sizeof zeros);
+    data_write(run->data, JOURNAL_BALLAST_NAME, 0, zeros, sizeof(zeros));
     assert_int_equal(inspect_with(run, JOURNAL_BALLAST_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
     said_has(run->said.out_text, "/journal-ballast: room kept for a start on a full disk");
 }
@@ -383,7 +383,7 @@ static void describe(struct described *described, size_t bytes)
 {
     struct row_state state = {
         .version = ROW_STATE_VERSION, .serial = 31, .base = 4096, .description_bytes = bytes};
-    memcpy(described->bytes, &state, sizeof state);
+    memcpy(described->bytes, &state, sizeof(state));
     described->info.description = described->bytes;
     described->info.description_bytes = ROW_STATE_BYTES + bytes;
 }
@@ -484,7 +484,7 @@ static void test_event_told(void **unused)
     describe(&described, 0);
     inspect_event(to, described.bytes, ROW_STATE_BYTES);
     fputc('\n', to);
-    inspect_event(to, dropped, sizeof dropped);
+    inspect_event(to, dropped, sizeof(dropped));
     fputc('\n', to);
     inspect_event(to, "abc", 3);
     fclose(to);

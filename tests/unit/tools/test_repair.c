@@ -34,7 +34,7 @@ struct run {
 
 static int setup(void **state)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = calloc(1, sizeof(*run));
     assert_non_null(run);
     run->data = data_directory_create();
     *state = run;
@@ -44,7 +44,7 @@ static int setup(void **state)
 static void empty_kept(struct run *run)
 {
     char command[128];
-    snprintf(command, sizeof command, "rm -rf %s/" KEPT, run->data->directory);
+    snprintf(command, sizeof(command), "rm -rf %s/" KEPT, run->data->directory);
     assert_int_equal(system(command), 0);
 }
 
@@ -265,7 +265,7 @@ static void test_table_bit(void **state)
         data_flip(data, data->table[1], page * PAGE + 99);
         repairs(run);
         said_lacks(run->said.out_text, "are lost");
-        snprintf(data->table[1], sizeof data->table[1], "liked-2-1-%u.table", page + 3);
+        snprintf(data->table[1], sizeof(data->table[1]), "liked-2-1-%u.table", page + 3);
     }
 }
 
@@ -320,7 +320,7 @@ static void test_journal_gap(void **state)
     uint64_t lsn = data->second_lsn + 5 * data->record_bytes;
     overwrite(data, data->segment[0], offset_in(0, lsn), 3 * data->record_bytes, 4);
     repairs(run);
-    snprintf(text, sizeof text, "bytes, LSN %llu to %llu, about 3 changes: lost\n",
+    snprintf(text, sizeof(text), "bytes, LSN %llu to %llu, about 3 changes: lost\n",
              (unsigned long long)lsn, (unsigned long long)(lsn + 3 * data->record_bytes));
     has(run, text);
     has(run, "rollcall repair --drop-from N ");

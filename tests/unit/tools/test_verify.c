@@ -24,7 +24,7 @@ struct run {
 
 static int setup(void **state)
 {
-    struct run *run = calloc(1, sizeof *run);
+    struct run *run = calloc(1, sizeof(*run));
     assert_non_null(run);
     run->data = data_directory_create();
     *state = run;
@@ -64,7 +64,7 @@ static void has(const struct run *run, const char *part)
 static void has_place(const struct run *run, const char *name, uint64_t offset)
 {
     char place[VFS_PATH_MAX];
-    snprintf(place, sizeof place, "%s/%s: offset %llu: ", run->data->directory, name,
+    snprintf(place, sizeof(place), "%s/%s: offset %llu: ", run->data->directory, name,
              (unsigned long long)offset);
     has(run, place);
 }
@@ -74,7 +74,7 @@ static void assert_damaged(struct run *run, unsigned findings)
 {
     char summary[64];
     assert_int_equal(verify(run), VERB_DAMAGED);
-    snprintf(summary, sizeof summary, "damaged: %u finding%s in ", findings,
+    snprintf(summary, sizeof(summary), "damaged: %u finding%s in ", findings,
              findings == 1 ? "" : "s");
     has(run, summary);
     said_lacks(run->said.out_text, "sound: ");
@@ -103,7 +103,7 @@ static void test_sound(void **state)
     struct run *run = *state;
     char expected[128];
     assert_sound(run);
-    snprintf(expected, sizeof expected, "sound: 6 files, 2.3 MiB, journal %llu records\n",
+    snprintf(expected, sizeof(expected), "sound: 6 files, 2.3 MiB, journal %llu records\n",
              (unsigned long long)run->data->records);
     assert_string_equal(run->said.out_text, expected);
     assert_int_equal(verify_at(run, data_vfs(), run->data->directory, true), VERB_SOUND);
@@ -218,7 +218,7 @@ static void test_flip_table(void **state)
         assert_damaged(run, 1);
         has(run, data->table[0]);
         if (page > 0 && page < DATA_TABLE_BYTES / PAGE - 2) {
-            snprintf(place, sizeof place, ": page %u at offset %u ", page - 1, page * PAGE);
+            snprintf(place, sizeof(place), ": page %u at offset %u ", page - 1, page * PAGE);
             has(run, place);
         }
         data_flip(data, data->table[0], page * PAGE + 8 * page);
@@ -235,10 +235,10 @@ static void test_flip_journal(void **state)
     data_flip(data, data->segment[0], at + 50);
     assert_damaged(run, 1);
     has_place(run, data->segment[0], at);
-    snprintf(goes_on, sizeof goes_on, "sound records go on at offset %llu",
+    snprintf(goes_on, sizeof(goes_on), "sound records go on at offset %llu",
              (unsigned long long)(at + data->record_bytes));
     has(run, goes_on);
-    snprintf(records, sizeof records, "journal %llu records\n",
+    snprintf(records, sizeof(records), "journal %llu records\n",
              (unsigned long long)(data->records - 1));
     has(run, records);
     has(run, "a start does not read it");
@@ -291,10 +291,10 @@ static void test_behind_damage(void **state)
 static void rewrite_header(struct data *data, const char *name, unsigned word)
 {
     uint64_t words[64];
-    data_read(data, name, 0, words, sizeof words);
+    data_read(data, name, 0, words, sizeof(words));
     words[word]++;
-    words[63] = hash_bytes(words, 63 * sizeof *words, JOURNAL_MAGIC);
-    data_write(data, name, 0, words, sizeof words);
+    words[63] = hash_bytes(words, 63 * sizeof(*words), JOURNAL_MAGIC);
+    data_write(data, name, 0, words, sizeof(words));
 }
 
 /* One that is sound for itself, after another than the one that is there. */
@@ -321,12 +321,12 @@ static void test_flip_above_marks(void **state)
     data_flip(data, last, at + 8);
     assert_damaged(run, 1);
     has_place(run, last, at);
-    snprintf(text, sizeof text, "sound records go on at offset %llu",
+    snprintf(text, sizeof(text), "sound records go on at offset %llu",
              (unsigned long long)(at + data->record_bytes));
     has(run, text);
     rewrite_header(data, last, 10); /* the run of the system */
     assert_int_equal(verify(run), VERB_DAMAGED);
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "/%s: offset %llu: the journal breaks off here, at LSN %llu, but 3 sound records "
              "(%llu bytes) follow",
              last, (unsigned long long)at, (unsigned long long)lsn,
@@ -425,8 +425,8 @@ static void test_other_file(void **state)
     data->file[0] = right;
     data_store_manifest(data);
     unsigned char bytes[DATA_TABLE_BYTES];
-    data_read(data, data->table[1], 0, bytes, sizeof bytes);
-    data_write(data, data->table[0], 0, bytes, sizeof bytes);
+    data_read(data, data->table[1], 0, bytes, sizeof(bytes));
+    data_write(data, data->table[0], 0, bytes, sizeof(bytes));
     assert_damaged(run, 4);
     has(run, "the kind is phantom, MANIFEST says counter");
     has(run, "the space is liked, MANIFEST says feed");
@@ -453,10 +453,10 @@ static void test_image_ahead(void **state)
     const uint64_t end = data->end_lsn + 4096;
     struct table_file_footer footer;
     uint64_t offset = DATA_TABLE_BYTES - PAGE;
-    data_read(data, data->table[0], offset, &footer, sizeof footer);
+    data_read(data, data->table[0], offset, &footer, sizeof(footer));
     footer.end_lsn = end;
     footer.checksum = table_file_footer_sum(&footer, footer.identity);
-    data_write(data, data->table[0], offset, &footer, sizeof footer);
+    data_write(data, data->table[0], offset, &footer, sizeof(footer));
     data->file[0].end_lsn = end;
     data_store_manifest(data);
     assert_damaged(run, 1);
@@ -480,14 +480,14 @@ static void test_newer(void **state)
     struct run *run = *state;
     struct data *data = run->data;
     struct table_file_header header;
-    data_read(data, data->table[0], 0, &header, sizeof header);
+    data_read(data, data->table[0], 0, &header, sizeof(header));
     header.version++;
     header.checksum = table_file_header_sum(&header);
-    data_write(data, data->table[0], 0, &header, sizeof header);
+    data_write(data, data->table[0], 0, &header, sizeof(header));
     assert_newer(run, data->table[0]);
     header.version--;
     header.checksum = table_file_header_sum(&header);
-    data_write(data, data->table[0], 0, &header, sizeof header);
+    data_write(data, data->table[0], 0, &header, sizeof(header));
     assert_sound(run);
     rewrite_header(data, data->segment[1], 1); /* its version */
     assert_newer(run, data->segment[1]);

@@ -1,0 +1,202 @@
+/*
+ * settings_memory.c: what a configuration holds of memory at most, part by part; and what engines
+ * and cold reads are told of it.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "config/settings_draft.h"
+#include "row/row.h"
+
+#define BUFFERS_SHARE     16 /* connections' buffers: this part of memory */
+#define BUFFERS_BYTES_MIN (16ull << 20)
+#define MIB               1048576.0
+
+uint64_t settings_buffer_bytes(const struct settings *settings)
+{
+    uint64_t share = settings->memory_bytes / BUFFERS_SHARE;
+
+    return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
+}
+
+static double late_room(const struct space_settings *from)
+{
+    if (from->ids == SPACE_IDS_ANY) {
+        return 0;
+    }
+    return from->late_room < 0 ? ROW_LATE_AUTO : from->late_room;
+}
+
+void settings_counter_config(const struct space_settings *from, uint32_t space,
+                             struct counter_config *config)
+{
+    bool growing = from->ids == SPACE_IDS_GROWING;
+
+    CHECK(from->kind == SPACE_COUNTER);
+    *config = (struct counter_config){
+        .space = space,
+        .slot_count = from->slot_count,
+        .any_ids = from->ids == SPACE_IDS_ANY,
+        .max_id = from->max_id,
+        .id_spacing = from->id_spacing,
+        .role_cache = from->role == SPACE_CACHE,
+        .value_flags = from->value_flags,
+        .table_bytes = from->table_bytes,
+        .tables = growing ? from->tables : 1,
+        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
+        .dumps_max = from->dumps_max,
+        .late_room = late_room(from),
+        .extend_bytes = from->extend_bytes,
+        .aux_bytes = from->aux_bytes,
+        .below_bytes = from->below_bytes,
+    };
+    memcpy(config->forget, from->forget, sizeof(config->forget));
+    config->forget_count = from->forget_count;
+    for (size_t i = 0; i < from->slot_count; i++) {
+        strcpy(config->slots[i].name, from->slots[i].name);
+        config->slots[i].bits = from->slots[i].bits;
+    }
+}
+
+void settings_phantom_config(const struct space_settings *from, uint32_t space,
+                             struct phantom_config *config)
+{
+    bool growing = from->ids == SPACE_IDS_GROWING;
+
+    CHECK(from->kind == SPACE_PHANTOM);
+    *config = (struct phantom_config){
+        .space = space,
+        .any_ids = from->ids == SPACE_IDS_ANY,
+        .max_id = from->max_id,
+        .role_cache = from->role == SPACE_CACHE,
+        .value_flags = from->value_flags,
+        .table_bytes = from->table_bytes,
+        .false_positives = from->false_positives,
+        .deletes = from->deletes,
+        .exceptions_bytes = from->exceptions_bytes,
+        .tables = growing ? from->tables : 1,
+        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
+        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
+        .dumps_max = from->dumps_max,
+        .late_room = late_room(from),
+    };
+}
+
+/* What the tables of a space and their pools hold, and what lies below them; *tables: how many
+ * there are. */
+static uint64_t space_bytes(const struct space_settings *space, uint32_t number, unsigned *tables)
+{
+    struct counter_config counter;
+    struct counter_size records;
+    struct phantom_config phantom;
+    struct phantom_size members;
+
+    if (space->kind == SPACE_PLAIN) {
+        *tables = 0;
+        return space->memory_bytes;
+    }
+    if (space->kind == SPACE_PHANTOM) {
+        settings_phantom_config(space, number, &phantom);
+        phantom_config_size(&phantom, &members);
+        *tables = members.tables + members.spare;
+        return members.bytes;
+    }
+    settings_counter_config(space, number, &counter);
+    counter_config_size(&counter, &records);
+    *tables = records.tables + records.spare;
+    return records.bytes;
+}
+
+uint64_t settings_space_bytes(const struct space_settings *space)
+{
+    unsigned tables;
+
+    return space_bytes(space, 0, &tables);
+}
+
+/* One line of the sum: what, and how much. */
+static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
+{
+    if (out != NULL) {
+        fprintf(out, "    %-52s %10.1f MiB\n", what, (double)bytes / MIB);
+    }
+    return bytes;
+}
+
+static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
+{
+    char table[OPTIONS_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
+    unsigned tables;
+    uint64_t bytes = space_bytes(space, number, &tables);
+
+    options_format_size(space->table_bytes, table);
+    if (space->kind == SPACE_PLAIN) {
+        snprintf(what, sizeof(what), "space %s", space->name);
+    } else {
+        snprintf(what, sizeof(what), "space %s: %u x %s and pools%s", space->name, tables, table,
+                 space->below_bytes > 0 ? ", of cold.cache" : "");
+    }
+    return add_part(out, bytes, what);
+}
+
+bool settings_dumps(const struct settings *settings)
+{
+    for (size_t i = 0; settings->data != NULL && i < settings->space_count; i++) {
+        if (settings->spaces[i].oldest == SPACE_OLDEST_DUMP) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void settings_cold_config(const struct settings *settings, struct cold_config *config)
+{
+    uint64_t pages = settings->cold.cache_bytes;
+
+    for (size_t i = 0; i < settings->space_count; i++) {
+        pages -= settings->spaces[i].below_bytes;
+    }
+    *config = (struct cold_config){
+        .threads = settings->cold.threads,
+        .queue = settings->cold.queue,
+        .cache_bytes = pages,
+    };
+}
+
+uint64_t settings_cold_bytes(const struct settings *settings)
+{
+    struct cold_config config;
+
+    if (!settings_dumps(settings)) {
+        return 0;
+    }
+    settings_cold_config(settings, &config);
+    return cold_memory_bytes(&config) + settings->cold.overlay_bytes;
+}
+
+uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
+{
+    char what[64];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < settings->space_count; i++) {
+        sum += add_space(out, &settings->spaces[i], (uint32_t)i);
+    }
+    sum += add_part(out, settings_buffer_bytes(settings), "buffers of connections");
+    snprintf(what, sizeof(what), "%u worker%s", settings->threads,
+             settings->threads == 1 ? "" : "s");
+    sum += add_part(out, settings->threads * SETTINGS_WORKER_BYTES, what);
+    if (settings->tls.enabled) {
+        sum += add_part(out, (uint64_t)settings->max_connections * NET_TLS_SESSION_BYTES,
+                        "TLS of idle connections");
+    }
+    if (settings->data != NULL) {
+        sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
+    }
+    if (settings_dumps(settings)) {
+        sum += add_part(out, settings_cold_bytes(settings), "cold reads and overlays");
+    }
+    add_part(out, sum, "together");
+    return sum;
+}
