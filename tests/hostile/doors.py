@@ -61,14 +61,15 @@ def knock(target, count):
 
 
 def exhaust(target, room, count):
-    before = target.open_descriptors()
+    before, connections = target.open_descriptors(), target.figure("curr_connections")
     peers, served, refused = knock(target, count)
     if served != room or refused != count - room:
         raise protocol.Mismatch("%d were served, %d refused; there was room for %d" % (
             served, refused, room))
     end_all(peers)
     target.await_true("nobody gets in any more", lambda: gets_in(target))
-    target.await_true("who left is still there", lambda: target.open_descriptors() <= before)
+    target.await_true("who left is still there", lambda: (
+        target.open_descriptors() <= before and target.figure("curr_connections") <= connections))
 
 
 def test_connections_exhausted(target):

@@ -40,10 +40,11 @@ STREAM, LATER, FAR, OLD = "of the stream", "late", "far ahead", "old"
 BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
                            b"CLIENT_ERROR id too far ahead")
 # Kind of id -> reason -> the most, of the commands of the kind. A dumped table takes no new ids once its
-# late-room is used up, and waits for a merge when its overlay is full. The first ids of a stream that leaps
-# are refused where the room apart is full of strays.
+# late-room is used up, and waits for a merge when its overlay is full. New ids are refused for a while when
+# changes overrun a dump or the disk takes too long for one (in crash.py, too: 0.02), and the first ids of a
+# stream that leaps where the room apart is full of strays.
 REFUSED_MAX = {
-    STREAM: {NO_TABLE: 0.001, BUSY: 0.05, TOO_FAR: 0},
+    STREAM: {NO_TABLE: 0.02, BUSY: 0.05, TOO_FAR: 0},
     LATER: {NO_TABLE: 0.02, BUSY: 0.05, TOO_FAR: 0},
     FAR: {NO_TABLE: 0.02, BUSY: 0.05, TOO_FAR: 0.02},
     OLD: {NO_TABLE: 0.05, BUSY: 0.05, TOO_FAR: 0},
