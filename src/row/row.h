@@ -195,6 +195,7 @@ struct row_samples {
     size_t count;
     uint64_t stride; /* ids from one to the next, on average */
     uint64_t ids[ROW_SAMPLES];
+    uint64_t began;           /* ids admitted when the first was taken: after a restart, some */
     _Atomic uint64_t next;    /* ids admitted when the next one is taken; read by any thread */
     _Atomic uint64_t arrival; /* the same for the next one the row takes for its own */
 };

@@ -9,6 +9,7 @@
 
 #define WAITERS_FIRST   64
 #define WAITED_PAUSE_US 1000000u
+#define TUCK_ONE_IN     8u /* ids apart: where the frontier has passed one the room is looked at */
 
 void row_lock(const struct row *row)
 {
@@ -151,10 +152,20 @@ static enum row_verdict admit_late(struct row *row, struct row_table *table, uin
     return ROW_INSIDE;
 }
 
+static void lower_to(_Atomic uint64_t *least, uint64_t id)
+{
+    uint64_t now = atomic_load_explicit(least, memory_order_relaxed);
+    while (id < now && !atomic_compare_exchange_weak(least, &now, id)) {
+    }
+}
+
 /* An ahead id has been counted. While a table is about to open for such, no more are looked at. */
 static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
 {
-    atomic_fetch_add(&table->apart, 1);
+    uint64_t apart = atomic_fetch_add(&table->apart, 1);
+    if (apart % TUCK_ONE_IN == 0) {
+        lower_to(&table->tuck_at, id);
+    }
     if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return;
     }

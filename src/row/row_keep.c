@@ -211,8 +211,9 @@ static uint64_t take_over(struct row_table *table, const struct row_table *gone,
                           const struct row_dropped *dropped)
 {
     uint64_t left_out = 0;
+    bool passed = row_frontier_of(table) == table->last; /* closed or not: replay says the same */
     table->last = gone->last;
-    if (table->closed) {
+    if (passed) {
         row_raise_to(&table->frontier, row_frontier_of(gone));
         table->closed = row_frontier_of(table) == table->last;
     }

@@ -201,7 +201,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
     next->low = opening->low;
     next->step = opening->low - row_frontier_of(table);
     next->jumped = opening->jump;
-    row_start_at(next, opening->low - 1);
+    row_start_at(next, opening->low > 0 ? opening->low - 1 : 0);
     if (!row_move_apart(row, table, next)) {
         table->refused = true;
         row->functions->destroy(next);

@@ -55,13 +55,14 @@ static bool replay_tuck(struct row *row, const struct row_state *state, char err
 {
     struct row_table *table = row_find(row, state->base);
     if (table == NULL || table->serial != state->serial || table->cold || !row_can_move(table) ||
-        state->frontier > table->last) {
+        state->frontier > table->last || row->config.any_ids) {
         return row_fail(error, "table %llu takes in ids, but is not there to do so",
                         (unsigned long long)state->serial);
     }
     row_raise_to(&table->trusted, state->trusted);
     row_raise_to(&table->frontier, state->frontier);
     row_tuck(row, table);
+    row_note_closed(row, table);
     return true;
 }
 

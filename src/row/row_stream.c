@@ -15,6 +15,7 @@
 #define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
 #define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
 #define SAMPLES_LEAST  16u /* of a table's ids, until they show how dense they are */
+#define BEGAN_PART     8u  /* of what it admitted, before the first sample: more since a restart */
 /* Sixteenths of a table's samples: the stream's are two thirds of them at least. */
 #define DENSITY_PART 7u
 
@@ -80,6 +81,7 @@ static void sample(struct row *row, struct row_table *table, uint64_t id, uint64
             thin(samples);
         }
         samples->stride = samples->stride ? samples->stride : 1;
+        samples->began = samples->count ? samples->began : admitted;
         samples->ids[samples->count++] = id;
         /* One in each stride, but not at the same place of each. */
         uint64_t next = admitted / samples->stride + 1;
@@ -110,11 +112,12 @@ uint64_t row_shown_range(const struct row *row, const struct row_table *table)
     uint64_t ids[ROW_SAMPLES];
     row_lock(row);
     size_t n = table->samples.count;
+    bool whole = table->samples.began <= row_admitted(table) / BEGAN_PART;
     memcpy(ids, table->samples.ids, n * sizeof(ids[0]));
     row_unlock(row);
     uint64_t placed = row_placed_in(table);
     size_t steps = n * DENSITY_PART / 16;
-    if (n < SAMPLES_LEAST || placed < SAMPLES_LEAST) {
+    if (n < SAMPLES_LEAST || placed < SAMPLES_LEAST || !whole) {
         return 0;
     }
     row_policy_sort(ids, n);

@@ -101,9 +101,19 @@ static bool open_above_end(struct row *row, struct row_table *table)
 static bool close_full(struct row *row, struct row_table *table)
 {
     row_raise_to(&table->frontier, table->last);
+    row_tuck(row, table);
+    row_log_put(row, CHANGE_EVENT_SETTLE, table);
     row_note_closed(row, table);
     atomic_fetch_or(&table->wants, ROW_WANT_LAYER);
     return false;
+}
+
+/* Not where ids were dropped there: for those that come again a table opens. */
+static bool is_little_left(const struct row_table *table)
+{
+    bool dropped = row_dropped_next(&table->dropped, row_frontier_of(table)) != UINT64_MAX;
+    return row_has_little_left(table, NEARLY_PART) && row_can_move(table) && !row_is_going(table) &&
+           !dropped;
 }
 
 static bool want_open(struct row *row, struct row_table *table)
@@ -116,8 +126,7 @@ static bool want_open(struct row *row, struct row_table *table)
     if (!table->settled || table->closed || !(full || ends)) {
         return false;
     }
-    if (count >= table->capacity && row_has_little_left(table, NEARLY_PART) &&
-        !row_is_going(table)) {
+    if (count >= table->capacity && is_little_left(table)) {
         return close_full(row, table);
     }
     if (row_regions_free(row) > 0) {
@@ -214,7 +223,9 @@ static bool want_reach(struct row *row, struct row_table *table)
 static bool want_tuck(struct row *row, struct row_table *table)
 {
     if (has_ahead(table) && row_can_move(table) && row_holds_passed(table)) {
+        uint64_t placed = row_placed_so_far(table);
         row_tuck(row, table);
+        row_ahead_shift(row, table, row_placed_so_far(table) - placed);
         row_log_put(row, CHANGE_EVENT_SETTLE, table);
     }
     return false;

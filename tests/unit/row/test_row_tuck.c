@@ -97,6 +97,19 @@ static void test_passed(void **unused)
     }
     assert_int_equal(table->apart, 1);
     assert_true(table->touched);
+    /* The room fills again, and is given back again. */
+    uint64_t again = row_limit(table) + 1;
+    again += STEP - (again - FIRST) % STEP;
+    for (uint64_t i = 0; i + 1 < STRAYS; i++) {
+        assert_int_equal(kept_add_one(&kept, again + i * STEP + 1), FAKE_ADDED);
+    }
+    assert_true(kept_add_one(&kept, FAR + 1) >= FAKE_NO_TABLE);
+    uint64_t last = again + STRAYS * STEP;
+    uint64_t step = (last - row_frontier_of(table)) / 64;
+    for (uint64_t id = row_frontier_of(table) + step; id <= last + step; id += step) {
+        assert_in_range(kept_add_one(&kept, id), FAKE_ADDED, FAKE_THERE);
+    }
+    assert_int_equal(kept_add_one(&kept, FAR + 1), FAKE_ADDED);
     expect_again(&kept);
     kept_row_end(&kept);
 }
