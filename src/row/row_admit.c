@@ -52,11 +52,9 @@ void row_pass(struct row_table *table, uint64_t id)
     if (id <= atomic_load_explicit(&table->trusted, memory_order_relaxed)) {
         return;
     }
-    uint64_t least = atomic_load_explicit(&table->newer_least, memory_order_relaxed);
-    while (id < least && !atomic_compare_exchange_weak(&table->newer_least, &least, id)) {
-    }
+    row_lower_to(&table->newer_least, id);
     if (atomic_fetch_add(&table->newer, 1) + 1 == ROW_CLUSTER) {
-        least = atomic_exchange(&table->newer_least, UINT64_MAX);
+        uint64_t least = atomic_exchange(&table->newer_least, UINT64_MAX);
         atomic_store(&table->newer, 0);
         row_raise_to(&table->trusted, least == UINT64_MAX ? 0 : least);
     }
@@ -152,19 +150,12 @@ static enum row_verdict admit_late(struct row *row, struct row_table *table, uin
     return ROW_INSIDE;
 }
 
-static void lower_to(_Atomic uint64_t *least, uint64_t id)
-{
-    uint64_t now = atomic_load_explicit(least, memory_order_relaxed);
-    while (id < now && !atomic_compare_exchange_weak(least, &now, id)) {
-    }
-}
-
 /* An ahead id has been counted. While a table is about to open for such, no more are looked at. */
 static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t apart = atomic_fetch_add(&table->apart, 1);
     if (apart % TUCK_ONE_IN == 0) {
-        lower_to(&table->tuck_at, id);
+        row_lower_to(&table->tuck_at, id);
     }
     if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return;

@@ -186,6 +186,13 @@ static inline void row_raise_to(_Atomic uint64_t *highest, uint64_t id)
     while (now < id && !atomic_compare_exchange_weak(highest, &now, id)) {
     }
 }
+/* The same for one that many lower. Any thread. */
+static inline void row_lower_to(_Atomic uint64_t *least, uint64_t id)
+{
+    uint64_t now = atomic_load_explicit(least, memory_order_relaxed);
+    while (id < now && !atomic_compare_exchange_weak(least, &now, id)) {
+    }
+}
 
 /* row_admit.c: an id came in place: the frontier follows. Any thread inside. */
 void row_pass(struct row_table *table, uint64_t id);
@@ -329,8 +336,8 @@ static inline bool row_can_move(const struct row_table *table)
 /* row_tuck.c: ids apart that are not ahead; all stopped, but row_holds_passed() */
 
 /*
- * Puts ids in place that the frontier has passed, and counts anew what is apart. In memory, no
- * layer.
+ * Puts ids in place that the frontier has passed, counts anew what is apart, and puts SETTLE;
+ * replay has no log to put it to. The table is in memory and has no layer.
  */
 void row_tuck(struct row *row, struct row_table *table);
 /* True: enough of what is apart has been passed, as far as the last tuck saw. Any thread. */

@@ -47,6 +47,7 @@ void row_tuck(struct row *row, struct row_table *table)
     uint64_t next = above.count > 0 ? above.ids[noted_in(&above) / PASSED_PART] : UINT64_MAX;
     atomic_store(&table->tuck_at, next);
     row_touch(table);
+    row_log_put(row, CHANGE_EVENT_SETTLE, table);
 }
 
 bool row_holds_passed(const struct row_table *table)
@@ -71,5 +72,4 @@ void row_put_in_place(struct row *row, struct row_table *table)
     uint64_t high = span.high < table->window_last ? span.high : table->window_last;
     row_start_at(table, high);
     row_tuck(row, table);
-    row_log_put(row, CHANGE_EVENT_SETTLE, table);
 }

@@ -102,7 +102,6 @@ static bool close_full(struct row *row, struct row_table *table)
 {
     row_raise_to(&table->frontier, table->last);
     row_tuck(row, table);
-    row_log_put(row, CHANGE_EVENT_SETTLE, table);
     row_note_closed(row, table);
     atomic_fetch_or(&table->wants, ROW_WANT_LAYER);
     return false;
@@ -226,7 +225,6 @@ static bool want_tuck(struct row *row, struct row_table *table)
         uint64_t placed = row_placed_so_far(table);
         row_tuck(row, table);
         row_ahead_shift(row, table, row_placed_so_far(table) - placed);
-        row_log_put(row, CHANGE_EVENT_SETTLE, table);
     }
     return false;
 }

@@ -78,6 +78,16 @@ void kept_add(struct kept *kept, uint64_t from, uint64_t n)
     }
 }
 
+size_t kept_events(const struct kept *kept, enum change_event event)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < kept->recorder.count; i++) {
+        const struct recorder_record *record = &kept->recorder.records[i];
+        n += record->type == CHANGE_RECORD_EVENT && record->b == event;
+    }
+    return n;
+}
+
 struct row_table *kept_table(struct kept *kept, size_t i)
 {
     assert_true(i < kept->rows.row.count);

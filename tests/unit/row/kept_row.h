@@ -41,8 +41,9 @@ void kept_replace(struct kept *kept);
 void kept_note(struct kept *kept, uint64_t id);
 /* Adds an id; the keeper comes at once. */
 enum fake_answer kept_add_one(struct kept *kept, uint64_t id);
-void kept_add(struct kept *kept, uint64_t from, uint64_t n); /* on end; none is refused */
-struct row_table *kept_table(struct kept *kept, size_t i);   /* of the live row; it is there */
+void kept_add(struct kept *kept, uint64_t from, uint64_t n);          /* on end; none is refused */
+size_t kept_events(const struct kept *kept, enum change_event event); /* recorded so far */
+struct row_table *kept_table(struct kept *kept, size_t i); /* of the live row; it is there */
 
 /* ---- made again: kept->again, which the caller ends with fake_fini ---- */
 

@@ -227,36 +227,26 @@ static void test_space(void **unused)
 
 /* ---- events ---- */
 
-static size_t events_of(const struct kept *kept, enum change_event event)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < kept->recorder.count; i++) {
-        const struct recorder_record *record = &kept->recorder.records[i];
-        n += record->type == CHANGE_RECORD_EVENT && record->b == event;
-    }
-    return n;
-}
-
 static void test_events(void **unused)
 {
     (void)unused;
     struct kept kept;
     kept_row_begin(&kept, 3, true);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_FIRST), 1);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_FIRST), 1);
     kept_add(&kept, FIRST, SAMPLE);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_SETTLE), 1);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_SETTLE), 1);
     kept_add(&kept, FIRST + SAMPLE, 2 * FILL - SAMPLE);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_OPEN), 2);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_DROP), 1);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_OPEN), 2);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_DROP), 1);
     kept_add(&kept, FIRST + 2 * FILL, 2 * FILL);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_DROP), kept.rows.row.recycled_tables);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_DROP), kept.rows.row.recycled_tables);
     row_clear(&kept.rows.row);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_FIRST), 2);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_DROP), kept.rows.row.recycled_tables);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_FIRST), 2);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_DROP), kept.rows.row.recycled_tables);
     struct row_config other = kept.rows.row.config;
     other.tables = 4;
     row_reconfigure(&kept.rows.row, &other, true); /* an empty one gives way */
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_FIRST), 3);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_FIRST), 3);
     fake_maintain(&kept.rows);
     kept_row_end(&kept);
 }
@@ -270,7 +260,7 @@ static void test_event_of_layer(void **unused)
     for (uint64_t id = 0; id < 200; id++) { /* late ones: beyond its capacity */
         assert_int_equal(fake_add(&kept.rows, id), FAKE_ADDED);
     }
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_LAYER), 1);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_LAYER), 1);
     assert_true(kept_table(&kept, 0)->touched && kept_table(&kept, 0)->further->touched);
     kept_row_end(&kept);
 }
@@ -311,7 +301,7 @@ static void test_refused(void **unused)
     kept.recorder.refuse = false;
     assert_int_equal(fake_add(&kept.rows, FIRST + SAMPLE), FAKE_ADDED);
     assert_true(kept_table(&kept, 0)->settled);
-    assert_int_equal(events_of(&kept, CHANGE_EVENT_SETTLE), 1);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_SETTLE), 1);
     fake_maintain(&kept.rows);
     kept_row_end(&kept);
 }

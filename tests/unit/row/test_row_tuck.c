@@ -35,16 +35,6 @@ static void fill_room(struct kept *kept)
     }
 }
 
-static uint64_t settles(const struct kept *kept)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < kept->recorder.count; i++) {
-        const struct recorder_record *record = &kept->recorder.records[i];
-        n += record->type == CHANGE_RECORD_EVENT && record->b == CHANGE_EVENT_SETTLE;
-    }
-    return n;
-}
-
 static void begin_refusing(struct kept *kept)
 {
     struct row_config config = fake_config(1, false); /* none opens for ahead ids */
@@ -61,7 +51,7 @@ static void test_none_passed(void **unused)
     fill_room(&kept);
     for (uint64_t i = 0; i < 3; i++) {
         assert_true(kept_add_one(&kept, FAR / 2 + i * 10000) >= FAKE_NO_TABLE);
-        assert_int_equal(settles(&kept), 2);
+        assert_int_equal(kept_events(&kept, CHANGE_EVENT_SETTLE), 2);
     }
     assert_int_equal(kept_table(&kept, 0)->apart, STRAYS);
     expect_again(&kept);
