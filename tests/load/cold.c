@@ -23,7 +23,6 @@
 struct reads {
     struct load_options options;
     uint64_t thread_first;
-    uint64_t rate;
     const char *label;
     struct bench_result result;
     bool ok;
@@ -44,17 +43,10 @@ struct cold {
 static bool run_reads(struct reads *reads)
 {
     const struct bench_options *options = &reads->options.common;
-    struct bench_plan plan = {
+    const struct bench_plan plan = {
         .label = reads->label,
         .options = options,
         .thread_first = reads->thread_first,
-        .threads = 1,
-        .connections = options->connections,
-        .pipeline = options->pipeline,
-        .requests = UINT64_MAX,
-        .seconds = options->seconds,
-        .rate = reads->rate,
-        .progress = options->progress,
     };
     bool ran = bench_run(&plan, &reads->result);
     const struct bench_tally *tally = &reads->result.tally;
@@ -202,11 +194,12 @@ static void report(struct cold *cold)
 static struct reads reads_of(const struct load_options *options, const char *label, uint64_t first,
                              uint64_t ids, uint64_t rate)
 {
-    struct reads reads = {.options = *options, .rate = rate > 0 ? rate : 1, .label = label};
+    struct reads reads = {.options = *options, .label = label};
 
     reads.options.common.workload = BENCH_RECORD;
     reads.options.common.first = first;
     reads.options.common.ids = ids;
+    reads.options.common.rate = rate > 0 ? rate : 1;
     return reads;
 }
 

@@ -174,7 +174,7 @@ static void redis_prepare(struct bench_workload *workload)
 static size_t redis_bytes_max(const struct bench_workload *workload)
 {
     const struct redis *redis = redis_of(workload);
-    size_t value_bytes = BENCH_NAME_MAX + sizeof(struct bench_number) + 2 * BULK_AROUND_MAX;
+    size_t value_bytes = BENCH_NAME_MAX + BENCH_NUMBER_TEXT_MAX + 2 * BULK_AROUND_MAX;
     size_t set_bytes = workload->options->slot_count * value_bytes + BENCH_VALUE_TEXT_MAX;
     size_t key_bytes = bench_workload_key_bytes(workload) + 2 * BULK_AROUND_MAX +
                        BENCH_MEMBER_TEXT_MAX + redis->before_length + redis->after_length;
@@ -208,7 +208,7 @@ static char *put_key(const struct bench_workload *workload, const struct bench_k
 
 static char *put_value(const struct bench_workload *workload, uint64_t id, int slot, char *out)
 {
-    char value[BENCH_VALUE_TEXT_MAX + 4];
+    char value[BENCH_VALUE_ROOM];
     size_t length = bench_workload_print_value(workload, id, slot, value);
     return put_bulk(out, value, length);
 }
@@ -551,7 +551,6 @@ static size_t redis_judge(struct bench_judged *judged, const char *bytes, size_t
 }
 
 const struct bench_dialect load_dialect_redis = {
-    .name = "redis",
     .address = ADDRESS,
     .state_bytes = sizeof(struct redis),
     .prepare = redis_prepare,

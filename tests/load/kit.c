@@ -2,27 +2,33 @@
 #include "tests/load/kit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
+#include "base/num.h"
 #include "tools/rollcall/bench_random.h"
 
-#define HUNDREDTHS 100.0
+#define HUNDREDTHS 100u
 #define AT(field)  offsetof(struct load_options, field)
 
 static const char *const layouts[] = {"records", "slots", "hash", "hash-all", "sets", NULL};
 
-static const struct bench_option rows[] = {
-    {"layout", "LAYOUT", BENCH_OPTION_CHOICE, AT(layout), 0, 0, layouts,
-     "records (default): a key an id; slots: a key a slot, to load and read other servers; with "
-     "--protocol redis also hash: a hash an id, a field a slot; hash-all: the same, read by "
-     "HGETALL; sets: exist, a set an id"},
-    {"zipf", "THETA", BENCH_OPTION_HUNDREDTHS, AT(zipf), 1, LOAD_ZIPF_MAX, NULL,
-     "draw ids by Zipf's law; without, all alike; not mix"},
-    {"cpus", "LIST", BENCH_OPTION_TEXT, AT(cpus), 0, 0, NULL,
-     "processors the threads are kept on, in turns, like 1 or 0,2-5"},
-    {"rounds", "N", BENCH_OPTION_NUMBER, AT(rounds), 1, LOAD_ROUNDS_MAX, NULL,
-     "cold: so often --seconds without and --seconds with reads of old ids (5), --old per cent of "
-     "--rate (8000); the others are of the newest --window"},
+static const char *const protocols[] = {"text", "binary", "redis", NULL};
+
+static const struct option_row rows[] = {
+    {"protocol", BENCH_WORD(struct load_options, common.protocol, protocols), .initial = "text",
+     .help = "dialect of the requests; mix: text only"},
+    {"layout", BENCH_WORD(struct load_options, layout, layouts), .initial = "records",
+     .help = "records: a key an id; slots: a key a slot, to load and read other servers; with "
+             "--protocol redis also hash: a hash an id, a field a slot; hash-all: the same, read "
+             "by HGETALL; sets: exist, a set an id"},
+    {"zipf", BENCH_STRING(struct load_options, theta),
+     .help = "draw ids by Zipf's law, with a theta of 0.01 to 2.00; without, all alike; not mix"},
+    {"cpus", BENCH_STRING(struct load_options, cpus),
+     .help = "processors the threads are kept on, in turns, like 1 or 0,2-5"},
+    {"rounds", BENCH_NUMBER(struct load_options, rounds, 1, LOAD_ROUNDS_MAX),
+     .help = "cold: so often --seconds without and --seconds with reads of old ids (5), --old per "
+             "cent of --rate (8000); the others are of the newest --window"},
     {.name = NULL},
 };
 
@@ -30,7 +36,6 @@ static const struct bench_dialect *const dialects[] = {
     &bench_dialect_text,
     &bench_dialect_binary,
     &load_dialect_redis,
-    NULL,
 };
 
 const struct load_options *load_options_of(const struct bench_options *common)
@@ -67,15 +72,32 @@ static bool fits_protocol(const struct load_options *options)
     return true;
 }
 
+/* A number with up to two digits after the point, in hundredths. */
+static bool take_theta(struct load_options *options)
+{
+    const char *text = options->theta;
+    size_t length = strcspn(text, ".");
+    const char *after = text[length] == '.' ? text + length + 1 : "0";
+    size_t digits = strlen(after);
+    uint64_t whole = 0, part = 0;
+    bool ok = num_parse(text, length, &whole) && digits <= 2 && num_parse(after, digits, &part) &&
+              whole <= LOAD_ZIPF_MAX / HUNDREDTHS;
+
+    options->zipf = ok ? whole * HUNDREDTHS + (digits == 1 ? part * 10 : part) : 0;
+    return (options->zipf >= 1 && options->zipf <= LOAD_ZIPF_MAX) ||
+           bench_bad("--zipf: \"%s\" is not a number from 0.01 to %.2f with at most two decimals",
+                     text, (double)LOAD_ZIPF_MAX / HUNDREDTHS);
+}
+
 static bool complete(struct bench_options *common)
 {
     struct load_options *options = (struct load_options *)common;
     char error[LOAD_CPUS_ERROR_MAX];
 
-    if (!fits_protocol(options)) {
+    if ((*options->theta != '\0' && !take_theta(options)) || !fits_protocol(options)) {
         return false;
     }
-    if (options->cpus != NULL && !load_cpus_parse_here(options->cpus, &options->pins, error)) {
+    if (*options->cpus != '\0' && !load_cpus_parse_here(options->cpus, &options->pins, error)) {
         return bench_bad("--cpus: %s", error);
     }
     if (options->zipf != 0) {
@@ -94,14 +116,14 @@ static bool add_keys(struct bench_workload *workload, bool load)
     bool one_slot = !load && (common->workload == BENCH_INCR || common->workload == BENCH_SLOT);
 
     if (hash && one_slot) {
-        bench_workload_add_key(workload, (int)common->slot_chosen, "");
+        bench_workload_add_key(workload, (int)common->slot_chosen, "", "");
         return true;
     }
     if (options->layout != LOAD_SLOTS || one_slot) {
         return false;
     }
     for (size_t i = 0; i < common->slot_count; i++) {
-        bench_workload_add_key(workload, (int)i, common->slot_names[i]);
+        bench_workload_add_key(workload, (int)i, ".", common->slot_names[i]);
     }
     return true;
 }
@@ -130,7 +152,7 @@ static void report(const struct bench_options *common, bool json)
 
     printf(json ? ",\"layout\":\"%s\",\"zipf\":%.2f" : "layout        %s, zipf %.2f", layout,
            theta);
-    if (options->cpus != NULL) {
+    if (*options->cpus != '\0') {
         printf(json ? ",\"cpus\":\"%s\"" : ", on processors %s", options->cpus);
     }
     fputs(json ? "" : "\n", stdout);
@@ -138,6 +160,7 @@ static void report(const struct bench_options *common, bool json)
 
 const struct bench_kit load_kit = {
     .dialects = dialects,
+    .protocols = protocols,
     .options_bytes = sizeof(struct load_options),
     .options = rows,
     .complete = complete,
@@ -145,4 +168,5 @@ const struct bench_kit load_kit = {
     .draw = draw,
     .begin_thread = begin_thread,
     .report = report,
+    .watch = &load_watch,
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mixed feed traffic for a long time on small tables that roll: is memory flat, is every answer right?
 
-Starts a daemon of its own (soak.yaml) and `rollcall bench --workload mix` beside it for
+Starts a daemon of its own (soak.yaml) and `load bench --workload mix` beside it for
 SOAK_SECONDS (600), and looks at the daemon's resident memory each second. Fails when
 
 - an answer was wrong, or an error came that the load does not expect,
@@ -12,7 +12,8 @@ SOAK_SECONDS (600), and looks at the daemon's resident memory each second. Fails
 - the daemon did not end cleanly at SIGTERM.
 
 What was reached is printed: operations a second (the aim is a million), latencies, resident memory,
-tables recycled. $ROLLCALLD and $ROLLCALL name the programs.
+tables recycled. $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build, where
+tests/load/load is.
 """
 import argparse
 import json
@@ -108,8 +109,6 @@ def tell(report, samples):
         reached, "below" if reached < OPERATIONS_AIM else "above", OPERATIONS_AIM))
     print("latency us: p50 %.0f, p99 %.0f, p99.9 %.0f, max %.0f" % tuple(
         latency[name] for name in ("p50", "p99", "p99_9", "max")))
-    print("latency us, counts: " + ", ".join(
-        "to %d: %d" % (step, count) for step, count in result["latency_us_counts"] if count))
     print("ids created: %d; answers verified: %d; foreign members: %d, found: %d" % (
         result["kinds"]["create"]["requests"], result["checked"], result.get("foreign", 0),
         result.get("wrongly_found", 0)))
@@ -142,7 +141,8 @@ def load_mistakes(code, output, samples):
 
 def soak(daemon, seconds, allow):
     """Everything that was wrong."""
-    program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
+    build = os.environ.get("ROLLCALL_BUILD", os.path.join(protocol.TOP, "build"))
+    program = os.path.join(build, "tests", "load", "load")
     command = [program, "bench", "--seconds", str(seconds), *LOAD, "%s:%d" % daemon.address]
     if allow:
         command += ["--allow", allow]

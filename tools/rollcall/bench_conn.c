@@ -37,26 +37,39 @@ struct bench_conn {
     char input[BENCH_CONN_INPUT_BYTES];
 };
 
+static int connect_one(const struct addrinfo *to)
+{
+    int on = 1, fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (to->ai_family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
+        return fd;
+    }
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
 static int connect_unix(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct addrinfo to = {.ai_family = AF_UNIX,
+                                .ai_socktype = SOCK_STREAM,
+                                .ai_addr = (struct sockaddr *)&address,
+                                .ai_addrlen = sizeof(address)};
 
     if (strlen(path) >= sizeof(address.sun_path)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return -1;
-    }
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
-        return fd;
-    }
-    int kept = errno;
-    close(fd);
-    errno = kept;
-    return -1;
+    strcpy(address.sun_path, path);
+    return connect_one(&to);
 }
 
 /* Cuts "host:port", "[v6]:port" or "host" in two. */
@@ -82,23 +95,7 @@ static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_
     return length > 0 && length < HOST_MAX;
 }
 
-static int connect_one(const struct addrinfo *to)
-{
-    int fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
-    if (fd < 0) {
-        return -1;
-    }
-    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0) {
-        int on = 1;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        return fd;
-    }
-    int kept = errno;
-    close(fd);
-    errno = kept;
-    return -1;
-}
-
+/* -1 with what is wrong in `error`, which is left alone when errno says it. */
 static int connect_tcp(const char *text, char error[BENCH_CONN_ERROR_MAX])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -106,33 +103,20 @@ static int connect_tcp(const char *text, char error[BENCH_CONN_ERROR_MAX])
     int fd = -1;
 
     if (!split_address(text, host, port)) {
-        snprintf(error, BENCH_CONN_ERROR_MAX, "%.200s: not host:port, [v6]:port or /path", text);
+        snprintf(error, BENCH_CONN_ERROR_MAX, "not host:port, [v6]:port or /path");
         return -1;
     }
     int failed = getaddrinfo(host, port, &hints, &found);
     if (failed != 0) {
-        snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, gai_strerror(failed));
+        snprintf(error, BENCH_CONN_ERROR_MAX, "%s", gai_strerror(failed));
         return -1;
     }
     for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
         fd = connect_one(to);
     }
-    if (fd < 0) {
-        snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, strerror(errno));
-    }
+    int reason = errno;
     freeaddrinfo(found);
-    return fd;
-}
-
-static int connect_to(const char *text, char error[BENCH_CONN_ERROR_MAX])
-{
-    if (text[0] != '/') {
-        return connect_tcp(text, error);
-    }
-    int fd = connect_unix(text);
-    if (fd < 0) {
-        snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", text, strerror(errno));
-    }
+    errno = reason;
     return fd;
 }
 
@@ -140,13 +124,12 @@ struct bench_conn *bench_conn_create(const char *address, const struct bench_wor
                                      uint64_t lane, uint64_t pipeline,
                                      char error[BENCH_CONN_ERROR_MAX])
 {
-    int fd = connect_to(address, error);
+    char reason[BENCH_CONN_ERROR_MAX] = "";
+    int fd = address[0] == '/' ? connect_unix(address) : connect_tcp(address, reason);
+
     if (fd < 0) {
-        return NULL;
-    }
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
-        snprintf(error, BENCH_CONN_ERROR_MAX, "%.160s: %s", address, strerror(errno));
-        close(fd);
+        snprintf(error, BENCH_CONN_ERROR_MAX, "%.120s: %.120s", address,
+                 *reason != '\0' ? reason : strerror(errno));
         return NULL;
     }
     struct bench_conn *conn = memory_zalloc(sizeof(*conn));

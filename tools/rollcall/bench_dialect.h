@@ -1,6 +1,6 @@
 /*
- * bench_dialect.h: what a dialect of the load generator does, and what all of them share in
- * judging.
+ * bench_dialect.h: what a dialect of the load generator does, the workload it does it for, and what
+ * all dialects share in judging.
  *
  * A dialect is a row of functions: it composes the requests of a workload and judges the items of
  * their replies; what is drawn, loaded and expected is the workload's. A judge cuts one item off,
@@ -12,19 +12,93 @@
 #define ROLLCALL_TOOLS_BENCH_DIALECT_H
 
 #include "tools/rollcall/bench_item.h"
-#include "tools/rollcall/bench_workload_private.h"
+#include "tools/rollcall/bench_workload.h"
+
+#define BENCH_WORKLOAD_MARK   0x576f726bu
+#define BENCH_VALUE_TEXT_MAX  64u  /* sixteen numbers of three digits and fifteen commas */
+#define BENCH_EXPECTED_MAX    512u /* "VALUE ", a key, the value and what stands between */
+#define BENCH_VALUE_ROOM      (BENCH_VALUE_TEXT_MAX + BENCH_NUMBER_TEXT_MAX)
+#define BENCH_SLOT_WHOLE      (-1)
+#define BENCH_SLOT_MEMBER     (-2) /* no slot: the key ends in a member */
+#define BENCH_NUMBER_TEXT_MAX 20u
+
+#define BENCH_MEMBER_TEXT_MAX (1 + BENCH_NUMBER_TEXT_MAX)
+#define BENCH_KEY_TEXT_MAX    (BENCH_KEY_MAX + BENCH_NUMBER_TEXT_MAX + BENCH_MEMBER_TEXT_MAX)
+
+enum bench_verb {
+    BENCH_VERB_GET,
+    BENCH_VERB_INCR,
+    BENCH_VERB_SET,
+    BENCH_VERB_ADD, /* of mix, like the following: text only */
+    BENCH_VERB_DELETE
+};
+
+/* One key of an id: what follows the number, and what it names. */
+struct bench_key {
+    char suffix[BENCH_KEY_MAX + 1];
+    size_t suffix_length;
+    int slot; /* BENCH_SLOT_WHOLE: the record */
+};
+
+struct bench_workload {
+    uint32_t mark;
+    const struct bench_dialect *dialect;
+    const struct bench_options *options;
+    const struct bench_pattern *pattern;
+    struct bench_mix *mix; /* not NULL: everything is its own, the rest is unused */
+    enum bench_verb verb;
+    enum bench_verify verify;
+    bool climbed;       /* incr after a load of our own: answers are above the loaded value */
+    uint64_t ids;       /* a request */
+    uint64_t hit_below; /* exist: of 2^64, the draws that ask for a loaded member */
+    uint64_t random;
+    uint64_t next;                /* load: index of the next request */
+    const char *end;              /* text: what follows the keys; NULL: the verb's usual */
+    char head[BENCH_KEY_MAX + 2]; /* text: with a space before; others begin after it */
+    size_t head_length;           /* " feed:" */
+    size_t key_count;             /* keys an id in a request; in a load they take turns */
+    struct bench_key keys[BENCH_SLOTS_MAX];
+    void *state; /* the dialect's */
+};
+
+/* A workload without keys yet, for a kind of request of mix or to be completed. */
+struct bench_workload *bench_workload_begin(const struct bench_options *options,
+                                            enum bench_verb verb,
+                                            const struct bench_pattern *pattern, uint64_t ids);
+
+/* Adds a key to those of an id: pattern, `between` and name. At most BENCH_SLOTS_MAX. */
+void bench_workload_add_key(struct bench_workload *workload, int slot, const char *between,
+                            const char *name);
+
+/* Writes what a loaded key holds into BENCH_VALUE_ROOM bytes. Returns its length. */
+size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,
+                                  char *out);
+
+/* Appends the member of an id, loaded or foreign. */
+char *bench_workload_put_member(uint64_t id, char *out);
+
+/* Appends a key: at most BENCH_KEY_TEXT_MAX bytes. */
+char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
+                             uint64_t id, char *out);
+
+size_t bench_workload_key_bytes(const struct bench_workload *workload); /* the longest key */
+
+struct bench_asked;
 
 /* One item being judged. */
 struct bench_judged {
     const struct bench_workload *workload;
     const uint64_t *ids;
-    struct bench_item item; /* line: as messages show it; data: what a key holds */
+    const struct bench_asked *asked; /* by mix (bench_mix.h); else NULL */
+    struct bench_item item;          /* line: as messages show it; data: what a key holds */
     struct bench_reply *reply;
     struct bench_tally *tally;
 };
 
+/* Judges the next items with the workload's dialect. Returns the bytes it took. */
+size_t bench_judge(struct bench_judged *judged, const char *bytes, size_t length);
+
 struct bench_dialect {
-    const char *name;    /* as --protocol names it */
     const char *address; /* where its servers usually listen */
     size_t state_bytes;  /* of a workload's `state`, which is the dialect's own, from zeros */
     void (*prepare)(struct bench_workload *workload); /* once, when its keys are known; or NULL */
@@ -43,6 +117,13 @@ struct bench_dialect {
 
 extern const struct bench_dialect bench_dialect_text;
 extern const struct bench_dialect bench_dialect_binary;
+
+/* Appends length bytes; returns the new end. */
+static inline char *bench_put(char *out, const char *bytes, size_t length)
+{
+    __builtin_memcpy(out, bytes, length);
+    return out + length;
+}
 
 static inline uint64_t bench_keys_asked(const struct bench_workload *workload)
 {
@@ -65,43 +146,9 @@ static inline bool bench_asks_members(const struct bench_workload *workload)
     return workload->keys[0].slot == BENCH_SLOT_MEMBER;
 }
 
-/* The key is there, the next to be judged. */
-static inline void bench_judged_found(const struct bench_judged *judged)
-{
-    uint64_t id = bench_id_at(judged, judged->reply->key);
-
-    judged->tally->hits++;
-    judged->reply->key++;
-    if (bench_asks_members(judged->workload) && (id & BENCH_FOREIGN) != 0) {
-        judged->tally->foreign++;
-        judged->tally->wrong++;
-    }
-}
-
-/* Existence keys that are missing, from a key up to `to`: only foreign ones may be. */
-void bench_judged_denied(const struct bench_judged *judged, uint64_t from, uint64_t to);
-
-/* The keys up to `to` are not there. */
-static inline void bench_judged_missed(const struct bench_judged *judged, uint64_t to)
-{
-    uint64_t from = judged->reply->key;
-
-    judged->tally->misses += to - from;
-    judged->reply->key = to;
-    if (bench_asks_members(judged->workload) && judged->workload->verify != BENCH_OFF) {
-        bench_judged_denied(judged, from, to);
-    }
-}
-
-/* The key at or behind `key` that should be there; bench_keys_asked() if there is none. */
-static inline uint64_t bench_next_expected(const struct bench_judged *judged, uint64_t key)
-{
-    while (bench_asks_members(judged->workload) && key < bench_keys_asked(judged->workload) &&
-           (bench_id_at(judged, key) & BENCH_FOREIGN) != 0) {
-        key++;
-    }
-    return key;
-}
+/* The key is there, the next to be judged; the keys up to `to` are not. */
+void bench_judged_found(const struct bench_judged *judged);
+void bench_judged_missed(const struct bench_judged *judged, uint64_t to);
 
 /* Counts a mismatch; what is shown is the item's line, after the text of the key if it is named. */
 void bench_judged_mismatch(const struct bench_judged *judged, const char *what);
@@ -116,32 +163,18 @@ bool bench_judged_value_right(const struct bench_judged *judged, uint64_t id, in
 /* The item's line answers an increment: a number, above the loaded one if that is known. */
 void bench_judged_incremented(const struct bench_judged *judged);
 
+/* Any other change was made, or there was nothing to change. */
+void bench_judged_changed(const struct bench_judged *judged, bool yes);
+
+/* Counts a mismatch after which no reply can be told from another. */
+void bench_judged_broken(const struct bench_judged *judged, const char *what);
+
 /* The answer of a loaded key, byte for byte: its bytes, 0 if it is another. */
 typedef size_t bench_expected_fn(const struct bench_judged *judged, uint64_t key, const char *bytes,
                                  size_t length);
 
 /* The common case: what the next loaded key answers. Returns its bytes, else 0. */
-static inline size_t bench_judged_common(const struct bench_judged *judged,
-                                         bench_expected_fn *expected, const char *bytes,
-                                         size_t length)
-{
-    const struct bench_workload *workload = judged->workload;
-    uint64_t asked = bench_keys_asked(workload);
-
-    if (workload->verb != BENCH_VERB_GET || workload->verify != BENCH_VALUES ||
-        judged->reply->key >= asked) {
-        return 0;
-    }
-    uint64_t key = bench_next_expected(judged, judged->reply->key);
-    if (key >= asked) {
-        return 0;
-    }
-    size_t taken = expected(judged, key, bytes, length);
-    if (taken != 0) {
-        bench_judged_missed(judged, key);
-        bench_judged_found(judged);
-    }
-    return taken;
-}
+size_t bench_judged_common(const struct bench_judged *judged, bench_expected_fn *expected,
+                           const char *bytes, size_t length);
 
 #endif

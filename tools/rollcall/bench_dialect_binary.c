@@ -14,12 +14,10 @@
 #define REQUEST_MAGIC     0x80
 #define ANSWER_MAGIC      0x81
 #define HEADER_BYTES      24u
-#define CAS_AT            16u /* in the header: of an answer, any number */
 #define SET_EXTRAS_BYTES  8u  /* flags, expiration */
 #define INCR_EXTRAS_BYTES 20u /* delta, initial, expiration */
 #define GET_EXTRAS_BYTES  4u  /* flags */
 #define NUMBER_BYTES      8u
-#define NEVER_CREATE      0xffffffffu /* as the expiration of an increment */
 #define STATUS_DONE       0u
 #define STATUS_NOT_FOUND  1u
 #define OPAQUE_ID_SHIFT   16 /* above the number of a key in its request: 16 slots of 1000 ids */
@@ -58,10 +56,17 @@ struct answer {
     size_t bytes; /* in all */
 };
 
+static const enum opcode singles[] = {
+    [BENCH_VERB_GET] = OPCODE_GET,
+    [BENCH_VERB_INCR] = OPCODE_INCREMENT,
+    [BENCH_VERB_SET] = OPCODE_SET,
+};
+
 static bool is_quiet(const struct bench_workload *workload)
 {
     uint64_t kind = workload->options->workload;
-    return workload->key_count > 1 || kind == BENCH_PAGE || kind == BENCH_EXIST;
+    bool many = workload->key_count > 1 || kind == BENCH_PAGE || kind == BENCH_EXIST;
+    return many && workload->verb == BENCH_VERB_GET;
 }
 
 static uint32_t opaque_of(uint64_t id, uint64_t key)
@@ -69,104 +74,56 @@ static uint32_t opaque_of(uint64_t id, uint64_t key)
     return (uint32_t)(id << OPAQUE_ID_SHIFT) + (uint32_t)key;
 }
 
-/* Writes the header of a body that stands behind it already; `extras` counts as part of it. */
-static char *close_packet(char *start, char *end, const struct header *parts)
+/* Writes a request; the opaque tells the number of its key and bits of its id. NOOP has no key. */
+static char *put_packet(const struct bench_workload *workload, enum opcode opcode,
+                        const struct bench_key *key, uint64_t id, uint64_t number, char *out)
 {
-    struct header header = {
-        .magic = parts->magic,
-        .opcode = parts->opcode,
-        .key_length = htobe16(parts->key_length),
-        .extras_length = parts->extras_length,
-        .body_length = htobe32((uint32_t)((size_t)(end - start) - HEADER_BYTES)),
-        .opaque = htobe32(parts->opaque),
+    static const uint8_t set_extras[SET_EXTRAS_BYTES];
+    /* delta 1, initial 0, and the expiration that says: create nothing */
+    static const uint8_t incr_extras[INCR_EXTRAS_BYTES] = {[7] = 1, [16] = 255, 255, 255, 255};
+    bool incr = opcode == OPCODE_INCREMENT, set = opcode == OPCODE_SET;
+    size_t extras = incr ? INCR_EXTRAS_BYTES : set ? SET_EXTRAS_BYTES : 0;
+    char *key_at = out + HEADER_BYTES + extras;
+    char *key_end =
+        opcode != OPCODE_NOOP ? bench_workload_put_key(workload, key, id, key_at) : key_at;
+    char *end =
+        set ? key_end + bench_workload_print_value(workload, id, key->slot, key_end) : key_end;
+    const struct header header = {
+        .magic = REQUEST_MAGIC,
+        .opcode = (uint8_t)opcode,
+        .key_length = htobe16((uint16_t)(key_end - key_at)),
+        .extras_length = (uint8_t)extras,
+        .body_length = htobe32((uint32_t)((size_t)(end - out) - HEADER_BYTES)),
+        .opaque = htobe32(opaque_of(id, number)),
     };
-    memcpy(start, &header, sizeof(header));
+
+    memcpy(out, &header, sizeof(header));
+    memcpy(out + HEADER_BYTES, incr ? incr_extras : set_extras, extras);
     return end;
 }
 
 static size_t binary_bytes_max(const struct bench_workload *workload)
 {
-    size_t key_bytes = HEADER_BYTES + INCR_EXTRAS_BYTES + bench_workload_key_bytes(workload) +
-                       BENCH_VALUE_TEXT_MAX;
-    return key_bytes * bench_keys_asked(workload) + HEADER_BYTES + sizeof(struct bench_number);
+    size_t key_bytes = HEADER_BYTES + INCR_EXTRAS_BYTES + bench_workload_key_bytes(workload);
+    return key_bytes * bench_keys_asked(workload) + HEADER_BYTES + BENCH_VALUE_ROOM;
 }
 
 static char *binary_set(const struct bench_workload *workload, const struct bench_key *key,
                         uint64_t id, char *out)
 {
-    char *key_at = out + HEADER_BYTES + SET_EXTRAS_BYTES;
-    char *key_end = bench_workload_put_key(workload, key, id, key_at);
-    struct header parts = {
-        .magic = REQUEST_MAGIC,
-        .opcode = OPCODE_SET,
-        .key_length = (uint16_t)(key_end - key_at),
-        .extras_length = SET_EXTRAS_BYTES,
-        .opaque = opaque_of(id, 0),
-    };
-
-    memset(out + HEADER_BYTES, 0, SET_EXTRAS_BYTES);
-    char *end = key_end + bench_workload_print_value(workload, id, key->slot, key_end);
-    return close_packet(out, end, &parts);
-}
-
-static char *put_incr(const struct bench_workload *workload, uint64_t id, char *out)
-{
-    const uint64_t delta = htobe64(1), initial = 0;
-    const uint32_t expiration = htobe32(NEVER_CREATE);
-    char *key_at = out + HEADER_BYTES + INCR_EXTRAS_BYTES;
-    char *end = bench_workload_put_key(workload, &workload->keys[0], id, key_at);
-    struct header parts = {
-        .magic = REQUEST_MAGIC,
-        .opcode = OPCODE_INCREMENT,
-        .key_length = (uint16_t)(end - key_at),
-        .extras_length = INCR_EXTRAS_BYTES,
-        .opaque = opaque_of(id, 0),
-    };
-
-    memcpy(out + HEADER_BYTES, &delta, sizeof(delta));
-    memcpy(out + HEADER_BYTES + sizeof(delta), &initial, sizeof(initial));
-    memcpy(out + HEADER_BYTES + sizeof(delta) + sizeof(initial), &expiration, sizeof(expiration));
-    return close_packet(out, end, &parts);
-}
-
-static char *put_get(const struct bench_workload *workload, enum opcode opcode, uint64_t id,
-                     uint64_t key, char *out)
-{
-    char *key_at = out + HEADER_BYTES;
-    char *end = bench_workload_put_key(workload, bench_key_at(workload, key), id, key_at);
-    struct header parts = {
-        .magic = REQUEST_MAGIC,
-        .opcode = (uint8_t)opcode,
-        .key_length = (uint16_t)(end - key_at),
-        .opaque = opaque_of(id, key),
-    };
-    return close_packet(out, end, &parts);
+    return put_packet(workload, OPCODE_SET, key, id, 0, out);
 }
 
 static char *binary_ask(const struct bench_workload *workload, const uint64_t *ids, char *out)
 {
-    struct header closing = {
-        .magic = REQUEST_MAGIC,
-        .opcode = OPCODE_NOOP,
-        .opaque = opaque_of(ids[0], 0),
-    };
-
-    if (workload->verb == BENCH_VERB_INCR) {
-        return put_incr(workload, ids[0], out);
-    }
     if (!is_quiet(workload)) {
-        return put_get(workload, OPCODE_GET, ids[0], 0, out);
+        return put_packet(workload, singles[workload->verb], &workload->keys[0], ids[0], 0, out);
     }
     for (uint64_t key = 0; key < bench_keys_asked(workload); key++) {
-        out = put_get(workload, OPCODE_GETKQ, ids[key / workload->key_count], key, out);
+        out = put_packet(workload, OPCODE_GETKQ, bench_key_at(workload, key),
+                         ids[key / workload->key_count], key, out);
     }
-    return close_packet(out, out + HEADER_BYTES, &closing);
-}
-
-static void broken(struct bench_judged *judged, const char *what)
-{
-    bench_judged_mismatch(judged, what);
-    judged->reply->broken = true;
+    return put_packet(workload, OPCODE_NOOP, NULL, ids[0], 0, out);
 }
 
 /* Cuts the next answer off. False: it is not all there, or none. */
@@ -177,7 +134,7 @@ static bool cut(struct bench_judged *judged, const char *bytes, size_t length,
 
     judged->item.line_length = length < HEADER_BYTES ? length : HEADER_BYTES;
     if ((uint8_t)bytes[0] != ANSWER_MAGIC) {
-        broken(judged, "not a binary answer: ");
+        bench_judged_broken(judged, "not a binary answer: ");
         return false;
     }
     if (length < HEADER_BYTES) {
@@ -196,7 +153,7 @@ static bool cut(struct bench_judged *judged, const char *bytes, size_t length,
     };
     size_t around = answer->extras_length + answer->key_length;
     if (answer->bytes > BENCH_ITEM_MAX || around > body_length) {
-        broken(judged, "a header with impossible lengths: ");
+        bench_judged_broken(judged, "a header with impossible lengths: ");
         return false;
     }
     judged->item.data = answer->key + answer->key_length;
@@ -220,26 +177,22 @@ static void judge_error(struct bench_judged *judged, const struct answer *answer
     judged->item.line = judged->item.data;
 }
 
-static bool value_of(const struct bench_judged *judged, uint64_t key)
+/* The answer to a get of that key, the next to be judged. */
+static void judge_get(struct bench_judged *judged, const struct answer *answer, uint64_t key)
 {
     const struct bench_workload *workload = judged->workload;
-    return workload->verify == BENCH_OFF ||
-           bench_judged_value_right(judged, bench_id_at(judged, key),
-                                    bench_key_at(workload, key)->slot);
-}
+    size_t key_length = is_quiet(workload) ? answer->key_length : 0;
 
-static void judge_get(struct bench_judged *judged, const struct answer *answer)
-{
-    if (answer->status == STATUS_NOT_FOUND) {
-        bench_judged_missed(judged, 1);
-    } else if (answer->status != STATUS_DONE) {
+    if (answer->status != STATUS_DONE) {
         judge_error(judged, answer);
-    } else if (answer->extras_length != GET_EXTRAS_BYTES || answer->key_length != 0) {
-        broken(judged, "a get's answer of another form: ");
+        judged->reply->key++;
+    } else if (answer->extras_length != GET_EXTRAS_BYTES || answer->key_length != key_length) {
+        bench_judged_broken(judged, "a get's answer of another form: ");
     } else {
         bench_judged_found(judged);
-        if (!value_of(judged, 0)) {
-            bench_judged_mismatch_of(judged, "wrong value: ", 0);
+        if (!bench_judged_value_right(judged, bench_id_at(judged, key),
+                                      bench_key_at(workload, key)->slot)) {
+            bench_judged_mismatch_of(judged, "wrong value: ", key);
         }
     }
 }
@@ -249,51 +202,39 @@ static void judge_incr(struct bench_judged *judged, const struct answer *answer)
     char text[BENCH_NUMBER_TEXT_MAX];
     uint64_t number = 0;
 
-    if (answer->status == STATUS_NOT_FOUND) {
-        judged->tally->misses++;
-    } else if (answer->status != STATUS_DONE) {
-        judge_error(judged, answer);
-    } else if (judged->item.data_length != NUMBER_BYTES || answer->key_length != 0 ||
-               answer->extras_length != 0) {
-        broken(judged, "an increment's answer of another form: ");
-    } else {
-        memcpy(&number, judged->item.data, sizeof(number));
-        judged->item.line = text;
-        judged->item.line_length = num_print(text, be64toh(number));
-        bench_judged_incremented(judged);
+    if (judged->item.data_length != NUMBER_BYTES || answer->key_length != 0 ||
+        answer->extras_length != 0) {
+        bench_judged_broken(judged, "an increment's answer of another form: ");
+        return;
     }
-}
-
-static void judge_set(struct bench_judged *judged, const struct answer *answer)
-{
-    if (answer->status != STATUS_DONE) {
-        judge_error(judged, answer);
-    } else if (answer->bytes != HEADER_BYTES) {
-        broken(judged, "a set's answer of another form: ");
-    } else {
-        judged->tally->hits++;
-    }
+    memcpy(&number, judged->item.data, sizeof(number));
+    judged->item.line = text;
+    judged->item.line_length = num_print(text, be64toh(number));
+    bench_judged_incremented(judged);
+    judged->item.line = judged->item.data;
 }
 
 /* The only answer to a request. */
 static void judge_single(struct bench_judged *judged, const struct answer *answer)
 {
-    static const struct {
-        enum opcode opcode;
-        void (*judge)(struct bench_judged *judged, const struct answer *answer);
-    } singles[] = {
-        [BENCH_VERB_GET] = {OPCODE_GET, judge_get},
-        [BENCH_VERB_INCR] = {OPCODE_INCREMENT, judge_incr},
-        [BENCH_VERB_SET] = {OPCODE_SET, judge_set},
-    };
     enum bench_verb verb = judged->workload->verb;
 
-    if (answer->opcode != singles[verb].opcode) {
-        broken(judged, "unexpected opcode: ");
+    if (answer->opcode != singles[verb]) {
+        bench_judged_broken(judged, "unexpected opcode: ");
     } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
-        broken(judged, "another request's opaque: ");
+        bench_judged_broken(judged, "another request's opaque: ");
+    } else if (answer->status == STATUS_NOT_FOUND && verb != BENCH_VERB_SET) {
+        bench_judged_missed(judged, 1);
+    } else if (verb == BENCH_VERB_GET) {
+        judge_get(judged, answer, 0);
+    } else if (answer->status != STATUS_DONE) {
+        judge_error(judged, answer);
+    } else if (verb == BENCH_VERB_INCR) {
+        judge_incr(judged, answer);
+    } else if (answer->bytes != HEADER_BYTES) {
+        bench_judged_broken(judged, "a set's answer of another form: ");
     } else {
-        singles[verb].judge(judged, answer);
+        bench_judged_changed(judged, true);
     }
     judged->reply->done = !judged->reply->broken;
 }
@@ -337,99 +278,37 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
     bench_judged_missed(judged, key);
     if (answer->status == STATUS_NOT_FOUND) {
         bench_judged_mismatch_of(judged, "a quiet get's miss that is not silent: ", key);
-    } else if (answer->status != STATUS_DONE) {
-        judge_error(judged, answer);
-        judged->reply->key++;
-    } else if (answer->extras_length != GET_EXTRAS_BYTES) {
-        broken(judged, "a get's answer of another form: ");
     } else {
-        bench_judged_found(judged);
-        if (!value_of(judged, key)) {
-            bench_judged_mismatch_of(judged, "wrong value: ", key);
-        }
+        judge_get(judged, answer, key);
     }
 }
 
 /* One of the answers to quiet gets, or the one that closes them. */
 static void judge_quiet(struct bench_judged *judged, const struct answer *answer)
 {
-    uint64_t asked = bench_keys_asked(judged->workload);
-
     if (answer->opcode == OPCODE_GETKQ) {
         judge_quiet_get(judged, answer);
     } else if (answer->opcode != OPCODE_NOOP) {
-        broken(judged, "unexpected opcode: ");
+        bench_judged_broken(judged, "unexpected opcode: ");
     } else if (answer->opaque != opaque_of(judged->ids[0], 0)) {
-        broken(judged, "another request's opaque: ");
+        bench_judged_broken(judged, "another request's opaque: ");
     } else {
         if (answer->status != STATUS_DONE) {
             judge_error(judged, answer);
         }
-        if (judged->reply->key < asked) {
-            bench_judged_missed(judged, asked);
-        }
+        bench_judged_missed(judged, bench_keys_asked(judged->workload));
         judged->reply->done = true;
     }
-}
-
-/* The answer of a key, as a loaded one gives it; its cas is any. Returns its bytes, else 0. */
-static size_t judge_expected(const struct bench_judged *judged, uint64_t key, const char *bytes,
-                             size_t length)
-{
-    const struct bench_workload *workload = judged->workload;
-    const struct bench_key *form = bench_key_at(workload, key);
-    bool quiet = is_quiet(workload);
-    uint64_t id = bench_id_at(judged, key);
-    char expected[HEADER_BYTES + BENCH_EXPECTED_MAX];
-    char *key_at = expected + HEADER_BYTES + GET_EXTRAS_BYTES;
-    char *key_end = quiet ? bench_workload_put_key(workload, form, id, key_at) : key_at;
-    char *end = key_end + bench_workload_print_value(workload, id, form->slot, key_end);
-    struct header parts = {
-        .magic = ANSWER_MAGIC,
-        .opcode = quiet ? OPCODE_GETKQ : OPCODE_GET,
-        .key_length = (uint16_t)(key_end - key_at),
-        .extras_length = GET_EXTRAS_BYTES,
-        .opaque = opaque_of(id, key),
-    };
-    size_t expected_length = (size_t)(end - expected);
-
-    if (length < expected_length) {
-        return 0;
-    }
-    memset(expected + HEADER_BYTES, 0, GET_EXTRAS_BYTES);
-    close_packet(expected, end, &parts);
-    bool same =
-        memcmp(bytes, expected, CAS_AT) == 0 &&
-        memcmp(bytes + HEADER_BYTES, expected + HEADER_BYTES, expected_length - HEADER_BYTES) == 0;
-    return same ? expected_length : 0;
-}
-
-/* The common case: what the next loaded key answers. */
-static size_t judge_common(const struct bench_judged *judged, const char *bytes, size_t length)
-{
-    size_t taken = bench_judged_common(judged, judge_expected, bytes, length);
-
-    if (taken != 0) {
-        judged->reply->done = !is_quiet(judged->workload);
-    }
-    return taken;
 }
 
 static size_t binary_judge(struct bench_judged *judged, const char *bytes, size_t length)
 {
     struct answer answer;
-    size_t at = 0, taken = 0;
 
-    while (at < length && (taken = judge_common(judged, bytes + at, length - at)) != 0) {
-        at += taken;
-    }
-    if (at != 0) {
-        return at;
-    }
     if (!cut(judged, bytes, length, &answer)) {
         return 0;
     }
-    if (judged->workload->verb == BENCH_VERB_GET && is_quiet(judged->workload)) {
+    if (is_quiet(judged->workload)) {
         judge_quiet(judged, &answer);
     } else {
         judge_single(judged, &answer);
@@ -438,7 +317,6 @@ static size_t binary_judge(struct bench_judged *judged, const char *bytes, size_
 }
 
 const struct bench_dialect bench_dialect_binary = {
-    .name = "binary",
     .address = BENCH_ADDRESS_MEMCACHED,
     .bytes_max = binary_bytes_max,
     .set = binary_set,

@@ -9,87 +9,89 @@
 #include "base/num.h"
 #include "tools/rollcall/bench_dialect.h"
 
+#define VALUE "VALUE "
+
+/* How a request reads, and the lines that end its reply; NULL: another way. */
+static const struct {
+    const char *word, *end;
+    const char *yes, *no;
+} verbs[] = {
+    [BENCH_VERB_GET] = {"get", "\r\n", "END", NULL},
+    [BENCH_VERB_INCR] = {"incr", " 1\r\n", NULL, "NOT_FOUND"},
+    [BENCH_VERB_SET] = {"set", NULL, "STORED", NULL},
+    [BENCH_VERB_ADD] = {"add", " 0 0 1\r\n1\r\n", "STORED", "NOT_STORED"},
+    [BENCH_VERB_DELETE] = {"delete", "\r\n", "DELETED", "NOT_FOUND"},
+};
+
+static char *put_text(char *out, const char *text)
+{
+    return bench_put(out, text, strlen(text));
+}
+
 static size_t text_bytes_max(const struct bench_workload *workload)
 {
     size_t key_bytes = bench_workload_key_bytes(workload);
-    return key_bytes * bench_keys_asked(workload) + 2 * BENCH_VALUE_TEXT_MAX;
+    return key_bytes * bench_keys_asked(workload) + 2 * BENCH_VALUE_ROOM;
 }
 
-/* "set feed:1 0 0 11\r\n1,22,333,44\r\n" */
-static char *text_set(const struct bench_workload *workload, const struct bench_key *key,
-                      uint64_t id, char *out)
+/* " 0 11\r\n1,22,333,44\r\n", what a loaded key holds: flags before it, as set and VALUE have it.
+ */
+static char *put_value(const struct bench_workload *workload, uint64_t id, int slot, char *out)
 {
-    char value[BENCH_VALUE_TEXT_MAX + 4];
-    size_t length = bench_workload_print_value(workload, id, key->slot, value);
+    char value[BENCH_VALUE_ROOM];
+    size_t length = bench_workload_print_value(workload, id, slot, value);
 
     CHECK(length <= BENCH_VALUE_TEXT_MAX);
-    out = bench_put(out, "set ", 4);
-    out = bench_workload_put_key(workload, key, id, out);
-    out = bench_put(out, " 0 0 ", 5);
+    out = bench_put(out, " 0 ", 3);
     out += num_print(out, length);
     out = bench_put(out, "\r\n", 2);
     out = bench_put(out, value, length);
     return bench_put(out, "\r\n", 2);
 }
 
-static char *put_keys(const struct bench_workload *workload, char *out, uint64_t id)
+/* "set feed:1 0 0 11\r\n1,22,333,44\r\n" */
+static char *text_set(const struct bench_workload *workload, const struct bench_key *key,
+                      uint64_t id, char *out)
 {
-    char digits[BENCH_NUMBER_TEXT_MAX];
-    size_t digit_count = num_print(digits, id & ~BENCH_FOREIGN);
-
-    for (size_t i = 0; i < workload->key_count; i++) {
-        const struct bench_key *key = &workload->keys[i];
-        out = bench_put(out, workload->head, workload->head_length);
-        out = bench_put(out, digits, digit_count);
-        out = bench_workload_put_suffix(key, id, out);
-    }
-    return out;
+    out = bench_put(out, "set ", 4);
+    out = bench_workload_put_key(workload, key, id, out);
+    out = bench_put(out, " 0", 2);
+    return put_value(workload, id, key->slot, out);
 }
 
 static char *text_ask(const struct bench_workload *workload, const uint64_t *ids, char *out)
 {
-    bool incr = workload->verb == BENCH_VERB_INCR;
-
-    out = incr ? bench_put(out, "incr", 4) : bench_put(out, "get", 3);
-    for (uint64_t i = 0; i < workload->ids; i++) {
-        out = put_keys(workload, out, ids[i]);
+    out = put_text(out, verbs[workload->verb].word);
+    for (uint64_t key = 0; key < bench_keys_asked(workload); key++) {
+        *out++ = ' ';
+        out = bench_workload_put_key(workload, bench_key_at(workload, key),
+                                     ids[key / workload->key_count], out);
     }
-    return incr ? bench_put(out, " 1\r\n", 4) : bench_put(out, "\r\n", 2);
+    return put_text(out, workload->end != NULL ? workload->end : verbs[workload->verb].end);
 }
 
 /* How the line of a key begins. */
 static char *put_value_key(const struct bench_judged *judged, uint64_t key, char *out)
 {
     const struct bench_workload *workload = judged->workload;
-    uint64_t id = bench_id_at(judged, key);
 
-    out = bench_put(out, workload->value_head, workload->value_head_length);
-    out += num_print(out, id & ~BENCH_FOREIGN);
-    return bench_workload_put_suffix(bench_key_at(workload, key), id, out);
+    out = bench_put(out, VALUE, strlen(VALUE));
+    return bench_workload_put_key(workload, bench_key_at(workload, key), bench_id_at(judged, key),
+                                  out);
 }
 
 /* The VALUE of a key, as a loaded one answers it. Returns its bytes, 0 if it is another. */
 static size_t judge_expected(const struct bench_judged *judged, uint64_t key, const char *bytes,
                              size_t length)
 {
-    const struct bench_workload *workload = judged->workload;
-    char expected[BENCH_EXPECTED_MAX], value[BENCH_VALUE_TEXT_MAX + 4];
-    int slot = bench_key_at(workload, key)->slot;
-    size_t value_length =
-        bench_workload_print_value(workload, bench_id_at(judged, key), slot, value);
-    char *at = put_value_key(judged, key, expected);
+    char expected[BENCH_EXPECTED_MAX];
+    char *end = put_value_key(judged, key, expected);
 
-    CHECK(value_length <= BENCH_VALUE_TEXT_MAX);
-    at = bench_put(at, " 0 ", 3);
-    at += num_print(at, value_length);
-    at = bench_put(at, "\r\n", 2);
-    at = bench_put(at, value, value_length);
-    at = bench_put(at, "\r\n", 2);
-    size_t expected_length = (size_t)(at - expected);
-    if (length < expected_length || memcmp(bytes, expected, expected_length) != 0) {
-        return 0;
-    }
-    return expected_length;
+    end = put_value(judged->workload, bench_id_at(judged, key),
+                    bench_key_at(judged->workload, key)->slot, end);
+    size_t expected_length = (size_t)(end - expected);
+    bool same = length >= expected_length && memcmp(bytes, expected, expected_length) == 0;
+    return same ? expected_length : 0;
 }
 
 /* A VALUE: of the next key asked for, or of a later one. */
@@ -120,38 +122,28 @@ static void judge_value(const struct bench_judged *judged)
     bench_judged_mismatch(judged, "key not asked for here: ");
 }
 
-static void judge_get_end(const struct bench_judged *judged)
-{
-    uint64_t asked = bench_keys_asked(judged->workload);
-
-    if (judged->reply->key < asked) {
-        bench_judged_missed(judged, asked);
-    }
-    judged->reply->done = true;
-}
-
 /* A line that is no VALUE ends the reply to its request. */
 static void judge_line(const struct bench_judged *judged)
 {
     const struct bench_item *item = &judged->item;
     enum bench_verb verb = judged->workload->verb;
+    const char *yes = verbs[verb].yes, *no = verbs[verb].no;
+    char first = item->line_length > 0 ? item->line[0] : ' ';
 
     judged->reply->done = true;
     if (bench_item_error(item)) {
         bench_judged_error(judged);
-    } else if (verb == BENCH_VERB_GET && bench_item_is(item, "END")) {
-        judge_get_end(judged);
-    } else if (verb == BENCH_VERB_SET && bench_item_is(item, "STORED")) {
-        judged->tally->hits++;
-    } else if (verb == BENCH_VERB_INCR && bench_item_begins(item, "NOT_FOUND")) {
-        judged->tally->misses++;
-    } else if (verb == BENCH_VERB_INCR && item->line_length > 0 && item->line[0] >= '0' &&
-               item->line[0] <= '9') {
+    } else if (yes == NULL && (first == ',' || (first >= '0' && first <= '9'))) {
         bench_judged_incremented(judged);
+    } else if (yes != NULL && bench_item_is(item, yes) && verb == BENCH_VERB_GET) {
+        bench_judged_missed(judged, bench_keys_asked(judged->workload));
+    } else if (yes != NULL && bench_item_is(item, yes)) {
+        bench_judged_changed(judged, true);
+    } else if (no != NULL && bench_item_is(item, no)) {
+        bench_judged_changed(judged, false);
     } else {
-        bench_judged_mismatch(judged, "unexpected line: ");
         judged->reply->done = false;
-        judged->reply->broken = true;
+        bench_judged_broken(judged, "unexpected line: ");
     }
 }
 
@@ -170,8 +162,7 @@ static size_t judge_item(struct bench_judged *judged, const char *bytes, size_t 
         judge_line(judged);
         break;
     case BENCH_ITEM_BROKEN:
-        bench_judged_mismatch(judged, judged->item.fault);
-        judged->reply->broken = true;
+        bench_judged_broken(judged, judged->item.fault);
         break;
     }
     return taken;
@@ -189,7 +180,6 @@ static size_t text_judge(struct bench_judged *judged, const char *bytes, size_t 
 }
 
 const struct bench_dialect bench_dialect_text = {
-    .name = "text",
     .address = BENCH_ADDRESS_MEMCACHED,
     .bytes_max = text_bytes_max,
     .set = text_set,

@@ -11,56 +11,19 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "tools/rollcall/bench_conn.h"
-#include "tools/rollcall/bench_workload.h"
 
-#define LOOP_MARK     0x4c6f6f70u
-#define EVENTS_A_TURN 64
-#define NS_A_SECOND   1000000000ull
-#define REASON_MAX    (BENCH_CONN_ERROR_MAX + 64)
+#define EVENTS_A_TURN    64
+#define NS_A_SECOND      1000000000ull
+#define NS_A_US          1e3
+#define LOAD_PIPELINE    200u /* sets sent together; rising order allows one connection only */
+#define LOAD_CONNECTIONS 1u
 
 /* A connection and its batch under way. */
-struct lane {
+struct bench_lane {
     struct bench_conn *conn;
     uint64_t started_ns;
     bool watches_write;
-    struct lane *next_idle;
-};
-
-/* The same as struct bench_figures, for readers of other threads. */
-struct published {
-    _Atomic uint64_t requests;
-    _Atomic uint64_t misses;
-    _Atomic uint64_t errors;
-    _Atomic uint64_t mismatches;
-};
-
-struct bench_loop {
-    uint32_t mark;
-    const struct bench_plan *plan;
-    uint64_t thread;
-    atomic_bool *stop;
-    char reason[REASON_MAX];
-    struct bench_workload *workload;
-    struct bench_tally tally;
-    struct histogram *latency_ns;
-    struct lane *lanes;
-    uint64_t lane_first; /* among all of the run */
-    uint64_t lane_count;
-    int epoll;
-    uint64_t busy;          /* lanes with a batch under way */
-    struct lane *idle;      /* lanes for which it is not yet time */
-    uint64_t interval_ns;   /* from batch to batch; 0: none */
-    uint64_t due_ns;        /* the next batch */
-    uint64_t requests_left; /* not yet begun */
-    uint64_t begun_ns;      /* 0: not yet */
-    uint64_t deadline_ns;
-    uint64_t last_reply_ns;
-    uint64_t quiet_since_ns; /* while busy: the last reply, or what was asked then */
-    uint64_t next_tick_ns;
-    bench_loop_second *each_second;
-    void *context;
-    struct published published;
+    struct bench_lane *next_idle;
 };
 
 static uint64_t now_ns(void)
@@ -93,7 +56,7 @@ static void fail_lost(struct bench_loop *loop)
     }
 }
 
-static bool watch(struct bench_loop *loop, struct lane *lane, int operation)
+static bool watch(struct bench_loop *loop, struct bench_lane *lane, int operation)
 {
     bool writes = bench_conn_wants_write(lane->conn);
     struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0), .data.ptr = lane};
@@ -102,7 +65,7 @@ static bool watch(struct bench_loop *loop, struct lane *lane, int operation)
     return epoll_ctl(loop->epoll, operation, bench_conn_fd(lane->conn), &event) == 0;
 }
 
-static void send_more(struct bench_loop *loop, struct lane *lane)
+static void send_more(struct bench_loop *loop, struct bench_lane *lane)
 {
     if (!bench_conn_send(lane->conn, &loop->tally)) {
         fail_lost(loop);
@@ -114,7 +77,7 @@ static void send_more(struct bench_loop *loop, struct lane *lane)
     }
 }
 
-/* Is it time for another batch? Then the one behind it is due an interval later. */
+/* Is it time for another batch? Then the one after it is due an interval later. */
 static bool take_turn(struct bench_loop *loop, uint64_t now)
 {
     if (loop->interval_ns == 0) {
@@ -131,9 +94,9 @@ static bool take_turn(struct bench_loop *loop, uint64_t now)
 }
 
 /* Begins the next batch of a lane, if there is anything left to ask and it is time. */
-static void begin(struct bench_loop *loop, struct lane *lane, uint64_t now)
+static void begin(struct bench_loop *loop, struct bench_lane *lane, uint64_t now)
 {
-    uint64_t requests = loop->plan->pipeline;
+    uint64_t requests = loop->pipeline;
 
     if (now >= loop->deadline_ns || loop->requests_left == 0) {
         return;
@@ -157,7 +120,7 @@ static void begin(struct bench_loop *loop, struct lane *lane, uint64_t now)
     send_more(loop, lane);
 }
 
-static void serve(struct bench_loop *loop, struct lane *lane, uint32_t events)
+static void serve(struct bench_loop *loop, struct bench_lane *lane, uint32_t events)
 {
     if (events & EPOLLOUT) {
         send_more(loop, lane);
@@ -181,27 +144,23 @@ static void serve(struct bench_loop *loop, struct lane *lane, uint32_t events)
     begin(loop, lane, now);
 }
 
-static void publish(struct bench_loop *loop)
+/* Once a second. */
+static void tick(struct bench_loop *loop, bool shows)
 {
     const struct bench_tally *tally = &loop->tally;
-    struct published *published = &loop->published;
-
-    atomic_store_explicit(&published->requests, tally->requests, memory_order_relaxed);
-    atomic_store_explicit(&published->misses, tally->misses, memory_order_relaxed);
-    atomic_store_explicit(&published->errors, tally->errors, memory_order_relaxed);
-    atomic_store_explicit(&published->mismatches, tally->mismatches, memory_order_relaxed);
-}
-
-static void tick(struct bench_loop *loop)
-{
-    uint64_t now = now_ns();
+    uint64_t now = now_ns(), seconds = (now - loop->begun_ns) / NS_A_SECOND;
 
     if (now < loop->next_tick_ns) {
         return;
     }
     loop->next_tick_ns += NS_A_SECOND;
-    if (loop->each_second != NULL) {
-        loop->each_second(loop->context, (now - loop->begun_ns + NS_A_SECOND / 2) / NS_A_SECOND);
+    if (shows) {
+        fprintf(stderr,
+                "%s %4" PRIu64 " s  %12" PRIu64 " requests of 1 of %" PRIu64 " threads  p99 %.1f us"
+                "  misses %" PRIu64 "  errors %" PRIu64 "  mismatches %" PRIu64 "\n",
+                loop->plan->label, seconds, tally->requests, loop->plan->options->threads,
+                (double)histogram_percentile(loop->latency_ns, 99) / NS_A_US, tally->misses,
+                tally->errors, tally->mismatches);
     }
     if (loop->busy > 0 && now > loop->quiet_since_ns + BENCH_STALL_SECONDS * NS_A_SECOND) {
         bench_loop_fail(loop, "no reply for 10 seconds");
@@ -217,7 +176,7 @@ static void begin_due(struct bench_loop *loop)
         loop->idle = NULL;
     }
     while (loop->idle != NULL && now >= loop->due_ns && !stopped(loop)) {
-        struct lane *lane = loop->idle;
+        struct bench_lane *lane = loop->idle;
         loop->idle = lane->next_idle;
         begin(loop, lane, now);
     }
@@ -248,8 +207,6 @@ static void turn(struct bench_loop *loop)
         serve(loop, events[i].data.ptr, events[i].events);
     }
     begin_due(loop);
-    publish(loop);
-    tick(loop);
 }
 
 /* Where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most. */
@@ -258,30 +215,76 @@ static uint64_t cut(uint64_t all, uint64_t part, uint64_t parts)
     return (uint64_t)((unsigned __int128)all * part / parts);
 }
 
-struct bench_loop *bench_loop_create(const struct bench_plan *plan, uint64_t thread,
-                                     atomic_bool *stop)
+static void connect_lane(struct bench_loop *loop, uint64_t i, uint64_t number)
 {
-    struct bench_loop *loop = memory_zalloc(sizeof(*loop));
+    const struct bench_options *options = loop->plan->options;
+    char error[BENCH_CONN_ERROR_MAX], text[sizeof(loop->reason)];
+    struct bench_lane *lane = &loop->lanes[i];
 
-    CHECK(thread < plan->threads);
-    loop->mark = LOOP_MARK;
-    loop->plan = plan;
-    loop->thread = thread;
-    loop->stop = stop;
-    loop->epoll = -1;
-    loop->lane_first = cut(plan->connections, thread, plan->threads);
-    loop->lane_count = cut(plan->connections, thread + 1, plan->threads) - loop->lane_first;
-    loop->latency_ns = histogram_create();
-    return loop;
+    lane->conn = bench_conn_create(options->address, loop->workload, number, loop->pipeline, error);
+    if (lane->conn == NULL) {
+        snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", number + 1,
+                 options->connections, error);
+        bench_loop_fail(loop, text);
+    } else if (!watch(loop, lane, EPOLL_CTL_ADD)) {
+        bench_loop_fail(loop, strerror(errno));
+    }
 }
 
-void bench_loop_destroy(struct bench_loop *loop)
+/*
+ * This thread's part of the requests and of the rate. Batches of all threads are due at equal
+ * distances: those of the second an n-th of the interval after those of the first.
+ */
+static void share_out(struct bench_loop *loop, uint64_t thread)
 {
-    if (loop == NULL) {
-        return;
+    const struct bench_options *options = loop->plan->options;
+    uint64_t threads = options->threads;
+
+    loop->pipeline = options->pipeline;
+    loop->requests_left = options->requests;
+    if (options->requests != UINT64_MAX) {
+        loop->requests_left =
+            cut(options->requests, thread + 1, threads) - cut(options->requests, thread, threads);
     }
-    CHECK(loop->mark == LOOP_MARK);
-    for (uint64_t i = 0; i < loop->lane_count && loop->lanes != NULL; i++) {
+    if (options->rate != 0) {
+        loop->interval_ns = NS_A_SECOND * options->pipeline * threads / options->rate;
+    }
+    loop->due_after_ns = cut(loop->interval_ns, thread, threads);
+}
+
+void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uint64_t thread,
+                     atomic_bool *stop)
+{
+    const struct bench_options *options = plan->options;
+    uint64_t lane_first = cut(options->connections, thread, options->threads);
+
+    *loop = (struct bench_loop){.plan = plan, .stop = stop};
+    loop->lane_count = cut(options->connections, thread + 1, options->threads) - lane_first;
+    if (plan->load) {
+        loop->lane_count = LOAD_CONNECTIONS;
+        loop->pipeline = LOAD_PIPELINE;
+        loop->requests_left = bench_workload_load_requests(options);
+    } else {
+        share_out(loop, thread);
+    }
+    loop->latency_ns = histogram_create();
+    loop->workload = bench_workload_create(options, plan->load);
+    if (thread != 0) {
+        bench_workload_stream(loop->workload, thread);
+    }
+    loop->lanes = memory_zalloc(loop->lane_count * sizeof(*loop->lanes));
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll < 0) {
+        bench_loop_fail(loop, strerror(errno));
+    }
+    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
+        connect_lane(loop, i, lane_first + i);
+    }
+}
+
+void bench_loop_fini(struct bench_loop *loop)
+{
+    for (uint64_t i = 0; i < loop->lane_count; i++) {
         bench_conn_destroy(loop->lanes[i].conn);
     }
     if (loop->epoll >= 0) {
@@ -290,112 +293,27 @@ void bench_loop_destroy(struct bench_loop *loop)
     bench_workload_destroy(loop->workload);
     histogram_destroy(loop->latency_ns);
     free(loop->lanes);
-    free(loop);
 }
 
-static void connect_lane(struct bench_loop *loop, uint64_t i)
+void bench_loop_run(struct bench_loop *loop, bool shows)
 {
     const struct bench_plan *plan = loop->plan;
-    char error[BENCH_CONN_ERROR_MAX], text[REASON_MAX];
-    struct lane *lane = &loop->lanes[i];
+    uint64_t seconds = plan->load ? 0 : plan->options->seconds;
 
-    lane->conn = bench_conn_create(plan->options->address, loop->workload, loop->lane_first + i,
-                                   plan->pipeline, error);
-    if (lane->conn == NULL) {
-        snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s",
-                 loop->lane_first + i + 1, plan->connections, error);
-        bench_loop_fail(loop, text);
-    } else if (!watch(loop, lane, EPOLL_CTL_ADD)) {
-        bench_loop_fail(loop, strerror(errno));
+    CHECK(loop->begun_ns == 0);
+    if (stopped(loop)) {
+        return;
     }
-}
-
-void bench_loop_connect(struct bench_loop *loop)
-{
-    const struct bench_plan *plan = loop->plan;
-
-    CHECK(loop->mark == LOOP_MARK && loop->workload == NULL);
-    loop->workload = bench_workload_create(plan->options, plan->load);
-    if (loop->thread != 0) {
-        bench_workload_stream(loop->workload, loop->thread);
-    }
-    loop->lanes = memory_zalloc(loop->lane_count * sizeof(*loop->lanes));
-    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (loop->epoll < 0) {
-        bench_loop_fail(loop, strerror(errno));
-    }
-    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
-        connect_lane(loop, i);
-    }
-}
-
-/*
- * This thread's part of the requests and of the rate. Batches of all threads are due at equal
- * distances: those of the second an n-th of the interval behind those of the first.
- */
-static void share_out(struct bench_loop *loop)
-{
-    const struct bench_plan *plan = loop->plan;
-    uint64_t threads = plan->threads;
-
-    loop->requests_left = plan->requests;
-    if (plan->requests != UINT64_MAX) {
-        loop->requests_left = cut(plan->requests, loop->thread + 1, threads) -
-                              cut(plan->requests, loop->thread, threads);
-    }
-    loop->interval_ns = plan->rate != 0 ? NS_A_SECOND * plan->pipeline * threads / plan->rate : 0;
-    loop->due_ns = loop->begun_ns + cut(loop->interval_ns, loop->thread, threads);
-}
-
-void bench_loop_run(struct bench_loop *loop, bench_loop_second *each_second, void *context)
-{
-    const struct bench_plan *plan = loop->plan;
-
-    CHECK(loop->mark == LOOP_MARK && loop->workload != NULL && loop->begun_ns == 0);
-    loop->each_second = each_second;
-    loop->context = context;
     loop->begun_ns = now_ns();
     loop->last_reply_ns = loop->begun_ns;
+    loop->due_ns = loop->begun_ns + loop->due_after_ns;
     loop->next_tick_ns = loop->begun_ns + NS_A_SECOND;
-    loop->deadline_ns =
-        plan->seconds != 0 ? loop->begun_ns + plan->seconds * NS_A_SECOND : UINT64_MAX;
-    share_out(loop);
+    loop->deadline_ns = seconds != 0 ? loop->begun_ns + seconds * NS_A_SECOND : UINT64_MAX;
     for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
         begin(loop, &loop->lanes[i], now_ns());
     }
     while ((loop->busy > 0 || loop->idle != NULL) && !stopped(loop)) {
         turn(loop);
+        tick(loop, shows);
     }
-}
-
-const char *bench_loop_reason(const struct bench_loop *loop)
-{
-    return loop->reason[0] != '\0' ? loop->reason : NULL;
-}
-
-void bench_loop_add_figures(const struct bench_loop *loop, struct bench_figures *figures)
-{
-    const struct published *published = &loop->published;
-
-    figures->requests += atomic_load_explicit(&published->requests, memory_order_relaxed);
-    figures->misses += atomic_load_explicit(&published->misses, memory_order_relaxed);
-    figures->errors += atomic_load_explicit(&published->errors, memory_order_relaxed);
-    figures->mismatches += atomic_load_explicit(&published->mismatches, memory_order_relaxed);
-}
-
-const struct histogram *bench_loop_latency(const struct bench_loop *loop)
-{
-    return loop->latency_ns;
-}
-
-const struct bench_tally *bench_loop_tally(const struct bench_loop *loop)
-{
-    return &loop->tally;
-}
-
-bool bench_loop_span(const struct bench_loop *loop, uint64_t *begun_ns, uint64_t *last_ns)
-{
-    *begun_ns = loop->begun_ns;
-    *last_ns = loop->last_reply_ns;
-    return loop->begun_ns != 0;
 }

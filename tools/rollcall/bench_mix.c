@@ -6,58 +6,89 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "base/num.h"
-#include "tools/rollcall/bench_mix_private.h"
 #include "tools/rollcall/bench_random.h"
-#include "tools/rollcall/bench_text.h"
 
-#define KEPT_DRAWN_ONE_IN 8u /* one in so many keys is a kept one */
-#define KEPT_A_LANE_MIN   4u
+#define MIX_MARK    0x4d697865u
+#define KIND_BITS   8
+#define ABOUT_BITS  8
+#define DELTA_BYTES 4u /* ",16" */
+#define FORMS       ((size_t)BENCH_KINDS * BENCH_ABOUT_MAX)
+#define TOO_OLD     "CLIENT_ERROR id below the oldest table"
 
-/* How a kind's request reads: verb, keys, what follows them. */
-struct form {
-    const char *verb;
-    const char *end;
-    bool writes;
-    size_t (*argument)(const struct bench_mix *mix, uint64_t random);
-    char *(*tail)(const struct bench_mix *mix, const uint64_t *words, char *out); /* not `end` */
+/* What requests of a kind are about, beside their ids. */
+enum about { ABOUT_RECORD, ABOUT_SLOT, ABOUT_SLOTS, ABOUT_MEMBER };
+
+static const struct kind {
+    enum bench_verb verb;
+    enum about about;
+    bool many; /* ids */
+} kinds[BENCH_KINDS] = {
+    [BENCH_KIND_PAGE] = {BENCH_VERB_GET, ABOUT_RECORD, true},
+    [BENCH_KIND_RECORD] = {BENCH_VERB_GET, ABOUT_RECORD, false},
+    [BENCH_KIND_SLOT] = {BENCH_VERB_GET, ABOUT_SLOT, false},
+    [BENCH_KIND_INCR] = {BENCH_VERB_INCR, ABOUT_SLOT, false},
+    [BENCH_KIND_SEVERAL] = {BENCH_VERB_INCR, ABOUT_SLOTS, false},
+    [BENCH_KIND_CREATE] = {BENCH_VERB_SET, ABOUT_RECORD, false},
+    [BENCH_KIND_DELETE] = {BENCH_VERB_DELETE, ABOUT_RECORD, false},
+    [BENCH_KIND_EXIST] = {BENCH_VERB_GET, ABOUT_MEMBER, true},
+    [BENCH_KIND_LIKE] = {BENCH_VERB_ADD, ABOUT_MEMBER, false},
+    [BENCH_KIND_UNLIKE] = {BENCH_VERB_DELETE, ABOUT_MEMBER, false},
 };
 
-static void around_init(struct bench_around *around, const char *head, const char *tail,
-                        const char *slot)
+/* How many slots or members requests of a kind are about. */
+static uint64_t abouts(const struct bench_options *options, enum bench_kind kind)
 {
-    around->head_length = (size_t)snprintf(around->head, sizeof(around->head), "%s", head);
-    around->tail_length = (size_t)snprintf(around->tail, sizeof(around->tail), "%s%s%s", tail,
-                                           *slot != '\0' ? "." : "", slot);
-    CHECK(around->head_length < sizeof(around->head) && around->tail_length < sizeof(around->tail));
+    switch (kinds[kind].about) {
+    case ABOUT_SLOT:
+    case ABOUT_SLOTS:
+        return options->slot_count;
+    case ABOUT_MEMBER:
+        return options->members;
+    case ABOUT_RECORD:
+        break;
+    }
+    return 1;
 }
 
-static void keys_init(struct bench_mix *mix)
+/* " ,,3,4\r\n": what each slot grows by, from `first` on. Freed with the form. */
+static char *deltas_from(const struct bench_options *options, size_t first)
 {
-    const struct bench_options *options = mix->options;
+    size_t bytes = options->slot_count * DELTA_BYTES + sizeof(" \r\n");
+    char *text = memory_zalloc(bytes), *at = text;
 
-    around_init(&mix->record, options->key_head, options->key_tail, "");
-    around_init(&mix->member, options->exist_head, options->exist_tail, "");
     for (size_t i = 0; i < options->slot_count; i++) {
-        around_init(&mix->slots[i], options->key_head, options->key_tail, options->slot_names[i]);
+        *at++ = i == 0 ? ' ' : ',';
+        if (i >= first) {
+            at += snprintf(at, DELTA_BYTES, "%u", (unsigned)bench_mix_delta(i));
+        }
     }
+    memcpy(at, "\r\n", 2);
+    return text;
 }
 
-static void lanes_init(struct bench_mix *mix)
+static struct bench_workload *form_create(const struct bench_options *options, enum bench_kind kind,
+                                          size_t about)
 {
-    const struct bench_options *options = mix->options;
+    const struct kind *of = &kinds[kind];
+    const struct bench_pattern *pattern =
+        of->about == ABOUT_MEMBER ? &options->member : &options->record;
+    struct bench_workload *form =
+        bench_workload_begin(options, of->verb, pattern, of->many ? options->page_ids : 1);
+    char number[BENCH_NUMBER_TEXT_MAX + 1];
 
-    mix->lanes = memory_zalloc(options->connections * sizeof(*mix->lanes));
-    if (options->verify != BENCH_VALUES) {
-        return;
+    form->verify = options->verify == BENCH_OFF ? BENCH_OFF : BENCH_FORM;
+    snprintf(number, sizeof(number), "%zu", about);
+    if (of->about == ABOUT_SLOT) {
+        bench_workload_add_key(form, (int)about, ".", options->slot_names[about]);
+    } else if (of->about == ABOUT_MEMBER) {
+        bench_workload_add_key(form, 0, "u", number);
+    } else {
+        bench_workload_add_key(form, BENCH_SLOT_WHOLE, "", "");
     }
-    mix->kept_a_lane = options->window / BENCH_KEPT_ONE_IN / options->connections;
-    if (mix->kept_a_lane < KEPT_A_LANE_MIN) {
-        mix->kept_a_lane = KEPT_A_LANE_MIN;
+    if (of->about == ABOUT_SLOTS) {
+        form->end = form->state = deltas_from(options, about);
     }
-    for (uint64_t i = 0; i < options->connections; i++) {
-        mix->lanes[i].kept = memory_zalloc(mix->kept_a_lane * sizeof(struct bench_kept));
-    }
+    return form;
 }
 
 struct bench_mix *bench_mix_create(const struct bench_options *options)
@@ -65,16 +96,28 @@ struct bench_mix *bench_mix_create(const struct bench_options *options)
     struct bench_mix *mix = memory_zalloc(sizeof(*mix));
     uint64_t start = options->load ? options->ids : 0;
 
-    mix->mark = BENCH_MIX_MARK;
+    mix->mark = MIX_MARK;
     mix->options = options;
     mix->random = bench_random_state(options->seed);
     bench_feed_init(&mix->feed, start, start + BENCH_MIX_IDS_MAX, options->window);
     mix->feed.late = options->late;
     mix->feed.old = options->old;
     mix->feed.seed = options->seed;
-    keys_init(mix);
-    lanes_init(mix);
+    for (enum bench_kind kind = 0; kind < BENCH_KINDS; kind++) {
+        for (size_t about = 0; about < abouts(options, kind); about++) {
+            mix->forms[kind][about] = form_create(options, kind, about);
+        }
+    }
+    if (options->kit->watch != NULL) {
+        mix->watcher = options->kit->watch->create(mix);
+    }
     return mix;
+}
+
+/* NULL: requests of this kind are about fewer. */
+static struct bench_workload *form_at(const struct bench_mix *mix, size_t i)
+{
+    return mix->forms[i / BENCH_ABOUT_MAX][i % BENCH_ABOUT_MAX];
 }
 
 void bench_mix_destroy(struct bench_mix *mix)
@@ -82,180 +125,107 @@ void bench_mix_destroy(struct bench_mix *mix)
     if (mix == NULL) {
         return;
     }
-    CHECK(mix->mark == BENCH_MIX_MARK);
-    for (uint64_t i = 0; i < mix->options->connections; i++) {
-        free(mix->lanes[i].kept);
+    CHECK(mix->mark == MIX_MARK);
+    if (mix->watcher != NULL) {
+        mix->options->kit->watch->destroy(mix->watcher);
     }
-    free(mix->lanes);
+    for (size_t i = 0; i < FORMS; i++) {
+        bench_workload_destroy(form_at(mix, i));
+    }
     free(mix);
 }
 
 size_t bench_mix_words(const struct bench_mix *mix)
 {
-    return 1 + BENCH_MIX_KEY_WORDS * mix->options->page_ids;
+    return 1 + mix->options->page_ids;
 }
 
 size_t bench_mix_bytes_max(const struct bench_mix *mix)
 {
-    return BENCH_MIX_KEY_MAX * mix->options->page_ids + 2 * BENCH_MIX_VALUE_MAX;
-}
+    size_t most = 0;
 
-char *bench_mix_put_key(const struct bench_mix *mix, const uint64_t *words, uint64_t key, char *out)
-{
-    enum bench_kind kind = bench_mix_kind(words);
-    uint32_t argument = bench_mix_argument(words, key);
-    bool member = kind >= BENCH_KIND_EXIST;
-    bool slot = kind == BENCH_KIND_SLOT || kind == BENCH_KIND_INCR;
-    const struct bench_around *around = member ? &mix->member
-                                        : slot ? &mix->slots[argument]
-                                               : &mix->record;
-
-    out = bench_put(out, around->head, around->head_length);
-    out += num_print(out, bench_mix_id(words, key));
-    out = bench_put(out, around->tail, around->tail_length);
-    if (!member) {
-        return out;
+    for (size_t i = 0; i < FORMS; i++) {
+        const struct bench_workload *form = form_at(mix, i);
+        size_t bytes = form != NULL ? bench_workload_bytes_max(form) : 0;
+        most = bytes > most ? bytes : most;
     }
-    *out++ = 'u';
-    return out + num_print(out, argument);
+    return most;
 }
 
-static size_t no_argument(const struct bench_mix *mix, uint64_t random)
+static uint64_t pick_id(struct bench_mix *mix, const struct bench_asked *asked)
 {
-    (void)mix;
-    (void)random;
-    return 0;
-}
+    uint64_t index = asked->kind == BENCH_KIND_CREATE
+                         ? bench_feed_next(&mix->feed)
+                         : bench_feed_draw(&mix->feed, bench_random_next(&mix->random));
 
-static size_t a_slot(const struct bench_mix *mix, uint64_t random)
-{
-    return bench_scale(random, mix->options->slot_count);
-}
-
-/* At least one slot, as bits. */
-static size_t some_slots(const struct bench_mix *mix, uint64_t random)
-{
-    return 1 + bench_scale(random, (1ull << mix->options->slot_count) - 1);
-}
-
-static size_t a_member(const struct bench_mix *mix, uint64_t random)
-{
-    return bench_scale(random, mix->options->members);
-}
-
-/* " 1,,3,": what each slot grows by. */
-static char *put_deltas(const struct bench_mix *mix, const uint64_t *words, char *out)
-{
-    uint32_t named = bench_mix_argument(words, 0);
-
-    for (size_t i = 0; i < mix->options->slot_count; i++) {
-        *out++ = i == 0 ? ' ' : ',';
-        if (named >> i & 1) {
-            out += num_print(out, bench_mix_delta(i));
-        }
-    }
-    return bench_put(out, "\r\n", 2);
-}
-
-/* " 0 0 11\r\n1,22,333,44\r\n": a new record, as a load would set it. */
-static char *put_record(const struct bench_mix *mix, const uint64_t *words, char *out)
-{
-    char value[BENCH_MIX_VALUE_MAX], *at = value;
-
-    for (size_t i = 0; i < mix->options->slot_count; i++) {
-        at += num_print(at, bench_workload_value(bench_mix_id(words, 0), i));
-        *at++ = ',';
-    }
-    size_t length = (size_t)(at - value) - 1;
-
-    CHECK(length < BENCH_MIX_VALUE_MAX);
-    out = bench_put(out, " 0 0 ", 5);
-    out += num_print(out, length);
-    out = bench_put(out, "\r\n", 2);
-    out = bench_put(out, value, length);
-    return bench_put(out, "\r\n", 2);
-}
-
-static const struct form forms[BENCH_KINDS] = {
-    [BENCH_KIND_PAGE] = {"get", "\r\n", false, no_argument, NULL},
-    [BENCH_KIND_RECORD] = {"get", "\r\n", false, no_argument, NULL},
-    [BENCH_KIND_SLOT] = {"get", "\r\n", false, a_slot, NULL},
-    [BENCH_KIND_INCR] = {"incr", " 1\r\n", true, a_slot, NULL},
-    [BENCH_KIND_SEVERAL] = {"incr", NULL, true, some_slots, put_deltas},
-    [BENCH_KIND_CREATE] = {"set", NULL, true, no_argument, put_record},
-    [BENCH_KIND_DELETE] = {"delete", "\r\n", true, no_argument, NULL},
-    [BENCH_KIND_EXIST] = {"get", "\r\n", false, a_member, NULL},
-    [BENCH_KIND_LIKE] = {"add", " 0 0 1\r\n1\r\n", true, a_member, NULL},
-    [BENCH_KIND_UNLIKE] = {"delete", "\r\n", true, a_member, NULL},
-};
-
-static bool keeps(const struct bench_mix *mix, uint64_t index)
-{
-    return mix->kept_a_lane != 0 && index % BENCH_KEPT_ONE_IN == 0;
-}
-
-/* A kept id of the lane, now and then, if the place drawn holds one that is new enough. */
-static const struct bench_kept *draw_kept(struct bench_mix *mix, const struct bench_lane *lane,
-                                          uint64_t *place)
-{
-    uint64_t random = bench_random_next(&mix->random);
-
-    if (mix->kept_a_lane == 0 || random % KEPT_DRAWN_ONE_IN != 0) {
-        return NULL;
-    }
-    *place = bench_scale(random, mix->kept_a_lane);
-    const struct bench_kept *kept = &lane->kept[*place];
-    return kept->used && bench_feed_recent(&mix->feed, kept->index) ? kept : NULL;
-}
-
-/* An id to look at or change, with its argument. Only kept ones of the lane's own are changed. */
-static void draw_key(struct bench_mix *mix, uint64_t lane, const struct form *form, uint64_t *words)
-{
-    size_t argument = form->argument(mix, bench_random_next(&mix->random));
-    uint64_t place = 0;
-    const struct bench_kept *kept = draw_kept(mix, &mix->lanes[lane], &place);
-
-    words[1] = argument;
-    if (kept != NULL) {
-        words[0] = kept->id;
-        words[1] |= (place + 1) << BENCH_ARGUMENT_BITS;
-        return;
-    }
-    uint64_t index = bench_feed_draw(&mix->feed, bench_random_next(&mix->random));
-    if (form->writes && keeps(mix, index)) {
-        index++;
-    }
-    words[0] = bench_workload_id(mix->options, index);
-}
-
-static void draw_new(struct bench_mix *mix, uint64_t *words)
-{
-    uint64_t index = bench_feed_next(&mix->feed);
-
-    words[0] = bench_workload_id(mix->options, index);
-    words[1] = keeps(mix, index) ? (index + 1) << BENCH_ARGUMENT_BITS : 0;
+    return mix->watcher != NULL ? mix->options->kit->watch->pick(mix->watcher, asked, index)
+                                : bench_workload_id(mix->options, index);
 }
 
 size_t bench_mix_compose(struct bench_mix *mix, uint64_t lane, char *out, uint64_t *words)
 {
-    CHECK(mix->mark == BENCH_MIX_MARK && lane < mix->options->connections);
-    enum bench_kind kind =
-        bench_shares_draw(&mix->options->shares, bench_random_next(&mix->random));
-    const struct form *form = &forms[kind];
-    char *at = bench_put(out, form->verb, strlen(form->verb));
+    CHECK(mix->mark == MIX_MARK);
+    struct bench_asked asked = {.mix = mix, .lane = lane};
 
-    words[0] = (uint64_t)kind | lane << BENCH_KIND_BITS;
-    for (uint64_t key = 0; key < bench_mix_keys(mix, kind); key++) {
-        uint64_t *key_words = words + 1 + key * BENCH_MIX_KEY_WORDS;
-        if (kind == BENCH_KIND_CREATE) {
-            draw_new(mix, key_words);
-        } else {
-            draw_key(mix, lane, form, key_words);
-        }
-        *at++ = ' ';
-        at = bench_mix_put_key(mix, words, key, at);
+    asked.kind = bench_shares_draw(&mix->options->shares, bench_random_next(&mix->random));
+    asked.about =
+        (uint32_t)bench_scale(bench_random_next(&mix->random), abouts(mix->options, asked.kind));
+    const struct bench_workload *form = mix->forms[asked.kind][asked.about];
+    words[0] = asked.kind | (uint64_t)asked.about << KIND_BITS | lane << (KIND_BITS + ABOUT_BITS);
+    for (uint64_t i = 1; i <= form->ids; i++) {
+        words[i] = pick_id(mix, &asked);
     }
-    at = form->tail != NULL ? form->tail(mix, words, at)
-                            : bench_put(at, form->end, strlen(form->end));
-    return (size_t)(at - out);
+    char *end = form->verb == BENCH_VERB_SET
+                    ? form->dialect->set(form, &form->keys[0], words[1], out)
+                    : form->dialect->ask(form, words + 1, out);
+    return (size_t)(end - out);
+}
+
+size_t bench_mix_judge(struct bench_mix *mix, const uint64_t *words, const char *bytes,
+                       size_t length, struct bench_reply *reply, struct bench_tally *tally)
+{
+    CHECK(mix->mark == MIX_MARK);
+    const struct bench_asked asked = {
+        .mix = mix,
+        .kind = (enum bench_kind)(words[0] & ((1u << KIND_BITS) - 1)),
+        .about = (uint32_t)(words[0] >> KIND_BITS & ((1u << ABOUT_BITS) - 1)),
+        .lane = words[0] >> (KIND_BITS + ABOUT_BITS),
+    };
+    struct bench_judged judged = {
+        .workload = mix->forms[asked.kind][asked.about],
+        .ids = words + 1,
+        .asked = &asked,
+        .item = {.line = bytes},
+        .reply = reply,
+        .tally = tally,
+    };
+    struct bench_kind_tally *kind = &tally->kinds[asked.kind];
+    const struct bench_kind_tally before = bench_tally_sums(tally);
+    size_t taken = bench_judge(&judged, bytes, length);
+    const struct bench_kind_tally after = bench_tally_sums(tally);
+
+    kind->requests += after.requests - before.requests;
+    kind->operations += after.operations - before.operations;
+    kind->hits += after.hits - before.hits;
+    kind->misses += after.misses - before.misses;
+    kind->errors += after.errors - before.errors;
+    return taken;
+}
+
+void bench_mix_answered(const struct bench_judged *judged, uint64_t key, bool yes)
+{
+    const struct bench_mix *mix = judged->asked->mix;
+
+    if (mix->watcher != NULL) {
+        mix->options->kit->watch->answered(mix->watcher, judged, key, yes);
+    }
+}
+
+bool bench_mix_expects(const struct bench_judged *judged)
+{
+    const struct bench_feed *feed = &judged->asked->mix->feed;
+
+    return feed->clock > feed->window && bench_item_is(&judged->item, TOO_OLD) &&
+           judged->ids[0] <
+               bench_workload_id(judged->workload->options, feed->clock - feed->window);
 }

@@ -1,35 +1,49 @@
 /*
  * bench_mix.h: the workload mix: what a social feed asks, all at once, on ids that grow while it
- * runs. Kinds of request and their shares: bench_shares.h; which ids: bench_feed.h.
+ * runs (bench_feed.h). Each kind of request is a workload of its own, one for each slot or member
+ * it may be about; mix draws one and hands it the ids, and its dialect composes and judges.
  *
- * Kept ids. With --verify values one in BENCH_KEPT_ONE_IN created ids is *kept*: only the
- * connection that created it changes it, and the newest of each connection are remembered with all
- * they hold. Requests of a connection are carried out in their order and judged in it, so each
- * answer to a kept id must be exactly what was remembered when it is judged: a value off by one, a
- * record that is gone, a member denied or deleted in vain is a mismatch. A kept id is asked for
- * only while it is among the newest `window` (--window): older ones a server may have recycled.
- * Of all other ids only the form of answers is checked. A member of a kept id that was never added
- * and is found is counted as wrong, as in the workload exist.
+ * Answers are judged by their form, since their values change. A kit may have a *watch*, which
+ * remembers what was written and knows the values. `CLIENT_ERROR id below the oldest table` is
+ * expected for ids older than the window.
  *
- * Errors. `CLIENT_ERROR id below the oldest table` is expected for ids older than the window.
- *
- * Nobody else may write to these ids, and they must be new to the server: members are not unset by
- * creating an id again. Memory: window / BENCH_KEPT_ONE_IN kept ids of 160 bytes. Cost: about 25 ns
- * to compose a key and 40 ns to judge one. One thread.
+ * Words of a request: kind, slot or member, and lane in the first; then its ids. One thread.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_MIX_H
 #define ROLLCALL_TOOLS_BENCH_MIX_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "tools/rollcall/bench_dialect.h"
 
-#include "tools/rollcall/bench_options.h"
-#include "tools/rollcall/bench_tally.h"
+#define BENCH_ABOUT_MAX BENCH_MEMBERS_MAX /* slots or members that requests of a kind are about */
 
-#define BENCH_KEPT_ONE_IN 16u
+struct bench_mix {
+    uint32_t mark;
+    const struct bench_options *options;
+    struct bench_feed feed;
+    uint64_t random;
+    struct bench_workload *forms[BENCH_KINDS][BENCH_ABOUT_MAX];
+    void *watcher; /* of the kit's watch, if it has one */
+};
 
-struct bench_mix;
-struct bench_reply;
+/* What is known of a request of mix when it is judged. */
+struct bench_asked {
+    struct bench_mix *mix;
+    enum bench_kind kind;
+    uint32_t about; /* the slot, the first of several, or the member */
+    uint64_t lane;
+};
+
+/* Remembers what a mix wrote. A watcher belongs to one mix and its thread. */
+struct bench_watch {
+    void *(*create)(const struct bench_mix *mix); /* NULL: it is not wanted, with these options */
+    void (*destroy)(void *watcher);
+
+    /* The id that a request asks for or, with `creates`, sets: that of the index or another one. */
+    uint64_t (*pick)(void *watcher, const struct bench_asked *asked, uint64_t index);
+
+    /* The answer to a key of the request: was it found, the change made? The item shows it. */
+    void (*answered)(void *watcher, const struct bench_judged *judged, uint64_t key, bool yes);
+};
 
 /*
  * The ids --load sets, if it does, are there before; the first created is the next. The options
@@ -45,5 +59,17 @@ size_t bench_mix_bytes_max(const struct bench_mix *mix); /* bytes a request */
 size_t bench_mix_compose(struct bench_mix *mix, uint64_t lane, char *out, uint64_t *words);
 size_t bench_mix_judge(struct bench_mix *mix, const uint64_t *words, const char *bytes,
                        size_t length, struct bench_reply *reply, struct bench_tally *tally);
+
+/* What the judge of a dialect tells: the answer to a key, for the watch. */
+void bench_mix_answered(const struct bench_judged *judged, uint64_t key, bool yes);
+
+/* Is the item's line the error of an id that is old enough to have been recycled? */
+bool bench_mix_expects(const struct bench_judged *judged);
+
+/* What several adds to a slot, from the first of them on. */
+static inline uint64_t bench_mix_delta(size_t slot)
+{
+    return slot + 1;
+}
 
 #endif

@@ -1,19 +1,16 @@
 /*
  * bench_options.h: what `rollcall bench` was asked to do.
  *
- * One static table declares every option with its limits, a kit's table (bench_kit.h) those of its
- * own; the parser, --help and the messages come from them. The result is plain data, read-only
+ * One static table of rows (base/options.h) declares every option, a kit's table those of its own;
+ * the parser, --help and the messages come from them. The result is plain data, read-only
  * afterwards.
  */
 #ifndef ROLLCALL_TOOLS_BENCH_OPTIONS_H
 #define ROLLCALL_TOOLS_BENCH_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "tools/rollcall/bench_feed.h"
 #include "tools/rollcall/bench_kit.h"
-#include "tools/rollcall/bench_shares.h"
+#include "tools/rollcall/bench_tally.h"
 
 #define BENCH_CONNECTIONS_MAX 10000u
 #define BENCH_PIPELINE_MAX    10000u
@@ -25,6 +22,7 @@
 #define BENCH_SLOTS_MAX       16u
 #define BENCH_NAME_MAX        32u
 #define BENCH_KEY_MAX         250u
+#define BENCH_LIST_MAX        600u /* bytes of --slots, --mix */
 #define BENCH_ID_MAX          0x7fffffffffffffffull
 #define BENCH_MIX_IDS_MAX     1000000000ull /* mix: ids created in a run */
 #define BENCH_WINDOW_MIN      100u
@@ -45,17 +43,23 @@ enum bench_workload_kind {
 enum bench_protocol { BENCH_TEXT, BENCH_BINARY }; /* as in the product's kit */
 enum bench_verify { BENCH_VALUES, BENCH_FORM, BENCH_OFF };
 
+/* A key pattern, cut at its {id}. */
+struct bench_pattern {
+    char head[BENCH_KEY_MAX + 1];
+    char tail[BENCH_KEY_MAX + 1]; /* without {member} */
+};
+
 struct bench_options {
     const struct bench_kit *kit;
-    const char *address; /* host:port, [v6]:port or /path */
-    const char *space;
-    const char *key;         /* pattern; NULL: <space>:{id}, exist: <space>:{id}:{member} */
-    const char *slots;       /* names, or how many */
-    const char *slot;        /* the one that incr and slot use; NULL: like, else the first */
-    const char *mix;         /* mix: shares; NULL: as they are */
-    const char *exist_space; /* mix: of the existence keys */
-    const char *exist_key;   /* mix: NULL: <exist-space>:{id}:{member} */
-    const char *allow;       /* error lines that begin so are expected; NULL: none */
+    const char *address; /* host:port, [v6]:port or /path; into argv */
+    char space[BENCH_NAME_MAX + 1];
+    char key[BENCH_KEY_MAX + 1]; /* "": <space>:{id}, exist: <space>:{id}:{member} */
+    char slots[BENCH_LIST_MAX + 1];
+    char slot[BENCH_NAME_MAX + 1]; /* the one that incr and slot use; "": like, else the first */
+    char mix[BENCH_LIST_MAX + 1];  /* mix: shares; "": as they are */
+    char exist_space[BENCH_NAME_MAX + 1]; /* mix: of the existence keys */
+    char exist_key[BENCH_KEY_MAX + 1];    /* mix: "": <exist-space>:{id}:{member} */
+    char allow[BENCH_TEXT_MAX];           /* error lines that begin so are expected; "": none */
     uint64_t connections;
     uint64_t pipeline;
     uint64_t requests; /* UINT64_MAX: until `seconds` have passed */
@@ -66,7 +70,7 @@ struct bench_options {
     uint64_t page_ids; /* exist, mix: checks too */
     uint64_t hits;     /* exist: per cent of the checks that ask for a loaded member */
     uint64_t one_in;   /* exist, mix: the server plans one wrong answer in so many */
-    uint64_t window;   /* mix: newest ids: what is mostly asked for, and what is verified */
+    uint64_t window;   /* mix: newest ids, which are mostly asked for */
     uint64_t late;     /* mix: per cent of the ids that are created half a window later */
     uint64_t old;      /* mix: per cent of the draws that are from all ids */
     uint64_t members;  /* mix: different ones of an id */
@@ -88,29 +92,36 @@ struct bench_options {
     char slot_names[BENCH_SLOTS_MAX][BENCH_NAME_MAX + 1];
     size_t slot_count;
     size_t slot_chosen;
-    char key_head[BENCH_KEY_MAX + 1];   /* the pattern before {id} */
-    char key_tail[BENCH_KEY_MAX + 1];   /* and behind it, without {member} */
-    char exist_head[BENCH_KEY_MAX + 1]; /* mix: the same of the existence keys */
-    char exist_tail[BENCH_KEY_MAX + 1];
+    struct bench_pattern record; /* exist: of its keys */
+    struct bench_pattern member; /* mix: of the existence keys */
     struct bench_shares shares;
 };
 
+/* A row of an option that is a number, a word or a text of the struct `in`. */
+#define BENCH_ROW(in, field) .offset = offsetof(in, field), .bytes = sizeof(((in *)0)->field)
+#define BENCH_NUMBER(in, field, least, most)                                                       \
+    .type = OPTION_NUMBER, .min = (least), .max = (most), BENCH_ROW(in, field)
+#define BENCH_WORD(in, field, list) .type = OPTION_WORD, .words = (list), BENCH_ROW(in, field)
+#define BENCH_STRING(in, field)                                                                    \
+    .type = OPTION_STRING, .flags = OPTION_INLINE, .min = 1, .max = sizeof(((in *)0)->field) - 1,  \
+    BENCH_ROW(in, field)
+
 /*
  * Reads the arguments after `bench` (argv[0] is skipped) into the kit's options, at `options`.
- * Strings point into argv. On false what is wrong has been said on stderr, with the limits.
+ * On false what is wrong has been said on stderr, with the limits.
  */
 bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
                          struct bench_options *options);
+
+/* Fills in what follows from the options, and checks them against each other; false: as above. */
+bool bench_options_complete(struct bench_options *options);
 
 void bench_options_help(const struct bench_kit *kit); /* to stdout */
 
 /* Says on stderr what is wrong, after the program's name. Always false. */
 __attribute__((format(printf, 1, 2))) bool bench_bad(const char *format, ...);
 
-/* The word for a value of the enums above. */
-const char *bench_shape_name(uint64_t shape);
-const char *bench_workload_name(uint64_t workload);
-const char *bench_verify_name(uint64_t verify);
-const char *bench_protocol_name(const struct bench_options *options);
+/* The words for the values of the enums above; NULL ends them. */
+extern const char *const bench_shapes[], *const bench_workloads[], *const bench_verifies[];
 
 #endif

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "tools/rollcall/bench_dialect.h"
-#include "tools/rollcall/bench_options_private.h"
+#include "tools/rollcall/bench_options.h"
 
 #define RANDOM_SPAN   (1ull << 40)
 #define STAMP_SHIFT   22 /* bits below the second or millisecond of an id */
@@ -23,32 +22,10 @@ static bool name_valid(const char *name, size_t length)
     return length >= 1 && length <= BENCH_NAME_MAX && strspn(name, allowed) >= length;
 }
 
-static bool count_slots(struct bench_options *options, uint64_t count)
-{
-    static const char *const usual[] = {"repost", "comment", "like", "read"};
-
-    if (count < 1 || count > BENCH_SLOTS_MAX) {
-        return bench_bad("--slots: %s is not from 1 to %u slots", options->slots, BENCH_SLOTS_MAX);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (i < sizeof(usual) / sizeof(usual[0])) {
-            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "%s", usual[i]);
-        } else {
-            snprintf(options->slot_names[i], sizeof(options->slot_names[i]), "s%zu", i + 1);
-        }
-    }
-    options->slot_count = count;
-    return true;
-}
-
 static bool split_slots(struct bench_options *options)
 {
     const char *at = options->slots;
-    uint64_t count = 0;
 
-    if (num_parse(at, strlen(at), &count)) {
-        return count_slots(options, count);
-    }
     for (options->slot_count = 0;; at++) {
         size_t length = strcspn(at, ",");
         if (options->slot_count == BENCH_SLOTS_MAX) {
@@ -69,7 +46,7 @@ static bool split_slots(struct bench_options *options)
 
 static bool choose_slot(struct bench_options *options)
 {
-    const char *wanted = options->slot != NULL ? options->slot : SLOT_DEFAULT;
+    const char *wanted = *options->slot != '\0' ? options->slot : SLOT_DEFAULT;
 
     for (size_t i = 0; i < options->slot_count; i++) {
         if (strcmp(options->slot_names[i], wanted) == 0) {
@@ -78,80 +55,52 @@ static bool choose_slot(struct bench_options *options)
         }
     }
     options->slot_chosen = 0;
-    return options->slot == NULL || bench_bad("--slot: \"%s\" is not among --slots", wanted);
+    return *options->slot == '\0' || bench_bad("--slot: \"%s\" is not among --slots", wanted);
 }
 
-/* A key pattern: the option that says it, and where its two ends go. */
-struct pattern {
-    const char *option;
-    const char *text; /* NULL: the usual of the space */
-    const char *space;
-    bool member;
-    char *head, *tail; /* of BENCH_KEY_MAX + 1 bytes */
-};
-
 /* {member} is the end of an existence key; the rest of what follows {id} is its tail. */
-static bool split_member(const struct pattern *pattern)
+static bool cut_member(const char *option, const char *text, char *tail)
 {
-    size_t length = strlen(pattern->tail);
+    size_t length = strlen(tail), member = strlen(MEMBER);
 
-    if (!pattern->member) {
-        return true;
-    }
-    if (length <= strlen(MEMBER) || strcmp(pattern->tail + length - strlen(MEMBER), MEMBER) != 0) {
+    if (length <= member || strcmp(tail + length - member, MEMBER) != 0) {
         return bench_bad("--%s: \"%s\" has not {id}, something between and {member} at its end",
-                         pattern->option, pattern->text);
+                         option, text);
     }
-    pattern->tail[length - strlen(MEMBER)] = '\0';
+    tail[length - member] = '\0';
     return true;
 }
 
-static bool split_pattern(const struct pattern *pattern)
+/* Cuts the text of an option, or what is usual of the space if it is "". */
+static bool split_pattern(const char *option, const char *text, const char *space, bool member,
+                          struct bench_pattern *pattern)
 {
-    const char *text = pattern->text;
-    const char *place = text != NULL ? strstr(text, PLACE) : NULL;
+    char usual[BENCH_NAME_MAX + sizeof(":" PLACE ":" MEMBER)];
 
-    if (text == NULL) {
-        snprintf(pattern->head, BENCH_KEY_MAX + 1, "%s:", pattern->space);
-        strcpy(pattern->tail, pattern->member ? ":" : "");
-        return true;
-    }
+    snprintf(usual, sizeof(usual), "%s:" PLACE "%s", space, member ? ":" MEMBER : "");
+    text = *text != '\0' ? text : usual;
+    const char *place = strstr(text, PLACE);
     if (place == NULL || strstr(place + 1, PLACE) != NULL) {
-        return bench_bad("--%s: \"%s\" has not exactly one {id}", pattern->option, text);
+        return bench_bad("--%s: \"%s\" has not exactly one {id}", option, text);
     }
-    for (const char *at = text; *at != '\0'; at++) {
-        if ((unsigned char)*at <= ' ' || *at == 127) {
-            return bench_bad("--%s: a key holds no space or control character", pattern->option);
-        }
+    if (strchr(text, ' ') != NULL) {
+        return bench_bad("--%s: \"%s\": a key holds no space", option, text);
     }
     if (strlen(text) + ID_DIGITS_MAX + 1 + BENCH_NAME_MAX > BENCH_KEY_MAX) {
-        return bench_bad("--%s: keys would be longer than %u bytes", pattern->option,
-                         BENCH_KEY_MAX);
+        return bench_bad("--%s: keys would be longer than %u bytes", option, BENCH_KEY_MAX);
     }
-    memcpy(pattern->head, text, (size_t)(place - text));
-    snprintf(pattern->tail, BENCH_KEY_MAX + 1, "%s", place + strlen(PLACE));
-    return split_member(pattern);
+    snprintf(pattern->head, sizeof(pattern->head), "%.*s", (int)(place - text), text);
+    snprintf(pattern->tail, sizeof(pattern->tail), "%s", place + strlen(PLACE));
+    return !member || cut_member(option, text, pattern->tail);
 }
 
 static bool split_keys(struct bench_options *options)
 {
-    const struct pattern key = {
-        .option = "key",
-        .text = options->key,
-        .space = options->space,
-        .member = options->workload == BENCH_EXIST && !options->members_apart,
-        .head = options->key_head,
-        .tail = options->key_tail,
-    };
-    const struct pattern exist_key = {
-        .option = "exist-key",
-        .text = options->exist_key,
-        .space = options->exist_space,
-        .member = true,
-        .head = options->exist_head,
-        .tail = options->exist_tail,
-    };
-    return split_pattern(&key) && split_pattern(&exist_key);
+    bool member = options->workload == BENCH_EXIST && !options->members_apart;
+
+    return split_pattern("key", options->key, options->space, member, &options->record) &&
+           split_pattern("exist-key", options->exist_key, options->exist_space, true,
+                         &options->member);
 }
 
 /* The largest id of the population must be one. */
@@ -184,7 +133,7 @@ static bool take_shares(struct bench_options *options)
     char error[BENCH_SHARES_ERROR_MAX];
 
     options->shares = bench_shares_default();
-    return options->mix == NULL || bench_shares_parse(options->mix, &options->shares, error) ||
+    return *options->mix == '\0' || bench_shares_parse(options->mix, &options->shares, error) ||
            bench_bad("--mix: %s", error);
 }
 
@@ -241,8 +190,8 @@ bool bench_options_complete(struct bench_options *options)
     if (options->address == NULL) {
         options->address = kit->dialects[options->protocol]->address;
     }
-    if (options->space == NULL) {
-        options->space = options->workload == BENCH_EXIST ? "liked" : "feed";
+    if (*options->space == '\0') {
+        strcpy(options->space, options->workload == BENCH_EXIST ? "liked" : "feed");
     }
     if (options->requests == UINT64_MAX && options->seconds == 0) {
         options->seconds = BENCH_SECONDS_DEFAULT;

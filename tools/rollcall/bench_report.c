@@ -1,3 +1,4 @@
+/* Text and JSON have the same figures, in the same order: a figure is a row of both. */
 #include "tools/rollcall/bench_report.h"
 
 #include <inttypes.h>
@@ -6,20 +7,15 @@
 #define NS_A_SECOND 1e9
 #define NS_A_US     1e3
 
-static const struct {
-    const char *text;
-    const char *json;
-    double percent;
-} percentiles[] = {{"p50", "p50", 50}, {"p99", "p99", 99}, {"p99.9", "p99_9", 99.9}};
-#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
+struct figure {
+    const char *group; /* of JSON: the object it is in; NULL: none */
+    const char *name;
+    int decimals;
+    double value;
+    bool unknown;
+};
 
-/* Where the counts of the histogram are cut. */
-static const uint64_t steps_us[] = {10,     20,     50,     100,     200,     500,
-                                    1000,   2000,   5000,   10000,   20000,   50000,
-                                    100000, 200000, 500000, 1000000, 10000000};
-#define STEPS (sizeof(steps_us) / sizeof(steps_us[0]))
-
-static double rate(uint64_t things, uint64_t ns)
+static double per_second(uint64_t things, uint64_t ns)
 {
     return ns == 0 ? 0 : (double)things * NS_A_SECOND / (double)ns;
 }
@@ -30,263 +26,167 @@ static double us_each(uint64_t ns, uint64_t requests)
     return requests == 0 ? 0 : (double)ns / NS_A_US / (double)requests;
 }
 
-static void text_latency(const struct histogram *latency)
+static double percentile_us(const struct bench_result *result, double percent)
 {
-    printf("latency       ");
-    for (size_t i = 0; i < PERCENTILES; i++) {
-        printf("%s %.1f us   ", percentiles[i].text,
-               (double)histogram_percentile(latency, percentiles[i].percent) / NS_A_US);
-    }
-    printf("max %.1f us\n", (double)histogram_max(latency) / NS_A_US);
+    return (double)histogram_percentile(result->latency_ns, percent) / NS_A_US;
 }
 
-/* Batches that took longer than the step before and at most this one. */
-static uint64_t between_steps(const struct histogram *latency, size_t step)
+static void put_figures(bool json, const struct figure *figures, size_t count)
 {
-    uint64_t below = step == 0 ? 0 : histogram_at_most(latency, steps_us[step - 1] * 1000);
-    return histogram_at_most(latency, steps_us[step] * 1000) - below;
-}
+    const char *group = NULL;
 
-static void text_histogram(const struct histogram *latency)
-{
-    uint64_t counted = 0;
-
-    for (size_t i = 0; i < STEPS; i++) {
-        uint64_t count = between_steps(latency, i);
-        counted += count;
-        if (count != 0) {
-            printf("  to %8" PRIu64 " us %12" PRIu64 "\n", steps_us[i], count);
+    for (size_t i = 0; i < count; i++) {
+        const struct figure *figure = &figures[i];
+        if (figure->unknown) {
+            continue;
         }
-    }
-    if (counted < histogram_count(latency)) {
-        printf("  longer         %12" PRIu64 "\n", histogram_count(latency) - counted);
-    }
-}
-
-/* What each kind of request of the workload mix came to. */
-static void text_kinds(const struct bench_tally *tally)
-{
-    printf("kind          %12s %12s %12s %12s %12s\n", "requests", "operations", "hits", "misses",
-           "errors");
-    for (size_t i = 0; i < BENCH_KINDS; i++) {
-        const struct bench_kind_tally *kind = &tally->kinds[i];
-        if (kind->requests != 0) {
-            printf("  %-11s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
-                   "\n",
-                   bench_kind_name((enum bench_kind)i), kind->requests, kind->operations,
-                   kind->hits, kind->misses, kind->errors);
+        if (!json) {
+            printf("%-14s%s %.*f\n", figure->group != NULL ? figure->group : figure->name,
+                   figure->group != NULL ? figure->name : "", figure->decimals, figure->value);
+            continue;
         }
+        bool first = figure->group != NULL && group != figure->group;
+        fputs(group != NULL && group != figure->group ? "}" : "", stdout);
+        if (first) {
+            printf(",\"%s\":{", figure->group);
+        }
+        printf("%s\"%s\":", first ? "" : ",", figure->name);
+        printf("%.*f", figure->decimals, figure->value);
+        group = figure->group;
     }
-    printf("verified      %" PRIu64 " answers exactly\n", tally->checked);
+    fputs(json && group != NULL ? "}" : "", stdout);
 }
 
-static void text_errors(const struct bench_tally *tally)
-{
-    for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++) {
-        printf("error         %" PRIu64 " x %s%s\n", tally->error_lines[i].count,
-               tally->error_lines[i].text, tally->error_lines[i].expected ? " (expected)" : "");
-    }
-    if (tally->first_mismatch[0] != '\0') {
-        printf("first wrong   %s\n", tally->first_mismatch);
-    }
-}
-
-static void text_cpu(const struct bench_result *result)
-{
-    uint64_t requests = result->tally.requests;
-
-    if (result->server_known) {
-        printf("server cpu    %.3f us a request (user %.3f, system %.3f)\n",
-               us_each(proc_cpu_total_ns(&result->server), requests),
-               us_each(result->server.user_us * 1000, requests),
-               us_each(result->server.system_us * 1000, requests));
-    }
-    printf("client cpu    %.3f us a request\n", us_each(result->client_cpu_ns, requests));
-}
-
-static void text_result(const struct bench_result *result, bool mix)
-{
-    const struct bench_tally *tally = &result->tally;
-
-    printf("requests      %" PRIu64 " in %.3f s\n", tally->requests,
-           (double)result->elapsed_ns / NS_A_SECOND);
-    printf("requests/s    %.0f\n", rate(tally->requests, result->elapsed_ns));
-    printf("%s%.0f\n", mix ? "operations/s  " : "ids/s         ",
-           rate(tally->operations, result->elapsed_ns));
-    printf("bytes         %" PRIu64 " sent, %" PRIu64 " received\n", tally->bytes_sent,
-           tally->bytes_received);
-    text_latency(result->latency_ns);
-    if (mix) {
-        text_histogram(result->latency_ns);
-    }
-    text_cpu(result);
-    printf("replies       hits %" PRIu64 "   misses %" PRIu64 "   errors %" PRIu64
-           "   expected errors %" PRIu64 "   mismatches %" PRIu64 "\n",
-           tally->hits, tally->misses, tally->errors, tally->expected, tally->mismatches);
-    if (mix) {
-        text_kinds(tally);
-    }
-    if (tally->foreign != 0) {
-        printf("foreign       %" PRIu64 " asked, %" PRIu64 " wrongly found: %.6f %%\n",
-               tally->foreign, tally->wrong, 100.0 * (double)tally->wrong / (double)tally->foreign);
-    }
-    text_errors(tally);
-}
-
-/* What was asked for, and how. */
-static void text_workload(const struct bench_options *options)
-{
-    printf("workload      %s", bench_workload_name(options->workload));
-    if (options->workload == BENCH_PAGE) {
-        printf(" of %" PRIu64 " ids", options->page_ids);
-    }
-    if (options->workload == BENCH_MIX) {
-        printf(", window %" PRIu64 ", %" PRIu64 " %% late, %" PRIu64 " %% old", options->window,
-               options->late, options->old);
-    }
-    if (options->workload == BENCH_EXIST) {
-        printf(", %" PRIu64 " checks, %" PRIu64 " %% hits", options->page_ids, options->hits);
-    }
-    if (options->workload != BENCH_MIX || options->load) {
-        printf(", %" PRIu64 " ids", options->ids);
-    }
-    printf(", %s, from %" PRIu64, bench_shape_name(options->shape), options->first);
-    printf("\nprotocol      %s\n", bench_protocol_name(options));
-    printf("connections   %" PRIu64 ", %" PRIu64 " pipelined, threads %" PRIu64 "\n",
-           options->connections, options->pipeline, options->threads);
-    if (options->kit->report != NULL) {
-        options->kit->report(options, false);
-    }
-}
-
-void bench_report_text(const struct bench_options *options, const struct bench_result *load,
-                       const struct bench_result *run)
-{
-    if (load != NULL) {
-        printf("load          %" PRIu64 " ids, %s, from %" PRIu64 ", protocol %s\n", options->ids,
-               bench_shape_name(options->shape), options->first, bench_protocol_name(options));
-        text_result(load, false);
-    }
-    if (load != NULL && run != NULL) {
-        puts("");
-    }
-    if (run == NULL) {
-        return;
-    }
-    text_workload(options);
-    text_result(run, options->workload == BENCH_MIX);
-}
-
-static void json_text(const char *text)
+/* In quotes; text is printed by the tally's rule, so that only these two need an escape. */
+static void put_quoted(const char *text)
 {
     putchar('"');
     for (; *text != '\0'; text++) {
         if (*text == '"' || *text == '\\') {
-            printf("\\%c", *text);
-        } else if ((unsigned char)*text < ' ' || (unsigned char)*text > 126) {
-            printf("\\u%04x", (unsigned char)*text);
-        } else {
-            putchar(*text);
+            putchar('\\');
         }
+        putchar(*text);
     }
     putchar('"');
 }
 
-static void json_histogram(const struct histogram *latency)
+/* What each kind of request of the workload mix came to. */
+static void put_kinds(bool json, const struct bench_tally *tally)
 {
-    printf(",\"latency_us_counts\":[");
-    for (size_t i = 0; i < STEPS; i++) {
-        printf("%s[%" PRIu64 ",%" PRIu64 "]", i == 0 ? "" : ",", steps_us[i],
-               between_steps(latency, i));
-    }
-    putchar(']');
-}
+    static const char text[] = "%s  %-9s requests %" PRIu64 "   operations %" PRIu64
+                               "   hits %" PRIu64 "   misses %" PRIu64 "   errors %" PRIu64 "\n";
+    static const char member[] =
+        "%s\"%s\":{\"requests\":%" PRIu64 ",\"operations\":%" PRIu64 ",\"hits\":%" PRIu64
+        ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64 "}";
 
-static void json_kinds(const struct bench_tally *tally)
-{
-    printf(",\"kinds\":{");
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         const struct bench_kind_tally *kind = &tally->kinds[i];
-        printf("%s\"%s\":{\"requests\":%" PRIu64 ",\"operations\":%" PRIu64 ",\"hits\":%" PRIu64
-               ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64 "}",
-               i == 0 ? "" : ",", bench_kind_name((enum bench_kind)i), kind->requests,
+        const char *before = !json ? "" : i == 0 ? ",\"kinds\":{" : ",";
+        printf(json ? member : text, before, bench_kind_name((enum bench_kind)i), kind->requests,
                kind->operations, kind->hits, kind->misses, kind->errors);
     }
-    printf("},\"checked\":%" PRIu64, tally->checked);
+    printf(json ? "},\"checked\":%" PRIu64 : "checked        %" PRIu64 "\n", tally->checked);
 }
 
-static void json_errors(const struct bench_tally *tally)
+static void put_errors(bool json, const struct bench_tally *tally)
 {
-    printf(",\"error_lines\":[");
+    fputs(json ? ",\"error_lines\":[" : "", stdout);
     for (size_t i = 0; i < BENCH_ERROR_LINES && tally->error_lines[i].count != 0; i++) {
-        printf("%s{\"text\":", i == 0 ? "" : ",");
-        json_text(tally->error_lines[i].text);
-        printf(",\"count\":%" PRIu64 ",\"expected\":%s}", tally->error_lines[i].count,
-               tally->error_lines[i].expected ? "true" : "false");
+        const struct bench_error *error = &tally->error_lines[i];
+        if (json) {
+            fputs(i == 0 ? "{\"text\":" : ",{\"text\":", stdout);
+            put_quoted(error->text);
+            printf(",\"count\":%" PRIu64 ",\"expected\":%s}", error->count,
+                   error->expected ? "true" : "false");
+        } else {
+            printf("error          %" PRIu64 " x %s%s\n", error->count, error->text,
+                   error->expected ? " (expected)" : "");
+        }
     }
-    printf("],\"first_mismatch\":");
-    json_text(tally->first_mismatch);
+    if (json) {
+        fputs("],\"first_mismatch\":", stdout);
+        put_quoted(tally->first_mismatch);
+    } else if (tally->first_mismatch[0] != '\0') {
+        printf("first wrong    %s\n", tally->first_mismatch);
+    }
 }
 
-static void json_result(const char *name, const struct bench_result *result, bool mix)
+static void put_result(bool json, const char *name, const struct bench_result *result, bool mix)
 {
     const struct bench_tally *tally = &result->tally;
-    uint64_t ns = result->elapsed_ns;
+    uint64_t ns = result->elapsed_ns, requests = tally->requests;
+    const struct figure figures[] = {
+        {NULL, "requests", 0, (double)requests, false},
+        {NULL, "requests_per_s", 1, per_second(requests, ns), false},
+        {NULL, mix ? "operations" : "ids", 0, (double)tally->operations, false},
+        {NULL, mix ? "operations_per_s" : "ids_per_s", 1, per_second(tally->operations, ns), false},
+        {NULL, "bytes_sent", 0, (double)tally->bytes_sent, false},
+        {NULL, "bytes_received", 0, (double)tally->bytes_received, false},
+        {"latency_us", "p50", 3, percentile_us(result, 50), false},
+        {"latency_us", "p99", 3, percentile_us(result, 99), false},
+        {"latency_us", "p99_9", 3, percentile_us(result, 99.9), false},
+        {"latency_us", "max", 3, (double)histogram_max(result->latency_ns) / NS_A_US, false},
+        {"server_cpu_us", "total", 4, us_each(result->server_cpu_ns, requests),
+         !result->server_known},
+        {NULL, "client_cpu_us", 4, us_each(result->client_cpu_ns, requests), false},
+        {NULL, "hits", 0, (double)tally->hits, false},
+        {NULL, "misses", 0, (double)tally->misses, false},
+        {NULL, "errors", 0, (double)tally->errors, false},
+        {NULL, "expected_errors", 0, (double)tally->expected, false},
+        {NULL, "mismatches", 0, (double)tally->mismatches, false},
+        {NULL, "foreign", 0, (double)tally->foreign, tally->foreign == 0},
+        {NULL, "wrongly_found", 0, (double)tally->wrong, tally->foreign == 0},
+    };
 
-    printf(",\"%s\":{\"seconds\":%.6f,\"requests\":%" PRIu64 ",\"requests_per_s\":%.1f", name,
-           (double)ns / NS_A_SECOND, tally->requests, rate(tally->requests, ns));
-    printf(",\"%s\":%" PRIu64 ",\"%s_per_s\":%.1f", mix ? "operations" : "ids", tally->operations,
-           mix ? "operations" : "ids", rate(tally->operations, ns));
-    printf(",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64 ",\"latency_us\":{",
-           tally->bytes_sent, tally->bytes_received);
-    for (size_t i = 0; i < PERCENTILES; i++) {
-        printf("\"%s\":%.3f,", percentiles[i].json,
-               (double)histogram_percentile(result->latency_ns, percentiles[i].percent) / NS_A_US);
-    }
-    printf("\"max\":%.3f}", (double)histogram_max(result->latency_ns) / NS_A_US);
-    if (result->server_known) {
-        printf(",\"server_cpu_us\":{\"total\":%.4f,\"user\":%.4f,\"system\":%.4f}",
-               us_each(proc_cpu_total_ns(&result->server), tally->requests),
-               us_each(result->server.user_us * 1000, tally->requests),
-               us_each(result->server.system_us * 1000, tally->requests));
-    }
-    printf(",\"client_cpu_us\":%.4f,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"errors\":%" PRIu64
-           ",\"expected_errors\":%" PRIu64 ",\"mismatches\":%" PRIu64,
-           us_each(result->client_cpu_ns, tally->requests), tally->hits, tally->misses,
-           tally->errors, tally->expected, tally->mismatches);
+    printf(json ? ",\"%s\":{\"seconds\":%.6f" : "%-14s %.6f seconds\n", name,
+           (double)ns / NS_A_SECOND);
+    put_figures(json, figures, sizeof(figures) / sizeof(figures[0]));
     if (mix) {
-        json_histogram(result->latency_ns);
-        json_kinds(tally);
+        put_kinds(json, tally);
     }
-    if (tally->foreign != 0) {
-        printf(",\"foreign\":%" PRIu64 ",\"wrongly_found\":%" PRIu64, tally->foreign, tally->wrong);
-    }
-    json_errors(tally);
-    putchar('}');
+    put_errors(json, tally);
+    fputs(json ? "}" : "", stdout);
 }
 
-void bench_report_json(const struct bench_options *options, const struct bench_result *load,
-                       const struct bench_result *run)
+static void put_asked(const struct bench_options *options)
 {
-    printf("{\"address\":");
-    json_text(options->address);
-    printf(",\"workload\":\"%s\",\"shape\":\"%s\",\"verify\":\"%s\"",
-           bench_workload_name(options->workload), bench_shape_name(options->shape),
-           bench_verify_name(options->verify));
-    printf(",\"protocol\":\"%s\",\"threads\":%" PRIu64, bench_protocol_name(options),
-           options->threads);
+    bool json = options->json;
+    const struct figure figures[] = {
+        {NULL, "threads", 0, (double)options->threads, false},
+        {NULL, "connections", 0, (double)options->connections, false},
+        {NULL, "pipeline", 0, (double)options->pipeline, false},
+        {NULL, "ids", 0, (double)options->ids, false},
+        {NULL, "page_ids", 0, (double)options->page_ids, false},
+    };
+
+    fputs(json ? "{\"address\":" : "address        ", stdout);
+    put_quoted(options->address);
+    fputs(json ? "" : "\n", stdout);
+    printf(json ? ",\"workload\":\"%s\",\"shape\":\"%s\",\"verify\":\"%s\",\"protocol\":\"%s\""
+                : "workload       %s, shape %s, verify %s, protocol %s\n",
+           bench_workloads[options->workload], bench_shapes[options->shape],
+           bench_verifies[options->verify], options->kit->protocols[options->protocol]);
     if (options->kit->report != NULL) {
-        options->kit->report(options, true);
+        options->kit->report(options, json);
     }
-    printf(",\"connections\":%" PRIu64 ",\"pipeline\":%" PRIu64 ",\"ids\":%" PRIu64
-           ",\"first\":%" PRIu64 ",\"page_ids\":%" PRIu64 ",\"seed\":%" PRIu64,
-           options->connections, options->pipeline, options->ids, options->first, options->page_ids,
-           options->seed);
+    put_figures(json, figures, sizeof(figures) / sizeof(figures[0]));
+    printf(json ? ",\"first\":%" PRIu64 ",\"seed\":%" PRIu64
+                : "first          %" PRIu64 "\nseed           %" PRIu64 "\n",
+           options->first, options->seed);
+}
+
+void bench_report(const struct bench_options *options, const struct bench_result *load,
+                  const struct bench_result *run)
+{
+    if (load == NULL && run == NULL) {
+        return;
+    }
+    put_asked(options);
     if (load != NULL) {
-        json_result("load", load, false);
+        put_result(options->json, "load", load, false);
     }
     if (run != NULL) {
-        json_result("run", run, options->workload == BENCH_MIX);
+        put_result(options->json, "run", run, options->workload == BENCH_MIX);
     }
-    puts("}");
+    fputs(options->json ? "}\n" : "", stdout);
 }

@@ -3,9 +3,9 @@
  * the count or the time is reached, shared out among threads.
  *
  * Connections, requests and rate are cut in as many equal parts as there are threads; each thread
- * has a loop, a workload, counts and a deadline of its own (bench_loop.h). All connect first, then
- * all begin together, and what they counted is added up at the end. The first failure ends the run:
- * the other threads stop within a second.
+ * has a loop, a workload, counts and a deadline of its own (bench_loop.h). All connect first, and
+ * what they counted is added up at the end. The first failure ends the run: the other threads stop
+ * within a second.
  *
  * With a rate, batches begin at equal distances, each on a connection that has none under way. If
  * there is none the batch begins later, and what was missed is made up for only as far as
@@ -21,26 +21,16 @@
 #include <stdint.h>
 
 #include "tools/rollcall/bench_options.h"
-#include "tools/rollcall/bench_tally.h"
 #include "tools/rollcall/histogram.h"
-#include "tools/rollcall/proc.h"
 
 #define BENCH_MISSED_NS     100000000ull
 #define BENCH_STALL_SECONDS 10u /* without any reply: the server hangs */
 
 struct bench_plan {
-    const char *label;                   /* of progress lines */
-    const struct bench_options *options; /* of the workload, and the address */
-    uint64_t thread_first;               /* number of the first thread, as the kit is told */
-    bool load;                           /* the workload that loads; one thread, one connection */
-    uint64_t threads;                    /* the calling one is the first; not above connections */
-    uint64_t connections;
-    uint64_t pipeline;
-    uint64_t requests; /* UINT64_MAX: no bound */
-    uint64_t seconds;  /* 0: no bound */
-    uint64_t rate;     /* requests a second, as long as the server keeps up; 0: as many as it can */
-    uint64_t pid;      /* of the server; 0: not known */
-    bool progress;
+    const char *label; /* of progress lines */
+    const struct bench_options *options;
+    uint64_t thread_first; /* number of the first thread, as the kit is told */
+    bool load;             /* the workload that loads; one thread, one connection */
 };
 
 struct bench_result {
@@ -49,7 +39,7 @@ struct bench_result {
     uint64_t elapsed_ns;          /* from the first thread's begin to the last one's last reply */
     uint64_t client_cpu_ns;       /* our own processor time, of all threads */
     bool server_known;
-    struct proc_cpu server;
+    uint64_t server_cpu_ns;
 };
 
 /*

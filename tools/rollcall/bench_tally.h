@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/rollcall/bench_shares.h"
+#include "tools/rollcall/bench_feed.h"
 
 #define BENCH_TEXT_MAX    200u /* bytes kept of an error or mismatch, NUL included */
 #define BENCH_ERROR_LINES 16u  /* different error lines told apart; the others share the last */
@@ -33,6 +33,7 @@ struct bench_kind_tally {
     uint64_t errors; /* expected ones too */
 };
 
+/* Up to the error lines all are sums. */
 struct bench_tally {
     uint64_t requests;
     uint64_t operations;
@@ -57,6 +58,9 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
 /* Counts a mismatch; the first one's text is kept: what, and the line it was seen in. */
 void bench_tally_mismatch(struct bench_tally *tally, const char *what, const char *line,
                           size_t length);
+
+/* What is counted of each kind, so far in all: what a reply adds is counted for its kind, too. */
+struct bench_kind_tally bench_tally_sums(const struct bench_tally *tally);
 
 /* Adds what another thread's tally holds: sums, error lines by their text, the first mismatch if
  * `into` has none. */

@@ -1,4 +1,4 @@
-#include "tools/rollcall/bench_dialect.h"
+#include "tools/rollcall/bench_mix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #define SEQUENCE_MASK 7u /* a snowflake's low bits are rarely above a handful */
 #define MS_A_SECOND   1000u
 #define RANDOM_SPAN   (1ull << 40)
+#define NUMBERS       1000u
 #define MEMBER_SHIFT  34 /* of a hash: leaves the number of a member */
 #define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
 #define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
@@ -71,19 +72,12 @@ uint64_t bench_workload_id(const struct bench_options *options, uint64_t index)
 static uint64_t value_in(uint64_t bits, size_t slot)
 {
     uint64_t piece = bits >> 16 * (slot % 4) & 0xffff;
-    return piece * BENCH_NUMBERS >> 16;
+    return piece * NUMBERS >> 16;
 }
 
 uint64_t bench_workload_value(uint64_t id, size_t slot)
 {
     return value_in(hash_u64(id + slot / 4), slot);
-}
-
-static char *put_number(const struct bench_workload *workload, char *out, uint64_t value)
-{
-    const struct bench_number *number = &workload->numbers[value];
-    memcpy(out, number, sizeof(*number)); /* the length byte is overwritten by what follows */
-    return out + number->length;
 }
 
 size_t bench_workload_print_value(const struct bench_workload *workload, uint64_t id, int slot,
@@ -97,25 +91,26 @@ size_t bench_workload_print_value(const struct bench_workload *workload, uint64_
         return 1;
     }
     if (slot != BENCH_SLOT_WHOLE) {
-        return (size_t)(put_number(workload, out, bench_workload_value(id, (size_t)slot)) - out);
+        return num_print(out, bench_workload_value(id, (size_t)slot));
     }
     for (size_t i = 0; i < workload->options->slot_count; i++) {
         if (i % 4 == 0) {
             bits = hash_u64(id + i / 4);
         }
-        at = put_number(workload, at, value_in(bits, i));
+        at += num_print(at, value_in(bits, i));
         *at++ = ',';
     }
     return (size_t)(at - out) - 1;
 }
 
-void bench_workload_add_key(struct bench_workload *workload, int slot, const char *name)
+void bench_workload_add_key(struct bench_workload *workload, int slot, const char *between,
+                            const char *name)
 {
     struct bench_key *key = &workload->keys[workload->key_count++];
 
     CHECK(workload->key_count <= BENCH_SLOTS_MAX);
-    int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", workload->options->key_tail,
-                          *name != '\0' ? "." : "", name);
+    int length = snprintf(key->suffix, sizeof(key->suffix), "%s%s%s", workload->pattern->tail,
+                          between, name);
     CHECK(length >= 0 && (size_t)length < sizeof(key->suffix));
     key->suffix_length = (size_t)length;
     key->slot = slot;
@@ -131,49 +126,52 @@ static void add_keys(struct bench_workload *workload, bool load)
         return;
     }
     if (options->workload == BENCH_EXIST) {
-        bench_workload_add_key(workload, BENCH_SLOT_MEMBER, "");
+        bench_workload_add_key(workload, BENCH_SLOT_MEMBER, "", "");
     } else if (!load && one_slot) {
-        bench_workload_add_key(workload, (int)options->slot_chosen,
+        bench_workload_add_key(workload, (int)options->slot_chosen, ".",
                                options->slot_names[options->slot_chosen]);
     } else {
-        bench_workload_add_key(workload, BENCH_SLOT_WHOLE, "");
+        bench_workload_add_key(workload, BENCH_SLOT_WHOLE, "", "");
     }
 }
 
-static void print_numbers(struct bench_workload *workload)
+struct bench_workload *bench_workload_begin(const struct bench_options *options,
+                                            enum bench_verb verb,
+                                            const struct bench_pattern *pattern, uint64_t ids)
 {
-    for (uint64_t i = 0; i < BENCH_NUMBERS; i++) {
-        char text[BENCH_NUMBER_TEXT_MAX];
-        workload->numbers[i].length = (uint8_t)num_print(text, i);
-        memcpy(workload->numbers[i].text, text, workload->numbers[i].length);
-    }
+    struct bench_workload *workload = memory_zalloc(sizeof(*workload));
+
+    workload->mark = BENCH_WORKLOAD_MARK;
+    workload->options = options;
+    workload->dialect = options->kit->dialects[options->protocol];
+    workload->pattern = pattern;
+    workload->verb = verb;
+    workload->verify = (enum bench_verify)options->verify;
+    workload->ids = ids;
+    workload->head_length =
+        (size_t)snprintf(workload->head, sizeof(workload->head), " %s", pattern->head);
+    return workload;
 }
 
 struct bench_workload *bench_workload_create(const struct bench_options *options, bool load)
 {
-    struct bench_workload *workload = memory_zalloc(sizeof(*workload));
-    bool incr = !load && options->workload == BENCH_INCR;
+    bool incr = options->workload == BENCH_INCR;
     bool many = options->workload == BENCH_PAGE || options->workload == BENCH_EXIST;
+    struct bench_workload *workload =
+        bench_workload_begin(options,
+                             load   ? BENCH_VERB_SET
+                             : incr ? BENCH_VERB_INCR
+                                    : BENCH_VERB_GET,
+                             &options->record, !load && many ? options->page_ids : 1);
 
-    workload->mark = BENCH_WORKLOAD_MARK;
-    workload->dialect = options->kit->dialects[options->protocol];
-    workload->options = options;
-    if (!load && options->workload == BENCH_MIX) {
+    if (options->workload == BENCH_MIX && !load) {
         workload->mix = bench_mix_create(options);
         return workload;
     }
-    workload->verb = load ? BENCH_VERB_SET : incr ? BENCH_VERB_INCR : BENCH_VERB_GET;
-    workload->verify = (enum bench_verify)options->verify;
     workload->climbed = options->load && options->verify == BENCH_VALUES;
-    workload->ids = !load && many ? options->page_ids : 1;
     workload->hit_below = options->hits == 100 ? UINT64_MAX : UINT64_MAX / 100 * options->hits;
     workload->random = bench_random_state(options->seed);
-    workload->head_length =
-        (size_t)snprintf(workload->head, sizeof(workload->head), " %s", options->key_head);
-    workload->value_head_length = (size_t)snprintf(
-        workload->value_head, sizeof(workload->value_head), "VALUE %s", options->key_head);
     add_keys(workload, load);
-    print_numbers(workload);
     workload->state = memory_zalloc(workload->dialect->state_bytes);
     if (workload->dialect->prepare != NULL) {
         workload->dialect->prepare(workload);
@@ -247,18 +245,13 @@ char *bench_workload_put_member(uint64_t id, char *out)
     return out + num_print(out, hash_u64(id & ~BENCH_FOREIGN) >> MEMBER_SHIFT);
 }
 
-char *bench_workload_put_suffix(const struct bench_key *key, uint64_t id, char *out)
-{
-    out = bench_put(out, key->suffix, key->suffix_length);
-    return key->slot == BENCH_SLOT_MEMBER ? bench_workload_put_member(id, out) : out;
-}
-
 char *bench_workload_put_key(const struct bench_workload *workload, const struct bench_key *key,
                              uint64_t id, char *out)
 {
     out = bench_put(out, workload->head + 1, workload->head_length - 1);
     out += num_print(out, id & ~BENCH_FOREIGN);
-    return bench_workload_put_suffix(key, id, out);
+    out = bench_put(out, key->suffix, key->suffix_length);
+    return key->slot == BENCH_SLOT_MEMBER ? bench_workload_put_member(id, out) : out;
 }
 
 bool bench_workload_wrong_few(const struct bench_options *options, const struct bench_tally *tally)
@@ -290,4 +283,20 @@ size_t bench_workload_compose(struct bench_workload *workload, uint64_t lane, ch
         words[i] = draw_id(workload);
     }
     return (size_t)(workload->dialect->ask(workload, words, out) - out);
+}
+
+size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *words,
+                            const char *bytes, size_t length, struct bench_reply *reply,
+                            struct bench_tally *tally)
+{
+    CHECK(workload->mark == BENCH_WORKLOAD_MARK && !reply->done && !reply->broken);
+    if (workload->mix != NULL) {
+        return bench_mix_judge(workload->mix, words, bytes, length, reply, tally);
+    }
+    struct bench_judged judged = {.workload = workload,
+                                  .ids = words,
+                                  .item = {.line = bytes},
+                                  .reply = reply,
+                                  .tally = tally};
+    return bench_judge(&judged, bytes, length);
 }

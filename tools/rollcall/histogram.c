@@ -1,6 +1,5 @@
 #include "tools/rollcall/histogram.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -15,20 +14,9 @@
 struct histogram {
     uint32_t mark;
     uint64_t count;
-    _Atomic uint64_t max; /* these two are read by threads that merge; one thread writes them */
-    _Atomic uint64_t buckets[BUCKETS];
+    uint64_t max;
+    uint64_t buckets[BUCKETS];
 };
-
-static uint64_t read_number(const _Atomic uint64_t *number)
-{
-    return atomic_load_explicit(number, memory_order_relaxed);
-}
-
-/* By the one thread that writes it: no locked instruction. */
-static void write_number(_Atomic uint64_t *number, uint64_t value)
-{
-    atomic_store_explicit(number, value, memory_order_relaxed);
-}
 
 struct histogram *histogram_create(void)
 {
@@ -62,10 +50,10 @@ void histogram_record(struct histogram *histogram, uint64_t value)
     uint64_t bucket = ((uint64_t)scale << BUCKET_BITS) + (value >> scale);
 
     CHECK(histogram->mark == HISTOGRAM_MARK && bucket < BUCKETS);
-    write_number(&histogram->buckets[bucket], read_number(&histogram->buckets[bucket]) + 1);
+    histogram->buckets[bucket]++;
     histogram->count++;
-    if (value > read_number(&histogram->max)) {
-        write_number(&histogram->max, value);
+    if (value > histogram->max) {
+        histogram->max = value;
     }
 }
 
@@ -73,15 +61,11 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 {
     CHECK(into->mark == HISTOGRAM_MARK && from->mark == HISTOGRAM_MARK && into != from);
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-        uint64_t more = read_number(&from->buckets[bucket]);
-        if (more == 0) {
-            continue;
-        }
-        write_number(&into->buckets[bucket], read_number(&into->buckets[bucket]) + more);
-        into->count += more; /* not from->count, which may be ahead of the buckets seen */
+        into->buckets[bucket] += from->buckets[bucket];
     }
-    if (read_number(&from->max) > read_number(&into->max)) {
-        write_number(&into->max, read_number(&from->max));
+    into->count += from->count;
+    if (from->max > into->max) {
+        into->max = from->max;
     }
 }
 
@@ -92,7 +76,7 @@ uint64_t histogram_count(const struct histogram *histogram)
 
 uint64_t histogram_max(const struct histogram *histogram)
 {
-    return read_number(&histogram->max);
+    return histogram->max;
 }
 
 static uint64_t bucket_middle(uint64_t bucket)
@@ -113,7 +97,7 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
     uint64_t seen = 0;
 
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-        uint64_t here = read_number(&histogram->buckets[bucket]);
+        uint64_t here = histogram->buckets[bucket];
         seen += here;
         if (here == 0 || (double)seen < wanted) {
             continue;
@@ -122,17 +106,4 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
         return value < max ? value : max;
     }
     return max;
-}
-
-uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value)
-{
-    uint64_t seen = 0;
-
-    if (value >= histogram_max(histogram)) {
-        return histogram->count;
-    }
-    for (uint64_t bucket = 0; bucket < BUCKETS && bucket_middle(bucket) <= value; bucket++) {
-        seen += read_number(&histogram->buckets[bucket]);
-    }
-    return seen;
 }

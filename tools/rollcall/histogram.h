@@ -4,8 +4,7 @@
  * Each power of two is cut into 128 buckets of equal width, so a value is known to within 1/128 of
  * itself and a percentile, answered by the middle of its bucket, to within 0.4 %. Values below 256
  * and the maximum are exact. All of 0 .. 2^64-1 fits; 59 KiB whatever the number of values.
- * Cost: recording is a few instructions and one cache line. One thread records; another may merge
- * the histogram into one of its own meanwhile. All else is for one thread.
+ * Cost: recording is a few instructions and one cache line. One thread.
  */
 #ifndef ROLLCALL_TOOLS_HISTOGRAM_H
 #define ROLLCALL_TOOLS_HISTOGRAM_H
@@ -19,7 +18,7 @@ void histogram_destroy(struct histogram *histogram); /* NULL: no-op */
 
 void histogram_record(struct histogram *histogram, uint64_t value);
 
-/* Adds what `from` holds; if a thread is recording there, what it held at about this time. 5 us. */
+/* Adds what `from` holds. 5 us. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
 uint64_t histogram_count(const struct histogram *histogram); /* values recorded */
@@ -30,8 +29,5 @@ uint64_t histogram_max(const struct histogram *histogram);   /* the largest, exa
  * and at most 100. 0 when empty.
  */
 uint64_t histogram_percentile(const struct histogram *histogram, double percent);
-
-/* How many recorded values are at most `value`, which is known as exactly as a percentile. */
-uint64_t histogram_at_most(const struct histogram *histogram, uint64_t value);
 
 #endif

@@ -63,13 +63,13 @@ static void test_taken(void **state)
         }
     }
     assert_string_equal(options.common.address, "127.0.0.1:11211");
-    assert_string_equal(bench_protocol_name(&options.common), "text");
+    assert_string_equal(load_kit.protocols[options.common.protocol], "text");
     assert_int_equal(options.layout, LOAD_RECORDS);
     assert_true(parse("--protocol redis --workload exist --layout sets", &options));
     assert_string_equal(options.common.address, "127.0.0.1:6379");
-    assert_string_equal(options.common.key_head, "liked:");
-    assert_string_equal(options.common.key_tail, "");
-    assert_string_equal(bench_protocol_name(&options.common), "redis");
+    assert_string_equal(options.common.record.head, "liked:");
+    assert_string_equal(options.common.record.tail, "");
+    assert_string_equal(load_kit.protocols[options.common.protocol], "redis");
     assert_int_equal(options.layout, LOAD_SETS);
 }
 

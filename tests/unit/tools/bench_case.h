@@ -9,7 +9,7 @@
 #include "tools/rollcall/bench_workload.h"
 
 #define BENCH_CASE_IDS         3    /* a page at most */
-#define BENCH_CASE_KIT_OPTIONS 4096 /* bytes of a kit's own */
+#define BENCH_CASE_KIT_OPTIONS 8192 /* bytes of a kit's own */
 
 struct bench_case {
     union {

@@ -20,13 +20,13 @@ static void test_defaults(void **state)
 
     assert_true(bench_line_parse("", &options));
     assert_int_equal(options.workload, BENCH_INCR);
-    assert_string_equal(options.key_head, "feed:");
-    assert_string_equal(options.key_tail, "");
+    assert_string_equal(options.record.head, "feed:");
+    assert_string_equal(options.record.tail, "");
     assert_int_equal(options.seconds, BENCH_SECONDS_DEFAULT);
     assert_true(bench_line_parse(MIX, &options));
-    assert_string_equal(options.key_head, "feed:");
-    assert_string_equal(options.exist_head, "liked:");
-    assert_string_equal(options.exist_tail, ":");
+    assert_string_equal(options.record.head, "feed:");
+    assert_string_equal(options.member.head, "liked:");
+    assert_string_equal(options.member.tail, ":");
     assert_int_equal(options.shares.total, 100);
     assert_int_equal(options.window, 10000);
 }
@@ -52,11 +52,11 @@ static void test_exist(void **state)
     assert_true(bench_line_parse("--workload exist --page-ids 50 --hits 35", &options));
     assert_int_equal(options.page_ids, 50);
     assert_int_equal(options.hits, 35);
-    assert_string_equal(options.key_head, "liked:");
-    assert_string_equal(options.key_tail, ":");
+    assert_string_equal(options.record.head, "liked:");
+    assert_string_equal(options.record.tail, ":");
     assert_true(bench_line_parse("--workload exist --key by_{id}_of_{member}", &options));
-    assert_string_equal(options.key_head, "by_");
-    assert_string_equal(options.key_tail, "_of_");
+    assert_string_equal(options.record.head, "by_");
+    assert_string_equal(options.record.tail, "_of_");
 }
 
 static void test_mix(void **state)
@@ -75,12 +75,12 @@ static void test_mix(void **state)
     assert_int_equal(options.late, 50);
     assert_int_equal(options.old, 0);
     assert_int_equal(options.members, 32);
-    assert_string_equal(options.key_head, "a:");
-    assert_string_equal(options.exist_head, "b:");
+    assert_string_equal(options.record.head, "a:");
+    assert_string_equal(options.member.head, "b:");
     assert_true(bench_line_parse(MIX "--key n{id} --exist-key x{id}y{member}", &options));
-    assert_string_equal(options.key_head, "n");
-    assert_string_equal(options.exist_head, "x");
-    assert_string_equal(options.exist_tail, "y");
+    assert_string_equal(options.record.head, "n");
+    assert_string_equal(options.member.head, "x");
+    assert_string_equal(options.member.tail, "y");
 }
 
 static void test_protocols(void **state)
@@ -89,11 +89,11 @@ static void test_protocols(void **state)
     struct bench_options options;
 
     assert_true(bench_line_parse("--protocol binary --workload page", &options));
-    assert_string_equal(bench_protocol_name(&options), "binary");
+    assert_string_equal(options.kit->protocols[options.protocol], "binary");
     assert_string_equal(options.address, "127.0.0.1:11211");
     assert_true(bench_line_parse("--threads 64 --connections 64", &options));
     assert_int_equal(options.threads, 64);
-    assert_string_equal(bench_protocol_name(&options), "text");
+    assert_string_equal(options.kit->protocols[options.protocol], "text");
 }
 
 static void test_refused(void **state)

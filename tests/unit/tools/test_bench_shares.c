@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tools/rollcall/bench_random.h"
-#include "tools/rollcall/bench_shares.h"
+#include "tools/rollcall/bench_feed.h"
 
 #define DRAWS 1000000u
 

@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
-
 #include "base/hash.h"
 #include "tools/rollcall/histogram.h"
 
@@ -100,22 +98,6 @@ static void test_small_values_are_exact(void **state)
     histogram_destroy(histogram);
 }
 
-static void test_at_most(void **state)
-{
-    (void)state;
-    struct histogram *histogram = histogram_create();
-    for (uint64_t value = 1; value <= 100000; value++) {
-        histogram_record(histogram, value);
-    }
-    assert_int_equal(histogram_at_most(histogram, 0), 0);
-    assert_int_equal(histogram_at_most(histogram, 100), 100);
-    assert_in_range(histogram_at_most(histogram, 50000), 49600, 50400);
-    assert_int_equal(histogram_at_most(histogram, 100000), 100000);
-    assert_int_equal(histogram_at_most(histogram, UINT64_MAX), 100000);
-    histogram_destroy(histogram);
-}
-
-/* A percentile above a lone value must not be more than the largest value seen. */
 static void test_never_above_max(void **state)
 {
     (void)state;
@@ -154,37 +136,6 @@ static void test_merge(void **state)
     histogram_destroy(merged);
 }
 
-static void *record_values(void *histogram)
-{
-    for (uint64_t value = 0; value < VALUES; value++) {
-        histogram_record(histogram, value);
-    }
-    return NULL;
-}
-
-/* What is merged while a thread records is a part of it: never less than before, nothing foreign.
- */
-static void test_merge_meanwhile(void **state)
-{
-    struct histogram *busy = histogram_create();
-    pthread_t thread;
-    uint64_t last = 0;
-
-    (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, record_values, busy), 0);
-    for (unsigned i = 0; i < 100; i++) {
-        struct histogram *seen = histogram_create();
-        histogram_merge(seen, busy);
-        assert_in_range(histogram_count(seen), last, VALUES);
-        assert_in_range(histogram_max(seen), 0, VALUES - 1);
-        last = histogram_count(seen);
-        histogram_destroy(seen);
-    }
-    pthread_join(thread, NULL);
-    assert_int_equal(histogram_count(busy), VALUES);
-    histogram_destroy(busy);
-}
-
 static void test_empty(void **state)
 {
     (void)state;
@@ -202,10 +153,8 @@ int main(void)
         cmocka_unit_test(test_random_data),
         cmocka_unit_test(test_every_power_of_two),
         cmocka_unit_test(test_small_values_are_exact),
-        cmocka_unit_test(test_at_most),
         cmocka_unit_test(test_never_above_max),
         cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_merge_meanwhile),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
  * The workload mix against a small server of the test's own: a right one is found right, whatever
- * the batches; each way of being wrong is found.
+ * the batches; each way of being wrong is found. The product's kit judges the form only.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/load/kit.h"
 #include "tests/unit/tools/bench_line.h"
 #include "tools/rollcall/bench_random.h"
 #include "tools/rollcall/bench_workload.h"
@@ -37,6 +38,7 @@ enum fault {
     INVENTS,      /* members that were never added */
     REFUSES,      /* new ids */
     TOO_OLD,      /* ids in the window */
+    SPOILS,       /* records: their last byte */
     FAULTS
 };
 
@@ -107,6 +109,9 @@ static void answer_get(struct server *server, char *keys, char *out)
             sprintf(value, "%llu", record->values[slot]);
         } else if (member < 0) {
             print_record(record, value);
+            if (fails(server, SPOILS)) {
+                strcpy(value + strlen(value) - 1, "x");
+            }
         }
         if (there) {
             sprintf(out + strlen(out), "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value), value);
@@ -261,16 +266,17 @@ static void judge_batch(struct bench_workload *workload, struct lane *from,
 }
 
 /* Batches of random lengths, whose replies are judged in another order than they were sent. */
-static void run(const char *line, enum fault fault, struct bench_tally *tally)
+static void run_with(const struct bench_kit *kit, const char *line, enum fault fault,
+                     struct bench_tally *tally)
 {
     static struct lane lanes[LANES];
     struct server *server = calloc(1, sizeof(*server));
-    struct bench_options options;
+    struct load_options options;
     uint64_t random = bench_random_state(5);
 
     assert_non_null(server);
-    assert_true(bench_line_parse(line, &options));
-    struct bench_workload *workload = bench_workload_create(&options, false);
+    assert_true(bench_line_parse_with(kit, line, &options.common));
+    struct bench_workload *workload = bench_workload_create(&options.common, false);
     memset(tally, 0, sizeof(*tally));
     memset(lanes, 0, sizeof(lanes));
     server->fault = fault;
@@ -283,6 +289,11 @@ static void run(const char *line, enum fault fault, struct bench_tally *tally)
     }
     bench_workload_destroy(workload);
     free(server);
+}
+
+static void run(const char *line, enum fault fault, struct bench_tally *tally)
+{
+    run_with(&load_kit, line, fault, tally);
 }
 
 static void test_right_server(void **state)
@@ -331,6 +342,24 @@ static void test_wrong_servers(void **state)
     assert_false(bench_workload_wrong_few(&options, &tally));
 }
 
+/* Without a watch a right server is right, too, and what is no number is found. */
+static void test_form(void **state)
+{
+    (void)state;
+    struct bench_tally tally;
+
+    run_with(&bench_kit_product, OPTIONS, RIGHT, &tally);
+    assert_int_equal(tally.mismatches + tally.errors + tally.checked, 0);
+    for (size_t i = 0; i < BENCH_KINDS; i++) {
+        assert_true(tally.kinds[i].requests > 0);
+        assert_int_equal(tally.kinds[i].hits + tally.kinds[i].misses, tally.kinds[i].operations);
+    }
+    run_with(&bench_kit_product, OPTIONS, LOSES_INCR, &tally);
+    assert_int_equal(tally.mismatches, 0);
+    run_with(&bench_kit_product, OPTIONS, SPOILS, &tally);
+    assert_true(tally.mismatches > 0);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -362,9 +391,8 @@ static void test_too_old(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_server),
-        cmocka_unit_test(test_wrong_servers),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_right_server), cmocka_unit_test(test_wrong_servers),
+        cmocka_unit_test(test_form),         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_too_old),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
