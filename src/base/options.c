@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/num.h"
+#include "base/size.h"
 
 #define PERCENT 100.0
 
@@ -17,13 +17,6 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first: printing takes the first that leaves no rest. */
-static const struct unit size_units[] = {
-    {"TiB", 1ull << 40},
-    {"GiB", 1ull << 30},
-    {"MiB", 1ull << 20},
-    {"KiB", 1ull << 10},
-};
 static const struct unit duration_units[] = {
     {"ms", 1},
     {"s", 1000},
@@ -177,23 +170,6 @@ static bool scale_exactly(uint64_t thousandths, uint64_t factor, uint64_t diviso
     return true;
 }
 
-/* K, KB, KiB in either case; nothing or B: bytes. 0: no such unit. */
-static uint64_t size_factor(const char *unit)
-{
-    if (*unit == '\0' || strcasecmp(unit, "B") == 0) {
-        return 1;
-    }
-    for (size_t i = 0; i < LENGTH(size_units); i++) {
-        if (tolower((unsigned char)*unit) != tolower((unsigned char)size_units[i].name[0])) {
-            continue;
-        }
-        if (unit[1] == '\0' || strcasecmp(unit + 1, "B") == 0 || strcasecmp(unit + 1, "iB") == 0) {
-            return size_units[i].factor;
-        }
-    }
-    return 0;
-}
-
 static bool parse_size(const struct option_row *row, const char *text, struct option_value *value,
                        char error[OPTIONS_ERROR_MAX])
 {
@@ -328,19 +304,6 @@ bool options_parse(const struct option_row *row, const char *text, struct option
     return parsers[row->type](row, text, value, error);
 }
 
-void options_format_size(uint64_t bytes, char text[OPTIONS_TEXT_MAX])
-{
-    for (size_t i = 0; i < LENGTH(size_units); i++) {
-        if (bytes == 0 || bytes % size_units[i].factor != 0) {
-            continue;
-        }
-        snprintf(text, OPTIONS_TEXT_MAX, "%llu%s",
-                 (unsigned long long)(bytes / size_units[i].factor), size_units[i].name);
-        return;
-    }
-    snprintf(text, OPTIONS_TEXT_MAX, "%llu", (unsigned long long)bytes);
-}
-
 /* The shortest digits that read back as the same number. */
 static void format_real(double real, char text[OPTIONS_TEXT_MAX])
 {
@@ -375,7 +338,7 @@ void options_format(const struct option_row *row, const struct option_value *val
         snprintf(text, OPTIONS_TEXT_MAX, "%#llo", (unsigned long long)value->number);
         break;
     case OPTION_SIZE:
-        options_format_size(value->number, text);
+        size_exact(text, value->number);
         break;
     case OPTION_REAL:
         format_real(value->real, text);

@@ -85,9 +85,6 @@ void options_format(const struct option_row *row, const struct option_value *val
 /* What the row allows, for help: "1 to 64", "64KiB to 1TiB, a power of two", "store or cache". */
 void options_format_limits(const struct option_row *row, char text[OPTIONS_TEXT_MAX]);
 
-/* Prints a number of bytes in the largest unit that leaves no rest: 16MiB, 1000, 0. */
-void options_format_size(uint64_t bytes, char text[OPTIONS_TEXT_MAX]);
-
 /*
  * Moves a value into, out of the field of `object`. A STRING is copied (the old one freed); what
  * options_load() gives lives as long as the field is left alone.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/size.h"
 #include "config/auth.h"
 #include "row/row.h"
 
@@ -410,7 +411,7 @@ static void check_memory(struct settings_draft *draft)
 {
     const struct settings *settings = draft->settings;
     const struct settings_place *place = settings_draft_place(draft, "memory");
-    char given[OPTIONS_TEXT_MAX];
+    char given[SIZE_TEXT_MAX];
     char *note = NULL;
     size_t length;
     FILE *out = open_memstream(&note, &length);
@@ -423,7 +424,7 @@ static void check_memory(struct settings_draft *draft)
         free(note);
         return;
     }
-    options_format_size(settings->memory_bytes, given);
+    size_exact(given, settings->memory_bytes);
     settings_error(draft, place->given ? place : NULL,
                    "memory of %s is too little: this configuration holds up to %.1f MiB", given,
                    (double)sum / MIB);

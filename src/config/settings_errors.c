@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 
 #define PROGRAM       "rollcalld"
@@ -18,12 +19,8 @@ __attribute__((format(printf, 4, 0))) static void add(struct settings_draft *dra
     static const struct settings_place nowhere;
     struct settings_mistake *mistake;
 
-    if (draft->mistake_count == draft->mistake_room) {
-        draft->mistake_room = draft->mistake_room * 2 + 8;
-        draft->mistakes =
-            realloc(draft->mistakes, draft->mistake_room * sizeof(draft->mistakes[0]));
-        CHECK(draft->mistakes != NULL);
-    }
+    draft->mistakes = array_room(draft->mistakes, draft->mistake_count, &draft->mistake_room,
+                                 sizeof(*draft->mistakes));
     mistake = &draft->mistakes[draft->mistake_count++];
     *mistake = (struct settings_mistake){.place = place ? *place : nowhere, .warning = warning};
     CHECK(vasprintf(&mistake->text, format, arguments) >= 0);

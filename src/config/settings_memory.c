@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/size.h"
 #include "config/settings_draft.h"
 #include "row/row.h"
 
@@ -126,11 +127,11 @@ static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
 
 static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
 {
-    char table[OPTIONS_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
+    char table[SIZE_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
     unsigned tables;
     uint64_t bytes = space_bytes(space, number, &tables);
 
-    options_format_size(space->table_bytes, table);
+    size_exact(table, space->table_bytes);
     if (space->kind == SPACE_PLAIN) {
         snprintf(what, sizeof(what), "space %s", space->name);
     } else {

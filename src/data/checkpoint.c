@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "data/checkpoint_private.h"
 
@@ -36,19 +37,21 @@ enum work { WORK_NONE, WORK_DUMPS, WORK_ALL };
 static void note_success(struct data *data, const struct checkpoint_round *round, uint64_t began_us)
 {
     uint64_t took_us = clock_monotonic_us() - began_us;
+    char size[SIZE_TEXT_MAX];
 
     data->figures.images += round->images;
     data->figures.image_bytes += round->image_bytes;
+    size_text(size, round->image_bytes);
     if (round->dumps_only) {
-        log_debug("dumps: %llu files, %.1f MiB in %.2f s", (unsigned long long)round->images,
-                  (double)round->image_bytes / 1048576, (double)took_us / 1e6);
+        log_debug("dumps: %llu files, %s in %.2f s", (unsigned long long)round->images, size,
+                  (double)took_us / 1e6);
         return;
     }
     data->figures.checkpoints++;
     data->figures.last_checkpoint_s = clock_wall_s();
     data->figures.last_checkpoint_us = took_us;
-    log_info("checkpoint: %llu tables, %.1f MiB in %.2f s", (unsigned long long)round->images,
-             (double)round->image_bytes / 1048576, (double)took_us / 1e6);
+    log_info("checkpoint: %llu tables, %s in %.2f s", (unsigned long long)round->images, size,
+             (double)took_us / 1e6);
 }
 
 /* False: round->error, "" if it was stopped. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -19,11 +20,8 @@ static void add_table(void *context, uint64_t serial, bool layer)
 {
     struct checkpoint_space *space = context;
 
-    if (space->table_count == space->table_room) {
-        space->table_room = space->table_room > 0 ? 2 * space->table_room : 16;
-        space->tables = realloc(space->tables, space->table_room * sizeof(*space->tables));
-        CHECK(space->tables != NULL);
-    }
+    space->tables =
+        array_room(space->tables, space->table_count, &space->table_room, sizeof(*space->tables));
     space->tables[space->table_count++] =
         (struct checkpoint_table){.serial = serial, .layer = layer};
 }
@@ -170,11 +168,8 @@ static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_
 
 static struct checkpoint_image *add_image(struct checkpoint_space *space, size_t at)
 {
-    if (space->image_count == space->image_room) {
-        space->image_room = space->image_room > 0 ? 2 * space->image_room : 16;
-        space->images = realloc(space->images, space->image_room * sizeof(*space->images));
-        CHECK(space->images != NULL);
-    }
+    space->images =
+        array_room(space->images, space->image_count, &space->image_room, sizeof(*space->images));
     memmove(space->images + at + 1, space->images + at,
             (space->image_count - at) * sizeof(*space->images));
     space->images[at] = memory_zalloc(sizeof(*space->images[at]));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -122,7 +123,7 @@ void data_count_files(struct data *data)
 
 struct leftovers {
     const struct manifest *manifest;
-    size_t count, capacity;
+    size_t count, room;
     char **names;
 };
 
@@ -134,11 +135,7 @@ static void collect_leftover(void *context, const char *name)
     if (!manifest_name_ours(name) || manifest_find_file(left->manifest, name) != NULL) {
         return;
     }
-    if (left->count == left->capacity) {
-        left->capacity = left->capacity > 0 ? 2 * left->capacity : 16;
-        left->names = realloc(left->names, left->capacity * sizeof(*left->names));
-        CHECK(left->names != NULL);
-    }
+    left->names = array_room(left->names, left->count, &left->room, sizeof(*left->names));
     left->names[left->count++] = memory_strdup(name);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/size.h"
 
 #define WHAT_MAX 192
 
@@ -35,13 +36,13 @@ static void tables_text(const struct engine_loss *loss, const struct space_setti
                         char text[WHAT_MAX])
 {
     bool dumps = strcmp(loss->name, ENGINE_LOSS_DUMPS) == 0;
-    char bound[64];
+    char bound[64], size[SIZE_TEXT_MAX];
 
     if (dumps) {
         snprintf(bound, sizeof(bound), "dumps-max: %u", next->dumps_max);
     } else {
-        snprintf(bound, sizeof(bound), "tables: %u of %" PRIu64 " KiB", next->tables,
-                 next->table_bytes / 1024);
+        snprintf(bound, sizeof(bound), "tables: %u of %s", next->tables,
+                 size_text(size, next->table_bytes));
     }
     snprintf(text, WHAT_MAX, "%s has no room for %" PRIu64 "%s table%s with %" PRIu64 " %s", bound,
              loss->tables, dumps ? " dumped" : "", loss->tables == 1 ? "" : "s", loss->records,

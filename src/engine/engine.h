@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ticket.h"
 #include "engine/change.h"
 
 #define ENGINE_SLOTS_MAX      16   /* slots of a record */
@@ -87,12 +88,8 @@ enum engine_error {
 /* Why a read found nothing; counted by the server for the space. */
 enum engine_miss { ENGINE_MISS_ABSENT, ENGINE_MISS_UNSET, ENGINE_MISS_BELOW };
 
-/* Whom to wake when a pending operation can be run again. A value: copy it. */
-struct engine_ticket {
-    void (*wake)(void *target, uint64_t serial); /* any thread; a serial that is gone is ignored */
-    void *target;
-    uint64_t serial;
-};
+/* The name that row, counter and phantom have for it. */
+#define engine_ticket ticket
 
 /* One operation on one key. The caller fills the first part, the engine the second. */
 struct engine_op {
@@ -114,7 +111,7 @@ struct engine_op {
     bool touch;          /* plain, INCR and DECR: what is there expires … */
     uint64_t touch_s;    /* … at that second, as expires_s */
     uint64_t expires_s;  /* plain, writes, TOUCH: gone from that clock_monotonic_s() on; 0: never */
-    struct engine_ticket ticket;
+    struct ticket ticket; /* woken when it can be run again, if it is pending */
 
     enum engine_status status;
     enum engine_error error; /* PENDING: NONE */

@@ -208,7 +208,7 @@ uint64_t net_conn_idle_s(const struct net_conn *conn);
 /*
  * Any thread: the suspended connection `serial` of this worker can go on. A serial that is gone, or
  * not suspended yet in the turn that is running, is remembered or ignored: never lost, never wrong.
- * Its type is that of engine_ticket.wake.
+ * Its type is that of ticket_wake_fn.
  */
 void net_wake(void *worker, uint64_t serial);
 
@@ -218,7 +218,7 @@ void net_wake(void *worker, uint64_t serial);
  * released once stays so, the highest `upto` counts. Wakes the worker only if something waits for
  * it and the worker sleeps, once for all that wait. As with net_wake, no call may be under way or
  * come once net_destroy has returned. What waits at net_destroy is never sent.
- * Its type is that of engine_ticket.wake.
+ * Its type is that of ticket_wake_fn.
  */
 void net_release(void *worker, uint64_t upto);
 

@@ -110,7 +110,7 @@ struct net_letter {
 struct net_letters {
     struct net_letter *items;
     size_t count;
-    size_t capacity;
+    size_t room;
 };
 
 TAILQ_HEAD(net_conns, net_conn);

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -205,16 +206,8 @@ void net_worker_signal(struct net_worker *worker)
 
 static void letters_append(struct net_letters *letters, struct net_letter letter)
 {
-    if (letters->count == letters->capacity) {
-        size_t capacity = letters->capacity == 0 ? 64 : letters->capacity * 2;
-        struct net_letter *items = memory_zalloc(capacity * sizeof(*items));
-        if (letters->count > 0) {
-            memcpy(items, letters->items, letters->count * sizeof(*items));
-        }
-        free(letters->items);
-        letters->items = items;
-        letters->capacity = capacity;
-    }
+    letters->items =
+        array_room(letters->items, letters->count, &letters->room, sizeof(*letters->items));
     letters->items[letters->count++] = letter;
 }
 

@@ -86,7 +86,7 @@ static enum dispatch_end await_flush(struct dispatch_worker *worker, const struc
 static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
                                        const struct request *request)
 {
-    const struct engine_ticket ticket = {net_wake, worker->net, worker->serial};
+    const struct ticket ticket = {net_wake, worker->net, worker->serial};
 
     if (worker->conn->flush != 0) { /* woken */
         return await_flush(worker, request);

@@ -11,7 +11,7 @@
 
 static void release(struct dispatch_worker *worker, struct dispatch_conn *conn, uint64_t serial)
 {
-    const struct cold_ticket ticket = {net_wake, worker->net, serial};
+    const struct ticket ticket = {net_wake, worker->net, serial};
 
     cold_release(worker->server->cold, &ticket);
     conn->cold = false;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "request/dispatch.h"
@@ -116,11 +117,8 @@ static void waker_set(struct server_waker *waker, struct net_worker *net)
 static void waker_add(struct server_waker *waker, uint64_t serial)
 {
     pthread_mutex_lock(&waker->lock);
-    if (waker->serials_count == waker->serials_room) {
-        waker->serials_room = waker->serials_room > 0 ? 2 * waker->serials_room : SERIALS_FIRST;
-        waker->serials = realloc(waker->serials, waker->serials_room * sizeof(waker->serials[0]));
-        CHECK(waker->serials != NULL);
-    }
+    waker->serials = array_room(waker->serials, waker->serials_count, &waker->serials_room,
+                                sizeof(*waker->serials));
     waker->serials[waker->serials_count++] = serial;
     pthread_mutex_unlock(&waker->lock);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "request/server.h"
@@ -13,7 +14,7 @@
 
 struct asked {
     uint64_t number;
-    struct engine_ticket ticket;
+    struct ticket ticket;
 };
 
 struct flush {
@@ -45,14 +46,10 @@ void flush_destroy(struct flush *flush)
     free(flush);
 }
 
-uint64_t flush_ask(struct flush *flush, const struct engine_ticket *ticket)
+uint64_t flush_ask(struct flush *flush, const struct ticket *ticket)
 {
     pthread_mutex_lock(&flush->lock);
-    if (flush->count == flush->room) {
-        flush->room = flush->room > 0 ? 2 * flush->room : ASKED_FIRST;
-        flush->asked = realloc(flush->asked, flush->room * sizeof(*flush->asked));
-        CHECK(flush->asked != NULL);
-    }
+    flush->asked = array_room(flush->asked, flush->count, &flush->room, sizeof(*flush->asked));
     uint64_t number = ++flush->number_last;
 
     flush->asked[flush->count++] = (struct asked){number, *ticket};
@@ -144,7 +141,7 @@ void flush_run(void *context)
         pthread_mutex_unlock(&flush->lock);
     }
     for (size_t i = 0; i < count; i++) {
-        asked[i].ticket.wake(asked[i].ticket.target, asked[i].ticket.serial);
+        ticket_wake(&asked[i].ticket);
     }
     free(asked);
 }

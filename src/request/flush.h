@@ -23,7 +23,7 @@ struct flush *flush_create(struct server *server); /* never NULL */
 void flush_destroy(struct flush *flush);           /* after keeper_end. NULL: no-op */
 
 /* Asks for one; the ticket is woken when it has ended. Its number, never 0. */
-uint64_t flush_ask(struct flush *flush, const struct engine_ticket *ticket);
+uint64_t flush_ask(struct flush *flush, const struct ticket *ticket);
 
 enum flush_state {
     FLUSH_WAITS,

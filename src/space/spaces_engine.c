@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/size.h"
 #include "counter/counter.h"
 #include "phantom/phantom.h"
 #include "plain/plain.h"
@@ -21,28 +22,16 @@ static void refuse(char error[SPACES_ERROR_MAX], const char *space, const char *
 
 /* ---- texts ---- */
 
-static void text_bytes(uint64_t bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-
-    while (unit + 1 < sizeof(units) / sizeof(units[0]) && bytes >= 1024 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, size, "%llu %s", (unsigned long long)bytes, units[unit]);
-}
-
 /* "4 + 1 tables x 16 MiB": those that hold something at a time, and the spare. */
 static void text_tables(unsigned tables, unsigned spare, uint64_t bytes, char text[TABLES_TEXT_MAX])
 {
-    char each[32];
+    char each[SIZE_TEXT_MAX];
     int length = snprintf(text, TABLES_TEXT_MAX, "%u", tables);
 
     if (spare > 0) {
         length += snprintf(text + length, TABLES_TEXT_MAX - (size_t)length, " + %u", spare);
     }
-    text_bytes(bytes, each, sizeof(each));
+    size_text(each, bytes);
     snprintf(text + length, TABLES_TEXT_MAX - (size_t)length, " table%s x %s",
              tables + spare == 1 ? "" : "s", each);
 }
@@ -198,9 +187,9 @@ static size_t losses_plain(const struct engine *engine, const struct space_setti
 
 static void describe_plain(const struct space_settings *settings, char *text, size_t size)
 {
-    char memory[32];
+    char memory[SIZE_TEXT_MAX];
 
-    text_bytes(settings->memory_bytes, memory, sizeof(memory));
+    size_text(memory, settings->memory_bytes);
     snprintf(text, size, "%s: %s for all other keys", settings->name, memory);
 }
 

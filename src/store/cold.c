@@ -74,7 +74,7 @@ static bool failure_over(const struct cold *cold, const struct cold_read *read,
 
 /* The page is not here, nor has it failed; read: the one under way. */
 static enum cold_result wait_for(struct cold *cold, struct cold_read *read,
-                                 const struct cold_key *key, const struct cold_ticket *ticket)
+                                 const struct cold_key *key, const struct ticket *ticket)
 {
     struct cold_stats *stats = &cold->stats;
     struct cold_waiter *waiter = cold_waiter_find(cold, ticket);
@@ -98,7 +98,7 @@ static enum cold_result wait_for(struct cold *cold, struct cold_read *read,
 
 /* Under the lock. */
 static enum cold_result get(struct cold *cold, const struct cold_key *key,
-                            const struct cold_ticket *ticket, void *page, char *error)
+                            const struct ticket *ticket, void *page, char *error)
 {
     struct cold_read *read = cold_read_find(cold, key);
     struct cold_waiter *waiter = cold_waiter_find(cold, ticket);
@@ -126,8 +126,7 @@ static enum cold_result get(struct cold *cold, const struct cold_key *key,
 }
 
 enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint64_t number,
-                          const struct cold_ticket *ticket, void *page,
-                          char error[TABLE_FILE_ERROR_MAX])
+                          const struct ticket *ticket, void *page, char error[TABLE_FILE_ERROR_MAX])
 {
     CHECK(cold->class == COLD_CLASS && ticket->wake);
     struct cold_key key = {file, table_file_info(file)->identity, number};
@@ -140,7 +139,7 @@ enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint
     return result;
 }
 
-void cold_release(struct cold *cold, const struct cold_ticket *ticket)
+void cold_release(struct cold *cold, const struct ticket *ticket)
 {
     CHECK(cold->class == COLD_CLASS);
     pthread_mutex_lock(&cold->lock);

@@ -57,6 +57,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ticket.h"
 #include "store/table_file.h"
 
 #define COLD_THREADS_MAX     64
@@ -77,15 +78,8 @@ struct cold_config {
     void *context;
 };
 
-/*
- * Whom to wake. A value: it is copied. Tickets with the same three are one: it stands for one
- * request, or for whatever runs its requests one after another and releases it after each.
- */
-struct cold_ticket {
-    void (*wake)(void *target, uint64_t serial);
-    void *target;
-    uint64_t serial;
-};
+/* The name that counter and phantom have for a ticket, which stands for what releases it. */
+#define cold_ticket ticket
 
 enum cold_result {
     COLD_HIT,     /* the page was copied out */
@@ -137,14 +131,14 @@ uint64_t cold_memory_bytes(const struct cold_config *config);
  * than was promised, after its release too.
  */
 enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint64_t number,
-                          const struct cold_ticket *ticket, void *page,
+                          const struct ticket *ticket, void *page,
                           char error[TABLE_FILE_ERROR_MAX]);
 
 /*
  * The ticket's request is over: its promises are given up, queued reads that nobody else waits for
  * are dropped. What was read stays in the cache as long as that lasts. Not known: no-op.
  */
-void cold_release(struct cold *cold, const struct cold_ticket *ticket);
+void cold_release(struct cold *cold, const struct ticket *ticket);
 
 /*
  * The file is about to be closed: when this returns no read touches it and nothing of it is held.

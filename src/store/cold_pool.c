@@ -10,14 +10,14 @@
 
 void cold_wake(struct cold *cold)
 {
-    struct cold_ticket tickets[WAKE_BATCH];
+    struct ticket tickets[WAKE_BATCH];
     size_t count = WAKE_BATCH;
     while (count == WAKE_BATCH) {
         pthread_mutex_lock(&cold->lock);
         count = cold_take_waking(cold, tickets, WAKE_BATCH);
         pthread_mutex_unlock(&cold->lock);
         for (size_t i = 0; i < count; i++) {
-            tickets[i].wake(tickets[i].target, tickets[i].serial);
+            ticket_wake(&tickets[i]);
         }
     }
 }

@@ -49,7 +49,7 @@ enum cold_waiter_state { COLD_WAITING, COLD_WAKING, COLD_IDLE };
 struct cold_waiter {
     enum cold_waiter_state state;
     uint32_t waiting; /* for so many pages */
-    struct cold_ticket ticket;
+    struct ticket ticket;
     struct cold_node by_ticket;
     struct cold_link link;     /* free, waking, or idle from the longest; none if WAITING */
     struct cold_link promises; /* to this ticket */
@@ -103,13 +103,13 @@ void cold_promise_teardown(struct cold *cold);
 uint64_t cold_promise_bytes(unsigned queue); /* what they take, and the pages */
 
 struct cold_read *cold_read_find(const struct cold *cold, const struct cold_key *key);
-struct cold_waiter *cold_waiter_find(const struct cold *cold, const struct cold_ticket *ticket);
+struct cold_waiter *cold_waiter_find(const struct cold *cold, const struct ticket *ticket);
 bool cold_promised(const struct cold *cold, const struct cold_read *read,
                    const struct cold_waiter *waiter);
 
 /* The ticket waits for the read, a new one of `key` if NULL. False, nothing changed: no room. */
 bool cold_promise(struct cold *cold, struct cold_read *read, const struct cold_key *key,
-                  const struct cold_ticket *ticket);
+                  const struct ticket *ticket);
 /* The waiter has asked for something: it is not lost. */
 void cold_waiter_seen(struct cold *cold, struct cold_waiter *waiter);
 /* Gives up all it was promised; it is not woken. */
@@ -119,7 +119,7 @@ void cold_read_drop(struct cold *cold, struct cold_read *read);
 /* READING has ended, as THERE or BAD; those that waited for nothing else will be woken. */
 void cold_read_end(struct cold *cold, struct cold_read *read, enum cold_read_state state);
 /* Up to `count` tickets that are to be woken now; they count as woken. */
-size_t cold_take_waking(struct cold *cold, struct cold_ticket *tickets, size_t count);
+size_t cold_take_waking(struct cold *cold, struct ticket *tickets, size_t count);
 void cold_promise_check(struct cold *cold);
 
 /* ---- cold_pool.c ---- */

@@ -68,11 +68,6 @@ void cold_promise_teardown(struct cold *cold)
 
 /* ---- finding ---- */
 
-static uint64_t ticket_hash(const struct cold_ticket *ticket)
-{
-    return hash_u64((uint64_t)(uintptr_t)ticket->target ^ hash_u64(ticket->serial));
-}
-
 static uint64_t both_hash(const struct cold_read *read, const struct cold_waiter *waiter)
 {
     return hash_u64((uint64_t)(uintptr_t)read ^ hash_u64((uint64_t)(uintptr_t)waiter));
@@ -90,13 +85,12 @@ struct cold_read *cold_read_find(const struct cold *cold, const struct cold_key 
     return NULL;
 }
 
-struct cold_waiter *cold_waiter_find(const struct cold *cold, const struct cold_ticket *ticket)
+struct cold_waiter *cold_waiter_find(const struct cold *cold, const struct ticket *ticket)
 {
     struct cold_node *node = cold_map_chain(&cold->waiters_by_ticket, ticket_hash(ticket));
     for (; node; node = node->next) {
         struct cold_waiter *waiter = COLD_OWNER(struct cold_waiter, by_ticket, node);
-        if (waiter->ticket.serial == ticket->serial && waiter->ticket.target == ticket->target &&
-            waiter->ticket.wake == ticket->wake) {
+        if (ticket_same(&waiter->ticket, ticket)) {
             return waiter;
         }
     }
@@ -157,7 +151,7 @@ static void read_unwanted(struct cold *cold, struct cold_read *read)
     cold->stats.promised--;
 }
 
-static struct cold_waiter *waiter_new(struct cold *cold, const struct cold_ticket *ticket)
+static struct cold_waiter *waiter_new(struct cold *cold, const struct ticket *ticket)
 {
     struct cold_waiter *waiter = COLD_OWNER(struct cold_waiter, link, cold->free_waiters.next);
     CHECK(waiter->waiting == 0 && cold_list_empty(&waiter->promises));
@@ -259,7 +253,7 @@ void cold_waiter_seen(struct cold *cold, struct cold_waiter *waiter)
 }
 
 bool cold_promise(struct cold *cold, struct cold_read *read, const struct cold_key *key,
-                  const struct cold_ticket *ticket)
+                  const struct ticket *ticket)
 {
     CHECK(!read || cold_read_pending(read));
     /* Takes nothing away from `read` or from a ticket just seen: they are not lost. */
@@ -303,7 +297,7 @@ void cold_read_end(struct cold *cold, struct cold_read *read, enum cold_read_sta
     }
 }
 
-size_t cold_take_waking(struct cold *cold, struct cold_ticket *tickets, size_t count)
+size_t cold_take_waking(struct cold *cold, struct ticket *tickets, size_t count)
 {
     size_t taken = 0;
     uint64_t now = cold_list_empty(&cold->waking) ? 0 : cold_now(cold);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "store/journal_salvage.h"
 #include "tools/rollcall/inspect_private.h"
 
@@ -19,13 +20,13 @@ static void print_header(const struct listing *listing)
     const struct inspect *inspect = listing->inspect;
     const struct journal_header *header = &listing->segment.header;
     const struct journal_mark *mark = &listing->segment.mark;
-    char size[VERB_SIZE_MAX];
+    char size[SIZE_TEXT_MAX];
     inspect_field(inspect, "journal", "segment, format %u", JOURNAL_VERSION);
     inspect_field(inspect, "epoch", "%" PRIu64, header->epoch);
     inspect_field(inspect, "number", "%" PRIu64, header->number);
     inspect_field(inspect, "start", "LSN %" PRIu64, header->start);
     inspect_field(inspect, "full", "at LSN %" PRIu64 ", %s", journal_end_of(header),
-                  verb_size(size, header->bytes));
+                  size_text(size, header->bytes));
     if (listing->segment.size < header->bytes) {
         inspect_field(inspect, "file", "%" PRIu64 " bytes: what is missing counts as zero",
                       listing->segment.size);

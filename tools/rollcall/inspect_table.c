@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "store/table_file_format.h"
 #include "tools/rollcall/inspect_kind.h"
 #include "tools/rollcall/inspect_private.h"
@@ -35,7 +36,7 @@ static ssize_t read_raw(const struct inspect *inspect, uint64_t offset, void *pa
 
 static void print_header(const struct inspect *inspect, const struct table_file_info *info)
 {
-    char size[VERB_SIZE_MAX];
+    char size[SIZE_TEXT_MAX];
     inspect_field(inspect, "table file", "format %u", TABLE_FILE_VERSION);
     inspect_field(inspect, "kind", "%s", info->kind);
     inspect_field(inspect, "space", "%s", info->space);
@@ -47,7 +48,7 @@ static void print_header(const struct inspect *inspect, const struct table_file_
     inspect_field(inspect, "E", "LSN %" PRIu64 ": none at or above it is", info->end_lsn);
     inspect_field(inspect, "identity", "%016" PRIx64, info->identity);
     inspect_field(inspect, "bytes", "%" PRIu64 " (%s)", info->file_bytes,
-                  verb_size(size, info->file_bytes));
+                  size_text(size, info->file_bytes));
     if (info->pages > 0) {
         inspect_field(inspect, "pages", "%" PRIu64 ": 0 to %" PRIu64 ", from offset %u",
                       info->pages, info->pages - 1, TABLE_FILE_PAGE_BYTES);

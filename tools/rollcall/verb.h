@@ -18,10 +18,6 @@ enum verb_exit {
 __attribute__((format(printf, 2, 3))) enum verb_exit verb_complain(FILE *to, const char *format,
                                                                    ...);
 
-#define VERB_SIZE_MAX 16
-/* 345 MiB, 1.2 GiB, 17 bytes. Returns `text`. */
-const char *verb_size(char text[VERB_SIZE_MAX], uint64_t bytes);
-
 bool verb_ends_with(const char *name, const char *suffix); /* and has something before it */
 /* What stands behind the last slash. */
 const char *verb_base_name(const char *path);

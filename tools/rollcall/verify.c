@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/size.h"
 #include "store/dir_lock.h"
 #include "store/journal_format.h"
 #include "tools/rollcall/verify_private.h"
@@ -90,7 +91,7 @@ void verify_note(struct verify *verify, const char *format, ...)
 
 static enum verb_exit summarise(struct verify *verify)
 {
-    char size[VERB_SIZE_MAX];
+    char size[SIZE_TEXT_MAX];
     enum verb_exit status = verify->findings > 0   ? VERB_DAMAGED
                             : verify->unjudged > 0 ? VERB_USAGE
                                                    : VERB_SOUND;
@@ -104,7 +105,7 @@ static enum verb_exit summarise(struct verify *verify)
         fputs(status == VERB_SOUND ? "sound: " : "not all can be judged: ", verify->out);
     }
     fprintf(verify->out, "%" PRIu64 " file%s, %s, journal %" PRIu64 " record%s\n", verify->files,
-            verify->files == 1 ? "" : "s", verb_size(size, verify->bytes), verify->records,
+            verify->files == 1 ? "" : "s", size_text(size, verify->bytes), verify->records,
             verify->records == 1 ? "" : "s");
     return status;
 }

@@ -137,7 +137,7 @@ static void test_replaced_is_forgotten(void **state)
     char page[TABLE_FILE_PAGE_BYTES];
     char error[TABLE_FILE_ERROR_MAX];
     _Atomic bool woken = false;
-    struct cold_ticket ticket = {wake, &woken, 1};
+    struct ticket ticket = {wake, &woken, 1};
     struct cold_stats stats;
 
     (void)state;

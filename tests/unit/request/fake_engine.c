@@ -26,7 +26,7 @@ struct entry {
 
 struct kept {
     uint64_t id;
-    struct engine_ticket ticket;
+    struct ticket ticket;
 };
 
 struct fake {
@@ -365,7 +365,7 @@ static void fake_populate(struct engine *engine, const _Atomic bool *stop)
 }
 
 /* Under the lock: moves the tickets of id to `out`. */
-static size_t take_tickets(struct fake *fake, uint64_t id, struct engine_ticket *out)
+static size_t take_tickets(struct fake *fake, uint64_t id, struct ticket *out)
 {
     size_t taken = 0;
     size_t stay = 0;
@@ -382,7 +382,7 @@ static size_t take_tickets(struct fake *fake, uint64_t id, struct engine_ticket 
 }
 
 /* Under the lock. Lets through what was asked for; the tickets to wake into `out`. */
-static size_t grant(struct fake *fake, struct engine_ticket *out)
+static size_t grant(struct fake *fake, struct ticket *out)
 {
     size_t taken = 0;
 
@@ -402,7 +402,7 @@ static size_t grant(struct fake *fake, struct engine_ticket *out)
     return taken;
 }
 
-static void wake_all(struct engine_ticket *tickets, size_t count)
+static void wake_all(struct ticket *tickets, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         tickets[i].wake(tickets[i].target, tickets[i].serial);
@@ -413,7 +413,7 @@ static void wake_all(struct engine_ticket *tickets, size_t count)
 static void fake_maintain(struct engine *engine, struct barrier *barrier)
 {
     struct fake *fake = fake_of(engine);
-    struct engine_ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
+    struct ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
 
     if (barrier != NULL) { /* a switch, as a row makes one */
         barrier_stop(barrier);
@@ -509,7 +509,7 @@ void fake_engine_hold(struct engine *engine, uint64_t id)
 void fake_engine_release(struct engine *engine, uint64_t id)
 {
     struct fake *fake = fake_of(engine);
-    struct engine_ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
+    struct ticket *tickets = memory_zalloc(TICKETS_MAX * sizeof(*tickets));
 
     pthread_mutex_lock(&fake->lock);
     size_t stay = 0;

@@ -118,10 +118,10 @@ static void wake(void *target, uint64_t serial)
     pthread_mutex_unlock(&run->lock);
 }
 
-struct cold_ticket run_ticket(struct run *run, uint64_t serial)
+struct ticket run_ticket(struct run *run, uint64_t serial)
 {
     assert_true(serial < RUN_TICKETS);
-    return (struct cold_ticket){.wake = wake, .target = run, .serial = serial};
+    return (struct ticket){.wake = wake, .target = run, .serial = serial};
 }
 
 enum cold_result run_get_of(struct run *run, unsigned file, uint64_t serial, uint64_t number,
@@ -130,7 +130,7 @@ enum cold_result run_get_of(struct run *run, unsigned file, uint64_t serial, uin
     unsigned char page[TABLE_FILE_PAGE_BYTES], right[TABLE_FILE_PAGE_BYTES];
     char text[TABLE_FILE_ERROR_MAX];
     struct run_file *from = &run->files[file];
-    struct cold_ticket ticket = run_ticket(run, serial);
+    struct ticket ticket = run_ticket(run, serial);
     enum cold_result result =
         cold_get(run->cold, from->file, number, &ticket, page, error ? error : text);
     if (result == COLD_HIT) {
@@ -147,7 +147,7 @@ enum cold_result run_get(struct run *run, uint64_t serial, uint64_t number)
 
 void run_release(struct run *run, uint64_t serial)
 {
-    struct cold_ticket ticket = run_ticket(run, serial);
+    struct ticket ticket = run_ticket(run, serial);
     cold_release(run->cold, &ticket);
 }
 

@@ -39,7 +39,7 @@ void run_close_gate(struct run *run);
 void run_open_gate(struct run *run);
 void run_wait_at_gate(struct run *run, unsigned reads);
 
-struct cold_ticket run_ticket(struct run *run, uint64_t serial);
+struct ticket run_ticket(struct run *run, uint64_t serial);
 /* What cold_get says; checks the page of a HIT. `error` may be NULL. */
 enum cold_result run_get_of(struct run *run, unsigned file, uint64_t serial, uint64_t number,
                             char *error);

@@ -89,8 +89,8 @@ struct request {
     } page[PAGES_MAX];
 };
 
-static enum cold_result get_one(struct worker *worker, const struct cold_ticket *ticket,
-                                unsigned file, uint64_t number)
+static enum cold_result get_one(struct worker *worker, const struct ticket *ticket, unsigned file,
+                                uint64_t number)
 {
     struct world *world = worker->world;
     const struct generation *from = &world->files[file];
@@ -109,7 +109,7 @@ static enum cold_result get_one(struct worker *worker, const struct cold_ticket 
 }
 
 /* All pages are asked for, as those of a get; the worst of what was said. */
-static enum cold_result run_once(struct worker *worker, const struct cold_ticket *ticket,
+static enum cold_result run_once(struct worker *worker, const struct ticket *ticket,
                                  const struct request *request)
 {
     enum cold_result worst = COLD_HIT;
@@ -128,7 +128,7 @@ static void run_request(struct worker *worker, const struct request *request)
 {
     struct world *world = worker->world;
     pthread_mutex_lock(&worker->lock);
-    struct cold_ticket ticket = {wake, worker, ++worker->serial};
+    struct ticket ticket = {wake, worker, ++worker->serial};
     worker->is_woken = false;
     pthread_mutex_unlock(&worker->lock);
     enum cold_result result = COLD_PENDING;
