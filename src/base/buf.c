@@ -47,7 +47,7 @@ void buf_fini(struct buf *buf)
     buf->capacity = 0;
 }
 
-static bool resize(struct buf *buf, size_t capacity)
+static bool buf_resize(struct buf *buf, size_t capacity)
 {
     size_t more = capacity - buf->capacity;
     if (!budget_take(buf->budget, more)) {
@@ -80,7 +80,7 @@ bool buf_grow(struct buf *buf, size_t bytes)
         want = buf->length_max;
     }
     /* A budget too tight for doubling may still have what is needed. */
-    return resize(buf, want) || (want > need && resize(buf, need));
+    return buf_resize(buf, want) || (want > need && buf_resize(buf, need));
 }
 
 bool buf_append(struct buf *buf, const void *bytes, size_t length)

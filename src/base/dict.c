@@ -436,7 +436,7 @@ struct check_sum {
     uint64_t entries;
 };
 
-static void check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+static void dict_check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     (void)value;
     struct check_sum *sum = context;
@@ -455,6 +455,6 @@ void dict_check(const struct dict *dict)
         CHECK(word_count(word) <= dict->places); /* D2 */
     }
     struct check_sum sum = {dict, 0};
-    dict_each(dict, check_entry, &sum);
+    dict_each(dict, dict_check_entry, &sum);
     CHECK(sum.entries == dict_count(dict)); /* D5 */
 }

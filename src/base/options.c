@@ -41,8 +41,8 @@ const char *options_quote(const char *text, char quoted[OPTIONS_QUOTE_MAX])
 }
 
 /* "name must be <what>, not 'text'" */
-static bool refuse(const struct option_row *row, const char *what, const char *text,
-                   char error[OPTIONS_ERROR_MAX])
+static bool options_refuse(const struct option_row *row, const char *what, const char *text,
+                           char error[OPTIONS_ERROR_MAX])
 {
     char quoted[OPTIONS_QUOTE_MAX];
 
@@ -61,7 +61,7 @@ static bool refuse_limits(const struct option_row *row, const char *text,
     char limits[OPTIONS_TEXT_MAX];
 
     options_format_limits(row, limits);
-    return refuse(row, limits, text, error);
+    return options_refuse(row, limits, text, error);
 }
 
 static bool in_limits(const struct option_row *row, uint64_t number, const char *text,
@@ -71,7 +71,7 @@ static bool in_limits(const struct option_row *row, uint64_t number, const char 
         return refuse_limits(row, text, error);
     }
     if ((row->flags & OPTION_POWER_OF_TWO) != 0 && (number & (number - 1)) != 0) {
-        return refuse(row, "a power of two", text, error);
+        return options_refuse(row, "a power of two", text, error);
     }
     return true;
 }
@@ -88,7 +88,7 @@ static bool parse_bool(const struct option_row *row, const char *text, struct op
         value->number = i & 1;
         return true;
     }
-    return refuse(row, "yes or no (or true, false)", text, error);
+    return options_refuse(row, "yes or no (or true, false)", text, error);
 }
 
 static bool parse_number(const struct option_row *row, const char *text, struct option_value *value,
@@ -98,7 +98,8 @@ static bool parse_number(const struct option_row *row, const char *text, struct 
 
     if (!num_parse(text, strlen(text), &number)) {
         bool digits = *text != '\0' && text[strspn(text, "0123456789")] == '\0';
-        return digits ? refuse_limits(row, text, error) : refuse(row, "a number", text, error);
+        return digits ? refuse_limits(row, text, error)
+                      : options_refuse(row, "a number", text, error);
     }
     if (!in_limits(row, number, text, error)) {
         return false;
@@ -115,7 +116,7 @@ static bool parse_octal(const struct option_row *row, const char *text, struct o
 
     /* 21 octal digits are 63 bits: no overflow below. */
     if (length == 0 || length > 21 || strspn(text, "01234567") != length) {
-        return refuse(row, "an octal number such as 0700", text, error);
+        return options_refuse(row, "an octal number such as 0700", text, error);
     }
     for (size_t i = 0; i < length; i++) {
         number = number << 3 | (uint64_t)(text[i] - '0');
@@ -178,11 +179,11 @@ static bool parse_size(const struct option_row *row, const char *text, struct op
     uint64_t thousandths, factor, number;
 
     if (!split_unit(text, &thousandths, &unit) || (factor = size_factor(unit)) == 0) {
-        return refuse(row, wanted, text, error);
+        return options_refuse(row, wanted, text, error);
     }
     if (!scale_exactly(thousandths, factor, 1, &number)) {
         bool rest = (unsigned __int128)thousandths * factor / 1000 <= UINT64_MAX;
-        return rest ? refuse(row, wanted, text, error) : refuse_limits(row, text, error);
+        return rest ? options_refuse(row, wanted, text, error) : refuse_limits(row, text, error);
     }
     if (!in_limits(row, number, text, error)) {
         return false;
@@ -211,10 +212,11 @@ static bool parse_duration(const struct option_row *row, const char *text,
     uint64_t thousandths, factor, number;
 
     if (!split_unit(text, &thousandths, &unit) || (factor = duration_factor(row, unit)) == 0) {
-        return refuse(row, "a time such as 500ms, 30s, 10min or 1h", text, error);
+        return options_refuse(row, "a time such as 500ms, 30s, 10min or 1h", text, error);
     }
     if (!scale_exactly(thousandths, factor, row->unit_ms, &number)) {
-        return refuse(row, row->unit_ms == 1 ? "whole milliseconds" : "whole seconds", text, error);
+        return options_refuse(row, row->unit_ms == 1 ? "whole milliseconds" : "whole seconds", text,
+                              error);
     }
     if (!in_limits(row, number, text, error)) {
         return false;
@@ -231,7 +233,7 @@ static bool parse_real(const struct option_row *row, const char *text, struct op
 
     /* strtod() would take signs, spaces, hexadecimal, inf and nan too. */
     if (!isdigit((unsigned char)*text) || text[strspn(text, "0123456789.eE+-% ")] != '\0') {
-        return refuse(row, "a fraction such as 0.1 or 10%", text, error);
+        return options_refuse(row, "a fraction such as 0.1 or 10%", text, error);
     }
     real = strtod(text, &end);
     end += strspn(end, " ");
@@ -240,7 +242,7 @@ static bool parse_real(const struct option_row *row, const char *text, struct op
         end++;
     }
     if (*end != '\0') {
-        return refuse(row, "a fraction such as 0.1 or 10%", text, error);
+        return options_refuse(row, "a fraction such as 0.1 or 10%", text, error);
     }
     if (!(real >= row->real_min && real <= row->real_max)) {
         return refuse_limits(row, text, error);
@@ -258,11 +260,11 @@ static bool parse_string(const struct option_row *row, const char *text, struct 
     if (length < row->min || length > row->max) {
         snprintf(what, sizeof(what), "text of %llu to %llu bytes", (unsigned long long)row->min,
                  (unsigned long long)row->max);
-        return refuse(row, what, text, error);
+        return options_refuse(row, what, text, error);
     }
     for (size_t i = 0; i < length; i++) {
         if (iscntrl((unsigned char)text[i])) {
-            return refuse(row, "text without control characters", text, error);
+            return options_refuse(row, "text without control characters", text, error);
         }
     }
     value->text = text;

@@ -160,7 +160,7 @@ static void checkpoint(struct daemon *daemon)
     }
 }
 
-static bool on_signal(void *context, int signal_number)
+static bool daemon_on_signal(void *context, int signal_number)
 {
     struct daemon *daemon = context;
 
@@ -193,7 +193,7 @@ static bool prepare_process(struct daemon *daemon)
     return true;
 }
 
-static void log_spaces(const struct spaces *spaces, const struct settings *settings)
+static void daemon_log_spaces(const struct spaces *spaces, const struct settings *settings)
 {
     char line[256];
     bool warned = false;
@@ -223,7 +223,7 @@ static bool create_server(struct daemon *daemon)
         return false;
     }
     daemon->server = server_create(daemon->now, spaces);
-    daemon->server->signalled = on_signal;
+    daemon->server->signalled = daemon_on_signal;
     daemon->server->signalled_context = daemon;
     return true;
 }
@@ -370,7 +370,7 @@ static void log_loaded(const struct data *data)
              (double)stats.recovery_us / 1e6);
 }
 
-static void *load(void *context)
+static void *daemon_load(void *context)
 {
     struct daemon *daemon = context;
     const uint64_t one = 1;
@@ -397,22 +397,22 @@ static void await_loaded(struct daemon *daemon, int signal_fd)
     while (fds[0].revents == 0) {
         if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) > 0 && fds[1].revents != 0 &&
             read(signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
-            !on_signal(daemon, (int)signal.ssi_signo)) {
+            !daemon_on_signal(daemon, (int)signal.ssi_signo)) {
             daemon->stop = true;
         }
     }
 }
 
 /* Signals are held back (hold_signals): they are read while a thread loads. */
-static bool recover(struct daemon *daemon)
+static bool daemon_recover(struct daemon *daemon)
 {
     const sigset_t set = signal_set();
     int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
     pthread_t loader;
 
     daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
-    bool began =
-        signal_fd >= 0 && daemon->loaded_fd >= 0 && thread_start(&loader, load, daemon, "recovery");
+    bool began = signal_fd >= 0 && daemon->loaded_fd >= 0 &&
+                 thread_start(&loader, daemon_load, daemon, "recovery");
 
     if (began) {
         await_loaded(daemon, signal_fd);
@@ -431,7 +431,7 @@ static bool begin_with_data(struct daemon *daemon)
 {
     struct server *server = daemon->server;
 
-    if (!recover(daemon)) {
+    if (!daemon_recover(daemon)) {
         return false;
     }
     server_loaded(server, daemon->data);
@@ -479,11 +479,11 @@ static bool begin_serving(struct daemon *daemon)
     return true;
 }
 
-static void run(struct daemon *daemon)
+static void daemon_serve(struct daemon *daemon)
 {
     bool begun;
 
-    log_spaces(daemon->server->spaces, daemon->now);
+    daemon_log_spaces(daemon->server->spaces, daemon->now);
     begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
     if (begun && begin_serving(daemon)) {
         net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
@@ -493,7 +493,7 @@ static void run(struct daemon *daemon)
 }
 
 /* Those that use the spaces go first; what holds the data sees them a last time. */
-static void finish(struct daemon *daemon)
+static void daemon_finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
@@ -534,8 +534,8 @@ int daemon_run(int argc, char **argv)
     bool started = start(&daemon);
 
     if (started) {
-        run(&daemon);
+        daemon_serve(&daemon);
     }
-    finish(&daemon);
+    daemon_finish(&daemon);
     return started && !daemon.failed ? EXIT_SUCCESS : EXIT_FAILURE;
 }

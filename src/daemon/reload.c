@@ -14,7 +14,8 @@
 #define EVENTS_OF_CHANGED 4 /* the space and a table, and both again if it is changed back */
 
 /* The configuration of the space of that name, or NULL. */
-static const struct space_settings *wanted_for(const struct settings *settings, const char *name)
+static const struct space_settings *reload_wanted_for(const struct settings *settings,
+                                                      const char *name)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
         if (strcmp(settings->spaces[i].name, name) == 0) {
@@ -50,7 +51,7 @@ static bool change_spaces(struct changes *changes, const struct settings *next,
     for (size_t i = 0; i < changes->count; i++) {
         struct space *space = changes->spaces[i];
 
-        if (!space_reconfigure(space, wanted_for(next, space->name), error)) {
+        if (!space_reconfigure(space, reload_wanted_for(next, space->name), error)) {
             undo(changes, i);
             return false;
         }
@@ -58,12 +59,13 @@ static bool change_spaces(struct changes *changes, const struct settings *next,
     return true;
 }
 
-static void collect(struct changes *changes, const struct spaces *now, const struct settings *next)
+static void reload_collect(struct changes *changes, const struct spaces *now,
+                           const struct settings *next)
 {
     changes->count = 0;
     for (size_t i = 0; i < now->count; i++) {
         struct space *space = now->at[i];
-        const struct space_settings *wanted = wanted_for(next, space->name);
+        const struct space_settings *wanted = reload_wanted_for(next, space->name);
 
         if (wanted != NULL && settings_space_changes(&space->settings, wanted, NULL, NULL) > 0) {
             changes->before[changes->count] = space->settings;
@@ -79,8 +81,8 @@ static void log_change(void *context, const char *name, const char *what)
     log_info("reload: %s: %s %s", space->name, name, what);
 }
 
-static void log_spaces(const struct spaces *before, const struct spaces *after,
-                       const struct changes *changes)
+static void reload_log_spaces(const struct spaces *before, const struct spaces *after,
+                              const struct changes *changes)
 {
     char line[256];
 
@@ -132,7 +134,7 @@ static void take_numbers_back(struct server *server, const struct spaces *spaces
 }
 
 /* Durable before a record names one. False: said, and none is given. */
-static bool give_numbers(struct server *server, const struct spaces *spaces)
+static bool reload_give_numbers(struct server *server, const struct spaces *spaces)
 {
     char error[DATA_ERROR_MAX];
 
@@ -221,7 +223,7 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
     for (size_t i = 0; i < before->count; i++) {
         const struct space *space = before->at[i];
 
-        if (wanted_for(next, space->name) != NULL ||
+        if (reload_wanted_for(next, space->name) != NULL ||
             (space->settings.role != SPACE_STORE && server->data == NULL) ||
             space->settings.kind == SPACE_PLAIN) {
             continue;
@@ -251,7 +253,7 @@ static void wake_waiting(const struct spaces *before, const struct spaces *after
     }
 }
 
-static uint64_t held_bytes(const struct engine *engine)
+static uint64_t reload_held_bytes(const struct engine *engine)
 {
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {0};
     uint64_t bytes = 0;
@@ -267,7 +269,7 @@ static uint64_t held_bytes(const struct engine *engine)
 static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
 {
     struct space_settings taken;
-    uint64_t now = held_bytes(space->engine);
+    uint64_t now = reload_held_bytes(space->engine);
 
     settings_space_next(&space->settings, next, &taken);
     uint64_t then = settings_space_bytes(&taken);
@@ -285,7 +287,7 @@ static bool can_dump(const struct server *server, const struct settings *next)
 }
 
 /* Tables may be more and larger, but the memory is that of the start. */
-static bool fits(const struct server *server, const struct settings *next)
+static bool reload_fits(const struct server *server, const struct settings *next)
 {
     struct settings others = *next; /* borrowed: but for the spaces */
 
@@ -320,7 +322,7 @@ static bool loses_nothing(const struct changes *changes, const struct settings *
     for (size_t i = 0; i < changes->count; i++) {
         const struct space *space = changes->spaces[i];
 
-        if (!forget_allowed(space, wanted_for(next, space->name), error)) {
+        if (!forget_allowed(space, reload_wanted_for(next, space->name), error)) {
             log_error("reload: %s; nothing was changed", error);
             return false;
         }
@@ -328,14 +330,15 @@ static bool loses_nothing(const struct changes *changes, const struct settings *
     return true;
 }
 
-static bool apply(struct server *server, const struct settings *next, space_engine_fn *create)
+static bool reload_carry_out(struct server *server, const struct settings *next,
+                             space_engine_fn *create)
 {
     struct spaces *before = server->spaces;
 
     struct changes changes;
 
-    collect(&changes, before, next);
-    if (!keeps_stores(server, next) || !can_dump(server, next) || !fits(server, next) ||
+    reload_collect(&changes, before, next);
+    if (!keeps_stores(server, next) || !can_dump(server, next) || !reload_fits(server, next) ||
         !loses_nothing(&changes, next)) {
         return false;
     }
@@ -346,7 +349,7 @@ static bool apply(struct server *server, const struct settings *next, space_engi
         log_error("reload: %s; nothing was changed", error);
         return false;
     }
-    if (!give_numbers(server, spaces)) {
+    if (!reload_give_numbers(server, spaces)) {
         spaces_drop(spaces, before);
         return false;
     }
@@ -356,7 +359,7 @@ static bool apply(struct server *server, const struct settings *next, space_engi
         spaces_drop(spaces, before);
         return false;
     }
-    log_spaces(before, spaces, &changes);
+    reload_log_spaces(before, spaces, &changes);
     wake_waiting(before, spaces);
     spaces_drop(before, spaces);
     return true;
@@ -366,7 +369,7 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
 {
     keeper_stop(server->keeper);
     populate_stop(server->populate);
-    bool applied = apply(server, next, create);
+    bool applied = reload_carry_out(server, next, create);
 
     populate_go(server->populate, server->spaces);
     keeper_go(server->keeper, server->spaces);

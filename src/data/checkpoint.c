@@ -158,7 +158,7 @@ static void look_at_room(struct checkpoint *checkpoint, uint64_t now_us)
 }
 
 /* A round of all makes dumps, too. Nothing is locked: an engine may notify within a stop. */
-static enum work look(struct checkpoint *checkpoint)
+static enum work checkpoint_look(struct checkpoint *checkpoint)
 {
     struct data *data = checkpoint->data;
     uint64_t now_us = data->vfs->functions->now_us(data->vfs);
@@ -174,7 +174,7 @@ static enum work look(struct checkpoint *checkpoint)
     return all ? WORK_ALL : WORK_NONE;
 }
 
-static void run_all(struct checkpoint *checkpoint, struct checkpoint_round *round)
+static void checkpoint_run_all(struct checkpoint *checkpoint, struct checkpoint_round *round)
 {
     struct data *data = checkpoint->data;
     bool first = checkpoint->again_us == 0;
@@ -223,7 +223,7 @@ static void run_one(struct checkpoint *checkpoint, enum work work)
     if (work == WORK_DUMPS) {
         run_dumps(checkpoint, &round);
     } else {
-        run_all(checkpoint, &round);
+        checkpoint_run_all(checkpoint, &round);
     }
 }
 
@@ -243,12 +243,12 @@ static void wait_a_while(struct checkpoint *checkpoint)
     pthread_mutex_unlock(&data->bell_lock);
 }
 
-static void *run(void *context)
+static void *checkpoint_run(void *context)
 {
     struct checkpoint *checkpoint = context;
 
     while (!checkpoint->ending) {
-        enum work work = look(checkpoint);
+        enum work work = checkpoint_look(checkpoint);
 
         if (work == WORK_NONE) {
             wait_a_while(checkpoint);
@@ -259,7 +259,7 @@ static void *run(void *context)
     return NULL;
 }
 
-static void destroy(struct checkpoint *checkpoint)
+static void checkpoint_destroy(struct checkpoint *checkpoint)
 {
     barrier_resign(checkpoint->member);
     free(checkpoint);
@@ -277,8 +277,8 @@ bool data_start(struct data *data, struct barrier *barrier, struct spaces *const
     data->asked = false;
     checkpoint->member = barrier_join(barrier);
     if (checkpoint->member == NULL ||
-        !thread_start(&checkpoint->thread, run, checkpoint, "checkpoint")) {
-        destroy(checkpoint);
+        !thread_start(&checkpoint->thread, checkpoint_run, checkpoint, "checkpoint")) {
+        checkpoint_destroy(checkpoint);
         return false;
     }
     data->checkpoint = checkpoint;
@@ -307,7 +307,7 @@ static void end_thread(struct data *data)
     pthread_mutex_unlock(&data->bell_lock);
     pthread_join(checkpoint->thread, NULL);
     data->checkpoint = NULL;
-    destroy(checkpoint);
+    checkpoint_destroy(checkpoint);
 }
 
 void data_stop(struct data *data)

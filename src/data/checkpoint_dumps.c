@@ -122,7 +122,7 @@ static void leave_out_unnamed(struct data *data)
 }
 
 /* World stopped: what the engines read from now on; then `opened` is what they have read so far. */
-static void hand_over(struct data *data)
+static void checkpoint_dumps_hand_over(struct data *data)
 {
     for (struct checkpoint_pending *at = data->pending; at != NULL; at = at->next) {
         struct engine *engine = at->space->engine;
@@ -136,7 +136,7 @@ static void hand_over(struct data *data)
     }
 }
 
-static void count(struct data *data, const struct row_image *image)
+static void checkpoint_dumps_count(struct data *data, const struct row_image *image)
 {
     if (image->kind == ROW_IMAGE_DUMP) {
         data->figures.dumps++;
@@ -156,7 +156,7 @@ static void close_replaced(struct data *data)
             }
             table_file_close(pending->image.opened);
         }
-        count(data, &pending->image.image);
+        checkpoint_dumps_count(data, &pending->image.image);
         data->pending = pending->next;
         free(pending);
     }
@@ -171,7 +171,7 @@ void checkpoint_finish_dumps(struct checkpoint_round *round)
     if (data->pending != NULL) {
         POINT("dumps stored, not handed over");
         checkpoint_stop_world(round);
-        hand_over(data);
+        checkpoint_dumps_hand_over(data);
         checkpoint_go(round);
         POINT("handed over, not yet forgotten");
     }

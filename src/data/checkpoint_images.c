@@ -16,7 +16,7 @@ _Static_assert(ROW_IMAGE_SECTIONS_MAX <= TABLE_FILE_SECTIONS_MAX, "and any secti
 
 /* ---- what there is ---- */
 
-static void add_table(void *context, uint64_t serial, bool layer)
+static void checkpoint_images_add_table(void *context, uint64_t serial, bool layer)
 {
     struct checkpoint_space *space = context;
 
@@ -51,7 +51,7 @@ void checkpoint_list_tables(struct checkpoint_space *space)
     struct engine *engine = space->space->engine;
 
     space->table_count = 0;
-    engine->functions->keeping->each_table(engine, add_table, space);
+    engine->functions->keeping->each_table(engine, checkpoint_images_add_table, space);
     if (!are_sorted(space)) {
         qsort(space->tables, space->table_count, sizeof(*space->tables), by_serial);
     }
@@ -111,7 +111,8 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
 }
 
 /* Where the image stands, or would stand. There may be one of each of very many tables. */
-static size_t place_of(const struct checkpoint_space *space, uint64_t serial, uint64_t layer)
+static size_t checkpoint_images_place_of(const struct checkpoint_space *space, uint64_t serial,
+                                         uint64_t layer)
 {
     size_t low = 0;
     size_t high = space->image_count;
@@ -137,7 +138,7 @@ static bool stands_at(const struct checkpoint_space *space, size_t at, uint64_t 
 struct checkpoint_image *checkpoint_find_image(const struct checkpoint_space *space,
                                                uint64_t serial, uint64_t layer)
 {
-    size_t at = place_of(space, serial, layer);
+    size_t at = checkpoint_images_place_of(space, serial, layer);
 
     return stands_at(space, at, serial, layer) ? space->images[at] : NULL;
 }
@@ -155,7 +156,7 @@ static void leave_overlay_out(struct checkpoint_round *round, struct checkpoint_
                               const struct manifest_file *file)
 {
     uint64_t layer = file->layer + DATA_LAYERS;
-    size_t at = place_of(space, file->serial, layer);
+    size_t at = checkpoint_images_place_of(space, file->serial, layer);
 
     if (stands_at(space, at, file->serial, layer)) {
         checkpoint_unlink(round, space->images[at]->file.name);
@@ -178,13 +179,14 @@ static struct checkpoint_image *add_image(struct checkpoint_space *space, size_t
 }
 
 /* Keeps an image in the place of an older one of the same table: nothing names that one. */
-static void keep(struct checkpoint_round *round, struct checkpoint_space *space,
-                 const struct row_image *image, const struct manifest_file *file)
+static void checkpoint_images_replace(struct checkpoint_round *round,
+                                      struct checkpoint_space *space, const struct row_image *image,
+                                      const struct manifest_file *file)
 {
     if (checkpoint_is_dump(image)) {
         leave_overlay_out(round, space, file);
     }
-    size_t at = place_of(space, file->serial, file->layer);
+    size_t at = checkpoint_images_place_of(space, file->serial, file->layer);
     bool replaces = stands_at(space, at, file->serial, file->layer);
 
     if (replaces) {
@@ -198,8 +200,8 @@ static void keep(struct checkpoint_round *round, struct checkpoint_space *space,
 }
 
 /* The image was not kept: its table is as if it were changed. */
-static void give_up(struct checkpoint_round *round, struct checkpoint_space *space,
-                    const struct row_image *image)
+static void checkpoint_images_give_up(struct checkpoint_round *round,
+                                      struct checkpoint_space *space, const struct row_image *image)
 {
     struct engine *engine = space->space->engine;
 
@@ -272,11 +274,11 @@ static bool write_image(struct checkpoint_round *round, struct checkpoint_space 
     name_file(space, image, ++round->data->generation, &file);
     space->written++;
     if (write_file(round, space, image, &file, &gone)) {
-        keep(round, space, image, &file);
+        checkpoint_images_replace(round, space, image, &file);
         round->data->merge_failed = round->data->merge_failed && image->kind != ROW_IMAGE_MERGE;
         return true;
     }
-    give_up(round, space, image);
+    checkpoint_images_give_up(round, space, image);
     return gone || goes_without(round, image);
 }
 

@@ -11,8 +11,8 @@
 /* ---- files of a space ---- */
 
 /* NULL: it is gone. */
-static struct checkpoint_table *table_of(const struct checkpoint_space *space, uint64_t serial,
-                                         bool layer)
+static struct checkpoint_table *checkpoint_manifest_table_of(const struct checkpoint_space *space,
+                                                             uint64_t serial, bool layer)
 {
     size_t low = 0;
     size_t high = space->table_count;
@@ -37,7 +37,8 @@ static bool add_file(struct checkpoint_round *round, const struct checkpoint_spa
                      const struct manifest_file *file, struct manifest *next,
                      struct manifest_space *to)
 {
-    struct checkpoint_table *table = table_of(space, file->serial, file->layer % DATA_LAYERS != 0);
+    struct checkpoint_table *table =
+        checkpoint_manifest_table_of(space, file->serial, file->layer % DATA_LAYERS != 0);
 
     if (table == NULL) {
         return true;
@@ -51,7 +52,7 @@ static bool add_file(struct checkpoint_round *round, const struct checkpoint_spa
            data_refuse(round->error, "space %s: %s cannot be named", to->name, file->name);
 }
 
-static int by_name(const void *left, const void *right)
+static int checkpoint_manifest_by_name(const void *left, const void *right)
 {
     const struct manifest_file *const *a = left;
     const struct manifest_file *const *b = right;
@@ -67,13 +68,14 @@ static const struct manifest_file **sort_images(const struct checkpoint_space *s
     for (size_t i = 0; i < space->image_count; i++) {
         files[i] = &space->images[i]->file;
     }
-    qsort(files, space->image_count, sizeof(*files), by_name);
+    qsort(files, space->image_count, sizeof(*files), checkpoint_manifest_by_name);
     return files;
 }
 
 /* Does it hold still? Not if this round has an image of the same, nor an overlay if it has one of
  * the file below. */
-static bool holds(const struct checkpoint_space *space, const struct manifest_file *file)
+static bool checkpoint_manifest_holds(const struct checkpoint_space *space,
+                                      const struct manifest_file *file)
 {
     return checkpoint_find_image(space, file->serial, file->layer) == NULL &&
            checkpoint_find_image(space, file->serial, file->layer % DATA_LAYERS) == NULL;
@@ -98,15 +100,17 @@ static bool add_both(struct checkpoint_round *round, const struct checkpoint_spa
             (i < before->files_count && strcmp(before->files[i].name, images[k]->name) < 0);
         const struct manifest_file *file = older ? &before->files[i++] : images[k++];
 
-        added = (older && !holds(space, file)) || add_file(round, space, file, next, to);
+        added = (older && !checkpoint_manifest_holds(space, file)) ||
+                add_file(round, space, file, next, to);
     }
     free(images);
     return added;
 }
 
-static bool add_files(struct checkpoint_round *round, const struct checkpoint_space *space,
-                      const struct manifest_space *before, struct manifest *next,
-                      struct manifest_space *to)
+static bool checkpoint_manifest_add_files(struct checkpoint_round *round,
+                                          const struct checkpoint_space *space,
+                                          const struct manifest_space *before,
+                                          struct manifest *next, struct manifest_space *to)
 {
     if (!add_both(round, space, before, next, to)) {
         return false;
@@ -133,8 +137,8 @@ static void copy_files(const struct manifest_space *before, struct manifest *nex
 
 /* ---- the manifest ---- */
 
-static const struct checkpoint_space *space_of(const struct checkpoint_round *round,
-                                               const char *name)
+static const struct checkpoint_space *
+checkpoint_manifest_space_of(const struct checkpoint_round *round, const char *name)
 {
     for (size_t i = 0; i < round->count; i++) {
         if (strcmp(round->spaces[i]->space->name, name) == 0) {
@@ -144,10 +148,11 @@ static const struct checkpoint_space *space_of(const struct checkpoint_round *ro
     return NULL;
 }
 
-static bool add_space(struct checkpoint_round *round, const struct manifest_space *before,
-                      struct manifest *next)
+static bool checkpoint_manifest_add_space(struct checkpoint_round *round,
+                                          const struct manifest_space *before,
+                                          struct manifest *next)
 {
-    const struct checkpoint_space *space = space_of(round, before->name);
+    const struct checkpoint_space *space = checkpoint_manifest_space_of(round, before->name);
     struct manifest_space *to = data_copy_space(next, before);
 
     CHECK(to != NULL);
@@ -162,7 +167,7 @@ static bool add_space(struct checkpoint_round *round, const struct manifest_spac
     if (space->m > next->table_event_lsn) {
         next->table_event_lsn = space->m;
     }
-    return add_files(round, space, before, next, to);
+    return checkpoint_manifest_add_files(round, space, before, next, to);
 }
 
 /* NULL: round->error. A space that is new since C has all its records above it. */
@@ -175,7 +180,7 @@ static struct manifest *build(struct checkpoint_round *round)
     next->journal_lsn = round->dumps_only ? before->journal_lsn : round->c;
     next->table_event_lsn = round->dumps_only ? before->table_event_lsn : 0;
     for (size_t i = 0; i < before->spaces_count; i++) {
-        if (!add_space(round, &before->spaces[i], next)) {
+        if (!checkpoint_manifest_add_space(round, &before->spaces[i], next)) {
             manifest_destroy(next);
             return NULL;
         }
@@ -206,7 +211,7 @@ static void delete_old(const struct checkpoint_round *round, const struct manife
 }
 
 /* Under the lock. *before: the manifest until then, the caller's. NULL: nothing was taken. */
-static bool store(struct checkpoint_round *round, struct manifest **before)
+static bool checkpoint_manifest_store(struct checkpoint_round *round, struct manifest **before)
 {
     struct data *data = round->data;
     struct manifest *next = build(round);
@@ -228,7 +233,7 @@ bool checkpoint_publish(struct checkpoint_round *round, bool *taken)
     struct manifest *before = NULL;
 
     pthread_mutex_lock(&round->data->lock);
-    bool stored = store(round, &before);
+    bool stored = checkpoint_manifest_store(round, &before);
 
     pthread_mutex_unlock(&round->data->lock);
     *taken = before != NULL;

@@ -85,7 +85,7 @@ static bool takes_part(const struct checkpoint_round *round, const struct space 
 
 /* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
  * removed. */
-static void begin(struct checkpoint_round *round, struct spaces *const *spaces)
+static void checkpoint_round_begin(struct checkpoint_round *round, struct spaces *const *spaces)
 {
     checkpoint_stop_world(round);
     round->c = round->dumps_only ? 0 : round->reached;
@@ -167,7 +167,7 @@ static void end_waits(struct checkpoint_round *round, struct spaces *const *spac
     checkpoint_go(round);
 }
 
-static void fini(struct checkpoint_round *round)
+static void checkpoint_round_fini(struct checkpoint_round *round)
 {
     for (size_t i = 0; i < round->count; i++) {
         checkpoint_free_images(round->spaces[i]);
@@ -189,7 +189,7 @@ static bool make_images(struct checkpoint_round *round)
     return true;
 }
 
-static bool has_dumps(const struct checkpoint_round *round)
+static bool checkpoint_round_has_dumps(const struct checkpoint_round *round)
 {
     size_t i = 0;
 
@@ -221,7 +221,7 @@ static bool look_at_dumps(struct checkpoint_round *round, bool *found)
  */
 static bool settle_dumps(struct checkpoint_round *round)
 {
-    bool found = has_dumps(round);
+    bool found = checkpoint_round_has_dumps(round);
 
     if (found) {
         checkpoint_set_keeper(round, CHECKPOINT_KEEPER_HELD);
@@ -239,7 +239,7 @@ static bool settle_dumps(struct checkpoint_round *round)
     return true;
 }
 
-static bool run(struct checkpoint_round *round, bool *taken)
+static bool checkpoint_round_run(struct checkpoint_round *round, bool *taken)
 {
     if (!make_images(round) || !settle_dumps(round)) {
         return false;
@@ -258,8 +258,8 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 
     round->error[0] = '\0';
     journal_writer_init(&round->writer, round->data->journal);
-    begin(round, spaces);
-    bool done = run(round, &taken);
+    checkpoint_round_begin(round, spaces);
+    bool done = checkpoint_round_run(round, &taken);
 
     if (!done && !taken) {
         throw_away(round);
@@ -273,6 +273,6 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
         end_waits(round, spaces);
     }
     checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);
-    fini(round);
+    checkpoint_round_fini(round);
     return done;
 }

@@ -5,7 +5,7 @@
 
 /* ---- what cold says ---- */
 
-static void complain(void *context, const char *error)
+static void data_cold_complain(void *context, const char *error)
 {
     struct data *data = context;
 
@@ -16,7 +16,7 @@ static void complain(void *context, const char *error)
 
 /* ---- its life ---- */
 
-static bool has_dumps(const struct manifest *manifest)
+static bool data_cold_has_dumps(const struct manifest *manifest)
 {
     for (size_t i = 0; i < manifest->spaces_count; i++) {
         const struct manifest_space *space = &manifest->spaces[i];
@@ -34,7 +34,7 @@ void data_cold_configure(struct data *data, const struct settings *settings)
 {
     settings_cold_config(settings, &data->cold_config);
     data->cold_config.vfs = data->vfs;
-    data->cold_config.failed = complain;
+    data->cold_config.failed = data_cold_complain;
     data->cold_config.context = data;
     data->cold_wanted = settings_dumps(settings);
     data->engine_cold.overlay_bytes_max = settings->cold.overlay_bytes;
@@ -45,7 +45,7 @@ void data_cold_configure(struct data *data, const struct settings *settings)
 
 bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX])
 {
-    if (!data->cold_wanted && !has_dumps(data->manifest)) {
+    if (!data->cold_wanted && !data_cold_has_dumps(data->manifest)) {
         return true;
     }
     data->engine_cold.cold = cold_create(&data->cold_config);
@@ -67,7 +67,7 @@ void data_files_stats(const struct data *data, struct open_files_stats *stats)
 /* ---- engines ---- */
 
 /* The flag is raised in front of the lock: a thread that missed it is not asleep yet. */
-static void notify(void *context)
+static void data_cold_notify(void *context)
 {
     struct data *data = context;
 
@@ -82,7 +82,7 @@ void data_attach(struct data *data, struct engine *engine)
 {
     const struct engine_keeping *keeping = engine->functions->keeping;
 
-    engine->imager = (struct engine_keeper){notify, data};
+    engine->imager = (struct engine_keeper){data_cold_notify, data};
     if (data->engine_cold.cold != NULL && keeping != NULL && keeping->set_cold != NULL) {
         keeping->set_cold(engine, &data->engine_cold);
     }

@@ -139,7 +139,7 @@ static void collect_leftover(void *context, const char *name)
     left->names[left->count++] = memory_strdup(name);
 }
 
-static void delete_file(struct data *data, const char *name)
+static void data_manifest_delete_file(struct data *data, const char *name)
 {
     char path[VFS_PATH_MAX];
 
@@ -162,7 +162,7 @@ static void delete_missing(struct data *data, const struct manifest_space *befor
             at++;
         }
         if (at == now->files_count || strcmp(now->files[at].name, name) != 0) {
-            delete_file(data, name);
+            data_manifest_delete_file(data, name);
         }
     }
 }
@@ -185,7 +185,7 @@ void data_sweep(struct data *data)
 
     (void)data->vfs->functions->list(data->vfs, data->directory, collect_leftover, &left);
     for (size_t i = 0; i < left.count; i++) {
-        delete_file(data, left.names[i]);
+        data_manifest_delete_file(data, left.names[i]);
         free(left.names[i]);
     }
     free(left.names);

@@ -240,7 +240,8 @@ static bool read_manifest(struct data *data, char error[DATA_ERROR_MAX])
 
 /* ---- the configuration ---- */
 
-static const struct space_settings *wanted_for(const struct settings *settings, const char *name)
+static const struct space_settings *data_open_wanted_for(const struct settings *settings,
+                                                         const char *name)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
         if (strcmp(settings->spaces[i].name, name) == 0) {
@@ -250,14 +251,15 @@ static const struct space_settings *wanted_for(const struct settings *settings, 
     return NULL;
 }
 
-static bool compare(struct data *data, const struct settings *settings, char error[DATA_ERROR_MAX])
+static bool data_open_compare(struct data *data, const struct settings *settings,
+                              char error[DATA_ERROR_MAX])
 {
     static const char *const kinds[] = {
         [SPACE_COUNTER] = "counter", [SPACE_PHANTOM] = "phantom", [SPACE_PLAIN] = "plain"};
 
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
         const struct manifest_space *space = &data->manifest->spaces[i];
-        const struct space_settings *wanted = wanted_for(settings, space->name);
+        const struct space_settings *wanted = data_open_wanted_for(settings, space->name);
 
         if (wanted == NULL) {
             return data_refuse(error,
@@ -310,7 +312,7 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
     if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
-        !read_manifest(data, error) || !compare(data, settings, error)) {
+        !read_manifest(data, error) || !data_open_compare(data, settings, error)) {
         data_destroy(data);
         return NULL;
     }

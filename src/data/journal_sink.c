@@ -77,7 +77,7 @@ static struct journal_log *log_of(struct change_log *log)
 }
 
 /* If there is no room it may be because nobody has submitted what was put. */
-static bool reserve(struct journal_writer *writer, size_t bytes)
+static bool journal_sink_reserve(struct journal_writer *writer, size_t bytes)
 {
     bool room = journal_reserve(writer, bytes);
 
@@ -90,7 +90,7 @@ static bool reserve(struct journal_writer *writer, size_t bytes)
 /* What is not used is kept, so mostly little is asked for. */
 static bool log_reserve(struct change_log *log)
 {
-    return reserve(&log_of(log)->writer, EVENTS_ROOM);
+    return journal_sink_reserve(&log_of(log)->writer, EVENTS_ROOM);
 }
 
 /* Not by the log's writer, which belongs to whoever has stopped the world. */
@@ -105,7 +105,7 @@ static void log_await(struct change_log *log)
 
 bool journal_log_room(struct journal_log *log, size_t events)
 {
-    return reserve(&log->writer, events * JOURNAL_RECORD_MAX);
+    return journal_sink_reserve(&log->writer, events * JOURNAL_RECORD_MAX);
 }
 
 static void log_put(struct change_log *log, uint32_t space, enum change_event event,

@@ -12,7 +12,7 @@
 
 /* ---- who takes part ---- */
 
-static void add_space(struct recovery *recovery, struct space *space)
+static void recovery_add_space(struct recovery *recovery, struct space *space)
 {
     struct recovery_space *add = memory_zalloc(sizeof(*add));
 
@@ -39,12 +39,12 @@ static void init(struct recovery *recovery, struct spaces *spaces)
     recovery->logged_us = recovery->begun_us;
     for (size_t i = 0; i < spaces->count; i++) {
         if (data_stores(&spaces->at[i]->settings)) {
-            add_space(recovery, spaces->at[i]);
+            recovery_add_space(recovery, spaces->at[i]);
         }
     }
 }
 
-static void fini(struct recovery *recovery)
+static void recovery_fini(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         free(recovery->spaces[i]);
@@ -136,7 +136,7 @@ static bool begin_space(struct recovery *recovery, const struct recovery_space *
            data_refuse(recovery->error, "%s", why);
 }
 
-static bool begin_spaces(struct recovery *recovery)
+static bool recovery_begin_spaces(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         if (!begin_space(recovery, recovery->spaces[i])) {
@@ -167,11 +167,11 @@ static bool check_losses(struct recovery *recovery)
 
 /* ---- the whole ---- */
 
-static bool recover(struct recovery *recovery)
+static bool recovery_run(struct recovery *recovery)
 {
     return recovery_tables(recovery) && !*recovery->stop && recovery_replay(recovery) &&
            !*recovery->stop && check_losses(recovery) && store_manifest(recovery) &&
-           open_journal(recovery) && begin_spaces(recovery);
+           open_journal(recovery) && recovery_begin_spaces(recovery);
 }
 
 bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *stop,
@@ -186,7 +186,7 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 
     if (recovered) {
         init(&recovery, spaces);
-        recovered = recover(&recovery);
+        recovered = recovery_run(&recovery);
     }
 
     pthread_mutex_unlock(&data->lock);
@@ -194,6 +194,6 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
         data_count_files(data);
         data->figures.recovery_us = clock_monotonic_us() - recovery.begun_us;
     }
-    fini(&recovery);
+    recovery_fini(&recovery);
     return recovered;
 }

@@ -14,7 +14,7 @@
 #define LINE_TEXT_MAX 128
 
 /* Is it time? Then the service manager is told, and waits longer. */
-static bool tell(struct recovery *recovery, const char *line, uint64_t now_us)
+static bool recovery_progress_tell(struct recovery *recovery, const char *line, uint64_t now_us)
 {
     char state[STATE_MAX];
 
@@ -41,7 +41,7 @@ void recovery_tell_loading(struct recovery *recovery, uint64_t done, uint64_t to
     }
     snprintf(line, sizeof(line), "loading: %.0f %% of %.1f GiB",
              total > 0 ? 100.0 * (double)done / (double)total : 0, (double)total / BYTES_A_GIB);
-    if (tell(recovery, line, now_us) || tenth > recovery->logged_tenth) {
+    if (recovery_progress_tell(recovery, line, now_us) || tenth > recovery->logged_tenth) {
         log_line(recovery, line, now_us);
         recovery->logged_tenth = tenth;
     }
@@ -79,7 +79,7 @@ void recovery_tell_replaying(struct recovery *recovery, uint64_t records, uint64
     snprintf(line, sizeof(line), "replaying: %.2f of at most %.2f GiB, %.1f million records",
              (double)(lsn - from) / BYTES_A_GIB, (double)(most - from) / BYTES_A_GIB,
              (double)records / 1e6);
-    if (tell(recovery, line, now_us)) {
+    if (recovery_progress_tell(recovery, line, now_us)) {
         log_line(recovery, line, now_us);
     }
 }

@@ -18,7 +18,7 @@ static bool refuse_record(struct recovery *recovery, uint64_t lsn, const char *w
                        (unsigned long long)lsn, recovery->data->directory);
 }
 
-static bool flush(struct recovery *recovery, struct recovery_space *space)
+static bool recovery_replay_flush(struct recovery *recovery, struct recovery_space *space)
 {
     struct engine *engine = space->space->engine;
     size_t count = space->count;
@@ -35,7 +35,7 @@ static bool take_event(struct recovery *recovery, struct recovery_space *space, 
     struct engine *engine = space->space->engine;
     char why[ENGINE_ERROR_MAX];
 
-    return flush(recovery, space) &&
+    return recovery_replay_flush(recovery, space) &&
            (engine->functions->keeping->replay_event(engine, event->event, lsn, lsn >= space->m,
                                                      event->bytes, event->length, why) ||
             refuse_record(recovery, lsn, why));
@@ -45,16 +45,16 @@ static bool take_change(struct recovery *recovery, struct recovery_space *space,
                         const struct change *change)
 {
     space->batch[space->count++] = (struct engine_replay){lsn, *change};
-    return space->count < RECOVERY_BATCH || flush(recovery, space);
+    return space->count < RECOVERY_BATCH || recovery_replay_flush(recovery, space);
 }
 
 /* The space a record of it names; NULL: there is none. */
-static struct recovery_space *space_of(struct recovery *recovery, uint32_t number)
+static struct recovery_space *recovery_replay_space_of(struct recovery *recovery, uint32_t number)
 {
     return number <= CHANGE_SPACE_MAX ? recovery->by_number[number] : NULL;
 }
 
-static bool take(struct recovery *recovery, const struct journal_record *record)
+static bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)
 {
     struct change change;
     struct change_record_event event;
@@ -64,8 +64,8 @@ static bool take(struct recovery *recovery, const struct journal_record *record)
     if (kind == CHANGE_RECORD_IS_BAD) {
         return refuse_record(recovery, record->lsn, "not a record this program knows");
     }
-    struct recovery_space *space =
-        space_of(recovery, kind == CHANGE_RECORD_IS_CHANGE ? change.space : event.space);
+    struct recovery_space *space = recovery_replay_space_of(
+        recovery, kind == CHANGE_RECORD_IS_CHANGE ? change.space : event.space);
 
     if (space == NULL) {
         return refuse_record(recovery, record->lsn, "of a space the manifest does not name");
@@ -92,12 +92,12 @@ static bool on_record(void *context, const struct journal_record *record)
         POINT_SLOW("recovery look");
         recovery_tell_replaying(recovery, records, record->lsn);
     }
-    return take(recovery, record);
+    return recovery_replay_take(recovery, record);
 }
 
 /* ---- the whole ---- */
 
-static bool judge(struct recovery *recovery)
+static bool recovery_replay_judge(struct recovery *recovery)
 {
     const struct journal_scan *scan = &recovery->scan;
     const char *directory = recovery->data->directory;
@@ -143,11 +143,11 @@ bool recovery_replay(struct recovery *recovery)
     recovery_tell_replay(recovery);
     recovery->scan_end =
         journal_scan(data->vfs, data->directory, &recovery->scan, on_record, recovery);
-    if (!judge(recovery)) {
+    if (!recovery_replay_judge(recovery)) {
         return false;
     }
     for (size_t i = 0; i < recovery->count; i++) {
-        if (!flush(recovery, recovery->spaces[i])) {
+        if (!recovery_replay_flush(recovery, recovery->spaces[i])) {
             return false;
         }
     }

@@ -37,8 +37,9 @@ struct loading {
 /* ---- one file ---- */
 
 /* Is this the file the manifest means? */
-static bool is_meant(const struct manifest_space *space, const struct manifest_file *file,
-                     const struct table_file_info *info)
+static bool recovery_tables_is_meant(const struct manifest_space *space,
+                                     const struct manifest_file *file,
+                                     const struct table_file_info *info)
 {
     return strcmp(info->space, space->name) == 0 && strcmp(info->kind, space->kind) == 0 &&
            info->serial == file->serial && info->layer == file->layer &&
@@ -62,7 +63,7 @@ static struct table_file *open_file(struct data *data, const struct job *job,
                     path, data->directory);
     } else if (result != TABLE_FILE_DONE) {
         data_refuse(error, "%s; see: rollcall repair %s", why, data->directory);
-    } else if (!is_meant(job->space, named, table_file_info(file))) {
+    } else if (!recovery_tables_is_meant(job->space, named, table_file_info(file))) {
         data_refuse(error, "%s is not the file the manifest names; see: rollcall repair %s", path,
                     data->directory);
         table_file_close(file);
@@ -111,7 +112,7 @@ static bool restore_dumped(struct data *data, const struct job *job, char error[
 }
 
 /* The table, empty; a dumped one is whole. */
-static bool prepare(struct data *data, struct job *job, char error[DATA_ERROR_MAX])
+static bool recovery_tables_prepare(struct data *data, struct job *job, char error[DATA_ERROR_MAX])
 {
     if (job->file->role == MANIFEST_DUMP) {
         data->figures.load_done_bytes += job->overlay != NULL ? job->overlay->bytes : 0;
@@ -129,7 +130,8 @@ static bool prepare(struct data *data, struct job *job, char error[DATA_ERROR_MA
     return made || refuse_table(data, job, why, error);
 }
 
-static bool load(struct loading *loading, struct job *job, char error[DATA_ERROR_MAX])
+static bool recovery_tables_load(struct loading *loading, struct job *job,
+                                 char error[DATA_ERROR_MAX])
 {
     if (job->file->role == MANIFEST_DUMP) {
         return true;
@@ -166,7 +168,7 @@ static void *run_loader(void *context)
         if (next >= loading->count) {
             break;
         }
-        loaded = load(loading, &loading->jobs[next], error);
+        loaded = recovery_tables_load(loading, &loading->jobs[next], error);
     }
     pthread_mutex_lock(&loading->lock);
     if (!loaded && loading->error[0] == '\0') {
@@ -299,7 +301,7 @@ static bool is_known(const struct by_table *sorted, const struct manifest_file *
            file->layer < 2 * DATA_LAYERS;
 }
 
-static bool look_at(struct recovery *recovery, const struct by_table *sorted)
+static bool recovery_tables_look_at(struct recovery *recovery, const struct by_table *sorted)
 {
     for (size_t i = 0; i < sorted->count; i++) {
         const struct manifest_file *file = sorted->files[i];
@@ -324,7 +326,7 @@ static bool add_files_of(struct recovery *recovery, struct loading *loading,
     struct by_table sorted;
 
     sort_by_table(space->known, &sorted);
-    bool known = look_at(recovery, &sorted);
+    bool known = recovery_tables_look_at(recovery, &sorted);
 
     for (size_t k = 0; known && k < DATA_LAYERS * sorted.count; k++) {
         const struct manifest_file *file = sorted.files[k % sorted.count];
@@ -337,7 +339,7 @@ static bool add_files_of(struct recovery *recovery, struct loading *loading,
     return known;
 }
 
-static bool add_files(struct recovery *recovery, struct loading *loading)
+static bool recovery_tables_add_files(struct recovery *recovery, struct loading *loading)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         const struct recovery_space *space = recovery->spaces[i];
@@ -359,7 +361,7 @@ static size_t count_files(const struct recovery *recovery)
     return files;
 }
 
-static bool begin_spaces(struct recovery *recovery)
+static bool recovery_tables_begin_spaces(struct recovery *recovery)
 {
     char why[ENGINE_ERROR_MAX];
 
@@ -400,7 +402,8 @@ static bool end_spaces(struct recovery *recovery)
 static bool prepare_all(struct recovery *recovery, struct loading *loading)
 {
     for (size_t i = 0; i < loading->count; i++) {
-        if (*recovery->stop || !prepare(recovery->data, &loading->jobs[i], recovery->error)) {
+        if (*recovery->stop ||
+            !recovery_tables_prepare(recovery->data, &loading->jobs[i], recovery->error)) {
             return false;
         }
         recovery_tell_loading(recovery, 0, loading->total_bytes);
@@ -415,7 +418,8 @@ bool recovery_tables(struct recovery *recovery)
     pthread_mutex_init(&loading.lock, NULL);
     thread_cond_init(&loading.changed);
     loading.jobs = memory_zalloc((count_files(recovery) + 1) * sizeof(*loading.jobs));
-    bool loaded = begin_spaces(recovery) && add_files(recovery, &loading);
+    bool loaded =
+        recovery_tables_begin_spaces(recovery) && recovery_tables_add_files(recovery, &loading);
 
     recovery->data->figures.load_total_bytes = loading.total_bytes;
     loaded = loaded && prepare_all(recovery, &loading) && load_all(recovery, &loading) &&

@@ -18,7 +18,7 @@ _Static_assert(CHANGE_SLOTS_MAX == 1 << SLOT_BITS, "a slot's number fits its bit
 
 /* ---- to words ---- */
 
-static void encode_slot(const struct change *change, struct change_record *record)
+static void change_record_encode_slot(const struct change *change, struct change_record *record)
 {
     unsigned slot = (unsigned)__builtin_ctz(change->named);
     bool set = (change->set & change->named) != 0;
@@ -28,7 +28,7 @@ static void encode_slot(const struct change *change, struct change_record *recor
     record->bytes = 2 * WORD;
 }
 
-static void encode_slots(const struct change *change, struct change_record *record)
+static void change_record_encode_slots(const struct change *change, struct change_record *record)
 {
     uint32_t set = change->set & change->named;
     uint32_t words = 2;
@@ -62,9 +62,9 @@ void change_record_encode(const struct change *change, struct change_record *rec
     } else if (change->type != CHANGE_SLOTS) {
         encode_member(change, record);
     } else if (change->named != 0 && (change->named & (change->named - 1)) == 0) {
-        encode_slot(change, record);
+        change_record_encode_slot(change, record);
     } else {
-        encode_slots(change, record);
+        change_record_encode_slots(change, record);
     }
 }
 
@@ -82,7 +82,8 @@ size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t len
 
 /* ---- back ---- */
 
-static bool decode_slot(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+static bool change_record_decode_slot(uint8_t b, const uint64_t *words, size_t count,
+                                      struct change *change)
 {
     unsigned slot = b & (CHANGE_SLOTS_MAX - 1);
     unsigned set = b >> SET_SHIFT;
@@ -96,7 +97,8 @@ static bool decode_slot(uint8_t b, const uint64_t *words, size_t count, struct c
     return true;
 }
 
-static bool decode_slots(uint8_t b, const uint64_t *words, size_t count, struct change *change)
+static bool change_record_decode_slots(uint8_t b, const uint64_t *words, size_t count,
+                                       struct change *change)
 {
     if (count < 2 || words[1] >> (2 * SLOTS_SHIFT) != 0) {
         return false;
@@ -150,13 +152,13 @@ static bool decode_remove(uint8_t b, const uint64_t *words, size_t count, struct
 static bool decode_any_slots(uint8_t b, const uint64_t *words, size_t count, struct change *change)
 {
     change->type = CHANGE_SLOTS;
-    return b < CHANGE_BOTH && decode_slots(b, words, count, change);
+    return b < CHANGE_BOTH && change_record_decode_slots(b, words, count, change);
 }
 
 static bool decode_one_slot(uint8_t b, const uint64_t *words, size_t count, struct change *change)
 {
     change->type = CHANGE_SLOTS;
-    return decode_slot(b, words, count, change) && change->place < CHANGE_BOTH;
+    return change_record_decode_slot(b, words, count, change) && change->place < CHANGE_BOTH;
 }
 
 typedef bool decode_fn(uint8_t b, const uint64_t *words, size_t count, struct change *change);

@@ -29,7 +29,8 @@ static size_t common_length(const struct pattern_node *node, const char *text, s
 }
 
 /* Puts a node with the first `length` bytes of a child's text between the child and its parent. */
-static uint8_t split(struct pattern_set *set, uint8_t parent, uint8_t child, size_t length)
+static uint8_t pattern_build_split(struct pattern_set *set, uint8_t parent, uint8_t child,
+                                   size_t length)
 {
     struct pattern_node *lower = &set->nodes[child];
     uint8_t middle = new_node(set, lower->text.bytes, length);
@@ -53,7 +54,8 @@ static uint8_t insert_text(struct pattern_set *set, const char *text, size_t len
             return child;
         }
         size_t same = common_length(&set->nodes[child], text + done, length - done);
-        at = same < set->nodes[child].text.length ? split(set, at, child, same) : child;
+        at = same < set->nodes[child].text.length ? pattern_build_split(set, at, child, same)
+                                                  : child;
         done += same;
     }
     return at;

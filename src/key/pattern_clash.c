@@ -24,7 +24,7 @@ struct candidate {
     size_t length;
 };
 
-static void add(struct candidate *key, const char *bytes, size_t length)
+static void pattern_clash_add(struct candidate *key, const char *bytes, size_t length)
 {
     CHECK(length <= sizeof(key->text) - key->length);
     memcpy(key->text + key->length, bytes, length);
@@ -55,11 +55,11 @@ static bool try_ends(const struct pattern_space *a, const struct pattern_space *
 {
     static const char *const ends[] = {"", "u", ".", ".u"};
     size_t missing = missing_suffix(a, key);
-    add(key, a->suffix.bytes + a->suffix.length - missing, missing);
+    pattern_clash_add(key, a->suffix.bytes + a->suffix.length - missing, missing);
     size_t length = key->length;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         key->length = length;
-        add(key, ends[i], strlen(ends[i]));
+        pattern_clash_add(key, ends[i], strlen(ends[i]));
         if (pattern_space_owns(a, key->text, key->length) &&
             pattern_space_owns(b, key->text, key->length)) {
             return true;
@@ -72,9 +72,9 @@ static bool try_id(const struct pattern_space *a, const struct pattern_space *b,
                    size_t id_length, struct candidate *key)
 {
     key->length = 0;
-    add(key, b->prefix.bytes, b->prefix.length);
-    add(key, id, id_length);
-    add(key, b->suffix.bytes, b->suffix.length);
+    pattern_clash_add(key, b->prefix.bytes, b->prefix.length);
+    pattern_clash_add(key, id, id_length);
+    pattern_clash_add(key, b->suffix.bytes, b->suffix.length);
     return try_ends(a, b, key);
 }
 

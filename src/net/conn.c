@@ -33,7 +33,7 @@ static bool want(struct net_conn *conn, short events)
 }
 
 /* No memory for it. */
-static void refuse(struct net_worker *worker, int fd)
+static void conn_refuse(struct net_worker *worker, int fd)
 {
     close(fd);
     atomic_fetch_sub(&worker->common->connections, 1);
@@ -46,7 +46,7 @@ void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct ne
     bool lacking = conn == NULL || (tls != NULL && session == NULL);
     net_tls_context_release(tls);
     if (lacking) {
-        refuse(worker, fd);
+        conn_refuse(worker, fd);
         free(conn);
         return;
     }
@@ -83,7 +83,7 @@ void net_conn_close(struct net_conn *conn)
     free(conn);
 }
 
-static void close_counted(struct net_conn *conn, metric *reason)
+static void conn_close_counted(struct net_conn *conn, metric *reason)
 {
     metric_add(reason, 1);
     net_conn_close(conn);
@@ -91,7 +91,7 @@ static void close_counted(struct net_conn *conn, metric *reason)
 
 void net_conn_close_for_budget(struct net_conn *conn)
 {
-    close_counted(conn, &conn->worker->metrics.budget_closed);
+    conn_close_counted(conn, &conn->worker->metrics.budget_closed);
 }
 
 /* Of those that wait for their clients alone, so that closing one disturbs no list: who holds most
@@ -130,7 +130,7 @@ bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, si
  * All is sent and the service is done with it. A close with unread input would be a reset, which
  * may overtake the last answer: then only our side ends, and what comes is thrown away for a while.
  */
-static void finish(struct net_conn *conn)
+static void conn_finish(struct net_conn *conn)
 {
     char byte;
     if (!conn->unread && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
@@ -165,7 +165,7 @@ static bool want_to_read(struct net_conn *conn)
 }
 
 /* Decides what the connection waits for, once its turn's output is sent or kept. */
-static void settle(struct net_conn *conn)
+static void conn_settle(struct net_conn *conn)
 {
     if (conn->out.length > 0) {
         if (!want(conn, is_turned(conn) ? EV_READ : EV_WRITE)) {
@@ -195,7 +195,7 @@ static void settle(struct net_conn *conn)
     case NET_SUSPENDED:
         return;
     case NET_CLOSE:
-        finish(conn);
+        conn_finish(conn);
         return;
     }
     CHECK(false);
@@ -267,7 +267,7 @@ static bool send_output(struct net_conn *conn, const char *bytes, size_t length)
 void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
 {
     if (send_output(conn, bytes, length)) {
-        settle(conn);
+        conn_settle(conn);
     }
 }
 
@@ -293,11 +293,11 @@ static void end_turn(struct net_conn *conn, bool hold, bool kept)
         net_conn_close_for_budget(conn);
         return;
     }
-    settle(conn);
+    conn_settle(conn);
 }
 
 /* One turn on bytes that are the worker's shared buffer, or the connection's own. */
-static void take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
+static void conn_take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
 {
     struct net_worker *worker = conn->worker;
     struct net_turn turn = {.in = bytes, .in_length = length, .out = &worker->out};
@@ -325,7 +325,7 @@ static void take_turn(struct net_conn *conn, const char *bytes, size_t length, b
 static void turn_on_private(struct net_conn *conn)
 {
     size_t length = conn->in.length - conn->in_done;
-    take_turn(conn, length > 0 ? conn->in.data + conn->in_done : "", length, false);
+    conn_take_turn(conn, length > 0 ? conn->in.data + conn->in_done : "", length, false);
 }
 
 void net_conn_woken(struct net_conn *conn)
@@ -352,7 +352,7 @@ static void end_tls(struct net_conn *conn)
     }
     conn->next = NET_CLOSE;
     conn->unread = true;
-    finish(conn);
+    conn_finish(conn);
 }
 
 /* The handshake is done, and we have nothing to say: the client's first request may wait for this
@@ -416,7 +416,7 @@ static void on_readable(struct net_conn *conn)
     }
     if (held == 0) {
         conn->progress_us = worker->now_us;
-        take_turn(conn, worker->read, (size_t)got, true);
+        conn_take_turn(conn, worker->read, (size_t)got, true);
         return;
     }
     if (conn->in_done > 0) {
@@ -458,7 +458,7 @@ static void drain(struct net_conn *conn)
         buf_fini(&conn->out);
         conn->out_done = 0;
     }
-    settle(conn);
+    conn_settle(conn);
 }
 
 void net_conn_unseal(struct net_conn *conn)
@@ -512,10 +512,10 @@ static void sweep_reading(struct net_conn *conn, uint64_t age_s)
     bool half = conn->in.length > 0 || (conn->tls != NULL && net_tls_half(conn->tls));
     if (half && request_s > 0) {
         if (age_s >= request_s) {
-            close_counted(conn, &worker->metrics.request_timeouts);
+            conn_close_counted(conn, &worker->metrics.request_timeouts);
         }
     } else if (idle_s > 0 && age_s >= idle_s) {
-        close_counted(conn, &worker->metrics.idle_closed);
+        conn_close_counted(conn, &worker->metrics.idle_closed);
     }
 }
 
@@ -525,13 +525,13 @@ void net_conn_sweep(struct net_conn *conn)
     uint64_t age_s = net_conn_idle_s(conn);
     if (conn->hold != NET_HOLD_NONE) { /* it waits for us, not we for it */
         if (age_s >= conn->worker->common->hold_stall_s) {
-            close_counted(conn, &conn->worker->metrics.hold_stalls);
+            conn_close_counted(conn, &conn->worker->metrics.hold_stalls);
         }
         return;
     }
     if (conn->out.length > 0) {
         if (age_s >= NET_WRITE_STALL_S) {
-            close_counted(conn, &conn->worker->metrics.write_stalls);
+            conn_close_counted(conn, &conn->worker->metrics.write_stalls);
         }
     } else if (conn->lingering) {
         if (age_s >= NET_LINGER_S) {

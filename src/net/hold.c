@@ -65,7 +65,7 @@ static void let_go(struct net_hold *hold)
 /* The commit. */
 
 /* Sends the answers of a connection that was held or waited. */
-static void answer(struct net_hold *hold, struct net_conn *conn)
+static void hold_answer(struct net_hold *hold, struct net_conn *conn)
 {
     net_hold_leave(conn);
     net_conn_answer(conn, hold->bytes.data + conn->held.begin, conn->held.length);
@@ -88,7 +88,7 @@ static void end_held(struct net_hold *hold, enum net_commit verdict)
 {
     for (struct net_conn *conn; (conn = TAILQ_FIRST(&hold->held)) != NULL;) {
         if (verdict == NET_COMMITTED) {
-            answer(hold, conn);
+            hold_answer(hold, conn);
         } else {
             net_conn_close(conn);
         }
@@ -143,7 +143,7 @@ static void release_some(struct net_hold *hold)
     struct net_conn *conn;
     while ((conn = first_waiting(hold)) != NULL && conn->wait <= released) {
         if (conn->hold == NET_HOLD_WAITING) {
-            answer(hold, conn);
+            hold_answer(hold, conn);
         } else {
             net_hold_leave(conn);
             net_conn_unseal(conn);

@@ -52,7 +52,7 @@ struct opening {
     bool *in_use;
 };
 
-static bool fail(const struct opening *opening, int error_number)
+static bool listener_fail(const struct opening *opening, int error_number)
 {
     if (error_number == EADDRINUSE) {
         *opening->in_use = true;
@@ -71,7 +71,8 @@ static bool fail_text(const struct opening *opening, const char *why)
 }
 
 /* Takes over a bound descriptor. */
-static bool add(struct net_listeners *set, const struct opening *opening, int fd, bool is_unix)
+static bool listener_add(struct net_listeners *set, const struct opening *opening, int fd,
+                         bool is_unix)
 {
     if (set->count == NET_LISTEN_MAX) {
         close(fd);
@@ -82,7 +83,7 @@ static bool add(struct net_listeners *set, const struct opening *opening, int fd
     if (getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
         int saved = errno;
         close(fd);
-        return fail(opening, saved);
+        return listener_fail(opening, saved);
     }
     struct listener *item = &set->items[set->count++];
     item->fd = fd;
@@ -135,7 +136,8 @@ static bool add_tcp(struct net_listeners *set, const struct opening *opening,
     int code =
         getaddrinfo(parts->host[0] != '\0' ? parts->host : NULL, parts->port, &hints, &found);
     if (code != 0) {
-        return code == EAI_SYSTEM ? fail(opening, errno) : fail_text(opening, gai_strerror(code));
+        return code == EAI_SYSTEM ? listener_fail(opening, errno)
+                                  : fail_text(opening, gai_strerror(code));
     }
     size_t before = set->count;
     int error_number = EADDRNOTAVAIL;
@@ -143,16 +145,16 @@ static bool add_tcp(struct net_listeners *set, const struct opening *opening,
     for (const struct addrinfo *at = found; done && at != NULL; at = at->ai_next) {
         int fd = open_tcp(at);
         if (fd >= 0) {
-            done = add(set, opening, fd, false);
+            done = listener_add(set, opening, fd, false);
         } else if (errno == EADDRINUSE) {
-            done = fail(opening, EADDRINUSE);
+            done = listener_fail(opening, EADDRINUSE);
         } else {
             error_number = errno; /* a machine without v6 may well listen on v4 only */
         }
     }
     freeaddrinfo(found);
     if (done && set->count == before) {
-        done = fail(opening, error_number);
+        done = listener_fail(opening, error_number);
     }
     return done;
 }
@@ -211,25 +213,25 @@ static bool add_unix(struct net_listeners *set, const struct opening *opening)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     if (strlen(opening->text) >= sizeof(name.sun_path)) {
-        return fail(opening, ENAMETOOLONG);
+        return listener_fail(opening, ENAMETOOLONG);
     }
     strcpy(name.sun_path, opening->text);
     int code = clear_path(&name);
     if (code != 0) {
-        return fail(opening, code);
+        return listener_fail(opening, code);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        return fail(opening, errno);
+        return listener_fail(opening, errno);
     }
     /* Before listen(): until then nobody can connect. */
     if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
         !give_away(name.sun_path, opening->options)) {
         int saved = errno;
         close(fd);
-        return fail(opening, saved);
+        return listener_fail(opening, saved);
     }
-    return add(set, opening, fd, true);
+    return listener_add(set, opening, fd, true);
 }
 
 static int open_reserve(void)
@@ -276,7 +278,7 @@ bool net_listener_listen(struct net_listeners *set, char error[NET_ERROR_MAX], b
             .text = set->items[i].address, .error = error, .in_use = in_use};
 
         if (listen(set->items[i].fd, set->backlog) != 0) {
-            return fail(&opening, errno);
+            return listener_fail(&opening, errno);
         }
     }
     return true;

@@ -129,7 +129,7 @@ static void on_accepted(void *context, int fd, bool tls)
                      tls ? share_tls(net) : NULL);
 }
 
-static void on_signal(evutil_socket_t signal_number, short what, void *argument)
+static void net_on_signal(evutil_socket_t signal_number, short what, void *argument)
 {
     struct net *net = argument;
     const struct net_service *service = &net->common.service;
@@ -148,14 +148,14 @@ static void on_stop(evutil_socket_t fd, short what, void *argument)
     event_base_loopbreak(net->base);
 }
 
-static bool add_events(struct net *net, const int *signals, size_t signal_count)
+static bool net_add_events(struct net *net, const int *signals, size_t signal_count)
 {
     bool added = event_assign(&net->stop_event, net->base, net->stop_fd, EV_READ | EV_PERSIST,
                               on_stop, net) == 0 &&
                  event_add(&net->stop_event, NULL) == 0;
     for (size_t i = 0; i < signal_count; i++) {
         struct event *event = &net->signal_events[i];
-        added = evsignal_assign(event, net->base, signals[i], on_signal, net) == 0 &&
+        added = evsignal_assign(event, net->base, signals[i], net_on_signal, net) == 0 &&
                 event_add(event, NULL) == 0 && added;
     }
     return added;
@@ -175,7 +175,7 @@ static void unblock(const int *signals, size_t signal_count)
 void net_run(struct net *net, const int *signals, size_t signal_count)
 {
     CHECK(signal_count <= NET_SIGNALS_MAX);
-    bool added = add_events(net, signals, signal_count);
+    bool added = net_add_events(net, signals, signal_count);
     unblock(signals, signal_count);
     if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics,
                            &net->common.refusals) &&

@@ -20,7 +20,8 @@ struct making {
     char *error;
 };
 
-static bool fail(const struct making *making, const char *what, const char *file, const char *why)
+static bool tls_context_fail(const struct making *making, const char *what, const char *file,
+                             const char *why)
 {
     snprintf(making->error, NET_TLS_ERROR_MAX, "%s %.280s: %.160s", what, file, why);
     return false;
@@ -30,7 +31,7 @@ static bool fail(const struct making *making, const char *what, const char *file
 static bool fail_library(const struct making *making, const char *what, const char *file)
 {
     const char *why = ERR_reason_error_string(ERR_peek_error()); /* the first: the cause */
-    return fail(making, what, file, why != NULL ? why : "refused by the TLS library");
+    return tls_context_fail(making, what, file, why != NULL ? why : "refused by the TLS library");
 }
 
 /* What the system says of a file is clearer than what the library makes of it. */
@@ -43,7 +44,7 @@ static bool readable(const struct making *making, const char *what, const char *
     if (fd >= 0) {
         close(fd);
     }
-    return good || fail(making, what, file, strerror(saved));
+    return good || tls_context_fail(making, what, file, strerror(saved));
 }
 
 /* Instead of the library's question on the terminal. */
@@ -76,14 +77,14 @@ static bool load_key(struct making *making)
     }
     bool used = SSL_CTX_use_PrivateKey_file(making->library, options->key, type) == 1;
     if (making->passphrase) {
-        return fail(making, "key", options->key, "it has a passphrase");
+        return tls_context_fail(making, "key", options->key, "it has a passphrase");
     }
     bool other = ERR_GET_REASON(ERR_peek_error()) == X509_R_KEY_VALUES_MISMATCH;
     if (!used && !other) {
         return fail_library(making, "key", options->key);
     }
     return (used && SSL_CTX_check_private_key(making->library) == 1) ||
-           fail(making, "key", options->key, "it is not that of the certificate");
+           tls_context_fail(making, "key", options->key, "it is not that of the certificate");
 }
 
 static bool load_ca(struct making *making)

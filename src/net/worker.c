@@ -17,14 +17,14 @@
 
 /* The table of connections, by serial. */
 
-static size_t bucket_of(const struct net_worker *worker, uint64_t serial)
+static size_t worker_bucket_of(const struct net_worker *worker, uint64_t serial)
 {
     return (size_t)hash_u64(serial) & (worker->bucket_count - 1);
 }
 
-static struct net_conn *find(const struct net_worker *worker, uint64_t serial)
+static struct net_conn *worker_find(const struct net_worker *worker, uint64_t serial)
 {
-    struct net_conn *conn = worker->buckets[bucket_of(worker, serial)];
+    struct net_conn *conn = worker->buckets[worker_bucket_of(worker, serial)];
     while (conn != NULL && conn->serial != serial) {
         conn = conn->bucket_next;
     }
@@ -32,7 +32,7 @@ static struct net_conn *find(const struct net_worker *worker, uint64_t serial)
 }
 
 /* Doubles the buckets. Without memory the chains just get longer. */
-static void grow(struct net_worker *worker)
+static void worker_grow(struct net_worker *worker)
 {
     struct net_conn **old = worker->buckets;
     size_t old_count = worker->bucket_count;
@@ -46,7 +46,7 @@ static void grow(struct net_worker *worker)
     for (size_t i = 0; i < old_count; i++) {
         for (struct net_conn *conn = old[i], *next; conn != NULL; conn = next) {
             next = conn->bucket_next;
-            struct net_conn **bucket = &buckets[bucket_of(worker, conn->serial)];
+            struct net_conn **bucket = &buckets[worker_bucket_of(worker, conn->serial)];
             conn->bucket_next = *bucket;
             *bucket = conn;
         }
@@ -57,9 +57,9 @@ static void grow(struct net_worker *worker)
 void net_worker_enter(struct net_worker *worker, struct net_conn *conn)
 {
     if (worker->conn_count >= worker->bucket_count) {
-        grow(worker);
+        worker_grow(worker);
     }
-    struct net_conn **bucket = &worker->buckets[bucket_of(worker, conn->serial)];
+    struct net_conn **bucket = &worker->buckets[worker_bucket_of(worker, conn->serial)];
     conn->bucket_next = *bucket;
     *bucket = conn;
     worker->conn_count++;
@@ -67,7 +67,7 @@ void net_worker_enter(struct net_worker *worker, struct net_conn *conn)
 
 void net_worker_leave(struct net_worker *worker, struct net_conn *conn)
 {
-    struct net_conn **link = &worker->buckets[bucket_of(worker, conn->serial)];
+    struct net_conn **link = &worker->buckets[worker_bucket_of(worker, conn->serial)];
     while (*link != conn) {
         CHECK(*link != NULL);
         link = &(*link)->bucket_next;
@@ -258,7 +258,7 @@ static void on_mail(evutil_socket_t fd, short what, void *argument)
     take_mail(worker);
     for (size_t i = 0; i < worker->mail_now.count; i++) {
         const struct net_letter *letter = &worker->mail_now.items[i];
-        struct net_conn *conn = letter->fd < 0 ? find(worker, letter->serial) : NULL;
+        struct net_conn *conn = letter->fd < 0 ? worker_find(worker, letter->serial) : NULL;
         if (letter->fd >= 0) {
             net_conn_open(worker, letter->fd, letter->serial, letter->tls);
         } else if (conn != NULL) {
@@ -337,7 +337,7 @@ static struct event_base *create_base(void)
     return base;
 }
 
-static bool add_events(struct net_worker *worker)
+static bool worker_add_events(struct net_worker *worker)
 {
     struct timeval every = {.tv_sec = NET_SWEEP_S};
     return event_assign(&worker->tick, worker->base, -1, EV_PERSIST, on_tick, worker) == 0 &&
@@ -369,7 +369,7 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     worker->buckets = calloc(worker->bucket_count, sizeof(struct net_conn *));
     worker->base = create_base();
     if (worker->mail_fd < 0 || worker->read == NULL || worker->buckets == NULL ||
-        worker->base == NULL || !add_events(worker)) {
+        worker->base == NULL || !worker_add_events(worker)) {
         int saved = errno;
         net_worker_destroy(worker);
         errno = saved;

@@ -33,7 +33,7 @@ struct keeper {
 };
 
 /* The flag is raised in front of the lock: a keeper that missed it is not asleep yet. */
-static void notify(void *context)
+static void keeper_notify(void *context)
 {
     struct keeper_job *job = context;
 
@@ -46,7 +46,7 @@ static void notify(void *context)
 }
 
 /* Under the lock. The next engine that asked, its flag taken down; NULL: none. */
-static struct keeper_job *take(struct keeper *keeper)
+static struct keeper_job *keeper_take(struct keeper *keeper)
 {
     for (size_t i = 0; i < keeper->count; i++) {
         struct keeper_job *job = keeper->jobs[keeper->next++ % keeper->count];
@@ -59,7 +59,7 @@ static struct keeper_job *take(struct keeper *keeper)
 }
 
 /* Under the lock, which is let go meanwhile. */
-static void maintain(struct keeper *keeper, const struct keeper_job *job)
+static void keeper_maintain(struct keeper *keeper, const struct keeper_job *job)
 {
     keeper->running = true;
     pthread_mutex_unlock(&keeper->lock);
@@ -81,7 +81,7 @@ static void run_errand(struct keeper *keeper)
     pthread_cond_broadcast(&keeper->changed);
 }
 
-static void *run(void *context)
+static void *keeper_run(void *context)
 {
     struct keeper *keeper = context;
 
@@ -89,12 +89,12 @@ static void *run(void *context)
     while (!keeper->ending) {
         bool paused = keeper->bracketed || keeper->holders > 0;
         bool errand = keeper->errand_asked && !keeper->bracketed;
-        struct keeper_job *job = paused || errand ? NULL : take(keeper);
+        struct keeper_job *job = paused || errand ? NULL : keeper_take(keeper);
 
         if (errand) {
             run_errand(keeper);
         } else if (job != NULL) {
-            maintain(keeper, job);
+            keeper_maintain(keeper, job);
         } else {
             pthread_cond_wait(&keeper->work, &keeper->lock);
         }
@@ -140,7 +140,7 @@ void keeper_attach(struct keeper *keeper, struct spaces *spaces)
         }
         space->job.keeper = keeper;
         space->job.engine = space->engine;
-        space->engine->keeper = (struct engine_keeper){notify, &space->job};
+        space->engine->keeper = (struct engine_keeper){keeper_notify, &space->job};
     }
 }
 
@@ -165,7 +165,7 @@ bool keeper_start(struct keeper *keeper, const struct spaces *spaces)
     pthread_mutex_unlock(&keeper->lock);
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int problem = pthread_create(&keeper->thread, NULL, run, keeper);
+    int problem = pthread_create(&keeper->thread, NULL, keeper_run, keeper);
 
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     keeper->started = problem == 0;

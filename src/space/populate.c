@@ -19,7 +19,7 @@ struct populate {
     struct engine *engines[SETTINGS_SPACES_MAX];
 };
 
-static void *run(void *context)
+static void *populate_run(void *context)
 {
     struct populate *populate = context;
 
@@ -68,7 +68,7 @@ void populate_stop(struct populate *populate)
     populate->started = false;
 }
 
-static void begin(struct populate *populate, const struct spaces *spaces)
+static void populate_begin(struct populate *populate, const struct spaces *spaces)
 {
     populate->stop = false;
     populate->count = 0;
@@ -77,7 +77,7 @@ static void begin(struct populate *populate, const struct spaces *spaces)
     }
     /* without a thread the first use of each page faults, no more */
     pthread_mutex_lock(&populate->lock);
-    populate->started = thread_start(&populate->thread, run, populate, "populate");
+    populate->started = thread_start(&populate->thread, populate_run, populate, "populate");
     populate->running = populate->started;
     pthread_mutex_unlock(&populate->lock);
 }
@@ -85,7 +85,7 @@ static void begin(struct populate *populate, const struct spaces *spaces)
 void populate_go(struct populate *populate, const struct spaces *spaces)
 {
     if (spaces != NULL) {
-        begin(populate, spaces);
+        populate_begin(populate, spaces);
     }
     pthread_mutex_unlock(&populate->bracket);
 }

@@ -82,7 +82,7 @@ static bool patterns_create(struct spaces *spaces, const struct settings *settin
     return spaces->patterns != NULL;
 }
 
-static void add_space(struct spaces *spaces, struct space *space, size_t *patterns)
+static void spaces_add(struct spaces *spaces, struct space *space, size_t *patterns)
 {
     uint64_t value_max = PROTOCOL_VALUE_MAX;
 
@@ -122,7 +122,7 @@ struct spaces *spaces_create(const struct settings *settings, const struct space
         if (space == NULL) {
             goto fail;
         }
-        add_space(spaces, space, &patterns);
+        spaces_add(spaces, space, &patterns);
     }
     return spaces;
 fail:

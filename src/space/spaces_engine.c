@@ -15,7 +15,7 @@
 
 _Static_assert(PHANTOM_ERROR_MAX <= WHY_MAX, "WHY_MAX: the largest");
 
-static void refuse(char error[SPACES_ERROR_MAX], const char *space, const char *why)
+static void spaces_engine_refuse(char error[SPACES_ERROR_MAX], const char *space, const char *why)
 {
     snprintf(error, SPACES_ERROR_MAX, "space %s: %s", space, why);
 }
@@ -209,7 +209,7 @@ static const struct kind {
     [SPACE_PLAIN] = {create_plain, reconfigure_plain, losses_plain, describe_plain},
 };
 
-static const struct kind *kind_of(const struct space_settings *settings)
+static const struct kind *spaces_engine_kind_of(const struct space_settings *settings)
 {
     CHECK(settings->kind < sizeof(kinds) / sizeof(kinds[0]));
     return &kinds[settings->kind];
@@ -219,24 +219,25 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
                                    char error[SPACES_ERROR_MAX])
 {
     char why[WHY_MAX];
-    struct engine *engine = kind_of(settings)->create(settings, number, why);
+    struct engine *engine = spaces_engine_kind_of(settings)->create(settings, number, why);
 
     if (engine == NULL) {
-        refuse(error, settings->name, why);
+        spaces_engine_refuse(error, settings->name, why);
     }
     return engine;
 }
 
-static bool reconfigure(struct space *space, const struct space_settings *next, bool undo,
-                        char error[SPACES_ERROR_MAX])
+static bool spaces_engine_reconfigure(struct space *space, const struct space_settings *next,
+                                      bool undo, char error[SPACES_ERROR_MAX])
 {
     struct space_settings taken;
     char why[WHY_MAX];
 
     CHECK(space->settings.kind == next->kind);
     settings_space_next(&space->settings, next, &taken);
-    if (!kind_of(&taken)->reconfigure(space->engine, &taken, space->index, undo, why)) {
-        refuse(error, space->name, why);
+    if (!spaces_engine_kind_of(&taken)->reconfigure(space->engine, &taken, space->index, undo,
+                                                    why)) {
+        spaces_engine_refuse(error, space->name, why);
         return false;
     }
     space->settings = taken;
@@ -246,13 +247,13 @@ static bool reconfigure(struct space *space, const struct space_settings *next, 
 bool space_reconfigure(struct space *space, const struct space_settings *next,
                        char error[SPACES_ERROR_MAX])
 {
-    return reconfigure(space, next, false, error);
+    return spaces_engine_reconfigure(space, next, false, error);
 }
 
 bool space_undo(struct space *space, const struct space_settings *before,
                 char error[SPACES_ERROR_MAX])
 {
-    return reconfigure(space, before, true, error);
+    return spaces_engine_reconfigure(space, before, true, error);
 }
 
 size_t space_losses(const struct space *space, const struct space_settings *next,
@@ -261,10 +262,10 @@ size_t space_losses(const struct space *space, const struct space_settings *next
     struct space_settings taken;
 
     settings_space_next(&space->settings, next, &taken);
-    return kind_of(&taken)->losses(space->engine, &taken, losses);
+    return spaces_engine_kind_of(&taken)->losses(space->engine, &taken, losses);
 }
 
 void space_describe(const struct space_settings *settings, char *text, size_t size)
 {
-    kind_of(settings)->describe(settings, text, size);
+    spaces_engine_kind_of(settings)->describe(settings, text, size);
 }

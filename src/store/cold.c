@@ -73,8 +73,8 @@ static bool failure_over(const struct cold *cold, const struct cold_read *read,
 }
 
 /* The page is not here, nor has it failed; read: the one under way. */
-static enum cold_result wait_for(struct cold *cold, struct cold_read *read,
-                                 const struct cold_key *key, const struct ticket *ticket)
+static enum cold_result cold_wait_for(struct cold *cold, struct cold_read *read,
+                                      const struct cold_key *key, const struct ticket *ticket)
 {
     struct cold_stats *stats = &cold->stats;
     struct cold_waiter *waiter = cold_waiter_find(cold, ticket);
@@ -122,7 +122,7 @@ static enum cold_result get(struct cold *cold, const struct cold_key *key,
         snprintf(error, TABLE_FILE_ERROR_MAX, "%s", read->error);
         return COLD_FAILED;
     }
-    return wait_for(cold, read, key, ticket);
+    return cold_wait_for(cold, read, key, ticket);
 }
 
 enum cold_result cold_get(struct cold *cold, const struct table_file *file, uint64_t number,

@@ -122,7 +122,7 @@ static unsigned char *page_of(const struct shard *shard, const struct place *pla
     return shard->pages + (size_t)(place - shard->places) * TABLE_FILE_PAGE_BYTES;
 }
 
-static void used_now(struct shard *shard, struct place *place)
+static void cold_cache_used_now(struct shard *shard, struct place *place)
 {
     cold_list_remove(&place->order);
     cold_list_add(&shard->order, &place->order);
@@ -148,7 +148,7 @@ bool cold_cache_get(struct cold_cache *cache, const struct cold_key *key, void *
     struct place *place = shard_find(shard, key, hash);
     if (place) {
         memcpy(page, page_of(shard, place), TABLE_FILE_PAGE_BYTES);
-        used_now(shard, place);
+        cold_cache_used_now(shard, place);
         shard->hits++;
     }
     pthread_mutex_unlock(&shard->lock);
@@ -175,7 +175,7 @@ void cold_cache_put(struct cold_cache *cache, const struct cold_key *key, const 
         shard->used++;
         memcpy(page_of(shard, place), page, TABLE_FILE_PAGE_BYTES);
     }
-    used_now(shard, place);
+    cold_cache_used_now(shard, place);
     pthread_mutex_unlock(&shard->lock);
 }
 

@@ -24,7 +24,7 @@ void cold_wake(struct cold *cold)
 
 /* ---- reading ---- */
 
-static unsigned bucket_of(uint64_t us)
+static unsigned cold_pool_bucket_of(uint64_t us)
 {
     unsigned bucket = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
     return bucket < COLD_LATENCY_BUCKETS ? bucket : COLD_LATENCY_BUCKETS - 1;
@@ -36,7 +36,7 @@ static void end_read(struct cold *cold, struct cold_read *read, enum table_file_
 {
     bool forgotten = read->forgotten;
     cold->stats.reads++;
-    cold->stats.latency_us[bucket_of(us)]++;
+    cold->stats.latency_us[cold_pool_bucket_of(us)]++;
     cold->stats.bad_pages += result == TABLE_FILE_DAMAGED;
     cold->stats.failed += error && result != TABLE_FILE_DAMAGED;
     read->error = error;

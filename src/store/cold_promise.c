@@ -173,7 +173,7 @@ static void waiter_free(struct cold *cold, struct cold_waiter *waiter)
 }
 
 /* One page less to wait for. */
-static void settle(struct cold *cold, struct cold_waiter *waiter)
+static void cold_promise_settle(struct cold *cold, struct cold_waiter *waiter)
 {
     CHECK(waiter->state == COLD_WAITING && waiter->waiting > 0);
     if (--waiter->waiting == 0) {
@@ -215,7 +215,7 @@ void cold_read_drop(struct cold *cold, struct cold_read *read)
             COLD_OWNER(struct cold_promise, of_read, read->promises.next);
         struct cold_waiter *waiter = promise->waiter;
         if (cold_read_pending(read)) {
-            settle(cold, waiter);
+            cold_promise_settle(cold, waiter);
         }
         promise_free(cold, promise);
         /* One that is to be woken stays until it is. */
@@ -227,7 +227,7 @@ void cold_read_drop(struct cold *cold, struct cold_read *read)
 }
 
 /* Room for one promise, and for a read too if wanted, from tickets that are lost if need be. */
-static bool make_room(struct cold *cold, bool read_wanted)
+static bool cold_promise_make_room(struct cold *cold, bool read_wanted)
 {
     while (cold_list_empty(&cold->free_promises) || cold_list_empty(&cold->free_waiters) ||
            (read_wanted && cold_list_empty(&cold->free_reads))) {
@@ -257,7 +257,7 @@ bool cold_promise(struct cold *cold, struct cold_read *read, const struct cold_k
 {
     CHECK(!read || cold_read_pending(read));
     /* Takes nothing away from `read` or from a ticket just seen: they are not lost. */
-    if (!make_room(cold, read == NULL)) {
+    if (!cold_promise_make_room(cold, read == NULL)) {
         return false;
     }
     struct cold_waiter *waiter = cold_waiter_find(cold, ticket);
@@ -290,7 +290,7 @@ void cold_read_end(struct cold *cold, struct cold_read *read, enum cold_read_sta
     cold->stats.depth--;
     struct cold_link *link = read->promises.next;
     for (; link != &read->promises; link = link->next) {
-        settle(cold, COLD_OWNER(struct cold_promise, of_read, link)->waiter);
+        cold_promise_settle(cold, COLD_OWNER(struct cold_promise, of_read, link)->waiter);
     }
     if (read->forgotten || cold_list_empty(&read->promises)) {
         cold_read_drop(cold, read);

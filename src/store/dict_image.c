@@ -31,7 +31,7 @@ void dict_image_fini(struct dict_image *image)
 
 /* ---- collecting ---- */
 
-static bool make_room(struct dict_image *image, size_t room)
+static bool dict_image_make_room(struct dict_image *image, size_t room)
 {
     unsigned char *entries = realloc(image->entries, room * stride(image));
     if (!entries) {
@@ -46,7 +46,7 @@ static bool make_room(struct dict_image *image, size_t room)
 static void collect_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     struct dict_image *image = context;
-    if (image->count == image->room && !make_room(image, 2 * image->room)) {
+    if (image->count == image->room && !dict_image_make_room(image, 2 * image->room)) {
         return;
     }
     unsigned char *entry = image->entries + image->count++ * stride(image);
@@ -59,7 +59,8 @@ bool dict_image_collect(struct dict_image *image, const struct dict *dict)
 {
     CHECK(dict_entry_bytes(dict) == DICT_KEY_BYTES + image->value_bytes);
     /* All of it at once, so that the others need not wait for a copy as it grows. */
-    if (!image->entries && !make_room(image, (size_t)dict_count(dict) + DICT_IMAGE_PIECE)) {
+    if (!image->entries &&
+        !dict_image_make_room(image, (size_t)dict_count(dict) + DICT_IMAGE_PIECE)) {
         return false;
     }
     return dict_walk(dict, &image->at, DICT_IMAGE_PIECE, collect_entry, image) && !image->failed;
@@ -149,7 +150,7 @@ struct load {
     bool full;
 };
 
-static bool load_entry(void *context, uint64_t id, uint8_t sub, const void *bytes)
+static bool dict_image_load_entry(void *context, uint64_t id, uint8_t sub, const void *bytes)
 {
     struct load *load = context;
     uint64_t value[DICT_VALUE_WORDS] = {0};
@@ -173,7 +174,8 @@ enum table_file_result dict_image_load(const struct table_file *file, unsigned s
                  table_file_path(file), section, load.value_bytes);
         return TABLE_FILE_DAMAGED;
     }
-    enum table_file_result result = table_file_each_entry(file, section, load_entry, &load, error);
+    enum table_file_result result =
+        table_file_each_entry(file, section, dict_image_load_entry, &load, error);
     if (load.full) {
         snprintf(error, TABLE_FILE_ERROR_MAX,
                  "%s: the %" PRIu64 " entries of section %u do not fit in the memory its table has "

@@ -9,7 +9,7 @@
 
 #define PID_TEXT_MAX 32
 
-static int open_in(struct vfs *vfs, const char *directory, int flags)
+static int dir_lock_open_in(struct vfs *vfs, const char *directory, int flags)
 {
     char path[VFS_PATH_MAX];
     return vfs_path(path, directory, DIR_LOCK_NAME) ? vfs->functions->open(vfs, path, flags) : -1;
@@ -18,7 +18,7 @@ static int open_in(struct vfs *vfs, const char *directory, int flags)
 static long read_holder(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX] = "";
-    int fd = open_in(vfs, directory, O_RDONLY);
+    int fd = dir_lock_open_in(vfs, directory, O_RDONLY);
     if (fd < 0) {
         return 0;
     }
@@ -40,7 +40,7 @@ static bool is_unsupported(int error)
            error == ENOSYS;
 }
 
-static enum dir_lock_result take(struct vfs *vfs, struct dir_lock *lock, int fd)
+static enum dir_lock_result dir_lock_acquire(struct vfs *vfs, struct dir_lock *lock, int fd)
 {
     if (fd < 0) {
         return DIR_LOCK_FAILED;
@@ -60,10 +60,10 @@ static enum dir_lock_result take_either(struct vfs *vfs, const char *directory, 
 {
     *lock = (struct dir_lock){.fd = -1};
     int fd = vfs->functions->open(vfs, directory, O_RDONLY | O_DIRECTORY);
-    enum dir_lock_result result = take(vfs, lock, fd);
+    enum dir_lock_result result = dir_lock_acquire(vfs, lock, fd);
     if (result == DIR_LOCK_FAILED && fd >= 0 && is_unsupported(errno)) {
         lock->weak = true;
-        result = take(vfs, lock, open_in(vfs, directory, O_RDWR | make));
+        result = dir_lock_acquire(vfs, lock, dir_lock_open_in(vfs, directory, O_RDWR | make));
     }
     if (result == DIR_LOCK_HELD) {
         lock->holder = read_holder(vfs, directory);
@@ -88,7 +88,7 @@ bool dir_lock_sign(struct vfs *vfs, const char *directory)
 {
     char text[PID_TEXT_MAX];
     int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-    int fd = open_in(vfs, directory, O_RDWR | O_CREAT);
+    int fd = dir_lock_open_in(vfs, directory, O_RDWR | O_CREAT);
     if (fd < 0) {
         return false;
     }

@@ -166,7 +166,7 @@ bool manifest_set_data(struct manifest_space *space, const char *label, const vo
 
 /* Where the file of that name stands, or would stand: the list is sorted. Looks at the last one
  * first: most are added in their order, and names of another space lie before or after all. */
-static size_t place_of(const struct manifest_space *space, const char *name, bool *found)
+static size_t manifest_place_of(const struct manifest_space *space, const char *name, bool *found)
 {
     size_t low = 0;
     size_t high = space->files_count;
@@ -191,7 +191,7 @@ const struct manifest_file *manifest_find_file(const struct manifest *manifest, 
 {
     for (size_t i = 0; i < manifest->spaces_count; i++) {
         bool found;
-        size_t place = place_of(&manifest->spaces[i], name, &found);
+        size_t place = manifest_place_of(&manifest->spaces[i], name, &found);
         if (found) {
             return &manifest->spaces[i].files[place];
         }
@@ -223,7 +223,7 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
     if (space->files_count == space->files_capacity) {
         files_grow(space);
     }
-    struct manifest_file *place = space->files + place_of(space, file->name, &found);
+    struct manifest_file *place = space->files + manifest_place_of(space, file->name, &found);
     size_t after = (size_t)(space->files + space->files_count - place);
     memmove(place + 1, place, after * sizeof(*place));
     *place = *file;
@@ -234,7 +234,7 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
 bool manifest_remove_file(struct manifest_space *space, const char *name)
 {
     bool found;
-    struct manifest_file *place = space->files + place_of(space, name, &found);
+    struct manifest_file *place = space->files + manifest_place_of(space, name, &found);
     if (found) {
         space->files_count--;
         size_t after = (size_t)(space->files + space->files_count - place);

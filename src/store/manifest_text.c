@@ -70,7 +70,7 @@ static bool put_data(struct buf *text, const struct manifest_data *data)
     return true;
 }
 
-static char *put_word(char *to, const char *word)
+static char *manifest_text_put_word(char *to, const char *word)
 {
     size_t length = strlen(word);
     memcpy(to, word, length);
@@ -84,14 +84,14 @@ static bool put_file(struct buf *text, const struct manifest_file *file)
     if (!line) {
         return false;
     }
-    char *to = put_word(line, "file ");
-    to = put_word(put_word(to, file->name), " role ");
-    to = put_word(to, role_names[file->role]);
+    char *to = manifest_text_put_word(line, "file ");
+    to = manifest_text_put_word(manifest_text_put_word(to, file->name), " role ");
+    to = manifest_text_put_word(to, role_names[file->role]);
     for (size_t i = 0; i < FILE_NUMBERS; i++) {
         uint64_t value;
         memcpy(&value, (const char *)file + file_numbers[i].offset, sizeof(value));
         *to++ = ' ';
-        to = put_word(to, file_numbers[i].key);
+        to = manifest_text_put_word(to, file_numbers[i].key);
         *to++ = ' ';
         to += num_print(to, value);
     }
@@ -188,7 +188,7 @@ static int hex_value(char digit)
 }
 
 /* A line into its words; false: too many, two spaces side by side, or one at an end. */
-static bool split(struct parser *parser, const char *line, const char *end)
+static bool manifest_text_split(struct parser *parser, const char *line, const char *end)
 {
     parser->count = 0;
     for (;;) {
@@ -215,7 +215,7 @@ static bool next_line(struct parser *parser)
     }
     const char *line = parser->at;
     parser->at = newline + 1;
-    return split(parser, line, newline);
+    return manifest_text_split(parser, line, newline);
 }
 
 typedef bool line_fn(struct parser *parser);
@@ -359,8 +359,8 @@ static const struct line_kind body_lines[] = {
 _Static_assert(4 + 2 * FILE_NUMBERS <= WORDS_MAX, "the longest line has room");
 
 /* The kind of the line that was split; NULL: none of `count`. */
-static const struct line_kind *kind_of(const struct parser *parser, const struct line_kind *kinds,
-                                       size_t count)
+static const struct line_kind *manifest_text_kind_of(const struct parser *parser,
+                                                     const struct line_kind *kinds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (is(parser->words[0], kinds[i].keyword) && parser->count == kinds[i].words) {
@@ -378,7 +378,8 @@ static bool parse_lines(struct parser *parser)
         if (!next_line(parser)) {
             return false;
         }
-        const struct line_kind *kind = kind_of(parser, expected, in_head ? 1 : BODY_LINES);
+        const struct line_kind *kind =
+            manifest_text_kind_of(parser, expected, in_head ? 1 : BODY_LINES);
         if (!kind) {
             return wrong(parser, "not the line that should be there");
         }

@@ -56,14 +56,14 @@ static void close_fd(const struct open_files *files, int fd)
 
 /* Whoever waits looks again: there are more readers than descriptors, so each may be who goes on.
  */
-static void tell(struct open_files *files)
+static void open_files_tell(struct open_files *files)
 {
     if (files->waiting > 0) {
         pthread_cond_broadcast(&files->changed);
     }
 }
 
-static bool has_room(const struct open_files *files)
+static bool open_files_has_room(const struct open_files *files)
 {
     return files->stats.open < files->stats.limit || !cold_list_empty(&files->idle);
 }
@@ -105,23 +105,23 @@ void open_files_add(struct open_files *files, struct open_file *file, int fd)
     CHECK(files->class == OPEN_FILES_CLASS && fd >= 0);
     pthread_mutex_lock(&files->lock);
     CHECK(!file->open);
-    if (has_room(files)) {
+    if (open_files_has_room(files)) {
         take_room(files, &victim);
         install(file, fd);
         cold_list_add(&files->idle, &file->link);
-        tell(files);
+        open_files_tell(files);
     }
     pthread_mutex_unlock(&files->lock);
     close_fd(files, victim);
 }
 
 /* What nobody uses is closed; not counted as closed earlier, as the bound is one of descriptors. */
-static void close_counted(struct open_files *files, int fd)
+static void open_files_close_counted(struct open_files *files, int fd)
 {
     close_fd(files, fd);
     pthread_mutex_lock(&files->lock);
     files->stats.open--;
-    tell(files);
+    open_files_tell(files);
     pthread_mutex_unlock(&files->lock);
 }
 
@@ -137,7 +137,7 @@ void open_files_remove(struct open_files *files, struct open_file *file)
     }
     pthread_mutex_unlock(&files->lock);
     if (open) {
-        close_counted(files, file->fd);
+        open_files_close_counted(files, file->fd);
     }
 }
 
@@ -147,7 +147,7 @@ void open_files_remove(struct open_files *files, struct open_file *file)
  * it, and that is the caller's. */
 static bool await(struct open_files *files, const struct open_file *file, int *victim)
 {
-    while (!file->open && !has_room(files)) {
+    while (!file->open && !open_files_has_room(files)) {
         files->stats.waits++;
         files->waiting++;
         pthread_cond_wait(&files->changed, &files->lock);
@@ -194,7 +194,7 @@ int open_files_hold(struct open_files *files, struct open_file *file, open_file_
         install(file, fd);
         read_begins(file);
     }
-    tell(files);
+    open_files_tell(files);
     pthread_mutex_unlock(&files->lock);
     return fd;
 }
@@ -207,11 +207,11 @@ void open_files_let_go(struct open_files *files, struct open_file *file, int fd)
     bool shared = file->open && file->fd == fd;
     if (shared && --file->readers == 0) {
         cold_list_add(&files->idle, &file->link);
-        tell(files);
+        open_files_tell(files);
     }
     pthread_mutex_unlock(&files->lock);
     if (!shared) {
-        close_counted(files, fd);
+        open_files_close_counted(files, fd);
     }
     errno = error;
 }

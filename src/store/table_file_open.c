@@ -126,8 +126,9 @@ enum table_file_result table_file_read_at(const struct table_file *file, void *t
 
 /* ---- opening ---- */
 
-static enum table_file_result damaged(const struct table_file *file, const char *what,
-                                      uint64_t offset, char *error)
+static enum table_file_result table_file_open_damaged(const struct table_file *file,
+                                                      const char *what, uint64_t offset,
+                                                      char *error)
 {
     table_file_explain(error,
                        "%s: %s at offset %" PRIu64 "; delete it if it was never completed, "
@@ -168,10 +169,10 @@ enum table_file_result table_file_check_header(const struct table_file *file, ch
 {
     const struct table_file_header *header = file->header;
     if (header->magic != TABLE_FILE_MAGIC) {
-        return damaged(file, "no table file: there is no header", 0, error);
+        return table_file_open_damaged(file, "no table file: there is no header", 0, error);
     }
     if (table_file_header_sum(header) != header->checksum) {
-        return damaged(file, "the header does not match its checksum", 0, error);
+        return table_file_open_damaged(file, "the header does not match its checksum", 0, error);
     }
     if (header->version != TABLE_FILE_VERSION || (header->features & ~TABLE_FILE_FEATURES) != 0) {
         table_file_explain(error,
@@ -189,7 +190,8 @@ enum table_file_result table_file_check_header(const struct table_file *file, ch
         sane = header->section[i].value_bytes <= TABLE_FILE_VALUE_MAX &&
                header->section[i].entries <= TABLE_FILE_ENTRIES_MAX;
     }
-    return sane ? TABLE_FILE_DONE : damaged(file, "the header holds impossible numbers", 0, error);
+    return sane ? TABLE_FILE_DONE
+                : table_file_open_damaged(file, "the header holds impossible numbers", 0, error);
 }
 
 void table_file_take_info(struct table_file *file)
@@ -233,7 +235,7 @@ uint64_t table_file_lay_out(struct table_file *file)
 }
 
 /* Where everything is follows from the header; the file must be just as long. */
-static enum table_file_result lay_out(struct table_file *file, char *error)
+static enum table_file_result table_file_open_lay_out(struct table_file *file, char *error)
 {
     const struct table_file_info *info = &file->info;
     uint64_t bytes = table_file_lay_out(file);
@@ -272,14 +274,16 @@ static enum table_file_result read_footer(struct table_file *file, uint64_t *sum
         *sum = footer->checksums_sum;
         file->info.end_lsn = footer->end_lsn;
     } else if (result == TABLE_FILE_DONE) {
-        result = damaged(file, "there is no sound footer of this file", offset, error);
+        result =
+            table_file_open_damaged(file, "there is no sound footer of this file", offset, error);
     }
     free(footer);
     return result;
 }
 
 /* Index and checksums stand side by side in the file: one piece of memory, one read. */
-static enum table_file_result read_tail(struct table_file *file, uint64_t sum, char *error)
+static enum table_file_result table_file_open_read_tail(struct table_file *file, uint64_t sum,
+                                                        char *error)
 {
     uint64_t first = file->section_begin[file->info.sections];
     uint64_t pages = file->index_pages + file->sum_pages;
@@ -301,10 +305,12 @@ static enum table_file_result read_tail(struct table_file *file, uint64_t sum, c
     size_t bytes = (size_t)file->sum_pages * TABLE_FILE_PAGE_BYTES;
     return hash_bytes(file->checksums, bytes, file->info.identity) == sum
                ? TABLE_FILE_DONE
-               : damaged(file, "the section of checksums was damaged", sums_offset, error);
+               : table_file_open_damaged(file, "the section of checksums was damaged", sums_offset,
+                                         error);
 }
 
-static enum table_file_result open_parts(struct table_file *file, bool direct, char *error)
+static enum table_file_result table_file_open_parts(struct table_file *file, bool direct,
+                                                    char *error)
 {
     uint64_t sum = 0;
     enum table_file_result result = open_and_read(file, direct, error);
@@ -313,12 +319,12 @@ static enum table_file_result open_parts(struct table_file *file, bool direct, c
     }
     if (result == TABLE_FILE_DONE) {
         table_file_take_info(file);
-        result = lay_out(file, error);
+        result = table_file_open_lay_out(file, error);
     }
     if (result == TABLE_FILE_DONE) {
         result = read_footer(file, &sum, error);
     }
-    return result == TABLE_FILE_DONE ? read_tail(file, sum, error) : result;
+    return result == TABLE_FILE_DONE ? table_file_open_read_tail(file, sum, error) : result;
 }
 
 enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
@@ -332,7 +338,7 @@ enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, b
     opened->path = memory_strdup(path);
     opened->header = table_file_pages_alloc(1);
     if (opened->header) {
-        result = open_parts(opened, direct, error);
+        result = table_file_open_parts(opened, direct, error);
     } else {
         table_file_explain(error, "%s: no memory", path);
     }

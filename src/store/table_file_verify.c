@@ -30,7 +30,7 @@ static void found(struct verify *verify, enum table_file_result result, const ch
     }
 }
 
-static bool stopped(const struct verify *verify)
+static bool table_file_verify_stopped(const struct verify *verify)
 {
     return verify->result == TABLE_FILE_STOPPED;
 }
@@ -72,14 +72,15 @@ static void verify_entries(struct verify *verify, uint64_t number, const unsigne
         found(verify, TABLE_FILE_DAMAGED, error);
     }
     struct table_file_key first = table_file_entry_key(page);
-    if (!stopped(verify) && listed_otherwise(verify, number, first)) {
+    if (!table_file_verify_stopped(verify) && listed_otherwise(verify, number, first)) {
         table_file_explain(error,
                            "%s: page %" PRIu64 " at offset %" PRIu64 " begins with id %" PRIu64
                            ", the index says otherwise; " TABLE_FILE_RESTORE,
                            file->path, number, table_file_offset(number), first.id);
         found(verify, TABLE_FILE_DAMAGED, error);
     }
-    if (!stopped(verify) && !all_zero(page + count * entry_bytes, page + TABLE_FILE_PAGE_BYTES)) {
+    if (!table_file_verify_stopped(verify) &&
+        !all_zero(page + count * entry_bytes, page + TABLE_FILE_PAGE_BYTES)) {
         table_file_explain(error,
                            "%s: page %" PRIu64 " at offset %" PRIu64
                            " has something behind its last entry; " TABLE_FILE_RESTORE,
@@ -116,7 +117,7 @@ static void verify_page(struct verify *verify, uint64_t number, const unsigned c
 static void verify_singly(struct verify *verify, uint64_t first, uint64_t count)
 {
     char error[TABLE_FILE_ERROR_MAX];
-    for (uint64_t i = 0; i < count && !stopped(verify); i++) {
+    for (uint64_t i = 0; i < count && !table_file_verify_stopped(verify); i++) {
         enum table_file_result result =
             table_file_read_run(verify->file, first + i, 1, verify->block, error);
         if (result == TABLE_FILE_DONE) {
@@ -132,12 +133,12 @@ static void verify_all(struct verify *verify)
 {
     char error[TABLE_FILE_ERROR_MAX];
     uint64_t end = table_file_summed_pages(verify->file);
-    for (uint64_t at = 0; at < end && !stopped(verify);) {
+    for (uint64_t at = 0; at < end && !table_file_verify_stopped(verify);) {
         uint64_t count = end - at < TABLE_FILE_BLOCK_PAGES ? end - at : TABLE_FILE_BLOCK_PAGES;
         if (table_file_read_run(verify->file, at, count, verify->block, error) != TABLE_FILE_DONE) {
             verify_singly(verify, at, count);
         } else {
-            for (uint64_t i = 0; i < count && !stopped(verify); i++) {
+            for (uint64_t i = 0; i < count && !table_file_verify_stopped(verify); i++) {
                 verify_page(verify, at + i, verify->block + i * TABLE_FILE_PAGE_BYTES);
             }
         }

@@ -47,7 +47,7 @@ static void writer_destroy(struct table_file_writer *writer)
     free(writer);
 }
 
-static void drop(struct table_file_writer *writer)
+static void table_file_write_drop(struct table_file_writer *writer)
 {
     int error = errno;
     if (writer->fd >= 0) {
@@ -59,27 +59,28 @@ static void drop(struct table_file_writer *writer)
 }
 
 /* The file goes at once, so that its room is free while the caller makes up its mind. */
-static bool fail(struct table_file_writer *writer, const char *doing, uint64_t offset)
+static bool table_file_write_fail(struct table_file_writer *writer, const char *doing,
+                                  uint64_t offset)
 {
     int error = errno;
     bool full = error == ENOSPC || error == EDQUOT;
     table_file_explain(writer->error, "%s: %s at offset %" PRIu64 ": %s; %s, then try again",
                        writer->path, doing, offset, strerror(error),
                        full ? "make room" : "check the disk");
-    drop(writer);
+    table_file_write_drop(writer);
     return false;
 }
 
 /* ---- blocks ---- */
 
-static bool flush(struct table_file_writer *writer)
+static bool table_file_write_flush(struct table_file_writer *writer)
 {
     struct vfs *vfs = writer->vfs;
     if (writer->block_used == 0) {
         return true;
     }
     if (!vfs_write_all(vfs, writer->fd, writer->block, writer->block_used, writer->block_offset)) {
-        return fail(writer, "cannot write", writer->block_offset);
+        return table_file_write_fail(writer, "cannot write", writer->block_offset);
     }
     vfs->functions->writeback(vfs, writer->fd, writer->block_offset, writer->block_used);
     writer->block_offset += writer->block_used;
@@ -91,14 +92,16 @@ static bool put_raw(struct table_file_writer *writer, const void *page)
 {
     memcpy(writer->block + writer->block_used, page, TABLE_FILE_PAGE_BYTES);
     writer->block_used += TABLE_FILE_PAGE_BYTES;
-    return writer->block_used < TABLE_FILE_BLOCK_BYTES || flush(writer);
+    return writer->block_used < TABLE_FILE_BLOCK_BYTES || table_file_write_flush(writer);
 }
 
-static bool keep(struct table_file_writer *writer, struct buf *in, const void *bytes, size_t length)
+static bool table_file_write_append(struct table_file_writer *writer, struct buf *in,
+                                    const void *bytes, size_t length)
 {
     if (!buf_append(in, bytes, length)) {
         errno = ENOMEM;
-        return fail(writer, "no memory for checksums", table_file_offset(writer->number));
+        return table_file_write_fail(writer, "no memory for checksums",
+                                     table_file_offset(writer->number));
     }
     return true;
 }
@@ -106,7 +109,7 @@ static bool keep(struct table_file_writer *writer, struct buf *in, const void *b
 static bool put_page(struct table_file_writer *writer, const void *page)
 {
     uint32_t sum = table_file_page_sum(page, writer->header->identity, writer->number);
-    if (!keep(writer, &writer->checksums, &sum, sizeof(sum))) {
+    if (!table_file_write_append(writer, &writer->checksums, &sum, sizeof(sum))) {
         return false;
     }
     writer->number++;
@@ -235,7 +238,8 @@ bool table_file_append_entry(struct table_file_writer *writer, unsigned section,
     uint32_t value_bytes = writer->header->section[section].value_bytes;
     CHECK(writer->header->section[section].entries == 0 ||
           table_file_below(&writer->last_key, &key));
-    if (writer->entries_in_page == 0 && !keep(writer, &writer->first_keys, &key, sizeof(key))) {
+    if (writer->entries_in_page == 0 &&
+        !table_file_write_append(writer, &writer->first_keys, &key, sizeof(key))) {
         return false;
     }
     unsigned char *to =
@@ -264,7 +268,8 @@ static bool fill_up(struct table_file_writer *writer, struct buf *bytes)
 {
     static const unsigned char zeroes[TABLE_FILE_PAGE_BYTES];
     size_t beyond = bytes->length % TABLE_FILE_PAGE_BYTES;
-    return beyond == 0 || keep(writer, bytes, zeroes, TABLE_FILE_PAGE_BYTES - beyond);
+    return beyond == 0 ||
+           table_file_write_append(writer, bytes, zeroes, TABLE_FILE_PAGE_BYTES - beyond);
 }
 
 static bool put_index(struct table_file_writer *writer)
@@ -280,7 +285,8 @@ static bool put_index(struct table_file_writer *writer)
 static bool put_checksums(struct table_file_writer *writer)
 {
     static const uint32_t none;
-    bool done = (writer->number > 0 || keep(writer, &writer->checksums, &none, sizeof(none))) &&
+    bool done = (writer->number > 0 ||
+                 table_file_write_append(writer, &writer->checksums, &none, sizeof(none))) &&
                 fill_up(writer, &writer->checksums);
     for (size_t at = 0; done && at < writer->checksums.length; at += TABLE_FILE_PAGE_BYTES) {
         done = put_raw(writer, writer->checksums.data + at);
@@ -291,7 +297,7 @@ static bool put_checksums(struct table_file_writer *writer)
 static bool sync_file(struct table_file_writer *writer)
 {
     return writer->vfs->functions->fdatasync(writer->vfs, writer->fd) == 0 ||
-           fail(writer, "cannot sync", writer->block_offset);
+           table_file_write_fail(writer, "cannot sync", writer->block_offset);
 }
 
 static bool write_contents(struct table_file_writer *writer)
@@ -299,8 +305,8 @@ static bool write_contents(struct table_file_writer *writer)
     if (!writer->entries_begun) {
         writer->header->pages = writer->number;
     }
-    return finish_page(writer) && put_index(writer) && put_checksums(writer) && flush(writer) &&
-           sync_file(writer);
+    return finish_page(writer) && put_index(writer) && put_checksums(writer) &&
+           table_file_write_flush(writer) && sync_file(writer);
 }
 
 /* Only now, so that who finds both has all that is between them. */
@@ -322,10 +328,10 @@ static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
     memcpy(footer->description, header->description, sizeof(footer->description));
     footer->checksum = table_file_footer_sum(footer, header->identity);
     if (!vfs_write_all(writer->vfs, writer->fd, footer, sizeof(*footer), footer_offset)) {
-        return fail(writer, "cannot write", footer_offset);
+        return table_file_write_fail(writer, "cannot write", footer_offset);
     }
     if (!vfs_write_all(writer->vfs, writer->fd, header, sizeof(*header), 0)) {
-        return fail(writer, "cannot write", 0);
+        return table_file_write_fail(writer, "cannot write", 0);
     }
     POINT("file written, not synced");
     return sync_file(writer);
@@ -338,7 +344,7 @@ bool table_file_commit(struct table_file_writer *writer, uint64_t end_lsn, uint6
     CHECK(end_lsn >= writer->header->start_lsn);
     bool done = writer->fd >= 0 && write_contents(writer) && write_ends(writer, end_lsn);
     if (done && writer->vfs->functions->sync_dir(writer->vfs, writer->directory) != 0) {
-        done = fail(writer, "cannot sync its directory", 0);
+        done = table_file_write_fail(writer, "cannot sync its directory", 0);
     }
     int reason = errno;
     if (done) {
@@ -358,7 +364,7 @@ void table_file_abandon(struct table_file_writer *writer)
 {
     if (writer) {
         CHECK(writer->class == WRITER_CLASS);
-        drop(writer);
+        table_file_write_drop(writer);
         writer_destroy(writer);
     }
 }

@@ -95,7 +95,7 @@ static void rebuild_sums(struct table_rescue *rescue)
     free(sums);
 }
 
-static bool read_tail(struct table_rescue *rescue)
+static bool table_rescue_read_tail(struct table_rescue *rescue)
 {
     struct table_file *file = rescue->file;
     uint64_t first = file->section_begin[file->info.sections];
@@ -113,7 +113,8 @@ static bool read_tail(struct table_rescue *rescue)
     return true;
 }
 
-static enum table_file_result open_parts(struct table_rescue *rescue, uint64_t end_lsn, char *error)
+static enum table_file_result table_rescue_open_parts(struct table_rescue *rescue, uint64_t end_lsn,
+                                                      char *error)
 {
     struct table_file *file = rescue->file;
     const struct table_file_footer *footer = rescue->footer;
@@ -135,7 +136,7 @@ static enum table_file_result open_parts(struct table_rescue *rescue, uint64_t e
     if (file->info.end_lsn < file->info.start_lsn) {
         file->info.end_lsn = file->info.start_lsn;
     }
-    if (!read_tail(rescue)) {
+    if (!table_rescue_read_tail(rescue)) {
         table_file_explain(error, "%s: no memory for its checksums", file->path);
         return TABLE_FILE_FAILED;
     }
@@ -163,7 +164,7 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
     enum table_file_result result = TABLE_FILE_FAILED;
     if (file->header && opened->footer && opened->page) {
         memset(opened->footer, 0, sizeof(*opened->footer));
-        result = open_parts(opened, end_lsn, error);
+        result = table_rescue_open_parts(opened, end_lsn, error);
     } else {
         table_file_explain(error, "%s: no memory", path);
     }
@@ -210,7 +211,7 @@ static bool page_fits(void *context, const void *page)
 }
 
 /* Reads a page into rescue->page. False: it cannot be had. */
-static bool get_page(struct table_rescue *rescue, uint64_t number)
+static bool table_rescue_get_page(struct table_rescue *rescue, uint64_t number)
 {
     char error[TABLE_FILE_ERROR_MAX];
     struct place place = {rescue->file, number};
@@ -233,7 +234,7 @@ static bool run_pages(struct table_rescue *rescue)
     const struct table_file_info *info = &rescue->file->info;
     bool written = true;
     for (uint64_t i = 0; i < info->pages && written; i++) {
-        if (!get_page(rescue, i)) {
+        if (!table_rescue_get_page(rescue, i)) {
             struct table_rescue_lost lost = {.page = i};
             memset(rescue->page, 0, TABLE_FILE_PAGE_BYTES);
             rescue->told->blank(rescue->told->context, info, rescue->page);
@@ -299,8 +300,9 @@ static bool run_section(struct table_rescue *rescue, unsigned section)
     bool written = true;
     for (uint64_t i = file->section_begin[section]; i < file->section_begin[section + 1] && written;
          i++) {
-        if (!get_page(rescue, i) || !table_file_order_sound(file, section, i, rescue->page,
-                                                            has_last ? &last : NULL, error)) {
+        if (!table_rescue_get_page(rescue, i) ||
+            !table_file_order_sound(file, section, i, rescue->page, has_last ? &last : NULL,
+                                    error)) {
             tell_entries(rescue, section, i);
             continue;
         }

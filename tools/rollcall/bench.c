@@ -34,12 +34,13 @@ const struct bench_kit bench_kit_product = {
     .options_bytes = sizeof(struct bench_options),
 };
 
-static bool is_right(const struct bench_result *result)
+static bool bench_is_right(const struct bench_result *result)
 {
     return result->tally.errors == 0 && result->tally.mismatches == 0;
 }
 
-static bool run(const struct bench_options *options, bool load, struct bench_result *result)
+static bool bench_measure(const struct bench_options *options, bool load,
+                          struct bench_result *result)
 {
     const struct bench_plan plan = {
         .label = load ? "load" : bench_workloads[options->workload],
@@ -51,23 +52,23 @@ static bool run(const struct bench_options *options, bool load, struct bench_res
     if (ok && !load && !bench_workload_wrong_few(options, &result->tally)) {
         return bench_bad("wrong answers are far more than one in %" PRIu64, options->one_in);
     }
-    return ok && is_right(result);
+    return ok && bench_is_right(result);
 }
 
 /* Nothing was answered: there are no figures, and the reason has been said. */
 static const struct bench_result *measured(const struct bench_result *result)
 {
-    return result->tally.requests != 0 || !is_right(result) ? result : NULL;
+    return result->tally.requests != 0 || !bench_is_right(result) ? result : NULL;
 }
 
 /* A failed load is reported and ends the bench: what follows would measure something else. */
-static int run_all(const struct bench_options *options)
+static int bench_run_all(const struct bench_options *options)
 {
     struct bench_result loaded = {0}, ran = {0};
-    bool ok = !options->load || run(options, true, &loaded);
+    bool ok = !options->load || bench_measure(options, true, &loaded);
 
     if (ok && options->requests != 0) {
-        ok = run(options, false, &ran);
+        ok = bench_measure(options, false, &ran);
     }
     bench_report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
@@ -86,7 +87,7 @@ static int parse_and_run(int argc, char **argv, struct bench_options *options,
         return 0;
     }
     options->progress = options->progress || isatty(STDERR_FILENO);
-    return run_all(options);
+    return bench_run_all(options);
 }
 
 int bench_main_with(const struct bench_kit *kit, int argc, char **argv)

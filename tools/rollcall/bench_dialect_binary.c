@@ -127,8 +127,8 @@ static char *binary_ask(const struct bench_workload *workload, const uint64_t *i
 }
 
 /* Cuts the next answer off. False: it is not all there, or none. */
-static bool cut(struct bench_judged *judged, const char *bytes, size_t length,
-                struct answer *answer)
+static bool bench_dialect_binary_cut(struct bench_judged *judged, const char *bytes, size_t length,
+                                     struct answer *answer)
 {
     struct header header;
 
@@ -305,7 +305,7 @@ static size_t binary_judge(struct bench_judged *judged, const char *bytes, size_
 {
     struct answer answer;
 
-    if (!cut(judged, bytes, length, &answer)) {
+    if (!bench_dialect_binary_cut(judged, bytes, length, &answer)) {
         return 0;
     }
     if (is_quiet(judged->workload)) {

@@ -26,7 +26,7 @@ const char *bench_kind_name(enum bench_kind kind)
     return kinds[kind].name;
 }
 
-static void add_up(struct bench_shares *shares)
+static void bench_feed_add_up(struct bench_shares *shares)
 {
     shares->total = 0;
     for (size_t i = 0; i < BENCH_KINDS; i++) {
@@ -41,7 +41,7 @@ struct bench_shares bench_shares_default(void)
     for (size_t i = 0; i < BENCH_KINDS; i++) {
         shares.of[i] = kinds[i].share;
     }
-    add_up(&shares);
+    bench_feed_add_up(&shares);
     return shares;
 }
 
@@ -83,7 +83,7 @@ bool bench_shares_parse(const char *text, struct bench_shares *shares,
             break;
         }
     }
-    add_up(shares);
+    bench_feed_add_up(shares);
     snprintf(error, BENCH_SHARES_ERROR_MAX, "no kind of request is left");
     return shares->total != 0;
 }

@@ -33,7 +33,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * NS_A_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static bool stopped(const struct bench_loop *loop)
+static bool bench_loop_stopped(const struct bench_loop *loop)
 {
     return atomic_load_explicit(loop->stop, memory_order_relaxed);
 }
@@ -78,7 +78,7 @@ static void send_more(struct bench_loop *loop, struct bench_lane *lane)
 }
 
 /* Is it time for another batch? Then the one after it is due an interval later. */
-static bool take_turn(struct bench_loop *loop, uint64_t now)
+static bool bench_loop_take_turn(struct bench_loop *loop, uint64_t now)
 {
     if (loop->interval_ns == 0) {
         return true;
@@ -94,14 +94,14 @@ static bool take_turn(struct bench_loop *loop, uint64_t now)
 }
 
 /* Begins the next batch of a lane, if there is anything left to ask and it is time. */
-static void begin(struct bench_loop *loop, struct bench_lane *lane, uint64_t now)
+static void bench_loop_begin(struct bench_loop *loop, struct bench_lane *lane, uint64_t now)
 {
     uint64_t requests = loop->pipeline;
 
     if (now >= loop->deadline_ns || loop->requests_left == 0) {
         return;
     }
-    if (!take_turn(loop, now)) {
+    if (!bench_loop_take_turn(loop, now)) {
         lane->next_idle = loop->idle;
         loop->idle = lane;
         return;
@@ -125,7 +125,7 @@ static void serve(struct bench_loop *loop, struct bench_lane *lane, uint32_t eve
     if (events & EPOLLOUT) {
         send_more(loop, lane);
     }
-    if (stopped(loop) || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
+    if (bench_loop_stopped(loop) || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
         return;
     }
     enum bench_conn_result got = bench_conn_receive(lane->conn, loop->workload, &loop->tally);
@@ -141,7 +141,7 @@ static void serve(struct bench_loop *loop, struct bench_lane *lane, uint32_t eve
     loop->last_reply_ns = now;
     loop->quiet_since_ns = now;
     loop->busy--;
-    begin(loop, lane, now);
+    bench_loop_begin(loop, lane, now);
 }
 
 /* Once a second. */
@@ -175,10 +175,10 @@ static void begin_due(struct bench_loop *loop)
     if (now >= loop->deadline_ns || loop->requests_left == 0) {
         loop->idle = NULL;
     }
-    while (loop->idle != NULL && now >= loop->due_ns && !stopped(loop)) {
+    while (loop->idle != NULL && now >= loop->due_ns && !bench_loop_stopped(loop)) {
         struct bench_lane *lane = loop->idle;
         loop->idle = lane->next_idle;
-        begin(loop, lane, now);
+        bench_loop_begin(loop, lane, now);
     }
 }
 
@@ -203,14 +203,14 @@ static void turn(struct bench_loop *loop)
     if (n < 0 && errno != EINTR) {
         bench_loop_fail(loop, strerror(errno));
     }
-    for (int i = 0; i < n && !stopped(loop); i++) {
+    for (int i = 0; i < n && !bench_loop_stopped(loop); i++) {
         serve(loop, events[i].data.ptr, events[i].events);
     }
     begin_due(loop);
 }
 
 /* Where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most. */
-static uint64_t cut(uint64_t all, uint64_t part, uint64_t parts)
+static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)all * part / parts);
 }
@@ -243,23 +243,24 @@ static void share_out(struct bench_loop *loop, uint64_t thread)
     loop->pipeline = options->pipeline;
     loop->requests_left = options->requests;
     if (options->requests != UINT64_MAX) {
-        loop->requests_left =
-            cut(options->requests, thread + 1, threads) - cut(options->requests, thread, threads);
+        loop->requests_left = bench_loop_cut(options->requests, thread + 1, threads) -
+                              bench_loop_cut(options->requests, thread, threads);
     }
     if (options->rate != 0) {
         loop->interval_ns = NS_A_SECOND * options->pipeline * threads / options->rate;
     }
-    loop->due_after_ns = cut(loop->interval_ns, thread, threads);
+    loop->due_after_ns = bench_loop_cut(loop->interval_ns, thread, threads);
 }
 
 void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uint64_t thread,
                      atomic_bool *stop)
 {
     const struct bench_options *options = plan->options;
-    uint64_t lane_first = cut(options->connections, thread, options->threads);
+    uint64_t lane_first = bench_loop_cut(options->connections, thread, options->threads);
 
     *loop = (struct bench_loop){.plan = plan, .stop = stop};
-    loop->lane_count = cut(options->connections, thread + 1, options->threads) - lane_first;
+    loop->lane_count =
+        bench_loop_cut(options->connections, thread + 1, options->threads) - lane_first;
     if (plan->load) {
         loop->lane_count = LOAD_CONNECTIONS;
         loop->pipeline = LOAD_PIPELINE;
@@ -277,7 +278,7 @@ void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uin
     if (loop->epoll < 0) {
         bench_loop_fail(loop, strerror(errno));
     }
-    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
+    for (uint64_t i = 0; i < loop->lane_count && !bench_loop_stopped(loop); i++) {
         connect_lane(loop, i, lane_first + i);
     }
 }
@@ -301,7 +302,7 @@ void bench_loop_run(struct bench_loop *loop, bool shows)
     uint64_t seconds = plan->load ? 0 : plan->options->seconds;
 
     CHECK(loop->begun_ns == 0);
-    if (stopped(loop)) {
+    if (bench_loop_stopped(loop)) {
         return;
     }
     loop->begun_ns = now_ns();
@@ -309,10 +310,10 @@ void bench_loop_run(struct bench_loop *loop, bool shows)
     loop->due_ns = loop->begun_ns + loop->due_after_ns;
     loop->next_tick_ns = loop->begun_ns + NS_A_SECOND;
     loop->deadline_ns = seconds != 0 ? loop->begun_ns + seconds * NS_A_SECOND : UINT64_MAX;
-    for (uint64_t i = 0; i < loop->lane_count && !stopped(loop); i++) {
-        begin(loop, &loop->lanes[i], now_ns());
+    for (uint64_t i = 0; i < loop->lane_count && !bench_loop_stopped(loop); i++) {
+        bench_loop_begin(loop, &loop->lanes[i], now_ns());
     }
-    while ((loop->busy > 0 || loop->idle != NULL) && !stopped(loop)) {
+    while ((loop->busy > 0 || loop->idle != NULL) && !bench_loop_stopped(loop)) {
         turn(loop);
         tick(loop, shows);
     }

@@ -112,7 +112,8 @@ static size_t list_rows(const struct bench_kit *kit, const struct option_row *al
     return count;
 }
 
-static bool store(const struct option_row *row, const char *text, struct bench_options *options)
+static bool bench_options_store(const struct option_row *row, const char *text,
+                                struct bench_options *options)
 {
     struct option_value value;
     char error[OPTIONS_ERROR_MAX];
@@ -144,7 +145,8 @@ static bool take_all(int argc, char **argv, const struct option_row *const *all,
             return bench_bad("unknown option %s; see %s bench --help", argv[optind - 1],
                              program_invocation_short_name);
         }
-        if (!store(all[got - GETOPT_FROM], optarg != NULL ? optarg : "yes", options)) {
+        if (!bench_options_store(all[got - GETOPT_FROM], optarg != NULL ? optarg : "yes",
+                                 options)) {
             return false;
         }
     }
@@ -166,7 +168,7 @@ bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
     options->requests = UINT64_MAX;
     options->first = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
-        if (all[i]->initial != NULL && !store(all[i], all[i]->initial, options)) {
+        if (all[i]->initial != NULL && !bench_options_store(all[i], all[i]->initial, options)) {
             return false;
         }
     }
@@ -174,7 +176,7 @@ bool bench_options_parse(const struct bench_kit *kit, int argc, char **argv,
            (options->help || bench_options_complete(options));
 }
 
-static void print_row(const struct option_row *row)
+static void bench_options_print_row(const struct option_row *row)
 {
     char limits[OPTIONS_TEXT_MAX] = "";
 
@@ -197,7 +199,7 @@ void bench_options_help(const struct bench_kit *kit)
            "Exit status: 0, 1 for wrong or failed replies, 2 for bad options.\n\n",
            program, kit->dialects[0]->address);
     for (size_t i = 0; i < count; i++) {
-        print_row(all[i]);
+        bench_options_print_row(all[i]);
     }
     printf("\nExample: %s bench --load --workload page --pid $(pidof rollcalld)\n"
            "         %s bench --workload mix --seconds 60 --window 100000\n",

@@ -69,7 +69,7 @@ static void note_cpu(struct run *run, uint64_t *server_ns, uint64_t *own_ns)
     process_cpu_ns(0, own_ns);
 }
 
-static void *take_part(void *context)
+static void *bench_run_take_part(void *context)
 {
     struct member *member = context;
     struct run *run = member->run;
@@ -92,19 +92,19 @@ static void run_threads(struct run *run)
 
     for (; made < run->threads && !atomic_load(&run->stop); made++) {
         struct member *member = &run->members[made];
-        int error = pthread_create(&member->thread, NULL, take_part, member);
+        int error = pthread_create(&member->thread, NULL, bench_run_take_part, member);
         if (error != 0) {
             bench_loop_fail(&member->loop, strerror(error));
             break;
         }
     }
-    take_part(&run->members[0]);
+    bench_run_take_part(&run->members[0]);
     while (--made > 0) {
         pthread_join(run->members[made].thread, NULL);
     }
 }
 
-static void add_up(const struct run *run, struct bench_result *result)
+static void bench_run_add_up(const struct run *run, struct bench_result *result)
 {
     uint64_t begun_ns = UINT64_MAX, last_ns = 0;
 
@@ -153,7 +153,7 @@ bool bench_run(const struct bench_plan *plan, struct bench_result *result)
     result->server_known = plan->options->pid != 0 && !atomic_load(&run.stop);
     result->server_cpu_ns = server_after - server_before;
     result->client_cpu_ns = own_after - own_before;
-    add_up(&run, result);
+    bench_run_add_up(&run, result);
     for (uint64_t i = 0; i < run.threads; i++) {
         bench_loop_fini(&run.members[i].loop);
     }

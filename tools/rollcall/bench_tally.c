@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void keep(char kept[BENCH_TEXT_MAX], const char *what, const char *bytes, size_t length)
+static void bench_tally_copy(char kept[BENCH_TEXT_MAX], const char *what, const char *bytes,
+                             size_t length)
 {
     size_t at = (size_t)snprintf(kept, BENCH_TEXT_MAX, "%s", what);
 
@@ -43,7 +44,7 @@ void bench_tally_error(struct bench_tally *tally, const char *line, size_t lengt
     } else {
         tally->errors++;
     }
-    keep(text, "", line, length);
+    bench_tally_copy(text, "", line, length);
     add_line(tally, text, expected, 1);
 }
 
@@ -51,7 +52,7 @@ void bench_tally_mismatch(struct bench_tally *tally, const char *what, const cha
                           size_t length)
 {
     if (tally->mismatches++ == 0) {
-        keep(tally->first_mismatch, what, line, length);
+        bench_tally_copy(tally->first_mismatch, what, line, length);
     }
 }
 

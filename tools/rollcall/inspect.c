@@ -152,7 +152,7 @@ enum verb_exit inspect_file(struct vfs *vfs, const struct inspect_options *optio
 
 /* ---- the command line ---- */
 
-static void help(void)
+static void inspect_help(void)
 {
     printf(
         "usage: rollcall inspect [options] FILE\n"
@@ -198,7 +198,7 @@ static bool take_options(int argc, char **argv, struct inspect_options *options,
             right = take_number("page", optarg, &options->page);
             break;
         case 'h':
-            help();
+            inspect_help();
             *status = VERB_SOUND;
             return true;
         case ':':

@@ -15,7 +15,7 @@ struct listing {
     bool damaged;
 };
 
-static void print_header(const struct listing *listing)
+static void inspect_journal_print_header(const struct listing *listing)
 {
     const struct inspect *inspect = listing->inspect;
     const struct journal_header *header = &listing->segment.header;
@@ -114,7 +114,7 @@ static void print_end(struct listing *listing, uint64_t lsn)
     }
 }
 
-static enum verb_exit list(struct listing *listing)
+static enum verb_exit inspect_journal_list(struct listing *listing)
 {
     struct salvage_item item;
     enum salvage_step step = SALVAGE_RECORD;
@@ -162,8 +162,8 @@ enum verb_exit inspect_journal(const struct inspect *inspect)
         return VERB_USAGE;
     }
     if (listing.segment.state == JOURNAL_PAGE_SOUND) {
-        print_header(&listing);
-        status = list(&listing);
+        inspect_journal_print_header(&listing);
+        status = inspect_journal_list(&listing);
         status = is_named_right(&listing) ? status : VERB_DAMAGED;
     } else {
         bool newer = listing.segment.state == JOURNAL_PAGE_NEWER;

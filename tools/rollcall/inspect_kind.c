@@ -13,7 +13,7 @@ static void put_line(void *context, const char *name, uint64_t value)
     fprintf(context, "  %s: %" PRIu64 "\n", name, value);
 }
 
-static void put_word(void *context, const char *name, uint64_t value)
+static void inspect_kind_put_word(void *context, const char *name, uint64_t value)
 {
     fprintf(context, " %s=%" PRIu64, name, value);
 }
@@ -90,7 +90,8 @@ static void counter_entry(FILE *to, const struct table_file_info *info, unsigned
     size_t at = 0;
     if (!row_state_read(bytes, info->description_bytes, nowhere, NULL, &at) ||
         !counter_table_explain_entry(bytes + at, info->description_bytes - at, section, sub, value,
-                                     info->section[section].value_bytes, put_word, to)) {
+                                     info->section[section].value_bytes, inspect_kind_put_word,
+                                     to)) {
         hex_entry(to, info, section, id, sub, value);
     }
 }
@@ -120,13 +121,13 @@ void inspect_event(FILE *to, const void *bytes, size_t length)
     uint64_t base;
     struct row_dropped dropped;
     if (row_drop_read(bytes, length, &serial, &base, &dropped)) {
-        put_word(to, "serial", serial);
-        put_word(to, "base", base);
+        inspect_kind_put_word(to, "serial", serial);
+        inspect_kind_put_word(to, "base", base);
         for (uint64_t i = 0; i < dropped.count; i++) {
-            put_word(to, "dropped_first", dropped.at[i].first);
-            put_word(to, "dropped_last", dropped.at[i].last);
+            inspect_kind_put_word(to, "dropped_first", dropped.at[i].first);
+            inspect_kind_put_word(to, "dropped_last", dropped.at[i].last);
         }
-    } else if (!row_state_read(bytes, length, put_word, to, &at)) {
+    } else if (!row_state_read(bytes, length, inspect_kind_put_word, to, &at)) {
         fputc(' ', to);
         inspect_hex(to, bytes, length);
     }

@@ -34,7 +34,8 @@ static ssize_t read_raw(const struct inspect *inspect, uint64_t offset, void *pa
 
 /* ---- the whole ---- */
 
-static void print_header(const struct inspect *inspect, const struct table_file_info *info)
+static void inspect_table_print_header(const struct inspect *inspect,
+                                       const struct table_file_info *info)
 {
     char size[SIZE_TEXT_MAX];
     inspect_field(inspect, "table file", "format %u", TABLE_FILE_VERSION);
@@ -103,7 +104,7 @@ static enum verb_exit print_section(struct listing *listing, const struct table_
     return VERB_SOUND;
 }
 
-static bool complain(void *context, const char *finding)
+static bool inspect_table_complain(void *context, const char *finding)
 {
     const struct inspect *inspect = context;
     verb_complain(inspect->errors, "%s", finding);
@@ -113,8 +114,8 @@ static bool complain(void *context, const char *finding)
 /* What was printed is a part of the file; all of it is looked at. */
 static enum verb_exit check_all(const struct inspect *inspect)
 {
-    enum table_file_result result = table_file_verify(inspect->vfs, inspect->options->path,
-                                                      complain, (struct inspect *)inspect);
+    enum table_file_result result = table_file_verify(
+        inspect->vfs, inspect->options->path, inspect_table_complain, (struct inspect *)inspect);
     return result == TABLE_FILE_DONE ? VERB_SOUND : VERB_DAMAGED;
 }
 
@@ -124,7 +125,7 @@ static enum verb_exit print_all(const struct inspect *inspect, const struct tabl
     enum verb_exit status = VERB_SOUND;
     uint64_t page = listing.info->pages;
     listing.kind = inspect_kind_find(listing.info->kind);
-    print_header(inspect, listing.info);
+    inspect_table_print_header(inspect, listing.info);
     for (; listing.section < listing.info->sections; listing.section++) {
         const struct table_file_section *section = &listing.info->section[listing.section];
         if (print_section(&listing, file, page) != VERB_SOUND) {

@@ -18,7 +18,7 @@
 
 typedef int verb_fn(int argc, char **argv);
 
-static verb_fn help;
+static verb_fn main_help;
 
 static const struct {
     const char *name;
@@ -30,7 +30,7 @@ static const struct {
     {"repair", repair_main,
      "make a damaged data directory one a daemon starts with, and say the loss"},
     {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
-    {"help", help, "this text; rollcall VERB --help for the options of one"},
+    {"help", main_help, "this text; rollcall VERB --help for the options of one"},
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -43,7 +43,7 @@ static void usage(FILE *to)
     fputs("\n  -V, --version\n  -h, --help\n", to);
 }
 
-static int help(int argc, char **argv)
+static int main_help(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
-        return help(argc, argv);
+        return main_help(argc, argv);
     }
     for (size_t i = 0; i < VERBS; i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {

@@ -211,7 +211,7 @@ static enum verb_exit verdict(struct repair *repair)
     return repair->hopeless > 0 ? VERB_DAMAGED : status;
 }
 
-static enum verb_exit run(struct repair *repair)
+static enum verb_exit repair_run(struct repair *repair)
 {
     enum verb_exit status = VERB_DAMAGED;
     if (!repair_manifest(repair, &status)) {
@@ -238,7 +238,7 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
     case DIR_LOCK_FAILED:
         return verb_complain(errors, "%s: %s", options->directory, strerror(errno));
     }
-    enum verb_exit status = run(&repair);
+    enum verb_exit status = repair_run(&repair);
     manifest_destroy(repair.manifest);
     dir_lock_give(vfs, &lock);
     return status;
@@ -246,7 +246,7 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
 
 /* ---- the command line ---- */
 
-static void help(void)
+static void repair_help(void)
 {
     puts(
         "usage: rollcall repair [options] DIR\n"
@@ -301,7 +301,7 @@ int repair_main(int argc, char **argv)
             }
             break;
         case 'h':
-            help();
+            repair_help();
             return VERB_SOUND;
         default:
             return (int)verb_complain(stderr, "unknown option %s; see rollcall repair --help",

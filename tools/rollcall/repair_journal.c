@@ -103,7 +103,7 @@ static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t
     }
 }
 
-static void say_gap(struct mending *m, const struct gap *gap)
+static void repair_journal_say_gap(struct mending *m, const struct gap *gap)
 {
     const struct repair_segment *segment = m->segment;
     uint64_t bytes = gap->to - gap->from;
@@ -125,7 +125,7 @@ static bool end_gap(struct mending *m)
     if (gap.from == gap.to) {
         return true;
     }
-    say_gap(m, &gap);
+    repair_journal_say_gap(m, &gap);
     m->repair->repairs++;
     m->lost = true;
     m->segment->padded = true;
@@ -259,7 +259,7 @@ static bool mend_there(struct mending *m)
 }
 
 /* The header's page, with the mark it had. */
-static bool write_header(struct mending *m)
+static bool repair_journal_write_header(struct mending *m)
 {
     _Alignas(uint64_t) unsigned char page[JOURNAL_PAGE_BYTES];
     unsigned char bytes[JOURNAL_MARK_BYTES];
@@ -288,7 +288,7 @@ static void say_header(struct mending *m)
 }
 
 /* Opened to be written, under a name that does not count if it is new. */
-static bool open_segment(struct mending *m, char path[VFS_PATH_MAX])
+static bool repair_journal_open_segment(struct mending *m, char path[VFS_PATH_MAX])
 {
     const struct vfs_functions *file = m->repair->vfs->functions;
     const char *name = m->segment->there ? m->segment->name : JOURNAL_AGAIN_NAME;
@@ -330,14 +330,14 @@ static bool mend_segment(struct mending *m, size_t index)
     m->last = index + 1 == m->plan->count;
     repair_plan_link(m->plan, index);
     say_header(m);
-    bool done = open_segment(m, path);
+    bool done = repair_journal_open_segment(m, path);
     if (done && m->segment->there) {
         done = mend_there(m);
     } else if (done) {
         done = note_gap(m, m->segment->header.start, m->segment->end, "nothing is there") &&
                end_gap(m);
     }
-    done = done && (m->fd < 0 || !m->segment->changed || write_header(m));
+    done = done && (m->fd < 0 || !m->segment->changed || repair_journal_write_header(m));
     return close_segment(m, path) && done;
 }
 
@@ -351,7 +351,8 @@ static bool ignore_record(void *context, const struct journal_record *record)
 }
 
 /* Would a start take it as it is, and verify find nothing? */
-static bool is_sound(struct repair *repair, const struct repair_plan *plan, bool *readable)
+static bool repair_journal_is_sound(struct repair *repair, const struct repair_plan *plan,
+                                    bool *readable)
 {
     struct journal_scan scan = {.from = JOURNAL_FROM_OLDEST};
     enum journal_scan_end end =
@@ -388,8 +389,8 @@ void repair_journal(struct repair *repair)
     bool readable = true;
     if (!journal_chain_init(&chain, repair->vfs, repair->options->directory, error)) {
         repair_cannot(repair, "%s", error);
-    } else if (repair_plan_make(repair, &chain, &plan) && !is_sound(repair, &plan, &readable) &&
-               readable) {
+    } else if (repair_plan_make(repair, &chain, &plan) &&
+               !repair_journal_is_sound(repair, &plan, &readable) && readable) {
         mend_all(repair, &plan);
     }
     repair_plan_free(&plan);

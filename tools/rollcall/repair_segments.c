@@ -10,7 +10,7 @@
 #define FIRST_CAPACITY 16
 
 /* A new last one. */
-static struct repair_segment *add(struct repair_plan *plan)
+static struct repair_segment *repair_segments_add(struct repair_plan *plan)
 {
     if (plan->count == plan->capacity) {
         plan->capacity = plan->capacity ? 2 * plan->capacity : FIRST_CAPACITY;
@@ -36,7 +36,7 @@ void repair_plan_free(struct repair_plan *plan)
 
 static void add_live(struct repair_plan *plan, const struct journal_found *found)
 {
-    struct repair_segment *segment = add(plan);
+    struct repair_segment *segment = repair_segments_add(plan);
     memcpy(segment->name, found->name, sizeof(segment->name));
     segment->header = found->header;
     segment->mark = found->mark;
@@ -47,7 +47,7 @@ static void add_live(struct repair_plan *plan, const struct journal_found *found
 static void add_unsound(struct repair_plan *plan, const struct journal_chain *chain,
                         const struct journal_found *found)
 {
-    struct repair_segment *segment = add(plan);
+    struct repair_segment *segment = repair_segments_add(plan);
     uint64_t bytes = found->size - found->size % JOURNAL_UNIT;
     memcpy(segment->name, found->name, sizeof(segment->name));
     segment->header = (struct journal_header){
@@ -59,7 +59,8 @@ static void add_unsound(struct repair_plan *plan, const struct journal_chain *ch
 }
 
 /* Does it lie within a live one that does not know of a successor? Then it was replaced. */
-static bool is_dead(const struct journal_chain *chain, const struct journal_found *found)
+static bool repair_segments_is_dead(const struct journal_chain *chain,
+                                    const struct journal_found *found)
 {
     for (size_t i = 0; i < chain->live_count; i++) {
         const struct journal_found *live = chain->live[i];
@@ -78,13 +79,13 @@ static int by_start(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void collect(const struct journal_chain *chain, struct repair_plan *plan)
+static void repair_segments_collect(const struct journal_chain *chain, struct repair_plan *plan)
 {
     for (size_t i = 0; i < chain->live_count; i++) {
         add_live(plan, chain->live[i]);
     }
     for (size_t i = chain->sound; i < chain->count; i++) {
-        if (!is_dead(chain, &chain->found[i])) {
+        if (!repair_segments_is_dead(chain, &chain->found[i])) {
             add_unsound(plan, chain, &chain->found[i]);
         }
     }
@@ -105,7 +106,7 @@ static void collect(const struct journal_chain *chain, struct repair_plan *plan)
 static void add_missing(struct repair_plan *plan, const struct journal_chain *chain, uint64_t from,
                         uint64_t until)
 {
-    struct repair_segment *segment = add(plan);
+    struct repair_segment *segment = repair_segments_add(plan);
     journal_name(segment->name, from);
     segment->header = (struct journal_header){
         .epoch = chain->epoch, .start = from, .bytes = JOURNAL_PAGE_BYTES + until - from};
@@ -133,7 +134,8 @@ static void fill_holes(const struct journal_chain *chain, struct repair_plan *pl
 /* ---- their numbers ---- */
 
 /* Numbers rise; one that is not known is what the next one says, or follows the one before. */
-static bool give_numbers(const struct journal_chain *chain, struct repair_plan *plan)
+static bool repair_segments_give_numbers(const struct journal_chain *chain,
+                                         struct repair_plan *plan)
 {
     uint64_t before = 0;
     for (size_t i = 0; i < plan->count; i++) {
@@ -195,13 +197,13 @@ bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
                       struct repair_plan *plan)
 {
     *plan = (struct repair_plan){.reach = reach_of(repair->manifest, chain)};
-    collect(chain, plan);
+    repair_segments_collect(chain, plan);
     uint64_t from = repair->manifest->journal_lsn;
     if (plan->count > 0 && plan->segments[0].header.start < from) {
         from = plan->segments[0].header.start;
     }
     fill_holes(chain, plan, from);
-    if (!give_numbers(chain, plan)) {
+    if (!repair_segments_give_numbers(chain, plan)) {
         repair_cannot(repair,
                       "%s: the segments of the journal do not belong together: restore the "
                       "directory from a copy",

@@ -155,7 +155,7 @@ static bool count_finding(void *context, const char *finding)
     return true;
 }
 
-static bool is_meant(const struct work *work, const struct table_file_info *info)
+static bool repair_tables_is_meant(const struct work *work, const struct table_file_info *info)
 {
     const struct manifest_file *file = &work->file;
     return strcmp(info->space, work->space->name) == 0 &&
@@ -166,7 +166,7 @@ static bool is_meant(const struct work *work, const struct table_file_info *info
 }
 
 /* Whole, and the one MANIFEST means. *newer: nothing can be said. */
-static bool is_sound(const struct work *work, const char *path, bool *newer)
+static bool repair_tables_is_sound(const struct work *work, const char *path, bool *newer)
 {
     char error[TABLE_FILE_ERROR_MAX];
     struct table_file *opened = NULL;
@@ -177,7 +177,7 @@ static bool is_sound(const struct work *work, const char *path, bool *newer)
     bool sound =
         result == TABLE_FILE_DONE &&
         table_file_open(work->repair->vfs, path, false, &opened, error) == TABLE_FILE_DONE &&
-        is_meant(work, table_file_info(opened));
+        repair_tables_is_meant(work, table_file_info(opened));
     table_file_close(opened);
     return sound;
 }
@@ -270,7 +270,7 @@ static void forget(struct work *work, bool all_layers)
     }
 }
 
-static void give_up(struct work *work, const char *why)
+static void repair_tables_give_up(struct work *work, const char *why)
 {
     struct repair *repair = work->repair;
     const struct manifest_file *file = &work->file;
@@ -309,7 +309,7 @@ static void repair_file(struct work *work)
     struct table_rescue *rescue = NULL;
     bool newer = false;
     if (!vfs_path(path, repair->options->directory, work->file.name) ||
-        is_sound(work, path, &newer)) {
+        repair_tables_is_sound(work, path, &newer)) {
         return;
     }
     if (newer) {
@@ -318,7 +318,7 @@ static void repair_file(struct work *work)
     }
     enum table_file_result result =
         table_rescue_open(repair->vfs, path, work->file.end_lsn, &rescue, error);
-    if (result == TABLE_FILE_DONE && is_meant(work, table_rescue_info(rescue))) {
+    if (result == TABLE_FILE_DONE && repair_tables_is_meant(work, table_rescue_info(rescue))) {
         rescue_file(work, rescue);
     } else {
         snprintf(why, sizeof(why), "%s%s", result == TABLE_FILE_DAMAGED ? "" : path,
@@ -326,7 +326,7 @@ static void repair_file(struct work *work)
                  : result == TABLE_FILE_DAMAGED ? error
                  : result == TABLE_FILE_DONE    ? " is another file than MANIFEST means"
                                                 : " cannot be read; check the disk");
-        give_up(work, why);
+        repair_tables_give_up(work, why);
     }
     table_rescue_close(rescue);
 }
@@ -344,7 +344,8 @@ static uint64_t highest_generation(const struct manifest *manifest)
 }
 
 /* What the new MANIFEST does not name any more is kept. */
-static void store(struct repair *repair, const struct manifest_file *before, size_t count)
+static void repair_tables_store(struct repair *repair, const struct manifest_file *before,
+                                size_t count)
 {
     char error[MANIFEST_ERROR_MAX];
     if (!manifest_store(repair->vfs, repair->options->directory, repair->manifest, error)) {
@@ -382,7 +383,7 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
         }
     }
     if (repair->options->yes && repair->repairs > repairs && !repair->failed) {
-        store(repair, files, count);
+        repair_tables_store(repair, files, count);
     }
     free(files);
 }

@@ -158,7 +158,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool list(struct verify *verify)
+static bool verify_list(struct verify *verify)
 {
     const char *directory = verify->options->directory;
     if (verify->vfs->functions->list(verify->vfs, directory, take_name, verify) != 0) {
@@ -212,9 +212,9 @@ static void verify_manifest(struct verify *verify)
     verify_count_file(verify, MANIFEST_NAME);
 }
 
-static enum verb_exit look(struct verify *verify)
+static enum verb_exit verify_look(struct verify *verify)
 {
-    if (!list(verify) || !is_data_directory(verify)) {
+    if (!verify_list(verify) || !is_data_directory(verify)) {
         return VERB_USAGE;
     }
     verify_manifest(verify);
@@ -226,12 +226,12 @@ static enum verb_exit look(struct verify *verify)
     return summarise(verify);
 }
 
-static enum verb_exit attempt(struct vfs *vfs, const struct verify_options *options, bool running,
-                              FILE *out, FILE *errors)
+static enum verb_exit verify_attempt(struct vfs *vfs, const struct verify_options *options,
+                                     bool running, FILE *out, FILE *errors)
 {
     struct verify verify = {
         .vfs = vfs, .options = options, .out = out, .errors = errors, .running = running};
-    enum verb_exit status = look(&verify);
+    enum verb_exit status = verify_look(&verify);
     for (size_t i = 0; i < verify.names_count; i++) {
         free(verify.names[i]);
     }
@@ -252,9 +252,9 @@ static enum verb_exit beside_daemon(struct vfs *vfs, const struct verify_options
         text = NULL;
         FILE *memory = open_memstream(&text, &length);
         if (!memory) {
-            return attempt(vfs, options, true, out, errors);
+            return verify_attempt(vfs, options, true, out, errors);
         }
-        status = attempt(vfs, options, true, memory, errors);
+        status = verify_attempt(vfs, options, true, memory, errors);
         fclose(memory);
     }
     fputs(text, out);
@@ -265,7 +265,7 @@ static enum verb_exit beside_daemon(struct vfs *vfs, const struct verify_options
 enum verb_exit verify_locked(struct vfs *vfs, const struct verify_options *options, FILE *out,
                              FILE *errors)
 {
-    return attempt(vfs, options, false, out, errors);
+    return verify_attempt(vfs, options, false, out, errors);
 }
 
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
@@ -285,7 +285,7 @@ enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *op
 
 /* ---- the command line ---- */
 
-static void help(void)
+static void verify_help(void)
 {
     puts("usage: rollcall verify [options] DIR\n"
          "Reads a data directory whole and checks every checksum, order and count: MANIFEST, the\n"
@@ -313,7 +313,7 @@ int verify_main(int argc, char **argv)
             options.quiet = true;
             break;
         case 'h':
-            help();
+            verify_help();
             return VERB_SOUND;
         default:
             return (int)verb_complain(stderr, "unknown option %s; see rollcall verify --help",

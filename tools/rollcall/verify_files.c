@@ -45,8 +45,8 @@ struct line {
     const char *path;
 };
 
-static void compare(const struct line *line, const char *what, size_t offset, uint64_t in_file,
-                    uint64_t in_manifest)
+static void verify_files_compare(const struct line *line, const char *what, size_t offset,
+                                 uint64_t in_file, uint64_t in_manifest)
 {
     if (in_file != in_manifest) {
         verify_finding(line->verify,
@@ -78,16 +78,17 @@ static void compare_all(const struct line *line, const struct table_file_info *i
                  space->kind);
     compare_text(line, "the space", offsetof(struct table_file_header, space), info->space,
                  space->name);
-    compare(line, "the serial", offsetof(struct table_file_header, serial), info->serial,
-            file->serial);
-    compare(line, "the layer", offsetof(struct table_file_header, layer), info->layer, file->layer);
-    compare(line, "the generation", offsetof(struct table_file_header, generation),
-            info->generation, file->generation);
-    compare(line, "S", offsetof(struct table_file_header, start_lsn), info->start_lsn,
-            file->start_lsn);
-    compare(line, "E", end_offset, info->end_lsn, file->end_lsn);
-    compare(line, "the size", offsetof(struct table_file_header, file_bytes), info->file_bytes,
-            file->bytes);
+    verify_files_compare(line, "the serial", offsetof(struct table_file_header, serial),
+                         info->serial, file->serial);
+    verify_files_compare(line, "the layer", offsetof(struct table_file_header, layer), info->layer,
+                         file->layer);
+    verify_files_compare(line, "the generation", offsetof(struct table_file_header, generation),
+                         info->generation, file->generation);
+    verify_files_compare(line, "S", offsetof(struct table_file_header, start_lsn), info->start_lsn,
+                         file->start_lsn);
+    verify_files_compare(line, "E", end_offset, info->end_lsn, file->end_lsn);
+    verify_files_compare(line, "the size", offsetof(struct table_file_header, file_bytes),
+                         info->file_bytes, file->bytes);
     if (verify->journal_known && info->end_lsn > verify->journal_end) {
         verify_finding(verify,
                        "%s: offset %" PRIu64 ": holds changes up to LSN %" PRIu64

@@ -46,7 +46,7 @@ static void say_meaningless(struct look *look, const struct journal_record *reco
     }
 }
 
-static bool take_record(void *context, const struct journal_record *record)
+static bool verify_journal_take_record(void *context, const struct journal_record *record)
 {
     struct look *look = context;
     struct verify *verify = look->verify;
@@ -82,8 +82,8 @@ finding_at(struct look *look, const char *name, uint64_t offset, const char *for
     verify_finding(look->verify, "%s%s", place, what);
 }
 
-static void say_gap(struct look *look, const char *name, const struct salvage *segment,
-                    const struct salvage_item *gap)
+static void verify_journal_say_gap(struct look *look, const char *name,
+                                   const struct salvage *segment, const struct salvage_item *gap)
 {
     uint64_t offset = journal_offset_of(&segment->header, gap->lsn);
     if (gap->resumes) {
@@ -116,7 +116,7 @@ static void read_through(struct look *look, const struct journal_found *found,
             step == SALVAGE_RECORD && item.record.type >= JOURNAL_TYPES_RESERVED;
         damage = step == SALVAGE_GAP && is_damage(look, &item);
         if (damage) {
-            say_gap(look, found->name, segment, &item);
+            verify_journal_say_gap(look, found->name, segment, &item);
         }
     } while (step == SALVAGE_RECORD || damage);
     uint64_t offset = journal_offset_of(&segment->header, item.lsn);
@@ -267,12 +267,12 @@ static void compare_manifest(struct look *look)
     }
 }
 
-static void judge(struct look *look)
+static void verify_journal_judge(struct look *look)
 {
     struct verify *verify = look->verify;
     look->scan.from = JOURNAL_FROM_OLDEST;
-    enum journal_scan_end end =
-        journal_scan(verify->vfs, verify->options->directory, &look->scan, take_record, look);
+    enum journal_scan_end end = journal_scan(verify->vfs, verify->options->directory, &look->scan,
+                                             verify_journal_take_record, look);
     switch (end) {
     case JOURNAL_SCAN_CLEAN:
     case JOURNAL_SCAN_TORN:
@@ -337,7 +337,7 @@ void verify_journal(struct verify *verify)
         return;
     }
     if (journal_chain_init(&chain, verify->vfs, verify->options->directory, look.scan.error)) {
-        judge(&look);
+        verify_journal_judge(&look);
         say_dead(&look);
     } else {
         verify_finding(verify, "%s", look.scan.error);
