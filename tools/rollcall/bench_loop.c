@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "tools/rollcall/bench_item.h"
+#include "tools/rollcall/bench_workload.h"
 
+#define INPUT_BYTES      (4 * BENCH_ITEM_MAX)
 #define EVENTS_A_TURN    64
 #define NS_A_SECOND      1000000000ull
 #define NS_A_US          1e3
@@ -20,10 +24,20 @@
 
 /* A connection and its batch under way. */
 struct bench_lane {
-    struct bench_conn *conn;
-    uint64_t started_ns;
+    int fd;              /* -1: none */
+    uint64_t number;     /* among the connections of the run */
+    uint64_t started_ns; /* the batch */
+    uint64_t batch;      /* requests composed */
+    uint64_t answered;   /* of those */
+    struct bench_reply reply;
+    uint64_t *words;
+    char *output;
+    size_t output_length;
+    size_t output_sent;
+    size_t input_length;
     bool watches_write;
     struct bench_lane *next_idle;
+    char input[INPUT_BYTES];
 };
 
 static uint64_t now_ns(void)
@@ -56,25 +70,112 @@ static void fail_lost(struct bench_loop *loop)
     }
 }
 
+static bool wants_write(const struct bench_lane *lane)
+{
+    return lane->output_sent < lane->output_length;
+}
+
 static bool watch(struct bench_loop *loop, struct bench_lane *lane, int operation)
 {
-    bool writes = bench_conn_wants_write(lane->conn);
+    bool writes = wants_write(lane);
     struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0), .data.ptr = lane};
 
     lane->watches_write = writes;
-    return epoll_ctl(loop->epoll, operation, bench_conn_fd(lane->conn), &event) == 0;
+    return epoll_ctl(loop->epoll, operation, lane->fd, &event) == 0;
 }
 
+/* Sends what is unsent of the batch, as far as it goes. */
 static void send_more(struct bench_loop *loop, struct bench_lane *lane)
 {
-    if (!bench_conn_send(lane->conn, &loop->tally)) {
-        fail_lost(loop);
-        return;
+    while (wants_write(lane)) {
+        ssize_t sent = send(lane->fd, lane->output + lane->output_sent,
+                            lane->output_length - lane->output_sent, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent < 0 && errno != EAGAIN) {
+            fail_lost(loop);
+            return;
+        }
+        if (sent < 0) {
+            break;
+        }
+        lane->output_sent += (size_t)sent;
+        loop->tally.bytes_sent += (uint64_t)sent;
     }
-    if (bench_conn_wants_write(lane->conn) != lane->watches_write &&
-        !watch(loop, lane, EPOLL_CTL_MOD)) {
+    if (wants_write(lane) != lane->watches_write && !watch(loop, lane, EPOLL_CTL_MOD)) {
         bench_loop_fail(loop, strerror(errno));
     }
+}
+
+/* Composes the next batch and sends it. */
+static void bench_loop_ask(struct bench_loop *loop, struct bench_lane *lane, uint64_t requests)
+{
+    CHECK(lane->answered == lane->batch && requests >= 1 && requests <= loop->pipeline);
+    lane->batch = requests;
+    lane->answered = 0;
+    lane->output_length = 0;
+    lane->output_sent = 0;
+    for (uint64_t i = 0; i < requests; i++) {
+        lane->output_length +=
+            bench_workload_compose(loop->workload, lane->number, lane->output + lane->output_length,
+                                   lane->words + i * loop->words_a_request);
+    }
+    send_more(loop, lane);
+}
+
+/* Judges all complete items of the input. False: it is no reply. */
+static bool judge_input(struct bench_loop *loop, struct bench_lane *lane)
+{
+    size_t at = 0;
+
+    while (at < lane->input_length && lane->answered < lane->batch) {
+        size_t taken = bench_workload_judge(
+            loop->workload, lane->words + lane->answered * loop->words_a_request, lane->input + at,
+            lane->input_length - at, &lane->reply, &loop->tally);
+        if (lane->reply.broken) {
+            return false;
+        }
+        if (taken == 0) {
+            break;
+        }
+        at += taken;
+        if (lane->reply.done) {
+            lane->reply = (struct bench_reply){0};
+            lane->answered++;
+        }
+    }
+    lane->input_length -= at;
+    memmove(lane->input, lane->input + at, lane->input_length);
+    return true;
+}
+
+/* Reads once what is there and judges it. False: that was all, or the run has failed. */
+static bool bench_loop_receive(struct bench_loop *loop, struct bench_lane *lane)
+{
+    size_t room = sizeof(lane->input) - lane->input_length;
+    ssize_t got = recv(lane->fd, lane->input + lane->input_length, room, 0);
+
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return errno == EINTR;
+    }
+    if (got <= 0) {
+        errno = got == 0 ? 0 : errno;
+        fail_lost(loop);
+        return false;
+    }
+    loop->tally.bytes_received += (uint64_t)got;
+    lane->input_length += (size_t)got;
+    bool replies = judge_input(loop, lane);
+    if (replies && lane->answered == lane->batch && lane->input_length > 0) {
+        bench_tally_mismatch(&loop->tally, "bytes nobody asked for", NULL, 0);
+        replies = false;
+    }
+    if (!replies) {
+        errno = EPROTO;
+        fail_lost(loop);
+    }
+    return replies && lane->answered < lane->batch && (size_t)got == room;
 }
 
 /* Is it time for another batch? Then the one after it is due an interval later. */
@@ -116,8 +217,7 @@ static void bench_loop_begin(struct bench_loop *loop, struct bench_lane *lane, u
         loop->quiet_since_ns = now; /* a slow rate leaves the server nothing to answer for long */
     }
     lane->started_ns = now;
-    bench_conn_start(lane->conn, loop->workload, requests);
-    send_more(loop, lane);
+    bench_loop_ask(loop, lane, requests);
 }
 
 static void serve(struct bench_loop *loop, struct bench_lane *lane, uint32_t events)
@@ -128,12 +228,9 @@ static void serve(struct bench_loop *loop, struct bench_lane *lane, uint32_t eve
     if (bench_loop_stopped(loop) || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
         return;
     }
-    enum bench_conn_result got = bench_conn_receive(lane->conn, loop->workload, &loop->tally);
-    if (got == BENCH_CONN_WAIT) {
-        return;
+    while (bench_loop_receive(loop, lane)) {
     }
-    if (got == BENCH_CONN_LOST) {
-        fail_lost(loop);
+    if (bench_loop_stopped(loop) || lane->answered < lane->batch) {
         return;
     }
     uint64_t now = now_ns();
@@ -215,15 +312,16 @@ static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
     return (uint64_t)((unsigned __int128)all * part / parts);
 }
 
-static void connect_lane(struct bench_loop *loop, uint64_t i, uint64_t number)
+static void connect_lane(struct bench_loop *loop, struct bench_lane *lane)
 {
     const struct bench_options *options = loop->plan->options;
-    char error[BENCH_CONN_ERROR_MAX], text[sizeof(loop->reason)];
-    struct bench_lane *lane = &loop->lanes[i];
+    char error[BENCH_CONNECT_ERROR_MAX], text[sizeof(loop->reason)];
 
-    lane->conn = bench_conn_create(options->address, loop->workload, number, loop->pipeline, error);
-    if (lane->conn == NULL) {
-        snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", number + 1,
+    lane->words = memory_zalloc(loop->words_a_request * loop->pipeline * sizeof(*lane->words));
+    lane->output = memory_zalloc(bench_workload_bytes_max(loop->workload) * loop->pipeline);
+    lane->fd = bench_connect(options->address, error);
+    if (lane->fd < 0) {
+        snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", lane->number + 1,
                  options->connections, error);
         bench_loop_fail(loop, text);
     } else if (!watch(loop, lane, EPOLL_CTL_ADD)) {
@@ -273,20 +371,30 @@ void bench_loop_init(struct bench_loop *loop, const struct bench_plan *plan, uin
     if (thread != 0) {
         bench_workload_stream(loop->workload, thread);
     }
+    loop->words_a_request = bench_workload_words(loop->workload);
     loop->lanes = memory_zalloc(loop->lane_count * sizeof(*loop->lanes));
+    for (uint64_t i = 0; i < loop->lane_count; i++) {
+        loop->lanes[i].fd = -1;
+        loop->lanes[i].number = lane_first + i;
+    }
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll < 0) {
         bench_loop_fail(loop, strerror(errno));
     }
     for (uint64_t i = 0; i < loop->lane_count && !bench_loop_stopped(loop); i++) {
-        connect_lane(loop, i, lane_first + i);
+        connect_lane(loop, &loop->lanes[i]);
     }
 }
 
 void bench_loop_fini(struct bench_loop *loop)
 {
     for (uint64_t i = 0; i < loop->lane_count; i++) {
-        bench_conn_destroy(loop->lanes[i].conn);
+        struct bench_lane *lane = &loop->lanes[i];
+        if (lane->fd >= 0) {
+            close(lane->fd);
+        }
+        free(lane->words);
+        free(lane->output);
     }
     if (loop->epoll >= 0) {
         close(loop->epoll);

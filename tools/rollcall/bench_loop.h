@@ -8,20 +8,22 @@
 
 #include <stdatomic.h>
 
-#include "tools/rollcall/bench_conn.h"
+#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/bench_run.h"
 
 struct bench_lane;
 
 struct bench_loop {
     const struct bench_plan *plan;
-    atomic_bool *stop;                      /* all of the run: who fails sets it */
-    char reason[BENCH_CONN_ERROR_MAX + 64]; /* of the failure of the run, if it was this loop's */
+    atomic_bool *stop; /* all of the run: who fails sets it */
+    char
+        reason[BENCH_CONNECT_ERROR_MAX + 64]; /* of the failure of the run, if it was this loop's */
     struct bench_workload *workload;
     struct bench_tally tally;
     struct histogram *latency_ns;
     struct bench_lane *lanes;
     uint64_t lane_count;
+    size_t words_a_request;
     int epoll;
     uint64_t busy;           /* lanes with a batch under way */
     struct bench_lane *idle; /* lanes for which it is not yet time */

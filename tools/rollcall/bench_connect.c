@@ -1,0 +1,111 @@
+#include "tools/rollcall/bench_connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PORT_DEFAULT "11211"
+#define HOST_MAX     256
+
+static int connect_one(const struct addrinfo *to)
+{
+    int on = 1, fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (to->ai_family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
+        return fd;
+    }
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int connect_unix(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct addrinfo to = {.ai_family = AF_UNIX,
+                                .ai_socktype = SOCK_STREAM,
+                                .ai_addr = (struct sockaddr *)&address,
+                                .ai_addrlen = sizeof(address)};
+
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    return connect_one(&to);
+}
+
+/* Cuts "host:port", "[v6]:port" or "host" in two. */
+static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_MAX])
+{
+    bool bracket = text[0] == '[';
+    const char *start = bracket ? text + 1 : text;
+    const char *end = bracket ? strchr(start, ']') : strrchr(start, ':');
+
+    if (end == NULL && !bracket) {
+        end = start + strlen(start);
+    }
+    if (end == NULL || (size_t)(end - start) >= HOST_MAX || end == start) {
+        return false;
+    }
+    memcpy(host, start, (size_t)(end - start));
+    host[end - start] = '\0';
+    const char *rest = bracket ? end + 1 : end;
+    if (*rest != '\0' && (*rest != ':' || rest[1] == '\0')) {
+        return false;
+    }
+    int length = snprintf(port, HOST_MAX, "%s", *rest == ':' ? rest + 1 : PORT_DEFAULT);
+    return length > 0 && length < HOST_MAX;
+}
+
+/* -1 with what is wrong in `error`, which is left alone when errno says it. */
+static int connect_tcp(const char *text, char error[BENCH_CONNECT_ERROR_MAX])
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char host[HOST_MAX], port[HOST_MAX];
+    int fd = -1;
+
+    if (!split_address(text, host, port)) {
+        snprintf(error, BENCH_CONNECT_ERROR_MAX, "not host:port, [v6]:port or /path");
+        return -1;
+    }
+    int failed = getaddrinfo(host, port, &hints, &found);
+    if (failed != 0) {
+        snprintf(error, BENCH_CONNECT_ERROR_MAX, "%s", gai_strerror(failed));
+        return -1;
+    }
+    for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
+        fd = connect_one(to);
+    }
+    int reason = errno;
+    freeaddrinfo(found);
+    errno = reason;
+    return fd;
+}
+
+int bench_connect(const char *address, char error[BENCH_CONNECT_ERROR_MAX])
+{
+    char reason[BENCH_CONNECT_ERROR_MAX] = "";
+    int fd = address[0] == '/' ? connect_unix(address) : connect_tcp(address, reason);
+
+    if (fd < 0) {
+        snprintf(error, BENCH_CONNECT_ERROR_MAX, "%.120s: %.120s", address,
+                 *reason != '\0' ? reason : strerror(errno));
+    }
+    return fd;
+}
