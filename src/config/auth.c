@@ -19,28 +19,28 @@ struct auth {
     struct entry entries[AUTH_USERS_MAX];
 };
 
-static bool refuse(char error[AUTH_ERROR_MAX], size_t line, const char *what)
+static bool auth_refuse(char error[AUTH_ERROR_MAX], size_t line, const char *what)
 {
     snprintf(error, AUTH_ERROR_MAX, "line %zu: %s", line, what);
     return false;
 }
 
-static bool add(struct auth *auth, const char *text, size_t length, size_t line,
-                char error[AUTH_ERROR_MAX])
+static bool auth_add(struct auth *auth, const char *text, size_t length, size_t line,
+                     char error[AUTH_ERROR_MAX])
 {
     const char *colon = memchr(text, ':', length);
 
     if (length > AUTH_LINE_MAX) {
-        return refuse(error, line, "longer than 256 bytes");
+        return auth_refuse(error, line, "longer than 256 bytes");
     }
     if (colon == NULL || colon == text) {
-        return refuse(error, line, "not name:password");
+        return auth_refuse(error, line, "not name:password");
     }
     if (memchr(text, '\0', length) != NULL) {
-        return refuse(error, line, "has a zero byte");
+        return auth_refuse(error, line, "has a zero byte");
     }
     if (auth->count == AUTH_USERS_MAX) {
-        return refuse(error, line, "more than 64 users");
+        return auth_refuse(error, line, "more than 64 users");
     }
     struct entry *entry = &auth->entries[auth->count++];
 
@@ -62,7 +62,7 @@ struct auth *auth_parse_text(const char *text, size_t length, char error[AUTH_ER
         if (bytes > 0 && text[bytes - 1] == '\r') {
             bytes--;
         }
-        if (bytes > 0 && !add(auth, text, bytes, line, error)) {
+        if (bytes > 0 && !auth_add(auth, text, bytes, line, error)) {
             auth_destroy(auth);
             return NULL;
         }

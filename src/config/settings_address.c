@@ -29,7 +29,7 @@ static const char *without_prefix(const char *text)
 }
 
 /* Cuts host, host:port, v6, [v6] and [v6]:port. False: it is none of them. */
-static bool cut(const char *whole, struct address *address)
+static bool settings_address_cut(const char *whole, struct address *address)
 {
     const char *text = without_prefix(whole);
     const char *colon = strchr(text, ':');
@@ -104,8 +104,8 @@ static void refuse_open(struct settings_draft *draft, const struct address *addr
 }
 
 /* The final spelling of a TCP address, malloc'd; NULL with a mistake. */
-static char *complete(struct settings_draft *draft, const char *text,
-                      const struct settings_place *place, bool *refused)
+static char *settings_address_complete(struct settings_draft *draft, const char *text,
+                                       const struct settings_place *place, bool *refused)
 {
     static const struct option_row row = {.name = "port", .type = OPTION_NUMBER, .max = 65535};
     const char *fallback = draft->port ? draft->port : SETTINGS_PORT_DEFAULT;
@@ -114,7 +114,7 @@ static char *complete(struct settings_draft *draft, const char *text,
     char error[OPTIONS_ERROR_MAX], quoted[OPTIONS_QUOTE_MAX];
     char *whole;
 
-    if (!cut(text, &address) || !host_valid(&address)) {
+    if (!settings_address_cut(text, &address) || !host_valid(&address)) {
         settings_error(draft, place,
                        "an address must be host:port, [v6]:port or /path.sock, not %s",
                        options_quote(text, quoted));
@@ -180,7 +180,7 @@ void settings_address_check(struct settings_draft *draft)
         if (settings->listen[i][0] == '/') {
             check_path(draft, settings->listen[i], place);
         } else {
-            char *whole = complete(draft, settings->listen[i], place, &refused);
+            char *whole = settings_address_complete(draft, settings->listen[i], place, &refused);
             if (whole == NULL) {
                 continue;
             }

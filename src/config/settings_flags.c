@@ -55,7 +55,8 @@ struct flag {
     const char *help; /* NULL: not shown */
 };
 
-static void put(struct taking *taking, const struct flag *flag, const char *key, const char *text)
+static void settings_flags_put(struct taking *taking, const struct flag *flag, const char *key,
+                               const char *text)
 {
     struct settings_place place = COMMAND_LINE();
 
@@ -100,7 +101,8 @@ static void take_udp_port(struct taking *taking, const struct flag *flag, const 
 }
 
 /* Like memcached's, several -l add up; together they replace the list of the file. */
-static void take_listen(struct taking *taking, const struct flag *flag, const char *argument)
+static void settings_flags_take_listen(struct taking *taking, const struct flag *flag,
+                                       const char *argument)
 {
     struct settings_place place = COMMAND_LINE();
 
@@ -137,7 +139,7 @@ static void take_memory(struct taking *taking, const struct flag *flag, const ch
 {
     char text[OPTIONS_QUOTE_MAX];
 
-    put(taking, flag, "memory", memory_text(argument, text));
+    settings_flags_put(taking, flag, "memory", memory_text(argument, text));
 }
 
 static void take_evictions_off(struct taking *taking, const struct flag *flag, const char *argument)
@@ -221,7 +223,7 @@ static void take_extended(struct taking *taking, const struct flag *flag, const 
         if (row != NULL && item == NULL) {
             refuse(taking, flag, "%s needs a value", name);
         } else if (row != NULL) {
-            put(taking, flag, row->key, extended_text(row, item));
+            settings_flags_put(taking, flag, row->key, extended_text(row, item));
         } else if (*name != '\0') {
             ignore(taking, flag->shown, name);
         }
@@ -244,7 +246,7 @@ static const struct flag flags[] = {
     {"--print-sample", "print-sample", NULL, WISH(WISH_PRINT_SAMPLE)},
     {"--print-man", "print-man", NULL, WISH(WISH_PRINT_MAN)},
     {"-p", "port", "PORT", TAKE(take_port), .help = "TCP port (11211); 0: any free one"},
-    {"-l", "listen", "ADDRESSES", TAKE(take_listen),
+    {"-l", "listen", "ADDRESSES", TAKE(settings_flags_take_listen),
      .help = "host, host:port, [v6]:port, notls:host:port; several with commas"},
     {"-s", "unix-socket", "PATH", TAKE(take_unix_socket),
      .help = "listen on this unix socket and not on TCP"},
@@ -472,13 +474,13 @@ static void scan(struct settings_draft *draft, int argc, char **argv, struct com
 
 /* ---- from flags to settings ---- */
 
-static void apply(struct taking *taking, const struct given *given)
+static void settings_flags_apply(struct taking *taking, const struct given *given)
 {
     const struct flag *flag = given->flag;
 
     switch (flag->use) {
     case USE_PUT:
-        put(taking, flag, flag->key, flag->value ? flag->value : given->argument);
+        settings_flags_put(taking, flag, flag->key, flag->value ? flag->value : given->argument);
         break;
     case USE_TAKE:
         flag->take(taking, flag, given->argument);
@@ -560,7 +562,7 @@ static void apply_all(struct taking *taking, const struct command_line *line)
         }
     }
     for (size_t i = 0; i < line->count; i++) {
-        apply(taking, &line->given[i]);
+        settings_flags_apply(taking, &line->given[i]);
     }
     draft->port_replaces = draft->port != NULL && !taking->listen_given;
     if (taking->unix_path != NULL) {

@@ -225,9 +225,11 @@ struct comparison {
     bool differ;
 };
 
-static void compare(struct comparison *comparison, const struct settings_row *row,
-                    const struct settings *now, const struct space_settings *now_space,
-                    const struct settings *next, const struct space_settings *next_space)
+static void settings_stats_compare(struct comparison *comparison, const struct settings_row *row,
+                                   const struct settings *now,
+                                   const struct space_settings *now_space,
+                                   const struct settings *next,
+                                   const struct space_settings *next_space)
 {
     comparison->before = settings_print_value(now, now_space, row, false);
     comparison->after = settings_print_value(next, next_space, row, false);
@@ -263,7 +265,7 @@ static size_t top_needs_restart(const struct sink *now, const struct settings *n
     if (!settings_row_valued(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0) {
         return 0;
     }
-    compare(&comparison, row, now->settings, NULL, next, NULL);
+    settings_stats_compare(&comparison, row, now->settings, NULL, next, NULL);
     return tell(&comparison, now, row->option.name, "");
 }
 
@@ -277,7 +279,7 @@ static size_t space_needs_restart(const struct sink *now, const struct space_set
         return 0;
     }
     snprintf(name, sizeof(name), "spaces.%s.%s", space->name, row->option.name);
-    compare(&comparison, row, NULL, space, NULL, next);
+    settings_stats_compare(&comparison, row, NULL, space, NULL, next);
     return tell(&comparison, now, name, "");
 }
 
@@ -335,7 +337,7 @@ size_t settings_space_changes(const struct space_settings *now, const struct spa
         if (!applies(row, now, next) || !settings_row_reloads(row, now, next)) {
             continue;
         }
-        compare(&comparison, row, NULL, now, NULL, next);
+        settings_stats_compare(&comparison, row, NULL, now, NULL, next);
         count += tell(&comparison, &sink, row->option.name, since(row, now));
     }
     return count;

@@ -26,7 +26,7 @@ static void refuse_forgotten(struct settings_draft *draft)
 }
 
 /* Most errors begin with the key whose value is at fault. */
-static void refuse(struct settings_draft *draft, const char *error)
+static void settings_tls_refuse(struct settings_draft *draft, const char *error)
 {
     char name[OPTIONS_NAME_MAX];
 
@@ -49,7 +49,7 @@ static bool lacks(struct settings_draft *draft, const char *value, const char *n
     return true;
 }
 
-static bool complete(struct settings_draft *draft)
+static bool settings_tls_complete(struct settings_draft *draft)
 {
     const struct settings *settings = draft->settings;
     bool lacking = lacks(draft, settings->tls.certificate, "tls.certificate", "ssl_chain_cert");
@@ -93,11 +93,11 @@ void settings_tls_check(struct settings_draft *draft)
         refuse_forgotten(draft);
         return;
     }
-    if (!complete(draft)) {
+    if (!settings_tls_complete(draft)) {
         return;
     }
     settings->tls.context = net_tls_context_create(&options, error);
     if (settings->tls.context == NULL) {
-        refuse(draft, error);
+        settings_tls_refuse(draft, error);
     }
 }

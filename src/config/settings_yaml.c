@@ -39,7 +39,7 @@ static struct settings_place place_of(const struct reader *reader, const yaml_no
     };
 }
 
-static const char *text_of(const yaml_node_t *node)
+static const char *settings_yaml_text_of(const yaml_node_t *node)
 {
     return (const char *)node->data.scalar.value;
 }
@@ -47,7 +47,8 @@ static const char *text_of(const yaml_node_t *node)
 /* A scalar without a NUL inside? */
 static bool is_text(const yaml_node_t *node)
 {
-    return node->type == YAML_SCALAR_NODE && strlen(text_of(node)) == node->data.scalar.length;
+    return node->type == YAML_SCALAR_NODE &&
+           strlen(settings_yaml_text_of(node)) == node->data.scalar.length;
 }
 
 static bool is_null(const yaml_node_t *node)
@@ -55,8 +56,9 @@ static bool is_null(const yaml_node_t *node)
     if (!is_text(node) || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
         return false;
     }
-    return strcmp(text_of(node), "") == 0 || strcmp(text_of(node), "~") == 0 ||
-           strcmp(text_of(node), "null") == 0;
+    return strcmp(settings_yaml_text_of(node), "") == 0 ||
+           strcmp(settings_yaml_text_of(node), "~") == 0 ||
+           strcmp(settings_yaml_text_of(node), "null") == 0;
 }
 
 /* "key must be <what>, not a list"; an empty value has its own words. */
@@ -83,11 +85,12 @@ static bool is_repeated(struct reader *reader, yaml_node_t *mapping, yaml_node_p
 
     for (yaml_node_pair_t *first = mapping->data.mapping.pairs.start; first < pair; first++) {
         yaml_node_t *other = yaml_document_get_node(&reader->document, first->key);
-        if (!is_text(other) || strcmp(text_of(other), text_of(key)) != 0) {
+        if (!is_text(other) ||
+            strcmp(settings_yaml_text_of(other), settings_yaml_text_of(key)) != 0) {
             continue;
         }
-        settings_error(reader->draft, &place, "key %s given twice: first in line %zu", text_of(key),
-                       other->start_mark.line + 1);
+        settings_error(reader->draft, &place, "key %s given twice: first in line %zu",
+                       settings_yaml_text_of(key), other->start_mark.line + 1);
         return true;
     }
     return false;
@@ -111,7 +114,7 @@ static void each_key(struct reader *reader, yaml_node_t *mapping, const char *wh
         if (!is_text(key)) {
             refuse_type(reader, "a key", "text", key);
         } else if (!is_repeated(reader, mapping, pair)) {
-            take(reader, space, text_of(key), key,
+            take(reader, space, settings_yaml_text_of(key), key,
                  yaml_document_get_node(&reader->document, pair->value));
         }
     }
@@ -119,7 +122,7 @@ static void each_key(struct reader *reader, yaml_node_t *mapping, const char *wh
 
 /* ---- listen ---- */
 
-static void take_listen(struct reader *reader, yaml_node_t *value)
+static void settings_yaml_take_listen(struct reader *reader, yaml_node_t *value)
 {
     static const char wanted[] = "a list of addresses such as [127.0.0.1:11211]";
     struct settings_place place = place_of(reader, value);
@@ -131,7 +134,7 @@ static void take_listen(struct reader *reader, yaml_node_t *value)
     }
     settings_draft_listen_clear(reader->draft);
     if (value->type == YAML_SCALAR_NODE) {
-        settings_draft_addresses(reader->draft, text_of(value), &place);
+        settings_draft_addresses(reader->draft, settings_yaml_text_of(value), &place);
         return;
     }
     if (value->data.sequence.items.start == value->data.sequence.items.top) {
@@ -144,7 +147,8 @@ static void take_listen(struct reader *reader, yaml_node_t *value)
         if (!is_text(node) || is_null(node)) {
             refuse_type(reader, "an address", "text", node);
         } else {
-            settings_draft_listen(reader->draft, text_of(node), strlen(text_of(node)), &at);
+            settings_draft_listen(reader->draft, settings_yaml_text_of(node),
+                                  strlen(settings_yaml_text_of(node)), &at);
         }
     }
 }
@@ -161,7 +165,8 @@ static void take_slot(struct reader *reader, int space, const char *key, yaml_no
     if (!is_text(value) || is_null(value)) {
         refuse_type(reader, options_quote(key, what), "a number of bits", value);
     } else {
-        settings_draft_slot(reader->draft, space, key, text_of(value), &key_place, &place);
+        settings_draft_slot(reader->draft, space, key, settings_yaml_text_of(value), &key_place,
+                            &place);
     }
 }
 
@@ -206,7 +211,7 @@ static void take_forget(struct reader *reader, int space, yaml_node_t *value)
         if (!is_text(node) || is_null(node)) {
             refuse_type(reader, "what to forget", "text", node);
         } else {
-            settings_draft_forget(reader->draft, space, text_of(node), &at);
+            settings_draft_forget(reader->draft, space, settings_yaml_text_of(node), &at);
         }
     }
 }
@@ -223,7 +228,7 @@ static void take_scalar(struct reader *reader, const struct settings_rows *rows,
     char limits[OPTIONS_TEXT_MAX];
 
     if (is_text(value) && !is_null(value)) {
-        settings_draft_put(reader->draft, row, space, text_of(value), &place);
+        settings_draft_put(reader->draft, row, space, settings_yaml_text_of(value), &place);
         return;
     }
     *noted = place;
@@ -255,8 +260,8 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
     }
 }
 
-static void take_space(struct reader *reader, int unused, const char *key, yaml_node_t *key_node,
-                       yaml_node_t *value)
+static void settings_yaml_take_space(struct reader *reader, int unused, const char *key,
+                                     yaml_node_t *key_node, yaml_node_t *value)
 {
     struct settings_place place = place_of(reader, key_node);
     int space = settings_draft_space(reader->draft, key, &place);
@@ -279,7 +284,7 @@ static void take_space(struct reader *reader, int unused, const char *key, yaml_
 static void take_spaces(struct reader *reader, yaml_node_t *value)
 {
     if (value->type == YAML_MAPPING_NODE) {
-        each_key(reader, value, "spaces", -1, take_space);
+        each_key(reader, value, "spaces", -1, settings_yaml_take_space);
     } else {
         refuse_type(reader, "spaces", "a mapping of names to spaces", value);
     }
@@ -306,7 +311,7 @@ static void take_member(struct reader *reader, int space, const char *key, yaml_
     }
 }
 
-static void take_group(struct reader *reader, const char *group, yaml_node_t *value)
+static void settings_yaml_take_group(struct reader *reader, const char *group, yaml_node_t *value)
 {
     reader->group = group;
     if (value->type == YAML_MAPPING_NODE) {
@@ -325,9 +330,9 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
     *noted = *place;
     noted->given = true;
     if ((settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0) {
-        take_group(reader, settings_top_rows.rows[row].option.name, value);
+        settings_yaml_take_group(reader, settings_top_rows.rows[row].option.name, value);
     } else if (strcmp(settings_top_rows.rows[row].option.name, "listen") == 0) {
-        take_listen(reader, value);
+        settings_yaml_take_listen(reader, value);
     } else {
         take_spaces(reader, value);
     }
@@ -471,7 +476,7 @@ struct assignment {
     struct settings_place place;
 };
 
-static bool cut(struct assignment *assignment)
+static bool settings_yaml_cut(struct assignment *assignment)
 {
     char *rest = assignment->path;
 
@@ -535,7 +540,8 @@ static void set_of_space(struct settings_draft *draft, struct assignment *to)
         return;
     }
     if (to->count == 2) {
-        read_text(draft, &to->place, to->value, strlen(to->value), -1, to->parts[1], take_space);
+        read_text(draft, &to->place, to->value, strlen(to->value), -1, to->parts[1],
+                  settings_yaml_take_space);
     } else if (to->count == 3) {
         set_space(draft, to, space);
     } else if (strcmp(to->parts[2], "slots") == 0) {
@@ -568,7 +574,7 @@ void settings_yaml_set(struct settings_draft *draft, const char *assignment)
         settings_error(draft, &to.place, "must be KEY=VALUE, such as memory=1GiB");
     } else {
         to.value = assignment + length + 1;
-        if (cut(&to)) {
+        if (settings_yaml_cut(&to)) {
             set_path(draft, &to);
         } else {
             settings_error(draft, &to.place, "no such key: too many parts");

@@ -82,7 +82,7 @@ static void close_place(struct place *place)
     pthread_mutex_unlock(&place->shard->lock);
 }
 
-static void refuse(struct engine_op *op, enum engine_error error)
+static void plain_refuse(struct engine_op *op, enum engine_error error)
 {
     op->status = ENGINE_ERROR;
     op->error = error;
@@ -116,8 +116,8 @@ static int32_t ttl_of(const struct ring_item *item, uint64_t now_s)
 
 /* A new value; what is to go into it is put by the caller. NULL: too large, and what a set was to
  * replace is gone, as it would be out of date. */
-static struct ring_item *store(struct place *place, size_t value_length, uint32_t flags,
-                               uint32_t expires_s, struct engine_op *op)
+static struct ring_item *plain_store(struct place *place, size_t value_length, uint32_t flags,
+                                     uint32_t expires_s, struct engine_op *op)
 {
     struct plain *plain = place->plain;
     struct ring_item *item = NULL;
@@ -129,7 +129,7 @@ static struct ring_item *store(struct place *place, size_t value_length, uint32_
         if (op->verb == ENGINE_SET && place->item != NULL) {
             ring_remove(place->shard->ring, place->item);
         }
-        refuse(op, ENGINE_E_TOO_LARGE);
+        plain_refuse(op, ENGINE_E_TOO_LARGE);
         return NULL;
     }
     item->flags = flags;
@@ -148,7 +148,7 @@ typedef void verb_fn(struct place *place, struct engine_op *op);
 
 static void do_set(struct place *place, struct engine_op *op)
 {
-    struct ring_item *item = store(place, op->text_length, op->flags, expiry_of(op), op);
+    struct ring_item *item = plain_store(place, op->text_length, op->flags, expiry_of(op), op);
 
     if (item != NULL) {
         memcpy(ring_value(item), op->text, op->text_length);
@@ -230,8 +230,8 @@ static void do_join(struct place *place, struct engine_op *op)
     CHECK(old != NULL);
     op->copied_bytes = (uint32_t)(length + op->text_length);
     memcpy(old, ring_value(place->item), length);
-    struct ring_item *item =
-        store(place, length + op->text_length, place->item->flags, place->item->expires_s, op);
+    struct ring_item *item = plain_store(place, length + op->text_length, place->item->flags,
+                                         place->item->expires_s, op);
 
     if (item != NULL) {
         char *value = ring_value(item);
@@ -247,7 +247,7 @@ static void store_number(struct place *place, struct engine_op *op, uint64_t num
 {
     op->value_length = (uint32_t)num_print(op->value, number);
     size_t length = op->value_length < pad_to ? pad_to : op->value_length;
-    struct ring_item *item = store(place, length, flags, expires_s, op);
+    struct ring_item *item = plain_store(place, length, flags, expires_s, op);
 
     if (item != NULL) {
         op->copied_bytes = (uint32_t)length;
@@ -290,7 +290,7 @@ static void do_count(struct place *place, struct engine_op *op)
     uint64_t number;
 
     if (!num_parse(op->text, op->text_length, &delta)) {
-        refuse(op, ENGINE_E_BAD_DELTA);
+        plain_refuse(op, ENGINE_E_BAD_DELTA);
         return;
     }
     if (place->item == NULL && op->create_initial) {
@@ -302,7 +302,7 @@ static void do_count(struct place *place, struct engine_op *op)
         return;
     }
     if (!number_of(place->item, &number)) {
-        refuse(op, ENGINE_E_NON_NUMERIC);
+        plain_refuse(op, ENGINE_E_NON_NUMERIC);
         return;
     }
     if (op->verb == ENGINE_INCR) {
@@ -314,7 +314,7 @@ static void do_count(struct place *place, struct engine_op *op)
                  op->touch ? second_of(op->touch_s) : place->item->expires_s);
 }
 
-static void change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
+static void plain_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)
 {
     static verb_fn *const verbs[] = {
         [ENGINE_TOUCH] = do_touch,  [ENGINE_SET] = do_set,         [ENGINE_ADD] = do_add,
@@ -371,7 +371,7 @@ static void prepare(struct engine *engine, struct engine_op *const *ops, size_t 
 
 /* ---- forgetting ---- */
 
-static void clear(struct engine *engine)
+static void plain_clear(struct engine *engine)
 {
     struct plain *plain = (struct plain *)engine;
 
@@ -504,7 +504,7 @@ static void maintain(struct engine *engine, struct barrier *barrier)
     (void)barrier;
 }
 
-static void destroy(struct engine *engine)
+static void plain_destroy(struct engine *engine)
 {
     struct plain *plain = (struct plain *)engine;
 
@@ -521,8 +521,8 @@ static const struct engine_functions functions = {
     .prepare = prepare,
     .read = read_nothing,
     .visit = visit,
-    .change = change,
-    .clear = clear,
+    .change = plain_change,
+    .clear = plain_clear,
     .clear_later = clear_later,
     .stats_space = stats_space,
     .stats_table = stats_table,
@@ -530,7 +530,7 @@ static const struct engine_functions functions = {
     .populate = populate,
     .maintain = maintain,
     .recycled = recycled,
-    .destroy = destroy,
+    .destroy = plain_destroy,
 };
 
 /* So many that workers seldom meet, so few that each has room for large items; and no ring may be
@@ -565,7 +565,7 @@ struct engine *plain_create(const struct plain_config *config)
 
         shard->ring = ring_create(config->memory_bytes / shards);
         if (shard->ring == NULL) {
-            destroy(&plain->engine);
+            plain_destroy(&plain->engine);
             return NULL;
         }
         pthread_mutex_init(&shard->lock, NULL);

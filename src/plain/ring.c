@@ -50,14 +50,14 @@ static uint32_t units_for(size_t key_length, size_t value_length)
     return (uint32_t)((bytes + RING_UNIT - 1) / RING_UNIT);
 }
 
-static uint32_t *bucket_of(const struct ring *ring, uint32_t hash)
+static uint32_t *ring_bucket_of(const struct ring *ring, uint32_t hash)
 {
     return &ring->bucket[hash & (ring->bucket_count - 1)];
 }
 
 /* ---- life ---- */
 
-static size_t bucket_bytes(const struct ring *ring)
+static size_t ring_bucket_bytes(const struct ring *ring)
 {
     return ring->bucket_count * sizeof(*ring->bucket);
 }
@@ -76,9 +76,9 @@ struct ring *ring_create(uint64_t bytes)
     while ((uint64_t)ring->bucket_count * 2 * BYTES_A_BUCKET <= bytes) {
         ring->bucket_count *= 2;
     }
-    ring->unit_count = (uint32_t)((bytes - bucket_bytes(ring)) / RING_UNIT);
+    ring->unit_count = (uint32_t)((bytes - ring_bucket_bytes(ring)) / RING_UNIT);
     ring->units = memory_region_create(unit_bytes(ring));
-    ring->bucket = memory_region_create(bucket_bytes(ring));
+    ring->bucket = memory_region_create(ring_bucket_bytes(ring));
     if (ring->units == NULL || ring->bucket == NULL) {
         ring_destroy(ring);
         return NULL;
@@ -93,13 +93,13 @@ void ring_destroy(struct ring *ring)
         return;
     }
     memory_region_destroy(ring->units, unit_bytes(ring));
-    memory_region_destroy(ring->bucket, bucket_bytes(ring));
+    memory_region_destroy(ring->bucket, ring_bucket_bytes(ring));
     free(ring);
 }
 
 void ring_clear(struct ring *ring)
 {
-    memset(ring->bucket, 0xff, bucket_bytes(ring)); /* RING_NONE */
+    memset(ring->bucket, 0xff, ring_bucket_bytes(ring)); /* RING_NONE */
     ring->head = ring->tail = ring->used = ring->live_units = 0;
     ring->items = 0;
 }
@@ -113,7 +113,7 @@ void ring_populate(struct ring *ring, const _Atomic bool *stop)
 
 static void link_item(struct ring *ring, struct ring_item *item)
 {
-    uint32_t *bucket = bucket_of(ring, item->hash);
+    uint32_t *bucket = ring_bucket_of(ring, item->hash);
 
     item->next = *bucket;
     *bucket = unit_of(ring, item);
@@ -126,7 +126,7 @@ void ring_remove(struct ring *ring, struct ring_item *item)
 {
     CHECK(item->state == RING_LIVE);
     uint32_t unit = unit_of(ring, item);
-    uint32_t *link = bucket_of(ring, item->hash);
+    uint32_t *link = ring_bucket_of(ring, item->hash);
 
     while (*link != unit) {
         CHECK(*link != RING_NONE);
@@ -140,7 +140,7 @@ void ring_remove(struct ring *ring, struct ring_item *item)
 
 struct ring_item *ring_find(struct ring *ring, const struct ring_key *key)
 {
-    uint32_t unit = *bucket_of(ring, (uint32_t)key->hash);
+    uint32_t unit = *ring_bucket_of(ring, (uint32_t)key->hash);
 
     while (unit != RING_NONE) {
         struct ring_item *item = at(ring, unit);
@@ -173,7 +173,7 @@ static uint32_t free_run(const struct ring *ring)
 
 /* The units at the head: the run there is long enough. What is left before the end, if it is too
  * short for an item, is taken with it. */
-static struct ring_item *take(struct ring *ring, uint32_t units)
+static struct ring_item *ring_take(struct ring *ring, uint32_t units)
 {
     struct ring_item *item = at(ring, ring->head);
     uint32_t to_end = ring->unit_count - ring->head;
@@ -198,7 +198,7 @@ static bool make_run(struct ring *ring, uint32_t units)
     uint32_t run = free_run(ring);
 
     if (run < units && run > 0 && ring->head >= ring->tail) {
-        (void)take(ring, run);
+        (void)ring_take(ring, run);
         run = free_run(ring);
     }
     return run >= units;
@@ -224,9 +224,9 @@ static void move_to_head(struct ring *ring, const struct ring_item *oldest)
     CHECK(fits);
     uint32_t head = ring->head;
 
-    /* take() writes into what may still be the item: so it comes behind the copy. */
+    /* ring_take() writes into what may still be the item: so it comes behind the copy. */
     memmove(at(ring, head), oldest, (size_t)units * RING_UNIT);
-    struct ring_item *item = take(ring, units);
+    struct ring_item *item = ring_take(ring, units);
 
     item->referenced = 0;
     link_item(ring, item);
@@ -265,7 +265,7 @@ size_t ring_value_max(const struct ring *ring, size_t key_length)
     return (size_t)units_max(ring) * RING_UNIT - sizeof(struct ring_item) - key_length;
 }
 
-static struct ring_item *place(struct ring *ring, uint32_t units, uint64_t now_s)
+static struct ring_item *ring_place(struct ring *ring, uint32_t units, uint64_t now_s)
 {
     uint32_t most = RING_MOVED_MAX / RING_UNIT > units ? RING_MOVED_MAX / RING_UNIT : units;
     uint32_t moved = 0;
@@ -273,7 +273,7 @@ static struct ring_item *place(struct ring *ring, uint32_t units, uint64_t now_s
     while (!make_run(ring, units)) {
         moved += free_oldest(ring, moved < most, now_s);
     }
-    return take(ring, units);
+    return ring_take(ring, units);
 }
 
 struct ring_item *ring_store(struct ring *ring, const struct ring_key *key, size_t value_length,
@@ -291,7 +291,7 @@ struct ring_item *ring_store(struct ring *ring, const struct ring_key *key, size
         ring_remove(ring, item);
     }
     if (!same) {
-        item = place(ring, units, now_s);
+        item = ring_place(ring, units, now_s);
     }
     units = item->units;
     *item = (struct ring_item){.hash = (uint32_t)key->hash,
@@ -310,7 +310,7 @@ void ring_stats(const struct ring *ring, struct ring_stats *stats)
 {
     *stats = (struct ring_stats){.items = ring->items,
                                  .live_bytes = (uint64_t)ring->live_units * RING_UNIT,
-                                 .bytes = unit_bytes(ring) + bucket_bytes(ring),
+                                 .bytes = unit_bytes(ring) + ring_bucket_bytes(ring),
                                  .evicted = ring->evicted,
                                  .moved = ring->moved};
 }
@@ -320,7 +320,7 @@ static unsigned times_linked(const struct ring *ring, uint32_t unit)
 {
     unsigned times = 0;
 
-    for (uint32_t i = *bucket_of(ring, at(ring, unit)->hash); i != RING_NONE;
+    for (uint32_t i = *ring_bucket_of(ring, at(ring, unit)->hash); i != RING_NONE;
          i = at(ring, i)->next) {
         CHECK(i < ring->unit_count && at(ring, i)->state == RING_LIVE);
         times += i == unit;

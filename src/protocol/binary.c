@@ -132,8 +132,8 @@ static void fill_level(struct request_batch *batch, struct request *request,
     put_digits(batch, request, binary_read32(packet->body));
 }
 
-static void fill_words(struct request_batch *batch, struct request *request,
-                       const struct packet *packet)
+static void binary_fill_words(struct request_batch *batch, struct request *request,
+                              const struct packet *packet)
 {
     (void)batch;
     if (packet->key_length > 0) {
@@ -157,7 +157,7 @@ static const struct shape counting = {KEY_ONE, TOKEN_LOUD, EXTRAS_ARITHMETIC,
 static const struct shape deleting = {KEY_ONE, TOKEN_NO, .fill = fill_compare};
 static const struct shape flushing = {KEY_NONE, TOKEN_NO, EXTRAS_NUMBER, .extras_may = true,
                                       .fill = fill_flush};
-static const struct shape asking = {KEY_WORDS, TOKEN_NO, .fill = fill_words};
+static const struct shape asking = {KEY_WORDS, TOKEN_NO, .fill = binary_fill_words};
 static const struct shape setting_level = {KEY_NONE, TOKEN_NO, EXTRAS_NUMBER, .fill = fill_level};
 static const struct shape authenticating = {KEY_ONE, TOKEN_NO, .value = true};
 
@@ -232,8 +232,8 @@ static bool shape_fits(const struct shape *shape, const struct packet *packet)
 }
 
 /* Adds a request for the packet's header and the `body_length` bytes behind it. */
-static struct request *push(struct parser *parser, const struct packet *packet, enum verb verb,
-                            uint32_t body_length)
+static struct request *binary_push(struct parser *parser, const struct packet *packet,
+                                   enum verb verb, uint32_t body_length)
 {
     size_t end = parser->at + BINARY_HEADER_BYTES + body_length;
     struct request *request = protocol_push(parser->batch, verb, parser->at, end, &parser->state);
@@ -256,7 +256,7 @@ static struct request *refuse_behind(struct parser *parser, const struct packet 
                                      uint32_t taken, enum reply_status status,
                                      enum reply_detail detail, const char *text)
 {
-    struct request *request = push(parser, packet, VERB_ERROR, taken);
+    struct request *request = binary_push(parser, packet, VERB_ERROR, taken);
     request->refusal = status;
     request->detail = detail;
     request->text = text;
@@ -266,9 +266,9 @@ static struct request *refuse_behind(struct parser *parser, const struct packet 
 }
 
 /* A login that is none stays a login: to the server it is a failed one. */
-static void refuse(struct parser *parser, const struct packet *packet,
-                   const struct command *command, enum reply_status status,
-                   enum reply_detail detail, const char *text)
+static void binary_refuse(struct parser *parser, const struct packet *packet,
+                          const struct command *command, enum reply_status status,
+                          enum reply_detail detail, const char *text)
 {
     struct request *request = refuse_behind(parser, packet, 0, status, detail, text);
 
@@ -287,7 +287,7 @@ static bool refuse_value(struct parser *parser, const struct packet *packet,
     static const char words[] = "Too large.";
     uint32_t front = front_length(packet);
     if (command->verb != VERB_SET) {
-        refuse(parser, packet, command, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
+        binary_refuse(parser, packet, command, REPLY_SERVER_ERROR, DETAIL_TOO_LARGE, words);
         return true;
     }
     if (parser->length - parser->at - BINARY_HEADER_BYTES < front) {
@@ -299,11 +299,12 @@ static bool refuse_value(struct parser *parser, const struct packet *packet,
     return true;
 }
 
-static void take(struct parser *parser, const struct packet *packet, const struct command *command)
+static void binary_take(struct parser *parser, const struct packet *packet,
+                        const struct command *command)
 {
     const struct shape *shape = command->shape;
     struct request_batch *batch = parser->batch;
-    struct request *request = push(parser, packet, command->verb, packet->body_length);
+    struct request *request = binary_push(parser, packet, command->verb, packet->body_length);
     request->quiet = command->quiet ? QUIET_USUAL : QUIET_NO;
     request->want_cas =
         shape->token == TOKEN_HIT || (shape->token == TOKEN_LOUD && !command->quiet);
@@ -319,7 +320,7 @@ static void take(struct parser *parser, const struct packet *packet, const struc
     }
 }
 
-static void read_header(struct packet *packet, const char *header)
+static void binary_read_header(struct packet *packet, const char *header)
 {
     packet->opcode = (uint8_t)header[1];
     packet->key_length = binary_read16(header + 2);
@@ -337,14 +338,15 @@ static bool parse_packet(struct parser *parser)
     if (left < BINARY_HEADER_BYTES) {
         return false;
     }
-    read_header(&packet, parser->bytes + parser->at);
+    binary_read_header(&packet, parser->bytes + parser->at);
     const struct command *command = command_of(packet.opcode);
     if (command == NULL) {
-        refuse(parser, &packet, NULL, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, NULL);
+        binary_refuse(parser, &packet, NULL, REPLY_ERROR, DETAIL_UNKNOWN_COMMAND, NULL);
         return true;
     }
     if (!shape_fits(command->shape, &packet)) {
-        refuse(parser, &packet, command, REPLY_CLIENT_ERROR, DETAIL_NONE, "Invalid arguments");
+        binary_refuse(parser, &packet, command, REPLY_CLIENT_ERROR, DETAIL_NONE,
+                      "Invalid arguments");
         return true;
     }
     if (packet.body_length - front_length(&packet) > parser->batch->value_max) {
@@ -353,7 +355,7 @@ static bool parse_packet(struct parser *parser)
     if (left - BINARY_HEADER_BYTES < packet.body_length) {
         return false;
     }
-    take(parser, &packet, command);
+    binary_take(parser, &packet, command);
     return true;
 }
 
@@ -379,8 +381,8 @@ static enum protocol_result run(struct parser *parser)
     }
 }
 
-static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
-                                  size_t length, struct request_batch *batch)
+static enum protocol_result binary_parse(const struct protocol_state *state, const char *bytes,
+                                         size_t length, struct request_batch *batch)
 {
     struct parser parser = {
         .bytes = bytes, .length = length, .at = 0, .state = *state, .batch = batch};
@@ -394,8 +396,9 @@ static enum protocol_result parse(const struct protocol_state *state, const char
 }
 
 /* Never called: no request of this dialect has more keys than one. */
-static void cut(const struct request_batch *batch, const struct request *request, uint32_t answered,
-                const char *bytes, struct protocol_state *state, size_t *offset)
+static void binary_cut(const struct request_batch *batch, const struct request *request,
+                       uint32_t answered, const char *bytes, struct protocol_state *state,
+                       size_t *offset)
 {
     (void)batch;
     (void)bytes;
@@ -410,7 +413,7 @@ const struct codec *binary_codec(void)
         .first_byte = BINARY_MAGIC,
         .initial_in_every = true,
         .read_auth = binary_auth_read,
-        .parse = parse,
+        .parse = binary_parse,
         .reply_bytes_max = binary_compose_bytes_max,
         .compose_value = binary_compose_value,
         .compose_miss = binary_compose_miss,
@@ -418,7 +421,7 @@ const struct codec *binary_codec(void)
         .compose_stat = binary_compose_stat,
         .compose_stats_end = binary_compose_stats_end,
         .compose = binary_compose,
-        .cut = cut,
+        .cut = binary_cut,
     };
     return &codec;
 }

@@ -25,7 +25,7 @@ struct answer {
     size_t value_length;
 };
 
-static inline char *put(char *to, const char *bytes, size_t length)
+static inline char *binary_compose_put(char *to, const char *bytes, size_t length)
 {
     if (length > 0) { /* the bytes of none may be NULL */
         memcpy(to, bytes, length);
@@ -36,19 +36,19 @@ static inline char *put(char *to, const char *bytes, size_t length)
 static inline char *put16(char *to, uint16_t number)
 {
     number = htobe16(number);
-    return put(to, (const char *)&number, sizeof(number));
+    return binary_compose_put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put32(char *to, uint32_t number)
 {
     number = htobe32(number);
-    return put(to, (const char *)&number, sizeof(number));
+    return binary_compose_put(to, (const char *)&number, sizeof(number));
 }
 
 static inline char *put64(char *to, uint64_t number)
 {
     number = htobe64(number);
-    return put(to, (const char *)&number, sizeof(number));
+    return binary_compose_put(to, (const char *)&number, sizeof(number));
 }
 
 static bool put_answer(struct buf *out, const struct request *request, const struct answer *answer)
@@ -67,19 +67,20 @@ static bool put_answer(struct buf *out, const struct request *request, const str
     *to++ = 0; /* data type: plain bytes */
     to = put16(to, (uint16_t)answer->status);
     to = put32(to, (uint32_t)body_length);
-    to = put(to, (const char *)&request->binary.opaque, sizeof(request->binary.opaque));
+    to = binary_compose_put(to, (const char *)&request->binary.opaque,
+                            sizeof(request->binary.opaque));
     to = put64(to, answer->cas);
     if (answer->flagged) {
         to = put32(to, answer->flags);
     }
-    to = put(to, answer->key, answer->key_length);
-    put(to, answer->value, answer->value_length);
+    to = binary_compose_put(to, answer->key, answer->key_length);
+    binary_compose_put(to, answer->value, answer->value_length);
     buf_commit(out, BINARY_HEADER_BYTES + body_length);
     return true;
 }
 
 /* What memcached says of a status. NULL: nothing. */
-static const char *text_of(enum binary_status status)
+static const char *binary_compose_text_of(enum binary_status status)
 {
     switch (status) {
     case BINARY_OK:
@@ -128,9 +129,9 @@ static bool has_words(const struct reply *reply)
 }
 
 /* What the reply's own words say, or else the status in memcached's. */
-static void fill_words(struct answer *answer, const struct reply *reply)
+static void binary_compose_fill_words(struct answer *answer, const struct reply *reply)
 {
-    const char *text = text_of(answer->status);
+    const char *text = binary_compose_text_of(answer->status);
     if (has_words(reply) && reply->value_length > 0) {
         answer->value = reply->value;
         answer->value_length = reply->value_length < PROTOCOL_REPLY_VALUE_MAX
@@ -202,7 +203,7 @@ static void fill_number(struct answer *answer, const struct reply *reply, char *
     uint64_t number;
     if (!num_parse(reply->value, reply->value_length, &number)) {
         answer->status = BINARY_NON_NUMERIC;
-        fill_words(answer, &(struct reply){.status = REPLY_CLIENT_ERROR});
+        binary_compose_fill_words(answer, &(struct reply){.status = REPLY_CLIENT_ERROR});
         return;
     }
     put64(bytes, number);
@@ -227,7 +228,7 @@ void binary_compose(struct buf *out, const struct request *request, const struct
         answer.flags = reply->flags;
         break;
     default:
-        fill_words(&answer, reply);
+        binary_compose_fill_words(&answer, reply);
         break;
     }
     if (answer.status == BINARY_OK) {
@@ -279,7 +280,7 @@ void binary_compose_miss(struct buf *out, const struct request *request,
         answer.key = key->bytes;
         answer.key_length = key->length;
     } else {
-        fill_words(&answer, &(struct reply){.status = REPLY_NOT_FOUND});
+        binary_compose_fill_words(&answer, &(struct reply){.status = REPLY_NOT_FOUND});
     }
     put_answer(out, request, &answer);
 }

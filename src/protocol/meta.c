@@ -90,8 +90,8 @@ static void dress(struct text_parser *parser, struct request *request, const str
     request->meta.length = (uint32_t)(line->text_end - line->tokens[1].bytes);
 }
 
-static struct request *push(struct text_parser *parser, enum verb verb,
-                            const struct text_line *line, const struct meta_line *meta)
+static struct request *meta_push(struct text_parser *parser, enum verb verb,
+                                 const struct text_line *line, const struct meta_line *meta)
 {
     struct request *request = text_push(parser, verb, line->begin, line->end);
     text_push_key(parser, request, &meta->key);
@@ -111,7 +111,7 @@ static enum text_step parse_info(struct text_parser *parser, const struct text_l
         !decode_key(parser, &meta)) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
     }
-    struct request *request = push(parser, VERB_GET, line, &meta);
+    struct request *request = meta_push(parser, VERB_GET, line, &meta);
     request->want_cas = true;
     request->meta.info = true;
     return TEXT_NEXT;
@@ -131,7 +131,7 @@ enum text_step meta_parse_get(struct text_parser *parser, const struct text_comm
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    push(parser, has(&meta, 'T') ? VERB_GAT : VERB_GET, line, &meta);
+    meta_push(parser, has(&meta, 'T') ? VERB_GAT : VERB_GET, line, &meta);
     return TEXT_NEXT;
 }
 
@@ -166,7 +166,7 @@ static const char *judge_set(const struct meta_line *meta, enum verb verb)
 }
 
 /* The token of a write that is no cas; 0 was never one and compares nothing, as in memcached. */
-static void compare(struct request *request, const struct meta_line *meta)
+static void meta_compare(struct request *request, const struct meta_line *meta)
 {
     request->cas = meta->flags.cas;
     request->compare = request->cas != 0;
@@ -213,7 +213,7 @@ enum text_step meta_parse_set(struct text_parser *parser, const struct text_comm
     if (verb == VERB_CAS) {
         request->cas = meta.flags.cas;
     } else if (verb == VERB_APPEND || verb == VERB_PREPEND) {
-        compare(request, &meta);
+        meta_compare(request, &meta);
     }
     return step;
 }
@@ -230,7 +230,7 @@ enum text_step meta_parse_delete(struct text_parser *parser, const struct text_c
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    struct request *request = push(parser, command->verb, line, &meta);
+    struct request *request = meta_push(parser, command->verb, line, &meta);
     request->compare = has(&meta, 'C'); /* by 0 too: never equal */
     request->cas = meta.flags.cas;
     return TEXT_NEXT;
@@ -269,7 +269,7 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    struct request *request = push(parser, verb, line, &meta);
+    struct request *request = meta_push(parser, verb, line, &meta);
     request->value = meta.flags.delta.bytes;
     request->value_length = (uint32_t)meta.flags.delta.length;
     request->create = has(&meta, 'N') ? CREATE_INITIAL : CREATE_ROLE;
@@ -277,6 +277,6 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     request->exptime = meta.flags.exptime; /* of what it creates */
     request->touch = has(&meta, 'T');
     request->touch_exptime = meta.flags.touch_exptime;
-    compare(request, &meta);
+    meta_compare(request, &meta);
     return TEXT_NEXT;
 }

@@ -176,8 +176,8 @@ static enum text_step step(struct text_parser *parser)
     return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
 }
 
-static enum protocol_result parse(const struct protocol_state *state, const char *bytes,
-                                  size_t length, struct request_batch *batch)
+static enum protocol_result text_parse(const struct protocol_state *state, const char *bytes,
+                                       size_t length, struct request_batch *batch)
 {
     static const enum protocol_result results[] = {
         [TEXT_MORE] = PROTOCOL_MORE,
@@ -204,7 +204,7 @@ const struct codec *text_codec(void)
         .first_byte = CODEC_FIRST_ANY,
         .has_meta = true,
         .read_auth = text_auth_read,
-        .parse = parse,
+        .parse = text_parse,
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,
         .compose_miss = text_compose_miss,

@@ -32,8 +32,8 @@ static inline const char *key_end(const char *from, const char *mark)
  * Puts the keys from *at on behind the batch's own until the block, the room, the line or the bytes
  * end. *at becomes where it goes on: the first key not put, or the place behind the newline.
  */
-static enum keys_end collect(const struct text_parser *parser, const char **at, const char *limit,
-                             uint32_t *count)
+static enum keys_end text_get_collect(const struct text_parser *parser, const char **at,
+                                      const char *limit, uint32_t *count)
 {
     struct request_key *keys = parser->batch->keys + parser->batch->key_count;
     uint32_t room = PROTOCOL_BATCH_KEYS - parser->batch->key_count;
@@ -85,8 +85,8 @@ static const char *limit_of(const struct text_parser *parser)
            (left < PROTOCOL_GET_LINE_MAX ? left : PROTOCOL_GET_LINE_MAX);
 }
 
-static enum text_step refuse(struct text_parser *parser, const char *end, enum reply_status status,
-                             const char *text)
+static enum text_step text_get_refuse(struct text_parser *parser, const char *end,
+                                      enum reply_status status, const char *text)
 {
     struct text_line line = {.begin = parser->at, .end = (size_t)(end - parser->bytes)};
     return text_refuse(parser, &line, status, text);
@@ -100,7 +100,7 @@ static enum text_step unfinished(struct text_parser *parser, const char *limit)
         parser->state.line_seen = (uint32_t)seen;
         return TEXT_MORE;
     }
-    refuse(parser, limit, REPLY_CLIENT_ERROR, "line too long");
+    text_get_refuse(parser, limit, REPLY_CLIENT_ERROR, "line too long");
     return TEXT_CLOSE;
 }
 
@@ -110,12 +110,12 @@ static enum text_step refuse_key(struct text_parser *parser, const char *at, con
     if (newline == NULL) {
         return unfinished(parser, limit);
     }
-    return refuse(parser, newline + 1, REPLY_CLIENT_ERROR, "bad command line format");
+    return text_get_refuse(parser, newline + 1, REPLY_CLIENT_ERROR, "bad command line format");
 }
 
 /* Gives away the `count` keys behind the batch's own, which end at `end`. */
-static enum text_step give(struct text_parser *parser, const struct text_get *get, const char *end,
-                           uint32_t count, bool more)
+static enum text_step text_get_give(struct text_parser *parser, const struct text_get *get,
+                                    const char *end, uint32_t count, bool more)
 {
     struct request *request =
         text_push(parser, get->verb, parser->at, (size_t)(end - parser->bytes));
@@ -144,7 +144,7 @@ enum text_step text_get_begin(struct text_parser *parser, const struct text_get 
         parser->state.line_seen = 0;
     }
     uint32_t count;
-    enum keys_end end = collect(parser, &at, limit, &count);
+    enum keys_end end = text_get_collect(parser, &at, limit, &count);
     bool more = end == KEYS_BLOCK;
     if (more) {
         end = look_through(at, limit);
@@ -160,9 +160,9 @@ enum text_step text_get_begin(struct text_parser *parser, const struct text_get 
         break;
     }
     if (count == 0) {
-        return refuse(parser, at, REPLY_ERROR, NULL);
+        return text_get_refuse(parser, at, REPLY_ERROR, NULL);
     }
-    return give(parser, get, at, count, more);
+    return text_get_give(parser, get, at, count, more);
 }
 
 enum text_step text_get_resume(struct text_parser *parser)
@@ -176,12 +176,12 @@ enum text_step text_get_resume(struct text_parser *parser)
     const char *at = parser->bytes + parser->at;
     const char *limit = limit_of(parser);
     uint32_t count;
-    enum keys_end end = collect(parser, &at, limit, &count);
+    enum keys_end end = text_get_collect(parser, &at, limit, &count);
     CHECK(end != KEYS_LONG); /* the first block would not have been given away */
     if (end == KEYS_CUT || end == KEYS_ROOM) {
         return end == KEYS_CUT ? TEXT_MORE : TEXT_FULL;
     }
-    return give(parser, &get, at, count, end == KEYS_BLOCK);
+    return text_get_give(parser, &get, at, count, end == KEYS_BLOCK);
 }
 
 /* The line was looked through to its end before its first block was given away. */

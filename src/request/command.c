@@ -315,8 +315,8 @@ uint64_t command_exptime_at(int64_t exptime)
     return clock_monotonic_s() + left;
 }
 
-static void say(struct command_result *result, enum reply_status status, const char *words,
-                enum reply_detail detail)
+static void command_say(struct command_result *result, enum reply_status status, const char *words,
+                        enum reply_detail detail)
 {
     result->reply.status = status;
     result->reply.detail = detail;
@@ -339,7 +339,7 @@ void command_refuse(const struct space *space, const struct engine_op *op,
                  op->fields_wanted, op->fields_wanted == 1 ? "" : "s");
         words = result->words;
     }
-    say(result, refusal->status, words, refusal->detail);
+    command_say(result, refusal->status, words, refusal->detail);
     count_space(own, refusal->figure);
 }
 
@@ -378,8 +378,8 @@ static void finish_answer(const struct command *command, const struct command_an
         result->reply.value = op->value;
         result->reply.value_length = op->value_length;
     } else if (answer->status == REPLY_CLIENT_ERROR || answer->status == REPLY_SERVER_ERROR) {
-        say(result, answer->status, answer->words != NULL ? answer->words : space->bad_key_words,
-            answer->detail);
+        command_say(result, answer->status,
+                    answer->words != NULL ? answer->words : space->bad_key_words, answer->detail);
         count_space(own, command->refused);
     }
 }

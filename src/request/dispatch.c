@@ -100,7 +100,7 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
     dispatch_cold_closed(worker_state, conn);
 }
 
-static bool has_room(struct dispatch_worker *worker, const struct request *request)
+static bool dispatch_has_room(struct dispatch_worker *worker, const struct request *request)
 {
     struct buf *out = worker->out;
     size_t most = worker->codec->reply_bytes_max(request);
@@ -129,7 +129,8 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
         const struct request *request = &batch->requests[i];
 
-        end = has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
+        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request)
+                                                 : DISPATCH_FULL;
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
         }

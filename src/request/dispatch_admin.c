@@ -10,8 +10,9 @@
 typedef enum dispatch_end admin_fn(struct dispatch_worker *worker, const struct request *request);
 
 /* `words` may be NULL. */
-static enum dispatch_end say(struct dispatch_worker *worker, const struct request *request,
-                             enum reply_status status, const char *words)
+static enum dispatch_end dispatch_admin_say(struct dispatch_worker *worker,
+                                            const struct request *request, enum reply_status status,
+                                            const char *words)
 {
     struct reply reply = {.status = status,
                           .detail = request->detail,
@@ -22,13 +23,14 @@ static enum dispatch_end say(struct dispatch_worker *worker, const struct reques
     return DISPATCH_DONE;
 }
 
-static enum dispatch_end refuse(struct dispatch_worker *worker, const struct request *request,
-                                enum reply_status status, const char *words)
+static enum dispatch_end dispatch_admin_refuse(struct dispatch_worker *worker,
+                                               const struct request *request,
+                                               enum reply_status status, const char *words)
 {
     if (request->quiet == QUIET_ALL) {
         metric_add(&worker->metrics->refused_noreply, 1);
     }
-    return say(worker, request, status, words);
+    return dispatch_admin_say(worker, request, status, words);
 }
 
 /* What the codec refused. In the rest of a get that was answered with an error, nothing is said. */
@@ -41,7 +43,7 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
     if (request->keys == 1) {
         dispatch_forget(worker, request);
     }
-    return refuse(worker, request, request->refusal, request->text);
+    return dispatch_admin_refuse(worker, request, request->refusal, request->text);
 }
 
 /* With a delay only values that no log has to know of can go. */
@@ -58,8 +60,9 @@ static enum dispatch_end flush_later(struct dispatch_worker *worker, const struc
             any = true;
         }
     }
-    return any ? say(worker, request, REPLY_OK, NULL)
-               : refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all delay not supported");
+    return any ? dispatch_admin_say(worker, request, REPLY_OK, NULL)
+               : dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR,
+                                       "flush_all delay not supported");
 }
 
 /* Suspended until the keeper has done it. If that takes too long it is taken back. */
@@ -77,10 +80,10 @@ static enum dispatch_end await_flush(struct dispatch_worker *worker, const struc
     worker->conn->flush = 0;
     worker->changed = state != FLUSH_WAITS; /* also if only some are empty */
     if (state == FLUSH_DONE) {
-        return say(worker, request, REPLY_OK, NULL);
+        return dispatch_admin_say(worker, request, REPLY_OK, NULL);
     }
-    return refuse(worker, request, REPLY_SERVER_ERROR,
-                  state == FLUSH_REFUSED ? "journal busy" : "busy");
+    return dispatch_admin_refuse(worker, request, REPLY_SERVER_ERROR,
+                                 state == FLUSH_REFUSED ? "journal busy" : "busy");
 }
 
 static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
@@ -93,7 +96,7 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
     }
     metric_add(&worker->metrics->cmd_flush, 1);
     if (!worker->settings->flush_all) {
-        return refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
+        return dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
     }
     if (request->delay != 0) {
         return flush_later(worker, request);
@@ -104,7 +107,7 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
 
 static enum dispatch_end run_version(struct dispatch_worker *worker, const struct request *request)
 {
-    return say(worker, request, REPLY_VERSION, worker->settings->version_shown);
+    return dispatch_admin_say(worker, request, REPLY_VERSION, worker->settings->version_shown);
 }
 
 /* memcached's 0 is silent but for trouble. */
@@ -118,11 +121,11 @@ static enum dispatch_end run_verbosity(struct dispatch_worker *worker,
         digits++;
     }
     if (digits == 0 || !num_parse(request->value, digits, &level)) {
-        return refuse(worker, request, REPLY_ERROR, NULL);
+        return dispatch_admin_refuse(worker, request, REPLY_ERROR, NULL);
     }
     level += LOG_LEVEL_WARNING;
     log_setup(SERVER_NAME, level < LOG_LEVEL_DEBUG ? (enum log_level)level : LOG_LEVEL_DEBUG);
-    return say(worker, request, REPLY_OK, NULL);
+    return dispatch_admin_say(worker, request, REPLY_OK, NULL);
 }
 
 static enum dispatch_end run_stats(struct dispatch_worker *worker, const struct request *request)
@@ -134,7 +137,7 @@ static enum dispatch_end run_stats(struct dispatch_worker *worker, const struct 
 static enum dispatch_end run_shutdown(struct dispatch_worker *worker, const struct request *request)
 {
     if (!worker->settings->shutdown_command) {
-        return refuse(worker, request, REPLY_ERROR, ": shutdown not enabled");
+        return dispatch_admin_refuse(worker, request, REPLY_ERROR, ": shutdown not enabled");
     }
     log_info("stopping: a client sent shutdown");
     net_stop(worker->server->net);
@@ -143,12 +146,12 @@ static enum dispatch_end run_shutdown(struct dispatch_worker *worker, const stru
 
 static enum dispatch_end run_noop(struct dispatch_worker *worker, const struct request *request)
 {
-    return say(worker, request, REPLY_NOOP, NULL);
+    return dispatch_admin_say(worker, request, REPLY_NOOP, NULL);
 }
 
 static enum dispatch_end run_quit(struct dispatch_worker *worker, const struct request *request)
 {
-    say(worker, request, REPLY_QUIT, NULL);
+    dispatch_admin_say(worker, request, REPLY_QUIT, NULL);
     return DISPATCH_CLOSE;
 }
 

@@ -24,7 +24,8 @@ static void answer(struct dispatch_worker *worker, const struct request *request
 }
 
 /* False: that was one too many. */
-static bool fail(struct dispatch_worker *worker, const struct request *request, const char *words)
+static bool dispatch_auth_fail(struct dispatch_worker *worker, const struct request *request,
+                               const char *words)
 {
     answer(worker, request, REPLY_CLIENT_ERROR, DETAIL_AUTH, words);
     return ++worker->conn->auth_failures < FAILURES_MAX;
@@ -87,7 +88,7 @@ static bool end_attempt(struct dispatch_worker *worker, const struct net_conn *c
     if (!right) {
         metric_add(&worker->metrics->auth_errors, 1);
         log_failure(worker, conn, asked, "failed");
-        return fail(worker, &asked->request, "authentication failure");
+        return dispatch_auth_fail(worker, &asked->request, "authentication failure");
     }
     worker->conn->authenticated = true;
     answer(worker, &asked->request, REPLY_LOGIN, DETAIL_NONE, "Authenticated");
@@ -142,7 +143,7 @@ static enum net_next try_in(struct dispatch_worker *worker, const struct net_con
 static enum net_next refuse_other(struct dispatch_worker *worker, const struct request *request)
 {
     metric_add(&worker->metrics->unauthenticated, 1);
-    return fail(worker, request, "unauthenticated") ? NET_AGAIN : NET_CLOSE;
+    return dispatch_auth_fail(worker, request, "unauthenticated") ? NET_AGAIN : NET_CLOSE;
 }
 
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,

@@ -9,7 +9,8 @@
  */
 #include "request/dispatch_private.h"
 
-static void release(struct dispatch_worker *worker, struct dispatch_conn *conn, uint64_t serial)
+static void dispatch_cold_release(struct dispatch_worker *worker, struct dispatch_conn *conn,
+                                  uint64_t serial)
 {
     const struct ticket ticket = {net_wake, worker->net, serial};
 
@@ -25,7 +26,7 @@ enum net_next dispatch_cold_end(struct dispatch_worker *worker, enum net_next ne
     if (!conn->cold || (next == NET_SUSPENDED && !mixed)) {
         return next;
     }
-    release(worker, conn, worker->serial);
+    dispatch_cold_release(worker, conn, worker->serial);
     return next == NET_SUSPENDED ? NET_AGAIN : next;
 }
 
@@ -34,7 +35,7 @@ void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn)
     struct dispatch_conn *state = net_conn_state(conn);
 
     if (state->cold) {
-        release(worker, state, net_conn_serial(conn));
+        dispatch_cold_release(worker, state, net_conn_serial(conn));
     }
 }
 

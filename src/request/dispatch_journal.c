@@ -42,7 +42,7 @@ static uint64_t settled(const struct server *server)
  * then looks at the note. Both are of one order (seq_cst), so one of the two sees the other. A
  * worker that waits for nothing new costs a look.
  */
-static void release(struct server_waker *waker, uint64_t upto, bool failed)
+static void dispatch_journal_release(struct server_waker *waker, uint64_t upto, bool failed)
 {
     if (atomic_load(&waker->wanted) <= atomic_load(&waker->given) && !failed) {
         return;
@@ -67,7 +67,7 @@ void dispatch_journal_moved(void *context)
     uint64_t upto = settled(server);
 
     for (unsigned i = 0; i < server->threads; i++) {
-        release(&server->wakers[i], upto, failed);
+        dispatch_journal_release(&server->wakers[i], upto, failed);
     }
 }
 
@@ -163,7 +163,8 @@ bool dispatch_journal_holds(const struct dispatch_worker *worker)
     return journal_head(worker->journal) > settled(worker->server);
 }
 
-static void complain(struct dispatch_worker *worker, const struct journal_stats *stats)
+static void dispatch_journal_complain(struct dispatch_worker *worker,
+                                      const struct journal_stats *stats)
 {
     worker->journal_failed = stats->failed;
     char text[JOURNAL_ERROR_MAX + 64];
@@ -232,7 +233,7 @@ enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
         struct journal_stats stats;
 
         journal_stats(worker->journal, &stats);
-        complain(worker, &stats);
+        dispatch_journal_complain(worker, &stats);
         return NET_COMMIT_FAILED;
     }
     note_wait(worker, lsn);
@@ -273,7 +274,7 @@ void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op)
     journal_stats(worker->journal, &stats);
     if (stats.full || stats.failed) {
         op->error = stats.failed ? ENGINE_E_JOURNAL_FAILED : ENGINE_E_JOURNAL_FULL;
-        complain(worker, &stats);
+        dispatch_journal_complain(worker, &stats);
     } else if (!worker->hanging && !time_is_up(worker)) {
         wait_for_room(worker);
         op->status = ENGINE_PENDING;

@@ -130,8 +130,9 @@ static void engine_batch(struct dispatch_worker *worker, struct engine *engine,
 }
 
 /* The operations of space among keys [from, to). Returns how many. */
-static size_t gather(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
-                     const struct space *space, uint32_t from, uint32_t to, enum batch_call call)
+static size_t dispatch_route_gather(struct dispatch_worker *worker, struct dispatch_chunk *chunk,
+                                    const struct space *space, uint32_t from, uint32_t to,
+                                    enum batch_call call)
 {
     size_t n = 0;
 
@@ -163,7 +164,7 @@ static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chu
             continue;
         }
         seen |= 1ull << space->index;
-        size_t n = gather(worker, chunk, space, i, to, call);
+        size_t n = dispatch_route_gather(worker, chunk, space, i, to, call);
 
         if (n > 0) {
             engine_batch(worker, space->engine, worker->gathered, n, call);

@@ -52,7 +52,8 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
     }
 }
 
-static void change(struct dispatch_worker *worker, struct engine *engine, struct engine_op *op)
+static void dispatch_run_change(struct dispatch_worker *worker, struct engine *engine,
+                                struct engine_op *op)
 {
     engine->functions->change(engine, op, worker->sink);
     if (UNLIKELY(worker->has_cold)) {
@@ -77,7 +78,7 @@ static enum engine_status delete_now(struct dispatch_worker *worker, struct disp
     op->verb = ENGINE_DELETE;
     op->compare = false; /* a token was judged by what came before */
     engine->functions->prepare(engine, &op, 1);
-    change(worker, engine, op);
+    dispatch_run_change(worker, engine, op);
     return op->status;
 }
 
@@ -398,14 +399,14 @@ static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key
     struct engine *engine = key->space->engine;
 
     if (key->command->call == COMMAND_CALL_CHANGE) {
-        change(worker, engine, &key->op);
+        dispatch_run_change(worker, engine, &key->op);
     } else {
         dispatch_read(worker);
     }
 }
 
-static void count_one(struct dispatch_worker *worker, const struct request *request,
-                      const struct dispatch_key *key)
+static void dispatch_run_count_one(struct dispatch_worker *worker, const struct request *request,
+                                   const struct dispatch_key *key)
 {
     struct space_metrics *own = figures_of(worker, key->space);
 
@@ -442,7 +443,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
                    figures_of(worker, key->space), result);
-    count_one(worker, request, key);
+    dispatch_run_count_one(worker, request, key);
     bool expires = key->delete_after && !result->refused &&
                    key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
 

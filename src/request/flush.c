@@ -101,7 +101,7 @@ static bool clear_spaces(struct server *server)
     return true;
 }
 
-static bool clear(struct server *server)
+static bool flush_clear(struct server *server)
 {
     populate_stop(server->populate);
     barrier_stop(server->barrier);
@@ -113,7 +113,7 @@ static bool clear(struct server *server)
 }
 
 /* Those that were asked for by now, to be freed. *upto: their highest number. */
-static struct asked *take(struct flush *flush, size_t *count, uint64_t *upto)
+static struct asked *flush_take(struct flush *flush, size_t *count, uint64_t *upto)
 {
     pthread_mutex_lock(&flush->lock);
     struct asked *taken = flush->asked;
@@ -131,10 +131,10 @@ void flush_run(void *context)
     struct flush *flush = context;
     size_t count;
     uint64_t upto;
-    struct asked *asked = take(flush, &count, &upto);
+    struct asked *asked = flush_take(flush, &count, &upto);
 
     if (count > 0) { /* else all were taken back */
-        bool cleared = clear(flush->server);
+        bool cleared = flush_clear(flush->server);
 
         pthread_mutex_lock(&flush->lock);
         *(cleared ? &flush->done_upto : &flush->refused_upto) = upto;

@@ -68,8 +68,8 @@ int journal_page_read(struct vfs *vfs, int fd, struct journal_found *found)
     return 0;
 }
 
-static bool read_header(struct vfs *vfs, const char *directory, struct journal_found *found,
-                        char error[JOURNAL_ERROR_MAX])
+static bool journal_chain_read_header(struct vfs *vfs, const char *directory,
+                                      struct journal_found *found, char error[JOURNAL_ERROR_MAX])
 {
     char path[VFS_PATH_MAX];
     int fd =
@@ -139,7 +139,7 @@ bool journal_chain_init(struct journal_chain *chain, struct vfs *vfs, const char
     }
     for (size_t i = 0; i < chain->count; i++) {
         struct journal_found *found = &chain->found[i];
-        if (!read_header(vfs, directory, found, error)) {
+        if (!journal_chain_read_header(vfs, directory, found, error)) {
             return false;
         }
         if (found->state == JOURNAL_PAGE_SOUND) {

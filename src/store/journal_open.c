@@ -9,8 +9,8 @@
 #include "store/journal_chain.h"
 #include "store/journal_private.h"
 
-static void say(char error[JOURNAL_ERROR_MAX], const char *directory, const char *name,
-                const char *doing)
+static void journal_open_say(char error[JOURNAL_ERROR_MAX], const char *directory, const char *name,
+                             const char *doing)
 {
     snprintf(error, JOURNAL_ERROR_MAX, "%s/%s: %s: %s", directory, name, doing, strerror(errno));
 }
@@ -75,12 +75,12 @@ static bool settle(const struct journal_config *config, const struct journal_cha
         uint64_t end = end_below(live, config->start_lsn);
         if (live->header.start < config->start_lsn && end > chain->durable &&
             !settle_segment(config, live, chain->durable, end)) {
-            say(error, config->directory, live->name, "cannot make durable");
+            journal_open_say(error, config->directory, live->name, "cannot make durable");
             return false;
         }
     }
     if (config->vfs->functions->sync_dir(config->vfs, config->directory) != 0) {
-        say(error, config->directory, ".", "cannot make durable");
+        journal_open_say(error, config->directory, ".", "cannot make durable");
         return false;
     }
     return true;
@@ -89,9 +89,9 @@ static bool settle(const struct journal_config *config, const struct journal_cha
 /* ---- the list of segments and the new one ---- */
 
 /* Segments below start_lsn, and what the new one follows. False: they do not reach it. */
-static bool take_over(struct journal *journal, const struct journal_config *config,
-                      const struct journal_chain *chain, struct journal_link *link,
-                      char error[JOURNAL_ERROR_MAX])
+static bool journal_open_take_over(struct journal *journal, const struct journal_config *config,
+                                   const struct journal_chain *chain, struct journal_link *link,
+                                   char error[JOURNAL_ERROR_MAX])
 {
     struct journal_segment **tail = &journal->first;
     const struct journal_found *last = NULL;
@@ -184,7 +184,7 @@ static bool begin_first(struct journal *journal, const struct journal_config *co
     if (!journal->current || file->sync_dir(journal->vfs, journal->directory) != 0) {
         char name[JOURNAL_NAME_MAX];
         journal_name(name, header.start);
-        say(error, config->directory, name, "cannot make the first segment");
+        journal_open_say(error, config->directory, name, "cannot make the first segment");
         return false;
     }
     journal->names_changed = false;
@@ -230,13 +230,14 @@ static bool delete_dead(struct journal *journal, const struct journal_chain *cha
     for (size_t i = 0; i < chain->count; i++) {
         const struct journal_found *found = &chain->found[i];
         if (is_dead(chain, found, start_lsn) && !journal_unlink(journal, found->name)) {
-            say(error, journal->directory, found->name, "cannot delete what was cut off");
+            journal_open_say(error, journal->directory, found->name,
+                             "cannot delete what was cut off");
             return false;
         }
     }
     journal_unlink(journal, JOURNAL_AGAIN_NAME);
     if (journal->vfs->functions->sync_dir(journal->vfs, journal->directory) != 0) {
-        say(error, journal->directory, ".", "cannot make durable");
+        journal_open_say(error, journal->directory, ".", "cannot make durable");
         return false;
     }
     return true;
@@ -254,7 +255,7 @@ static void check_config(const struct journal_config *config)
     CHECK(config->start_lsn % JOURNAL_UNIT == 0);
 }
 
-static struct journal *create(const struct journal_config *config)
+static struct journal *journal_open_create(const struct journal_config *config)
 {
     struct journal *journal = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*journal));
     if (!journal) {
@@ -291,7 +292,7 @@ static void free_list(struct journal *journal, struct journal_segment *list)
     }
 }
 
-static void destroy(struct journal *journal)
+static void journal_open_destroy(struct journal *journal)
 {
     free_list(journal, journal->first);
     free_list(journal, journal->dead);
@@ -318,12 +319,13 @@ static void append_current(struct journal *journal)
     *tail = journal->current;
 }
 
-static bool begin(struct journal *journal, const struct journal_config *config,
-                  const struct journal_chain *chain, char error[JOURNAL_ERROR_MAX])
+static bool journal_open_begin(struct journal *journal, const struct journal_config *config,
+                               const struct journal_chain *chain, char error[JOURNAL_ERROR_MAX])
 {
     struct journal_link link = {0};
     journal->number = chain->number + 1;
-    if (!take_over(journal, config, chain, &link, error) || !settle(config, chain, error)) {
+    if (!journal_open_take_over(journal, config, chain, &link, error) ||
+        !settle(config, chain, error)) {
         return false;
     }
     bool begun = begin_first(journal, config, &link, error);
@@ -358,18 +360,18 @@ struct journal *journal_open(const struct journal_config *config, char error[JOU
     check_config(config);
     struct journal_chain chain;
     error[0] = '\0';
-    struct journal *journal = create(config);
+    struct journal *journal = journal_open_create(config);
     if (!journal || !journal_ring_init(&journal->ring, config->buffer_bytes, config->start_lsn,
                                        config->segment_bytes - JOURNAL_PAGE_BYTES)) {
-        say(error, config->directory, "journal", "no memory for its buffer");
+        journal_open_say(error, config->directory, "journal", "no memory for its buffer");
         goto fail;
     }
     if (!journal_chain_init(&chain, config->vfs, config->directory, error) ||
-        !begin(journal, config, &chain, error)) {
+        !journal_open_begin(journal, config, &chain, error)) {
         goto fail_chain;
     }
     if (!start_threads(journal)) {
-        say(error, config->directory, "journal", "no thread");
+        journal_open_say(error, config->directory, "journal", "no thread");
         goto fail_chain;
     }
     journal_chain_fini(&chain);
@@ -379,7 +381,7 @@ fail_chain:
     journal_chain_fini(&chain);
 fail:
     if (journal) {
-        destroy(journal);
+        journal_open_destroy(journal);
     }
     return NULL;
 }
@@ -424,5 +426,5 @@ void journal_close(struct journal *journal)
         leave_segment(journal);
     }
     journal->class = 0;
-    destroy(journal);
+    journal_open_destroy(journal);
 }

@@ -59,7 +59,7 @@ bool journal_pages_are_due(const struct journal *journal)
     return !is_empty(&ahead) || !is_empty(&behind);
 }
 
-static struct pages take_pages(struct journal *journal)
+static struct pages journal_pages_take(struct journal *journal)
 {
     pthread_mutex_lock(&journal->write_lock);
     struct pages pages = {.header = journal->current->header,
@@ -76,7 +76,7 @@ static struct pages take_pages(struct journal *journal)
 bool journal_pages(struct journal *journal)
 {
     const struct vfs_functions *file = journal->vfs->functions;
-    struct pages pages = take_pages(journal);
+    struct pages pages = journal_pages_take(journal);
     if (!is_empty(&pages.behind)) {
         file->writeback(journal->vfs, pages.fd, journal_offset_of(&pages.header, pages.behind.from),
                         pages.behind.until - pages.behind.from);

@@ -49,7 +49,8 @@ uint64_t salvage_durable(const struct salvage *salvage)
 }
 
 /* `bytes` bytes from lsn on, zeroes behind the file's end; NULL with errno. */
-static const unsigned char *look(struct salvage *salvage, uint64_t lsn, uint64_t bytes)
+static const unsigned char *journal_salvage_look(struct salvage *salvage, uint64_t lsn,
+                                                 uint64_t bytes)
 {
     bool there =
         lsn >= salvage->window_lsn && lsn + bytes <= salvage->window_lsn + salvage->window_bytes;
@@ -76,7 +77,7 @@ static uint64_t word_at(const unsigned char *bytes)
 /* RECORD, GAP (item->why) or FAILED: is there a sound record at item->lsn? */
 static enum salvage_step judge(struct salvage *salvage, struct salvage_item *item)
 {
-    const unsigned char *bytes = look(salvage, item->lsn, JOURNAL_UNIT);
+    const unsigned char *bytes = journal_salvage_look(salvage, item->lsn, JOURNAL_UNIT);
     if (!bytes) {
         return SALVAGE_FAILED;
     }
@@ -91,7 +92,7 @@ static enum salvage_step judge(struct salvage *salvage, struct salvage_item *ite
     if (item->bytes > salvage->end - item->lsn) {
         return SALVAGE_GAP;
     }
-    bytes = look(salvage, item->lsn, item->bytes);
+    bytes = journal_salvage_look(salvage, item->lsn, item->bytes);
     if (!bytes) {
         return SALVAGE_FAILED;
     }
@@ -125,7 +126,7 @@ static enum salvage_step measure(struct salvage *salvage, struct salvage_item *i
         if (journal_offset_of(&salvage->header, next.lsn) >= salvage->size) {
             break;
         }
-        const unsigned char *bytes = look(salvage, next.lsn, JOURNAL_UNIT);
+        const unsigned char *bytes = journal_salvage_look(salvage, next.lsn, JOURNAL_UNIT);
         if (!bytes) {
             return SALVAGE_FAILED;
         }

@@ -102,7 +102,7 @@ static enum step judge_record(struct reader *reader, const unsigned char *bytes,
     return STEP_GO_ON;
 }
 
-static bool give(struct reader *reader, const unsigned char *bytes, uint64_t word)
+static bool journal_scan_give(struct reader *reader, const unsigned char *bytes, uint64_t word)
 {
     if (journal_word_type(word) < JOURNAL_TYPES_RESERVED || reader->at < reader->scan->from) {
         return true;
@@ -140,7 +140,7 @@ static enum step read_record(struct reader *reader)
     if (step != STEP_GO_ON) {
         return step;
     }
-    if (!give(reader, bytes, word)) {
+    if (!journal_scan_give(reader, bytes, word)) {
         return STEP_STOPPED;
     }
     reader->at += whole;

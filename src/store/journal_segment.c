@@ -15,7 +15,7 @@ bool journal_unlink(struct journal *journal, const char *name)
 }
 
 /* Gives up a file that has not got its name yet. */
-static void drop(struct journal *journal, int fd, const char *temporary)
+static void journal_segment_drop(struct journal *journal, int fd, const char *temporary)
 {
     int error = errno;
     journal->vfs->functions->close(journal->vfs, fd);
@@ -37,7 +37,7 @@ int journal_segment_make(struct journal *journal, const char *temporary, uint64_
         return -1;
     }
     if (file->allocate(journal->vfs, fd, bytes) != 0 || file->fdatasync(journal->vfs, fd) != 0) {
-        drop(journal, fd, temporary);
+        journal_segment_drop(journal, fd, temporary);
         return -1;
     }
     return fd;
@@ -75,7 +75,7 @@ struct journal_segment *journal_segment_begin(struct journal *journal, int fd,
     if (!write_header(journal, fd, header) ||
         (durable && journal->vfs->functions->fdatasync(journal->vfs, fd) != 0) ||
         !rename_to(journal, temporary, header->start)) {
-        drop(journal, fd, temporary);
+        journal_segment_drop(journal, fd, temporary);
         return NULL;
     }
     journal->names_changed = true;
@@ -178,8 +178,9 @@ static struct journal_link link_at(struct journal *journal, struct journal_segme
 }
 
 /* A file with header and records, durable and in place. NULL with errno: nothing is changed. */
-static struct journal_segment *write_again(struct journal *journal,
-                                           const struct journal_header *header, uint64_t *sum)
+static struct journal_segment *journal_segment_write_again(struct journal *journal,
+                                                           const struct journal_header *header,
+                                                           uint64_t *sum)
 {
     const struct vfs_functions *file = journal->vfs->functions;
     struct journal_run run = {.end = header->start};
@@ -194,7 +195,7 @@ static struct journal_segment *write_again(struct journal *journal,
         !journal_segment_write(journal, fd, header, header->start, run.end) ||
         file->fdatasync(journal->vfs, fd) != 0 ||
         !rename_to(journal, JOURNAL_AGAIN_NAME, header->start)) {
-        drop(journal, fd, JOURNAL_AGAIN_NAME);
+        journal_segment_drop(journal, fd, JOURNAL_AGAIN_NAME);
         return NULL;
     }
     if (file->sync_dir(journal->vfs, journal->directory) != 0) {
@@ -267,7 +268,7 @@ bool journal_segment_again(struct journal *journal, bool after_sync)
         .previous = link_at(journal, before, from, sum),
     };
     uint64_t new_sum;
-    struct journal_segment *again = write_again(journal, &header, &new_sum);
+    struct journal_segment *again = journal_segment_write_again(journal, &header, &new_sum);
     if (!again) {
         return false;
     }
@@ -334,8 +335,8 @@ static struct journal_segment **list_to_trim(struct journal *journal, uint64_t l
     return kept ? NULL : &journal->first;
 }
 
-static struct journal_segment *take_out(struct journal *journal, uint64_t lsn,
-                                        struct journal_segment ***list)
+static struct journal_segment *journal_segment_take_out(struct journal *journal, uint64_t lsn,
+                                                        struct journal_segment ***list)
 {
     struct journal_segment *taken = NULL;
     pthread_mutex_lock(&journal->write_lock);
@@ -376,7 +377,7 @@ bool journal_trim(struct journal *journal, uint64_t lsn)
     struct journal_segment *taken;
     int error = 0;
     pthread_mutex_lock(&journal->trim_lock);
-    while (error == 0 && (taken = take_out(journal, lsn, &list))) {
+    while (error == 0 && (taken = journal_segment_take_out(journal, lsn, &list))) {
         if (delete_file(journal, taken->header.start)) {
             journal_segment_free(journal, taken);
         } else {

@@ -145,7 +145,7 @@ static bool sync_files(struct journal *journal, const struct sync_round *round)
 }
 
 /* A failed sync: what is not durable is written again into a new file, from the ring. */
-static bool write_again(struct journal *journal, struct sync_round *round)
+static bool journal_sync_write_again(struct journal *journal, struct sync_round *round)
 {
     char name[JOURNAL_NAME_MAX];
     journal_name(name, round->first->header.start);
@@ -238,7 +238,7 @@ static void sync_round(struct journal *journal)
 {
     struct sync_round round = begin_round(journal);
     bool synced = sync_files(journal, &round);
-    if (!synced && !write_again(journal, &round)) {
+    if (!synced && !journal_sync_write_again(journal, &round)) {
         journal_tell_moved(journal);
         return;
     }

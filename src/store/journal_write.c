@@ -59,7 +59,7 @@ static bool write_failed(struct journal *journal)
 }
 
 /* Writes a piece of what is filled, if anything is. False: failed or stuck. */
-static bool write_piece(struct journal *journal)
+static bool journal_write_piece(struct journal *journal)
 {
     if (journal->run.end == journal->current->end && !journal_segment_next(journal)) {
         report(journal, "cannot begin the next segment");
@@ -93,7 +93,7 @@ bool journal_write_through(struct journal *journal, uint64_t target)
     unsigned spins = 0;
     while (journal->run.end < target) {
         uint64_t before = journal->run.end;
-        if (journal_failed(journal) || !write_piece(journal)) {
+        if (journal_failed(journal) || !journal_write_piece(journal)) {
             return false;
         }
         if (journal->run.end == before) {
@@ -137,7 +137,7 @@ static bool write_some(struct journal *journal, unsigned *spins)
     }
     pthread_mutex_lock(&journal->write_lock);
     uint64_t before = journal->run.end;
-    bool sound = write_piece(journal);
+    bool sound = journal_write_piece(journal);
     bool moved = journal->run.end > before;
     bool kick = journal_sync_is_needed(journal);
     pthread_mutex_unlock(&journal->write_lock);
