@@ -150,7 +150,7 @@ static void report(const struct bench_options *common, bool json)
     const char *layout = layouts[options->layout];
     double theta = (double)options->zipf / HUNDREDTHS;
 
-    printf(json ? ",\"layout\":\"%s\",\"zipf\":%.2f" : "layout        %s, zipf %.2f", layout,
+    printf(json ? ",\"layout\":\"%s\",\"zipf\":%.2f" : "layout         %s, zipf %.2f", layout,
            theta);
     if (*options->cpus != '\0') {
         printf(json ? ",\"cpus\":\"%s\"" : ", on processors %s", options->cpus);

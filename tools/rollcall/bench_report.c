@@ -57,7 +57,7 @@ static void put_figures(bool json, const struct figure *figures, size_t count)
     fputs(json && group != NULL ? "}" : "", stdout);
 }
 
-/* In quotes; text is printed by the tally's rule, so that only these two need an escape. */
+/* In quotes: an address, or what a tally keeps, which has no control characters. */
 static void put_quoted(const char *text)
 {
     putchar('"');
@@ -159,9 +159,12 @@ static void put_asked(const struct bench_options *options)
         {NULL, "page_ids", 0, (double)options->page_ids, false},
     };
 
-    fputs(json ? "{\"address\":" : "address        ", stdout);
-    put_quoted(options->address);
-    fputs(json ? "" : "\n", stdout);
+    if (json) {
+        fputs("{\"address\":", stdout);
+        put_quoted(options->address);
+    } else {
+        printf("address        %s\n", options->address);
+    }
     printf(json ? ",\"workload\":\"%s\",\"shape\":\"%s\",\"verify\":\"%s\",\"protocol\":\"%s\""
                 : "workload       %s, shape %s, verify %s, protocol %s\n",
            bench_workloads[options->workload], bench_shapes[options->shape],
