@@ -38,7 +38,7 @@ struct bench_watch {
     void *(*create)(const struct bench_mix *mix); /* NULL: it is not wanted, with these options */
     void (*destroy)(void *watcher);
 
-    /* The id that a request asks for or, with `creates`, sets: that of the index or another one. */
+    /* The id a request asks for, or a create sets: that of the index, or another one. */
     uint64_t (*pick)(void *watcher, const struct bench_asked *asked, uint64_t index);
 
     /* The answer to a key of the request: was it found, the change made? The item shows it. */
