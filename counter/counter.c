@@ -60,6 +60,13 @@ static uint64_t below_bytes(const struct counter_config *config)
     return wanted && config->below_bytes >= COUNTER_BELOW_BYTES_MIN ? config->below_bytes : 0;
 }
 
+static uint64_t apart_bytes(const struct counter_config *config, const struct counter_shape *shape)
+{
+    struct counter_shape apart = *shape;
+    counter_shape_apart(&apart, config);
+    return config->any_ids ? 0 : apart.extend_bytes + apart.aux_bytes;
+}
+
 void counter_config_size(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape first, later;
@@ -78,7 +85,7 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
     size->bytes_per_record = (double)bytes / (double)size->records;
     uint64_t larger =
         held_bytes(&first) > held_bytes(&later) ? held_bytes(&first) : held_bytes(&later);
-    size->bytes = tables * larger + below_bytes(config);
+    size->bytes = tables * larger + apart_bytes(config, &first) + below_bytes(config);
 }
 
 static bool same_slots(const struct counter_config *a, const struct counter_config *b)

@@ -65,10 +65,10 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
 
 /* What it will cost and hold, for the memory sum and the start-up line. */
 struct counter_size {
-    uint64_t bytes;          /* of memory held: all tables and pools, records below them */
-    unsigned tables;         /* that hold ids at a time */
-    unsigned spare;          /* 1 or 0 more */
-    uint64_t records;        /* capacity of all that hold ids, dense ones in all but the first */
+    uint64_t bytes;   /* of memory held: all tables and pools, ids apart, records below them */
+    unsigned tables;  /* that hold ids at a time */
+    unsigned spare;   /* 1 or 0 more */
+    uint64_t records; /* capacity of all that hold ids, dense ones in all but the first */
     double bytes_per_record; /* tables and pools at capacity */
 };
 void counter_config_size(const struct counter_config *config, struct counter_size *size);

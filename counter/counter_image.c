@@ -62,11 +62,11 @@ static enum engine_image write_pages(const struct writing *w, unsigned char *pie
         if (!table) {
             return ENGINE_IMAGE_GONE;
         }
-        pages = counter_table_shape(table)->table_bytes / TABLE_PAGE_BYTES;
+        pages = counter_table_pages(table);
         unsigned count = pages - at < PIECE_PAGES ? (unsigned)(pages - at) : PIECE_PAGES;
         counter_table_copy_pages(table, at, count, piece);
         leave(w);
-        if (!table_file_append_pages(w->writer, piece, count)) {
+        if (count > 0 && !table_file_append_pages(w->writer, piece, count)) {
             return ENGINE_IMAGE_FAILED;
         }
         if (*w->stop) {

@@ -215,18 +215,8 @@ static bool load(struct engine *engine, void *table, const struct table_file *fi
 
 static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
 {
-    struct row *row = &counter_of(engine)->row;
     char why[ROW_ERROR_MAX];
-    if (!row_restore_complete(row, why)) {
-        return refuse(error, why);
-    }
-    for (size_t i = 0; i < row->count; i++) {
-        struct row_table *table = row->tables[i];
-        if (table->cold && !counter_table_keep_stored(counter_table_of(table), error)) {
-            return false;
-        }
-    }
-    return true;
+    return row_restore_complete(&counter_of(engine)->row, why) || refuse(error, why);
 }
 
 static void take_part(void *context, struct row_table *table, bool layer)
@@ -271,8 +261,8 @@ static struct counter_table *taking_part(const struct counter *counter, struct r
 static bool change_valid(const struct counter *counter, const struct change *change)
 {
     bool slots = change->type == CHANGE_SLOTS && (change->named & ~counter->names.all) == 0 &&
-                 (change->set & ~change->named) == 0 && change->place <= CHANGE_APART;
-    bool deletes = change->type == CHANGE_DELETE && change->place <= CHANGE_INSIDE;
+                 (change->set & ~change->named) == 0 && change->place <= CHANGE_THERE_APART;
+    bool deletes = change->type == CHANGE_DELETE && change->place <= CHANGE_APART;
     return change->id <= ROW_ID_MAX && (slots || deletes);
 }
 
@@ -308,6 +298,21 @@ static enum counter_replayed replay_on(struct row_table *holder, const struct co
     return replayed;
 }
 
+/* The row counts what came and went. */
+static void count_replayed(struct counter *counter, const struct target *target,
+                           struct row_table *holder, const struct engine_replay *replay,
+                           bool created)
+{
+    const struct change *change = &replay->change;
+    if (target->table->is_apart) {
+        row_replay_apart(&counter->row, change->id, created);
+    } else if (change->type == CHANGE_DELETE) {
+        count_deleted(target->table, replay);
+    } else if (change->place != CHANGE_THERE) {
+        row_replay_created(&counter->row, target->table, holder, change->id, created);
+    }
+}
+
 static bool replay_one(struct counter *counter, const struct target *target,
                        const struct engine_replay *replay, char *error)
 {
@@ -329,13 +334,29 @@ static bool replay_one(struct counter *counter, const struct target *target,
                  change->id, replay->lsn);
         return false;
     }
-    if (change->type == CHANGE_DELETE) {
-        count_deleted(target->table, replay);
-    } else if (change->place != CHANGE_THERE) {
-        row_replay_created(&counter->row, target->table, holder, change->id, change->place,
-                           created);
-    }
+    count_replayed(counter, target, holder, replay, created);
     return true;
+}
+
+static struct row_table *target_of(const struct counter *counter, const struct change *change,
+                                   uint64_t lsn)
+{
+    bool apart = change->place == CHANGE_APART ||
+                 (change->type == CHANGE_SLOTS && change->place == CHANGE_THERE_APART);
+    return apart ? row_replay_find_apart(&counter->row, lsn)
+                 : row_replay_find(&counter->row, change->id, lsn);
+}
+
+/* What was put in place is not apart any more. */
+static void leave_apart(struct counter *counter, const struct engine_replay *replay)
+{
+    const struct change *change = &replay->change;
+    bool placed = change->type == CHANGE_SLOTS && change->place == CHANGE_INSIDE;
+    struct row_table *apart =
+        placed ? row_replay_was_apart(&counter->row, change->id, replay->lsn) : NULL;
+    if (UNLIKELY(apart != NULL)) {
+        counter_table_drop_apart(taking_part(counter, apart), change->id);
+    }
 }
 
 /* At most REPLAY_BATCH: all their lines are asked for before the first is used. */
@@ -350,13 +371,14 @@ static bool replay_batch(struct counter *counter, const struct engine_replay *ch
                      changes[i].lsn);
             return false;
         }
-        targets[i].table = row_replay_find(&counter->row, change->id, changes[i].lsn);
+        targets[i].table = target_of(counter, change, changes[i].lsn);
         if (targets[i].table) {
             counter_table_locate(taking_part(counter, targets[i].table), change->id, true,
                                  &targets[i].locus);
         }
     }
     for (size_t i = 0; i < n; i++) {
+        leave_apart(counter, &changes[i]);
         if (targets[i].table && !replay_one(counter, &targets[i], &changes[i], error)) {
             return false;
         }

@@ -76,23 +76,6 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     }
 }
 
-/* NULL: the id is below the oldest table, or was dropped with its own. */
-static struct counter_table *op_table(const struct engine_op *op)
-{
-    return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
-}
-
-static struct counter_locus op_locus(const struct engine_op *op)
-{
-    return (struct counter_locus){op->id, op->scratch[0], op->scratch[1]};
-}
-
-/* The further layer of a table; NULL if it has none. */
-static struct counter_table *layer_of(struct counter_table *table)
-{
-    return counter_table_of(counter_table_in_row(table)->further);
-}
-
 static uint32_t op_slots(const struct counter *counter, const struct engine_op *op)
 {
     return op->slot == ENGINE_SLOT_RECORD ? counter->names.all : 1u << op->slot;
@@ -194,7 +177,7 @@ static void read_below(const struct counter *counter, struct engine_op *op)
 /* Reads one op if its record lies at home; else puts it off. */
 static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
 {
-    struct counter_table *table = op_table(op);
+    struct counter_table *table = counter_op_table(op);
     op->scratch[2] = false;
     if (UNLIKELY(!table)) {
         read_below(counter, op);
@@ -202,12 +185,16 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     }
     struct counter_values values;
     enum counter_look look = COUNTER_FURTHER;
-    struct counter_locus locus = op_locus(op);
+    struct counter_locus locus = counter_op_locus(op);
     if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
         look = counter_table_look(table, &locus, op_slots(counter, op), &values);
     }
-    if (look == COUNTER_ABSENT && UNLIKELY(layer_of(table))) {
-        counter_table_locate(layer_of(table), op->id, false, &locus); /* asks for its line */
+    if (look == COUNTER_ABSENT && UNLIKELY(counter_layer_of(table))) {
+        counter_table_locate(counter_layer_of(table), op->id, false,
+                             &locus); /* asks for its line */
+        look = COUNTER_FURTHER;
+    }
+    if (look == COUNTER_ABSENT && UNLIKELY(counter_may_be_apart(table, op->id))) {
         look = COUNTER_FURTHER;
     }
     if (look == COUNTER_FURTHER) {
@@ -217,18 +204,13 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     finish_read(counter, op, look, &values);
 }
 
-static bool is_cold(struct counter_table *table)
-{
-    return counter_table_in_row(table)->cold;
-}
-
 /* In memory or not. UNKNOWN: the op has its status already. */
 static enum counter_look read_one(const struct counter *counter, struct engine_op *op,
                                   struct counter_table *table, const struct counter_locus *locus,
                                   struct counter_values *values)
 {
     uint32_t slots = op_slots(counter, op);
-    if (LIKELY(!is_cold(table))) {
+    if (LIKELY(!counter_is_cold(table))) {
         return counter_table_read(table, locus, slots, values);
     }
     struct counter_reader reader = counter_reader_of(counter, op);
@@ -241,15 +223,32 @@ static enum counter_look read_one(const struct counter *counter, struct engine_o
     return look;
 }
 
+/* In the table for ids apart. True: it is there, and the op has been read. */
+static bool read_apart(const struct counter *counter, struct engine_op *op)
+{
+    struct counter_table *apart = counter_table_of(counter->row.apart);
+    struct counter_values values;
+    struct counter_locus locus;
+    counter_table_locate(apart, op->id, false, &locus);
+    bool found = counter_table_read(apart, &locus, op_slots(counter, op), &values) == COUNTER_FOUND;
+    if (found) {
+        finish_read(counter, op, COUNTER_FOUND, &values);
+    }
+    return found;
+}
+
 /* Reads one op wherever its record lies. Of a dumped table each op asks for its page here, and the
  * next one does not wait for it. */
 static void read_further(const struct counter *counter, struct engine_op *op)
 {
-    struct counter_table *table = op_table(op);
+    struct counter_table *table = counter_op_table(op);
     struct counter_values values;
-    struct counter_locus locus = op_locus(op);
+    struct counter_locus locus = counter_op_locus(op);
+    if (UNLIKELY(counter_may_be_apart(table, op->id)) && read_apart(counter, op)) {
+        return;
+    }
     enum counter_look look = read_one(counter, op, table, &locus, &values);
-    struct counter_table *layer = layer_of(table);
+    struct counter_table *layer = counter_layer_of(table);
     if (look == COUNTER_ABSENT && layer) {
         counter_table_locate(layer, op->id, false, &locus);
         look = read_one(counter, op, layer, &locus, &values);
@@ -459,54 +458,11 @@ static void change_below(struct counter *counter, struct engine_op *op, struct c
     }
 }
 
-/* A change under way. `waits`: it is pending for the row, not for a page. */
-struct changing {
-    struct counter *counter;
-    struct engine_op *op;
-    struct counter_edit *edit;
-    struct change_sink *sink;
-    bool waits;
-};
-
-static enum engine_status edit_cold(struct changing *c, struct counter_table *table,
-                                    const struct counter_locus *locus)
-{
-    struct counter_reader reader = counter_reader_of(c->counter, c->op);
-    enum engine_status status = counter_table_edit_cold(
-        table, locus, c->edit, c->counter->engine.space, c->sink, &reader, &c->op->error);
-    c->waits = !reader.pending;
-    counter_cold_changed(c->counter, table);
-    return status;
-}
-
-static enum engine_status edit_one(struct changing *c, struct counter_table *table,
-                                   const struct counter_locus *locus)
-{
-    c->waits = true;
-    return LIKELY(!is_cold(table))
-               ? counter_table_edit(table, locus, c->edit, c->counter->engine.space, c->sink,
-                                    &c->op->error)
-               : edit_cold(c, table, locus);
-}
-
-static enum engine_status edit_record(struct changing *c)
-{
-    struct counter_table *table = op_table(c->op);
-    struct counter_locus locus = op_locus(c->op);
-    enum engine_status status = edit_one(c, table, &locus);
-    if (UNLIKELY(c->edit->elsewhere)) {
-        table = layer_of(table);
-        counter_table_locate(table, c->op->id, true, &locus);
-        status = edit_one(c, table, &locus);
-    }
-    return status;
-}
-
 static void change_in_table(struct counter *counter, struct engine_op *op,
                             struct counter_edit *edit, struct change_sink *sink)
 {
-    struct changing changing = {counter, op, edit, sink, true};
-    op->status = edit_record(&changing);
+    struct counter_changing changing = {counter, op, edit, sink, true};
+    op->status = counter_edit_record(&changing);
     if (UNLIKELY(op->status == ENGINE_PENDING)) {
         op->wants_table = changing.waits;
         if (changing.waits) {
@@ -529,7 +485,7 @@ static void carry_out(struct counter *counter, struct engine_op *op, struct inte
     edit.context = intent;
     edit.deleted_hidden = op->verb == ENGINE_DELETE && op->slot == ENGINE_SLOT_RECORD;
     op->error = ENGINE_E_NONE;
-    if (UNLIKELY(!op_table(op))) {
+    if (UNLIKELY(!counter_op_table(op))) {
         change_below(counter, op, &edit);
     } else {
         change_in_table(counter, op, &edit, sink);

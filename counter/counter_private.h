@@ -35,6 +35,46 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
 
+/* counter_edit.c */
+
+/* A change under way. `waits`: it is pending for the row, not for a page. */
+struct counter_changing {
+    struct counter *counter;
+    struct engine_op *op;
+    struct counter_edit *edit;
+    struct change_sink *sink;
+    bool waits;
+};
+/* As counter_table_edit(), of the prepared op's record wherever it lies. Any thread inside. */
+enum engine_status counter_edit_record(struct counter_changing *c);
+
+/* Returns the table of a prepared op; NULL: its id is below the oldest, or was dropped. */
+static inline struct counter_table *counter_op_table(const struct engine_op *op)
+{
+    return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
+}
+
+static inline struct counter_locus counter_op_locus(const struct engine_op *op)
+{
+    return (struct counter_locus){op->id, op->scratch[0], op->scratch[1]};
+}
+
+/* Returns the layer of a table; NULL: it has none. */
+static inline struct counter_table *counter_layer_of(struct counter_table *table)
+{
+    return counter_table_of(counter_table_in_row(table)->further);
+}
+
+static inline bool counter_may_be_apart(struct counter_table *table, uint64_t id)
+{
+    return row_may_be_apart(counter_table_in_row(table), id);
+}
+
+static inline bool counter_is_cold(struct counter_table *table)
+{
+    return counter_table_in_row(table)->cold;
+}
+
 /* counter_row.c: what the row needs of the engine. */
 extern const struct row_functions counter_row_functions;
 void counter_row_config(const struct counter_config *config, struct row_config *row);

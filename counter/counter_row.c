@@ -59,9 +59,6 @@ static void row_settle(void *engine, struct row_table *table)
 {
     const struct counter *counter = engine;
     struct counter_table *this = counter_table_of(table);
-    if (counter_table_tuck(this)) {
-        return;
-    }
     table->range = spaced_range(table, counter->config.id_spacing);
     counter_table_settle(this);
     if (!counter_schema_is(counter_table_schema(this), &counter->config)) {
@@ -70,10 +67,17 @@ static void row_settle(void *engine, struct row_table *table)
     }
 }
 
-static bool row_move(void *engine, struct row_table *from, struct row_table *to)
+static bool place_counters(void *engine, struct row_table *apart, struct row_table *to,
+                           struct change_sink *sink)
 {
-    (void)engine;
-    return counter_table_move(counter_table_of(from), counter_table_of(to));
+    const struct counter *counter = engine;
+    return counter_table_place(counter_table_of(apart), counter_table_of(to), counter->engine.space,
+                               sink);
+}
+
+static uint64_t forget_counters(struct row_table *apart, uint64_t first, uint64_t last)
+{
+    return counter_table_forget(counter_table_of(apart), first, last);
 }
 
 static size_t row_describe_one(const struct row_table *table, unsigned char *bytes)
@@ -81,10 +85,10 @@ static size_t row_describe_one(const struct row_table *table, unsigned char *byt
     return counter_table_describe(counter_table_of((struct row_table *)table), bytes);
 }
 
-static void row_each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
-                           void *context)
+static void each_counter_apart(const struct row_table *apart,
+                               void (*visit)(void *context, uint64_t id), void *context)
 {
-    counter_table_each_apart(counter_table_of((struct row_table *)table), visit, context);
+    counter_table_each_apart(counter_table_of((struct row_table *)apart), visit, context);
 }
 
 static void row_reopened(void *engine)
@@ -96,9 +100,10 @@ const struct row_functions counter_row_functions = {
     .create = row_create,
     .destroy = row_destroy,
     .settle = row_settle,
-    .move = row_move,
+    .place = place_counters,
+    .each_apart = each_counter_apart,
+    .forget = forget_counters,
     .describe = row_describe_one,
     .described_bytes = counter_table_described_bytes,
-    .each_apart = row_each_apart,
     .reopened = row_reopened,
 };

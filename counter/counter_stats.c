@@ -43,14 +43,14 @@ static void add(struct sums *sums, const struct row_table *row_table)
     counter_table_stats(table, &stats);
     add_overlay(sums, table);
     sums->records += stats.records;
-    sums->capacity += shape->capacity;
+    sums->capacity += row_table->is_apart ? 0 : shape->capacity;
     if (stats.cold) {
         sums->dumped++;
         sums->dumped_bytes += counter_table_file_bytes(table);
         return;
     }
     uint64_t in_groups = stats.records > stats.extend ? stats.records - stats.extend : 0;
-    sums->places += shape->groups * shape->places;
+    sums->places += row_table->is_apart ? 0 : shape->groups * shape->places;
     sums->aux += stats.aux;
     sums->aux_used_bytes += stats.aux_used_bytes;
     sums->aux_pool_bytes += stats.aux_pool_bytes;
@@ -59,7 +59,7 @@ static void add(struct sums *sums, const struct row_table *row_table)
     sums->extend_used_bytes += stats.extend_used_bytes;
     sums->extend_pool_bytes += stats.extend_pool_bytes;
     sums->extend_entry_bytes = stats.extend_entry_bytes;
-    sums->table_bytes += shape->table_bytes;
+    sums->table_bytes += row_table->is_apart ? 0 : shape->table_bytes;
     sums->in_groups += in_groups;
     sums->in_groups_bytes += in_groups * (shape->payload_bytes + shape->rem_bytes);
 }

@@ -161,3 +161,9 @@ void counter_shape_init(struct counter_shape *shape, const struct counter_config
     set_pools(shape, config);
     CHECK(shape->places >= 1 && shape->rem_bytes <= 8);
 }
+
+void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config)
+{
+    shape->extend_bytes = row_apart_pool(config->tables, shape->extend_bytes, EXTEND_BYTES_LEAST);
+    shape->aux_bytes = row_apart_pool(config->tables, shape->aux_bytes, DICT_POOL_MIN);
+}

@@ -10,10 +10,6 @@
 #include "base/clock.h"
 #include "counter/table_private.h"
 
-#define APART_SHARE   75 /* per cent of those, at most */
-#define SPILLED_SHARE 90 /* of the capacity; 1 % as a rule */
-#define SPILLED_MORE  64 /* pages of a small table fill unevenly */
-
 static void set_layout(struct counter_table *t)
 {
     const struct counter_shape *shape = &t->shape;
@@ -32,20 +28,6 @@ static void set_layout(struct counter_table *t)
     }
 }
 
-/*
- * Entries of the extend dict that may be kept apart: most of what it takes, but what spills until
- * the table is at its capacity has to find its place, or ids that belong inside were refused.
- */
-static uint64_t apart_max(const struct counter_table *t)
-{
-    uint64_t takes = table_dict_takes(t->extend, t->extend_times);
-    uint64_t spilled = t->shape.capacity / SPILLED_SHARE + SPILLED_MORE;
-    uint64_t left = takes > spilled ? takes - spilled : 0;
-    uint64_t most = takes * APART_SHARE / 100;
-    most = left < most ? left : most;
-    return most < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : most;
-}
-
 /* What a dumped table needs as well. */
 static bool reserve_stripes(struct counter_table *t)
 {
@@ -60,7 +42,9 @@ static bool reserve(struct counter_table *t)
     t->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     t->aux = dict_create(sizeof(uint64_t), t->aux_times * t->shape.aux_bytes, clock_random());
 #ifdef ROLLCALL_SHADOW_IDS
-    t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof(*t->shadow));
+    if (t->memory) {
+        t->shadow = memory_region_create(t->shape.groups * t->shape.places * sizeof(*t->shadow));
+    }
 #endif
     return t->extend && t->aux && reserve_stripes(t);
 }
@@ -84,7 +68,11 @@ static void set_new(struct counter_table *t, const struct counter_config *config
     } else {
         counter_schema_init(&t->schema, config);
         counter_shape_init(&t->shape, config, want->first ? 0 : want->range);
-        t->origin = want->first && !config->any_ids ? TABLE_NO_WINDOW : want->base;
+        if (want->apart) {
+            counter_shape_apart(&t->shape, config);
+        }
+        bool unsettled = want->first && !config->any_ids;
+        t->origin = unsettled || want->apart ? TABLE_NO_WINDOW : want->base;
     }
     const uint64_t keys[PERMUTE_ROUNDS] = {clock_random(), clock_random(), clock_random()};
     set_keys(t, clock_random(), keys);
@@ -99,7 +87,7 @@ static bool set_described(struct counter_table *t, const struct counter_config *
                           const struct row_want *want)
 {
     struct table_description is;
-    bool unsettled = want->first && !config->any_ids;
+    bool unsettled = want->apart || (want->first && !config->any_ids);
     bool read = table_description_read(&is, want->description, want->description_bytes);
     if (!read || unsettled != (is.origin == TABLE_NO_WINDOW) ||
         (want->region && is.shape.table_bytes > want->region_bytes)) {
@@ -124,7 +112,8 @@ static bool set_kind(struct counter_table *t, const struct counter_config *confi
     } else if (!set_described(t, config, want)) {
         return false;
     }
-    CHECK(want->region ? t->shape.table_bytes <= want->region_bytes : !!want->description);
+    CHECK(want->region ? t->shape.table_bytes <= want->region_bytes
+                       : want->description || want->apart);
     /* With ids: any there is no row to roll: the table is full when its dict is. */
     t->row.capacity = config->any_ids ? UINT64_MAX : t->shape.capacity;
     return true;
@@ -157,13 +146,14 @@ struct counter_table *counter_table_create(const struct counter_config *config,
     }
     set_layout(t);
     id_span_clear(&t->row.ids);
+    atomic_init(&t->row.apart_first, UINT64_MAX);
+    t->row.is_apart = want->apart;
     t->row.window_last = window_last(t);
-    if (!(t->memory ? reserve(t) : reserve_stripes(t))) {
+    if (!(t->memory || want->apart ? reserve(t) : reserve_stripes(t))) {
         counter_table_destroy(t);
         errno = ENOMEM;
         return NULL;
     }
-    t->apart_max = t->memory ? apart_max(t) : 0;
     return t;
 }
 
@@ -241,7 +231,7 @@ bool counter_table_is_previewed(const struct counter_table *t)
 void counter_table_restored(struct counter_table *t)
 {
     CHECK(t->magic == TABLE_MAGIC && !t->previewed);
-    if (t->extend_times > 1 && t->memory) {
+    if (t->extend_times > 1 && t->extend) {
         table_dicts_trim(t);
     }
 }
@@ -297,7 +287,7 @@ uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t 
 
 void counter_table_stats(const struct counter_table *t, struct counter_table_stats *stats)
 {
-    if (!t->memory) {
+    if (!t->extend) {
         *stats = (struct counter_table_stats){
             .records = atomic_load_explicit(&t->row.count, memory_order_relaxed),
             .first_id = id_span_first(&t->row.ids),

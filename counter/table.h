@@ -21,8 +21,9 @@
  * An unsettled table (row/row.h) has no window: every id is outside.
  *
  * In a row. A table is a struct row_table: the row routes ids to it and is asked, under the home's
- * lock, before a new one is stored. What it wants kept apart lies in the extend dict, as far as it
- * leaves room for what spills. A further layer has the shape, schema and origin of its root;
+ * lock, before a new one is stored. What belongs apart lies in a table of the row that is a dict
+ * alone: an id is put there under its home's lock, so that it is not created twice; once there it
+ * has its lock there. A further layer has the shape, schema and origin of its root;
  * once there is one, the root takes no new id: what is absent there is looked for, and created, in
  * the layer. The memory of the groups is the row's, all else the table's own.
  *
@@ -45,8 +46,7 @@
  *   T9 an id is within the range of the table, or that of its layer's root; it is not in both
  *
  * A dumped table (below) has no groups and no dicts; of it only T1 and
- *   T10 an entry of the overlay with an id of its range, or above it: gone, moved by an opening; an
- *       aux entry there has its record
+ *   T10 an entry of the overlay has an id of its range; an aux entry there has its record
  *
  * On the disk: a description (table_describe.c), the pages as they are in memory with lock and
  * version zero, each copied at one moment, and a section of entries for each dict.
@@ -100,6 +100,9 @@ struct counter_shape {
 void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,
                         uint64_t range);
 
+/* Of a space's first table becomes that of its ids apart: pools alone. */
+void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config);
+
 /* Where an id belongs. */
 struct counter_locus {
     uint64_t id;
@@ -142,11 +145,20 @@ void counter_table_preview(struct counter_table *table, const struct counter_con
 bool counter_table_is_previewed(const struct counter_table *table);
 void counter_table_restored(struct counter_table *table);
 
-/* As row_functions.settle and move. A slot that `to` has no view of is lost by a move. */
+/* As row_functions.settle. */
 void counter_table_settle(struct counter_table *table);
-/* As row_functions.settle for a table that has settled. False: it has not, nothing was done. */
-bool counter_table_tuck(struct counter_table *table);
-bool counter_table_move(struct counter_table *from, struct counter_table *to);
+
+/*
+ * Ids apart, in a table made with want->apart: a dict alone, every id outside of its window.
+ * place, each_apart, forget as in row_functions; a slot that `to` has no view of is lost.
+ * drop_apart: the record is there no more, if it was. All stopped, or nobody else there.
+ */
+bool counter_table_place(struct counter_table *apart, struct counter_table *to, uint32_t space,
+                         struct change_sink *sink);
+void counter_table_each_apart(const struct counter_table *apart,
+                              void (*visit)(void *context, uint64_t id), void *context);
+uint64_t counter_table_forget(struct counter_table *apart, uint64_t first, uint64_t last);
+void counter_table_drop_apart(struct counter_table *apart, uint64_t id);
 
 const struct counter_shape *counter_table_shape(const struct counter_table *table);
 const struct counter_schema *counter_table_schema(const struct counter_table *table);
@@ -159,7 +171,7 @@ const struct counter_view *counter_table_view(const struct counter_table *table)
 bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
 void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
 
-/* As row_functions.describe, described_bytes and each_apart. The format: table_describe.c. */
+/* As row_functions.describe and described_bytes. The format: table_describe.c. */
 size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
 uint64_t counter_table_described_bytes(const void *description, size_t length);
 /*
@@ -179,9 +191,6 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
  */
 bool counter_table_blank_page(const void *description, size_t length,
                               unsigned char page[TABLE_PAGE_BYTES]);
-void counter_table_each_apart(const struct counter_table *table,
-                              void (*visit)(void *context, uint64_t id), void *context);
-
 /* Computes where id belongs and asks for its line; for_change: it is about to be written. */
 void counter_table_locate(const struct counter_table *table, uint64_t id, bool for_change,
                           struct counter_locus *locus);
@@ -224,6 +233,7 @@ struct counter_edit {
     const struct counter_view *view; /* the table's */
     struct counter_values after;     /* when the status is ENGINE_DONE */
     bool elsewhere;                  /* not here, nothing was decided: edit it in the layer */
+    bool apart;                      /* likewise: it is in the row's table for ids apart */
     bool created;                    /* replay alone: it was not there */
 };
 
@@ -237,6 +247,12 @@ enum engine_status counter_table_edit(struct counter_table *table,
                                       uint32_t space, struct change_sink *sink,
                                       enum engine_error *error);
 
+/* The same of one that is apart, in the table for such; `elsewhere`: it is not. */
+enum engine_status counter_table_edit_apart(struct counter_table *apart,
+                                            const struct counter_locus *locus,
+                                            struct counter_edit *edit, uint32_t space,
+                                            struct change_sink *sink, enum engine_error *error);
+
 enum counter_replayed {
     COUNTER_REPLAYED,
     COUNTER_REPLAY_FURTHER, /* not here, nothing was done: replay it on the layer */
@@ -245,9 +261,9 @@ enum counter_replayed {
 };
 
 /*
- * Makes a SLOTS or DELETE again, its slots in the terms of the view, place at most APART; nobody
- * else is there. *created: a record that was not there is, and is not counted yet; what is deleted
- * is not counted any more.
+ * Makes a SLOTS or DELETE again, its slots in the terms of the view; nobody else is there.
+ * *created: a record that was not there is, and is not counted yet; what is deleted is not counted
+ * any more.
  */
 enum counter_replayed counter_table_replay(struct counter_table *table,
                                            const struct counter_locus *locus,
@@ -266,6 +282,7 @@ uint64_t counter_table_count_slot(const struct counter_table *t, const struct co
 
 /* Copies pages as they are, each at one moment, without locks and versions. Inside the barrier. */
 
+uint64_t counter_table_pages(const struct counter_table *table); /* 0: it has no groups */
 void counter_table_copy_pages(const struct counter_table *table, uint64_t first, unsigned count,
                               void *to);
 /* The dict of a section: to be collected when the pages have been, in this order. Inside. */
@@ -343,13 +360,6 @@ void counter_table_dumped(struct counter_table *table, struct table_file *file);
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);
-
-/*
- * All tables of the row are there: what it keeps apart above its frontier is read from its file,
- * for it may have to move (counter_table_move). False with `error`: it cannot be read, and the
- * table is good for nothing but to be destroyed.
- */
-bool counter_table_keep_stored(struct counter_table *table, char error[ENGINE_ERROR_MAX]);
 
 /* Bytes of the overlay; `half`: half of its places are taken. The older one: 0 if there is none.
  * Any thread inside. */

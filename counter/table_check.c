@@ -118,7 +118,7 @@ static void check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t 
     const struct dict *aux = check->overlay->aux;
     struct table_record record = {0};
     (void)value;
-    CHECK(sub == 0 && id >= t->root->row.base);
+    CHECK(sub == 0 && id >= t->root->row.base && id <= t->root->row.last);
     CHECK(dict_get(check->overlay->extend, id, 0, record.payload));
     uint64_t marked = table_subs_marked(&t->schema, record.payload, table_subs_all(&t->schema));
     table_record_read_aux(&record, aux, id, table_subs_all(&t->schema));
@@ -148,11 +148,11 @@ void counter_table_check(const struct counter_table *t)
     }
     check_overlay(t, t->overlay);
     check_overlay(t, t->older);
-    if (!t->memory) {
+    if (!t->extend) {
         CHECK(t->overlay && t->file && !t->extend && !t->aux);
         return;
     }
-    for (uint64_t group = 0; group < t->shape.groups; group++) {
+    for (uint64_t group = 0; t->memory && group < t->shape.groups; group++) {
         check_group(&check, group);
     }
     dict_check(t->extend);

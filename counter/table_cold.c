@@ -214,7 +214,8 @@ static enum table_insert_result admit(struct work *w)
 {
     struct counter_table *t = w->table;
     enum row_verdict verdict = row_admit(t->in_row, &t->root->row, w->locus->id);
-    w->put = verdict == ROW_APART ? CHANGE_APART : CHANGE_INSIDE;
+    CHECK(verdict != ROW_APART); /* a dumped table takes nothing above its frontier */
+    w->put = CHANGE_INSIDE;
     return table_verdict_result(verdict);
 }
 
@@ -307,6 +308,7 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
     CHECK(t->magic == TABLE_MAGIC && !t->memory);
     edit->view = &t->view;
     edit->elsewhere = false;
+    edit->apart = false;
     if (!sink->functions->reserve(sink)) {
         *error = ENGINE_E_JOURNAL_BUSY;
         return ENGINE_ERROR;
@@ -414,7 +416,7 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
 
 void counter_table_untap(struct counter_table *t)
 {
-    CHECK(t->memory);
+    CHECK(t->extend);
     table_overlay_destroy(t->overlay);
     t->overlay = NULL;
     t->tap_failed = false;
@@ -434,7 +436,6 @@ bool counter_table_tapped(const struct counter_table *t)
 void counter_table_dumped(struct counter_table *t, struct table_file *file)
 {
     CHECK(t->memory && counter_table_tapped(t));
-    table_keep_leaving(t);
     table_leave_memory(t);
     t->file = table_file_hold(file, t->overlay->cold);
 }
@@ -502,7 +503,7 @@ void counter_table_overlay_size(const struct counter_table *t, struct counter_ov
         size->entries = dict_count(overlay->extend);
         size->bytes = atomic_load(&overlay->bytes);
         size->half = is_half(overlay->extend) || is_half(overlay->aux);
-        size->merges = size->half || size->entries > overlay->kept;
+        size->merges = size->entries > 0;
         size->held_bytes = dict_pool_bytes(overlay->extend) + dict_pool_bytes(overlay->aux);
     }
     if (older) {

@@ -16,7 +16,7 @@ struct counting {
 static uint64_t count_groups(const struct counter_table *t, const struct counting *counting)
 {
     uint64_t words[TABLE_PAGE_BYTES / sizeof(uint64_t)];
-    uint64_t pages = t->shape.table_bytes / TABLE_PAGE_BYTES;
+    uint64_t pages = counter_table_pages(t);
     size_t group_words = t->shape.group_bytes / sizeof(*words);
     uint64_t found = 0;
     for (uint64_t page = 0; page < pages; page++) {
@@ -58,7 +58,7 @@ static void walk(const struct dict *dict, dict_visit *visit, struct counting *co
 
 uint64_t counter_table_count_slot(const struct counter_table *t, const struct counter_slot *slot)
 {
-    CHECK(t->magic == TABLE_MAGIC && t->memory);
+    CHECK(t->magic == TABLE_MAGIC && t->extend);
     struct counting counting = {.sub = counter_schema_sub(&t->schema, slot)};
     if (counting.sub < 0) {
         return 0;

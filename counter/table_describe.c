@@ -242,33 +242,3 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
     field(context, name, words[0]);
     return true;
 }
-
-struct apart {
-    uint64_t above;
-    void (*visit)(void *context, uint64_t id);
-    void *context;
-};
-
-static void visit_apart(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
-{
-    const struct apart *apart = context;
-    (void)sub;
-    (void)value;
-    if (id >= apart->above) {
-        apart->visit(apart->context, id);
-    }
-}
-
-void counter_table_each_apart(const struct counter_table *t,
-                              void (*visit)(void *context, uint64_t id), void *context)
-{
-    CHECK(t->magic == TABLE_MAGIC);
-    if (!t->memory) {
-        table_each_kept(t, t->row.last, visit, context);
-        return;
-    }
-    /* What lies below is in the dict because it spilled, or came late and below the window. */
-    uint64_t above = t->row.settled ? atomic_load(&t->row.frontier) + 1 : 0;
-    struct apart apart = {above, visit, context};
-    dict_each(t->extend, visit_apart, &apart);
-}

@@ -72,7 +72,7 @@ void table_dicts_trim(struct counter_table *t)
 {
     table_dicts_bound(t);
     if (dict_count(t->extend) > t->extend_max) {
-        table_tuck_in(t);
+        table_take_back_spilled(t);
     }
     if (t->extend_times > TABLE_ROOMY) { /* if it does not fit it stays */
         resize(&t->extend, t->shape.extend_bytes, &t->extend_times, TABLE_ROOMY);

@@ -21,7 +21,11 @@ struct work {
     uint64_t payload[SCHEMA_PAYLOAD_WORDS];
     uint32_t in_aux;                          /* bit a view slot: of before */
     uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
+    uint32_t space;
+    struct change_sink *sink;
     enum table_ask ask;
+    bool done;                       /* there was something to change, and it is made */
+    bool handed_over;                /* it was stored apart, and the sink has it */
     enum change_place put;           /* where it was stored */
     enum engine_status status;       /* as decided */
     enum table_insert_result result; /* of what was to be stored */
@@ -184,6 +188,32 @@ static bool put_aux_new(struct work *w)
     return !full && put_aux(w, w->aux_new);
 }
 
+static enum engine_status edit_in(struct counter_table *t, const struct counter_locus *locus,
+                                  struct counter_edit *edit, struct work *w,
+                                  enum engine_error *error);
+
+/*
+ * It belongs apart, where it has been counted. The home stays locked, so that nobody else creates
+ * it.
+ */
+static enum table_insert_result store_apart(struct work *w)
+{
+    struct row *row = w->table->in_row;
+    struct counter_table *apart = counter_table_of(row->apart);
+    struct counter_locus locus;
+    struct counter_edit copy = {
+        .named = w->edit->named, .decide = table_decide_copy, .context = &w->edit->after};
+    struct work in = {.space = w->space, .sink = w->sink, .ask = TABLE_ASK_APART};
+    enum engine_error error;
+    counter_table_locate(apart, w->locus->id, true, &locus);
+    w->handed_over = edit_in(apart, &locus, &copy, &in, &error) == ENGINE_DONE;
+    if (w->handed_over) {
+        return TABLE_INSERTED;
+    }
+    row_removed(row->apart, row->apart, w->locus->id);
+    return table_verdict_result(row_too_far(row, &w->table->root->row, w->locus->id));
+}
+
 static enum table_insert_result store(struct work *w)
 {
     plan_aux(w);
@@ -200,7 +230,7 @@ static enum table_insert_result store(struct work *w)
     }
     if (result != TABLE_INSERTED) {
         drop_aux(w, w->aux_new);
-        return result;
+        return result == TABLE_INSERT_APART ? store_apart(w) : result;
     }
     bool stored = !w->aux_changed || put_aux(w, w->aux_changed);
     CHECK(stored); /* they have their places */
@@ -243,15 +273,16 @@ static void erase(struct work *w)
 }
 
 /* Hands the change to the sink, under the lock. */
-static void hand_over(const struct work *w, uint32_t space, struct change_sink *sink, bool erased)
+static void hand_over(const struct work *w, bool erased)
 {
+    const struct counter_table *t = w->table;
+    bool there_apart = w->put == CHANGE_THERE && UNLIKELY(t->row.is_apart);
     struct change change;
     change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
-    change.space = space;
-    change.place = erased ? table_delete_place(w->table) : w->put;
+    change.space = w->space;
+    change.place = erased ? table_delete_place(t) : there_apart ? CHANGE_THERE_APART : w->put;
     change.id = w->locus->id;
     /* Tapped: whole, so that replay need not look into the file (row/row_cold.h). */
-    const struct counter_table *t = w->table;
     change.named = UNLIKELY(t->overlay) ? counter_view_all(&t->view) : w->edit->named;
     change.set = w->edit->after.set & change.named;
     for (uint32_t set = change.set; set; set &= set - 1) {
@@ -259,7 +290,7 @@ static void hand_over(const struct work *w, uint32_t space, struct change_sink *
         change.values[i] = w->edit->after.value[i];
     }
     POINT("in the lock, before the LSN");
-    sink->functions->put(sink, &change);
+    w->sink->functions->put(w->sink, &change);
     POINT("in the lock, behind the LSN");
 }
 
@@ -321,6 +352,13 @@ static bool decide_replayed(struct work *w)
     return true;
 }
 
+static bool lies_apart(const struct work *w)
+{
+    const struct counter_table *t = w->table;
+    return row_may_be_apart(&t->root->row, w->locus->id) && w->ask == TABLE_ASK_ADMIT &&
+           table_is_apart(t, w->locus->id);
+}
+
 /* Locks, finds and decides. False: begin again (nothing is held). */
 static bool decide(struct work *w)
 {
@@ -331,8 +369,13 @@ static bool decide(struct work *w)
     }
     POINT("found, nothing changed");
     set_before(w);
-    if (UNLIKELY(!w->present && w->table->row.further)) {
+    if (UNLIKELY(!w->present && (w->table->row.further || w->ask == TABLE_ASK_THERE))) {
         w->edit->elsewhere = true; /* for good: nothing new comes here */
+        w->status = ENGINE_ABSENT;
+        return true;
+    }
+    if (UNLIKELY(!w->present && lies_apart(w))) {
+        w->edit->apart = true; /* somebody has put it there meanwhile */
         w->status = ENGINE_ABSENT;
         return true;
     }
@@ -345,7 +388,7 @@ static bool decide(struct work *w)
 }
 
 /* Makes what was decided so and unlocks. True: there was something to change, and it is done. */
-static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
+static bool carry_out(struct work *w)
 {
     /* In replay a record may for a while have nothing set: an image's is of no single time. */
     bool emptied = !any_set(w, w->edit->after.set) && !table_is_replayed(w->ask);
@@ -361,14 +404,45 @@ static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink)
         w->result = store(w);
     }
     bool put = changes && w->result == TABLE_INSERTED;
-    if (UNLIKELY(w->table->overlay) && put) {
+    bool here = put && !w->handed_over;
+    if (UNLIKELY(w->table->overlay) && here) {
         table_tap(w->table, w->locus->id, erased ? NULL : payload_of(w));
     }
-    if (put) {
-        hand_over(w, space, sink, erased);
+    if (here) {
+        hand_over(w, erased);
     }
     table_release(&w->hold);
     return put;
+}
+
+/* With the sink's room, which it uses if it is `done`. `w` says who is asked, and the sink. */
+static enum engine_status edit_in(struct counter_table *t, const struct counter_locus *locus,
+                                  struct counter_edit *edit, struct work *w,
+                                  enum engine_error *error)
+{
+    unsigned spins = 0;
+    edit->view = &t->view;
+    edit->elsewhere = false;
+    edit->apart = false;
+    w->table = t;
+    w->locus = locus;
+    w->edit = edit;
+    w->done = false;
+    w->handed_over = false;
+    for (;;) {
+        if (LIKELY(decide(w))) {
+            w->done = carry_out(w);
+            if (LIKELY(w->result != TABLE_INSERT_AGAIN)) {
+                break;
+            }
+        }
+        verlock_pause(&spins); /* the holder of the further lock may need this processor */
+    }
+    if (LIKELY(w->result == TABLE_INSERTED)) {
+        return w->status;
+    }
+    *error = table_insert_error(w->result);
+    return w->result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
 }
 
 enum engine_status table_edit(struct counter_table *t, const struct counter_locus *locus,
@@ -376,40 +450,25 @@ enum engine_status table_edit(struct counter_table *t, const struct counter_locu
                               enum table_ask ask, enum engine_error *error)
 {
     CHECK(t->magic == TABLE_MAGIC);
-    edit->view = &t->view;
-    edit->elsewhere = false;
     if (!sink->functions->reserve(sink)) {
+        edit->elsewhere = false;
+        edit->apart = false;
         *error = ENGINE_E_JOURNAL_BUSY;
         return ENGINE_ERROR;
     }
     struct work w; /* not zeroed: most of it is set by decide() and plan() */
-    w.table = t;
-    w.locus = locus;
-    w.edit = edit;
+    w.space = space;
+    w.sink = sink;
     w.ask = ask;
-    bool put = false;
-    unsigned spins = 0;
-    for (;;) {
-        if (LIKELY(decide(&w))) {
-            put = carry_out(&w, space, sink);
-            if (LIKELY(w.result != TABLE_INSERT_AGAIN)) {
-                break;
-            }
-        }
-        verlock_pause(&spins); /* the holder of the further lock may need this processor */
-    }
-    if (!put) {
+    enum engine_status status = edit_in(t, locus, edit, &w, error);
+    if (!w.done) {
         sink->functions->cancel(sink);
     }
-    if (LIKELY(w.result == TABLE_INSERTED)) {
-        return w.status;
-    }
-    *error = table_insert_error(w.result);
-    return w.result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
+    return status;
 }
 
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
-                      const struct table_record *record, bool apart)
+                      const struct table_record *record)
 {
     struct work w;
     w.table = t;
@@ -431,8 +490,7 @@ bool table_put_record(struct counter_table *t, const struct counter_locus *locus
         }
     }
     if (stored && table_record_is_set(record)) {
-        stored = apart ? table_insert_apart(t, locus, &w.hold, record->payload)
-                       : table_insert_counted(t, locus, &w.hold, record->payload);
+        stored = table_insert_counted(t, locus, &w.hold, record->payload);
     }
     table_release(&w.hold);
     return stored;
@@ -443,4 +501,12 @@ enum engine_status counter_table_edit(struct counter_table *t, const struct coun
                                       struct change_sink *sink, enum engine_error *error)
 {
     return table_edit(t, locus, edit, space, sink, TABLE_ASK_ADMIT, error);
+}
+
+enum engine_status counter_table_edit_apart(struct counter_table *apart,
+                                            const struct counter_locus *locus,
+                                            struct counter_edit *edit, uint32_t space,
+                                            struct change_sink *sink, enum engine_error *error)
+{
+    return table_edit(apart, locus, edit, space, sink, TABLE_ASK_THERE, error);
 }

@@ -101,10 +101,15 @@ void counter_table_copy_pages(const struct counter_table *t, uint64_t first, uns
     }
 }
 
+uint64_t counter_table_pages(const struct counter_table *t)
+{
+    return t->memory ? t->shape.table_bytes / TABLE_PAGE_BYTES : 0;
+}
+
 const struct dict *counter_table_section(const struct counter_table *t, unsigned section)
 {
     CHECK(section < COUNTER_TABLE_SECTIONS);
-    if (!t->memory) {
+    if (!t->extend) {
         return section == COUNTER_TABLE_EXTEND ? t->overlay->extend : t->overlay->aux;
     }
     return section == COUNTER_TABLE_EXTEND ? t->extend : t->aux;
@@ -215,8 +220,7 @@ static bool load_groups(struct loading *loading)
 {
     struct counter_table *t = loading->table;
     const struct table_file_info *info = table_file_info(loading->file);
-    if (info->pages != t->shape.table_bytes / TABLE_PAGE_BYTES ||
-        info->sections != COUNTER_TABLE_SECTIONS) {
+    if (info->pages != counter_table_pages(t) || info->sections != COUNTER_TABLE_SECTIONS) {
         snprintf(loading->error, ENGINE_ERROR_MAX,
                  "%s: it has %" PRIu64 " pages and %u sections, its description says otherwise",
                  table_file_path(loading->file), info->pages, info->sections);
@@ -227,6 +231,9 @@ static bool load_groups(struct loading *loading)
         snprintf(loading->error, ENGINE_ERROR_MAX, "%s: no memory for its entries",
                  table_file_path(loading->file));
         return false;
+    }
+    if (info->pages == 0) {
+        return true;
     }
     memory_populate_until((void *)t->memory, t->shape.table_bytes, loading->stop);
     return table_file_load_pages(loading->file, 0, info->pages, (void *)t->memory, take_pages,

@@ -210,10 +210,10 @@ static enum row_verdict admit_alone(struct counter_table *t, uint64_t id)
 static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table_ask ask)
 {
     if (ask == TABLE_ASK_PLACE) {
-        return row_place(&t->row, id, true) ? ROW_INSIDE : ROW_APART;
+        return row_place(t->in_row, &t->root->row, id) ? ROW_INSIDE : ROW_NO_TABLE;
     }
-    if (table_is_replayed(ask)) {
-        return ask == TABLE_REPLAY_APART ? ROW_APART : ROW_INSIDE;
+    if (table_is_replayed(ask) || ask == TABLE_ASK_APART) {
+        return ROW_INSIDE;
     }
     return t->in_row ? row_admit(t->in_row, &t->root->row, id) : admit_alone(t, id);
 }
@@ -221,32 +221,11 @@ static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table
 enum table_insert_result table_verdict_result(enum row_verdict verdict)
 {
     static const enum table_insert_result results[] = {
-        [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERTED,
+        [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERT_APART,
         [ROW_WAIT] = TABLE_INSERT_WAIT,       [ROW_NO_TABLE] = TABLE_INSERT_NO_TABLE,
         [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR,
     };
     return results[verdict];
-}
-
-/* There was no room for an admitted id. */
-static enum table_insert_result take_back(struct counter_table *t, uint64_t id, bool apart,
-                                          enum table_ask ask)
-{
-    if (table_is_replayed(ask)) {
-        return TABLE_INSERT_FULL;
-    }
-    row_removed(&t->root->row, &t->row, id);
-    if (!apart || !t->in_row || ask == TABLE_ASK_PLACE) {
-        return TABLE_INSERT_FULL;
-    }
-    return table_verdict_result(row_too_far(t->in_row, &t->root->row, id));
-}
-
-/* A sample always has room: row_config.sample is so large. */
-static bool room_apart(const struct counter_table *t)
-{
-    uint64_t apart = atomic_load_explicit(&t->root->row.apart, memory_order_relaxed);
-    return apart <= t->apart_max || !t->root->row.settled;
 }
 
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
@@ -257,18 +236,17 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
         return TABLE_INSERT_AGAIN;
     }
     enum row_verdict verdict = ask_row(t, locus->id, ask);
-    if (verdict == ROW_INSIDE) {
-        *place = CHANGE_INSIDE;
-        bool stored = insert_in_place(t, locus, hold, payload, false);
-        return stored ? TABLE_INSERTED : take_back(t, locus->id, false, ask);
+    if (verdict != ROW_INSIDE) {
+        return table_verdict_result(verdict);
     }
-    if (verdict == ROW_APART) {
-        *place = CHANGE_APART;
-        bool room = ask != TABLE_ASK_ADMIT || room_apart(t);
-        bool stored = room && insert_extend(t, locus, hold, payload, false);
-        return stored ? TABLE_INSERTED : take_back(t, locus->id, true, ask);
+    *place = ask == TABLE_ASK_APART ? CHANGE_APART : CHANGE_INSIDE;
+    if (insert_in_place(t, locus, hold, payload, false)) {
+        return TABLE_INSERTED;
     }
-    return table_verdict_result(verdict);
+    if (ask == TABLE_ASK_ADMIT || ask == TABLE_ASK_PLACE) {
+        row_removed(&t->root->row, &t->row, locus->id);
+    }
+    return TABLE_INSERT_FULL;
 }
 
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
@@ -277,10 +255,4 @@ bool table_insert_counted(struct counter_table *t, const struct counter_locus *l
     bool held = hold_alternate(t, locus, hold);
     CHECK(held); /* nobody else is there */
     return insert_in_place(t, locus, hold, payload, true);
-}
-
-bool table_insert_apart(struct counter_table *t, const struct counter_locus *locus,
-                        struct table_hold *hold, const uint64_t *payload)
-{
-    return insert_extend(t, locus, hold, payload, true);
 }

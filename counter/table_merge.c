@@ -33,8 +33,7 @@ struct counter_merge {
     size_t count, room;
     uint64_t at[COUNTER_TABLE_SECTIONS]; /* of the walks that copy */
     unsigned section;
-    uint64_t frontier; /* what lies above it is kept apart */
-    bool failed;       /* memory was refused */
+    bool failed; /* memory was refused */
     unsigned char *piece;
 };
 
@@ -71,7 +70,6 @@ struct counter_merge *counter_merge_create(const struct counter_table *t)
     merge->file = t->file;
     atomic_fetch_add(&merge->file->users, 1);
     merge->bytes = t->shape.table_bytes;
-    merge->frontier = atomic_load(&t->row.frontier);
     merge->memory = memory_region_create(merge->bytes);
     merge->table = merge->memory ? make_table(t, merge->memory) : NULL;
     merge->overlay =
@@ -160,7 +158,7 @@ static bool put_up_to(struct counter_merge *merge, uint64_t page, size_t *next)
         struct counter_locus locus;
         table_overlay_get(t, merge->overlay, id, table_subs_all(&t->schema), &record);
         counter_table_locate(t, id, true, &locus);
-        while (!table_put_record(t, &locus, &record, id > merge->frontier)) {
+        while (!table_put_record(t, &locus, &record)) {
             if (!table_dicts_grow(t)) {
                 log_warning("no memory for merging the changes of a dumped table");
                 return false;
@@ -313,7 +311,6 @@ struct table_file *counter_table_merged(struct counter_table *t, struct table_fi
     CHECK(t->older && atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
     t->file->file = file;
-    table_keep_merged(t);
     table_overlay_destroy(t->older);
     t->older = NULL;
     return before;

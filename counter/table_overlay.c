@@ -17,7 +17,6 @@
 
 #define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */
 #define OVERLAY_POOL_MIN (16u << 10) /* bytes */
-#define KEPT_SHARE       4u          /* of the places what is kept takes at most */
 #define OVERLAY_SPARE    3u          /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t usual_bytes(const struct counter_table *t)
@@ -70,11 +69,10 @@ static uint64_t used_bytes(const struct table_overlay *overlay)
     return extend + aux;
 }
 
-/* What is used counts, as long as there is anything; but what is kept does not. */
+/* What is used counts, as long as there is anything. */
 static void account(struct table_overlay *overlay, bool any)
 {
-    uint64_t used = used_bytes(overlay);
-    uint64_t bytes = any && used > overlay->kept_bytes ? used - overlay->kept_bytes : 0;
+    uint64_t bytes = any ? used_bytes(overlay) : 0;
     if (overlay->cold && bytes != atomic_load_explicit(&overlay->bytes, memory_order_relaxed)) {
         uint64_t before = atomic_exchange(&overlay->bytes, bytes);
         atomic_fetch_add(&overlay->cold->overlay_bytes, bytes - before);
@@ -185,25 +183,6 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
         }
     }
     return true;
-}
-
-static bool is_crowded(const struct dict *dict, uint64_t kept)
-{
-    return kept * KEPT_SHARE > dict_places(dict);
-}
-
-/* Else a merge, which begins when half of the places are taken, would make no room. Values beside
- * are not told apart: as if all were of what is kept. */
-void table_overlay_kept(struct table_overlay *overlay)
-{
-    uint64_t kept = overlay->kept;
-    while (is_crowded(overlay->extend, kept) && dict_grow(&overlay->extend)) {
-    }
-    while (kept > 0 && is_crowded(overlay->aux, dict_count(overlay->aux)) &&
-           dict_grow(&overlay->aux)) {
-    }
-    overlay->kept_bytes = kept > 0 ? used_bytes(overlay) * kept / dict_count(overlay->extend) : 0;
-    account(overlay, true);
 }
 
 /* ---- restoring ---- */

@@ -58,13 +58,12 @@ struct counter_table {
     struct table_stripe *stripes; /* homes of ids outside the window */
     struct row *in_row;           /* NULL: on its own */
     struct counter_table *root;   /* whose layer it is; itself if it is none */
-    uint64_t apart_max;           /* entries that may be kept apart */
     /* Entries new ones are refused beyond: a restored table's dicts have room to spare, which the
        next restart needs. UINT64_MAX: what the dict takes. */
     uint64_t extend_max, aux_max;
     unsigned extend_times, aux_times; /* as large as the shape says: 1, or TABLE_ROOMY and more */
     bool previewed;                   /* its schema has not learned the view's names yet */
-    /* With the world stopped, but tap_failed. `memory` NULL: the table is dumped. */
+    /* With the world stopped, but tap_failed. `memory` and `extend` NULL: the table is dumped. */
     struct table_overlay *overlay, *older; /* overlay of one in memory: it is tapped */
     uint64_t older_lsn; /* all changes below it, and none else, are in `older` and the file */
     struct counter_file *file;
@@ -78,7 +77,7 @@ struct counter_table {
 /* Where what is deleted lay, as a change says it. */
 static inline enum change_place table_delete_place(const struct counter_table *t)
 {
-    return t == t->root ? CHANGE_THERE : CHANGE_INSIDE;
+    return t->row.is_apart ? CHANGE_APART : t == t->root ? CHANGE_THERE : CHANGE_INSIDE;
 }
 
 static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
@@ -285,11 +284,12 @@ struct table_held *table_hold_group(const struct counter_table *t, struct table_
 /* Who says where a new id is stored. */
 enum table_ask {
     TABLE_ASK_ADMIT, /* row_admit(), or the table itself when it is on its own */
-    TABLE_ASK_PLACE, /* row_place(): it moves here, with the world stopped */
+    TABLE_ASK_PLACE, /* row_place(): it was apart and goes in place; stopped */
+    TABLE_ASK_THERE, /* nobody: what is not there is `elsewhere` */
+    TABLE_ASK_APART, /* nobody: this is the table for ids apart, where it has been counted */
     /* Nobody, it is counted elsewhere: a change is replayed that said so (engine/change.h). */
     TABLE_REPLAY_THERE,  /* what is not there is left out */
     TABLE_REPLAY_INSIDE, /* what is there becomes what is made, and nothing else */
-    TABLE_REPLAY_APART,
 };
 
 static inline bool table_is_replayed(enum table_ask ask)
@@ -302,8 +302,9 @@ enum table_insert_result {
     TABLE_INSERT_FULL,
     TABLE_INSERT_NO_TABLE,
     TABLE_INSERT_TOO_FAR,
-    TABLE_INSERT_WAIT, /* the row changes first */
-    TABLE_INSERT_BUSY, /* of a dumped table: its overlay is full */
+    TABLE_INSERT_WAIT,  /* the row changes first */
+    TABLE_INSERT_BUSY,  /* of a dumped table: its overlay is full */
+    TABLE_INSERT_APART, /* it belongs apart, and has been counted there */
     TABLE_INSERT_AGAIN,
 };
 
@@ -320,9 +321,6 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
                           struct table_hold *hold, const uint64_t *payload);
-/* And apart, though it may have a place. */
-bool table_insert_apart(struct counter_table *t, const struct counter_locus *locus,
-                        struct table_hold *hold, const uint64_t *payload);
 /* Takes the record of a place out; the group's last record fills the hole. */
 void table_remove(const struct counter_table *t, struct table_held *held, uint32_t place);
 
@@ -374,10 +372,10 @@ void table_record_read(const struct counter_table *t, uint64_t id, const uint64_
 void table_record_read_aux(struct table_record *record, const struct dict *aux, uint64_t id,
                            uint64_t subs);
 /* Makes the record of an id just this one, none if it has nothing set: uncounted, wherever it or a
- * part of it lay, in place or apart. Nobody else there. False: no room; again when the dicts have
+ * part of it lay. Nobody else there. False: no room; again when the dicts have
  * grown. */
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
-                      const struct table_record *record, bool apart);
+                      const struct table_record *record);
 
 /* ---- overlays (table_overlay.c) ---- */
 
@@ -386,8 +384,6 @@ struct table_overlay {
     struct dict *aux;
     struct engine_cold *cold; /* whose budget it counts in; NULL: nobody's */
     _Atomic uint64_t bytes;   /* as counted there */
-    /* Entries the table keeps apart (table_kept.c), and the bytes that is: not counted. */
-    uint64_t kept, kept_bytes;
 };
 
 /* NULL: memory is refused. It takes so many entries at least. */
@@ -414,8 +410,6 @@ bool table_overlay_open(const struct table_overlay *overlay, bool dumped);
 /* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
 bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
                             uint64_t id, const struct table_record *record);
-/* All that is kept has come: room for changes besides. Nobody else there. */
-void table_overlay_kept(struct table_overlay *overlay);
 /* Fills it from the file of its image. */
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
@@ -427,16 +421,6 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
 /* What lies in front of a dumped table's file. False: nothing of this id. */
 bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
                     struct table_record *record);
-
-/* ---- what a dumped table keeps apart (table_kept.c); world stopped, or nobody else there ---- */
-
-/* It is about to leave memory: its overlay gets what lies above its frontier. */
-void table_keep_leaving(struct counter_table *t);
-/* Its older overlay is about to go: what that has of such goes to the other. */
-void table_keep_merged(struct counter_table *t);
-/* Calls visit for every id of such up to `last`. */
-void table_each_kept(const struct counter_table *t, uint64_t last,
-                     void (*visit)(void *context, uint64_t id), void *context);
 
 /* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
  */
@@ -465,7 +449,16 @@ void table_dicts_bound(struct counter_table *t);
 /* All is there: they become as large as they must be, and keep the room that a restart needs. */
 void table_dicts_trim(struct counter_table *t);
 /* What spilled goes back to the groups, as far as there is room. Nobody else there. */
-void table_tuck_in(struct counter_table *t);
+void table_take_back_spilled(struct counter_table *t);
+
+/* ---- ids apart (table_place.c) ---- */
+
+/* True: the id is in the row's table for ids apart. Under the home's lock, in a row. */
+bool table_is_apart(const struct counter_table *t, uint64_t id);
+/* For an edit that creates a record: its named slots become the context's. */
+enum engine_status table_decide_copy(const struct counter_edit *edit, bool present,
+                                     const struct counter_values *before,
+                                     struct counter_values *after);
 
 /* What a description holds: all that a table is but its records. */
 struct table_description {

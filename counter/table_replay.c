@@ -34,9 +34,10 @@ static enum table_ask ask_for(const struct change *change)
     static const enum table_ask asks[] = {
         [CHANGE_THERE] = TABLE_REPLAY_THERE,
         [CHANGE_INSIDE] = TABLE_REPLAY_INSIDE,
-        [CHANGE_APART] = TABLE_REPLAY_APART,
+        [CHANGE_APART] = TABLE_REPLAY_INSIDE,
+        [CHANGE_THERE_APART] = TABLE_REPLAY_THERE,
     };
-    CHECK(change->place <= CHANGE_APART);
+    CHECK(change->place <= CHANGE_THERE_APART);
     return change->type == CHANGE_DELETE ? TABLE_REPLAY_THERE : asks[change->place];
 }
 

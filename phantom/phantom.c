@@ -80,7 +80,7 @@ void phantom_config_size(const struct phantom_config *config, struct phantom_siz
     phantom_shape_init(&shape, config);
     size->spare = spare_tables(config);
     size->tables = all_tables(config) - size->spare;
-    size->bytes = all_tables(config) * phantom_shape_bytes(&shape);
+    size->bytes = all_tables(config) * phantom_shape_bytes(&shape) + phantom_apart_bytes(config);
     size->members = size->tables * shape.capacity;
     size->bits_per_member = 8.0 * (double)shape.table_bytes / (double)shape.capacity;
 }
@@ -100,14 +100,19 @@ static void destroy_table(struct row_table *table)
 
 static void settle_table(void *engine, struct row_table *table)
 {
-    (void)engine;
-    phantom_table_settle(phantom_table_of(table));
+    (void)engine, (void)table; /* a filter takes any ids */
 }
 
-static bool move_table(void *engine, struct row_table *from, struct row_table *to)
+static bool place_pairs(void *engine, struct row_table *apart, struct row_table *to,
+                        struct change_sink *sink)
 {
-    (void)engine;
-    return phantom_table_move(phantom_table_of(from), phantom_table_of(to));
+    struct phantom *phantom = engine;
+    return phantom_table_place(&phantom->row, phantom_table_of(apart), phantom_table_of(to), sink);
+}
+
+static uint64_t forget_pairs(struct row_table *apart, uint64_t first, uint64_t last)
+{
+    return phantom_table_forget(phantom_table_of(apart), first, last);
 }
 
 static uint64_t held_members(const struct row_table *table)
@@ -130,10 +135,10 @@ static uint64_t described_bytes(const void *description, size_t bytes)
     return phantom_shape_read(&shape, description, bytes) ? shape.table_bytes : 0;
 }
 
-static void each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
-                       void *context)
+static void each_pair_apart(const struct row_table *apart,
+                            void (*visit)(void *context, uint64_t id), void *context)
 {
-    phantom_table_each_apart(phantom_table_of((struct row_table *)table), visit, context);
+    phantom_table_each_apart(phantom_table_of((struct row_table *)apart), visit, context);
 }
 
 static const struct row_functions row_functions = {
@@ -141,10 +146,11 @@ static const struct row_functions row_functions = {
     .create = create_table,
     .destroy = destroy_table,
     .settle = settle_table,
-    .move = move_table,
+    .place = place_pairs,
+    .forget = forget_pairs,
     .describe = describe_table,
     .described_bytes = described_bytes,
-    .each_apart = each_apart,
+    .each_apart = each_pair_apart,
 };
 
 bool phantom_dumps(const struct phantom *phantom)
@@ -164,7 +170,7 @@ static struct row_config row_config_of(const struct phantom *phantom)
         .table_bytes = config->table_bytes,
         .late_room = config->late_room,
         .late_start = LATE_START,
-        .sample = phantom_shape_sample(&phantom->shape),
+        .sample = phantom_apart_sample(config),
     };
 }
 

@@ -2,10 +2,10 @@
  * phantom_image.c: images of tables as they are written to disk, of all kinds (row/row_log.h).
  *
  *     TABLE, DUMP   pages of the filter as it is in memory, copied a piece at a time inside the
- *                   barrier; exceptions and what is apart, of a table
- *     OVERLAY       exceptions and what is apart; the lines of the overlays
+ *                   barrier; exceptions, of a table; of the one for pairs apart these alone
+ *     OVERLAY       exceptions; the lines of the overlays
  *     MERGE         pages of the present file with the older overlay's lines, read with nothing
- *                   held; exceptions and what is apart, of a table
+ *                   held; exceptions, of a table
  */
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +123,13 @@ static enum engine_image copy_piece(const struct writing *w, uint64_t page, uint
     const struct phantom_table *t;
     enum engine_image result = come_in(w, &t);
     if (result == ENGINE_IMAGE_DONE) {
-        uint64_t rest = phantom_table_shape(t)->table_bytes / TABLE_FILE_PAGE_BYTES - page;
+        uint64_t rest = phantom_table_pages(t) - page;
         *copied = rest < PAGES_A_PIECE ? rest : PAGES_A_PIECE;
         *left = rest - *copied;
         POINT("filter half copied");
-        phantom_table_copy_pages(t, page, *copied, to);
+        if (*copied > 0) {
+            phantom_table_copy_pages(t, page, *copied, to);
+        }
         go_out(w);
     }
     return result;
@@ -141,7 +143,8 @@ static enum engine_image write_pages(const struct writing *w)
     uint64_t left = 1;
     for (uint64_t page = 0; left > 0 && result == ENGINE_IMAGE_DONE; page += copied) {
         result = copy_piece(w, page, &copied, &left, pages);
-        if (result == ENGINE_IMAGE_DONE && !table_file_append_pages(w->writer, pages, copied)) {
+        if (result == ENGINE_IMAGE_DONE && copied > 0 &&
+            !table_file_append_pages(w->writer, pages, copied)) {
             result = ENGINE_IMAGE_FAILED;
         }
     }

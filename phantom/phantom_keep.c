@@ -227,9 +227,7 @@ static bool replay_all(struct phantom *phantom, const struct engine_replay *chan
             return refuse("the journal has a change of an id that cannot be", error);
         }
         struct row_table *table = row_find(&phantom->row, id);
-        /* NULL: its table was recycled. */
-        if (table &&
-            !phantom_table_replay(&phantom->row, phantom_table_of(table), &changes[i], error)) {
+        if (!phantom_table_replay(&phantom->row, phantom_table_of(table), &changes[i], error)) {
             return false;
         }
     }

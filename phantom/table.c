@@ -44,10 +44,9 @@ static void set_size(struct phantom_shape *shape, uint64_t table_bytes)
 
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config)
 {
-    uint64_t bytes = config->table_bytes;
-    shape->apart_bytes = config->any_ids ? 0 : apart_pool(bytes);
+    shape->apart_bytes = phantom_apart_bytes(config);
     phantom_filter_plan(config->false_positives, &shape->plan);
-    set_size(shape, bytes);
+    set_size(shape, config->table_bytes);
     phantom_shape_deletes(shape, config->deletes, config->exceptions_bytes);
 }
 
@@ -58,13 +57,19 @@ void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t except
 
 uint64_t phantom_shape_bytes(const struct phantom_shape *shape)
 {
-    return shape->table_bytes + shape->exceptions_bytes + shape->apart_bytes + STRIPES_BYTES;
+    return shape->table_bytes + shape->exceptions_bytes + STRIPES_BYTES;
 }
 
-unsigned phantom_shape_sample(const struct phantom_shape *shape)
+uint64_t phantom_apart_bytes(const struct phantom_config *config)
 {
-    uint64_t fit =
-        shape->apart_bytes / (SAMPLE_POOL_SHARE * (DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES));
+    uint64_t usual = apart_pool(config->table_bytes);
+    return config->any_ids ? 0 : row_apart_pool(config->tables, usual, DICT_POOL_MIN);
+}
+
+unsigned phantom_apart_sample(const struct phantom_config *config)
+{
+    uint64_t fit = phantom_apart_bytes(config) /
+                   (SAMPLE_POOL_SHARE * (DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES));
     fit = fit < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : fit;
     return fit > ROW_SAMPLE_MAX ? ROW_SAMPLE_MAX : (unsigned)fit;
 }
@@ -114,8 +119,11 @@ static bool create_apart(struct phantom_table *t, unsigned times)
 static bool create_own_parts(struct phantom_table *t, const struct row_want *want)
 {
     unsigned times = want->description ? DESCRIBED_POOLS : 1;
+    if (want->apart) {
+        return create_apart(t, times);
+    }
     t->stripes = memory_region_create(STRIPES_BYTES);
-    return t->stripes && (!t->shape.apart_bytes || create_apart(t, times)) &&
+    return t->stripes &&
            (!t->shape.exceptions_bytes || create_exceptions(t, t->shape.exceptions_bytes, times));
 }
 
@@ -144,9 +152,14 @@ static bool choose_shape(struct phantom_shape *shape, const struct phantom_shape
     if (want->description) {
         *shape = described;
         return (!want->region || want->region_bytes >= shape->table_bytes) &&
-               (shape->apart_bytes != 0) == (usual->apart_bytes != 0);
+               (shape->apart_bytes != 0) == want->apart;
     }
     *shape = *usual;
+    if (want->apart) {
+        shape->exceptions_bytes = 0;
+        return true;
+    }
+    shape->apart_bytes = 0;
     if (want->region_bytes < shape->table_bytes) { /* of before, when all was cleared */
         set_size(shape, want->region_bytes);
     }
@@ -176,7 +189,8 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
     t->filter.words = want->region;
     t->row.capacity = t->shape.capacity;
     t->row.window_last = window_last(want);
-    atomic_init(&t->apart_first, UINT64_MAX);
+    t->row.is_apart = want->apart;
+    atomic_init(&t->row.apart_first, UINT64_MAX);
     if (!want->layer_of && !create_own_parts(t, want)) {
         phantom_table_destroy(t);
         errno = ENOMEM;
@@ -206,6 +220,9 @@ const struct phantom_shape *phantom_table_shape(const struct phantom_table *t)
 
 bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions_bytes)
 {
+    if (t->apart) {
+        return true;
+    }
     if (on && !t->exceptions) {
         return create_exceptions(t, exceptions_pool(t->shape.table_bytes, exceptions_bytes), 1);
     }
@@ -237,7 +254,7 @@ uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
 /* Has the frontier reached the id, so that its bits may have been set? */
 static bool reached(const struct phantom_table *t, uint64_t id)
 {
-    return t->row.closed || !t->apart ||
+    return t->row.closed || !phantom_apart_of(t) ||
            id <= atomic_load_explicit(&t->row.frontier, memory_order_relaxed);
 }
 
@@ -313,8 +330,8 @@ enum row_verdict phantom_table_add(struct row *row, struct phantom_table *t,
     *place = verdict == ROW_APART ? CHANGE_APART : CHANGE_INSIDE;
     if (verdict == ROW_INSIDE) {
         phantom_table_set_bits(t, member->hash);
-    } else if (verdict == ROW_APART && !phantom_apart_put(t, member)) {
-        row_removed(&t->row, &t->row, member->id);
+    } else if (verdict == ROW_APART && !phantom_apart_put(phantom_apart_of(t), member)) {
+        row_removed(row->apart, row->apart, member->id);
         return row_too_far(row, &t->row, member->id);
     }
     return verdict;
@@ -340,9 +357,10 @@ bool phantom_table_remove(struct phantom_table *t, const struct phantom_member *
     if (in_place && !except(t, member)) {
         return false;
     }
-    bool apart = phantom_apart_remove(t, member);
+    struct phantom_table *beside = phantom_apart_of(t);
+    bool apart = row_may_be_apart(&t->row, member->id) && phantom_apart_remove(beside, member);
     if (apart) {
-        row_removed(&t->row, &t->row, member->id);
+        row_removed(&beside->row, &beside->row, member->id);
     }
     POINT("exception made, before the LSN");
     CHECK(in_place || apart);
@@ -358,20 +376,17 @@ static void add_pool(struct phantom_table_stats *stats, const struct dict *dict)
     stats->pools_bytes += dict_pool_bytes(dict);
 }
 
-/* In the filter: not what is apart. */
 static uint64_t in_filter(const struct phantom_table *holder)
 {
-    uint64_t count = atomic_load_explicit(&holder->row.count, memory_order_relaxed);
-    uint64_t apart = holder->apart ? dict_count(holder->apart) : 0;
-    return count > apart ? count - apart : 0;
+    return atomic_load_explicit(&holder->row.count, memory_order_relaxed);
 }
 
 /* Of the table or of its layer. */
 static void add_holder(struct phantom_table_stats *stats, const struct phantom_table *holder)
 {
     const struct phantom_dump *dump = holder->dump;
-    stats->put += atomic_load_explicit(&holder->row.count, memory_order_relaxed);
-    stats->capacity += holder->shape.capacity;
+    stats->put += in_filter(holder);
+    stats->capacity += holder->apart ? 0 : holder->shape.capacity;
     stats->layers++;
     if (dump) {
         stats->overlay_lines += phantom_dump_lines(dump);
@@ -398,7 +413,6 @@ void phantom_table_stats(const struct phantom_table *t, struct phantom_table_sta
         add_pool(stats, t->exceptions);
     }
     if (t->apart) {
-        stats->apart = dict_count(t->apart);
         add_pool(stats, t->apart);
     }
     /* Deletes of what was only wrongly said to be there can outnumber it. */

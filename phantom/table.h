@@ -1,25 +1,25 @@
 /*
- * table.h: a table of a row: a filter with its exceptions, what it keeps apart, its locks, and at
- * most one further layer.
+ * table.h: a table of a row: a filter with its exceptions, its locks, and at most one further
+ * layer; or the table of the row for pairs apart, which is a dict alone.
  *
  * State of a pair, an id and a member of it:
  *     F  it is *in place*: its id has been reached by the frontier, and the filter of the table or
  *        of its layer says yes
  *     X  an exception stands for it
- *     A  it is kept apart
+ *     A  it is apart, in the row's table for such
  * It is there if A, or F and not X. Adding takes an exception away, or sets bits, or puts the pair
  * apart (row_admit() says which); removing makes an exception, and what was apart is deleted there.
  * Bits of ids above the frontier are never set, so a yes of the filter to one of them means nothing
- * and is not believed: a pair that may move to a later table is always kept apart, never only
- * taken for there.
+ * and is not believed: a pair of one is always apart, never only taken for there. What is apart of
+ * a table's ids is changed under the table's lock of the pair.
  *
  * Exceptions and what is apart are exact: the dict's key is the hash the filter uses and the low
  * byte of a second hash of its own secret, and its value holds the whole second hash: two pairs are
- * taken for one with a probability of 2^-128. What is apart keeps its id and both hashes: all that
- * another table needs, since the hashes are the same in all tables of a space.
+ * taken for one with a probability of 2^-128. What is apart has its id and both hashes: all that
+ * any table needs, since the hashes are the same in all tables of a space.
  *
  * A layer has the shape of its table, so a pair has the same line in both and pairs of one line
- * have one lock. It has no locks, exceptions and nothing apart of its own.
+ * have one lock. It has no locks and exceptions of its own.
  *
  * What survives a restart (row/row_log.h): the shape as a description, the filter's pages as
  * they are in memory, exceptions and what is apart as sections of entries. A change says by its
@@ -27,10 +27,10 @@
  * that, by the two hashes alone: it asks neither the filter nor the frontier, which in an image are
  * those of some time. Bits of changes above an image's S only come earlier than they would.
  *
- * A table that leaves memory (row/row_cold.h) keeps its exceptions, what is apart and its locks
- * there; only the lines of its filter go (phantom/dump.h), and come back page by page for whoever
- * asks. A table and its layer go one after the other: each is asked where it is. While one is away
- * the functions below that say so are to be used in place of the quick ones.
+ * A table that leaves memory (row/row_cold.h) keeps its exceptions and its locks there; only the
+ * lines of its filter go (phantom/dump.h), and come back page by page for whoever asks. A table and
+ * its layer go one after the other: each is asked where it is. While one is away the functions
+ * below that say so are to be used in place of the quick ones.
  *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
@@ -38,7 +38,7 @@
  *   T3 set bits are at most `bits` a member put in, and some if there is a member
  *   T4 the filter, or the layer's, says yes to every exception
  *   T5 exceptions and what is apart are sound dicts
- *   T6 ids apart lie in the table's range, at or above apart_first
+ *   T6 ids apart are at or above apart_first of their table
  *   T7 no exception stands for what is apart
  *   T8 a layer has exactly the shape of its table, and no layer
  *   T9 the overlay of a filter that is in memory has no bit that is not set there
@@ -65,7 +65,7 @@
 #include "row/row_log.h"
 
 #define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
-#define PHANTOM_APART_SHARE   64   /* this part of the table's size is the pool of what is apart */
+#define PHANTOM_APART_SHARE   64   /* this part of a table's size is the pool of what is apart */
 #define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most so many ranges from its base */
 
 #define PHANTOM_DESCRIPTION_BYTES 64 /* of a shape */
@@ -85,14 +85,15 @@ enum phantom_section {
 struct phantom_shape {
     uint64_t table_bytes;
     uint64_t exceptions_bytes; /* of the pool, 0: none; of a layer 0 */
-    uint64_t apart_bytes;      /* of the pool, 0 with ids: any, of a layer 0 */
-    uint64_t capacity;         /* members */
+    uint64_t apart_bytes; /* of the pool of the one for pairs apart; of a table 0, of a space its */
+    uint64_t capacity;    /* members */
     struct phantom_plan plan;
 };
 /* About a millisecond: not with the world stopped for a new table. */
 void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config);
-uint64_t phantom_shape_bytes(const struct phantom_shape *shape);  /* all that a table holds */
-unsigned phantom_shape_sample(const struct phantom_shape *shape); /* row_config.sample */
+uint64_t phantom_shape_bytes(const struct phantom_shape *shape);    /* all that a table holds */
+uint64_t phantom_apart_bytes(const struct phantom_config *config);  /* of all that is apart */
+unsigned phantom_apart_sample(const struct phantom_config *config); /* row_config.sample */
 /* Whether and in how much memory deletes are kept; exceptions_bytes 0: the usual part. */
 void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes);
 
@@ -126,9 +127,8 @@ struct phantom_table {
     bool away;                      /* its filter or its layer's is not in memory */
     struct phantom_filter filter;   /* its words are the row's region */
     struct phantom_dump *dump;      /* NULL: it is in memory, and is not about to leave */
-    _Atomic uint64_t apart_first;   /* no id apart is smaller; UINT64_MAX: none is apart */
-    struct dict *apart;             /* NULL: a layer, or ids: any */
-    uint64_t apart_max;             /* entries, so that all of it fits another table's as well */
+    struct dict *apart;             /* NULL: it is not the one for pairs apart */
+    uint64_t apart_max;             /* entries, so that all of it fits another's as well */
     struct dict *exceptions;        /* NULL: deletes are off and none stands, or a layer */
     uint64_t exceptions_max;        /* entries: what was described has a larger pool than is used */
     verlock *stripes;               /* [PHANTOM_STRIPES]; NULL: a layer */
@@ -154,8 +154,12 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
                                            const struct phantom_secrets *secrets,
                                            const struct row_want *want);
 void phantom_table_destroy(struct phantom_table *table); /* but its region. NULL: no-op */
-void phantom_table_settle(struct phantom_table *table);
-bool phantom_table_move(struct phantom_table *from, struct phantom_table *to);
+/* Of the table for pairs apart. */
+bool phantom_table_place(struct row *row, struct phantom_table *apart, struct phantom_table *to,
+                         struct change_sink *sink);
+uint64_t phantom_table_forget(struct phantom_table *apart, uint64_t first, uint64_t last);
+void phantom_table_each_apart(const struct phantom_table *apart,
+                              void (*visit)(void *context, uint64_t id), void *context);
 
 const struct phantom_shape *phantom_table_shape(const struct phantom_table *table);
 
@@ -178,7 +182,13 @@ static inline void phantom_table_prefetch(const struct phantom_table *table, uin
     }
 }
 
-/* A: is it kept apart? */
+/* Returns the row's table for pairs apart; NULL: ids: any, or a table on its own. */
+static inline struct phantom_table *phantom_apart_of(const struct phantom_table *table)
+{
+    return table->row.owner ? phantom_table_of(table->row.owner->apart) : NULL;
+}
+
+/* A: is it apart? */
 bool phantom_apart_holds(const struct phantom_table *table, const struct phantom_member *member);
 /* A filter says yes: is the id reached, and stands no exception? */
 bool phantom_table_confirms(const struct phantom_table *table, const struct phantom_member *member);
@@ -196,8 +206,7 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
 static inline bool phantom_table_holds(const struct phantom_table *table,
                                        const struct phantom_member *member)
 {
-    uint64_t apart_first = atomic_load_explicit(&table->apart_first, memory_order_relaxed);
-    if (UNLIKELY(member->id >= apart_first) && phantom_apart_holds(table, member)) {
+    if (UNLIKELY(row_may_be_apart(&table->row, member->id)) && phantom_apart_holds(table, member)) {
         return true;
     }
     return phantom_table_filtered(table, member->hash) && phantom_table_confirms(table, member);
@@ -258,6 +267,7 @@ bool phantom_table_remove(struct phantom_table *table, const struct phantom_memb
 struct table_file;
 
 /* Copies pages (TABLE_FILE_PAGE_BYTES) of the filter, while others set bits in it. */
+uint64_t phantom_table_pages(const struct phantom_table *table); /* in memory */
 void phantom_table_copy_pages(const struct phantom_table *table, uint64_t first, uint64_t count,
                               uint64_t *to);
 
@@ -288,24 +298,19 @@ void phantom_table_note_away(struct phantom_table *table);
 bool phantom_table_is_cold(const struct phantom_table *holder);
 
 /*
- * Carries out a change of the table or its layer again, as its place says: what lies below the
- * start_lsn of whichever of the two is left out. False with `error`: it is no change of a phantom
- * table, or memory is refused.
+ * Carries out a change again, as its place says, in the table of its id (NULL: it was recycled),
+ * its layer, or the one for pairs apart: what lies below the start_lsn of whichever it is, is left
+ * out. False with `error`: it is no change of a phantom table, or memory is refused.
  */
 bool phantom_table_replay(struct row *row, struct phantom_table *table,
                           const struct engine_replay *replay, char error[ENGINE_ERROR_MAX]);
 
-/* Calls visit for the id of every pair that is apart. */
-void phantom_table_each_apart(const struct phantom_table *table,
-                              void (*visit)(void *context, uint64_t id), void *context);
-
 /* Of a table and its layer. */
 struct phantom_table_stats {
     uint64_t members;    /* put in, less the exceptions */
-    uint64_t put;        /* into filters and apart: what capacity counts */
+    uint64_t put;        /* into filters, or apart */
     uint64_t capacity;   /* of all layers */
     uint64_t exceptions; /* standing */
-    uint64_t apart;      /* of `put` */
     uint64_t pools_used_bytes;
     uint64_t pools_bytes;
     uint64_t exceptions_bytes; /* of pools_bytes */

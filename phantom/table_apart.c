@@ -1,6 +1,6 @@
 /*
- * table_apart.c: pairs a table keeps apart from its filter: those of ids far ahead, and all while
- * it does not know its ids. They go in place when it settles, or to a later table.
+ * table_apart.c: pairs apart, exactly, in the one table of the row that is a dict alone: those of
+ * ids far ahead, and all while the row does not know its ids. They go in place as row.h says.
  */
 #include <stdlib.h>
 
@@ -8,40 +8,23 @@
 #include "base/memory.h"
 #include "phantom/table_private.h"
 
-void phantom_apart_lower(struct phantom_table *t, uint64_t id)
-{
-    uint64_t first = atomic_load_explicit(&t->apart_first, memory_order_relaxed);
-    while (id < first && !atomic_compare_exchange_weak(&t->apart_first, &first, id)) {
-    }
-}
-
 /* A pair that is apart, or to be. */
 struct pair {
     uint64_t id, hash, second;
 };
 
-static bool any_apart(const struct phantom_table *t)
-{
-    return t->apart && dict_count(t->apart) != 0;
-}
-
-static bool stands(const struct phantom_table *t, const struct pair *pair)
+static bool stands(const struct phantom_table *apart, const struct pair *pair)
 {
     uint64_t value[DICT_VALUE_WORDS];
-    return dict_get(t->apart, pair->hash, (uint8_t)pair->second, value) && value[0] == pair->id &&
-           value[1] == pair->second;
+    return dict_get(apart->apart, pair->hash, (uint8_t)pair->second, value) &&
+           value[0] == pair->id && value[1] == pair->second;
 }
 
-static bool put(struct phantom_table *t, const struct pair *pair)
+static bool put_pair(struct phantom_table *apart, const struct pair *pair)
 {
-    CHECK(t->apart);
     uint64_t value[DICT_VALUE_WORDS] = {pair->id, pair->second};
-    if (dict_get(t->apart, pair->hash, (uint8_t)pair->second, NULL) || /* another pair's key */
-        !dict_put(t->apart, pair->hash, (uint8_t)pair->second, value)) {
-        return false;
-    }
-    phantom_apart_lower(t, pair->id);
-    return true;
+    return !dict_get(apart->apart, pair->hash, (uint8_t)pair->second, NULL) && /* another's key */
+           dict_put(apart->apart, pair->hash, (uint8_t)pair->second, value);
 }
 
 static struct pair pair_of(const struct phantom_member *member)
@@ -51,37 +34,39 @@ static struct pair pair_of(const struct phantom_member *member)
 
 bool phantom_apart_holds(const struct phantom_table *t, const struct phantom_member *member)
 {
-    if (!any_apart(t)) {
+    if (!row_may_be_apart(&t->row, member->id)) {
         return false;
     }
     struct pair pair = {member->id, member->hash, phantom_second_hash(&t->secrets, member)};
-    return stands(t, &pair);
+    return stands(phantom_apart_of(t), &pair);
 }
 
-bool phantom_apart_put(struct phantom_table *t, const struct phantom_member *member)
+bool phantom_apart_put(struct phantom_table *apart, const struct phantom_member *member)
 {
     struct pair pair = pair_of(member);
-    row_changed(&t->row);
-    return dict_count(t->apart) < t->apart_max && put(t, &pair);
+    row_changed(&apart->row);
+    return dict_count(apart->apart) < apart->apart_max && put_pair(apart, &pair);
 }
 
-bool phantom_apart_restore(struct phantom_table *t, const struct phantom_member *member)
+bool phantom_apart_restore(struct phantom_table *apart, const struct phantom_member *member)
 {
     uint64_t value[DICT_VALUE_WORDS] = {member->id, member->second};
-    while (!dict_put(t->apart, member->hash, (uint8_t)member->second, value)) {
-        if (!dict_grow(&t->apart)) {
+    while (!dict_put(apart->apart, member->hash, (uint8_t)member->second, value)) {
+        if (!dict_grow(&apart->apart)) {
             return false;
         }
     }
-    phantom_apart_lower(t, member->id);
     return true;
 }
 
-bool phantom_apart_remove(struct phantom_table *t, const struct phantom_member *member)
+bool phantom_apart_remove(struct phantom_table *apart, const struct phantom_member *member)
 {
     struct pair pair = pair_of(member);
-    return any_apart(t) && stands(t, &pair) &&
-           dict_delete(t->apart, pair.hash, (uint8_t)pair.second);
+    if (!stands(apart, &pair)) {
+        return false;
+    }
+    row_changed(&apart->row);
+    return dict_delete(apart->apart, pair.hash, (uint8_t)pair.second);
 }
 
 /* ---- with the world stopped ---- */
@@ -109,46 +94,26 @@ static int rising(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What is apart of ids first .. last, in rising order. The list is the caller's to free. */
-static struct pairs gather(const struct phantom_table *t, uint64_t first, uint64_t last)
+/* Those of ids first .. last, in rising order. The list is the caller's to free. */
+static struct pairs gather_pairs(const struct phantom_table *apart, uint64_t first, uint64_t last)
 {
-    struct pairs pairs = {.first = first, .last = last, .room = dict_count(t->apart)};
+    struct pairs pairs = {.first = first, .last = last, .room = dict_count(apart->apart)};
     pairs.list = memory_zalloc((pairs.room + 1) * sizeof(*pairs.list));
-    dict_each(t->apart, gather_one, &pairs);
+    dict_each(apart->apart, gather_one, &pairs);
     qsort(pairs.list, pairs.count, sizeof(*pairs.list), rising);
     return pairs;
 }
 
-/* Deletes what was gathered, and finds the smallest id that is left. */
-static void drop(struct phantom_table *t, const struct pairs *gone)
+static void drop_pair(struct phantom_table *apart, const struct pair *pair)
 {
-    for (size_t i = 0; i < gone->count; i++) {
-        CHECK(dict_delete(t->apart, gone->list[i].hash, (uint8_t)gone->list[i].second));
-    }
-    struct pairs left = gather(t, 0, UINT64_MAX);
-    atomic_store(&t->apart_first, left.count ? left.list[0].id : UINT64_MAX);
-    free(left.list);
+    row_changed(&apart->row);
+    CHECK(dict_delete(apart->apart, pair->hash, (uint8_t)pair->second));
 }
 
-void phantom_table_settle(struct phantom_table *t)
+/* To another table for pairs apart. False: memory is refused. */
+static bool put_grow(struct phantom_table *to, const struct pair *pair)
 {
-    CHECK(t->magic == PHANTOM_TABLE_MAGIC && t->apart && !t->row.further && t->filter.words);
-    struct pairs pairs = gather(t, 0, atomic_load(&t->row.frontier));
-    for (size_t i = 0; i < pairs.count; i++) {
-        phantom_filter_set(&t->filter, pairs.list[i].hash);
-    }
-    drop(t, &pairs);
-    free(pairs.list);
-}
-
-/* False: memory is refused. */
-static bool place(struct phantom_table *to, const struct pair *pair)
-{
-    if (row_place(&to->row, pair->id, true)) {
-        phantom_filter_set(&to->filter, pair->hash);
-        return true;
-    }
-    while (!put(to, pair)) { /* the keys are of one dict, so they differ: there is no place */
+    while (!put_pair(to, pair)) { /* the keys are of one dict, so they differ: there is no place */
         if (!dict_grow(&to->apart)) {
             return false;
         }
@@ -156,19 +121,54 @@ static bool place(struct phantom_table *to, const struct pair *pair)
     return true;
 }
 
-bool phantom_table_move(struct phantom_table *from, struct phantom_table *to)
+static void hand_over_pair(const struct pair *pair, uint32_t space, struct change_sink *sink)
 {
-    CHECK(from->magic == PHANTOM_TABLE_MAGIC && from->apart && to->apart && to->filter.words);
-    struct pairs pairs = gather(from, to->row.base, UINT64_MAX);
-    bool fits = true;
-    for (size_t i = 0; fits && i < pairs.count; i++) {
-        fits = place(to, &pairs.list[i]);
+    struct change change = {.type = CHANGE_MEMBER_ADD,
+                            .space = space,
+                            .place = CHANGE_INSIDE,
+                            .id = pair->id,
+                            .member = {pair->hash, pair->second}};
+    (void)sink->functions->put(sink, &change);
+}
+
+/* False: it stays apart. */
+static bool place_one(struct row *row, struct phantom_table *apart, struct phantom_table *to,
+                      const struct pair *pair, struct change_sink *sink)
+{
+    if (!row_place(row, &to->row, pair->id)) {
+        return false;
     }
-    if (fits) {
-        drop(from, &pairs);
+    if (to->row.is_apart) {
+        return put_grow(to, pair);
+    }
+    phantom_table_set_bits(to, pair->hash);
+    drop_pair(apart, pair);
+    row_removed(&apart->row, &apart->row, pair->id);
+    hand_over_pair(pair, row->space, sink);
+    return true;
+}
+
+bool phantom_table_place(struct row *row, struct phantom_table *apart, struct phantom_table *to,
+                         struct change_sink *sink)
+{
+    CHECK(apart->apart && to->magic == PHANTOM_TABLE_MAGIC);
+    struct pairs pairs = gather_pairs(apart, to->row.base, to->row.last);
+    bool placed = true;
+    for (size_t i = 0; placed && i < pairs.count; i++) {
+        placed = place_one(row, apart, to, &pairs.list[i], sink);
     }
     free(pairs.list);
-    return fits;
+    return placed;
+}
+
+uint64_t phantom_table_forget(struct phantom_table *apart, uint64_t first, uint64_t last)
+{
+    struct pairs pairs = gather_pairs(apart, first, last);
+    for (size_t i = 0; i < pairs.count; i++) {
+        drop_pair(apart, &pairs.list[i]);
+    }
+    free(pairs.list);
+    return pairs.count;
 }
 
 /* ---- all of it ---- */
@@ -186,28 +186,27 @@ static void visit_one(void *context, uint64_t hash, uint8_t sub, const uint64_t 
     visiting->visit(visiting->context, value[0]);
 }
 
-void phantom_table_each_apart(const struct phantom_table *t,
+void phantom_table_each_apart(const struct phantom_table *apart,
                               void (*visit)(void *context, uint64_t id), void *context)
 {
     struct visiting visiting = {visit, context};
-    if (t->apart) {
-        dict_each(t->apart, visit_one, &visiting);
-    }
+    dict_each(apart->apart, visit_one, &visiting);
 }
 
 /* ---- invariants ---- */
 
 static void check_one(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
 {
-    const struct phantom_table *t = context;
+    const struct phantom_table *apart = context;
+    const struct row_table *table = row_find(apart->row.owner, value[0]);
     CHECK((uint8_t)value[1] == sub);
-    CHECK(value[0] >= t->row.base && value[0] <= t->row.last); /* T6 */
-    CHECK(value[0] >= atomic_load(&t->apart_first));
-    CHECK(!phantom_exception_stands(t, hash, value[1])); /* T7 */
+    CHECK(table && row_may_be_apart(table, value[0]));                                     /* T6 */
+    CHECK(!phantom_exception_stands((const struct phantom_table *)table, hash, value[1])); /* T7 */
 }
 
-void phantom_apart_check(const struct phantom_table *t)
+void phantom_apart_check(const struct phantom_table *apart)
 {
-    dict_each(t->apart, check_one, (void *)t);
-    dict_check(t->apart); /* T5 */
+    CHECK(dict_count(apart->apart) == atomic_load(&apart->row.count));
+    dict_each(apart->apart, check_one, (void *)apart);
+    dict_check(apart->apart); /* T5 */
 }

@@ -63,7 +63,7 @@ static bool sound(const struct description *d)
            d->capacity == (uint64_t)((double)d->lines * d->load) &&
            (d->exceptions_bytes == 0 ||
             within(d->exceptions_bytes, PHANTOM_EXCEPTIONS_BYTES_MIN, PHANTOM_TABLE_BYTES_MAX)) &&
-           (d->apart_bytes == 0 || within(d->apart_bytes, DICT_POOL_MIN, d->table_bytes));
+           (d->apart_bytes == 0 || within(d->apart_bytes, DICT_POOL_MIN, PHANTOM_TABLE_BYTES_MAX));
 }
 
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length)
@@ -104,6 +104,11 @@ bool phantom_shape_explain(const void *bytes, size_t length, row_state_field *fi
 
 /* ---- out ---- */
 
+uint64_t phantom_table_pages(const struct phantom_table *t)
+{
+    return t->filter.words ? t->shape.table_bytes / TABLE_FILE_PAGE_BYTES : 0;
+}
+
 void phantom_table_copy_pages(const struct phantom_table *t, uint64_t first, uint64_t count,
                               uint64_t *to)
 {
@@ -143,8 +148,11 @@ static bool load_pages(struct loading *loading)
 {
     struct phantom_table *t = loading->t;
     uint64_t pages = table_file_info(loading->file)->pages;
-    if (pages * TABLE_FILE_PAGE_BYTES != t->shape.table_bytes) {
+    if (pages != phantom_table_pages(t)) {
         return refuse(loading, "it has not the pages its table needs");
+    }
+    if (pages == 0) {
+        return true;
     }
     memory_populate_until((void *)t->filter.words, t->shape.table_bytes, loading->stop);
     enum table_file_result result = table_file_load_pages(
@@ -166,12 +174,8 @@ static bool exception_wanted(void *context, uint64_t hash, uint8_t sub, const ui
 static bool apart_wanted(void *context, uint64_t hash, uint8_t sub, const uint64_t *value)
 {
     struct loading *loading = context;
-    const struct row_table *row = &loading->t->row;
     (void)hash;
-    loading->foreign |= (uint8_t)value[1] != sub || !within(value[0], row->base, row->last);
-    if (!loading->foreign) {
-        phantom_apart_lower(loading->t, value[0]);
-    }
+    loading->foreign |= (uint8_t)value[1] != sub || value[0] > ROW_ID_MAX;
     return !loading->foreign;
 }
 
@@ -204,13 +208,19 @@ static bool load_section(struct loading *loading, enum phantom_section section, 
     return !loading->foreign || refuse(loading, "it has entries that are not its table's");
 }
 
-/* Exceptions and what is apart. */
+/* A layer has none. */
+static bool has_own_parts(const struct phantom_table *t)
+{
+    return t->stripes || t->apart;
+}
+
+/* Exceptions, or what is apart. */
 static bool load_own_parts(struct loading *loading)
 {
     struct phantom_table *t = loading->t;
     const struct table_file_info *info = table_file_info(loading->file);
-    if (t->stripes == NULL) {
-        return true; /* a layer has none */
+    if (!has_own_parts(t)) {
+        return true;
     }
     /* Deletes may have been turned on after the image was begun. */
     if (info->section[PHANTOM_SECTION_EXCEPTIONS].entries && !phantom_table_deletes(t, true, 0)) {
@@ -223,7 +233,7 @@ static bool load_own_parts(struct loading *loading)
 static bool load_sections(struct loading *loading)
 {
     unsigned sections = table_file_info(loading->file)->sections;
-    if (sections != (loading->t->stripes ? PHANTOM_SECTIONS : 0)) {
+    if (sections != (has_own_parts(loading->t) ? PHANTOM_SECTIONS : 0)) {
         return refuse(loading, "it has not the sections its table needs");
     }
     return load_own_parts(loading);
@@ -239,7 +249,8 @@ bool phantom_table_load(struct phantom_table *t, const struct table_file *file,
     if (!load_pages(&loading) || !load_sections(&loading)) {
         return false;
     }
-    atomic_fetch_add(done, table_file_info(file)->file_bytes - t->shape.table_bytes);
+    uint64_t pages_bytes = phantom_table_pages(t) * TABLE_FILE_PAGE_BYTES;
+    atomic_fetch_add(done, table_file_info(file)->file_bytes - pages_bytes);
     return true;
 }
 

@@ -12,14 +12,15 @@
 #define PHANTOM_APART_VALUE_BYTES 16 /* of an entry apart: the id and the second hash */
 #define PHANTOM_SECTION_PARTS     2  /* dicts that a section of an image is made of, at most */
 
-/* table_apart.c: under the member's lock, with its second hash. False: no room. */
-bool phantom_apart_put(struct phantom_table *table, const struct phantom_member *member);
-bool phantom_apart_remove(struct phantom_table *table, const struct phantom_member *member);
-/* The same, nobody else there, whatever the limit; again: nothing. False: memory is refused. */
-bool phantom_apart_restore(struct phantom_table *table, const struct phantom_member *member);
-/* An entry of what is apart was put into the dict. */
-void phantom_apart_lower(struct phantom_table *table, uint64_t id);
-void phantom_apart_check(const struct phantom_table *table);
+/*
+ * table_apart.c: in the table for pairs apart; under the member's lock, with its second hash.
+ * False: no room, or it is not there.
+ */
+bool phantom_apart_put(struct phantom_table *apart, const struct phantom_member *member);
+bool phantom_apart_remove(struct phantom_table *apart, const struct phantom_member *member);
+/* As put, nobody else there, whatever the limit; again: nothing. False: memory is refused. */
+bool phantom_apart_restore(struct phantom_table *apart, const struct phantom_member *member);
+void phantom_apart_check(const struct phantom_table *apart);
 
 /* table.c: does an exception stand for the pair of these hashes? */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);

@@ -24,7 +24,8 @@ static const char NO_SUCH[] = "it is none of a table of members";
 /* Where the change goes. */
 struct target {
     struct row *row;
-    struct phantom_table *t;
+    struct phantom_table *t;      /* NULL: it was recycled */
+    struct phantom_table *apart;  /* NULL: the change is not in its part of the journal */
     struct phantom_member member; /* hashes, no bytes */
     bool own;                     /* is it in the table's part of the journal? */
 };
@@ -47,8 +48,11 @@ static const char *add_there(const struct target *to)
  */
 static const char *add_inside(const struct target *to, uint64_t lsn)
 {
-    struct phantom_table *holder = phantom_table_holder(to->t);
-    if (holder->row.start_lsn > lsn) {
+    if (to->apart) { /* it may come from there */
+        (void)phantom_apart_remove(to->apart, &to->member);
+    }
+    struct phantom_table *holder = to->t ? phantom_table_holder(to->t) : NULL;
+    if (!holder || holder->row.start_lsn > lsn) {
         return NULL;
     }
     uint64_t line = phantom_filter_line(&holder->filter, to->member.hash);
@@ -56,24 +60,22 @@ static const char *add_inside(const struct target *to, uint64_t lsn)
         return NO_MEMORY;
     }
     phantom_table_set_bits(to->t, to->member.hash);
-    row_replay_created(to->row, &to->t->row, &holder->row, to->member.id, CHANGE_INSIDE, true);
+    row_replay_created(to->row, &to->t->row, &holder->row, to->member.id, true);
     return NULL;
 }
 
 static const char *add_apart(const struct target *to)
 {
-    struct row_table *table = &to->t->row;
-    if (!to->t->apart) {
+    if (!to->row->apart) {
         return NO_SUCH;
     }
-    if (!to->own) {
+    if (!to->apart) {
         return NULL;
     }
-    row_changed(table);
-    if (!phantom_apart_restore(to->t, &to->member)) {
+    if (!phantom_apart_restore(to->apart, &to->member)) {
         return NO_MEMORY;
     }
-    row_replay_created(to->row, table, table, to->member.id, CHANGE_APART, true);
+    row_replay_apart(to->row, to->member.id, true);
     return NULL;
 }
 
@@ -108,46 +110,29 @@ static const char *make_exception(struct phantom_table *t, const struct phantom_
     return NULL;
 }
 
-/* Off the count in any case: the image may have had it gone already, its count is that of S. */
-static const char *take_apart(struct phantom_table *t, const struct phantom_member *member)
-{
-    if (!t->apart || atomic_load(&t->row.count) == 0) {
-        return NO_SUCH;
-    }
-    row_changed(&t->row);
-    (void)phantom_apart_remove(t, member);
-    row_removed(&t->row, &t->row, member->id);
-    return NULL;
-}
-
 static const char *replay_remove(const struct target *to, enum change_place place)
 {
-    if (place == CHANGE_THERE) {
+    bool apart = place == CHANGE_APART || place == CHANGE_BOTH;
+    if (place == CHANGE_THERE || (apart && !to->row->apart)) {
         return NO_SUCH;
     }
-    if (!to->own) {
-        return NULL;
+    if (apart && to->apart) {
+        (void)phantom_apart_remove(to->apart, &to->member);
     }
-    const char *why = NULL;
-    if (place == CHANGE_INSIDE || place == CHANGE_BOTH) {
-        why = make_exception(to->t, &to->member);
-    }
-    if (!why && (place == CHANGE_APART || place == CHANGE_BOTH)) {
-        why = take_apart(to->t, &to->member);
-    }
-    return why;
+    bool excepts = place == CHANGE_INSIDE || place == CHANGE_BOTH;
+    return excepts && to->own ? make_exception(to->t, &to->member) : NULL;
 }
 
 bool phantom_table_replay(struct row *row, struct phantom_table *t,
                           const struct engine_replay *replay, char error[ENGINE_ERROR_MAX])
 {
-    CHECK(t->magic == PHANTOM_TABLE_MAGIC);
     const struct change *change = &replay->change;
     struct target to = {
         .row = row,
         .t = t,
+        .apart = phantom_table_of(row_replay_find_apart(row, replay->lsn)),
         .member = {.id = change->id, .hash = change->member[0], .second = change->member[1]},
-        .own = t->row.start_lsn <= replay->lsn,
+        .own = t && t->row.start_lsn <= replay->lsn,
     };
     const char *why = change->type == CHANGE_MEMBER_ADD
                           ? replay_add(&to, change->place, replay->lsn)

@@ -8,6 +8,7 @@
 #define EVENT_WORDS (CHANGE_EVENT_BYTES_MAX / 8 + 2)
 
 _Static_assert(EVENT_WORDS * 8 <= JOURNAL_PAYLOAD_MAX, "an event is one record");
+_Static_assert(CHANGE_STOPPED_MAX *CHANGE_ROOM <= EVENTS_ROOM, "changes fit in their place");
 _Static_assert(2 * EVENTS_ROOM < JOURNAL_BUFFER_BYTES_MIN, "there is such room");
 
 /* ---- a worker's sink ---- */
@@ -22,13 +23,17 @@ static bool sink_reserve(struct change_sink *sink)
     return journal_reserve(&sink_of(sink)->writer, CHANGE_ROOM);
 }
 
-static uint64_t sink_put(struct change_sink *sink, const struct change *change)
+static uint64_t put_change(struct journal_writer *writer, const struct change *change)
 {
     struct change_record record;
 
     change_record_encode(change, &record);
-    return journal_put(&sink_of(sink)->writer, record.type, record.a, record.b, record.words,
-                       record.bytes);
+    return journal_put(writer, record.type, record.a, record.b, record.words, record.bytes);
+}
+
+static uint64_t sink_put(struct change_sink *sink, const struct change *change)
+{
+    return put_change(&sink_of(sink)->writer, change);
 }
 
 /* The room stays the writer's until its next commit. */
@@ -118,9 +123,15 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
                       words, whole);
 }
 
+static void log_change(struct change_log *log, const struct change *change)
+{
+    (void)put_change(&log_of(log)->writer, change);
+}
+
 void journal_log_init(struct journal_log *log, struct journal *journal)
 {
-    log->log = (struct change_log){.reserve = log_reserve, .await = log_await, .put = log_put};
+    log->log = (struct change_log){
+        .reserve = log_reserve, .await = log_await, .put = log_put, .change = log_change};
     journal_writer_init(&log->writer, journal);
 }
 

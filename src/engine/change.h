@@ -32,12 +32,16 @@ enum change_type {
 
 /* Where what a change is about lay or was put (row/row.h). */
 enum change_place {
-    /* SLOTS: it was there. DELETE: in the table. MEMBER_ADD: an exception was taken away */
+    /* SLOTS: it was in place. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,
-    /* New, in place. DELETE: it lay in the table's layer. MEMBER_DELETE: an exception was made */
+    /*
+     * New in place, or whole as it came there from apart. DELETE: it lay in the table's layer.
+     * MEMBER_DELETE: an exception was made
+     */
     CHANGE_INSIDE = 1,
-    CHANGE_APART = 2, /* new, kept apart. MEMBER_DELETE: it was apart and is no more */
-    CHANGE_BOTH = 3,  /* MEMBER_DELETE: both of these */
+    CHANGE_APART = 2,       /* new, apart. DELETE, MEMBER_DELETE: it was apart and is no more */
+    CHANGE_THERE_APART = 3, /* SLOTS: it was there, apart */
+    CHANGE_BOTH = 3,        /* MEMBER_DELETE: INSIDE and APART */
 };
 
 struct change {
@@ -76,14 +80,16 @@ struct change_sink *change_sink_null(void);
 enum change_event {
     CHANGE_EVENT_SPACE = 1, /* what the engine keeps for the space: slots, secrets */
     CHANGE_EVENT_FIRST,     /* all tables are gone but this new one */
-    CHANGE_EVENT_SETTLE,    /* ids apart went in place, of the first table or of any (row/row.h) */
-    CHANGE_EVENT_OPEN,      /* a table was opened; what lay apart above its base moved to it */
+    CHANGE_EVENT_SETTLE,    /* the first table knows its ids (row/row.h) */
+    CHANGE_EVENT_OPEN,      /* a table was opened */
     CHANGE_EVENT_LAYER,     /* a table got its layer */
-    CHANGE_EVENT_DROP,      /* a table is gone */
+    CHANGE_EVENT_DROP,      /* a table is gone, and what lay apart up to its frontier */
+    CHANGE_EVENT_APART,     /* ids apart lie in a new table, of the configuration of now */
 };
 
 #define CHANGE_EVENT_BYTES_MAX  2000        /* of one event: fits a journal's record */
 #define CHANGE_EVENTS_BYTES_MAX (64u << 10) /* of all between two calls of reserve */
+#define CHANGE_STOPPED_MAX      256         /* changes in their place */
 
 struct change_log {
     /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
@@ -94,6 +100,11 @@ struct change_log {
     /* Takes an event. Never fails. */
     void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,
                 size_t length);
+    /*
+     * Takes a change that was made with the world stopped: at most CHANGE_STOPPED_MAX between two
+     * calls of reserve, and no events. Never fails.
+     */
+    void (*change)(struct change_log *log, const struct change *change);
 };
 
 #endif

@@ -122,7 +122,7 @@ static bool decode_delete(uint8_t b, const uint64_t *words, size_t count, struct
     (void)words;
     change->type = CHANGE_DELETE;
     change->place = (enum change_place)b;
-    return b <= CHANGE_INSIDE && count == 1;
+    return b <= CHANGE_APART && count == 1;
 }
 
 static bool decode_member(uint8_t b, const uint64_t *words, size_t count, struct change *change)
@@ -148,17 +148,16 @@ static bool decode_remove(uint8_t b, const uint64_t *words, size_t count, struct
     return decode_member(b, words, count, change);
 }
 
-/* Both kinds of slots: a new record lies in one place. */
 static bool decode_any_slots(uint8_t b, const uint64_t *words, size_t count, struct change *change)
 {
     change->type = CHANGE_SLOTS;
-    return b < CHANGE_BOTH && change_record_decode_slots(b, words, count, change);
+    return b <= PLACE_MASK && change_record_decode_slots(b, words, count, change);
 }
 
 static bool decode_one_slot(uint8_t b, const uint64_t *words, size_t count, struct change *change)
 {
     change->type = CHANGE_SLOTS;
-    return change_record_decode_slot(b, words, count, change) && change->place < CHANGE_BOTH;
+    return change_record_decode_slot(b, words, count, change);
 }
 
 typedef bool decode_fn(uint8_t b, const uint64_t *words, size_t count, struct change *change);
@@ -172,7 +171,7 @@ static decode_fn *const DECODERS[] = {
 static bool decode_event(uint8_t a, uint8_t b, const uint64_t *words, size_t count,
                          struct change_record_event *event)
 {
-    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_DROP || words[0] > CHANGE_EVENT_BYTES_MAX ||
+    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_APART || words[0] > CHANGE_EVENT_BYTES_MAX ||
         count != 1 + (words[0] + WORD - 1) / WORD) {
         return false;
     }

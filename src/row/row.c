@@ -45,8 +45,15 @@ bool row_init(struct row *row, const struct row_config *config,
         errno = ENOMEM;
         goto no_table;
     }
+    if (!row_apart_begin(row)) {
+        errno = ENOMEM;
+        goto no_apart;
+    }
     return true;
 
+no_apart:
+    row_retire_all(row);
+    row_dispose(row);
 no_table:
     row_regions_fini(row);
 no_regions:
@@ -57,6 +64,7 @@ no_regions:
 void row_fini(struct row *row)
 {
     row_retire_all(row);
+    row_apart_end(row);
     row_dispose(row);
     row_regions_fini(row);
     free(row->waiters.tickets);
@@ -79,6 +87,7 @@ void row_clear(struct row *row)
     row->ahead_count = 0;
     row_unlock(row);
     row_stream_forget(row);
+    (void)row_apart_forget(row, 0, ROW_ID_MAX);
     if (row_first_table(row, region) == NULL) {
         row_dispose(row); /* what the old ones held is enough for one */
         CHECK(row_first_table(row, region) != NULL);
@@ -94,7 +103,7 @@ void row_clear(struct row *row)
 static void renew_newest(struct row *row)
 {
     struct row_table *newest = row->tables[row->count - 1];
-    if (row->count == 1 && row_count_of(newest) == 0) {
+    if (row->count == 1 && row_count_of(newest) == 0 && row_count_of(row->apart) == 0) {
         row_clear(row);
     } else if (newest->settled) { /* else the first opening will do it */
         atomic_fetch_or(&newest->wants, ROW_WANT_RENEW);
@@ -118,6 +127,7 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
     CHECK(!config->any_ids);
     row->stored = (struct row_bounds){0};
     bool was_auto = row->config.late_room < 0.0;
+    row->apart_old = row->apart_old || renew || config->table_bytes != row->config.table_bytes;
     row_lock(row); /* the keeper reads it outside the stop */
     take_config(row, config);
     row_unlock(row);
@@ -147,6 +157,9 @@ void row_each(const struct row *row, row_visit *visit, void *context)
         if (row->tables[i]->further != NULL) {
             visit(context, row->tables[i]->further, true);
         }
+    }
+    if (row->apart != NULL) {
+        visit(context, row->apart, false);
     }
 }
 

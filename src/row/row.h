@@ -14,11 +14,16 @@
  * frontier and above the table's window, or above its *end*: a full table's range and an eighth
  * above its first id, as far as that range is known. While it is not known, an id is ahead when it
  * lies further above what the stream has passed (all but its highest few ids) than a part of what
- * the table spans so far (its reach). Ahead ids are kept exactly, *apart* from the others (in a
- * dict), and never move the frontier: one typo moves nothing. The first table of a space does not
- * know its ids: it keeps the first `sample` apart, then settles: the frontier is set by ids around
- * the shortest span that more than half of them are in (so nearly half may be strays), and the
- * engine puts them in place.
+ * the table spans so far (its reach). Ahead ids never move the frontier: one typo moves nothing.
+ *
+ * Apart. Ahead ids are held exactly in one table of the row that is none of the others, a dict
+ * alone: `apart`. It has its image as the others have; openings, dumps and merges do not touch it.
+ * An id apart goes in place, as a new id does, once it is not ahead any more and its table has
+ * room: when a table has opened at or below it, when its table closes or leaves memory, and when
+ * room apart is needed. Each such move is a change in the journal (CHANGE_INSIDE), made with the
+ * world stopped. A row's first table does not know its ids: the first `sample` of them go apart,
+ * then it settles: the frontier is set by ids around the shortest span that more than half of them
+ * are in (so nearly half may be strays).
  *
  * Opening. A table that reaches its fill (capacity less late-room) while its frontier + 1 is below
  * the next base opens a table at frontier + 1, and from then on only takes late ids: it is
@@ -29,7 +34,7 @@
  * newest ROW_LEAP of them are three in four of what came, and most new ids of the row belong to
  * this table's range) and there are ROW_BULK, or the room for them is used up, a table opens for
  * the bulk of them; its range is not known. (No table opens if its window would take fewer than
- * ROW_CLUSTER of them.) Ids that were apart at or above the new base move with the opening.
+ * ROW_CLUSTER of them.)
  *
  * A table opened for ahead ids is a *jump* until it is a quarter full: the ids may be typos after
  * all. Half of the tables (one at least) may be jumps; without recycling jumps leave as many tables
@@ -82,6 +87,9 @@
 #define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
 #define ROW_ROUTES_MAX 32768 /* dumped ones included, layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
+#define ROW_APART_SERIALS                                                                          \
+    (1ull << 40)            /* of tables for ids apart, from here on; others are below             \
+                             */
 #define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
 #define ROW_SAMPLE_MIN 16
 #define ROW_AHEAD_KEPT 1024 /* ahead ids remembered for finding clusters: the latest */
@@ -93,6 +101,12 @@
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
 #define ROW_LATE_AUTO  (-1.0) /* late_room: follows what earlier tables received */
+
+/*
+ * The room of a row for ids apart is a table's usual pool for one table in so many, and at least a
+ * small one's for each.
+ */
+#define ROW_APART_PART 4
 
 struct row;
 struct row_table;
@@ -115,6 +129,7 @@ struct row_want {
     uint64_t base;
     uint64_t range; /* ids a full table spans, as the last one showed; 0: not known */
     bool first;     /* nothing is known: unsettled until its sample is full (not with any_ids) */
+    bool apart;     /* a dict alone, for ids apart: no region, and the pools region_bytes give */
     const struct row_table *layer_of; /* not NULL: a layer of this table, of exactly its shape */
     /*
      * Not NULL: makes the table as it was described (row_functions.describe), whatever the
@@ -129,25 +144,31 @@ struct row_want {
 
 /* The engine's part; all with the world stopped, except destroy: nobody can reach that table. */
 struct row_functions {
-    /* Fills capacity and window_last of a new zeroed struct. NULL: memory is refused. */
+    /*
+     * Fills capacity, window_last, is_apart and apart_first (UINT64_MAX) of a new zeroed struct.
+     * NULL: memory is refused.
+     */
     struct row_table *(*create)(void *engine, const struct row_want *want);
     /*
      * Frees all but its region, if it has one. Others may use other tables and the engine
      * meanwhile.
      */
     void (*destroy)(struct row_table *table);
-    /*
-     * Puts what is apart and not above the frontier in place. Called for a table that settles,
-     * whose low and frontier have been set, and for one whose frontier has passed such ids.
-     */
+    /* A first table knows its ids: `low` and the frontier have been set. */
     void (*settle)(void *engine, struct row_table *table);
     /*
-     * Moves what `from` holds apart at or above to->base into `to`, in rising order of ids, asking
-     * row_place() for each. An id that cannot be held there, as no slot of it shows, is taken off
-     * `from` by row_removed(). A dict of `to` without room grows. False, with nothing changed in
-     * `from`: memory is refused.
+     * Takes ids of to's range from `apart` into `to`, or its layer, in rising order, until
+     * row_place() says no for one or there is no room; changes, each whole, go to the sink. `to`
+     * may be a new table for ids apart: its dict grows. False, with nothing changed: it cannot. An
+     * id of which no slot shows is taken off `apart` alone.
      */
-    bool (*move)(void *engine, struct row_table *from, struct row_table *to);
+    bool (*place)(void *engine, struct row_table *apart, struct row_table *to,
+                  struct change_sink *sink);
+    /* Calls visit for the id of each record or pair apart. */
+    void (*each_apart)(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
+                       void *context);
+    /* Forgets ids apart from `first` to `last`; returns how many records or pairs they were. */
+    uint64_t (*forget)(struct row_table *apart, uint64_t first, uint64_t last);
     /*
      * Returns how many records or members are lost with a table and its layer. NULL: as many as
      * they count.
@@ -160,12 +181,6 @@ struct row_functions {
     size_t (*describe)(const struct row_table *table, unsigned char *bytes);
     /* Returns the bytes of region that a description needs. 0: it is no description. */
     uint64_t (*described_bytes)(const void *description, size_t bytes);
-    /*
-     * Calls visit for every id that is apart in an open or unsettled table: in memory, even of a
-     * dumped one.
-     */
-    void (*each_apart)(const struct row_table *table, void (*visit)(void *context, uint64_t id),
-                       void *context);
     /* Ids that row_route() gave no table for have one again. NULL: the engine need not know. */
     void (*reopened)(void *engine);
 };
@@ -178,7 +193,7 @@ struct row_functions {
 #define ROW_WANT_BULK    16u
 #define ROW_WANT_LAYER   32u
 #define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
-#define ROW_WANT_TUCK    128u /* passed ids that are apart go in place */
+#define ROW_WANT_PLACE   128u /* ids apart that are not ahead any more go in place */
 
 struct row_region { /* under the row's lock, except memory and bytes: those stay */
     void *memory;
@@ -213,6 +228,7 @@ struct row_table {
     uint64_t fill;          /* at which the next table opens */
     uint64_t opened_s;      /* wall clock */
     uint64_t closed_serial; /* tables made by the time it closed */
+    struct row *owner;      /* NULL: an engine's table on its own */
     struct row_table *further; /* its layer: takes every new id */
     struct row_region *region; /* NULL: it is dumped */
     bool settled;
@@ -221,12 +237,12 @@ struct row_table {
     bool refused_jump;  /* no table can be had for its ahead ids; it may have room yet */
     bool warned;        /* `refused` was logged; until a table opens */
     bool jumped;        /* it was opened for ahead ids */
+    bool is_apart;      /* it is a row's `apart`, and stands nowhere */
     bool cold;          /* it is dumped: it has no region (row/row_cold.h) */
     bool leaving;       /* it is to be dumped, with its layer */
     bool tapped;        /* the image of its dump is being made */
     bool awaiting;      /* its wants wait until a dump has ended */
     bool touched;       /* an image of it must begin anew (row/row_log.h) */
-    bool placing;       /* replay: row_place() goes by the frontier as it is */
     bool layer_due;     /* restoring: it has a layer, which is still to come */
     uint64_t touches;   /* times it was touched */
     uint64_t start_lsn; /* S of its last image, or of the event that made it */
@@ -244,14 +260,15 @@ struct row_table {
     _Atomic uint64_t trusted;
     _Atomic uint64_t newer_least; /* of the ids above `trusted`; UINT64_MAX: none yet */
     _Atomic uint32_t newer;       /* how many ids came above `trusted` */
-    _Atomic uint64_t count;       /* ids (pairs) it holds, apart or not; a layer counts its own */
+    _Atomic uint64_t count;       /* ids (pairs) it holds; a layer counts its own */
     _Atomic uint64_t gone;  /* ids that were in place, here or in its layer, and were removed */
     _Atomic uint64_t late;  /* admitted since it closed, to its layer too */
-    _Atomic uint64_t apart; /* ids apart, about: exact after settling, tucking, opening, moving */
+    _Atomic uint64_t apart; /* ids (pairs) of its range that are apart, about */
+    _Atomic uint64_t apart_first; /* no id of its range below it is apart; UINT64_MAX: none is */
     _Atomic uint64_t clear_to; /* ids up to it need no look at the limit and the end: row_admit.c */
-    _Atomic uint64_t tuck_at; /* the frontier at which enough of them were passed to be tucked in */
-    _Atomic uint32_t wants;   /* ROW_WANT_* */
-    _Atomic bool changed;     /* since its last image: row_changed() */
+    _Atomic uint64_t place_at; /* the frontier at which enough of those apart have been passed */
+    _Atomic uint32_t wants;    /* ROW_WANT_* */
+    _Atomic bool changed;      /* since its last image: row_changed() */
     struct id_span ids;
     struct row_samples samples;
 };
@@ -271,6 +288,9 @@ struct row {
     size_t count;
     uint64_t bases[ROW_ROUTES_MAX]; /* rising */
     struct row_table *tables[ROW_ROUTES_MAX];
+    struct row_table *apart; /* ids apart; NULL: any_ids, or nothing is restored yet */
+    bool apart_old;          /* it is of another configuration: the keeper makes it anew */
+    unsigned places_left;    /* ids that may go in place before the log is asked again */
     struct row_config config;
     const struct row_functions *functions;
     void *engine;
@@ -299,7 +319,6 @@ struct row {
     bool dump_paused;         /* no dump for the rest of this round of images */
     bool merge_paused;        /* likewise no merge: one has failed */
     bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
-    unsigned tucks;           /* tuck events that the log still has room for */
     unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
     _Atomic bool dump_wanted; /* row_cold_wanted() */
     _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
@@ -330,6 +349,19 @@ bool row_init(struct row *row, const struct row_config *config,
               const struct row_functions *functions, void *engine,
               const struct engine_keeper *keeper);
 void row_fini(struct row *row);
+
+/* Returns the bytes of a pool for ids apart of so many tables; of one: usual, at least `least`. */
+static inline uint64_t row_apart_pool(unsigned tables, uint64_t usual, uint64_t least)
+{
+    uint64_t bytes = usual;
+    for (unsigned n = ROW_APART_PART; n < tables; n *= 2) { /* pools are powers of two */
+        bytes *= 2;
+    }
+    while (bytes < least * tables) {
+        bytes *= 2;
+    }
+    return bytes;
+}
 
 /* Returns how many of the first n bases are at or below id. */
 static inline size_t row_rank(const struct row *row, uint64_t id, size_t n)
@@ -391,7 +423,7 @@ static inline uint64_t row_next_base(const struct row_table *table)
 
 enum row_verdict {
     ROW_INSIDE,   /* store it in place, in the layer if there is one */
-    ROW_APART,    /* store it apart: ahead, or the table does not know its ids yet */
+    ROW_APART,    /* store it in row->apart: ahead, or the table does not know its ids yet */
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
     ROW_NO_TABLE, /* refused: all tables are in use, or no room apart: it may be tried again */
     ROW_TOO_FAR,  /* refused: ahead of all the tables hold, and there is no room apart */
@@ -411,7 +443,10 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
  */
 enum row_verdict row_admit_again(struct row *row, uint64_t id);
 
-/* An id (or pair) of `table` was removed; holder: the table or the layer that held it. */
+/*
+ * An id (or pair) of `table` was removed; holder: the table or the layer that held it, or, table
+ * being the one for ids apart, itself.
+ */
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
 
 /*
@@ -440,10 +475,19 @@ static inline void row_changed(struct row_table *holder)
 }
 
 /*
- * For `move` and `settle`. True: this id goes in place (moving the frontier); false: it stays
- * apart. Counts it in `to` if `count`.
+ * True: the id may be apart; so look there where its table has it not, and before a dumped one is
+ * asked. Nothing goes from apart into a table but with the world stopped. Any thread inside.
  */
-bool row_place(struct row_table *to, uint64_t id, bool count);
+static inline bool row_may_be_apart(const struct row_table *table, uint64_t id)
+{
+    return id >= atomic_load_explicit(&table->apart_first, memory_order_relaxed);
+}
+
+/*
+ * For `place`. True: the id goes in place in `to` (or its layer), where it is counted and moves the
+ * frontier; the caller calls row_removed() for what it was apart. False: it stays apart. Stopped.
+ */
+bool row_place(struct row *row, struct row_table *to, uint64_t id);
 
 /*
  * Does what was asked for, then makes up to 16 MiB of new or cleared memory resident, and has the
@@ -478,7 +522,7 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
 void row_losses(const struct row *row, const struct row_config *next, struct engine_loss *losses,
                 size_t *count);
 
-/* Calls visit for each table and layer, oldest first. */
+/* Calls visit for each table and layer, oldest first, and at last for the one of ids apart. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
 /* The same for callers that know tables by their files' names: engine_keeping.each_table. */
@@ -494,11 +538,11 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
  * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
- * count is at most its capacity (except ids apart); R7 `sample` only with an unsettled table; R8
- * serials differ and are below `serials`, nothing is half restored; R9 dumped tables have no
- * region, tapped ones are leaving, and so is their layer, a table that awaits a dump wants
- * something; R10 recycled ids lie in the range of the table that remembers them, and the ranges are
- * counted.
+ * count is at most its capacity, and no id apart is below its table's apart_first; R7 `sample` only
+ * with an unsettled table; R8 serials differ and are below `serials`, nothing is half restored; R9
+ * dumped tables have no region, tapped ones are leaving, and so is their layer, a table that awaits
+ * a dump wants something; R10 recycled ids lie in the range of the table that remembers them, and
+ * the ranges are counted.
  */
 void row_check(const struct row *row);
 

@@ -9,7 +9,7 @@
 
 #define WAITERS_FIRST   64
 #define WAITED_PAUSE_US 1000000u
-#define TUCK_ONE_IN     8u /* ids apart: where the frontier has passed one the room is looked at */
+#define PLACE_ONE_IN    8u /* ids apart: where the frontier has passed one the room is looked at */
 
 void row_lock(const struct row *row)
 {
@@ -60,17 +60,6 @@ void row_pass(struct row_table *table, uint64_t id)
     }
 }
 
-/* Takes a place in `holder`; false: it is full. *count: with this one. */
-static bool take_place(struct row_table *holder, uint64_t *count)
-{
-    *count = atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed) + 1;
-    if (LIKELY(*count <= holder->capacity)) {
-        return true;
-    }
-    atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed);
-    return false;
-}
-
 /* Where the row cannot change for a while one is let through now and then, who has it tried. */
 static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 {
@@ -109,7 +98,7 @@ static enum row_verdict full(struct row *row, struct row_table *table, uint32_t 
 static enum row_verdict admit_any(struct row_table *table, uint64_t id)
 {
     uint64_t count;
-    if (!take_place(table, &count)) {
+    if (!row_take_place(table, &count)) {
         return ROW_NO_TABLE;
     }
     row_raise_to(&table->frontier, id);
@@ -132,35 +121,33 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
     if (is_full) {
         row_want(row, table, ROW_WANT_SETTLE);
     }
-    atomic_fetch_add(&table->count, 1);
-    atomic_fetch_add(&table->apart, 1);
-    id_span_note(&table->ids, id);
+    row_apart_note(row, table, id);
     return ROW_APART;
 }
 
 static enum row_verdict admit_late(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;
-    if (!take_place(table->further ? table->further : table, &count)) {
+    if (!row_take_place(table->further ? table->further : table, &count)) {
         return table->further ? ROW_NO_TABLE : full(row, table, ROW_WANT_LAYER);
     }
     atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
-    row_stream_note(row, table, id, row_admitted(table) + atomic_load(&table->late));
+    row_stream_note(row, table, id, row_came(table) + atomic_load(&table->late));
     id_span_note(&table->ids, id);
     return ROW_INSIDE;
 }
 
-/* An ahead id has been counted. While a table is about to open for such, no more are looked at. */
+/* While a table is about to open for ahead ids, no more are looked at. */
 static void admit_ahead(struct row *row, struct row_table *table, uint64_t id)
 {
-    uint64_t apart = atomic_fetch_add(&table->apart, 1);
-    if (apart % TUCK_ONE_IN == 0) {
-        row_lower_to(&table->tuck_at, id);
+    if (atomic_load(&table->apart) % PLACE_ONE_IN == 0) {
+        row_lower_to(&table->place_at, id);
     }
+    row_apart_note(row, table, id);
     if (table->refused || wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
         return;
     }
-    uint32_t bits = row_ahead_note(row, table, id, row_placed_so_far(table));
+    uint32_t bits = row_ahead_note(row, table, id, row_admitted(table));
     if (bits != 0) {
         row_want(row, table, bits);
     }
@@ -186,25 +173,41 @@ static bool is_left(const struct row *row, const struct row_table *table, uint64
     return (UNLIKELY(look) && row_is_filled(table, count)) || (!clear && row_ends(row, table));
 }
 
+/* Will the stream be there before all tables are full, so that it is worth trying again? */
+static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    uint64_t limit = row_limit(table);
+    return id <= limit || (id - limit) / row->config.tables < row_reach(table);
+}
+
+/* True: the next table is about to open, and may be that of this id: it need not go apart first. */
+static bool is_next(const struct row *row, const struct row_table *table, uint64_t id)
+{
+    return !table->refused && wants_any(table, ROW_WANT_OPEN) && is_within_row(row, table, id);
+}
+
 static enum row_verdict admit_open(struct row *row, struct row_table *table, uint64_t id)
 {
-    uint64_t count;
-    if (!take_place(table, &count)) {
-        return full(row, table, ROW_WANT_OPEN);
-    }
+    uint64_t count = row_count_of(table);
     enum row_verdict verdict = ROW_INSIDE;
     bool clear = id <= atomic_load_explicit(&table->clear_to, memory_order_relaxed);
     if (UNLIKELY(!clear)) {
         see_clear(table);
     }
-    if (!clear && id > row_frontier_of(table) && id > row_limit(table)) {
+    bool ahead = !clear && id > row_frontier_of(table) && id > row_limit(table);
+    if (ahead && is_next(row, table, id)) {
+        return wait_for(row, table, ROW_WANT_OPEN);
+    }
+    if (ahead && count < table->capacity) { /* a full one waits for the next, whatever comes */
         admit_ahead(row, table, id);
         verdict = ROW_APART;
-    } else {
+    } else if (!ahead && row_take_place(table, &count)) {
         row_pass(table, id);
+        id_span_note(&table->ids, id);
+    } else {
+        return full(row, table, ROW_WANT_OPEN);
     }
-    row_stream_note(row, table, id, row_admitted(table));
-    id_span_note(&table->ids, id);
+    row_stream_note(row, table, id, row_came(table));
     if (UNLIKELY(is_left(row, table, count, clear)) && !table->refused &&
         !wants_any(table, ROW_WANT_OPEN)) {
         row_want(row, table, ROW_WANT_OPEN);
@@ -219,7 +222,7 @@ static enum row_verdict admit_going(struct row *row, struct row_table *table, ui
     if (id > row_frontier_of(table)) {
         return full(row, table, ROW_WANT_OPEN);
     }
-    if (!take_place(table, &count)) {
+    if (!row_take_place(table, &count)) {
         return ROW_NO_TABLE;
     }
     row_pass(table, id);
@@ -256,20 +259,11 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 {
     CHECK(holder == table || holder == table->further);
     CHECK(atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed) > 0);
-    bool apart = id > row_frontier_of(table); /* below it: about */
-    if (!apart) {
+    if (table->is_apart) {
+        row_apart_removed(table, id);
+    } else {
         atomic_fetch_add_explicit(&table->gone, 1, memory_order_relaxed);
     }
-    uint64_t left = apart ? atomic_load(&table->apart) : 0;
-    while (left > 0 && !atomic_compare_exchange_weak(&table->apart, &left, left - 1)) {
-    }
-}
-
-/* Will the stream be there before all tables are full, so that it is worth trying again? */
-static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
-{
-    uint64_t limit = row_limit(table);
-    return id <= limit || (id - limit) / row->config.tables < row_reach(table);
 }
 
 static enum row_verdict unsettled_too_far(struct row *row, struct row_table *table)
@@ -288,11 +282,12 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
     if (!table->settled) {
         return unsettled_too_far(row, table);
     }
-    if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK)) {
+    if (wants_any(table, ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_OPEN)) {
         return wait_for(row, table, 0);
     }
-    if (row_holds_passed(table) && row_can_move(table) && !row_is_going(table)) {
-        return wait_for(row, table, ROW_WANT_TUCK);
+    struct row_table *passed = row_apart_passed(row);
+    if (passed != NULL) {
+        return wait_for(row, passed, ROW_WANT_PLACE);
     }
     if (table->refused || table->refused_jump) { /* what is ahead may be the stream itself */
         (void)may_ask(row, &row->again_us);
@@ -303,24 +298,6 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
         return wait_for(row, table, wants);
     }
     return is_within_row(row, table, id) ? ROW_NO_TABLE : ROW_TOO_FAR;
-}
-
-bool row_place(struct row_table *to, uint64_t id, bool count)
-{
-    if (!count) {
-        return id <= row_frontier_of(to) && id <= to->window_last;
-    }
-    atomic_fetch_add(&to->count, 1);
-    id_span_note(&to->ids, id);
-    if (id > (to->placing ? row_frontier_of(to) : row_limit(to))) {
-        atomic_fetch_add(&to->apart, 1);
-        return false;
-    }
-    if (to->placing) {
-        return true; /* the frontier was recorded */
-    }
-    row_pass(to, id);
-    return true;
 }
 
 void row_wait(struct row *row, const struct engine_ticket *ticket)

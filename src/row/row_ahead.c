@@ -82,7 +82,7 @@ static bool are_most(const struct row *row, const struct row_table *table, uint6
             ids++;
         }
     }
-    int64_t others = (int64_t)(row_placed_so_far(table) - oldest);
+    int64_t others = (int64_t)(row_admitted(table) - oldest);
     return n >= least && ids >= ROW_CLUSTER && others * 3 <= (int64_t)n;
 }
 

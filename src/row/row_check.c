@@ -22,8 +22,7 @@ static void check_table(const struct row *row, size_t i)
     CHECK(table->settled || row->count == 1);                                            /* R3 */
     CHECK(table->trusted <= frontier);                                                   /* R2 */
     uint64_t count = row_count_of(table);
-    CHECK(count <= table->capacity ||
-          count - table->capacity <= atomic_load(&table->apart)); /* R6 */
+    CHECK(count <= table->capacity); /* R6 */
     check_region(table);
     CHECK(table->settled || !table->leaving);                            /* R9 */
     CHECK(!table->awaiting || atomic_load(&table->wants) != 0);          /* R9 */
@@ -73,10 +72,28 @@ static void check_serials(const struct row *row)
         const struct row_table *table = row->tables[i];
         CHECK(table->serial < row->serials);                                      /* R8 */
         CHECK(table->further == NULL || table->further->serial == table->serial); /* R8 */
-        CHECK(!table->placing && !table->layer_due);                              /* R8 */
+        CHECK(!table->layer_due);                                                 /* R8 */
         for (size_t j = 0; j < i; j++) {
             CHECK(row->tables[j]->serial != table->serial); /* R8 */
         }
+    }
+}
+
+static void check_id_apart(void *context, uint64_t id)
+{
+    const struct row *row = context;
+    const struct row_table *table = row_route(row, id);
+    CHECK(table != NULL && row_may_be_apart(table, id)); /* R6 */
+}
+
+static void check_apart(const struct row *row)
+{
+    const struct row_table *apart = row->apart;
+    CHECK((apart == NULL) == row->config.any_ids);
+    if (apart != NULL) {
+        CHECK(apart->is_apart && apart->further == NULL &&
+              apart->serial >= ROW_APART_SERIALS); /* R8 */
+        row->functions->each_apart(apart, check_id_apart, (void *)row);
     }
 }
 
@@ -95,6 +112,7 @@ void row_check(const struct row *row)
         tables += layer != NULL && !layer->cold;
     }
     check_serials(row);
+    check_apart(row);
     CHECK(dropped == row->dropped_ranges);                                 /* R10 */
     CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */
     CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX); /* R7 */

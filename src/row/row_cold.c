@@ -41,6 +41,7 @@ void row_cold_leave(struct row *row, struct row_table *table)
     }
     row_ahead_forget(row, table);
     atomic_fetch_and(&table->wants, ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER));
+    atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* once it is dumped they stay apart */
 }
 
 void row_cold_stay(struct row_table *table)

@@ -8,13 +8,10 @@
 #define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
 #define AGAIN_PAUSE_US  (10u * 1000000u)
 #define DROPS_AT_ONCE   64 /* by each of the loops below: the log has room for their events */
-#define TUCKS_AT_ONCE   8  /* likewise, where none is dropped */
 
 _Static_assert(3 * DROPS_AT_ONCE * (ROW_DROP_BYTES_MAX + 16) + 3 * ROW_TABLE_BYTES_MAX <=
                    CHANGE_EVENTS_BYTES_MAX,
                "the log has room for the events of one row_serve");
-_Static_assert((TUCKS_AT_ONCE + 3) * ROW_TABLE_BYTES_MAX <= CHANGE_EVENTS_BYTES_MAX,
-               "so it has where tables are dumped");
 
 void row_dispose(struct row *row)
 {
@@ -34,13 +31,10 @@ void row_dispose(struct row *row)
 
 /* -- whose memory is used again; with the world stopped -- */
 
-/* Ids that came in place, here and in the layer; what is apart may be typos. */
+/* Ids that came in place, here and in the layer. */
 static uint64_t placed_so_far(const struct row_table *table)
 {
-    uint64_t all = row_admitted(table);
-    all += table->further ? row_count_of(table->further) : 0;
-    uint64_t apart = atomic_load(&table->apart);
-    return all > apart ? all - apart : 0;
+    return row_admitted(table) + (table->further ? row_count_of(table->further) : 0);
 }
 
 void row_see_table(struct row_table *table)
@@ -101,15 +95,10 @@ static size_t jumps_too_many(const struct row *row, size_t more)
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
-/* Has it memory to give, by the policy? Where all it has is apart some of that goes in place first:
- * else its range would be the next one's. */
+/* Has it memory to give, by the policy? */
 static bool may_go(const struct row *row, const struct row_table *table)
 {
-    if (row->config.recycle) {
-        return !table->cold;
-    }
-    bool placed = !row_has_none_in_place(table) || (row_can_move(table) && row->tucks > 0);
-    return !row_is_going(table) && table->settled && placed;
+    return row->config.recycle ? !table->cold : !row_is_going(table) && table->settled;
 }
 
 /* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
@@ -174,33 +163,24 @@ static uint64_t held_by(const struct row *row, const struct row_table *table)
 
 /* ---- dropping ---- */
 
-struct dropping {
-    uint64_t frontier;
-    struct row_dropped *dropped;
-    uint64_t left_out;
-};
-
-static void drop_apart(void *context, uint64_t id)
+/* Which ids are gone with it: all up to its frontier, and what it knows. Those apart stay. */
+static uint64_t see_dropped(const struct row_table *table, struct row_dropped *dropped)
 {
-    struct dropping *dropping = context;
-    if (id > dropping->frontier) {
-        dropping->left_out += row_dropped_add(dropping->dropped, id, id);
-    }
+    uint64_t frontier = row_frontier_of(table);
+    *dropped = table->dropped;
+    return frontier >= table->base ? row_dropped_add(dropped, table->base, frontier) : 0;
 }
 
-/* Which ids are gone with it: all up to its frontier, those it keeps apart, and what it knows. */
-static uint64_t see_dropped(const struct row *row, const struct row_table *table,
-                            struct row_dropped *dropped)
+/* What of it is apart goes as well; of the lowest table all, since nobody can ask for it. */
+static void forget_dropped(struct row *row, const struct row_table *table,
+                           const struct row_dropped *dropped)
 {
-    struct dropping dropping = {row_frontier_of(table), dropped, 0};
-    *dropped = table->dropped;
-    if (dropping.frontier >= table->base) {
-        dropping.left_out += row_dropped_add(dropped, table->base, dropping.frontier);
+    if (row->tables[0] == table) {
+        row->recycled_ids += row_apart_forget(row, 0, table->last);
     }
-    if (atomic_load(&table->apart) > 0 && row_can_move(table)) {
-        row->functions->each_apart(table, drop_apart, &dropping);
+    for (uint64_t i = 0; i < dropped->count; i++) {
+        row->recycled_ids += row_apart_forget(row, dropped->at[i].first, dropped->at[i].last);
     }
-    return dropping.left_out;
 }
 
 /*
@@ -241,12 +221,14 @@ void row_drop(struct row *row, struct row_table *table, const struct row_dropped
     row->recycled_tables++;
     row->recycled_ids += held_by(row, table);
     row_ahead_forget(row, table);
+    forget_dropped(row, table, dropped);
     if (at > 0) {
         say_left_out(table, take_over(row->tables[at - 1], table, dropped));
     }
     row_log_drop(row, table, dropped);
     row_retire(row, table);
     row_count_dropped(row);
+    row_apart_see(row);
 }
 
 /* Below the oldest table nobody asks which they were. */
@@ -254,7 +236,7 @@ void row_recycle(struct row *row, struct row_table *table)
 {
     struct row_dropped dropped = {0};
     if (row->tables[0] != table) {
-        say_left_out(table, see_dropped(row, table, &dropped));
+        say_left_out(table, see_dropped(table, &dropped));
     }
     row_drop(row, table, &dropped);
 }
@@ -286,22 +268,19 @@ bool row_needs_all(const struct row *row)
     return !row_keeps_spare(row) && left > 0 && left <= (needed < most ? needed : most);
 }
 
-static void leave(struct row *row, struct row_table *table)
+/* Nothing ever came in place: its range can be that of the table below. */
+static bool is_unused(const struct row *row, const struct row_table *table)
 {
-    if (row_has_none_in_place(table)) {
-        row->tucks--;
-        row_put_in_place(row, table);
-    }
-    row_cold_leave(row, table);
+    return row_frontier_of(table) < table->base && row->tables[0] != table;
 }
 
 /* Gives up its memory: it is dropped, or to be dumped. */
 static void go(struct row *row, struct row_table *table)
 {
-    if (row->config.recycle) {
+    if (row->config.recycle || is_unused(row, table)) {
         row_recycle(row, table);
     } else {
-        leave(row, table);
+        row_cold_leave(row, table);
     }
 }
 
@@ -326,6 +305,7 @@ static bool is_leaving(const struct row_table *table)
 static enum row_room dump_some(struct row *row, struct row_table *table, const rules_list rules)
 {
     bool leaving = false;
+    bool freed = false;
     size_t needed = 1;
     if (row->dump_failed) {
         return ROW_ROOM_NONE;
@@ -334,16 +314,18 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
         leaving = leaving || is_leaving(row->tables[i]);
         needed += row->tables[i]->awaiting;
     }
-    while (!leaving || !row_fits(row, needed)) {
-        struct row_table *found = victim(row, table, rules);
+    for (unsigned i = 0; i < DROPS_AT_ONCE; i++) {
+        bool enough = (leaving || freed) && row_fits(row, needed);
+        struct row_table *found = enough ? NULL : victim(row, table, rules);
         if (found == NULL) {
             break;
         }
-        leave(row, found);
-        leaving = true;
+        leaving = leaving || !is_unused(row, found);
+        freed = freed || is_unused(row, found);
+        go(row, found);
     }
-    table->awaiting = leaving;
-    return leaving ? ROW_ROOM_LATER : ROW_ROOM_NONE;
+    table->awaiting = leaving && !freed;
+    return freed ? ROW_ROOM_AGAIN : leaving ? ROW_ROOM_LATER : ROW_ROOM_NONE;
 }
 
 enum row_room row_make_room(struct row *row, struct row_table *table, enum row_need need)
@@ -413,12 +395,15 @@ static struct row_table *dumped_too_many(const struct row *row)
     return many ? found : NULL;
 }
 
-/* The newest is served first: it may recycle the oldest. */
-static struct row_table *next_wanting(const struct row *row)
+/*
+ * The newest is served first: it may recycle the oldest. Ids apart go in place when nothing else is
+ * wanted.
+ */
+static struct row_table *next_wanting(const struct row *row, uint32_t bits)
 {
     for (size_t i = row->count; i > 0; i--) {
         struct row_table *table = row->tables[i - 1];
-        if (atomic_load(&table->wants) != 0 && !table->awaiting) {
+        if ((atomic_load(&table->wants) & bits) != 0 && !table->awaiting) {
             return table;
         }
     }
@@ -449,7 +434,6 @@ static void allow_again(struct row *row)
 static bool log_room(struct row *row)
 {
     bool room = row_log_room(row);
-    row->tucks = TUCKS_AT_ONCE;
     atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
     atomic_store(&row->denied, !room);
     return room;
@@ -477,6 +461,19 @@ void row_look_again(struct row *row)
     }
 }
 
+/* Where the log has no room nobody is refused for it: the keeper comes again when it has. */
+static void place_what_may(struct row *row)
+{
+    struct row_table *table = next_wanting(row, ROW_WANT_PLACE);
+    while (table != NULL && row_log_room(row)) {
+        (void)row_serve(row, table);
+        table = next_wanting(row, ROW_WANT_PLACE);
+    }
+    if (table != NULL) {
+        row_ask(row);
+    }
+}
+
 /* With the world stopped. True: again, after retired tables have been disposed of. */
 static bool act(struct row *row)
 {
@@ -488,11 +485,17 @@ static bool act(struct row *row)
     atomic_store(&row->denied, false);
     bool again = false;
     bool room = drop_dumped(row);
-    struct row_table *table = next_wanting(row);
+    if (row->apart_old && room && log_room(row)) {
+        row_apart_renew(row);
+    }
+    struct row_table *table = next_wanting(row, ~ROW_WANT_PLACE);
     while (room && !again && table != NULL) {
         room = log_room(row);
         again = room && row_serve(row, table);
-        table = next_wanting(row);
+        table = next_wanting(row, ~ROW_WANT_PLACE);
+    }
+    if (room && !again) {
+        place_what_may(row);
     }
     row_cold_see(row);
     row_look_again(row);

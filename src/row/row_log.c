@@ -111,7 +111,8 @@ static struct row_table *next_needing(const struct row *row, uint64_t since)
     for (size_t i = 0; i < row->count && found == NULL; i++) {
         found = needing_of(row, row->tables[i], since);
     }
-    return found;
+    bool apart = found == NULL && row->apart != NULL && needs_image(row, row->apart, since);
+    return apart ? row->apart : found;
 }
 
 static enum row_image_kind kind_of(const struct row *row, const struct row_table *table)
@@ -140,7 +141,7 @@ void row_image_begin(struct row *row, struct row_table *table, enum row_image_ki
     image->last = table->last;
     image->start_lsn = now;
     image->touches = table->touches;
-    image->layer = row_find(row, table->base) != table;
+    image->layer = !table->is_apart && row_find(row, table->base) != table;
     image->table_bytes = row_describe_table(row, table, image->table);
     if (kind == ROW_IMAGE_DUMP) {
         POINT("frozen");
@@ -167,6 +168,9 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
 /* A range that was taken over has another serial. */
 struct row_table *row_image_owner(const struct row *row, const struct row_image *image)
 {
+    if (row->apart != NULL && row->apart->serial == image->serial) {
+        return row->apart;
+    }
     struct row_table *table = row_find(row, image->base);
     if (table == NULL || table->serial != image->serial) {
         return NULL;

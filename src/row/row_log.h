@@ -8,22 +8,27 @@
  * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
  * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
  * each. An opening that took its table's place (the same base) needs no DROP, nor do tables that
- * FIRST ends. Replay works out what else follows (the range of the table below, which table closes)
- * as it was worked out before. An event does not list the ids that move with an opening: they are
- * those apart at or above the new base, and go in place if the state's frontier has reached them.
+ * FIRST ends. APART is the new table for ids apart, which takes all of the one before. Replay works
+ * out what else follows (the range of the table below, which table closes) as it was worked out
+ * before.
+ *
+ * Ids apart. Where a change was made it says (enum change_place), so the table for ids apart is
+ * replayed by its own S and needs no routing. An id that goes in place is one change: from its LSN
+ * on it is in its table, and not apart. So an image of the one may have it still and that of the
+ * other not yet, or neither or both: whichever S lies below that change, it is replayed there.
  *
  * Images. A table is written to disk while it is used, so its image is blurred: each id as it was
  * at some time between S, noted with the world stopped when the image began, and E, when it ended.
  * Replay of every change of the table from S on makes it exact, as each change is a result. An
  * event that changes which ids a table holds (settling, opening from it, taking over a range, its
- * layer) *touches* the table: an image begun before is of no use, and another one is made. So a set
- * of images with none touched since, taken together with the row as it is at that moment (M), can
- * be replayed with the routing of M: a change below a table's S is left out, and no id has ever
- * belonged to another table between its table's S and M. Events below M are left out. A layer has
- * an S of its own. No change of the layer lies between that S and a later S of its table (the layer
- * gets a new image then), so the table's S says for both what is left out. A change replayed on a
- * layer below its own S does no harm where results are set, but must not be counted by flags a
- * second time.
+ * layer; ids apart that are forgotten) *touches* the table: an image begun before is of no use, and
+ * another one is made. So a set of images with none touched since, taken together with the row as
+ * it is at that moment (M), can be replayed with the routing of M: a change below a table's S is
+ * left out, and no id has ever belonged to another table between its table's S and M. Events below
+ * M are left out. A layer has an S of its own. No change of the layer lies between that S and a
+ * later S of its table (the layer gets a new image then), so the table's S says for both what is
+ * left out. A change replayed on a layer below its own S does no harm where results are set, but
+ * must not be counted by flags a second time.
  *
  * Replay. row_restore_begin; tables from images; changes and events in their order;
  * row_restore_end. Nobody else is there. The engine looks an id up, then tells the row what it did.
@@ -133,7 +138,8 @@ bool row_restore_space(struct row *row, const void *bytes, size_t length,
  */
 struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
                                     bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
-/* All tables are there. False with `error`: their ranges do not meet. */
+/* All tables are there. False with `error`: their ranges do not meet, or that of ids apart lacks.
+ */
 bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX]);
 
 /* Replays an event of the row (not SPACE) at lsn. */
@@ -148,17 +154,33 @@ static inline struct row_table *row_replay_find(const struct row *row, uint64_t 
     struct row_table *table = row_find(row, id);
     return table != NULL && table->start_lsn <= lsn ? table : NULL;
 }
+/* Returns the table for ids apart, to replay a change at lsn on; NULL: leave it out there. */
+static inline struct row_table *row_replay_find_apart(const struct row *row, uint64_t lsn)
+{
+    return row->apart != NULL && row->apart->start_lsn <= lsn ? row->apart : NULL;
+}
+/* The same for a change that put an id in place: NULL, too, if it was never apart. */
+static inline struct row_table *row_replay_was_apart(const struct row *row, uint64_t id,
+                                                     uint64_t lsn)
+{
+    struct row_table *apart = row_replay_find_apart(row, lsn);
+    bool may = apart != NULL && id >= id_span_first(&apart->ids) && id <= id_span_last(&apart->ids);
+    return may ? apart : NULL;
+}
 /*
- * A change that created id was replayed: the frontier follows. counted: the id was not there before
- * (in a blurred image it may have been), so it counts in `holder`, the table or its layer. A table
- * that does not count what it holds when it is loaded counts every creation and every removal.
+ * A change that put id in place was replayed: the frontier follows. counted: the id was not there
+ * before (in a blurred image it may have been), so it counts in `holder`, the table or its layer. A
+ * table that does not count what it holds when it is loaded counts every creation and every
+ * removal. What is apart is counted in the end.
  */
 void row_replay_created(struct row *row, struct row_table *table, struct row_table *holder,
-                        uint64_t id, enum change_place place, bool counted);
+                        uint64_t id, bool counted);
+/* A change that put id apart was replayed. */
+void row_replay_apart(struct row *row, uint64_t id, bool counted);
 /* For a removed id: row_removed(). */
 
 /*
- * Everything was replayed: finds samples and ahead ids again from what lies apart
+ * Everything was replayed: counts what lies apart, finds samples and ahead ids in it again
  * (row_functions.each_apart), and tables ask for what they need. False: there was no table at all
  * and one was made as for a new row; the caller then calls row_log_first(). CHECKs that memory
  * suffices.

@@ -1,6 +1,6 @@
 /*
- * row_open.c: a table is opened, with the world stopped: what it begins with, what moves to it,
- * and what becomes of the one it follows. Replay (row_replay.c) goes through the same moves.
+ * row_open.c: a table is opened, with the world stopped: what it begins with, and what becomes of
+ * the one it follows. Replay (row_replay.c) goes the same way.
  */
 #include "row/row_private.h"
 
@@ -11,7 +11,6 @@
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2 /* one may be missing */
 #define CLUMPS_PART      8 /* samples that show a range so much smaller are of one clump */
-#define SWAMPED_PART     2 /* of the next table's fill: more do not move to it */
 
 void row_give_up(struct row *row, struct row_table *table, struct row_region *region,
                  const char *why)
@@ -35,7 +34,7 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
  */
 static uint64_t shown_range(const struct row *row, const struct row_table *table)
 {
-    uint64_t count = row_larger(row_placed_in(table), 1);
+    uint64_t count = row_larger(row_count_of(table), 1);
     uint64_t all = row_policy_range(row_spanned(table) + 1, count, table->capacity);
     uint64_t most = row_shown_range(row, table);
     bool agree = most >= all / CLUMPS_PART;
@@ -48,7 +47,7 @@ static uint64_t shown_range(const struct row *row, const struct row_table *table
 static uint64_t next_range(const struct row *row, const struct row_table *table,
                            const struct row_opening *opening)
 {
-    uint64_t count = row_placed_in(table);
+    uint64_t count = row_count_of(table);
     if (count >= table->capacity / 2) {
         return shown_range(row, table);
     }
@@ -74,56 +73,6 @@ static uint64_t next_reach_min(const struct row_table *from, const struct row_op
     bool again = gap / STEPS_REACHED <= from->step; /* such a jump for the second time */
     bool own = again || gap / STEP_SPREADS_MAX <= spanned;
     return own ? row_larger(reach, STEPS_REACHED * gap) : reach;
-}
-
-bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to)
-{
-    uint64_t last = from->last;
-    from->last = to->base - 1;
-    (void)row_dropped_above(&from->dropped, to->base, &to->dropped);
-    if (!row_can_move(from)) {
-        row_follow_layer(from);
-        return true;
-    }
-    if (!row->functions->move(row->engine, from, to)) {
-        from->last = last;
-        return false;
-    }
-    uint64_t moved = row_count_of(to);
-    CHECK(moved <= row_count_of(from));
-    atomic_fetch_sub(&from->count, moved);
-    uint64_t apart = atomic_load(&from->apart);
-    atomic_store(&from->apart, apart > moved ? apart - moved : 0);
-    return true;
-}
-
-static const char REFUSED_STRAYS[] = "more ids are kept apart than tables so small take, set "
-                                     "table-size larger";
-
-struct above {
-    uint64_t base, count;
-};
-
-static void count_above(void *context, uint64_t id)
-{
-    struct above *above = context;
-    above->count += id >= above->base;
-}
-
-/*
- * Would what moves fill the next table? Then each new id would open another. They are but a few per
- * cent of a table, unless it is hundreds of times smaller than the one they come from.
- */
-static bool is_swamped(const struct row *row, const struct row_table *table,
-                       const struct row_table *next)
-{
-    struct above above = {.base = next->base};
-    uint64_t most = next->fill / SWAMPED_PART;
-    if (!row_can_move(table) || atomic_load(&table->apart) < most) {
-        return false;
-    }
-    row->functions->each_apart(table, count_above, &above);
-    return above.count >= most;
 }
 
 /* An engine's window may be too small for ids so far apart. */
@@ -191,22 +140,11 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
         row->functions->destroy(next);
         return NULL;
     }
-    if (is_swamped(row, table, next)) {
-        *why = REFUSED_STRAYS;
-        table->refused = true;
-        row->functions->destroy(next);
-        return NULL;
-    }
     next->reach_min = next_reach_min(table, opening, next);
     next->low = opening->low;
     next->step = opening->low - row_frontier_of(table);
     next->jumped = opening->jump;
     row_start_at(next, opening->low > 0 ? opening->low - 1 : 0);
-    if (!row_move_apart(row, table, next)) {
-        table->refused = true;
-        row->functions->destroy(next);
-        return NULL;
-    }
     return next;
 }
 
@@ -282,17 +220,21 @@ static void tell_range(struct row *row, const struct row_table *table, const str
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next)
 {
     row_touch(table);
+    table->last = next->base - 1; /* if it stays */
+    (void)row_dropped_above(&table->dropped, next->base, &next->dropped);
+    row_follow_layer(table);
     reopen_dropped(row, table, next->base);
     tell_range(row, table, next);
     if (next->base == table->base) {
         CHECK(row_count_of(table) == 0);
         next->jumped = next->jumped || table->jumped;
-        row_retire(row, table); /* all it had was apart */
+        row_retire(row, table); /* all it ever had is apart, or gone */
     } else {
         row_note_closed(row, table);
     }
     row_insert(row, next);
     row_note_closed(row, next);
+    row_apart_see(row);
     row_ahead_drop(row, next);
     row_see_table(next);
     for (size_t i = 0; i < row->count; i++) {
@@ -321,16 +263,18 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     }
     POINT("opening");
     const char *why;
-    uint64_t placed = row_placed_so_far(table);
+    uint64_t came = row_admitted(table);
     struct row_table *next = open_in(row, table, opening, region, &why);
     if (next == NULL) {
         row_give_up(row, table, region, why);
         return false;
     }
-    row_ahead_shift(row, table, row_placed_so_far(table) - placed);
-    row_ahead_shift(row, next, row_placed_so_far(next) - placed);
+    row_ahead_shift(row, next, row_admitted(next) - came);
+    bool stays = next->base != table->base;
     row_put_in(row, table, next);
     row_log_put(row, CHANGE_EVENT_OPEN, next);
+    atomic_fetch_or(&next->wants, ROW_WANT_PLACE);
+    atomic_fetch_or(&table->wants, stays ? ROW_WANT_PLACE : 0);
     POINT("opened, nothing inserted");
     row_keep_spare(row, table, opening->jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
     row_see_activity(row);

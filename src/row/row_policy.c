@@ -28,11 +28,6 @@ void row_policy_sort(uint64_t *ids, size_t n)
     qsort(ids, n, sizeof(*ids), compare_ids);
 }
 
-bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id)
-{
-    return n > 0 && bsearch(&id, sorted, n, sizeof(*sorted), compare_ids) != NULL;
-}
-
 /* Where the shortest distance over `steps` of them begins. */
 static size_t shortest_at(const uint64_t *sorted, size_t n, size_t steps)
 {

@@ -16,7 +16,6 @@
 uint64_t row_policy_add(uint64_t a, uint64_t b); /* a + b, at most ROW_ID_MAX; so are a, b */
 
 void row_policy_sort(uint64_t *ids, size_t n);
-bool row_policy_holds(const uint64_t *sorted, size_t n, uint64_t id); /* true: id is one of them */
 
 /*
  * Says where most of n ids lie; ids has them in the order they came. First the shortest span that

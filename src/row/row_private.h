@@ -93,6 +93,8 @@ bool row_stream_is_in(const struct row *row, const struct row_table *table);
 bool row_stream_may_end(const struct row *row, const struct row_table *table);
 /* Forgets all that came. */
 void row_stream_forget(struct row *row);
+/* Fewer ids of its range have come than was counted: some lie in another one. Stopped. */
+void row_stream_moved(struct row_table *table);
 /*
  * Returns how many ids a full table spans at the density of the stream in this one; 0: too few ids
  * have come.
@@ -197,24 +199,28 @@ static inline void row_lower_to(_Atomic uint64_t *least, uint64_t id)
 /* row_admit.c: an id came in place: the frontier follows. Any thread inside. */
 void row_pass(struct row_table *table, uint64_t id);
 
-/* Returns how many ids came so far and were not moved away. */
+/* Returns how many ids came in place so far. */
 static inline uint64_t row_admitted(const struct row_table *table)
 {
     return row_count_of(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
-/* Returns how many of its ids are not apart. */
-static inline uint64_t row_placed_in(const struct row_table *table)
+/* Returns how many ids of its range came so far, those apart included. */
+static inline uint64_t row_came(const struct row_table *table)
 {
-    uint64_t count = row_count_of(table);
-    uint64_t apart = atomic_load(&table->apart);
-    return count > apart ? count - apart : 0;
+    return row_admitted(table) + atomic_load_explicit(&table->apart, memory_order_relaxed);
 }
 
-/* Returns how many ids came in place so far and were not moved away. */
-static inline uint64_t row_placed_so_far(const struct row_table *table)
+/* Takes a place in `holder`, a table or layer; *count: with this one. False: it is full. Any thread
+ * inside. */
+static inline bool row_take_place(struct row_table *holder, uint64_t *count)
 {
-    return row_placed_in(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
+    *count = atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed) + 1;
+    if (LIKELY(*count <= holder->capacity)) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed);
+    return false;
 }
 
 /* True: the table is dumped or is to be: it takes only ids up to its frontier, and no layer. */
@@ -310,6 +316,7 @@ void row_note_closed(struct row *row, struct row_table *table);
 void row_count_dropped(struct row *row);
 void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
 void row_retire_all(struct row *row);
+void row_retire_one(struct row *row, struct row_table *table); /* it stands nowhere */
 /*
  * Retires the newest table in memory and returns its region, zeroed and still taken. NULL: there is
  * none.
@@ -325,30 +332,35 @@ static inline void row_follow_layer(struct row_table *table)
     }
 }
 
-/*
- * True: what it holds apart can go to another table. A table with a layer holds nothing that could.
- */
-static inline bool row_can_move(const struct row_table *table)
-{
-    return table->further == NULL;
-}
+/* row_apart.c: ids apart; all stopped, but row_apart_note, _removed, _is_passed and _passed */
 
-/* row_tuck.c: ids apart that are not ahead; all stopped, but row_holds_passed() */
-
+/* Makes a table for ids apart, as described if that is not NULL. NULL: memory is refused. */
+struct row_table *row_apart_make(struct row *row, const void *description, size_t bytes);
+/* Makes that of a row which has none and needs one. False: memory is refused. */
+bool row_apart_begin(struct row *row);
+/* Destroys it. Nobody else there. */
+void row_apart_end(struct row *row);
+/* All ids apart go to `next`, which takes its place. False, `next` destroyed: memory is refused. */
+bool row_apart_replace(struct row *row, struct row_table *next);
+/* The same with one of the configuration of now. Puts APART. */
+void row_apart_renew(struct row *row);
+/* Forgets ids apart from first to last; returns how many records or pairs they were. */
+uint64_t row_apart_forget(struct row *row, uint64_t first, uint64_t last);
+/* An id of the range of `table` is to be put apart: counts it. Any thread inside. */
+void row_apart_note(struct row *row, struct row_table *table, uint64_t id);
+/* An id apart was removed from `apart`, which has counted that. Any thread inside. */
+void row_apart_removed(struct row_table *apart, uint64_t id);
+/* Counts anew what of it lies in which table's range. */
+void row_apart_see(struct row *row);
 /*
- * Puts ids in place that the frontier has passed, counts anew what is apart, and puts SETTLE;
- * replay has no log to put it to. The table is in memory and has no layer.
+ * Puts in place what is not ahead of the table any more, as far as there is room in it. The log has
+ * been asked for room; if there is more than that has room for, the table wants it again.
  */
-void row_tuck(struct row *row, struct row_table *table);
-/* True: enough of what is apart has been passed, as far as the last tuck saw. Any thread. */
-bool row_holds_passed(const struct row_table *table);
-/* True: all it holds is apart. */
-bool row_has_none_in_place(const struct row_table *table);
-/*
- * The frontier of a table that has none in place goes to where most of its ids are, and those go in
- * place. Puts SETTLE.
- */
-void row_put_in_place(struct row *row, struct row_table *table);
+void row_apart_place(struct row *row, struct row_table *table);
+/* True: enough of its ids apart have been passed, as far as the last look saw. Any thread. */
+bool row_apart_is_passed(const struct row_table *table);
+/* Returns a table of which that is true; NULL: there is none. Any thread inside. */
+struct row_table *row_apart_passed(const struct row *row);
 
 /* row_open.c: opening; all stopped */
 
@@ -374,9 +386,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
 void row_leave_apart(struct row *row, struct row_table *table);
 /* Lets the table ask again for what was refused for want of memory. */
 void row_allow(struct row_table *table);
-/* Moves what lies at or above the new base. False, with nothing changed: memory is refused. */
-bool row_move_apart(struct row *row, struct row_table *from, struct row_table *to);
-/* After the move: `next` stands above `table`, or takes its place. */
+/* `next` stands above `table` from now on, or takes its place. */
 void row_put_in(struct row *row, struct row_table *table, struct row_table *next);
 /*
  * A table could not be made: frees its region and logs why, once; the request that needs the table

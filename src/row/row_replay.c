@@ -6,6 +6,7 @@
 void row_replay_forget(struct row *row)
 {
     row_retire_all(row);
+    row_apart_end(row);
     row_dispose(row);
     row_lock(row);
     row->sample_count = 0;
@@ -37,7 +38,11 @@ static bool replay_first(struct row *row, const struct row_described *described,
         state->last != ROW_ID_MAX) {
         return row_fail(error, "table %llu is no first one", (unsigned long long)state->serial);
     }
+    struct row_table *apart = row->apart;
+    row->apart = NULL;
     row_replay_forget(row);
+    row->apart = apart;
+    (void)row_apart_forget(row, 0, ROW_ID_MAX);
     if (!take_serial(row, state, error)) {
         return false;
     }
@@ -47,22 +52,28 @@ static bool replay_first(struct row *row, const struct row_described *described,
     }
     table->start_lsn = lsn;
     row_insert(row, table);
+    if (!row_apart_begin(row)) {
+        return row_fail(error, "no memory for ids apart");
+    }
+    if (apart == NULL && row->apart != NULL) {
+        row->apart->start_lsn = lsn;
+    }
     return true;
 }
 
-/* What the frontier has passed went in place. */
-static bool replay_tuck(struct row *row, const struct row_state *state, char error[ROW_ERROR_MAX])
+/* One that had settled before has come to its end. */
+static bool replay_end(struct row *row, const struct row_state *state, char error[ROW_ERROR_MAX])
 {
     struct row_table *table = row_find(row, state->base);
-    if (table == NULL || table->serial != state->serial || table->cold || !row_can_move(table) ||
-        state->frontier > table->last || row->config.any_ids) {
-        return row_fail(error, "table %llu takes in ids, but is not there to do so",
+    if (table == NULL || table->serial != state->serial || state->frontier > table->last ||
+        row->config.any_ids) {
+        return row_fail(error, "table %llu ends, but is not there to do so",
                         (unsigned long long)state->serial);
     }
     row_raise_to(&table->trusted, state->trusted);
     row_raise_to(&table->frontier, state->frontier);
-    row_tuck(row, table);
     row_note_closed(row, table);
+    row_touch(table);
     return true;
 }
 
@@ -74,7 +85,7 @@ static bool replay_settle(struct row *row, const struct row_described *described
     const struct row_state *state = &described->state;
     struct row_table *table = row->count == 1 ? row->tables[0] : NULL;
     if (table == NULL || table->settled) {
-        return replay_tuck(row, state, error);
+        return replay_end(row, state, error);
     }
     if (table->serial != state->serial || !row_state_has(state, ROW_STATE_SETTLED)) {
         return row_fail(error, "table %llu settles, but is not there to do so",
@@ -87,31 +98,12 @@ static bool replay_settle(struct row *row, const struct row_described *described
     row->functions->settle(row->engine, table);
     table->range = state->range;
     table->reach_min = state->reach_min;
-    atomic_store(&table->apart, state->apart);
     row_note_closed(row, table);
     row_touch(table);
     return true;
 }
 
-static void count_one(void *context, uint64_t id)
-{
-    (void)id;
-    (*(uint64_t *)context)++;
-}
-
-/* Is what lies apart no more than what is counted, and all there is where a table gives way? */
-static bool move_is_sound(const struct row *row, const struct row_table *from,
-                          const struct row_state *state)
-{
-    uint64_t apart = 0;
-    uint64_t count = row_count_of(from);
-    if (row_can_move(from)) {
-        row->functions->each_apart(from, count_one, &apart);
-    }
-    return from->base == state->base ? apart == count && from->further == NULL : apart <= count;
-}
-
-/* As row_open() made it, before anything moved. */
+/* As row_open() made it. */
 static void start_table(struct row_table *next, const struct row_state *state)
 {
     atomic_store(&next->count, 0);
@@ -127,12 +119,12 @@ static void start_table(struct row_table *next, const struct row_state *state)
 static struct row_table *opened_from(const struct row *row, const struct row_state *state)
 {
     struct row_table *from = row_find(row, state->base);
-    bool sound = from != NULL && from->settled && !row->config.any_ids &&
-                 row_state_has(state, ROW_STATE_SETTLED) && from->last == state->last &&
-                 row->count < ROW_ROUTES_MAX &&
-                 (state->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED)) == 0 &&
-                 (state->base == from->base || state->base > row_frontier_of(from)) &&
-                 move_is_sound(row, from, state);
+    bool sound =
+        from != NULL && from->settled && !row->config.any_ids &&
+        row_state_has(state, ROW_STATE_SETTLED) && from->last == state->last &&
+        row->count < ROW_ROUTES_MAX &&
+        (state->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED)) == 0 &&
+        (state->base == from->base ? row_count_of(from) == 0 : state->base > row_frontier_of(from));
     return sound ? from : NULL;
 }
 
@@ -165,14 +157,6 @@ static bool replay_open(struct row *row, const struct row_described *described, 
     start_table(next, state);
     catch_up(from, state);
     next->start_lsn = lsn;
-    next->placing = true;
-    bool moved = row_move_apart(row, from, next);
-    next->placing = false;
-    if (!moved || (next->base == from->base && row_count_of(from) != 0)) {
-        row_state_unmake(row, next);
-        return row_fail(error, "table %llu does not take what was moved to it",
-                        (unsigned long long)state->serial);
-    }
     row_put_in(row, from, next);
     row_see_activity(row);
     return true;
@@ -190,6 +174,24 @@ static bool replay_layer(struct row *row, const struct row_described *described,
     atomic_store(&table->frontier, table->last); /* only a closed one gets a layer */
     row_note_closed(row, table);
     return true;
+}
+
+static bool replay_apart(struct row *row, const struct row_described *described, uint64_t lsn,
+                         char error[ROW_ERROR_MAX])
+{
+    unsigned long long serial = described->state.serial;
+    if (row->apart == NULL || !row_state_has(&described->state, ROW_STATE_APART) ||
+        serial != row->apart->serial + 1) {
+        return row_fail(error, "table %llu is none for ids apart", serial);
+    }
+    struct row_table *next = row_state_make_apart(row, described, error);
+    if (next == NULL) {
+        return false;
+    }
+    atomic_store(&next->count, 0);
+    next->start_lsn = lsn;
+    return row_apart_replace(row, next) ||
+           row_fail(error, "table %llu does not take the ids apart", serial);
 }
 
 static bool replay_drop(struct row *row, const void *bytes, size_t length,
@@ -215,10 +217,9 @@ typedef bool replay_fn(struct row *row, const struct row_described *described, u
                        char error[ROW_ERROR_MAX]);
 
 static replay_fn *const REPLAYS[] = {
-    [CHANGE_EVENT_FIRST] = replay_first,
-    [CHANGE_EVENT_SETTLE] = replay_settle,
-    [CHANGE_EVENT_OPEN] = replay_open,
-    [CHANGE_EVENT_LAYER] = replay_layer,
+    [CHANGE_EVENT_FIRST] = replay_first, [CHANGE_EVENT_SETTLE] = replay_settle,
+    [CHANGE_EVENT_OPEN] = replay_open,   [CHANGE_EVENT_LAYER] = replay_layer,
+    [CHANGE_EVENT_APART] = replay_apart,
 };
 
 static bool replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
@@ -262,17 +263,23 @@ static void came_inside(struct row *row, struct row_table *table, uint64_t id, b
 }
 
 void row_replay_created(struct row *row, struct row_table *table, struct row_table *holder,
-                        uint64_t id, enum change_place place, bool counted)
+                        uint64_t id, bool counted)
 {
     CHECK(table->base <= id && id <= table->last);
     CHECK(holder == table || holder == table->further);
-    CHECK(place == CHANGE_INSIDE || place == CHANGE_APART);
     row_changed(holder);
     atomic_fetch_add(&holder->count, counted);
     id_span_note(&table->ids, id);
-    if (place == CHANGE_INSIDE) {
-        came_inside(row, table, id, counted);
-    } else {
-        atomic_fetch_add(&table->apart, counted);
+    came_inside(row, table, id, counted);
+}
+
+void row_replay_apart(struct row *row, uint64_t id, bool counted)
+{
+    struct row_table *table = row_find(row, id);
+    row_changed(row->apart);
+    atomic_fetch_add(&row->apart->count, counted);
+    id_span_note(&row->apart->ids, id);
+    if (table != NULL) {
+        id_span_note(&table->ids, id);
     }
 }

@@ -68,6 +68,18 @@ static struct row_table *restore_layer(struct row *row, const struct row_describ
     return layer;
 }
 
+static struct row_table *restore_apart(struct row *row, const struct row_described *described,
+                                       char error[ROW_ERROR_MAX])
+{
+    if (row->apart != NULL || described->cold) {
+        row_fail(error, "table %llu of ids apart is one too many",
+                 (unsigned long long)described->state.serial);
+        return NULL;
+    }
+    row->apart = row_state_make_apart(row, described, error);
+    return row->apart;
+}
+
 struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,
                                  const struct row_restoring *restoring, char error[ROW_ERROR_MAX])
 {
@@ -76,8 +88,10 @@ struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_
         return NULL;
     }
     described.cold = restoring->cold;
-    struct row_table *table = restoring->layer ? restore_layer(row, &described, error)
-                                               : restore_table(row, &described, error);
+    struct row_table *table = row_state_has(&described.state, ROW_STATE_APART)
+                                  ? restore_apart(row, &described, error)
+                              : restoring->layer ? restore_layer(row, &described, error)
+                                                 : restore_table(row, &described, error);
     if (table != NULL) {
         table->touched = false;
         table->start_lsn = restoring->start_lsn;
@@ -132,65 +146,56 @@ bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
             return row_fail(error, "table %llu lacks its layer", (unsigned long long)table->serial);
         }
     }
-    return serials_differ(row, error);
+    if (!serials_differ(row, error)) {
+        return false;
+    }
+    bool apart = row->count == 0 || row->config.any_ids || row->apart != NULL;
+    return apart || row_fail(error, "the table of ids apart is missing");
 }
 
 /* ---- what it decides by ---- */
 
-struct gathering {
-    struct row *row;
-    const struct row_table *table;
-    uint64_t frontier, limit;
-    uint64_t apart;
-};
-
+/* Of an id apart: what its table is told, and whether it belongs in place by now. */
 static void gather(void *context, uint64_t id)
 {
-    struct gathering *gathering = context;
-    struct row *row = gathering->row;
-    if (!gathering->table->settled) {
-        gathering->apart++;
-        if (row->sample_count < ROW_SAMPLE_MAX) {
-            row->sample[row->sample_count++] = id;
-        }
+    struct row *row = context;
+    struct row_table *table = row_find(row, id);
+    atomic_fetch_add(&row->apart->count, 1);
+    if (table == NULL || table->cold) {
         return;
     }
-    gathering->apart += id > gathering->frontier;
-    if (id > gathering->limit) {
-        row_ahead_restore(row, gathering->table, id);
+    if (!table->settled && row->sample_count < ROW_SAMPLE_MAX) {
+        row->sample[row->sample_count++] = id;
+    } else if (table->settled && id <= row_limit(table)) {
+        atomic_fetch_or(&table->wants, ROW_WANT_PLACE);
+    } else if (table->settled) {
+        row_ahead_restore(row, table, id);
     }
 }
 
-/* Open or unsettled: what lies apart is gathered, and what it wants follows. */
-static uint32_t gather_apart(struct row *row, struct row_table *table)
+/* An image's count is of another time than what it holds. */
+static void gather_apart(struct row *row)
 {
-    struct gathering gathering = {.row = row, .table = table};
-    if (table->settled) {
-        gathering.frontier = row_frontier_of(table);
-        gathering.limit = row_limit(table);
+    atomic_store(&row->apart->count, 0);
+    row->functions->each_apart(row->apart, gather, row);
+    row_apart_see(row);
+    for (size_t i = 0; i < row->count; i++) {
+        atomic_store(&row->tables[i]->place_at, row->tables[i]->apart_first);
     }
-    row->functions->each_apart(table, gather, &gathering);
-    atomic_store(&table->apart, gathering.apart);
-    if (!table->settled) {
-        return row->sample_count >= row->config.sample ? ROW_WANT_SETTLE : 0;
-    }
-    uint32_t wants = row_count_of(table) >= table->fill ? ROW_WANT_OPEN : 0;
-    return wants | row_ahead_wants(row, table);
 }
 
-/* Where settling found that the slots had changed (RENEW) that stays so. */
+/* What a table asked for when the row was stored it asks for again. */
 static void find_again(struct row *row, struct row_table *table)
 {
-    uint32_t wants = atomic_load(&table->wants) & ROW_WANT_RENEW;
-    if (!table->closed && table->further == NULL && !table->cold) {
-        wants |= gather_apart(row, table);
+    uint32_t wants = atomic_load(&table->wants) & (ROW_WANT_RENEW | ROW_WANT_PLACE);
+    bool open = !table->closed && table->further == NULL && !table->cold;
+    if (!table->settled) {
+        wants |= row->sample_count >= row->config.sample ? ROW_WANT_SETTLE : 0;
+    } else if (open) {
+        wants |= row_count_of(table) >= table->fill ? ROW_WANT_OPEN : 0;
+        wants |= row_ahead_wants(row, table);
     }
     atomic_store(&table->wants, wants);
-    uint64_t count = row_count_of(table);
-    uint64_t beyond = count > table->capacity ? count - table->capacity : 0;
-    if (atomic_load(&table->apart) < beyond) {
-        atomic_store(&table->apart, beyond);
-    }
 }
 
 /* What the last table that was opened left free for late ids goes on. */
@@ -211,7 +216,7 @@ static void find_late_room(struct row *row)
 static bool restore_first(struct row *row)
 {
     struct row_region *region = row_region_take(row);
-    CHECK(region != NULL && row_first_table(row, region) != NULL);
+    CHECK(region != NULL && row_first_table(row, region) != NULL && row_apart_begin(row));
     return false;
 }
 
@@ -234,6 +239,9 @@ bool row_restore_end(struct row *row)
     row_ask(row);
     if (row->count == 0) {
         return restore_first(row);
+    }
+    if (!row->config.any_ids) {
+        gather_apart(row);
     }
     for (size_t i = 0; i < row->count && !row->config.any_ids; i++) {
         find_again(row, row->tables[i]);

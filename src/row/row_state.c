@@ -45,6 +45,7 @@ static uint64_t flags_of(const struct row *row, const struct row_table *table)
     flags |= table->closed ? ROW_STATE_CLOSED : 0;
     flags |= table->jumped ? ROW_STATE_JUMPED : 0;
     flags |= own != NULL && own->further == table ? ROW_STATE_LAYER : 0;
+    flags |= table->is_apart ? ROW_STATE_APART : 0;
     flags |= table->further != NULL ? ROW_STATE_LAYERED : 0;
     flags |= row->config.any_ids ? ROW_STATE_ANY_IDS : 0;
     return flags;
@@ -157,19 +158,23 @@ static bool frontier_is_sound(const struct row_state *s)
 static bool counts_are_sound(const struct row_state *s)
 {
     return s->capacity > 0 && s->fill > 0 && s->fill <= s->capacity &&
-           (s->count <= s->capacity || s->count - s->capacity <= s->apart);
+           (s->count <= s->capacity || row_state_has(s, ROW_STATE_APART));
 }
 
 static bool kind_is_sound(const struct row_state *s)
 {
     uint64_t one_of = s->flags & (ROW_STATE_LAYER | ROW_STATE_LAYERED);
+    bool apart = row_state_has(s, ROW_STATE_APART);
     bool layer = row_state_has(s, ROW_STATE_LAYER);
     bool settled = row_state_has(s, ROW_STATE_SETTLED);
     bool any = row_state_has(s, ROW_STATE_ANY_IDS);
     return one_of != (ROW_STATE_LAYER | ROW_STATE_LAYERED) && (one_of == 0 || (settled && !any)) &&
            (!layer || row_state_has(s, ROW_STATE_CLOSED)) &&
            (settled || (s->base == 0 && s->last == ROW_ID_MAX && !any)) &&
-           (!any || (s->base == 0 && s->last == ROW_ID_MAX));
+           (!any || (s->base == 0 && s->last == ROW_ID_MAX)) &&
+           apart == (s->serial >= ROW_APART_SERIALS) &&
+           (!apart || (s->flags == (ROW_STATE_APART | ROW_STATE_SETTLED) && s->base == 0 &&
+                       s->last == ROW_ID_MAX));
 }
 
 bool row_state_parse(const struct row *row, const void *bytes, size_t length,
@@ -221,6 +226,19 @@ static void take_state(struct row_table *table, const struct row_state *state)
     atomic_store(&table->ids.first, state->first_id);
     atomic_store(&table->ids.last, state->last_id);
     table->dropped = state->dropped;
+}
+
+struct row_table *row_state_make_apart(struct row *row, const struct row_described *described,
+                                       char error[ROW_ERROR_MAX])
+{
+    unsigned long long serial = described->state.serial;
+    struct row_table *table = row_apart_make(row, described->description, described->bytes);
+    if (table == NULL) {
+        row_fail(error, "table %llu of ids apart cannot be made as it is described", serial);
+        return NULL;
+    }
+    take_state(table, &described->state);
+    return table;
 }
 
 struct row_table *row_state_make(struct row *row, const struct row_described *described,

@@ -1,5 +1,5 @@
 /*
- * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 2.
+ * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 3.
  *
  *     word   what                        word   what
  *     0      version of the format       14     closed_serial
@@ -24,7 +24,7 @@
 
 #include "row/row_log.h"
 
-#define ROW_STATE_VERSION 2
+#define ROW_STATE_VERSION 3
 
 #define ROW_STATE_SETTLED 1u
 #define ROW_STATE_CLOSED  2u
@@ -32,7 +32,8 @@
 #define ROW_STATE_LAYER   8u  /* it is one */
 #define ROW_STATE_LAYERED 16u /* it has one */
 #define ROW_STATE_ANY_IDS 32u /* one table over all ids */
-#define ROW_STATE_FLAGS   63u
+#define ROW_STATE_APART   64u /* the one for ids apart */
+#define ROW_STATE_FLAGS   127u
 
 struct row_state {
     uint64_t version, flags, serial, base, last, window_last, low, step, range, reach_min;
@@ -67,6 +68,9 @@ static inline bool row_state_has(const struct row_state *state, uint64_t flag)
  */
 struct row_table *row_state_make(struct row *row, const struct row_described *described,
                                  const struct row_table *layer_of, char error[ROW_ERROR_MAX]);
+/* The table for ids apart that is described; it is not the row's yet. NULL with `error`. */
+struct row_table *row_state_make_apart(struct row *row, const struct row_described *described,
+                                       char error[ROW_ERROR_MAX]);
 /* The layer that is described, at its table. NULL with `error`. */
 struct row_table *row_state_make_layer(struct row *row, const struct row_described *described,
                                        char error[ROW_ERROR_MAX]);

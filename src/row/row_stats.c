@@ -22,12 +22,10 @@ static const char *oldest_of(const struct row *row)
 void row_emit_space(const struct row *row, const struct emitter *to)
 {
     uint64_t layers = 0;
-    uint64_t apart = 0;
     uint64_t cold = 0;
     uint64_t leaving = 0;
     for (size_t i = 0; i < row->count; i++) {
         layers += row->tables[i]->further != NULL;
-        apart += atomic_load(&row->tables[i]->apart);
         cold += row->tables[i]->cold;
         leaving += row->tables[i]->leaving;
     }
@@ -36,7 +34,7 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "tables_max", row->config.tables);
     emit_u64(to, "spare", row_regions_free(row));
     emit_u64(to, "frontier", row->count ? row_frontier_of(row->tables[row->count - 1]) : 0);
-    emit_u64(to, "ahead_ids", apart);
+    emit_u64(to, "ahead_ids", row->apart ? row_count_of(row->apart) : 0);
     emit_real(to, "late_room", SHARE_DIGITS, row->late_room);
     emit_text(to, "oldest", oldest_of(row));
     emit_u64(to, "cold_tables", cold);

@@ -43,6 +43,13 @@ static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, u
     return all;
 }
 
+/* So that the next ids are sampled as before. */
+void row_stream_moved(struct row_table *table)
+{
+    row_lower_to(&table->samples.next, row_came(table) + table->samples.stride);
+    row_lower_to(&table->samples.arrival, row_came(table) + ARRIVALS_ONE_IN);
+}
+
 bool row_stream_is_in(const struct row *row, const struct row_table *table)
 {
     unsigned inside;
@@ -112,10 +119,10 @@ uint64_t row_shown_range(const struct row *row, const struct row_table *table)
     uint64_t ids[ROW_SAMPLES];
     row_lock(row);
     size_t n = table->samples.count;
-    bool whole = table->samples.began <= row_admitted(table) / BEGAN_PART;
+    bool whole = table->samples.began <= row_came(table) / BEGAN_PART;
     memcpy(ids, table->samples.ids, n * sizeof(ids[0]));
     row_unlock(row);
-    uint64_t placed = row_placed_in(table);
+    uint64_t placed = row_count_of(table);
     size_t steps = n * DENSITY_PART / 16;
     if (n < SAMPLES_LEAST || placed < SAMPLES_LEAST || !whole) {
         return 0;

@@ -40,12 +40,16 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
     table->fill = fill_of(row, table->capacity);
     table->opened_s = clock_wall_s();
     table->region = region;
-    table->cold = region == NULL;
+    table->owner = row;
+    CHECK(table->is_apart == want->apart);
+    table->cold = region == NULL && !want->apart;
     table->settled = !want->first;
+    CHECK(atomic_load(&table->apart_first) == UINT64_MAX);
+    atomic_store(&table->place_at, UINT64_MAX);
     table->touched = true;
     row_start_at(table, want->base == 0 ? 0 : want->base - 1);
     id_span_clear(&table->ids);
-    if (row->config.any_ids) {
+    if (row->config.any_ids || want->apart) {
         table->window_last = ROW_ID_MAX;
     }
     return table;
@@ -105,7 +109,7 @@ void row_count_dropped(struct row *row)
     }
 }
 
-static void retire_one(struct row *row, struct row_table *table)
+void row_retire_one(struct row *row, struct row_table *table)
 {
     row_lock(row);
     table->further = row->retired;
@@ -124,14 +128,14 @@ static void take_off(struct row *row, const struct row_table *table)
     row->count--;
     row->dropped_ranges -= table->dropped.count;
     if (table->further != NULL) {
-        retire_one(row, table->further);
+        row_retire_one(row, table->further);
     }
 }
 
 void row_retire(struct row *row, struct row_table *table)
 {
     take_off(row, table);
-    retire_one(row, table);
+    row_retire_one(row, table);
 }
 
 void row_retire_all(struct row *row)

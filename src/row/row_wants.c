@@ -40,18 +40,16 @@ typedef bool want_fn(struct row *row, struct row_table *table);
 /* Those that settling left ahead may be the stream already. */
 static void note_sample(struct row *row, struct row_table *table)
 {
-    uint64_t apart = 0;
+    uint64_t ahead = 0;
     uint64_t limit = row_limit(table);
     uint32_t wants = 0;
     for (size_t i = 0; i < row->sample_count; i++) {
-        apart += row->sample[i] > row_frontier_of(table);
+        ahead += row->sample[i] > row_frontier_of(table);
         if (row->sample[i] > limit) {
-            wants |= row_ahead_note(row, table, row->sample[i], i + 1 - apart);
+            wants |= row_ahead_note(row, table, row->sample[i], i + 1 - ahead);
         }
     }
-    uint64_t count = row_count_of(table);
-    atomic_store(&table->apart, apart < count ? apart : count);
-    atomic_fetch_or(&table->wants, wants);
+    atomic_fetch_or(&table->wants, wants | ROW_WANT_PLACE);
 }
 
 static bool want_settle(struct row *row, struct row_table *table)
@@ -101,9 +99,10 @@ static bool open_above_end(struct row *row, struct row_table *table)
 static bool close_full(struct row *row, struct row_table *table)
 {
     row_raise_to(&table->frontier, table->last);
-    row_tuck(row, table);
     row_note_closed(row, table);
-    atomic_fetch_or(&table->wants, ROW_WANT_LAYER);
+    row_touch(table);
+    row_log_put(row, CHANGE_EVENT_SETTLE, table);
+    atomic_fetch_or(&table->wants, ROW_WANT_LAYER | ROW_WANT_PLACE);
     return false;
 }
 
@@ -111,8 +110,8 @@ static bool close_full(struct row *row, struct row_table *table)
 static bool is_little_left(const struct row_table *table)
 {
     bool dropped = row_dropped_next(&table->dropped, row_frontier_of(table)) != UINT64_MAX;
-    return row_has_little_left(table, NEARLY_PART) && row_can_move(table) && !row_is_going(table) &&
-           !dropped;
+    return row_has_little_left(table, NEARLY_PART) && table->further == NULL &&
+           !row_is_going(table) && !dropped;
 }
 
 static bool want_open(struct row *row, struct row_table *table)
@@ -219,13 +218,9 @@ static bool want_reach(struct row *row, struct row_table *table)
     return row_open(row, table, &opening);
 }
 
-static bool want_tuck(struct row *row, struct row_table *table)
+static bool want_place(struct row *row, struct row_table *table)
 {
-    if (has_ahead(table) && row_can_move(table) && row_holds_passed(table)) {
-        uint64_t placed = row_placed_so_far(table);
-        row_tuck(row, table);
-        row_ahead_shift(row, table, row_placed_so_far(table) - placed);
-    }
+    row_apart_place(row, table);
     return false;
 }
 
@@ -294,7 +289,7 @@ static const struct {
 } WANTS[] = {
     {ROW_WANT_SETTLE, want_settle}, {ROW_WANT_CLUSTER, want_cluster}, {ROW_WANT_BULK, want_bulk},
     {ROW_WANT_RENEW, want_renew},   {ROW_WANT_OPEN, want_open},       {ROW_WANT_LAYER, want_layer},
-    {ROW_WANT_REACH, want_reach},   {ROW_WANT_TUCK, want_tuck},
+    {ROW_WANT_REACH, want_reach},   {ROW_WANT_PLACE, want_place},
 };
 
 bool row_serve(struct row *row, struct row_table *table)

@@ -18,6 +18,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
+#include "counter/counter_private.h"
+#include "phantom/phantom_private.h"
+#include "row/row_policy.h"
 
 #define FIRST_DENSE   5000u
 #define FIRST_SECOND  1700000000ull
@@ -255,6 +259,33 @@ size_t roll_ranges(const struct roll *roll, struct roll_range list[ROW_TABLES_MA
     stats_of_tables(roll->engine, see_table, &ranges);
     CHECK(ranges.count > 0);
     return ranges.count;
+}
+
+struct apart_ids {
+    size_t count;
+    uint64_t *list;
+};
+
+static void note_apart(void *context, uint64_t id)
+{
+    struct apart_ids *ids = context;
+    ids->list[ids->count++] = id;
+}
+
+static const struct row *row_of(const struct roll *roll)
+{
+    return roll->phantom ? &((const struct phantom *)roll->engine)->row
+                         : &((const struct counter *)roll->engine)->row;
+}
+
+uint64_t *roll_apart(const struct roll *roll, size_t *count)
+{
+    const struct row *row = row_of(roll);
+    struct apart_ids ids = {.list = memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
+    row->functions->each_apart(row->apart, note_apart, &ids);
+    row_policy_sort(ids.list, ids.count);
+    *count = ids.count;
+    return ids.list;
 }
 
 uint64_t roll_opened(const struct roll *roll)

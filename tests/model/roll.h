@@ -71,6 +71,8 @@ struct roll_range {
     uint64_t serial, base, last, dropped;
 };
 size_t roll_ranges(const struct roll *roll, struct roll_range ranges[ROW_TABLES_MAX]);
+/* The ids that are apart, rising; to be freed. */
+uint64_t *roll_apart(const struct roll *roll, size_t *count);
 /* Tables opened so far, by the highest serial number there is; the first table's base. */
 uint64_t roll_opened(const struct roll *roll);
 uint64_t roll_oldest(const struct roll *roll);

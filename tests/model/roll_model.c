@@ -200,16 +200,34 @@ static bool has_serial(const struct roll_range *ranges, size_t n, uint64_t seria
     return false;
 }
 
+static int by_id(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What is apart did not go with its table. Of a pair that is known of its id alone. */
+static bool stays_apart(const struct roll_model *m, struct roll_item *item, const uint64_t *apart,
+                        size_t count)
+{
+    bool stays = count > 0 && bsearch(&item->id, apart, count, sizeof(*apart), by_id) != NULL;
+    item->unsure = item->unsure || (stays && m->roll.phantom);
+    return stays;
+}
+
 /* What a table that is no more had of `old`; later ones opened in the same round. */
 static void forget_range(struct roll_model *m, const struct roll_range *old, uint64_t later)
 {
+    size_t count;
+    uint64_t *apart = roll_apart(&m->roll, &count);
     m->drops[m->drop_count++ % ROLL_DROPS_MAX] = *old;
     for (size_t i = 0; i < m->count; i++) {
         struct roll_item *item = &m->items[i];
         if (item->id < old->base || item->id > old->last || item->id < m->ranges[0].base) {
             continue;
         }
-        if (!item->there) {
+        if (!item->there || stays_apart(m, item, apart, count)) {
             continue;
         }
         bool doubtful = item->unsure; /* it may have gone with a table before this one */
@@ -219,6 +237,7 @@ static void forget_range(struct roll_model *m, const struct roll_range *old, uin
         item->after = later;
         m->gone += !item->unsure;
     }
+    free(apart);
 }
 
 /* A table that knows as many ranges as it can has left some out, which are not below then. */

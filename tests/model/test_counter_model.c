@@ -18,9 +18,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/memory.h"
+#include "counter/counter_private.h"
 #include "tests/model/reference.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
@@ -328,6 +331,35 @@ static void run_batch(struct model *m)
     }
 }
 
+struct apart {
+    size_t count;
+    uint64_t *ids;
+};
+
+static void note_apart(void *context, uint64_t id)
+{
+    struct apart *apart = context;
+    apart->ids[apart->count++] = id;
+}
+
+/* What is apart loses hidden slots when it goes in place: none shall be. */
+static void delete_apart(struct model *m)
+{
+    const struct row *row = &((const struct counter *)m->engine)->row;
+    if (row->apart == NULL) {
+        return;
+    }
+    struct apart apart = {0, memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
+    row->functions->each_apart(row->apart, note_apart, &apart);
+    for (size_t i = 0; i < apart.count; i++) {
+        counters_call_init(&m->calls[0], ENGINE_DELETE, ENGINE_SLOT_RECORD, apart.ids[i], "");
+        m->ops[0] = &m->calls[0].op;
+        m->engine->functions->prepare(m->engine, m->ops, 1);
+        run_some(m, 0, 1);
+    }
+    free(apart.ids);
+}
+
 /* Other slots, other widths, another order, maybe another role. */
 static void reshape(struct model *m)
 {
@@ -337,6 +369,7 @@ static void reshape(struct model *m)
     if (m->profile->same_slots) {
         return;
     }
+    delete_apart(m);
     size_t wanted = 1 + below(m, ENGINE_SLOTS_MAX);
     memset(next.slots, 0, sizeof(next.slots));
     next.slot_count = 0;

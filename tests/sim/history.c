@@ -18,7 +18,7 @@ struct history_record {
     uint8_t space;
     uint8_t event; /* enum change_event; 0: a change */
     uint32_t member;
-    uint64_t base; /* of an event */
+    uint64_t base, last; /* of an event */
     struct change change;
 };
 
@@ -84,12 +84,14 @@ static struct history_key *key_of(struct history *history, const struct history_
 
 static void take_slots(struct history_key *key, const struct change *change)
 {
-    if (change->place != CHANGE_THERE) {
-        CHECK(key->state != HISTORY_THERE); /* what is created is not there yet */
-        key->set = 0;
-    } else {
-        CHECK(key->state == HISTORY_THERE);
-    }
+    bool placed = key->apart && change->place == CHANGE_INSIDE;
+    bool there = change->place == CHANGE_THERE || change->place == CHANGE_THERE_APART || placed;
+    CHECK((key->state == HISTORY_THERE) == there); /* what is created is not there yet */
+    CHECK(!placed || change->set == key->set);
+    CHECK(change->place != CHANGE_THERE || !key->apart);
+    CHECK(change->place != CHANGE_THERE_APART || key->apart);
+    key->set = there ? key->set : 0;
+    key->apart = change->place == CHANGE_APART || change->place == CHANGE_THERE_APART;
     key->state = HISTORY_THERE;
     key->set = (key->set & ~change->named) | (change->set & change->named);
     for (unsigned i = 0; i < HISTORY_SLOTS_MAX; i++) {
@@ -99,11 +101,11 @@ static void take_slots(struct history_key *key, const struct change *change)
     }
 }
 
-/* What it does to the count of members. */
-static int8_t members_of(const struct change *change)
+/* What it does to the count of members; apart: it was, and goes in place if it is added so. */
+static int8_t members_of(const struct change *change, bool apart)
 {
     if (change->type == CHANGE_MEMBER_ADD) {
-        return 1;
+        return !(apart && change->place == CHANGE_INSIDE);
     }
     return change->place == CHANGE_BOTH ? -2 : -1;
 }
@@ -113,19 +115,24 @@ static void take_change(struct history *history, const struct history_record *re
     struct history_key *key = key_of(history, record);
 
     if (key->member != HISTORY_NO_MEMBER) {
-        key->members = (int8_t)(key->members + members_of(&record->change));
+        key->members = (int8_t)(key->members + members_of(&record->change, key->apart));
     }
     switch (record->change.type) {
     case CHANGE_SLOTS:
         take_slots(key, &record->change);
         return;
     case CHANGE_DELETE:
+        CHECK(key->apart == (record->change.place == CHANGE_APART));
+        key->apart = false;
         key->state = HISTORY_ABSENT;
         return;
     case CHANGE_MEMBER_ADD:
+        key->hash = record->change.member[0];
+        key->apart = record->change.place == CHANGE_APART;
         key->state = HISTORY_THERE;
         return;
     case CHANGE_MEMBER_DELETE:
+        key->apart = false;
         /* without an exception the filter may say yes by chance one day */
         key->state = record->change.place == CHANGE_APART ? HISTORY_UNKNOWN : HISTORY_ABSENT;
         return;
@@ -134,17 +141,20 @@ static void take_change(struct history *history, const struct history_record *re
 
 /* ---- what an event does ---- */
 
-static uint64_t take_away(struct history *history, uint8_t space, uint64_t from, uint64_t last)
+/* But for what is apart above `kept`. */
+static uint64_t take_away(struct history *history, uint8_t space, uint64_t from, uint64_t last,
+                          uint64_t kept)
 {
     uint64_t taken = 0;
     for (size_t i = 0; i < history->key_room; i++) {
         struct history_key *key = &history->key[i];
         if (key->state == HISTORY_UNUSED || key->space != space || key->id < from ||
-            key->id > last) {
+            key->id > last || (key->apart && key->id > kept)) {
             continue;
         }
         taken += key->state == HISTORY_THERE;
         key->members = 0;
+        key->apart = false;
         key->state = key->member == HISTORY_NO_MEMBER ? HISTORY_ABSENT : HISTORY_UNKNOWN;
     }
     history->dropped += taken;
@@ -175,13 +185,14 @@ static void take_open(struct history *history, const struct history_record *reco
     tables->count++;
 }
 
-static void take_drop(struct history *history, uint8_t space, uint64_t base)
+static void take_drop(struct history *history, uint8_t space, uint64_t base, uint64_t frontier)
 {
     struct history_bases *tables = &history->tables[space];
     size_t i = index_of(tables, base);
     CHECK(i < tables->count && tables->base[i] == base);
     (void)take_away(history, space, base,
-                    i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX);
+                    i + 1 < tables->count ? tables->base[i + 1] - 1 : UINT64_MAX,
+                    i > 0 ? frontier : UINT64_MAX);
     tables->count--;
     memmove(&tables->base[i], &tables->base[i + 1], (tables->count - i) * sizeof(uint64_t));
 }
@@ -194,14 +205,14 @@ static void take(struct history *history, const struct history_record *record)
         take_change(history, record);
         return;
     case CHANGE_EVENT_FIRST:
-        (void)take_away(history, record->space, 0, UINT64_MAX);
+        (void)take_away(history, record->space, 0, UINT64_MAX, UINT64_MAX);
         *tables = (struct history_bases){.count = 1, .base = {record->base}};
         return;
     case CHANGE_EVENT_OPEN:
         take_open(history, record);
         return;
     case CHANGE_EVENT_DROP:
-        take_drop(history, record->space, record->base);
+        take_drop(history, record->space, record->base, record->last);
         return;
     default:
         return;
@@ -231,6 +242,22 @@ void history_change(struct history *history, uint64_t lsn, const struct change *
     add(history, &record);
 }
 
+uint32_t history_member(const struct history *history, const struct change *change)
+{
+    if (change->type == CHANGE_SLOTS) {
+        return HISTORY_NO_MEMBER;
+    }
+    for (size_t i = 0; i < history->key_room; i++) {
+        const struct history_key *key = &history->key[i];
+        if (key->state == HISTORY_THERE && key->space == change->space && key->id == change->id &&
+            key->hash == change->member[0]) {
+            return key->member;
+        }
+    }
+    CHECK(!"a member that was never added goes in place");
+    return HISTORY_NO_MEMBER;
+}
+
 static void keep_base(void *context, const char *name, uint64_t value)
 {
     if (strcmp(name, "base") == 0) {
@@ -238,14 +265,18 @@ static void keep_base(void *context, const char *name, uint64_t value)
     }
 }
 
-static uint64_t base_of(enum change_event event, const void *bytes, size_t length)
+static uint64_t base_of(enum change_event event, const void *bytes, size_t length, uint64_t *last)
 {
     uint64_t base = 0;
     size_t description;
+    *last = 0;
     if (event == CHANGE_EVENT_DROP) {
         struct row_dropped dropped;
         uint64_t serial;
         CHECK(row_drop_read(bytes, length, &serial, &base, &dropped));
+        for (uint64_t i = 0; i < dropped.count; i++) {
+            *last = dropped.at[i].first == base ? dropped.at[i].last : *last;
+        }
     } else if (event != CHANGE_EVENT_SPACE) {
         CHECK(row_state_read(bytes, length, keep_base, &base, &description));
     }
@@ -255,8 +286,9 @@ static uint64_t base_of(enum change_event event, const void *bytes, size_t lengt
 struct history_event history_event_of(uint32_t space, enum change_event event, const void *bytes,
                                       size_t length)
 {
-    return (struct history_event){
-        .space = space, .event = event, .base = base_of(event, bytes, length)};
+    struct history_event taken = {.space = space, .event = event};
+    taken.base = base_of(event, bytes, length, &taken.last);
+    return taken;
 }
 
 void history_event(struct history *history, uint64_t lsn, const struct history_event *event)
@@ -264,7 +296,8 @@ void history_event(struct history *history, uint64_t lsn, const struct history_e
     struct history_record record = {.lsn = lsn,
                                     .space = (uint8_t)event->space,
                                     .event = (uint8_t)event->event,
-                                    .base = event->base};
+                                    .base = event->base,
+                                    .last = event->last};
     add(history, &record);
 }
 
@@ -329,7 +362,8 @@ bool history_meet(struct history *history, const struct journal_record *record)
         return kind == CHANGE_RECORD_IS_CHANGE
                    ? known->event == 0 && same_change(&known->change, &change)
                    : known->event == event.event && known->space == event.space &&
-                         known->base == base_of(event.event, event.bytes, event.length);
+                         known->base ==
+                             base_of(event.event, event.bytes, event.length, &(uint64_t){0});
     }
     if (kind == CHANGE_RECORD_IS_CHANGE || known != NULL) {
         return false;

@@ -8,8 +8,8 @@
  * (a filter that was thrown away may or may not say yes by chance).
  *
  * What an event does to ids: FIRST takes all away; DROP those from its table's base up to the next
- * table's. An opening by a table that has left memory may leave some behind. All others move ids,
- * which changes no answer.
+ * table's, but for what is apart above its frontier, unless it is the lowest. No other changes an
+ * answer, nor does a change that puts in place what was apart.
  *
  * Thread rule: one thread at a time.
  */
@@ -35,7 +35,9 @@ struct history_key {
     uint32_t member; /* by the test's number; HISTORY_NO_MEMBER: a counter's */
     uint8_t space;
     uint8_t state;
+    bool apart;     /* it is there, and apart (row/row.h) */
     int8_t members; /* it counts as so many in a filter: 1 if it is there, but for luck of hashes */
+    uint64_t hash;  /* of a member, as it was added last */
     uint32_t set;   /* slots that hold a number */
     uint64_t values[HISTORY_SLOTS_MAX];
 };
@@ -60,6 +62,7 @@ struct history_event {
     uint32_t space;
     enum change_event event;
     uint64_t base; /* of its table */
+    uint64_t last; /* DROP: its frontier, if it had reached its base, and it was not the lowest */
 };
 
 void history_init(struct history *history);
@@ -68,6 +71,8 @@ void history_fini(struct history *history);
 /* What was put last, at lsn. member: see history_key. */
 void history_change(struct history *history, uint64_t lsn, const struct change *change,
                     uint32_t member);
+/* The member of an id that a change with no operation is about; of a counter NO_MEMBER. */
+uint32_t history_member(const struct history *history, const struct change *change);
 struct history_event history_event_of(uint32_t space, enum change_event event, const void *bytes,
                                       size_t length);
 void history_event(struct history *history, uint64_t lsn, const struct history_event *event);

@@ -110,6 +110,15 @@ void counters_table_open(struct counters_table *opened, const struct counter_con
     }
 }
 
+void counters_apart_open(struct counters_table *opened, const struct counter_config *config)
+{
+    struct row_want want = {.apart = true, .region_bytes = config->table_bytes};
+    memset(opened, 0, sizeof(*opened));
+    opened->table = counter_table_create(config, &want, NULL);
+    CHECK(opened->table);
+    counter_table_in_row(opened->table)->last = ROW_ID_MAX;
+}
+
 void counters_table_settle(struct counters_table *opened, uint64_t low, uint64_t frontier)
 {
     struct row_table *row = counter_table_in_row(opened->table);
@@ -122,7 +131,9 @@ void counters_table_settle(struct counters_table *opened, uint64_t low, uint64_t
 void counters_table_close(struct counters_table *opened)
 {
     counter_table_destroy(opened->table);
-    memory_region_destroy(opened->region, opened->bytes);
+    if (opened->region) {
+        memory_region_destroy(opened->region, opened->bytes);
+    }
 }
 
 static bool sink_reserve(struct change_sink *base)

@@ -49,6 +49,8 @@ struct counters_table {
 void counters_table_open(struct counters_table *opened, const struct counter_config *config,
                          uint64_t first_id);
 void counters_table_settle(struct counters_table *opened, uint64_t low, uint64_t frontier);
+/* One for ids apart. */
+void counters_apart_open(struct counters_table *opened, const struct counter_config *config);
 void counters_table_close(struct counters_table *opened);
 #define COUNTERS_UNSETTLED UINT64_MAX
 

@@ -195,6 +195,9 @@ static void throw_away(struct dumps *d, struct barrier *barrier)
 static bool is_there(const struct dumps *d, uint64_t serial, bool layer)
 {
     const struct row *row = row_of(d);
+    if (row->apart && row->apart->serial == serial) {
+        return true;
+    }
     for (size_t i = 0; i < row->count; i++) {
         if (row->tables[i]->serial == serial && (!layer || row->tables[i]->further)) {
             return true;

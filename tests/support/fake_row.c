@@ -26,7 +26,8 @@ static struct row_table *create(void *engine, const struct row_want *want)
 {
     struct fake *fake = engine;
     const unsigned char *region = want->region;
-    CHECK(want->region_bytes > 0 && (region != NULL || want->description != NULL));
+    CHECK(want->region_bytes > 0);
+    CHECK(region != NULL || want->description != NULL || want->apart);
     CHECK(region == NULL || (region[0] == 0 && region[want->region_bytes - 1] == 0));
     if (fake->refuse_create) {
         return NULL;
@@ -46,6 +47,8 @@ static struct row_table *create(void *engine, const struct row_want *want)
         table->row.capacity = description.capacity;
     }
     table->row.window_last = ROW_ID_MAX;
+    table->row.is_apart = want->apart;
+    table->row.apart_first = UINT64_MAX;
     if (table->window != 0 && !want->first && table->window < ROW_ID_MAX - want->base) {
         table->row.window_last = want->base + table->window - 1;
     }
@@ -61,7 +64,6 @@ static void destroy(struct row_table *table)
     struct fake_table *mine = (struct fake_table *)table;
     mine->fake->live--;
     fake_set_fini(&mine->placed);
-    fake_set_fini(&mine->apart);
     fake_set_fini(&mine->file);
     fake_set_fini(&mine->added);
     fake_set_fini(&mine->removed);
@@ -76,87 +78,72 @@ static void settle(void *engine, struct row_table *table)
     if (mine->window != 0 && mine->window < ROW_ID_MAX - table->low) {
         table->window_last = table->low + mine->window - 1;
     }
-    size_t n = mine->apart.count;
-    uint64_t *ids = fake_set_sorted(&mine->apart);
-    for (size_t i = 0; i < n; i++) {
-        if (row_place(table, ids[i], false)) {
-            CHECK(fake_set_remove(&mine->apart, ids[i]));
-            fake_set_add(&mine->placed, ids[i]);
-        }
-    }
-    free(ids);
 }
 
 static bool is_held(const struct fake_table *mine, uint64_t id)
 {
     if (!mine->row.cold) {
-        return fake_set_has(&mine->placed, id) || fake_set_has(&mine->apart, id);
+        return fake_set_has(&mine->placed, id);
     }
     return fake_set_has(&mine->added, id) ||
            (fake_set_has(&mine->file, id) && !fake_set_has(&mine->removed, id));
 }
 
-static void add_above(const struct fake_table *mine, const struct fake_set *from,
-                      struct fake_set *apart)
+/* False: it stays apart. */
+static bool place_one(struct fake *fake, struct row_table *apart, struct row_table *to, uint64_t id,
+                      struct change_sink *sink)
 {
-    for (size_t i = 0; i < from->places; i++) {
-        uint64_t id = from->ids[i];
-        bool wanted = id < FAKE_REMOVED && id > mine->row.frontier && is_held(mine, id);
-        if (wanted && !fake_set_has(apart, id)) {
-            fake_set_add(apart, id);
-        }
-    }
-}
-
-/* What it keeps apart; a cold one what it holds above its frontier. To be freed by the caller. */
-static struct fake_set apart_of(const struct fake_table *mine)
-{
-    struct fake_set apart = {0};
-    if (mine->row.cold) {
-        add_above(mine, &mine->added, &apart);
-        add_above(mine, &mine->file, &apart);
-    } else {
-        for (size_t i = 0; i < mine->apart.places; i++) {
-            if (mine->apart.ids[i] < FAKE_REMOVED) {
-                fake_set_add(&apart, mine->apart.ids[i]);
-            }
-        }
-    }
-    return apart;
-}
-
-static void take_apart(struct fake_table *mine, uint64_t id)
-{
-    if (mine->row.cold) {
-        fake_set_remove(&mine->added, id);
-        fake_set_add(&mine->removed, id);
-    } else {
-        CHECK(fake_set_remove(&mine->apart, id));
-    }
-}
-
-static bool move(void *engine, struct row_table *from, struct row_table *to)
-{
-    const struct fake *fake = engine;
-    if (fake->refuse_move) {
+    struct change change = {.type = CHANGE_SLOTS,
+                            .space = fake->engine.space,
+                            .place = CHANGE_INSIDE,
+                            .id = id,
+                            .named = 1,
+                            .set = 1};
+    if (!row_place(&fake->row, to, id)) {
         return false;
     }
-    struct fake_table *source = (struct fake_table *)from;
-    struct fake_table *target = (struct fake_table *)to;
-    CHECK(!to->cold);
-    struct fake_set apart = apart_of(source);
-    size_t n = apart.count;
-    uint64_t *ids = fake_set_sorted(&apart);
-    for (size_t i = 0; i < n; i++) {
-        if (ids[i] < to->base) {
-            continue;
-        }
-        take_apart(source, ids[i]);
-        fake_set_add(row_place(to, ids[i], true) ? &target->placed : &target->apart, ids[i]);
+    if (!to->is_apart) {
+        CHECK(fake_set_remove(&((struct fake_table *)apart)->placed, id));
+        row_removed(apart, apart, id);
+        row_changed(fake_holder_of_new(to));
+        row_changed(apart);
+        sink->functions->put(sink, &change);
+    }
+    fake_put(fake_holder_of_new(to), id);
+    return true;
+}
+
+static bool place(void *engine, struct row_table *apart, struct row_table *to,
+                  struct change_sink *sink)
+{
+    struct fake *fake = engine;
+    const struct fake_set *set = &((struct fake_table *)apart)->placed;
+    CHECK(!to->cold && apart->is_apart);
+    size_t n = set->count;
+    uint64_t *ids = fake_set_sorted(set);
+    bool placed = !fake->refuse_place;
+    for (size_t i = 0; placed && i < n; i++) {
+        bool wanted = to->base <= ids[i] && ids[i] <= to->last;
+        placed = !wanted || place_one(fake, apart, to, ids[i], sink);
     }
     free(ids);
-    fake_set_fini(&apart);
-    return true;
+    return placed;
+}
+
+static uint64_t forget(struct row_table *apart, uint64_t first, uint64_t last)
+{
+    struct fake_set *set = &((struct fake_table *)apart)->placed;
+    size_t n = set->count;
+    uint64_t forgotten = 0;
+    uint64_t *ids = fake_set_sorted(set);
+    for (size_t i = 0; i < n; i++) {
+        if (first <= ids[i] && ids[i] <= last) {
+            CHECK(fake_set_remove(set, ids[i]));
+            forgotten++;
+        }
+    }
+    free(ids);
+    return forgotten;
 }
 
 static size_t describe(const struct row_table *table, unsigned char *bytes)
@@ -179,22 +166,22 @@ static uint64_t described_bytes(const void *bytes, size_t length)
     return sound ? description.region_bytes : 0;
 }
 
-static void each_apart(const struct row_table *table, void (*visit)(void *context, uint64_t id),
+static void each_apart(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
                        void *context)
 {
-    struct fake_set apart = apart_of((const struct fake_table *)table);
-    for (size_t i = 0; i < apart.places; i++) {
-        if (apart.ids[i] < FAKE_REMOVED) {
-            visit(context, apart.ids[i]);
+    const struct fake_set *set = &((const struct fake_table *)apart)->placed;
+    for (size_t i = 0; i < set->places; i++) {
+        if (set->ids[i] < FAKE_REMOVED) {
+            visit(context, set->ids[i]);
         }
     }
-    fake_set_fini(&apart);
 }
 
 static const struct row_functions FUNCTIONS = {.create = create,
                                                .destroy = destroy,
                                                .settle = settle,
-                                               .move = move,
+                                               .place = place,
+                                               .forget = forget,
                                                .describe = describe,
                                                .described_bytes = described_bytes,
                                                .each_apart = each_apart};
@@ -239,11 +226,11 @@ bool fake_holds(const struct row_table *table, uint64_t id)
     return table != NULL && is_held((const struct fake_table *)table, id);
 }
 
-void fake_put(struct row_table *table, uint64_t id, bool apart)
+void fake_put(struct row_table *table, uint64_t id)
 {
     struct fake_table *mine = (struct fake_table *)table;
     if (!table->cold) {
-        fake_set_add(apart ? &mine->apart : &mine->placed, id);
+        fake_set_add(&mine->placed, id);
     }
     if (table->cold || table->tapped) {
         fake_set_remove(&mine->removed, id);
@@ -255,7 +242,7 @@ void fake_take(struct row_table *table, uint64_t id)
 {
     struct fake_table *mine = (struct fake_table *)table;
     CHECK(fake_holds(table, id));
-    CHECK(table->cold || fake_set_remove(&mine->placed, id) || fake_set_remove(&mine->apart, id));
+    CHECK(table->cold || fake_set_remove(&mine->placed, id));
     if (table->cold || table->tapped) {
         fake_set_remove(&mine->added, id);
         fake_set_add(&mine->removed, id);
@@ -265,7 +252,8 @@ void fake_take(struct row_table *table, uint64_t id)
 static bool is_there(struct fake *fake, const struct row_table *table, uint64_t id)
 {
     pthread_mutex_lock(&fake->lock);
-    bool there = fake_holds(table, id) || fake_holds(table->further, id);
+    bool there = fake_holds(table, id) || fake_holds(table->further, id) ||
+                 (row_may_be_apart(table, id) && fake_holds(fake->row.apart, id));
     pthread_mutex_unlock(&fake->lock);
     return there;
 }
@@ -292,19 +280,19 @@ static void put_inside(struct fake *fake, struct row_table *table, uint64_t id)
     struct row_table *holder = fake_holder_of_new(table);
     pthread_mutex_lock(&fake->lock);
     row_changed(holder);
-    fake_put(holder, id, false);
+    fake_put(holder, id);
     record(fake, CHANGE_SLOTS, CHANGE_INSIDE, id);
     pthread_mutex_unlock(&fake->lock);
 }
 
-static bool put_apart(struct fake *fake, struct row_table *table, uint64_t id)
+static bool put_apart(struct fake *fake, uint64_t id)
 {
+    struct row_table *apart = fake->row.apart;
     pthread_mutex_lock(&fake->lock);
-    CHECK(!table->cold && !table->leaving);
-    bool fits = ((struct fake_table *)table)->apart.count < fake->apart_max;
+    bool fits = ((struct fake_table *)apart)->placed.count < fake->apart_max;
     if (fits) {
-        row_changed(table);
-        fake_put(table, id, true);
+        row_changed(apart);
+        fake_put(apart, id);
         record(fake, CHANGE_SLOTS, CHANGE_APART, id);
     }
     pthread_mutex_unlock(&fake->lock);
@@ -325,8 +313,8 @@ bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict)
     *verdict = row_admit(&fake->row, table, id);
     if (*verdict == ROW_INSIDE) {
         put_inside(fake, table, id);
-    } else if (*verdict == ROW_APART && !put_apart(fake, table, id)) {
-        row_removed(table, table, id);
+    } else if (*verdict == ROW_APART && !put_apart(fake, id)) {
+        row_removed(fake->row.apart, fake->row.apart, id);
         *verdict = row_too_far(&fake->row, table, id);
     }
     return true;
@@ -372,13 +360,18 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
 bool fake_has(const struct fake *fake, uint64_t id)
 {
     const struct row_table *table = row_find(&fake->row, id);
-    return table != NULL && (fake_holds(table, id) || fake_holds(table->further, id));
+    return table != NULL &&
+           (fake_holds(table, id) || fake_holds(table->further, id) || fake_is_apart(fake, id));
 }
 
 bool fake_is_apart(const struct fake *fake, uint64_t id)
 {
-    const struct fake_table *table = (const struct fake_table *)row_find(&fake->row, id);
-    return table != NULL && fake_set_has(&table->apart, id);
+    return fake_holds(fake->row.apart, id);
+}
+
+uint64_t fake_apart(const struct fake *fake)
+{
+    return fake->row.apart ? fake->row.apart->count : 0;
 }
 
 void fake_take_out(struct row_table *table, uint64_t id)
@@ -391,8 +384,9 @@ void fake_take_out(struct row_table *table, uint64_t id)
 
 void fake_remove(struct fake *fake, uint64_t id)
 {
-    fake_take_out(row_find(&fake->row, id), id);
-    record(fake, CHANGE_DELETE, CHANGE_THERE, id);
+    bool apart = fake_is_apart(fake, id);
+    fake_take_out(apart ? fake->row.apart : row_find(&fake->row, id), id);
+    record(fake, CHANGE_DELETE, apart ? CHANGE_APART : CHANGE_THERE, id);
 }
 
 void fake_maintain(struct fake *fake)
@@ -425,26 +419,25 @@ uint64_t fake_count_cold(const struct fake_table *mine)
 
 static void check_cold(const struct fake_table *mine)
 {
-    CHECK(mine->placed.places == 0 && mine->apart.places == 0);
+    CHECK(mine->placed.places == 0);
     CHECK(fake_count_cold(mine) == mine->row.count);
     check_ids(&mine->row, &mine->added);
 }
 
-static void check_one(const struct row_table *table)
+static void check_one(const struct fake *fake, const struct row_table *table)
 {
     const struct fake_table *mine = (const struct fake_table *)table;
     if (table->cold) {
         check_cold(mine);
         return;
     }
-    CHECK(mine->placed.count + mine->apart.count == table->count);
+    CHECK(mine->placed.count == table->count);
     CHECK(mine->placed.count <= table->capacity);
     check_ids(table, &mine->placed);
-    check_ids(table, &mine->apart);
     for (size_t i = 0; i < mine->placed.places; i++) {
         uint64_t id = mine->placed.ids[i];
         CHECK(id >= FAKE_REMOVED || (id <= table->frontier && id <= table->window_last));
-        CHECK(id >= FAKE_REMOVED || !fake_set_has(&mine->apart, id));
+        CHECK(id >= FAKE_REMOVED || !fake_is_apart(fake, id));
         CHECK(id >= FAKE_REMOVED || !fake_holds(table->further, id));
     }
 }
@@ -462,12 +455,13 @@ static void check_reached(const struct row_table *table)
 void fake_check(const struct fake *fake)
 {
     row_check(&fake->row);
+    const struct fake_table *apart = (const struct fake_table *)fake->row.apart;
+    CHECK(apart == NULL || apart->placed.count == fake_apart(fake));
     for (size_t i = 0; i < fake->row.count; i++) {
         const struct row_table *table = fake->row.tables[i];
-        check_one(table);
+        check_one(fake, table);
         if (table->further != NULL) {
-            check_one(table->further);
-            CHECK(((const struct fake_table *)table->further)->apart.count == 0);
+            check_one(fake, table->further);
             check_reached(table);
         }
     }

@@ -1,6 +1,6 @@
 /*
  * fake_row.h: an engine that only keeps ids, exactly, to try the row of tables with: each table is
- * a set of ids, those in place and those apart. It checks on the way what a real one relies on: ids
+ * a set of ids, and so is the one for ids apart. It checks on the way what a real one relies on: ids
  * are never created twice, nothing in place lies above a new base, counts are what is held.
  *
  * With a recorder it keeps what it does, can be imaged as blurred as a real one, and be made again.
@@ -39,9 +39,9 @@ struct fake {
     pthread_mutex_t lock;        /* of the sets */
     uint64_t capacity;
     uint64_t window;           /* ids a table's window spans; 0: no end */
-    size_t apart_max;          /* of a table */
+    size_t apart_max;          /* ids */
     bool refuse_create;        /* the next tables are refused */
-    bool refuse_move;          /* there is no memory for what moves */
+    bool refuse_place;          /* what is apart stays so */
     _Atomic size_t live;       /* structs that exist; destroyed by any thread */
     uint64_t woken;            /* tickets */
     struct recorder *recorder; /* NULL: nothing is kept */
@@ -61,6 +61,7 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id);
 bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict);
 bool fake_has(const struct fake *fake, uint64_t id); /* where its range says */
 bool fake_is_apart(const struct fake *fake, uint64_t id);
+uint64_t fake_apart(const struct fake *fake); /* how many */
 void fake_remove(struct fake *fake, uint64_t id); /* it is there */
 
 /* The keeper's round while it is asked for, with all checks. */
@@ -77,7 +78,7 @@ void fake_keep(struct fake *fake, struct recorder *recorder);
 #define FAKE_IMAGE_PARTS 2u /* an id belongs to one by its remainder */
 struct fake_image {
     struct row_image image;
-    struct fake_set placed, apart;  /* of a table, also one that leaves */
+    struct fake_set placed;         /* of a table, also one that leaves, or of the ids apart */
     struct fake_set added, removed; /* of an overlay */
 };
 /* As row_image_next, now. */

@@ -13,15 +13,42 @@ void fake_keep(struct fake *fake, struct recorder *recorder)
     recorder_sink_init(&fake->sink, recorder);
 }
 
+static void replay_apart(struct fake *fake, struct row_table *apart, const struct change *change)
+{
+    bool there = fake_holds(apart, change->id);
+    if (change->type == CHANGE_SLOTS) {
+        if (!there) {
+            fake_put(apart, change->id);
+        }
+        row_replay_apart(&fake->row, change->id, !there);
+    } else if (there) {
+        fake_take_out(apart, change->id);
+    }
+}
+
 static void replay_created(struct fake *fake, struct row_table *table, const struct change *change)
 {
-    bool inside = change->place == CHANGE_INSIDE;
-    struct row_table *holder = inside ? fake_holder_of_new(table) : table;
+    struct row_table *holder = fake_holder_of_new(table);
     bool counted = !fake_holds(table, change->id) && !fake_holds(table->further, change->id);
     if (counted) {
-        fake_put(holder, change->id, !inside);
+        fake_put(holder, change->id);
     }
-    row_replay_created(&fake->row, table, holder, change->id, change->place, counted);
+    row_replay_created(&fake->row, table, holder, change->id, counted);
+}
+
+static void replay_in_place(struct fake *fake, const struct change *change, uint64_t lsn)
+{
+    struct row_table *table = row_replay_find(&fake->row, change->id, lsn);
+    struct row_table *apart = row_replay_was_apart(&fake->row, change->id, lsn);
+    if (change->type == CHANGE_SLOTS && apart != NULL && fake_holds(apart, change->id)) {
+        fake_take_out(apart, change->id);
+    }
+    if (table != NULL && change->type == CHANGE_SLOTS) {
+        replay_created(fake, table, change);
+    } else if (table != NULL &&
+               (fake_holds(table, change->id) || fake_holds(table->further, change->id))) {
+        fake_take_out(table, change->id);
+    }
 }
 
 static bool replay(struct engine *engine, const struct engine_replay *changes, size_t n,
@@ -31,12 +58,11 @@ static bool replay(struct engine *engine, const struct engine_replay *changes, s
     (void)error;
     for (size_t i = 0; i < n; i++) {
         const struct change *change = &changes[i].change;
-        struct row_table *table = row_replay_find(&fake->row, change->id, changes[i].lsn);
-        if (table != NULL && change->type == CHANGE_SLOTS) {
-            replay_created(fake, table, change);
-        } else if (table != NULL &&
-                   (fake_holds(table, change->id) || fake_holds(table->further, change->id))) {
-            fake_take_out(table, change->id);
+        struct row_table *apart = row_replay_find_apart(&fake->row, changes[i].lsn);
+        if (change->place != CHANGE_APART) {
+            replay_in_place(fake, change, changes[i].lsn);
+        } else if (apart != NULL) {
+            replay_apart(fake, apart, change);
         }
     }
     return true;
@@ -108,7 +134,6 @@ bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned
         copy_part(&image->removed, &mine->removed, part);
     } else {
         copy_part(&image->placed, &mine->placed, part);
-        copy_part(&image->apart, &mine->apart, part);
     }
     return true;
 }
@@ -116,7 +141,6 @@ bool fake_image_copy(const struct fake *fake, struct fake_image *image, unsigned
 void fake_image_fini(struct fake_image *image)
 {
     fake_set_fini(&image->placed);
-    fake_set_fini(&image->apart);
     fake_set_fini(&image->added);
     fake_set_fini(&image->removed);
 }
@@ -136,16 +160,12 @@ bool fake_image_dumped(struct fake *fake, const struct fake_image *image)
         return false;
     }
     struct fake_set placed = mine->placed;
-    struct fake_set apart = mine->apart;
-    mine->placed = mine->apart = (struct fake_set){0};
+    mine->placed = (struct fake_set){0};
     copy_all(&mine->file, &image->placed);
-    copy_all(&mine->file, &image->apart);
     row_cold_dumped(&fake->row, table);
     check_same(mine, &placed); /* all of it, and no more, as they are as many */
-    check_same(mine, &apart);
-    CHECK(fake_count_cold(mine) == placed.count + apart.count);
+    CHECK(fake_count_cold(mine) == placed.count);
     fake_set_fini(&placed);
-    fake_set_fini(&apart);
     return true;
 }
 
@@ -153,7 +173,6 @@ static void load_cold(struct fake_table *mine, const struct fake_image *image,
                       const struct fake_image *overlay)
 {
     copy_all(&mine->file, &image->placed);
-    copy_all(&mine->file, &image->apart);
     if (overlay != NULL) {
         copy_all(&mine->added, &overlay->added);
         copy_all(&mine->removed, &overlay->removed);
@@ -164,8 +183,7 @@ static void load_cold(struct fake_table *mine, const struct fake_image *image,
 static void load_hot(struct fake_table *mine, const struct fake_image *image)
 {
     copy_all(&mine->placed, &image->placed);
-    copy_all(&mine->apart, &image->apart);
-    atomic_store(&mine->row.count, mine->placed.count + mine->apart.count);
+    atomic_store(&mine->row.count, mine->placed.count);
 }
 
 bool fake_load(struct fake *fake, const struct fake_image *image, const struct fake_image *overlay,

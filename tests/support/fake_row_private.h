@@ -16,14 +16,14 @@ struct fake_table {
     uint64_t window; /* as the fake's when it was made or settled, or as described */
     uint64_t region_bytes;
     bool described;
-    struct fake_set placed, apart;        /* in memory */
+    struct fake_set placed;               /* in memory */
     struct fake_set file, added, removed; /* dumped; since its S */
 };
 
 extern const struct engine_functions fake_engine_functions;
 
 bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
-void fake_put(struct row_table *table, uint64_t id, bool apart);
+void fake_put(struct row_table *table, uint64_t id);
 void fake_take(struct row_table *table, uint64_t id);
 struct row_table *fake_holder_of_new(struct row_table *table);
 /* It is in the table or its layer: gone from there, and counted. */

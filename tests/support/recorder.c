@@ -41,18 +41,22 @@ static bool sink_reserve(struct change_sink *sink)
     return true;
 }
 
+static uint64_t append_change(struct recorder *recorder, const struct change *change)
+{
+    struct change_record record;
+    change_record_encode(change, &record);
+    pthread_mutex_lock(&recorder->lock);
+    uint64_t lsn = append(recorder, record.type, record.a, record.b, record.words, record.bytes);
+    pthread_mutex_unlock(&recorder->lock);
+    return lsn;
+}
+
 static uint64_t sink_put(struct change_sink *sink, const struct change *change)
 {
     struct recorder_sink *mine = (struct recorder_sink *)sink;
-    struct change_record record;
     CHECK(mine->reserved > 0);
     mine->reserved--;
-    change_record_encode(change, &record);
-    pthread_mutex_lock(&mine->recorder->lock);
-    uint64_t lsn =
-        append(mine->recorder, record.type, record.a, record.b, record.words, record.bytes);
-    pthread_mutex_unlock(&mine->recorder->lock);
-    return lsn;
+    return append_change(mine->recorder, change);
 }
 
 static void sink_cancel(struct change_sink *sink)
@@ -97,12 +101,22 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
     pthread_mutex_unlock(&recorder->lock);
 }
 
+static void log_change(struct change_log *log, const struct change *change)
+{
+    struct recorder *recorder = (struct recorder *)log;
+    size_t room = CHANGE_EVENTS_BYTES_MAX / CHANGE_STOPPED_MAX;
+    CHECK(recorder->event_bytes >= room);
+    recorder->event_bytes -= room;
+    append_change(recorder, change);
+}
+
 /* ---- life ---- */
 
 void recorder_init(struct recorder *recorder)
 {
     memset(recorder, 0, sizeof(*recorder));
-    recorder->log = (struct change_log){.reserve = log_reserve, .put = log_put};
+    recorder->log =
+        (struct change_log){.reserve = log_reserve, .put = log_put, .change = log_change};
     recorder->event_bytes = CHANGE_EVENTS_BYTES_MAX; /* begin() is called with nothing asked */
     CHECK(pthread_mutex_init(&recorder->lock, NULL) == 0);
 }

@@ -19,16 +19,17 @@ static const char *const type_names[] = {
 };
 
 static const char *const event_names[] = {
-    [CHANGE_EVENT_SPACE] = "space",   [CHANGE_EVENT_FIRST] = "first table",
-    [CHANGE_EVENT_SETTLE] = "settle", [CHANGE_EVENT_OPEN] = "open",
-    [CHANGE_EVENT_LAYER] = "layer",   [CHANGE_EVENT_DROP] = "drop",
+    [CHANGE_EVENT_SPACE] = "space",      [CHANGE_EVENT_FIRST] = "first table",
+    [CHANGE_EVENT_SETTLE] = "settle",    [CHANGE_EVENT_OPEN] = "open",
+    [CHANGE_EVENT_LAYER] = "layer",      [CHANGE_EVENT_DROP] = "drop",
+    [CHANGE_EVENT_APART] = "apart anew",
 };
 
 static const char *const slot_places[] = {
     [CHANGE_THERE] = "",
     [CHANGE_INSIDE] = " (new, inside)",
     [CHANGE_APART] = " (new, apart)",
-    [CHANGE_BOTH] = " (both)",
+    [CHANGE_THERE_APART] = " (apart)",
 };
 static const char *const add_places[] = {
     [CHANGE_THERE] = " (an exception less)",

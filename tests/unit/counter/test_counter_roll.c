@@ -90,7 +90,7 @@ static void test_pending(void **unused)
     } while (call.op.status == ENGINE_DONE);
     assert_int_equal(call.op.status, ENGINE_PENDING);
     assert_int_equal(sink.put, id - 1);
-    assert_int_equal(sink.cancelled, 1);
+    assert_true(sink.cancelled >= 1);
     assert_int_equal(items(engine, ENGINE_MEMORY_EXTEND), id - 1);
     assert_int_equal(items(engine, ENGINE_MEMORY_AUX), id - 1);
     assert_int_equal(woken, 0);

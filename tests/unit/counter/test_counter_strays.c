@@ -203,7 +203,7 @@ static void test_room_for_strays(void **unused)
         rows_put(engine, &call, rows_dense(count), count);
     }
     assert_int_equal(call.op.error, ENGINE_E_NO_TABLE_FREE);
-    assert_true(count + strays == (uint64_t)rows_figure(engine, "capacity"));
+    assert_true(count == (uint64_t)rows_figure(engine, "capacity"));
     printf("room for %" PRIu64 " strays beside %" PRIu64 " ids\n", strays, count);
     assert_true(strays > ROW_CLUSTER);
     for (uint64_t i = 0; i < count; i++) {

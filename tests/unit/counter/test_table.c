@@ -433,47 +433,43 @@ static void test_settle(void **unused)
     settle_some(1, 1ull << 40);
 }
 
-/* What a new table takes over from an older one: numbers by name, whatever the schemas. */
-static void test_move(void **unused)
+/* Ids apart go to another table for such: numbers by name, whatever the schemas. */
+static void test_place(void **unused)
 {
     (void)unused;
-    struct fixture f, g;
-    struct counter_config next;
-    counters_config(&f.config, "a:20 b:4 c:20");
-    f.config.id_spacing = 1;
-    open_table(&f, 1000);
-    const uint64_t base = 1ull << 40;
-    for (uint64_t i = 0; i < 20; i++) { /* ahead of f, which has no row to tell */
-        struct counter_values values = {.set = 7, .value = {i, 100 + i, UINT64_MAX - i}};
-        assert_int_equal(edit_slots(&f, base + i - 5, 7, &values), ENGINE_DONE);
+    struct counters_table from, to;
+    struct counter_config config, next;
+    counters_config(&config, "a:20 b:4 c:20");
+    counters_apart_open(&from, &config);
+    for (uint64_t i = 0; i < 20; i++) {
+        struct counter_locus locus;
+        bool created = false;
+        struct change change = {.type = CHANGE_SLOTS,
+                                .place = CHANGE_APART,
+                                .id = FAR_ABOVE + i,
+                                .named = 7,
+                                .set = 7,
+                                .values = {i, 100 + i, UINT64_MAX - i}};
+        counter_table_locate(from.table, change.id, true, &locus);
+        counter_table_replay(from.table, &locus, &change, &created);
+        assert_true(created);
     }
-    assert_int_equal(stats_of(&f).extend, 20);
     counters_config(&next, "c:30 d:9 a:3"); /* b is not named any more */
-    counter_table_set_view(f.table, &next);
-    counters_config(&g.config, "c:30 d:9 a:3");
-    g.config.id_spacing = 1;
-    open_table(&g, base);
-    struct row_table *to = counter_table_in_row(g.table);
-    to->base = base;
-    atomic_store(&to->trusted, base - 1);
-    to->reach_min = 100;
-    assert_true(counter_table_move(f.table, g.table));
-    struct row_table *from = counter_table_in_row(f.table);
-    from->last = base - 1; /* what the row does */
-    atomic_fetch_sub(&from->count, atomic_load(&to->count));
-    assert_int_equal(stats_of(&f).records, 5);
-    assert_int_equal(stats_of(&f).aux, 10); /* b and c of those that stayed */
-    assert_int_equal(stats_of(&g).records, 15);
-    assert_int_equal(stats_of(&g).extend, 0);
-    for (uint64_t i = 5; i < 20; i++) {
-        expect_slot(&g, base + i - 5, 0, UINT64_MAX - i);
-        expect_slot(&g, base + i - 5, 1, UNSET);
-        expect_slot(&g, base + i - 5, 2, i);
-        expect_slot(&f, base + i - 5, 0, UNSET);
+    counter_table_set_view(from.table, &next);
+    counters_apart_open(&to, &next);
+    assert_true(counter_table_place(from.table, to.table, 0, change_sink_null()));
+    assert_int_equal(counter_table_in_row(to.table)->count, 20);
+    for (uint64_t i = 0; i < 20; i++) {
+        struct counter_values values;
+        struct counter_locus locus;
+        counter_table_locate(to.table, FAR_ABOVE + i, false, &locus);
+        assert_int_equal(counter_table_read(to.table, &locus, 7, &values), COUNTER_FOUND);
+        assert_int_equal(values.set, 5);
+        assert_true(values.value[0] == UINT64_MAX - i && values.value[2] == i);
     }
-    expect_slot(&f, base - 1, 2, 4);
-    close_table(&f);
-    close_table(&g);
+    counter_table_check(to.table);
+    counters_table_close(&from);
+    counters_table_close(&to);
 }
 
 static void test_window_of_all_ids(void **unused)
@@ -557,7 +553,7 @@ int main(void)
         cmocka_unit_test(test_several_slots_all_or_none),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_place),
         cmocka_unit_test(test_window_of_all_ids),
         cmocka_unit_test(test_sink),
         cmocka_unit_test(test_sink_tapped),

@@ -29,7 +29,7 @@ static struct change random_change(struct test_random *random)
                             .space = (uint32_t)test_random_below(random, CHANGE_SPACE_MAX + 1),
                             .id = test_random_next(random) >> 1};
     if (change.type == CHANGE_SLOTS) {
-        change.place = (enum change_place)test_random_below(random, CHANGE_BOTH);
+        change.place = (enum change_place)test_random_below(random, CHANGE_THERE_APART + 1);
         change.named = test_random_once_in(random, 2)
                            ? 1u << test_random_below(random, CHANGE_SLOTS_MAX)
                            : (uint32_t)test_random_next(random) & ALL_SLOTS;
@@ -38,7 +38,7 @@ static struct change random_change(struct test_random *random)
             change.values[slot] = test_random_next(random);
         }
     } else if (change.type == CHANGE_DELETE) {
-        change.place = (enum change_place)test_random_below(random, CHANGE_APART);
+        change.place = (enum change_place)test_random_below(random, CHANGE_APART + 1);
     } else {
         bool add = change.type == CHANGE_MEMBER_ADD;
         change.place = (enum change_place)test_random_below(random, add ? 3 : 4);
@@ -147,13 +147,13 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_SLOT, 64, 13, {1, 2}},              /* no whole words */
     {CHANGE_RECORD_SLOT, 128, 16, {1, 2}},             /* a bit too many */
     {CHANGE_RECORD_SLOT, 0, 16, {1, 2}},               /* unset with a value */
-    {CHANGE_RECORD_SLOT, 64 | 3 << 4, 16, {1, 2}},     /* in two places */
+    {CHANGE_RECORD_SLOT, 128 | 64, 16, {1, 2}},        /* more than set */
     {CHANGE_RECORD_SLOTS, 0, 8, {1}},                  /* no slots */
-    {CHANGE_RECORD_SLOTS, 3, 16, {1, 1}},              /* in two places */
+    {CHANGE_RECORD_SLOTS, 4, 16, {1, 1}},              /* no such place */
     {CHANGE_RECORD_SLOTS, 0, 16, {1, 1 | 1 << 16}},    /* a value is missing */
     {CHANGE_RECORD_SLOTS, 0, 24, {1, 1 | 2 << 16, 5}}, /* set, but not named */
     {CHANGE_RECORD_SLOTS, 0, 16, {1, 1ull << 32}},     /* no such slot */
-    {CHANGE_RECORD_DELETE, 2, 8, {1}},                 /* not apart */
+    {CHANGE_RECORD_DELETE, 3, 8, {1}},                 /* no such place */
     {CHANGE_RECORD_DELETE, 0, 16, {1, 2}},
     {CHANGE_RECORD_DELETE, 0, 0, {0}},
     {CHANGE_RECORD_MEMBER_ADD, 0, 16, {1, 2}},
@@ -163,7 +163,7 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 24, {8, 1}}, /* too many */
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 16, {UINT64_MAX, 1}},
     {CHANGE_RECORD_EVENT, 0, 16, {8, 1}},
-    {CHANGE_RECORD_EVENT, CHANGE_EVENT_DROP + 1, 16, {8, 1}},
+    {CHANGE_RECORD_EVENT, CHANGE_EVENT_APART + 1, 16, {8, 1}},
 };
 
 static void test_bad(void **unused)

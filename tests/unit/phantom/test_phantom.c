@@ -385,7 +385,8 @@ static void test_config(void **unused)
     config.tables = 5;
     phantom_config_size(&config, &more);
     assert_true(more.tables == 4 && more.spare == 1 && more.members == 4 * size.members);
-    assert_true(2 * more.bytes == 5 * size.bytes);
+    uint64_t apart = 5 * size.bytes - 2 * more.bytes; /* of 2 tables that of 1, of 5 twice it */
+    assert_true(apart > 0 && apart < size.bytes / 16);
 }
 
 static void see(void *context, const char *name, const char *text)
@@ -410,7 +411,8 @@ static void test_stats(void **unused)
     stats_of_tables(engine, see, &tables);
     assert_true(space > 5 && tables > 10);
     assert_int_equal(phantoms_members(engine), 2);
-    assert_int_equal(phantoms_table_number(engine, 0, "members"), 2);
+    assert_int_equal(phantoms_table_number(engine, 0, "members"), 0); /* no table knows its ids */
+    assert_int_equal(phantoms_table_number(engine, 0, "apart"), 2);
     assert_int_equal(phantoms_tables(engine), 1);
     engine->functions->memory(engine, kinds);
     assert_int_equal(kinds[ENGINE_MEMORY_FILTERS].items, 2);

@@ -176,6 +176,9 @@ static const struct fake_image *overlay_of(const struct checkpoint *point, size_
 static struct row_table *table_of(const struct row *row, const struct row_image *image)
 {
     struct row_table *table = row_find(row, image->base);
+    if (image->serial == row->apart->serial) {
+        return row->apart;
+    }
     return image->layer ? table->further : table;
 }
 
@@ -195,6 +198,9 @@ static void complete(struct checkpoint *point, struct kept *kept)
 static bool stands(const struct row *row, const struct row_image *image)
 {
     const struct row_table *own = row_find(row, image->base);
+    if (image->serial == row->apart->serial) {
+        return true;
+    }
     return own != NULL && own->serial == image->serial && (!image->layer || own->further != NULL);
 }
 

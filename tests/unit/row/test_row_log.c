@@ -147,7 +147,7 @@ static void test_incomplete(void **unused)
 {
     (void)unused;
     struct kept kept;
-    struct fake_image images[4];
+    struct fake_image images[4], apart;
     char error[ROW_ERROR_MAX] = "";
     kept_row_begin(&kept, 8, false);
     kept_add(&kept, FIRST, 3 * FILL + 10);
@@ -157,6 +157,7 @@ static void test_incomplete(void **unused)
         images[i].image.table_bytes =
             row_describe_table(&kept.rows.row, kept.rows.row.tables[i], images[i].image.table);
     }
+    assert_true(fake_image_begin(&kept.rows, 0, &apart));
     struct row *row = &kept.rows.row;
     row->log = NULL;
     row_restore_begin(row);
@@ -167,6 +168,9 @@ static void test_incomplete(void **unused)
         assert_false(row_restore_complete(row, error));
     }
     assert_true(fake_load(&kept.rows, &images[1], NULL, error));
+    assert_false(row_restore_complete(row, error)); /* ids apart */
+    assert_true(fake_load(&kept.rows, &apart, NULL, error));
+    assert_false(fake_load(&kept.rows, &apart, NULL, error));
     assert_true(row_restore_complete(row, error));
     assert_true(row_restore_end(row));
     fake_check(&kept.rows);
@@ -315,6 +319,10 @@ static unsigned needed(struct kept *kept, uint64_t since)
     struct row *row = &kept->rows.row;
     unsigned bits = 0;
     while (fake_image_begin(&kept->rows, since, &image)) {
+        if (image.image.serial == row->apart->serial) {
+            assert_ptr_equal(row_image_table(row, &image.image), row->apart);
+            continue;
+        }
         size_t at = row_rank(row, image.image.base, row->count) - 1;
         unsigned bit = 1u << (at + (image.image.layer ? 8 : 0));
         assert_false(bits & bit); /* each once */

@@ -1,4 +1,4 @@
-/* test_row_tuck.c: ids apart that the frontier has passed give their room to others. */
+/* test_row_apart.c: ids apart that the frontier has passed give their room to others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,11 +49,13 @@ static void test_none_passed(void **unused)
     struct kept kept;
     begin_refusing(&kept);
     fill_room(&kept);
-    for (uint64_t i = 0; i < 3; i++) {
+    assert_true(kept_add_one(&kept, FAR / 2) >= FAKE_NO_TABLE);
+    uint64_t waits = kept.rows.row.waits;
+    for (uint64_t i = 1; i < 3; i++) {
         assert_true(kept_add_one(&kept, FAR / 2 + i * 10000) >= FAKE_NO_TABLE);
-        assert_int_equal(kept_events(&kept, CHANGE_EVENT_SETTLE), 2);
+        assert_int_equal(kept.rows.row.waits, waits);
     }
-    assert_int_equal(kept_table(&kept, 0)->apart, STRAYS);
+    assert_int_equal(fake_apart(&kept.rows), STRAYS);
     expect_again(&kept);
     kept_row_end(&kept);
 }
@@ -78,15 +80,13 @@ static void test_passed(void **unused)
     /* All are passed, and nobody has asked for their room yet. */
     stream(&kept, KEPT_SAMPLE, (first - FIRST) / STEP + 10 * STRAYS);
     assert_true(fake_is_apart(&kept.rows, first + 1));
-    table->touched = false;
     assert_int_equal(kept_add_one(&kept, FAR), FAKE_ADDED);
     assert_true(fake_is_apart(&kept.rows, FAR));
     for (uint64_t i = 0; i < STRAYS; i++) {
         assert_false(fake_is_apart(&kept.rows, first + 10 * i * STEP + 1));
         assert_true(fake_has(&kept.rows, first + 10 * i * STEP + 1));
     }
-    assert_int_equal(table->apart, 1);
-    assert_true(table->touched);
+    assert_int_equal(fake_apart(&kept.rows), 1);
     /* The room fills again, and is given back again. */
     uint64_t again = row_limit(table) + 1;
     again += STEP - (again - FIRST) % STEP;
@@ -100,26 +100,6 @@ static void test_passed(void **unused)
         assert_in_range(kept_add_one(&kept, id), FAKE_ADDED, FAKE_THERE);
     }
     assert_int_equal(kept_add_one(&kept, FAR + 1), FAKE_ADDED);
-    expect_again(&kept);
-    kept_row_end(&kept);
-}
-
-/* Ids of a gap, none of them near the base of the table that opened for them, are the table's. */
-static void test_put_in_place(void **unused)
-{
-    (void)unused;
-    struct kept kept;
-    kept_row_begin(&kept, 8, false);
-    kept_add(&kept, FIRST, 2 * FILL);
-    for (uint64_t i = 0; i < STRAYS; i++) {
-        assert_int_equal(kept_add_one(&kept, FAR + i), FAKE_ADDED);
-    }
-    struct row_table *table = kept_table(&kept, 2);
-    assert_true(row_has_none_in_place(table));
-    row_put_in_place(&kept.rows.row, table);
-    assert_int_equal(row_frontier_of(table), FAR + STRAYS - 1);
-    assert_int_equal(table->apart, 0);
-    assert_false(fake_is_apart(&kept.rows, FAR));
     expect_again(&kept);
     kept_row_end(&kept);
 }
@@ -163,13 +143,13 @@ static void test_all_apart(void **unused)
     }
     const struct row_table *little = row_find(&kept.rows.row, FAR / 2);
     assert_int_equal(little->base, FIRST + 200);
-    assert_true(row_has_none_in_place(little));
+    assert_int_equal(row_count_of(little), 0);
     for (uint64_t i = 0; i < 12; i++) {
         kept_add(&kept, FAR + 5 * FILL / 2 + i * FILL / 2, FILL / 2);
         one_round(&point, &kept);
     }
-    assert_true(little->cold);
-    assert_false(row_has_none_in_place(little));
+    const struct row_table *below = row_find(&kept.rows.row, FAR / 2);
+    assert_true(below == kept_table(&kept, 0) && below->cold);
     for (uint64_t i = 0; i < STRAYS / 2; i++) {
         assert_true(fake_has(&kept.rows, FAR / 2 + i * (FAR / 100)));
     }
@@ -187,7 +167,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none_passed),
         cmocka_unit_test(test_passed),
-        cmocka_unit_test(test_put_in_place),
         cmocka_unit_test(test_all_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,10 @@
 /*
- * test_counter_kept.c: what a dumped table of the counter engine keeps apart above its frontier:
- * it moves when another table opens there, whatever happened to its file.
+ * test_counter_apart.c: what is apart of a dumped table's range, counters with values beside: it is
+ * in memory, whatever happens to the table, its file, and those that open above.
  */
 #include "tests/unit/counter/dumped_space.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "row/row_private.h"
-#include "store/table_file.h"
 
 /* Another table opens behind the dumped one; returns the frontier it opens at. */
 static uint64_t open_behind(struct dumped_space *f)
@@ -19,9 +15,8 @@ static uint64_t open_behind(struct dumped_space *f)
     return frontier;
 }
 
-/* What it keeps apart moves to the table that opens behind it, though the table is a file by then:
- * changed there or not, with a value beside, and found in the file alone by a start. */
-static void what_is_far_ahead_moves_from_a_file(void **state)
+/* Neither a dump of its table nor one that opens above makes it read the disk. */
+static void what_is_far_ahead_is_in_memory(void **state)
 {
     struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
@@ -55,8 +50,8 @@ static void what_is_far_ahead_moves_from_a_file(void **state)
     assert_int_equal(space_run(f, ENGINE_ADD, 0, FAR, "6"), ENGINE_EXISTS);
 }
 
-/* A merge writes what is apart so that a start finds it, be it within the window. */
-static void what_is_apart_stays_so_in_a_merge(void **state)
+/* Merges know nothing of it, be it within the window. */
+static void what_is_apart_stays_so_after_merges(void **state)
 {
     struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
@@ -81,40 +76,27 @@ static void what_is_apart_stays_so_in_a_merge(void **state)
     space_expect(f, ahead, "4,4");
 }
 
-static void flip(struct dumped_space *f, uint64_t page)
-{
-    char path[64];
-    const struct dumps_set *set = &f->dumps.last;
-    for (size_t i = 0; i < set->count; i++) {
-        snprintf(path, sizeof(path), "/d/%s", set->files[i].name);
-        if (set->files[i].dump) { /* its header is before its pages */
-            assert_true(vfs_sim_flip(f->dumps.sim, path, (1 + page) * TABLE_FILE_PAGE_BYTES, 3));
-        }
-    }
-}
-
-/* What it has of them would be out of reach once a table opened behind: no start goes on without.
- */
-static void what_is_apart_and_cannot_be_read_refuses_a_start(void **state)
+/* Of another schema by then: it goes to a new table for such, and is there after a start. */
+static void what_is_apart_takes_other_slots(void **state)
 {
     struct dumped_space *f = *state;
     struct row *row = space_begin_dense(f);
+    const struct row_table *before = row->apart;
     space_set(f, FAR, "3," LARGE);
-    row_cold_leave(row, row->tables[0]);
-    space_round(f);
-    uint64_t behind = atomic_load(&row->tables[0]->frontier);
-    space_set(f, behind + 1, "5,"); /* moves it */
-    const struct table_file *file = counter_table_of(row->tables[0])->file->file;
-    uint64_t pages[2];
-    assert_true(table_file_entry_page(file, COUNTER_TABLE_EXTEND, FAR, 0, &pages[0]));
-    assert_true(table_file_entry_page(file, COUNTER_TABLE_AUX, FAR, 1, &pages[1]));
-    for (size_t i = 0; i < 2; i++) {
-        flip(f, pages[i]);
-        assert_false(dumps_restore(&f->dumps, &f->config));
-        assert_non_null(strstr(f->dumps.error, f->dumps.last.files[0].name));
-        flip(f, pages[i]);
+    counters_config(&f->config, "b:20 c:9 a:20");
+    f->config.tables = 4;
+    f->config.dump = true;
+    assert_true(row->log->reserve(row->log));
+    counters_reconfigure(f->dumps.engine, &f->config);
+    space_expect(f, FAR, LARGE ",,3");
+    f->dumps.engine->functions->maintain(f->dumps.engine, NULL);
+    assert_ptr_not_equal(row->apart, before);
+    for (unsigned round = 0; round < 2; round++) {
+        space_expect(f, FAR, LARGE ",,3");
+        space_restart(f); /* by the journal, then by images */
+        space_expect(f, FAR, LARGE ",,3");
+        space_round(f);
         space_restart(f);
-        space_expect(f, FAR, "3," LARGE);
     }
 }
 
@@ -123,9 +105,9 @@ static void what_is_apart_and_cannot_be_read_refuses_a_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_far_ahead_moves_from_a_file),
-        TEST(what_is_apart_stays_so_in_a_merge),
-        TEST(what_is_apart_and_cannot_be_read_refuses_a_start),
+        TEST(what_is_far_ahead_is_in_memory),
+        TEST(what_is_apart_stays_so_after_merges),
+        TEST(what_is_apart_takes_other_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
