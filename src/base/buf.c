@@ -8,40 +8,71 @@
 #include <string.h>
 
 #define BUF_FIRST_BYTES 512 /* a buffer's first piece of memory: most replies fit */
+#define KEPT_SHARE      2u  /* of a budget: one over this is kept for its parts */
 
-static bool budget_take(struct budget *budget, size_t bytes)
+void budget_divide(struct budget *budget, unsigned parts)
 {
-    if (budget == NULL) {
-        return true;
-    }
-    uint64_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    budget->kept_bytes = parts > 1 ? budget->bytes_max / KEPT_SHARE / parts : 0;
+    budget->beyond_max = budget->bytes_max - parts * budget->kept_bytes;
+}
+
+/* Of so many bytes that a part uses. */
+static uint64_t beyond_kept(const struct budget *budget, uint64_t bytes)
+{
+    return bytes > budget->kept_bytes ? bytes - budget->kept_bytes : 0;
+}
+
+static bool take_beyond(struct budget *budget, uint64_t bytes)
+{
+    uint64_t used = atomic_load_explicit(&budget->beyond_bytes, memory_order_relaxed);
     do {
-        if (used > budget->bytes_max || bytes > budget->bytes_max - used) {
+        if (used > budget->beyond_max || bytes > budget->beyond_max - used) {
             return false;
         }
-    } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + bytes,
+    } while (!atomic_compare_exchange_weak_explicit(&budget->beyond_bytes, &used, used + bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
     return true;
 }
 
-static void budget_give(struct budget *budget, size_t bytes)
+static bool take(struct budget_part *part, size_t bytes)
 {
-    if (budget != NULL) {
-        uint64_t before =
-            atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
-        CHECK(before >= bytes);
+    if (part == NULL) {
+        return true;
     }
+    struct budget *budget = part->budget;
+    uint64_t after = part->used_bytes + bytes;
+    uint64_t more = beyond_kept(budget, after) - beyond_kept(budget, part->used_bytes);
+    if (more > 0 && !take_beyond(budget, more)) {
+        return false;
+    }
+    part->used_bytes = after;
+    atomic_fetch_add_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
+    return true;
 }
 
-void buf_init(struct buf *buf, size_t length_max, struct budget *budget)
+static void give(struct budget_part *part, size_t bytes)
 {
-    *buf = (struct buf){.length_max = length_max, .budget = budget};
+    if (part == NULL) {
+        return;
+    }
+    struct budget *budget = part->budget;
+    CHECK(part->used_bytes >= bytes);
+    uint64_t after = part->used_bytes - bytes;
+    uint64_t less = beyond_kept(budget, part->used_bytes) - beyond_kept(budget, after);
+    part->used_bytes = after;
+    atomic_fetch_sub_explicit(&budget->beyond_bytes, less, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
+}
+
+void buf_init(struct buf *buf, size_t length_max, struct budget_part *part)
+{
+    *buf = (struct buf){.length_max = length_max, .part = part};
 }
 
 void buf_fini(struct buf *buf)
 {
     free(buf->data);
-    budget_give(buf->budget, buf->capacity);
+    give(buf->part, buf->capacity);
     buf->data = NULL;
     buf->length = 0;
     buf->capacity = 0;
@@ -50,12 +81,12 @@ void buf_fini(struct buf *buf)
 static bool buf_resize(struct buf *buf, size_t capacity)
 {
     size_t more = capacity - buf->capacity;
-    if (!budget_take(buf->budget, more)) {
+    if (!take(buf->part, more)) {
         return false;
     }
     char *data = realloc(buf->data, capacity);
     if (data == NULL) {
-        budget_give(buf->budget, more);
+        give(buf->part, more);
         return false;
     }
     buf->data = data;

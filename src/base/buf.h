@@ -1,11 +1,11 @@
 /*
  * buf.h: a growable run of bytes with a hard limit, drawn from a shared budget.
  *
- * A buffer doubles when it must, up to length_max bytes; the memory it holds is counted in its
- * budget, which several buffers of several threads may share. A buffer holds nothing before its
- * first room and after buf_fini(); emptied otherwise it keeps its memory.
+ * A buffer doubles when it must, up to length_max bytes; the memory it holds is counted in the part
+ * of a budget that it was given. A buffer holds nothing before its first room and after buf_fini();
+ * emptied otherwise it keeps its memory.
  * Writers ask for room, write into it and commit what they wrote, so that composing a reply costs
- * one bounds check. Not thread-safe (the budget is).
+ * one bounds check. Not thread-safe: a part and its buffers belong to one thread. The budget is.
  */
 #ifndef ROLLCALL_BASE_BUF_H
 #define ROLLCALL_BASE_BUF_H
@@ -16,21 +16,33 @@
 
 #include "base/check.h"
 
-/* Bytes all buffers together may hold. Any thread. */
+/* Bytes all buffers together may hold: some are kept for each part, whoever comes first has the
+ * others. Any thread. */
 struct budget {
     _Atomic uint64_t used_bytes;
+    _Atomic uint64_t beyond_bytes; /* of these, what parts use beyond what is kept for them */
     uint64_t bytes_max;
+    uint64_t kept_bytes; /* for each part */
+    uint64_t beyond_max;
 };
+
+struct budget_part {
+    struct budget *budget;
+    uint64_t used_bytes;
+};
+
+/* Before the first part is used: half of bytes_max is kept for so many parts; one has all. */
+void budget_divide(struct budget *budget, unsigned parts);
 
 struct buf {
-    char *data;            /* NULL while the capacity is 0 */
-    size_t length;         /* bytes in use */
-    size_t capacity;       /* bytes held */
-    size_t length_max;     /* capacity never exceeds it */
-    struct budget *budget; /* may be NULL: not counted */
+    char *data;               /* NULL while the capacity is 0 */
+    size_t length;            /* bytes in use */
+    size_t capacity;          /* bytes held */
+    size_t length_max;        /* capacity never exceeds it */
+    struct budget_part *part; /* may be NULL: not counted */
 };
 
-void buf_init(struct buf *buf, size_t length_max, struct budget *budget);
+void buf_init(struct buf *buf, size_t length_max, struct budget_part *part);
 void buf_fini(struct buf *buf); /* gives everything back; the buffer may be used again as empty */
 
 bool buf_grow(struct buf *buf, size_t bytes); /* for buf_room() alone */

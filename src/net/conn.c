@@ -57,8 +57,8 @@ void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct ne
     conn->tls = session;
     conn->next = NET_WAIT;
     conn->progress_us = worker->now_us;
-    buf_init(&conn->in, NET_INPUT_MAX, worker->common->budget);
-    buf_init(&conn->out, NET_OUTPUT_MAX, worker->common->budget);
+    buf_init(&conn->in, NET_INPUT_MAX, &worker->budget);
+    buf_init(&conn->out, NET_OUTPUT_MAX, &worker->budget);
     net_worker_enter(worker, conn);
     if (!want(conn, EV_READ)) {
         net_conn_close(conn);
@@ -215,7 +215,7 @@ static void keep_private(struct net_conn *conn, size_t consumed)
         return;
     }
     struct buf smaller;
-    buf_init(&smaller, NET_INPUT_MAX, conn->worker->common->budget);
+    buf_init(&smaller, NET_INPUT_MAX, &conn->worker->budget);
     if (buf_append(&smaller, conn->in.data + conn->in_done, left)) {
         buf_fini(&conn->in);
         conn->in = smaller;

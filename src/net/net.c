@@ -63,6 +63,7 @@ struct net *net_create(const struct net_options *options, const struct net_servi
     CHECK(pthread_mutex_init(&net->tls_lock, NULL) == 0);
     net->common.service = *service;
     net->common.budget = options->budget;
+    budget_divide(options->budget, options->threads);
     net->tls = options->tls != NULL ? net_tls_context_share(options->tls) : NULL;
     net_reconfigure(net, options->max_connections, options->idle_timeout_s,
                     options->request_timeout_s);

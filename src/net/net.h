@@ -9,7 +9,8 @@
  *
  * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another.
  * Only what a turn leaves over is copied to a private buffer of the connection, from one budget all
- * connections share; an idle connection holds no buffer. A connection with private input that
+ * connections share, half of which is kept for the workers in equal parts; an idle connection holds
+ * no buffer. A connection with private input that
  * could go on is put on its worker's run list: no socket event will come for it.
  *
  * Output beyond the socket's room is kept privately, and the connection is not read until it has

@@ -142,7 +142,8 @@ struct net_worker {
     struct net_metrics metrics;
     unsigned index;
     struct event_base *base;
-    void *state; /* the service's */
+    void *state;               /* the service's */
+    struct budget_part budget; /* of the private buffers of its connections */
     uint64_t now_us;
     bool awake;    /* now_us is of this wake-up */
     bool in_turns; /* turns_begin was called */

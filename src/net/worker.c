@@ -355,6 +355,7 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     }
     worker->common = common;
     worker->index = index;
+    worker->budget.budget = common->budget;
     worker->bucket_count = NET_TABLE_BUCKETS;
     worker->sweep_next = NET_TABLE_BUCKETS;
     TAILQ_INIT(&worker->run_list);

@@ -17,6 +17,8 @@ MIB = 1 << 20
 SETTLE_S = 20  # to give everything back in
 POLL_S = 0.02
 AT_REST_LOOKS = 75  # more than a second: in each the workers let go of what is too large
+# Pages of tables and dicts that are touched later, and the allocator's own: half of it so far. A
+# larger answer's buffer (300 KB each in writeback.py) counts, too, until its worker's next tick.
 RESIDENT_SLACK = MIB
 # A sanitizer's allocator keeps what is freed for a while, and has a shadow of it.
 SANITIZED_SLACK = 48 * MIB
@@ -25,6 +27,8 @@ REPORT = re.compile(r"Sanitizer|runtime error|check failed|CHECK|Assertion")
 USER, PASSWORD = b"rollcall", b"secret words"
 BIG_BYTES = 1000000
 WARM_SMALL = 1200  # values of 10,000 bytes that go round the plain space
+KEPT_ASKED = b"set feed:20 0 0 11\r\n1,2,3,40000\r\nget" + b" feed:20" * 4096 + b"\r\n"
+KEPT_ANSWER = b"STORED\r\n" + b"VALUE feed:20 0 11\r\n1,2,3,40000\r\n" * 4096 + b"END\r\n"
 BUFFERS_BYTES = 16 * MIB  # what all connections may keep: the least it ever is
 
 DATA = """data: %s
@@ -233,7 +237,9 @@ class Target(protocol.Daemon):
         return peer
 
     def warm_up(self):
-        """Each worker's buffers get as large as they ever do, and the plain space full."""
+        """Each worker's buffers get as large as they ever do, and the plain space full. Then a turn
+        of as many keys as one has, whose answers are more than half of what an output, and a hold,
+        keeps for good (NET_OUT_KEEP_BYTES)."""
         with self.peer() as peer:
             for i in range(WARM_SMALL):
                 peer.send([b"set small%d 0 0 10000 noreply\r\n%s\r\n" % (i, b"x" * 10000)])
@@ -245,6 +251,11 @@ class Target(protocol.Daemon):
                     peer.ask(b"set warm%d 0 0 %d\r\n%s\r\n" % (i, BIG_BYTES, value), b"STORED\r\n")
                 peer.send([b"get warm11\r\n" * 8])
                 peer.expect_bytes(8 * (b"VALUE warm11 0 %d\r\n%s\r\nEND\r\n" % (BIG_BYTES, value)))
+        for _ in range(4):
+            with self.peer() as peer:
+                peer.ask(KEPT_ASKED, KEPT_ANSWER)
+        with self.peer() as peer:
+            peer.ask(b"delete feed:20\r\n", b"DELETED\r\n")
 
     def stats(self, arguments=b""):
         with self.peer() as peer:

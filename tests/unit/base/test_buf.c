@@ -15,8 +15,10 @@ static void test_empty_holds_nothing(void **unused)
 {
     (void)unused;
     struct budget budget = {.bytes_max = 1000};
+    struct budget_part part = {&budget, 0};
     struct buf buf;
-    buf_init(&buf, 100, &budget);
+    budget_divide(&budget, 1);
+    buf_init(&buf, 100, &part);
     assert_null(buf.data);
     assert_int_equal(atomic_load(&budget.used_bytes), 0);
     assert_true(buf_append(&buf, "", 0));
@@ -72,10 +74,12 @@ static void test_budget(void **unused)
 {
     (void)unused;
     struct budget budget = {.bytes_max = 3000};
+    struct budget_part part = {&budget, 0};
     struct buf first;
     struct buf second;
-    buf_init(&first, 10000, &budget);
-    buf_init(&second, 10000, &budget);
+    budget_divide(&budget, 1);
+    buf_init(&first, 10000, &part);
+    buf_init(&second, 10000, &part);
     assert_non_null(buf_room(&first, 2000));
     assert_int_equal(atomic_load(&budget.used_bytes), first.capacity);
     assert_null(buf_room(&second, 1001));
@@ -89,6 +93,30 @@ static void test_budget(void **unused)
     assert_non_null(buf_room(&second, 1500));
     buf_fini(&second);
     assert_int_equal(atomic_load(&budget.used_bytes), 0);
+}
+
+/* Half is kept for the parts, a quarter for each of two; the other half has who comes first. */
+static void test_each_part_has_its_share(void **unused)
+{
+    (void)unused;
+    struct budget budget = {.bytes_max = 4096};
+    struct budget_part parts[2] = {{&budget, 0}, {&budget, 0}};
+    struct buf first;
+    struct buf second;
+    budget_divide(&budget, 2);
+    buf_init(&first, 10000, &parts[0]);
+    buf_init(&second, 10000, &parts[1]);
+    assert_null(buf_room(&first, 3073));
+    assert_non_null(buf_room(&first, 3072));
+    assert_null(buf_room(&second, 1025));
+    assert_non_null(buf_room(&second, 1024));
+    assert_int_equal(atomic_load(&budget.used_bytes), 4096);
+    buf_fini(&first);
+    assert_null(buf_room(&second, 3073));
+    assert_non_null(buf_room(&second, 3072));
+    buf_fini(&second);
+    assert_int_equal(atomic_load(&budget.used_bytes), 0);
+    assert_int_equal(atomic_load(&budget.beyond_bytes), 0);
 }
 
 static void test_consume_and_truncate(void **unused)
@@ -117,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_each_part_has_its_share),
         cmocka_unit_test(test_consume_and_truncate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
  * test_net_budget.c: who is closed when the memory for connections is used up: of those that only
- * wait for their client the one that holds most, and only if that is more than who needs it.
+ * wait for their client the one that holds most, and only if that is more than who needs it; and
+ * what one worker's clients cannot have.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -19,14 +20,19 @@
 
 static const char *const any_port[] = {"127.0.0.1:0"};
 
-static void start(struct echo *echo, uint64_t budget)
+static void start_workers(struct echo *echo, uint64_t budget, unsigned threads)
 {
     struct net_options options = echo_options(echo, any_port);
-    options.threads = 1;
+    options.threads = threads;
     echo->budget.bytes_max = budget;
     echo->holds = true;
     atomic_store(&echo->verdict, NET_COMMIT_LATER);
     assert_true(echo_start(echo, &options));
+}
+
+static void start(struct echo *echo, uint64_t budget)
+{
+    start_workers(echo, budget, 1);
 }
 
 /* A line without its end: it is kept. */
@@ -112,6 +118,31 @@ static void test_who_needs_most_is_closed(void **unused)
     echo_stop(&echo);
 }
 
+/* One worker's clients never have all: the other's need not be closed for want of a hoarder. */
+static void test_each_worker_has_its_share(void **unused)
+{
+    enum { BUDGET = 1 << 16, LARGE = 45000, MORE = 18000, OTHERS = 10000 };
+    struct echo echo;
+    (void)unused;
+    start_workers(&echo, BUDGET, 2);
+    int holder = client_ready(&echo);
+    int other = client_ready(&echo); /* connections are dealt in turn */
+    int second = client_ready(&echo);
+    say_half(holder, LARGE);
+    wait_for_held(&echo, LARGE);
+    say_half(second, MORE);
+    wait_for(&echo.closed, 1);
+    client_expect_end(holder);
+    wait_for_held(&echo, MORE);
+    say_half(other, OTHERS);
+    wait_for_held(&echo, MORE + OTHERS);
+    assert_true(is_open(second) && is_open(other));
+    close(second);
+    close(other);
+    close(holder);
+    echo_stop(&echo);
+}
+
 /* What waits for a release is promised: it is not closed to make room for another. Answers count
  * once they left the worker's hold, which takes a mebibyte of them. */
 static void test_sealed_is_no_hoarder(void **unused)
@@ -144,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_holds_most_is_closed),
         cmocka_unit_test(test_who_needs_most_is_closed),
+        cmocka_unit_test(test_each_worker_has_its_share),
         cmocka_unit_test(test_sealed_is_no_hoarder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
