@@ -16,14 +16,26 @@
 #define FAR      KEPT_FAR
 #define TABLES   8
 #define SPARSE   3u
+#define REPLAYED 64u /* records at once */
 
 /* A full table has shown how dense ids are; the stream is in the second. Returns the next id. */
-static uint64_t begin(struct kept *kept)
+static uint64_t begin_few(struct kept *kept, unsigned tables)
 {
-    kept_row_begin(kept, TABLES, false);
+    kept_row_begin(kept, tables, false);
     kept_add(kept, FIRST, 2 * FILL);
     assert_int_equal(kept->rows.row.count, 3);
     return FIRST + 2 * FILL;
+}
+
+static uint64_t begin(struct kept *kept)
+{
+    return begin_few(kept, TABLES);
+}
+
+static void no_work(struct kept *kept, void *context)
+{
+    (void)kept;
+    (void)context;
 }
 
 static void end(struct kept *kept)
@@ -50,28 +62,112 @@ static void test_sparser(void **unused)
     end(&kept);
 }
 
+/* The stream leaves the third table for a fourth, with a little of its range behind it. */
+static struct row_table *leave_a_little(struct kept *kept, unsigned tables)
+{
+    uint64_t id = begin_few(kept, tables);
+    struct row_table *table = kept_table(kept, 2);
+    for (; kept->rows.row.count == 3; id += SPARSE) {
+        assert_int_equal(kept_add_one(kept, id), FAKE_ADDED);
+    }
+    assert_true(table->last > row_frontier_of(table) + 1);
+    assert_null(table->further);
+    return table;
+}
+
+/* With late ids. */
+static void fill_up(struct kept *kept, const struct row_table *table)
+{
+    for (uint64_t late = table->low + 1; row_count_of(table) < CAPACITY; late++) {
+        assert_int_not_equal(kept_add_one(kept, late), FAKE_NO_TABLE);
+    }
+}
+
 /* A table between this one and the next would get next to nothing: a layer does. */
 static void test_little_left(void **unused)
 {
     (void)unused;
     struct kept kept;
-    uint64_t id = begin(&kept);
-    struct row_table *table = kept_table(&kept, 2);
-    uint64_t base = id;
-    for (; kept.rows.row.count == 3; id += SPARSE) {
-        assert_int_equal(kept_add_one(&kept, id), FAKE_ADDED);
-    }
-    id -= SPARSE;
-    assert_true(table->last > row_frontier_of(table));
-    assert_null(table->further);
+    struct row_table *table = leave_a_little(&kept, TABLES);
     size_t tables = kept.rows.row.count;
-    for (uint64_t late = base + 1; row_count_of(table) < CAPACITY; late++) {
-        assert_int_not_equal(kept_add_one(&kept, late), FAKE_NO_TABLE);
-    }
+    fill_up(&kept, table);
     assert_int_equal(kept_add_one(&kept, table->last), FAKE_ADDED);
     assert_int_equal(kept.rows.row.count, tables);
     assert_non_null(table->further);
     assert_true(table->closed);
+    end(&kept);
+}
+
+/* None is free for the layer: that it is closed is told all the same, for replay closes it, too. */
+static void test_little_left_alone(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct row_table *table = leave_a_little(&kept, 4);
+    fill_up(&kept, table);
+    assert_int_equal(kept_add_one(&kept, table->last - 1), FAKE_NO_TABLE);
+    assert_null(table->further);
+    assert_true(table->closed);
+    end(&kept);
+}
+
+/* The rest has ids of a table that was recycled: a table opens, and they may be created again. */
+static void test_dropped_is_left(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct row_table *table = leave_a_little(&kept, TABLES);
+    struct row_table *short_one = kept_table(&kept, 3);
+    uint64_t dropped = short_one->base;
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_in_range(kept_add_one(&kept, dropped + i), FAKE_ADDED, FAKE_THERE);
+    }
+    uint64_t next = row_frontier_of(short_one) + 1;
+    struct row_opening opening = {.base = next, .low = next};
+    assert_false(row_open(&kept.rows.row, short_one, &opening));
+    kept_add(&kept, next, 1);
+    row_recycle(&kept.rows.row, short_one);
+    fake_maintain(&kept.rows);
+    assert_int_equal(table->last, next - 1);
+    assert_int_equal(kept_add_one(&kept, dropped + 1), FAKE_BELOW);
+    fill_up(&kept, table);
+    assert_int_equal(kept_add_one(&kept, row_frontier_of(table) + 1), FAKE_ADDED);
+    assert_int_equal(kept_add_one(&kept, dropped + 1), FAKE_ADDED);
+    end(&kept);
+}
+
+/* The row goes, and comes back from a checkpoint of just now. */
+static void restart(struct kept *kept)
+{
+    struct checkpoint point = {0};
+    checkpoint_begin(&point, kept);
+    while (checkpoint_step(&point, kept, no_work, NULL)) {
+    }
+    kept_replace(kept);
+    checkpoint_load(&point, &kept->rows);
+    assert_true(
+        recorder_replay(&kept->recorder, &kept->rows.engine, point.since, point.m, REPLAYED));
+    assert_true(row_restore_end(&kept->rows.row));
+    fake_keep(&kept->rows, &kept->recorder);
+    fake_maintain(&kept->rows);
+    checkpoint_fini(&point);
+}
+
+/* What was sampled since a restart says nothing of the ids before it: no range gets too short. */
+static void test_range_after_restart(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    kept_row_begin(&kept, TABLES, false);
+    uint64_t id = FIRST;
+    for (; row_count_of(kept_table(&kept, 0)) < FILL * 3 / 4; id += SPARSE) {
+        assert_int_equal(kept_add_one(&kept, id), FAKE_ADDED);
+    }
+    restart(&kept);
+    for (; kept.rows.row.count == 1; id += SPARSE) {
+        assert_int_equal(kept_add_one(&kept, id), FAKE_ADDED);
+    }
+    assert_in_range(kept_table(&kept, 1)->range, CAPACITY * (SPARSE - 1), CAPACITY * (SPARSE + 1));
     end(&kept);
 }
 
@@ -134,9 +230,10 @@ static void test_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sparser),       cmocka_unit_test(test_little_left),
-        cmocka_unit_test(test_strays_at_end), cmocka_unit_test(test_strays_in_place),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_sparser),         cmocka_unit_test(test_little_left),
+        cmocka_unit_test(test_strays_at_end),   cmocka_unit_test(test_strays_in_place),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_little_left_alone),
+        cmocka_unit_test(test_dropped_is_left), cmocka_unit_test(test_range_after_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,6 +156,34 @@ static void test_take_over_end(void **unused)
     fake_fini(&rows);
 }
 
+/* All of it deleted since: the next one opens at 0, in its place. */
+static void test_take_over_emptied(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin(&rows, 5, true);
+    add_every(&rows, FIRST, FILL, 2);
+    add(&rows, FIRST + 2 * FILL, 100);
+    add_every(&rows, FIRST + 1, 890, 2);
+    add(&rows, 1, 200);
+    assert_non_null(table(&rows, 0)->further);
+    row_recycle(&rows.row, table(&rows, 1));
+    fake_maintain(&rows);
+    uint64_t serial = table(&rows, 0)->serial;
+    for (uint64_t id = 0; id <= FIRST + 2 * FILL; id++) {
+        if (fake_has(&rows, id)) {
+            fake_remove(&rows, id);
+        }
+    }
+    assert_int_equal(row_count_of(table(&rows, 0)), 0);
+    add(&rows, FIRST + 2 * FILL + 100, 10);
+    assert_int_equal(rows.row.count, 1);
+    assert_int_equal(table(&rows, 0)->base, 0);
+    assert_true(table(&rows, 0)->serial > serial);
+    add(&rows, FIRST + 2 * FILL + 110, 2 * FILL);
+    fake_fini(&rows);
+}
+
 /* A full one without a layer: its next opens behind its frontier. */
 static void test_take_over_full(void **unused)
 {
@@ -527,15 +555,25 @@ static void test_figures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_oldest),           cmocka_unit_test(test_take_over_layered),
-        cmocka_unit_test(test_take_over_end),    cmocka_unit_test(test_take_over_full),
-        cmocka_unit_test(test_dropped),          cmocka_unit_test(test_dropped_reached),
-        cmocka_unit_test(test_dropped_apart),    cmocka_unit_test(test_jumps),
-        cmocka_unit_test(test_no_jump_any_more), cmocka_unit_test(test_jumps_refusing),
-        cmocka_unit_test(test_gap_above_jump),   cmocka_unit_test(test_share),
-        cmocka_unit_test(test_share_moved),      cmocka_unit_test(test_smaller_sample),
-        cmocka_unit_test(test_not_placed),       cmocka_unit_test(test_swamped),
-        cmocka_unit_test(test_figures),          cmocka_unit_test(test_jump_without_memory),
+        cmocka_unit_test(test_oldest),
+        cmocka_unit_test(test_take_over_layered),
+        cmocka_unit_test(test_take_over_end),
+        cmocka_unit_test(test_take_over_emptied),
+        cmocka_unit_test(test_take_over_full),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped_reached),
+        cmocka_unit_test(test_dropped_apart),
+        cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_no_jump_any_more),
+        cmocka_unit_test(test_jumps_refusing),
+        cmocka_unit_test(test_gap_above_jump),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_share_moved),
+        cmocka_unit_test(test_smaller_sample),
+        cmocka_unit_test(test_not_placed),
+        cmocka_unit_test(test_swamped),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_jump_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
