@@ -14,6 +14,7 @@
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
 
+#define WHAT_TO_DO   "; check the disk, then restart the daemon"
 #define RECORD_BYTES 1000u /* in the stream */
 #define PAYLOAD      (RECORD_BYTES - JOURNAL_HEADER_BYTES)
 #define SECOND_US    1000000u
@@ -262,6 +263,7 @@ static void test_no_space_when_written(void **state)
     struct journal_stats stats = stats_of(&world);
     assert_true(stats.full && !stats.failed);
     assert_non_null(strstr(stats.error, "cannot write"));
+    assert_null(strstr(stats.error, WHAT_TO_DO)); /* it goes on by itself */
     vfs_sim_fault_end(world.sim, rule);
     /* the sync thread writes it, without anybody's asking */
     vfs_sim_advance(world.sim, SECOND_US);
@@ -316,6 +318,7 @@ static void test_write_error(void **state)
     assert_true(stats.failed);
     assert_non_null(strstr(stats.error, RUN_DIRECTORY "/journal-0000000000000000: offset 7096: "));
     assert_non_null(strstr(stats.error, strerror(EIO)));
+    assert_non_null(strstr(stats.error, WHAT_TO_DO));
     close_journal(&world);
     vfs_sim_faults_end(world.sim);
     expect_recovered(&world, JOURNAL_SCAN_TORN, 3);
@@ -415,6 +418,7 @@ static void test_sync_error(void **state)
     assert_false(journal_sync_now(world.journal));
     assert_true(stats_of(&world).failed);
     assert_non_null(strstr(stats_of(&world).error, "offset 7096: cannot make durable"));
+    assert_non_null(strstr(stats_of(&world).error, WHAT_TO_DO));
     assert_false(journal_reserve(&world.writer, RECORD_BYTES));
     assert_false(journal_commit(&world.writer));
     vfs_sim_faults_end(world.sim);

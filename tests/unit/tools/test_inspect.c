@@ -4,6 +4,7 @@
 
 #include "tests/unit/tools/data_directory.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,15 +48,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static enum verb_exit inspect_with(struct run *run, const char *name, uint64_t limit, uint64_t page)
+static enum verb_exit inspect_by(struct vfs *vfs, struct run *run, const char *name, uint64_t limit,
+                                 uint64_t page)
 {
     const struct inspect_options options = {
         .path = data_path(run->data, name), .limit = limit, .page = page};
     said_free(&run->said);
     said_begin(&run->said);
-    enum verb_exit status = inspect_file(data_vfs(), &options, run->said.out, run->said.errors);
+    enum verb_exit status = inspect_file(vfs, &options, run->said.out, run->said.errors);
     said_end(&run->said);
     return status;
+}
+
+static enum verb_exit inspect_with(struct run *run, const char *name, uint64_t limit, uint64_t page)
+{
+    return inspect_by(data_vfs(), run, name, limit, page);
 }
 
 /* What it says of a sound file. */
@@ -161,6 +168,31 @@ static void test_segment_damage(void **state)
     said_has(run->said.errors_text, "offset 0: there is no header");
 }
 
+static ssize_t pread_first_page(struct vfs *vfs, int fd, void *to, size_t bytes, uint64_t offset)
+{
+    if (offset >= JOURNAL_PAGE_BYTES) {
+        errno = EIO;
+        return -1;
+    }
+    return data_vfs()->functions->pread(vfs, fd, to, bytes, offset);
+}
+
+/* The disk does not give its records: the header is shown, and what failed is said. */
+static void test_segment_unreadable(void **state)
+{
+    struct run *run = *state;
+    struct vfs_functions functions = *data_vfs()->functions;
+    struct vfs vfs = {&functions};
+    char part[128];
+    functions.pread = pread_first_page;
+    assert_int_equal(inspect_by(&vfs, run, run->data->segment[0], 0, INSPECT_NO_PAGE),
+                     VERB_DAMAGED);
+    said_has(run->said.out_text, "number       1\nstart        LSN 0\n");
+    snprintf(part, sizeof(part), "/%s: offset %u: %s\n", run->data->segment[0], JOURNAL_PAGE_BYTES,
+             strerror(EIO));
+    said_has_times(run->said.errors_text, part, 1);
+}
+
 /* What lies above the mark is no damage, what is missing below it is. */
 static void test_segment_end(void **state)
 {
@@ -260,6 +292,11 @@ static void test_table_damage(void **state)
     struct run *run = *state;
     struct data *data = run->data;
     const char *name = data->table[0];
+    data_flip(data, name, 2 * PAGE + 100); /* none of what is printed */
+    assert_int_equal(inspect_with(run, name, 0, INSPECT_NO_PAGE), VERB_DAMAGED);
+    said_has_times(run->said.errors_text, ": page 1 at offset 8192 does not match its checksum", 1);
+    assert_int_equal(lines_with(run->said.out_text, "  id "), DATA_ENTRIES + 1);
+    data_flip(data, name, 2 * PAGE + 100);
     data_flip(data, name, (1 + DATA_TABLE_PAGES + 1) * PAGE); /* the second page of entries */
     assert_int_equal(inspect_with(run, name, 0, INSPECT_NO_PAGE), VERB_DAMAGED);
     said_has(run->said.errors_text, "page 4 at offset 20480");
@@ -500,6 +537,7 @@ int main(void)
         UNIT(test_segment),
         UNIT(test_segment_limit),
         UNIT(test_segment_damage),
+        UNIT(test_segment_unreadable),
         UNIT(test_segment_end),
         cmocka_unit_test(test_records),
         UNIT(test_table),
