@@ -116,7 +116,7 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     row_emit_table(&counter->row, table, to);
     emit_u64(&own, "window_first", stats.settled ? stats.window_first : 0);
     emit_u64(&own, "window_bits", shape->window_bits);
-    emit_u64(&own, "records", sums.records);
+    emit_u64(&own, "records", sums.records + atomic_load(&table->apart));
     emit_u64(&own, "capacity", sums.capacity);
     emit_share(&own, "load", sums.records, sums.places);
     emit_u64(&own, "places_a_group", shape->places);

@@ -67,7 +67,7 @@ static void emit_table(const struct row *row, struct row_table *row_table,
     struct emitter to = emit_numbered(&numbered, whole, row_table->serial);
     struct phantom_table_stats stats;
     phantom_table_stats(table, &stats);
-    emit_u64(&to, "members", stats.members);
+    emit_u64(&to, "members", stats.members + atomic_load(&row_table->apart));
     emit_u64(&to, "capacity", stats.capacity);
     emit_real(&to, "load", LOAD_DIGITS, (double)stats.put / (double)stats.capacity);
     emit_u64(&to, "bits_set_a_member", shape->plan.bits);
