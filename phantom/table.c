@@ -68,7 +68,7 @@ uint64_t phantom_apart_bytes(const struct phantom_config *config)
 
 unsigned phantom_apart_sample(const struct phantom_config *config)
 {
-    uint64_t fit = phantom_apart_bytes(config) /
+    uint64_t fit = apart_pool(config->table_bytes) /
                    (SAMPLE_POOL_SHARE * (DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES));
     fit = fit < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : fit;
     return fit > ROW_SAMPLE_MAX ? ROW_SAMPLE_MAX : (unsigned)fit;

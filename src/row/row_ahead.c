@@ -9,7 +9,7 @@ static bool in_range(const struct row_table *table, uint64_t id)
 }
 
 /* Under the lock: forgets those of the range that are at or below the limit. */
-static void drop(struct row *row, const struct row_table *table, uint64_t limit)
+static void ahead_drop(struct row *row, const struct row_table *table, uint64_t limit)
 {
     size_t kept = 0;
     for (size_t i = 0; i < row->ahead_count; i++) {
@@ -131,7 +131,7 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 {
     uint32_t wants = 0;
     row_lock(row);
-    drop(row, table, row_limit(table));
+    ahead_drop(row, table, row_limit(table));
     append(row, id, placed);
     if (may_cluster(row, table) && is_clustered(row, table, id)) {
         wants |= ROW_WANT_CLUSTER;
@@ -148,7 +148,7 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
 {
     uint32_t wants = 0;
     row_lock(row);
-    drop(row, table, row_limit(table));
+    ahead_drop(row, table, row_limit(table));
     if (must_cluster(row, table) && any_clustered(row, table)) {
         wants |= ROW_WANT_CLUSTER;
     }
@@ -170,7 +170,7 @@ void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t 
 size_t row_ahead_ids(struct row *row, const struct row_table *table, uint64_t ids[ROW_AHEAD_KEPT])
 {
     row_lock(row);
-    drop(row, table, row_limit(table));
+    ahead_drop(row, table, row_limit(table));
     size_t n = pick(row, table, 0, ROW_ID_MAX, ids);
     row_unlock(row);
     return n;
@@ -181,7 +181,7 @@ size_t row_ahead_newest(struct row *row, const struct row_table *table,
 {
     size_t n = 0;
     row_lock(row);
-    drop(row, table, row_limit(table));
+    ahead_drop(row, table, row_limit(table));
     for (size_t i = row->ahead_count; i > 0 && n < ROW_AHEAD_NEWEST; i--) {
         const struct row_ahead *ahead = &row->ahead[i - 1];
         for (uint64_t j = 0; in_range(table, ahead->id) && j < ahead->times; j++) {
@@ -197,14 +197,14 @@ size_t row_ahead_newest(struct row *row, const struct row_table *table,
 void row_ahead_drop(struct row *row, const struct row_table *table)
 {
     row_lock(row);
-    drop(row, table, row_limit(table));
+    ahead_drop(row, table, row_limit(table));
     row_unlock(row);
 }
 
 void row_ahead_forget(struct row *row, const struct row_table *table)
 {
     row_lock(row);
-    drop(row, table, UINT64_MAX);
+    ahead_drop(row, table, UINT64_MAX);
     row_unlock(row);
 }
 

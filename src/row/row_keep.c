@@ -395,10 +395,7 @@ static struct row_table *dumped_too_many(const struct row *row)
     return many ? found : NULL;
 }
 
-/*
- * The newest is served first: it may recycle the oldest. Ids apart go in place when nothing else is
- * wanted.
- */
+/* The newest is served first: it may recycle the oldest. */
 static struct row_table *next_wanting(const struct row *row, uint32_t bits)
 {
     for (size_t i = row->count; i > 0; i--) {
@@ -462,7 +459,7 @@ void row_look_again(struct row *row)
 }
 
 /* Where the log has no room nobody is refused for it: the keeper comes again when it has. */
-static void place_what_may(struct row *row)
+static bool place_what_may(struct row *row)
 {
     struct row_table *table = next_wanting(row, ROW_WANT_PLACE);
     while (table != NULL && row_log_room(row)) {
@@ -472,6 +469,20 @@ static void place_what_may(struct row *row)
     if (table != NULL) {
         row_ask(row);
     }
+    return table == NULL;
+}
+
+/* False: the log had no room. *again: as act(). */
+static bool serve_all(struct row *row, uint32_t bits, bool *again)
+{
+    bool room = true;
+    struct row_table *table = next_wanting(row, bits);
+    while (room && !*again && table != NULL) {
+        room = log_room(row);
+        *again = room && row_serve(row, table);
+        table = next_wanting(row, bits);
+    }
+    return room;
 }
 
 /* With the world stopped. True: again, after retired tables have been disposed of. */
@@ -488,14 +499,10 @@ static bool act(struct row *row)
     if (row->apart_old && room && log_room(row)) {
         row_apart_renew(row);
     }
-    struct row_table *table = next_wanting(row, ~ROW_WANT_PLACE);
-    while (room && !again && table != NULL) {
-        room = log_room(row);
-        again = room && row_serve(row, table);
-        table = next_wanting(row, ~ROW_WANT_PLACE);
-    }
-    if (room && !again) {
-        place_what_may(row);
+    /* What is apart goes in place when nothing else is wanted, and before its table is followed. */
+    room = room && serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW), &again);
+    if (room && !again && place_what_may(row)) {
+        (void)serve_all(row, ROW_WANT_RENEW, &again);
     }
     row_cold_see(row);
     row_look_again(row);

@@ -16,7 +16,7 @@ static uint64_t bytes_of(const struct row_table *table)
     return bytes + (layer ? table->further->region->bytes : 0);
 }
 
-static uint64_t ids_of(const struct row *row, const struct row_table *table)
+static uint64_t losses_ids_of(const struct row *row, const struct row_table *table)
 {
     if (row->functions->held != NULL) {
         return row->functions->held(table);
@@ -79,7 +79,7 @@ static void lose(const struct row *row, bool cold, uint64_t anyway, uint64_t n,
     *loss = (struct engine_loss){.tables = n - anyway};
     strcpy(loss->name, cold ? ENGINE_LOSS_DUMPS : ENGINE_LOSS_TABLES);
     for (uint64_t i = 0; i < n && table != NULL; i++) {
-        loss->records += i >= anyway ? ids_of(row, table) : 0;
+        loss->records += i >= anyway ? losses_ids_of(row, table) : 0;
         table = oldest_from(row, cold, table->serial + 1);
     }
 }

@@ -288,8 +288,8 @@ static const struct {
     want_fn *serve;
 } WANTS[] = {
     {ROW_WANT_SETTLE, want_settle}, {ROW_WANT_CLUSTER, want_cluster}, {ROW_WANT_BULK, want_bulk},
-    {ROW_WANT_RENEW, want_renew},   {ROW_WANT_OPEN, want_open},       {ROW_WANT_LAYER, want_layer},
-    {ROW_WANT_REACH, want_reach},   {ROW_WANT_PLACE, want_place},
+    {ROW_WANT_OPEN, want_open},     {ROW_WANT_LAYER, want_layer},     {ROW_WANT_REACH, want_reach},
+    {ROW_WANT_PLACE, want_place},   {ROW_WANT_RENEW, want_renew},
 };
 
 bool row_serve(struct row *row, struct row_table *table)

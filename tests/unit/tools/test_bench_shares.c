@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "tools/rollcall/bench_random.h"
 #include "tools/rollcall/bench_feed.h"
+#include "tools/rollcall/bench_random.h"
 
 #define DRAWS 1000000u
 
