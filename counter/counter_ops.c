@@ -415,7 +415,6 @@ static enum engine_error parse_operand(const struct counter *counter, struct eng
         bool number = counter_number_parse(op->text, op->text_length, &operand->value[op->slot]);
         return number ? ENGINE_E_NONE : ENGINE_E_NOT_A_NUMBER;
     }
-    op->fields_wanted = counter->names.count;
     bool fields = counter_record_parse(op->text, op->text_length, counter->names.count, operand);
     return fields ? ENGINE_E_NONE : ENGINE_E_RECORD_FIELDS;
 }

@@ -53,6 +53,7 @@ enum space_oldest {
     SPACE_OLDEST_REFUSE
 };
 
+enum settings_refusals { SETTINGS_REFUSALS_CLIENT, SETTINGS_REFUSALS_SERVER };
 enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
 /* As enum net_tls_verify; once is require: there is no second handshake that would ask again. */
 enum settings_tls_verify {
@@ -128,6 +129,7 @@ struct settings {
     unsigned idle_timeout_s;
     unsigned request_timeout_s;
     bool flush_all;
+    enum settings_refusals refusals;
     bool shutdown_command; /* -A */
     bool lock_memory;      /* -k */
     bool core_files;       /* -r */

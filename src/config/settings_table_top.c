@@ -11,6 +11,7 @@ static const char *const sync_words[] = {"never", "everysec", "always", NULL};
 static const char *const key_format_words[] = {"pem", "der", NULL};
 static const char *const verify_words[] = {"none", "request", "require", "once", NULL};
 static const char *const tls_version_words[] = {"1.2", "1.3", NULL};
+static const char *const refusals_words[] = {"client", "server", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
 
 static const struct settings_row top_rows[] = {
@@ -104,6 +105,15 @@ static const struct settings_row top_rows[] = {
                 TOP(shutdown_command),
                 .initial = "no",
                 .help = "Obey the command shutdown. Flag -A."}},
+    {.option = {.name = "refusals",
+                .type = OPTION_WORD,
+                .flags = ROW_RELOADABLE,
+                TOP(refusals),
+                .words = refusals_words,
+                .initial = "client",
+                .help = "What refusals begin with in the text protocol: client: CLIENT_ERROR, "
+                        "server: SERVER_ERROR, for memcached's proxy, which closes a connection "
+                        "that many clients share on each CLIENT_ERROR."}},
     {.option = {.name = "version-shown",
                 .type = OPTION_STRING,
                 .flags = ROW_RELOADABLE,
@@ -349,6 +359,7 @@ static const struct settings_row top_rows[] = {
 _Static_assert(LENGTH(top_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");
 _Static_assert(LOG_LEVEL_DEBUG == LENGTH(log_level_words) - 2,
                "log_level_words: as enum log_level");
+_Static_assert(SETTINGS_REFUSALS_SERVER == LENGTH(refusals_words) - 2, "as settings_refusals");
 _Static_assert(SETTINGS_VERIFY_ONCE == LENGTH(verify_words) - 2, "as settings_tls_verify");
 _Static_assert(NET_TLS_1_3 == LENGTH(tls_version_words) - 2, "as net_tls_version");
 _Static_assert(JOURNAL_SYNC_ALWAYS == LENGTH(sync_words) - 2, "sync_words: as journal_sync");

@@ -116,7 +116,6 @@ struct engine_op {
     enum engine_status status;
     enum engine_error error; /* PENDING: NONE */
     enum engine_miss miss;   /* when READ or TOUCH ended in ABSENT */
-    uint32_t fields_wanted;  /* with ENGINE_E_RECORD_FIELDS: the number of slots */
     uint32_t value_length;
     char *value;           /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */

@@ -18,8 +18,9 @@
 #define CODEC_FIRST_ANY (-1)
 
 struct codec {
-    int first_byte;        /* of its connections; CODEC_FIRST_ANY: any that is no other codec's */
-    bool has_meta;         /* its requests have `meta`; else they have `binary` */
+    int first_byte;  /* of its connections; CODEC_FIRST_ANY: any that is no other codec's */
+    bool has_meta;   /* its requests have `meta`; else they have `binary` */
+    bool says_whose; /* its errors say in words whether the client or the server is at fault */
     bool initial_in_every; /* its clients send `initial` with every incr, wanted or not: a space
                               may decline it (binary_create) */
     /*

@@ -203,6 +203,7 @@ const struct codec *text_codec(void)
     static const struct codec codec = {
         .first_byte = CODEC_FIRST_ANY,
         .has_meta = true,
+        .says_whose = true,
         .read_auth = text_auth_read,
         .parse = text_parse,
         .reply_bytes_max = text_compose_bytes_max,

@@ -113,17 +113,11 @@ static enum text_step parse_arithmetic(struct text_parser *parser,
     return TEXT_NEXT;
 }
 
-/* delete key [0] [noreply]; the 0 was a hold time once, and old clients still send it */
+/* delete key [noreply]; what else there is is ignored: a hold time of old clients, and the noreplY
+ * that memcached's proxy makes of a noreply it answers itself */
 static enum text_step parse_delete(struct text_parser *parser, const struct text_command *command,
                                    const struct text_line *line)
 {
-    const struct text_token *hold = &line->tokens[2];
-    size_t extra = line->count - 2 - line->noreply;
-    bool hold_is_zero = extra == 1 && hold->length == 1 && hold->bytes[0] == '0';
-    if (extra > 0 && !hold_is_zero) {
-        return client_error(parser, line,
-                            "bad command line format.  Usage: delete <key> [noreply]");
-    }
     if (!key_fits(&line->tokens[1])) {
         return client_error(parser, line, bad_format);
     }
@@ -229,7 +223,7 @@ static const struct text_command commands[] = {
     COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
     COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
     COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
-    COMMAND("delete", VERB_DELETE, 2, 4, 2, parse_delete),
+    COMMAND("delete", VERB_DELETE, 2, 0, 2, parse_delete),
     COMMAND("cas", VERB_CAS, 6, 7, 2, parse_storage),
     COMMAND("replace", VERB_REPLACE, 5, 6, 2, parse_storage),
     COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),

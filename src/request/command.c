@@ -1,7 +1,6 @@
 #include "request/command.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -12,6 +11,9 @@
 #define SPACE_FIGURE(name) (uint16_t) offsetof(struct space_metrics, name)
 #define APPEND_WORDS       "append not supported"
 #define NON_NUMERIC_WORDS  "cannot increment or decrement non-numeric value"
+#define NOT_A_NUMBER_WORDS "value is not a number"
+#define NOT_MEMBER_WORDS   "value is not 1"
+#define SPACE_WORDS(name)  (uint16_t) offsetof(struct space, name)
 
 /* A key of no space, or a bad one: absent for reads … */
 static const struct command lost_get = {
@@ -23,11 +25,13 @@ static const struct command lost_touch = {.absent = {.status = REPLY_NOT_FOUND},
 static const struct command no_space_store = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"},
     .counts = FIGURE(cmd_set)};
-static const struct command bad_key_store = {.absent = {.status = REPLY_CLIENT_ERROR},
-                                             .counts = FIGURE(cmd_set)};
+static const struct command bad_key_store = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(bad_key_words)},
+    .counts = FIGURE(cmd_set)};
 static const struct command no_space = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"}};
-static const struct command bad_key = {.absent = {.status = REPLY_CLIENT_ERROR}};
+static const struct command bad_key = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(bad_key_words)}};
 
 static const struct command get = {.call = COMMAND_CALL_READ,
                                    .verb = ENGINE_READ,
@@ -73,6 +77,34 @@ static const struct command add = {.call = COMMAND_CALL_CHANGE,
                                    .dropped = REPLY_STORED,
                                    .counts = FIGURE(cmd_set),
                                    .stored = FIGURE(total_items)};
+/* An add of nothing is how clients ask whether a key exists (memcached_exist): it only looks. */
+static const struct command look_slot = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {.status = REPLY_NOT_STORED},
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = NOT_A_NUMBER_WORDS},
+    .counts = FIGURE(cmd_set),
+    .refused = SPACE_FIGURE(refused_value)};
+static const struct command look_record = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {.status = REPLY_NOT_STORED},
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(record_words)},
+    .counts = FIGURE(cmd_set),
+    .refused = SPACE_FIGURE(refused_value)};
+static const struct command look_member = {
+    .call = COMMAND_CALL_READ,
+    .verb = ENGINE_TOUCH,
+    .done = {.status = REPLY_NOT_STORED},
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = NOT_MEMBER_WORDS},
+    .counts = FIGURE(cmd_set),
+    .refused = SPACE_FIGURE(refused_value)};
+/* The same with a past exptime: what is not there would be gone at once. */
+static const struct command look_past = {.call = COMMAND_CALL_READ,
+                                         .verb = ENGINE_TOUCH,
+                                         .done = {.status = REPLY_NOT_STORED},
+                                         .absent = {.status = REPLY_STORED},
+                                         .counts = FIGURE(cmd_set)};
 static const struct command replace = {.call = COMMAND_CALL_CHANGE,
                                        .verb = ENGINE_REPLACE,
                                        .done = {.status = REPLY_STORED},
@@ -200,18 +232,19 @@ static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
 /* The words for what an engine refuses, and whether role cache rather drops the write. */
 static const struct refusal {
     enum reply_status status;
-    const char *words; /* NULL: made for the space or the number of fields */
+    const char *words;
     uint16_t figure;
     bool drop;
     enum reply_detail detail;
+    uint16_t own; /* offset in struct space of its own words; 0: `words` */
 } refusals[] = {
     [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false,
                        DETAIL_NONE},
-    [ENGINE_E_NOT_A_NUMBER] = {REPLY_CLIENT_ERROR, "value is not a number",
-                               SPACE_FIGURE(refused_value), false, DETAIL_NONE},
+    [ENGINE_E_NOT_A_NUMBER] = {REPLY_CLIENT_ERROR, NOT_A_NUMBER_WORDS, SPACE_FIGURE(refused_value),
+                               false, DETAIL_NONE},
     [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false,
-                                DETAIL_NONE},
-    [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, "value is not 1", SPACE_FIGURE(refused_value),
+                                DETAIL_NONE, SPACE_WORDS(record_words)},
+    [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, NOT_MEMBER_WORDS, SPACE_FIGURE(refused_value),
                              false, DETAIL_NONE},
     [ENGINE_E_NON_NUMERIC] = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, SPACE_FIGURE(refused_delta),
                               false, DETAIL_NON_NUMERIC},
@@ -224,7 +257,7 @@ static const struct refusal {
     [ENGINE_E_NO_TABLE_FREE] = {REPLY_SERVER_ERROR, "no table free", SPACE_FIGURE(refused_no_table),
                                 true, DETAIL_OUT_OF_MEMORY},
     [ENGINE_E_ID_TOO_LARGE] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_id_large), false,
-                               DETAIL_NONE},
+                               DETAIL_NONE, SPACE_WORDS(id_large_words)},
     [ENGINE_E_ID_TOO_FAR] = {REPLY_CLIENT_ERROR, "id too far ahead", SPACE_FIGURE(refused_id_far),
                              false, DETAIL_NONE},
     [ENGINE_E_ID_BELOW] = {REPLY_CLIENT_ERROR, "id below the oldest table",
@@ -284,6 +317,19 @@ const struct command *command_find(enum verb verb, enum key_kind kind, bool past
     return past && command == &touch ? &touch_past : command;
 }
 
+const struct command *command_find_look(const struct space *space, enum key_kind kind, bool past)
+{
+    bool empty_record =
+        kind == KEY_RECORD && space->settings.slot_count == 1; /* a value, as such */
+    if (empty_record || (kind != KEY_SLOT && kind != KEY_RECORD && kind != KEY_MEMBER)) {
+        return NULL;
+    }
+    if (past) {
+        return &look_past;
+    }
+    return kind == KEY_SLOT ? &look_slot : kind == KEY_RECORD ? &look_record : &look_member;
+}
+
 bool command_deletes_after(enum verb verb, enum key_kind kind)
 {
     bool writes = verb == VERB_SET || verb == VERB_ADD || verb == VERB_REPLACE || verb == VERB_CAS;
@@ -330,15 +376,7 @@ void command_refuse(const struct space *space, const struct engine_op *op,
 {
     CHECK(op->error < sizeof(refusals) / sizeof(refusals[0]));
     const struct refusal *refusal = &refusals[op->error];
-    const char *words = refusal->words;
-
-    if (op->error == ENGINE_E_ID_TOO_LARGE) {
-        words = space->id_large_words;
-    } else if (words == NULL) {
-        snprintf(result->words, sizeof(result->words), "record needs %u number%s",
-                 op->fields_wanted, op->fields_wanted == 1 ? "" : "s");
-        words = result->words;
-    }
+    const char *words = refusal->own == 0 ? refusal->words : (const char *)space + refusal->own;
     command_say(result, refusal->status, words, refusal->detail);
     count_space(own, refusal->figure);
 }
@@ -379,7 +417,7 @@ static void finish_answer(const struct command *command, const struct command_an
         result->reply.value_length = op->value_length;
     } else if (answer->status == REPLY_CLIENT_ERROR || answer->status == REPLY_SERVER_ERROR) {
         command_say(result, answer->status,
-                    answer->words != NULL ? answer->words : space->bad_key_words, answer->detail);
+            answer->own == 0 ? answer->words : (const char *)space + answer->own, answer->detail);
         count_space(own, command->refused);
     }
 }

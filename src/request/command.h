@@ -81,8 +81,9 @@ enum command_call {
 
 struct command_answer {
     enum reply_status status;
-    const char *words; /* of a refusal; NULL with a refusal: the space's bad_key_words */
+    const char *words; /* of a refusal, unless it has words of the space's own */
     enum reply_detail detail;
+    uint16_t own; /* of a refusal: offset in struct space of its words; 0: `words` */
 };
 
 struct command {
@@ -107,6 +108,10 @@ struct command {
  */
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past);
 
+/* The row of an add without a value, which only asks whether the key is there; NULL: it is an add
+ * like any other. */
+const struct command *command_find_look(const struct space *space, enum key_kind kind, bool past);
+
 /* Does the verb take keys? */
 bool command_has_keys(enum verb verb);
 
@@ -128,8 +133,7 @@ uint64_t command_exptime_at(int64_t exptime);
 struct command_result {
     struct reply reply;
     bool refused;
-    bool dropped;                   /* what stood there is out of date now: delete it */
-    char words[PROTOCOL_ERROR_MAX]; /* room for a refusal with a number in it */
+    bool dropped; /* what stood there is out of date now: delete it */
 };
 
 /*

@@ -9,6 +9,16 @@
 
 typedef enum dispatch_end admin_fn(struct dispatch_worker *worker, const struct request *request);
 
+void dispatch_refuse(struct dispatch_worker *worker, const struct request *request,
+                     const struct reply *reply)
+{
+    struct reply said = *reply;
+    if (worker->settings->refusals == SETTINGS_REFUSALS_SERVER && worker->codec->says_whose) {
+        said.status = REPLY_SERVER_ERROR;
+    }
+    worker->codec->compose(worker->out, request, &said);
+}
+
 /* `words` may be NULL. */
 static enum dispatch_end dispatch_admin_say(struct dispatch_worker *worker,
                                             const struct request *request, enum reply_status status,

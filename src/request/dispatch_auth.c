@@ -20,7 +20,7 @@ static void answer(struct dispatch_worker *worker, const struct request *request
     struct reply reply = {
         .status = status, .detail = detail, .value = words, .value_length = strlen(words)};
 
-    worker->codec->compose(worker->out, request, &reply);
+    dispatch_reply(worker, request, &reply);
 }
 
 /* False: that was one too many. */

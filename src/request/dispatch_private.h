@@ -192,10 +192,18 @@ bool dispatch_journal_holds(const struct dispatch_worker *worker);
 void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op);
 void dispatch_journal_tick(struct dispatch_worker *worker);
 
+/* A CLIENT_ERROR, or what `refusals` makes of it. */
+void dispatch_refuse(struct dispatch_worker *worker, const struct request *request,
+                     const struct reply *reply); /* dispatch_admin.c */
+
 /* Composes a reply; the codec knows what quiet requests are to hear. */
 static inline void dispatch_reply(struct dispatch_worker *worker, const struct request *request,
                                   const struct reply *reply)
 {
+    if (UNLIKELY(reply->status == REPLY_CLIENT_ERROR)) {
+        dispatch_refuse(worker, request, reply);
+        return;
+    }
     worker->codec->compose(worker->out, request, reply);
 }
 

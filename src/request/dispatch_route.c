@@ -100,8 +100,12 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
     if (UNLIKELY(request->value_length > PROTOCOL_VALUE_MAX) && kind != KEY_PLAIN) {
         kind = KEY_LARGE;
     }
-    key->command = command_find(request->verb, kind, past);
-    key->delete_after = past && command_deletes_after(request->verb, kind);
+    const struct command *look = NULL;
+    if (UNLIKELY(request->value_length == 0) && request->verb == VERB_ADD) {
+        look = command_find_look(key->space, kind, past);
+    }
+    key->command = look != NULL ? look : command_find(request->verb, kind, past);
+    key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);
     op->verb = key->command->verb;
     op->text = request->value;
     op->text_length = request->value_length;

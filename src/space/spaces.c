@@ -34,10 +34,7 @@ static struct space *space_create(const struct space_settings *settings, uint32_
     space->settings = *settings;
     space->metrics = metrics_create(workers);
     snprintf(space->name, sizeof(space->name), "%s", settings->name);
-    snprintf(space->bad_key_words, sizeof(space->bad_key_words), "bad key for space %s",
-             space->name);
-    snprintf(space->id_large_words, sizeof(space->id_large_words), "id above max-id of space %s",
-             space->name);
+    space_words_make(space);
     return space;
 }
 

@@ -60,6 +60,7 @@ struct space {
     char name[ENGINE_SPACE_NAME_MAX + 1];
     char bad_key_words[SPACES_WORDS_MAX];  /* bad key for space NAME */
     char id_large_words[SPACES_WORDS_MAX]; /* id above max-id of space NAME */
+    char record_words[SPACES_WORDS_MAX];   /* record needs N numbers */
     struct space_settings settings;        /* what it runs with */
     struct space_metrics *metrics;         /* [workers]; one more: what `stats reset` subtracts */
 };
@@ -87,6 +88,9 @@ struct engine *space_engine_create(const struct space_settings *settings, uint32
  */
 bool space_reconfigure(struct space *space, const struct space_settings *next,
                        char error[SPACES_ERROR_MAX]);
+
+/* Fills the words of a space from its settings, which are new. World stopped, or nobody has it. */
+void space_words_make(struct space *space);
 
 /* Gives back what the last space_reconfigure() took: also slots it has let go. */
 bool space_undo(struct space *space, const struct space_settings *before,

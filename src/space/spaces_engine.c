@@ -241,6 +241,7 @@ static bool spaces_engine_reconfigure(struct space *space, const struct space_se
         return false;
     }
     space->settings = taken;
+    space_words_make(space);
     return true;
 }
 

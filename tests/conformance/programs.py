@@ -47,6 +47,9 @@ def libmemcached_tools(address):
         path = os.path.join(folder, "tools-key")
         with open(path, "w", encoding="ascii") as file:
             file.write("as a file")
+        counter = os.path.join(folder, "feed:4711.like")
+        with open(counter, "w", encoding="ascii") as file:
+            file.write("7")
         steps = (
             ("memcping", (server,), 0, ""),
             ("memcstat", (server,), 0, "version: 1.6.45"),
@@ -56,6 +59,13 @@ def libmemcached_tools(address):
             ("memctouch", (server, "--expire=100", "tools-key"), 0, ""),
             ("memcrm", (server, "tools-key"), 0, ""),
             ("memcexist", (server, "tools-key"), 1, ""),
+            ("memctouch", (server, "--expire=100", "feed:4711"), 1, ""),
+            ("memcexist", (server, "feed:4711.like"), 1, ""),
+            ("memcexist", (server, "--binary", "feed:4711"), 1, ""),
+            ("memccp", (server, counter), 0, ""),
+            ("memcexist", (server, "feed:4711.like"), 0, ""),
+            ("memcexist", (server, "--binary", "feed:4711.like"), 0, ""),
+            ("memcexist", (server, "feed:4711"), 0, ""),
             ("memccp", (server, "--binary", path), 0, ""),
             ("memccat", (server, "--binary", "tools-key"), 0, "as a file"),
             ("memcslap", (server, "--concurrency=2", "--execute-number=500", "--test=set"), 0, ""),

@@ -196,7 +196,6 @@ static void store(struct entry *entry, struct engine_op *op)
         return;
     }
     if (op->text_length > ENGINE_VALUE_MAX) {
-        op->fields_wanted = 2;
         fail(op, ENGINE_E_RECORD_FIELDS);
         return;
     }

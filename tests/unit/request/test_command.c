@@ -18,7 +18,8 @@ static struct command_metrics metrics;
 static struct space space = {.engine = &engine,
                              .name = "feed",
                              .bad_key_words = "bad key for space feed",
-                             .id_large_words = "id above max-id of space feed"};
+                             .id_large_words = "id above max-id of space feed",
+                             .record_words = "record needs 4 numbers"};
 static struct command_result result;
 
 static void finish(enum verb verb, enum key_kind kind, struct engine_op *op)
@@ -185,7 +186,7 @@ static void test_words_of_refusals(void **state)
     (void)state;
     engine.role_cache = false;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct engine_op op = {.status = ENGINE_ERROR, .error = rows[i].error, .fields_wanted = 4};
+        struct engine_op op = {.status = ENGINE_ERROR, .error = rows[i].error};
 
         finish(VERB_SET, KEY_RECORD, &op);
         expect_words(rows[i].status, rows[i].words);
