@@ -91,6 +91,22 @@ enum engine_miss { ENGINE_MISS_ABSENT, ENGINE_MISS_UNSET, ENGINE_MISS_BELOW };
 /* The name that row, counter and phantom have for it. */
 #define engine_ticket ticket
 
+/* What plain values can do beside, asked for by meta commands. */
+struct engine_extended {
+    bool vivify;        /* READ APPEND PREPEND: an absent one comes to be, empty, until vivify_s */
+    bool vivify_first;  /* READ: touched after it came to be, not before */
+    bool recache;       /* READ: who reads it when it expires before recache_s is to renew it */
+    bool recache_first; /* READ: touched after that was judged */
+    bool unnoticed;     /* READ: it does not count as read */
+    bool invalidate;    /* DELETE: stays, stale; CAS: an older token stores what is stale at once */
+    bool empty;         /* DELETE: its key stays, without a value, with the flags of the op */
+    bool touch;         /* DELETE: what stays expires at expires_s */
+    bool gives_token;   /* a change leaves `token` */
+    uint64_t vivify_s;
+    uint64_t recache_s;
+    uint64_t token;
+};
+
 /* One operation on one key. The caller fills the first part, the engine the second. */
 struct engine_op {
     enum engine_verb verb;
@@ -111,7 +127,8 @@ struct engine_op {
     bool touch;          /* plain, INCR and DECR: what is there expires … */
     uint64_t touch_s;    /* … at that second, as expires_s */
     uint64_t expires_s;  /* plain, writes, TOUCH: gone from that clock_monotonic_s() on; 0: never */
-    struct ticket ticket; /* woken when it can be run again, if it is pending */
+    const struct engine_extended *extended; /* plain: NULL: nothing of it. Lives as the op does */
+    struct engine_ticket ticket;
 
     enum engine_status status;
     enum engine_error error; /* PENDING: NONE */
@@ -121,7 +138,10 @@ struct engine_op {
     bool created;          /* caller: false; INCR, DECR: nothing was there, it became `initial` */
     bool wants_table;      /* PENDING: for a table, else for a page */
     uint32_t copied_bytes; /* caller: 0; plain, changes: that were copied, for fairness */
-    int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's */
+    int32_t ttl_s;         /* plain, changes that end in DONE: as engine_hit's … */
+    int32_t ttl_touched_s; /* … likewise … */
+    int32_t ttl_made_s;    /* … likewise */
+    uint32_t stored_bytes; /* plain, writes that end in DONE: of the whole value */
     uint64_t cas_now;      /* with want_cas: the token; 0: a change left nothing there */
     uint64_t scratch[4];   /* the engine's, from prepare to the end of the op */
 };
@@ -135,7 +155,16 @@ struct engine_hit {
     size_t value_length;
     uint64_t cas;
     uint32_t flags;
-    int32_t ttl_s; /* -1: it does not expire */
+    int32_t ttl_s;         /* before this look; -1: it does not expire */
+    int32_t ttl_touched_s; /* if it is touched … */
+    int32_t ttl_made_s;    /* … and if this look made it */
+    uint32_t item_bytes;   /* with key and what it costs */
+    uint32_t idle_s;       /* since it was stored or read … */
+    bool fetched;          /* … which it was */
+    bool vivified;         /* it was not there: this look made it */
+    bool stale;            /* it was invalidated */
+    bool sent;             /* an earlier reader was told to renew it … */
+    bool won;              /* … or this one is */
 };
 /* False: there is no room for it now. Called with a lock of the engine held: only copies. */
 typedef bool engine_hit_fn(void *context, const struct engine_hit *hit);

@@ -154,6 +154,19 @@ struct ring_item *ring_find(struct ring *ring, const struct ring_key *key)
     return NULL;
 }
 
+uint32_t ring_buckets(const struct ring *ring)
+{
+    return ring->bucket_count;
+}
+
+void ring_each(const struct ring *ring, uint32_t bucket, ring_visit *visit, void *context)
+{
+    CHECK(bucket < ring->bucket_count);
+    for (uint32_t unit = ring->bucket[bucket]; unit != RING_NONE; unit = at(ring, unit)->next) {
+        visit(context, at(ring, unit));
+    }
+}
+
 /* ---- the ring ---- */
 
 static uint32_t next_unit(const struct ring *ring, uint32_t unit, uint32_t units)

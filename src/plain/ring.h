@@ -41,10 +41,11 @@ struct ring_item {
     uint32_t flags;
     uint32_t expires_s; /* of clock_monotonic_s(); 0: it does not expire */
     uint8_t key_length;
-    uint8_t state;      /* enum ring_state */
-    uint8_t referenced; /* it was read since it was stored */
-    uint8_t spare[5];
-    char bytes[]; /* key, value */
+    uint8_t state;       /* enum ring_state */
+    uint8_t referenced;  /* it was read since it was stored or moved */
+    uint8_t marks;       /* its owner's */
+    uint32_t accessed_s; /* its owner's: clock_monotonic_s() of the last read, or when stored */
+    char bytes[];        /* key, value */
 };
 
 enum ring_state {
@@ -84,10 +85,22 @@ struct ring_item *ring_store(struct ring *ring, const struct ring_key *key, size
                              uint64_t now_s);
 void ring_remove(struct ring *ring, struct ring_item *item); /* a live one */
 
+/* All that an item takes of the ring. */
+static inline uint32_t ring_item_bytes(const struct ring_item *item)
+{
+    return item->units * RING_UNIT;
+}
+
 static inline char *ring_value(struct ring_item *item)
 {
     return item->bytes + item->key_length;
 }
+
+/* Calls visit for each item of a bucket; it must not change the ring. Buckets: 0 to ring_buckets().
+ */
+typedef void ring_visit(void *context, const struct ring_item *item);
+void ring_each(const struct ring *ring, uint32_t bucket, ring_visit *visit, void *context);
+uint32_t ring_buckets(const struct ring *ring);
 
 /* The largest value with a key of that length. */
 size_t ring_value_max(const struct ring *ring, size_t key_length);

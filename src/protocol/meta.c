@@ -1,9 +1,10 @@
 /*
  * meta.c: meta lines to requests.
  *
- * The order of the checks is memcached's: key, number of tokens, flags, mode, size. A flag a
- * command cannot honour is refused, never taken and ignored; P and L are hints to proxies and no
- * more.
+ * The order of the checks is memcached's: key, number of tokens, flags, mode, size. It takes every
+ * flag it knows with every command, and so do plain values. Spaces of ids refuse those that they
+ * cannot honour there (request.plain_only), rather than take and ignore them; P and L are hints to
+ * proxies and no more.
  */
 #include <string.h>
 
@@ -13,9 +14,16 @@
 #define COMMON                                                                                     \
     (META_LETTER('k') | META_LETTER('O') | META_LETTER('q') | META_LETTER('b') |                   \
      META_LETTER('C') | HINTS)
+/* All there are. */
+#define KNOWN                                                                                      \
+    (GET_FLAGS | SET_FLAGS | ARITHMETIC_FLAGS | EXTENDED | META_LETTER('l') | META_LETTER('h'))
+/* Those of struct request_extended; T and N are so of some commands. */
+#define EXTENDED                                                                                   \
+    (META_LETTER('R') | META_LETTER('E') | META_LETTER('I') | META_LETTER('x') | META_LETTER('u'))
+/* What ids honour: */
 #define GET_FLAGS                                                                                  \
     (COMMON | META_LETTER('v') | META_LETTER('s') | META_LETTER('f') | META_LETTER('c') |          \
-     META_LETTER('t') | META_LETTER('T'))
+     META_LETTER('t') | META_LETTER('T') | META_LETTER('u'))
 #define SET_FLAGS                                                                                  \
     (COMMON | META_LETTER('M') | META_LETTER('F') | META_LETTER('T') | META_LETTER('c') |          \
      META_LETTER('s'))
@@ -60,8 +68,7 @@ static bool decode_key(const struct text_parser *parser, struct meta_line *meta)
  * words of a refusal.
  */
 static const char *read_line(const struct text_parser *parser, const struct text_line *line,
-                             const struct text_token *before_flags, uint64_t taken,
-                             struct meta_line *meta)
+                             const struct text_token *before_flags, struct meta_line *meta)
 {
     meta->key = line->tokens[1];
     meta->scratch_bytes = 0;
@@ -72,37 +79,64 @@ static const char *read_line(const struct text_parser *parser, const struct text
         return "options flags are too long";
     }
     const char *refusal = meta_flags_read(before_flags->bytes + before_flags->length,
-                                          line->text_end, taken, &meta->flags);
+                                          line->text_end, KNOWN, &meta->flags);
     if (refusal == NULL && has(meta, 'b') && !decode_key(parser, meta)) {
         refusal = "error decoding key";
     }
     return refusal;
 }
 
+/* extended: the letters that make this command an extended one. */
+static void extend(struct request *request, const struct meta_line *meta, uint64_t extended)
+{
+    const struct meta_flags *flags = &meta->flags;
+    if ((flags->letters & extended) == 0) {
+        return;
+    }
+    request->extended = true;
+    request->more_asked = (struct request_extended){
+        .vivify = has(meta, 'N'),
+        .vivify_first = (flags->before_touch & META_LETTER('N')) != 0,
+        .recache = has(meta, 'R'),
+        .recache_first = (flags->before_touch & META_LETTER('R')) != 0,
+        .unnoticed = has(meta, 'u'),
+        .invalidate = has(meta, 'I'),
+        .empty = has(meta, 'x'),
+        .touch = has(meta, 'T'),
+        .gives_token = has(meta, 'E'),
+        .vivify_exptime = (int32_t)flags->exptime,
+        .recache_exptime = (int32_t)flags->recache_exptime,
+        .token = flags->token,
+    };
+}
+
+/* of_ids: the letters that this command honours where a space holds ids. */
 static void dress(struct text_parser *parser, struct request *request, const struct text_line *line,
-                  const struct meta_line *meta)
+                  const struct meta_line *meta, uint64_t of_ids)
 {
     parser->batch->scratch_used += meta->scratch_bytes;
     request->quiet = has(meta, 'q') ? QUIET_USUAL : QUIET_NO;
     request->want_cas = has(meta, 'c');
     request->exptime = meta->flags.touch_exptime;
+    request->plain_only = (meta->flags.letters & ~of_ids) != 0;
     request->meta.line = line->tokens[1].bytes;
     request->meta.length = (uint32_t)(line->text_end - line->tokens[1].bytes);
 }
 
 static struct request *meta_push(struct text_parser *parser, enum verb verb,
-                                 const struct text_line *line, const struct meta_line *meta)
+                                 const struct text_line *line, const struct meta_line *meta,
+                                 uint64_t of_ids)
 {
     struct request *request = text_push(parser, verb, line->begin, line->end);
     text_push_key(parser, request, &meta->key);
-    dress(parser, request, line, meta);
+    dress(parser, request, line, meta, of_ids);
     return request;
 }
 
 /* me key [b]; what else there is on the line was never looked at */
 static enum text_step parse_info(struct text_parser *parser, const struct text_line *line)
 {
-    struct meta_line meta = {.scratch_bytes = 0};
+    struct meta_line meta = {.flags = {.letters = META_LETTER('u')}}; /* no read */
     if (line->count < 2 || line->tokens[1].length > PROTOCOL_KEY_MAX) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
     }
@@ -111,7 +145,8 @@ static enum text_step parse_info(struct text_parser *parser, const struct text_l
         !decode_key(parser, &meta)) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
     }
-    struct request *request = meta_push(parser, VERB_GET, line, &meta);
+    struct request *request = meta_push(parser, VERB_GET, line, &meta, GET_FLAGS);
+    extend(request, &meta, EXTENDED);
     request->want_cas = true;
     request->meta.info = true;
     return TEXT_NEXT;
@@ -127,11 +162,13 @@ enum text_step meta_parse_get(struct text_parser *parser, const struct text_comm
     if (memcmp(command->name, INFO_NAME, sizeof(INFO_NAME)) == 0) {
         return parse_info(parser, line);
     }
-    const char *refusal = read_line(parser, line, &line->tokens[1], GET_FLAGS, &meta);
+    const char *refusal = read_line(parser, line, &line->tokens[1], &meta);
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    meta_push(parser, has(&meta, 'T') ? VERB_GAT : VERB_GET, line, &meta);
+    enum verb verb = has(&meta, 'T') ? VERB_GAT : VERB_GET;
+    struct request *request = meta_push(parser, verb, line, &meta, GET_FLAGS);
+    extend(request, &meta, EXTENDED | META_LETTER('N'));
     return TEXT_NEXT;
 }
 
@@ -153,16 +190,6 @@ static enum verb set_verb(const struct meta_line *meta)
     default:
         return VERB_ERROR;
     }
-}
-
-/* What is wrong with a set whose flags are well, or NULL. */
-static const char *judge_set(const struct meta_line *meta, enum verb verb)
-{
-    if (verb == VERB_ERROR) {
-        return "invalid mode for ms M token";
-    }
-    bool grows = verb == VERB_APPEND || verb == VERB_PREPEND;
-    return grows && has(meta, 's') ? "invalid flag" : NULL; /* how long it is then, nobody says */
 }
 
 /* The token of a write that is no cas; 0 was never one and compares nothing, as in memcached. */
@@ -195,10 +222,10 @@ enum text_step meta_parse_set(struct text_parser *parser, const struct text_comm
     if (line->count < 3 || !text_tokens_unsigned(&line->tokens[2], TEXT_LENGTH_MAX, &data_length)) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
     }
-    const char *refusal = read_line(parser, line, &line->tokens[2], SET_FLAGS, &meta);
+    const char *refusal = read_line(parser, line, &line->tokens[2], &meta);
     enum verb verb = refusal == NULL ? set_verb(&meta) : VERB_ERROR;
-    if (refusal == NULL) {
-        refusal = judge_set(&meta, verb);
+    if (refusal == NULL && verb == VERB_ERROR) {
+        refusal = "invalid mode for ms M token";
     }
     if (refusal != NULL) {
         return text_refuse_block(parser, line, data_length, REPLY_CLIENT_ERROR, refusal);
@@ -208,7 +235,8 @@ enum text_step meta_parse_set(struct text_parser *parser, const struct text_comm
         keep_key(parser, &meta, step);
         return step;
     }
-    dress(parser, request, line, &meta);
+    dress(parser, request, line, &meta, SET_FLAGS);
+    extend(request, &meta, EXTENDED | META_LETTER('N'));
     request->flags = meta.flags.client_flags;
     if (verb == VERB_CAS) {
         request->cas = meta.flags.cas;
@@ -226,11 +254,13 @@ enum text_step meta_parse_delete(struct text_parser *parser, const struct text_c
     if (!scratch_fits(parser)) {
         return TEXT_FULL;
     }
-    const char *refusal = read_line(parser, line, &line->tokens[1], DELETE_FLAGS, &meta);
+    const char *refusal = read_line(parser, line, &line->tokens[1], &meta);
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    struct request *request = meta_push(parser, command->verb, line, &meta);
+    struct request *request = meta_push(parser, command->verb, line, &meta, DELETE_FLAGS);
+    extend(request, &meta, EXTENDED);
+    request->flags = meta.flags.client_flags;
     request->compare = has(&meta, 'C'); /* by 0 too: never equal */
     request->cas = meta.flags.cas;
     return TEXT_NEXT;
@@ -261,7 +291,7 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     if (!scratch_fits(parser)) {
         return TEXT_FULL;
     }
-    const char *refusal = read_line(parser, line, &line->tokens[1], ARITHMETIC_FLAGS, &meta);
+    const char *refusal = read_line(parser, line, &line->tokens[1], &meta);
     enum verb verb = refusal == NULL ? arithmetic_verb(meta.flags.mode) : VERB_ERROR;
     if (refusal == NULL && verb == VERB_ERROR) {
         refusal = "invalid mode for ma M token";
@@ -269,7 +299,8 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     if (refusal != NULL) {
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
-    struct request *request = meta_push(parser, verb, line, &meta);
+    struct request *request = meta_push(parser, verb, line, &meta, ARITHMETIC_FLAGS);
+    extend(request, &meta, has(&meta, 'N') ? EXTENDED | META_LETTER('T') : EXTENDED);
     request->value = meta.flags.delta.bytes;
     request->value_length = (uint32_t)meta.flags.delta.length;
     request->create = has(&meta, 'N') ? CREATE_INITIAL : CREATE_ROLE;

@@ -13,7 +13,8 @@
 
 #define ECHOES (META_LETTER('k') | META_LETTER('O')) /* of the request, whatever the answer */
 #define HIT_ANSWERS                                                                                \
-    (ECHOES | META_LETTER('s') | META_LETTER('t') | META_LETTER('c') | META_LETTER('f'))
+    (ECHOES | META_LETTER('s') | META_LETTER('t') | META_LETTER('c') | META_LETTER('f') |          \
+     META_LETTER('l') | META_LETTER('h'))
 #define SET_ANSWERS    (ECHOES | META_LETTER('s') | META_LETTER('c'))
 #define NUMBER_ANSWERS (ECHOES | META_LETTER('t') | META_LETTER('c'))
 
@@ -23,7 +24,12 @@ struct known {
     size_t size;
     uint64_t cas;
     uint32_t flags;
-    int32_t ttl_s;
+    int32_t ttl_s;         /* of a t before all that changes it, … */
+    int32_t ttl_touched_s; /* … behind a T … */
+    int32_t ttl_made_s;    /* … and behind an N, if that made the value */
+    bool made;
+    uint32_t idle_s;
+    bool fetched;
 };
 
 static const char *line_end(const struct request *request)
@@ -86,18 +92,27 @@ static char *put_flag(char *to, const struct request *request, const struct text
         return text_put_number(TEXT_PUT(to, " c"), known->cas);
     case 'f':
         return text_put_number(TEXT_PUT(to, " f"), known->flags);
+    case 'l':
+        return text_put_number(TEXT_PUT(to, " l"), known->idle_s);
+    case 'h':
+        return text_put_number(TEXT_PUT(to, " h"), known->fetched);
     default:
         return to;
     }
 }
 
 /* The flags that are answered, in the order of the line. The size of an ms is no letter. */
-static char *put_flags(char *to, const struct request *request, const struct known *known)
+static char *put_flags(char *to, const struct request *request, struct known *known)
 {
     struct text_token token = sent_key(request);
     const char *at = token.bytes + token.length;
     while (meta_next(&at, line_end(request), &token)) {
         char letter = token.bytes[0];
+        if (letter == 'T') {
+            known->ttl_s = known->ttl_touched_s;
+        } else if (letter == 'N' && known->made) {
+            known->ttl_s = known->ttl_made_s;
+        }
         if (meta_is_letter(letter) && (known->letters & META_LETTER(letter)) != 0) {
             to = put_flag(to, request, &token, known);
         }
@@ -105,9 +120,17 @@ static char *put_flags(char *to, const struct request *request, const struct kno
     return to;
 }
 
+/* Z: somebody was told to renew it; X: it is stale; W: this reader is told to. */
+static char *put_marks(char *to, const struct hit *hit)
+{
+    to = hit->sent ? TEXT_PUT(to, " Z") : to;
+    to = hit->stale ? TEXT_PUT(to, " X") : to;
+    return hit->won ? TEXT_PUT(to, " W") : to;
+}
+
 /* VA with the value, or HD, and the flags in between. */
 static void compose_found(struct buf *out, const struct request *request, const char *value,
-                          size_t value_length, const struct known *known)
+                          size_t value_length, const struct hit *hit, struct known *known)
 {
     char *start = room(out, request, value_length);
     if (start == NULL) {
@@ -116,7 +139,8 @@ static void compose_found(struct buf *out, const struct request *request, const 
     bool shown = asks(request, 'v');
     char *to =
         shown ? text_put_number(TEXT_PUT(start, "VA "), value_length) : TEXT_PUT(start, "HD");
-    to = TEXT_PUT(put_flags(to, request, known), "\r\n");
+    to = put_flags(to, request, known);
+    to = TEXT_PUT(hit != NULL ? put_marks(to, hit) : to, "\r\n");
     if (shown) {
         to = TEXT_PUT(text_put(to, value, value_length), "\r\n");
     }
@@ -124,7 +148,7 @@ static void compose_found(struct buf *out, const struct request *request, const 
 }
 
 static void compose_line(struct buf *out, const struct request *request, const char *status,
-                         const struct known *known)
+                         struct known *known)
 {
     char *start = room(out, request, 0);
     if (start == NULL) {
@@ -135,7 +159,7 @@ static void compose_line(struct buf *out, const struct request *request, const c
     buf_commit(out, (size_t)(to - start));
 }
 
-/* When it was last read, nobody knows: now, by this. One class: there are no slabs. */
+/* Of an id, when it was last read nobody knows: now, by this. Classes are those of stats slabs. */
 static void compose_info(struct buf *out, const struct request *request, const struct hit *hit)
 {
     const struct text_token key = sent_key(request);
@@ -145,8 +169,12 @@ static void compose_info(struct buf *out, const struct request *request, const s
     }
     char *to = text_put(TEXT_PUT(start, "ME "), key.bytes, key.length);
     to = put_ttl(TEXT_PUT(to, " exp="), hit->ttl_s);
-    to = text_put_number(TEXT_PUT(to, " la=0 cas="), hit->cas);
-    to = text_put_number(TEXT_PUT(to, " fetch=yes cls=1 size="), hit->value_length);
+    to = text_put_number(TEXT_PUT(to, " la="), hit->idle_s);
+    to = text_put_number(TEXT_PUT(to, " cas="), hit->cas);
+    bool plain = hit->item_bytes != 0;
+    to = plain && !hit->fetched ? TEXT_PUT(to, " fetch=no") : TEXT_PUT(to, " fetch=yes");
+    to = plain ? TEXT_PUT(to, " cls=6 size=") : TEXT_PUT(to, " cls=1 size=");
+    to = text_put_number(to, plain ? hit->item_bytes : hit->value_length);
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
 }
@@ -159,23 +187,28 @@ size_t meta_compose_bytes_max(const struct request *request)
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {
-    const struct known known = {.letters = HIT_ANSWERS,
-                                .size = hit->value_length,
-                                .cas = hit->cas,
-                                .flags = hit->flags,
-                                .ttl_s = hit->ttl_s};
+    struct known known = {.letters = HIT_ANSWERS,
+                          .size = hit->value_length,
+                          .cas = hit->cas,
+                          .flags = hit->flags,
+                          .ttl_s = hit->ttl_s,
+                          .ttl_touched_s = hit->ttl_touched_s,
+                          .ttl_made_s = hit->ttl_made_s,
+                          .made = hit->vivified,
+                          .idle_s = hit->idle_s,
+                          .fetched = hit->fetched};
     (void)key; /* it goes back as it was sent */
     if (request->meta.info) {
         compose_info(out, request, hit);
     } else {
-        compose_found(out, request, hit->value, hit->value_length, &known);
+        compose_found(out, request, hit->value, hit->value_length, hit, &known);
     }
 }
 
 void meta_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key)
 {
-    const struct known known = {.letters = request->meta.info ? 0 : ECHOES};
+    struct known known = {.letters = request->meta.info ? 0 : ECHOES};
     (void)key;
     if (request->quiet == QUIET_NO) {
         compose_line(out, request, "EN", &known);
@@ -208,16 +241,19 @@ void meta_compose(struct buf *out, const struct request *request, const struct r
 {
     CHECK((size_t)reply->status < sizeof(names) / sizeof(names[0]));
     const char *name = names[reply->status];
-    if (request->quiet != QUIET_NO && name[0] == 'H' && !reply->created) {
+    if (request->quiet != QUIET_NO && name[0] == 'H') {
         return;
     }
     struct known known = {.letters = answers_of(request),
-                          .size = request->value_length,
+                          .size = reply->size > 0 ? reply->size : request->value_length,
                           .cas = reply->cas,
-                          .ttl_s = reply->ttl_s};
+                          .ttl_s = reply->ttl_s,
+                          .ttl_touched_s = reply->ttl_touched_s,
+                          .ttl_made_s = reply->ttl_made_s,
+                          .made = reply->created};
     if (reply->status == REPLY_NUMBER) {
         known.letters = NUMBER_ANSWERS;
-        compose_found(out, request, reply->value, reply->value_length, &known);
+        compose_found(out, request, reply->value, reply->value_length, NULL, &known);
         return;
     }
     compose_line(out, request, name, &known);

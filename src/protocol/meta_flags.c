@@ -11,7 +11,18 @@ static bool read_exptime(struct meta_flags *flags, const struct text_token *argu
 
 static bool read_touch(struct meta_flags *flags, const struct text_token *argument)
 {
+    flags->before_touch = flags->letters;
     return text_tokens_int32(argument, &flags->touch_exptime);
+}
+
+static bool read_recache(struct meta_flags *flags, const struct text_token *argument)
+{
+    return text_tokens_int32(argument, &flags->recache_exptime);
+}
+
+static bool read_token(struct meta_flags *flags, const struct text_token *argument)
+{
+    return text_tokens_unsigned(argument, UINT64_MAX, &flags->token);
 }
 
 static bool read_cas(struct meta_flags *flags, const struct text_token *argument)
@@ -66,11 +77,13 @@ static const struct {
 } arguments[META_LETTERS] = {
     ['C' - META_LETTER_FIRST] = {read_cas, bad_token},
     ['D' - META_LETTER_FIRST] = {read_delta, "invalid numeric delta value"},
+    ['E' - META_LETTER_FIRST] = {read_token, bad_token},
     ['F' - META_LETTER_FIRST] = {read_client_flags, "bad command line format"},
     ['J' - META_LETTER_FIRST] = {read_initial, "invalid numeric initial value"},
     ['M' - META_LETTER_FIRST] = {read_mode, bad_token},
     ['N' - META_LETTER_FIRST] = {read_exptime, bad_token},
     ['O' - META_LETTER_FIRST] = {read_opaque, "opaque token too long"},
+    ['R' - META_LETTER_FIRST] = {read_recache, bad_token},
     ['T' - META_LETTER_FIRST] = {read_touch, bad_token},
 };
 

@@ -27,9 +27,12 @@ static inline bool meta_is_letter(char byte)
 /* The flags of a line that were read. */
 struct meta_flags {
     uint64_t letters;        /* META_LETTER of each */
+    uint64_t before_touch;   /* of those that stand before T */
     int64_t exptime;         /* N; 0 without */
     int64_t touch_exptime;   /* T; 0 without */
+    int64_t recache_exptime; /* R; 0 without */
     uint64_t cas;            /* C */
+    uint64_t token;          /* E */
     uint64_t initial;        /* J; 0 without */
     uint32_t client_flags;   /* F; 0 without */
     char mode;               /* M; 0 without */

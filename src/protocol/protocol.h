@@ -140,6 +140,22 @@ struct request_binary {
     uint8_t opcode;
 };
 
+/* What meta commands ask of plain values alone. Its times are as sent. */
+struct request_extended {
+    bool vivify;        /* mg N, ms N of an append: what is not there comes to be */
+    bool vivify_first;  /* N stands before T */
+    bool recache;       /* mg R */
+    bool recache_first; /* R stands before T */
+    bool unnoticed;     /* mg u, me: it does not count as read */
+    bool invalidate;    /* md I, ms I */
+    bool empty;         /* md x */
+    bool touch;         /* md T */
+    bool gives_token;   /* E */
+    int32_t vivify_exptime;
+    int32_t recache_exptime;
+    uint64_t token;
+};
+
 struct request {
     enum verb verb;
     enum request_quiet quiet : 8;
@@ -147,6 +163,8 @@ struct request {
     bool want_cas;      /* the answer holds the token: gets, gats; of a write: the one behind it */
     bool compare;       /* INCR DECR DELETE APPEND PREPEND: only if `cas` is the token */
     bool touch;         /* INCR DECR: what is there gets touch_exptime */
+    bool plain_only;    /* it asks for what only plain values can do: refused for others */
+    bool extended;      /* `more_asked` means something */
     bool more;          /* a block of a get that goes on in the next request: no END yet */
     bool swallow_after; /* informative: a refused data block follows */
     enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
@@ -172,6 +190,7 @@ struct request {
         struct request_binary binary;
     };
     struct protocol_state before; /* the parser's state in front of it */
+    struct request_extended more_asked;
 };
 
 struct request_batch {
@@ -221,7 +240,10 @@ struct reply {
     uint64_t cas;   /* STORED, NUMBER, TOUCHED of a request with want_cas: the token now, never 0 */
     uint32_t flags; /* TOUCHED: of what was touched */
     bool created;   /* NUMBER: nothing was there, it is the request's `initial` */
-    int32_t ttl_s;  /* NUMBER: seconds it has left; -1: it does not expire */
+    int32_t ttl_s;  /* NUMBER: seconds it had left as the request came; -1: it does not expire */
+    int32_t ttl_touched_s; /* NUMBER: that a T gives it … */
+    int32_t ttl_made_s;    /* … and an N, if it was created */
+    uint64_t size; /* STORED of an append: bytes of the whole value; 0: those that were sent */
 };
 
 /* A key that was found. */
@@ -230,7 +252,17 @@ struct hit {
     size_t value_length;
     uint64_t cas; /* of a request with want_cas */
     uint32_t flags;
-    int32_t ttl_s; /* seconds it has left; -1: it does not expire */
+    int32_t ttl_s; /* seconds it had left as the request came; -1: it does not expire */
+    /* Plain values alone: */
+    int32_t ttl_touched_s; /* that a T gives it … */
+    int32_t ttl_made_s;    /* … and an N, if it made it */
+    uint32_t item_bytes;   /* with key and what it costs; 0: no plain value */
+    uint32_t idle_s;       /* since it was stored or read … */
+    bool fetched;          /* … which it was, */
+    bool vivified;         /* it was not there: the request made it */
+    bool stale;            /* it was invalidated */
+    bool sent;             /* somebody was told earlier to renew it … */
+    bool won;              /* … or is now, by this answer */
 };
 
 #endif

@@ -170,7 +170,20 @@ static const struct command delete = {.call = COMMAND_CALL_CHANGE,
                                       .absent = {.status = REPLY_NOT_FOUND},
                                       .exists = {.status = REPLY_EXISTS},
                                       .hit = FIGURE(delete_hits),
-                                      .miss = FIGURE(delete_misses)};
+                                      .miss = FIGURE(delete_misses),
+                                      .badval = FIGURE(delete_misses)};
+
+/* A delete that leaves what it finds, stale. */
+static const struct command plain_mark = {.call = COMMAND_CALL_CHANGE,
+                                          .verb = ENGINE_DELETE,
+                                          .done = {.status = REPLY_DELETED},
+                                          .absent = {.status = REPLY_NOT_FOUND},
+                                          .exists = {.status = REPLY_EXISTS},
+                                          .miss = FIGURE(delete_misses),
+                                          .badval = FIGURE(delete_misses)};
+/* A flag that only plain values honour. */
+static const struct command invalid_flag = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .words = "invalid flag"}};
 
 /* A value too long for an id's space. */
 static const struct command too_large = {
@@ -292,17 +305,17 @@ static void count_space(struct space_metrics *own, uint16_t figure)
     }
 }
 
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+void command_count_reads(enum verb verb, bool meta, uint32_t hits, uint32_t misses,
                          struct command_metrics *metrics)
 {
     const struct command *command = commands[verb][KEY_SLOT];
-
-    count_many(metrics, command->counts, hits + misses);
+    count_many(metrics, command->counts, hits);
     count_many(metrics, command->hit, hits);
-    count_many(metrics, command->miss, misses);
-    if (verb == VERB_GAT) { /* memcached calls it a get too, and its hits those of touch */
-        metric_add(&metrics->cmd_get, hits + misses);
+    if (meta) { /* an mg with T that finds nothing touches nothing */
+        command = &get;
     }
+    count_many(metrics, command->counts, misses);
+    count_many(metrics, command->miss, misses);
 }
 
 bool command_has_keys(enum verb verb)
@@ -315,6 +328,16 @@ const struct command *command_find(enum verb verb, enum key_kind kind, bool past
     const struct command *command = commands[verb][kind];
 
     return past && command == &touch ? &touch_past : command;
+}
+
+const struct command *command_find_extended(const struct command *command,
+                                            const struct request *request, enum key_kind kind)
+{
+    if (kind == KEY_PLAIN) {
+        bool marks = request->verb == VERB_DELETE && request->more_asked.invalidate;
+        return request->extended && marks ? &plain_mark : command;
+    }
+    return request->plain_only ? &invalid_flag : command;
 }
 
 const struct command *command_find_look(const struct space *space, enum key_kind kind, bool past)
@@ -406,10 +429,13 @@ static void finish_answer(const struct command *command, const struct command_an
 {
     result->reply.status = answer->status;
     result->reply.cas = op->want_cas && op->status == ENGINE_DONE ? op->cas_now : 0;
-    result->reply.ttl_s = space != NULL && space->settings.kind == SPACE_PLAIN ? op->ttl_s : -1;
+    bool plain = space != NULL && space->settings.kind == SPACE_PLAIN;
+    result->reply.ttl_s = plain ? op->ttl_s : -1;
+    result->reply.ttl_touched_s = plain ? op->ttl_touched_s : -1;
+    result->reply.ttl_made_s = plain ? op->ttl_made_s : -1;
+    result->reply.size = plain && op->status == ENGINE_DONE ? op->stored_bytes : 0;
     result->reply.created = op->created;
     if (answer->status == REPLY_TOUCHED) {
-        bool plain = space->settings.kind == SPACE_PLAIN;
         result->reply.flags = plain ? op->flags : space->engine->flags;
     }
     if (answer->status == REPLY_NUMBER) {
@@ -443,7 +469,7 @@ void command_finish(const struct command *command, const struct space *space,
     if (command->call == COMMAND_CALL_NONE) {
         if (space == NULL) {
             metric_add(&metrics->no_space, 1);
-        } else if (command == &too_large) {
+        } else if (command == &too_large || command == &invalid_flag) {
             metric_add(&own->refused_value, 1);
         } else {
             metric_add(&own->bad_keys, 1);

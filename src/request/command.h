@@ -112,6 +112,10 @@ const struct command *command_find(enum verb verb, enum key_kind kind, bool past
  * like any other. */
 const struct command *command_find_look(const struct space *space, enum key_kind kind, bool past);
 
+/* The row of a meta command with flags that only plain values honour: in place of `command`. */
+const struct command *command_find_extended(const struct command *command,
+                                            const struct request *request, enum key_kind kind);
+
 /* Does the verb take keys? */
 bool command_has_keys(enum verb verb);
 
@@ -145,8 +149,8 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
-/* Counts the keys of a get or gat that was answered. */
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+/* Counts the keys of a get or gat that was answered; of a meta command or not. */
+void command_count_reads(enum verb verb, bool meta, uint32_t hits, uint32_t misses,
                          struct command_metrics *metrics);
 
 /* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */

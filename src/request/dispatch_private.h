@@ -41,6 +41,7 @@ struct dispatch_key {
     const struct command *command;
     struct space *space; /* NULL: of no space */
     bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
+    struct engine_extended extended; /* plain: the operation's, if it has one */
 };
 
 /*

@@ -66,6 +66,38 @@ static bool declines_initial(const struct dispatch_worker *worker, const struct 
     return worker->codec->initial_in_every && !space->settings.binary_create;
 }
 
+static void fill_extended(const struct request *request, struct engine_extended *extended)
+{
+    const struct request_extended *asked = &request->more_asked;
+    *extended = (struct engine_extended){
+        .vivify = asked->vivify,
+        .vivify_first = asked->vivify_first,
+        .recache = asked->recache,
+        .recache_first = asked->recache_first,
+        .unnoticed = asked->unnoticed,
+        .invalidate = asked->invalidate,
+        .empty = asked->empty,
+        .touch = asked->touch,
+        .gives_token = asked->gives_token,
+        .vivify_s = command_exptime_at(asked->vivify_exptime),
+        .recache_s = command_exptime_at(asked->recache_exptime),
+        .token = asked->token,
+    };
+}
+
+static void fill_plain(const struct request *request, struct dispatch_key *key)
+{
+    struct engine_op *op = &key->op;
+    op->flags = request->flags;
+    op->touch = request->touch;
+    op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
+    op->expires_s = command_exptime_at(request->exptime);
+    op->extended = request->extended ? &key->extended : NULL;
+    if (request->extended) {
+        fill_extended(request, &key->extended);
+    }
+}
+
 /* What only a change needs, or any operation of a plain space. */
 static void fill_change(const struct dispatch_worker *worker, const struct request *request,
                         enum key_kind kind, bool past, struct dispatch_key *key)
@@ -84,10 +116,7 @@ static void fill_change(const struct dispatch_worker *worker, const struct reque
     }
     op->expires = past && kind == KEY_MEMBER;
     if (UNLIKELY(kind == KEY_PLAIN)) {
-        op->flags = request->flags;
-        op->touch = request->touch;
-        op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
-        op->expires_s = command_exptime_at(request->exptime);
+        fill_plain(request, key);
     }
 }
 
@@ -105,6 +134,9 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
         look = command_find_look(key->space, kind, past);
     }
     key->command = look != NULL ? look : command_find(request->verb, kind, past);
+    if (UNLIKELY(request->plain_only || request->extended)) {
+        key->command = command_find_extended(key->command, request, kind);
+    }
     key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);
     op->verb = key->command->verb;
     op->text = request->value;

@@ -116,6 +116,19 @@ static void block_fail(struct dispatch_worker *worker, const struct dispatch_key
     block->failed = true;
 }
 
+/* A key that is refused unread: a meta command's flags are not for its space. */
+static bool block_refused(struct dispatch_worker *worker, const struct dispatch_key *key,
+                          struct block *block)
+{
+    if (key->command->absent.status != REPLY_CLIENT_ERROR) {
+        return false;
+    }
+    command_finish(key->command, key->space, &key->op, worker->metrics,
+                   figures_of(worker, key->space), &worker->result);
+    block->failed = true;
+    return true;
+}
+
 /* A past exptime: an earlier key of the block is the same; then it is gone when this one comes. */
 static bool block_goes(const struct block *block, const struct request_key *first, size_t i)
 {
@@ -163,7 +176,9 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
                       .value_length = op->value_length,
                       .cas = op->cas_now,
                       .flags = key->space->engine->flags,
-                      .ttl_s = -1};
+                      .ttl_s = -1,
+                      .ttl_touched_s = -1,
+                      .ttl_made_s = -1};
 
     worker->codec->compose_value(worker->out, request, bytes, &hit);
     tally_of(worker, key->space)->hits++;
@@ -189,7 +204,16 @@ static bool visit_hit(void *context, const struct engine_hit *found)
                       .value_length = found->value_length,
                       .cas = found->cas,
                       .flags = found->flags,
-                      .ttl_s = found->ttl_s};
+                      .ttl_s = found->ttl_s,
+                      .ttl_touched_s = found->ttl_touched_s,
+                      .ttl_made_s = found->ttl_made_s,
+                      .item_bytes = found->item_bytes,
+                      .idle_s = found->idle_s,
+                      .fetched = found->fetched,
+                      .vivified = found->vivified,
+                      .stale = found->stale,
+                      .sent = found->sent,
+                      .won = found->won};
 
     if (buf_room(worker->out, room) == NULL) {
         return false;
@@ -243,6 +267,9 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
 
     if (UNLIKELY(key->command->call == COMMAND_CALL_VISIT)) {
         block_visit(worker, request, bytes, key, block);
+        return;
+    }
+    if (UNLIKELY(key->command->call == COMMAND_CALL_NONE) && block_refused(worker, key, block)) {
         return;
     }
     if (UNLIKELY(key->command->call == COMMAND_CALL_NONE)) {
@@ -328,6 +355,13 @@ static enum dispatch_end skip_block(struct dispatch_worker *worker, const struct
     return DISPATCH_DONE;
 }
 
+static void count_reads(const struct dispatch_worker *worker, const struct request *request,
+                        uint32_t hits, uint32_t answered)
+{
+    bool meta = worker->codec->has_meta && request->meta.line != NULL;
+    command_count_reads(request->verb, meta, hits, answered - hits, worker->metrics);
+}
+
 /* The keys that are answered count; the next turn goes on with the others. */
 static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct request *request,
                                    const struct block *block)
@@ -338,7 +372,7 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
     }
     tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block->no_space);
-    command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
+    count_reads(worker, request, block->hits, block->answered);
     worker->cut = block->answered;
     return DISPATCH_CUT;
 }
@@ -373,7 +407,7 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     }
     tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
-    command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
+    count_reads(worker, request, block.hits, request->keys);
     worker->codec->compose_end(worker->out, request);
     return DISPATCH_DONE;
 }

@@ -274,8 +274,7 @@ class Text(Generator):
         "cas %(k)s 0 0 1 -1\r\n5", "cas %(long)s 0 0 1 1\r\n5",
         "incr", "incr %(k)s", "incr %(k)s x", "incr %(k)s -1", "incr %(k)s 1x", "decr %(k)s 1.0",
         "incr %(k)s 18446744073709551616", "decr %(k)s 99999999999999999999999", "decr %(k)s",
-        "incr %(long)s 1", "decr %(k)s 1 2 3", "delete", "delete %(k)s 0", "delete %(k)s 10",
-        "delete %(k)s a b", "delete %(long)s", "touch", "touch %(k)s", "touch %(k)s x",
+        "incr %(long)s 1", "decr %(k)s 1 2 3", "delete", "delete %(k)s 0", "delete %(long)s", "touch", "touch %(k)s", "touch %(k)s x",
         "touch %(long)s 0", "", " ", "what", "GET %(k)s", "SET %(k)s 0 0 1", "getx %(k)s",
         "incr %(k)s x noreply", "set %(k)s 0 x 1 noreply\r\n5")]
 
@@ -299,12 +298,10 @@ class Meta(Generator):
             flags.append(b"O%d" % rng.getrandbits(rng.randrange(1, 100)))
         if rng.random() < 0.2:
             flags.append(b"k")
-        # memcached answers a quiet ma if it creates, which is no use to anybody
+        # memcached before 1.6.45 answers a quiet ma that creates
         if rng.random() < SHARE_QUIET and not any(flag[:1] == b"N" for flag in flags):
             flags.append(b"q")
         rng.shuffle(flags)
-        # memcached's t is the time before a T or N that stands behind it
-        flags.sort(key=lambda flag: flag[:1] not in b"TN")
         head = b" ".join([verb, sent] + size + flags)
         tail = b"\r\n" if value is None else b"\r\n" + value + b"\r\n"
         led = self.pool.counts and (token or verb == b"ma")
@@ -328,7 +325,15 @@ class Meta(Generator):
         flags = self.some(b"v", b"v", b"s", b"f", b"c", b"t")
         if self.rng.random() < 0.1:
             flags.append(b"T%d" % self.pool.exptime())
+        if not self.pool.counts:
+            flags += self.some(b"h", b"u", b"N%d" % max(0, self.pool.exptime()),
+                               b"R%d" % self.rng.choice((0, 10, 2000, 200000)))
+            flags += self.ignored(b"I", b"F7", b"MS", b"J1", b"D5", b"C5")
         return self.line(b"mg", self.any_key(), [], dict.fromkeys(flags))
+
+    def ignored(self, *flags):
+        """What memcached takes with a command and does not look at."""
+        return [flag for flag in flags if self.rng.random() < 0.02]
 
     def read_token(self, key):
         return self.line(b"mg", key, [], [b"v", b"c"])
@@ -340,6 +345,8 @@ class Meta(Generator):
         flags = self.some(b"c", b"F%d" % self.pool.flags())
         if self.rng.random() < 0.3:
             flags.append(b"T%d" % self.pool.exptime())
+        if not self.pool.counts:
+            flags += self.ignored(b"I", b"t", b"v", b"h", b"R5", b"J1")
         mode = self.rng.choice(modes)
         return flags + ([b"M" + mode] if mode else [])
 
@@ -351,7 +358,6 @@ class Meta(Generator):
     def extend(self):
         value = self.pool.value()[:200]
         flags = self.store_flags((b"A", b"P", b"a", b"p"))
-        flags = [flag for flag in flags if flag != b"s"]
         return self.line(b"ms", self.any_key(), [b"%d" % len(value)], flags, value)
 
     def count_flags(self):
@@ -370,17 +376,25 @@ class Meta(Generator):
     def count(self):
         return self.line(b"ma", self.any_key(), [], self.count_flags())
 
+    def delete_flags(self):
+        if self.pool.counts:
+            return []
+        flags = [b"I"] if self.rng.random() < 0.5 else []
+        return flags + self.some(b"T%d" % self.pool.exptime()) + self.ignored(b"v", b"N5", b"F3")
+
     def delete(self):
-        return self.line(b"md", self.any_key(), [], [])
+        return self.line(b"md", self.any_key(), [], self.delete_flags())
 
     def change_by_token(self, key):
         kind = self.rng.random()
         if kind < 0.15:
-            return self.line(b"md", key, [], [], token=True)
+            return self.line(b"md", key, [], self.delete_flags(), token=True)
         if kind < 0.4:
             return self.line(b"ma", key, [], self.count_flags(), token=True)
         value = store_value(self.pool)
         flags = self.store_flags((b"", b"", b"S", b"R"))
+        if not self.pool.counts and b"I" not in flags and self.rng.random() < 0.5:
+            flags.append(b"I")
         return self.line(b"ms", key, [b"%d" % len(value)], flags, value, token=True)
 
     def cas(self):
@@ -397,7 +411,7 @@ class Meta(Generator):
         "ms %(long)s 1\r\n1", "ms %(k)s", "ms %(k)s x", "ms %(k)s -1", "ms %(k)s 1\r\n123",
         "ms %(k)s 1 MZ\r\n1", "ms %(k)s 1 Tx\r\n1", "ms %(k)s 1 Cx\r\n1",
         "ms %(k)s 1 Fx\r\n1", "ms %(k)s 1 k k\r\n1",
-        "mg %(k)s Z", "mg %(k)s v v", "mg %(k)s %(opaque)s", "ms %(k)s 1 %(opaque)s\r\n1",
+        "mg %(k)s Z", "mg %(k)s v v", "md %(k)s %(opaque)s", "ms %(k)s 1 %(opaque)s\r\n1",
         "md %(k)s q q", "ma %(k)s MZ", "ma %(k)s Dx", "ma %(k)s D-1", "ma %(k)s J-1", "ma %(k)s Nx",
         "ma %(k)s v q Dx", "mg !!!! b", "md Y b", "ma Y b", "mg %(k)s Tx", "mg %(k)s q Z",
         "mx %(k)s", "MG %(k)s", "mg %(k)s v k s f c t q k k k k k k k k k k k k k k k")]

@@ -81,6 +81,29 @@ static void say_numbers(struct request_trace *trace, const struct request *reque
     request_trace_say(trace, "%s", creates[request->create]);
 }
 
+static void say_extended(struct request_trace *trace, const struct request *request)
+{
+    const struct request_extended *asked = &request->more_asked;
+    request_trace_say(trace, "%s", request->plain_only ? " +plain" : "");
+    if (!request->extended) {
+        return;
+    }
+    if (asked->vivify) {
+        request_trace_say(trace, " vivify=%d%s", asked->vivify_exptime,
+                          asked->vivify_first ? "-first" : "");
+    }
+    if (asked->recache) {
+        request_trace_say(trace, " recache=%d%s", asked->recache_exptime,
+                          asked->recache_first ? "-first" : "");
+    }
+    if (asked->gives_token) {
+        request_trace_say(trace, " token=%llu", (unsigned long long)asked->token);
+    }
+    request_trace_say(trace, "%s%s%s%s", asked->unnoticed ? " +unnoticed" : "",
+                      asked->invalidate ? " +invalidate" : "", asked->empty ? " +empty" : "",
+                      asked->touch ? " +touch" : "");
+}
+
 static void say_request(struct request_trace *trace, const struct request *request)
 {
     static const char *const quiets[] = {"", " quiet", " usual"};
@@ -100,6 +123,7 @@ static void say_request(struct request_trace *trace, const struct request *reque
     request_trace_say(trace, "%s%s%s%s%s", request->want_cas ? " +cas" : "",
                       request->compare ? " +compare" : "", request->more ? " +more" : "",
                       quiets[request->quiet], request->swallow_after ? " +swallow" : "");
+    say_extended(trace, request);
     if (trace->codec->has_meta && request->meta.line != NULL) {
         request_trace_say(trace, " <%.*s>%s", (int)request->meta.length, request->meta.line,
                           request->meta.info ? " +info" : "");

@@ -63,8 +63,12 @@ static void expect_read(const char *line, const struct hit *hit, const char *fou
 static void test_reads(void **unused)
 {
     (void)unused;
-    static const struct hit hit = {
-        .value = "1234", .value_length = 4, .cas = 77, .flags = 9, .ttl_s = -1};
+    static const struct hit hit = {.value = "1234",
+                                   .value_length = 4,
+                                   .cas = 77,
+                                   .flags = 9,
+                                   .ttl_s = -1,
+                                   .ttl_touched_s = -1};
     static const struct {
         const char *line;
         const char *found;
@@ -108,6 +112,35 @@ static void test_ttl_and_empty_value(void **unused)
     expect_read("me a\r\n", &hit, "ME a exp=30 la=0 cas=5 fetch=yes cls=1 size=0\r\n", "EN\r\n");
 }
 
+/* What plain values tell beside. */
+static void test_plain(void **unused)
+{
+    (void)unused;
+    struct hit hit = {.value = "x",
+                      .value_length = 1,
+                      .cas = 5,
+                      .ttl_s = 30,
+                      .ttl_touched_s = 60,
+                      .ttl_made_s = 90,
+                      .item_bytes = 48,
+                      .idle_s = 4};
+    expect_read("mg a t T60\r\n", &hit, "HD t30\r\n", "EN\r\n");
+    expect_read("mg a T60 t\r\n", &hit, "HD t60\r\n", "EN\r\n");
+    expect_read("mg a N90 t\r\n", &hit, "HD t30\r\n", "EN\r\n");
+    expect_read("mg a l h v\r\n", &hit, "VA 1 l4 h0\r\nx\r\n", "EN\r\n");
+    expect_read("me a\r\n", &hit, "ME a exp=30 la=4 cas=5 fetch=no cls=6 size=48\r\n", "EN\r\n");
+    hit.fetched = true;
+    hit.vivified = true;
+    hit.won = true;
+    expect_read("mg a h N90 t k\r\n", &hit, "HD h1 t90 ka W\r\n", "EN ka\r\n");
+    expect_read("me a\r\n", &hit, "ME a exp=30 la=4 cas=5 fetch=yes cls=6 size=48\r\n", "EN\r\n");
+    hit.stale = true;
+    expect_read("mg a v\r\n", &hit, "VA 1 X W\r\nx\r\n", "EN\r\n");
+    hit.won = false;
+    hit.sent = true;
+    expect_read("mg a v\r\n", &hit, "VA 1 Z X\r\nx\r\n", "EN\r\n");
+}
+
 struct change_row {
     const char *line;
     enum reply_status status;
@@ -122,6 +155,8 @@ static void expect_changes(const struct change_row *rows, size_t n)
         bool number = rows[i].status == REPLY_NUMBER;
         bool changed = number || rows[i].status == REPLY_STORED;
         const struct reply reply = {.ttl_s = -1,
+                                    .ttl_touched_s = -1,
+                                    .ttl_made_s = -1,
                                     .status = rows[i].status,
                                     .value = number ? "14" : NULL,
                                     .value_length = number ? 2 : 0,
@@ -256,10 +291,10 @@ static void test_room(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads),      cmocka_unit_test(test_ttl_and_empty_value),
-        cmocka_unit_test(test_sets),       cmocka_unit_test(test_deletes),
-        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_reads),   cmocka_unit_test(test_ttl_and_empty_value),
+        cmocka_unit_test(test_plain),   cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_deletes), cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_errors),  cmocka_unit_test(test_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,11 +111,11 @@ static void test_get_refused(void **unused)
         {"mg a \xff\r\n", INVALID "\n"},
         {"mg a v @\r\n", INVALID "\n"},
         {"mg a v noreply\r\n", INVALID "\n"},
-        {"mg a N30\r\n", INVALID "\n"},
-        {"mg a R30\r\n", INVALID "\n"},
-        {"mg a E30\r\n", INVALID "\n"},
-        {"mg a M\r\n", INVALID "\n"},
-        {"mg a h\r\n", INVALID "\n"},
+        {"mg a Rx\r\n", BAD_TOKEN "\n"},
+        {"mg a N\r\n", BAD_TOKEN "\n"},
+        {"mg a E-1\r\n", BAD_TOKEN "\n"},
+        {"mg a i\r\n", INVALID "\n"},
+        {"mg a S1\r\n", INVALID "\n"},
         {"mg a T\r\n", BAD_TOKEN "\n"},
         {"mg a T v\r\n", BAD_TOKEN "\n"},
         {"mg a T+\r\n", BAD_TOKEN "\n"},
@@ -142,7 +142,7 @@ static void test_base64(void **unused)
         {"md YWI= b\r\n", "delete ab <YWI= b>\n"},
         {"ma YWI= b\r\n", "incr ab (1) <YWI= b>\n"},
         {"ms YWI= 1 b\r\nx\r\n", "set ab (x) <YWI= 1 b>\n"},
-        {"me YWI= b\r\n", "get ab +cas <YWI= b> +info\n"},
+        {"me YWI= b\r\n", "get ab +cas +unnoticed <YWI= b> +info\n"},
         {"mg YQ b\r\n", BAD_KEY "\n"},
         {"mg Y b\r\n", BAD_KEY "\n"},
         {"mg YQ= b\r\n", BAD_KEY "\n"},
@@ -203,13 +203,6 @@ static void test_set_refused(void **unused)
         {"ms " KEY_251 " 1\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
         {"ms a 1 Z\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
         {"ms a 4 Z\r\nmn\r\n\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 I\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 E5\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 N5 MA\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 t\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 v\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 s MA\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
-        {"ms a 1 MP s\r\nx\r\nmn\r\n", INVALID " +swallow\nnoop\n"},
         {"ms a 1 k k\r\nx\r\nmn\r\n", DUPLICATE " +swallow\nnoop\n"},
         {"ms a 1 F\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
         {"ms a 1 Fx\r\nx\r\nmn\r\n", BAD_FORMAT " +swallow\nnoop\n"},
@@ -254,11 +247,6 @@ static void test_delete(void **unused)
         {"md a C0\r\n", "delete a +compare <a C0>\n"},
         {"md\r\n", "refuse error\n"},
         {"md " KEY_251 "\r\n", BAD_FORMAT "\n"},
-        {"md a I\r\n", INVALID "\n"},
-        {"md a x\r\n", INVALID "\n"},
-        {"md a T30\r\n", INVALID "\n"},
-        {"md a E5\r\n", INVALID "\n"},
-        {"md a v\r\n", INVALID "\n"},
         {"md a 0\r\n", INVALID "\n"},
         {"md a k k\r\n", DUPLICATE "\n"},
         {"md a Cx\r\n", BAD_TOKEN "\n"},
@@ -292,7 +280,8 @@ static void test_arithmetic(void **unused)
          "<a J18446744073709551615 N-1>\n"},
         {"ma a J13\r\n", "incr a (1) <a J13>\n"},
         {"ma a T30\r\n", "incr a (1) touch=30 <a T30>\n"},
-        {"ma a N60 T30\r\n", "incr a (1) exptime=60 touch=30 create <a N60 T30>\n"},
+        {"ma a N60 T30\r\n",
+         "incr a (1) exptime=60 touch=30 create vivify=60-first +touch <a N60 T30>\n"},
         {"ma a C5 MD\r\n", "decr a (1) cas=5 +compare <a C5 MD>\n"},
         {"ma a C0\r\n", "incr a (1) <a C0>\n"},
     };
@@ -305,9 +294,6 @@ static void test_arithmetic_refused(void **unused)
     static const struct row rows[] = {
         {"ma\r\n", "refuse error\n"},
         {"ma " KEY_251 "\r\n", BAD_FORMAT "\n"},
-        {"ma a E5\r\n", INVALID "\n"},
-        {"ma a s\r\n", INVALID "\n"},
-        {"ma a F1\r\n", INVALID "\n"},
         {"ma a 1\r\n", INVALID "\n"},
         {"ma a v v\r\n", DUPLICATE "\n"},
         {"ma a D\r\n", "refuse client [invalid numeric delta value]\n"},
@@ -330,14 +316,45 @@ static void test_arithmetic_refused(void **unused)
     EXPECT_ROWS(rows);
 }
 
+/* What only plain values honour, and how much of it they are asked. */
+static void test_plain_only(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {"mg a u\r\n", "get a +unnoticed <a u>\n"},
+        {"mg a h l\r\n", "get a +plain <a h l>\n"},
+        {"mg a M J1 F2 D3\r\n", "get a +plain <a M J1 F2 D3>\n"},
+        {"mg a N30\r\n", "get a +plain vivify=30 <a N30>\n"},
+        {"mg a R-5 q\r\n", "get a usual +plain recache=-5 <a R-5 q>\n"},
+        {"mg a E9 N0\r\n", "get a +plain vivify=0 token=9 <a E9 N0>\n"},
+        {"mg a N1 R2 T3\r\n",
+         "gat a exptime=3 +plain vivify=1-first recache=2-first +touch <a N1 R2 T3>\n"},
+        {"mg a T3 N1 R2\r\n", "gat a exptime=3 +plain vivify=1 recache=2 +touch <a T3 N1 R2>\n"},
+        {"ms a 1 t v h\r\nx\r\n", "set a (x) +plain <a 1 t v h>\n"},
+        {"ms a 1 I C5\r\nx\r\n", "cas a (x) cas=5 +plain +invalidate <a 1 I C5>\n"},
+        {"ms a 1 E5\r\nx\r\n", "set a (x) +plain token=5 <a 1 E5>\n"},
+        {"ms a 1 N5 MA\r\nx\r\n", "append a (x) +plain vivify=5 <a 1 N5 MA>\n"},
+        {"ms a 1 s MA\r\nx\r\n", "append a (x) <a 1 s MA>\n"},
+        {"md a I T30\r\n", "delete a exptime=30 +plain +invalidate +touch <a I T30>\n"},
+        {"md a x F7 E5\r\n", "delete a flags=7 +plain token=5 +empty <a x F7 E5>\n"},
+        {"md a v\r\n", "delete a +plain <a v>\n"},
+        {"ma a E5\r\n", "incr a (1) +plain token=5 <a E5>\n"},
+        {"ma a s F1\r\n", "incr a (1) +plain <a s F1>\n"},
+        {"ma a T30 N60\r\n",
+         "incr a (1) exptime=60 touch=30 create vivify=60 +touch <a T30 N60>\n"},
+    };
+    EXPECT_ROWS(rows);
+}
+
 static void test_info_and_noop(void **unused)
 {
     (void)unused;
     static const struct row rows[] = {
-        {"me a\r\n", "get a +cas <a> +info\n"},
-        {"me a k O5 q\r\n", "get a +cas <a k O5 q> +info\n"},
-        {"me a k k Z\r\n", "get a +cas <a k k Z> +info\n"},
-        {"me a k b\r\n", "get a +cas <a k b> +info\n"}, /* b is looked for in one place */
+        {"me a\r\n", "get a +cas +unnoticed <a> +info\n"},
+        {"me a k O5 q\r\n", "get a +cas +unnoticed <a k O5 q> +info\n"},
+        {"me a k k Z\r\n", "get a +cas +unnoticed <a k k Z> +info\n"},
+        {"me a k b\r\n",
+         "get a +cas +unnoticed <a k b> +info\n"}, /* b is looked for in one place */
         {"me\r\n", BAD_FORMAT "\n"},
         {"me " KEY_251 "\r\n", BAD_FORMAT "\n"},
         {"mn\r\n", "noop\n"},
@@ -363,7 +380,8 @@ static void test_tokens(void **unused)
          "refuse client [options flags are too long] +swallow\nnoop\n"},
         {"ma a b N1 J2 D3 MI v k Ox c t q C4 T5 P L\r\n", BAD_KEY "\n"},
         {"ma YQ== b N1 J2 D3 MD v k Ox c t q C4 T5 P L\r\n",
-         "decr a (3) exptime=1 touch=5 cas=4 initial=2 create +cas +compare usual "
+         "decr a (3) exptime=1 touch=5 cas=4 initial=2 create +cas +compare usual vivify=1-first "
+         "+touch "
          "<YQ== b N1 J2 D3 MD v k Ox c t q C4 T5 P L>\n"},
         {"mg a v k s f c C1 t O1 q Z Z\r\n", INVALID "\n"},
         {"mg a v k s f c C1 t O1 q v\r\n", DUPLICATE "\n"},
@@ -514,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_delete),
         cmocka_unit_test(test_arithmetic),
         cmocka_unit_test(test_arithmetic_refused),
+        cmocka_unit_test(test_plain_only),
         cmocka_unit_test(test_info_and_noop),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_value_limit),

@@ -1,0 +1,204 @@
+/*
+ * test_plain_stale.c: what meta commands ask of plain values: leases, stale values, tokens of the
+ * caller, what counts as a read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "plain/plain.h"
+
+static struct engine *engine;
+static char value_room[ENGINE_VALUE_MAX];
+static struct engine_hit hit;
+
+static int make(void **state)
+{
+    const struct plain_config config = {.memory_bytes = 1u << 20, .item_bytes_max = 4096};
+    (void)state;
+    engine = plain_create(&config);
+    return engine == NULL;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    plain_check(engine);
+    engine->functions->destroy(engine);
+    return 0;
+}
+
+static struct engine_op op_on(enum engine_verb verb, const char *key, const char *text,
+                              const struct engine_extended *extended)
+{
+    return (struct engine_op){.verb = verb,
+                              .member = key,
+                              .member_length = (uint32_t)strlen(key),
+                              .text = text,
+                              .text_length = (uint32_t)strlen(text),
+                              .value = value_room,
+                              .extended = extended};
+}
+
+static enum engine_status run(struct engine_op *op)
+{
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->change(engine, op, NULL);
+    return op->status;
+}
+
+static enum engine_status change(enum engine_verb verb, const char *key, const char *text,
+                                 const struct engine_extended *extended)
+{
+    struct engine_op op = op_on(verb, key, text, extended);
+    return run(&op);
+}
+
+static bool note(void *context, const struct engine_hit *found)
+{
+    hit = *found;
+    return *(const bool *)context;
+}
+
+static enum engine_status look(const char *key, const struct engine_extended *extended, bool room)
+{
+    struct engine_op op = op_on(ENGINE_READ, key, "", extended);
+    struct engine_op *ops = &op;
+    engine->functions->prepare(engine, &ops, 1);
+    engine->functions->visit(engine, &op, false, note, &room);
+    return op.status;
+}
+
+/* What the next plain look says of a value that is there. */
+static void expect(const char *key, bool stale, bool sent, bool won)
+{
+    assert_int_equal(look(key, NULL, true), ENGINE_DONE);
+    assert_int_equal(hit.stale, stale);
+    assert_int_equal(hit.sent, sent);
+    assert_int_equal(hit.won, won);
+}
+
+static void test_lease(void **state)
+{
+    (void)state;
+    const struct engine_extended lease = {.vivify = true, .vivify_s = clock_monotonic_s() + 50};
+    assert_int_equal(look("k", &lease, false), ENGINE_EXISTS); /* no room: nobody was told */
+    assert_int_equal(look("k", NULL, true), ENGINE_ABSENT);
+    assert_int_equal(look("k", &lease, true), ENGINE_DONE);
+    assert_true(hit.vivified && hit.won && !hit.sent);
+    assert_int_equal(hit.value_length, 0);
+    assert_int_equal(hit.ttl_s, -1);
+    assert_in_range(hit.ttl_made_s, 48, 50);
+    assert_int_equal(look("k", &lease, true), ENGINE_DONE);
+    assert_true(!hit.vivified && !hit.won && hit.sent);
+    assert_in_range(hit.ttl_s, 48, 50);
+    assert_int_equal(change(ENGINE_SET, "k", "v", NULL), ENGINE_DONE);
+    expect("k", false, false, false);
+}
+
+static void test_recache(void **state)
+{
+    (void)state;
+    uint64_t now_s = clock_monotonic_s();
+    const struct engine_extended near = {.recache = true, .recache_s = now_s + 30};
+    const struct engine_extended far = {.recache = true, .recache_s = now_s + 3000};
+    struct engine_op op = op_on(ENGINE_SET, "k", "v", NULL);
+    op.expires_s = now_s + 300;
+    assert_int_equal(run(&op), ENGINE_DONE);
+    assert_int_equal(look("k", &near, true), ENGINE_DONE);
+    assert_true(!hit.won && !hit.sent);
+    assert_int_equal(look("k", &far, true), ENGINE_DONE);
+    assert_true(hit.won && !hit.sent);
+    assert_int_equal(look("k", &far, true), ENGINE_DONE);
+    assert_true(!hit.won && hit.sent);
+    assert_int_equal(change(ENGINE_SET, "e", "v", NULL), ENGINE_DONE); /* never expires */
+    assert_int_equal(look("e", &far, true), ENGINE_DONE);
+    assert_false(hit.won);
+}
+
+static void test_stale(void **state)
+{
+    (void)state;
+    const struct engine_extended invalidate = {.invalidate = true};
+    struct engine_op op;
+    assert_int_equal(change(ENGINE_DELETE, "k", "", &invalidate), ENGINE_ABSENT);
+    assert_int_equal(change(ENGINE_SET, "k", "v", NULL), ENGINE_DONE);
+    assert_int_equal(change(ENGINE_DELETE, "k", "", &invalidate), ENGINE_DONE);
+    assert_int_equal(look("k", NULL, false), ENGINE_EXISTS);
+    expect("k", true, false, true);
+    expect("k", true, true, false);
+    uint64_t token = hit.cas;
+    /* a later token, and none, are no older one */
+    op = op_on(ENGINE_CAS, "k", "w", &invalidate);
+    op.cas = token + 1;
+    assert_int_equal(run(&op), ENGINE_EXISTS);
+    op.cas = 0;
+    assert_int_equal(run(&op), ENGINE_EXISTS);
+    op.cas = token - 1;
+    op.extended = NULL;
+    assert_int_equal(run(&op), ENGINE_EXISTS);
+    op.extended = &invalidate;
+    assert_int_equal(run(&op), ENGINE_DONE);
+    expect("k", true, true, false);
+    assert_memory_equal(hit.value, "w", 1);
+    /* stale once more: somebody else may renew it */
+    assert_int_equal(change(ENGINE_DELETE, "k", "", &invalidate), ENGINE_DONE);
+    expect("k", true, false, true);
+    op.cas = hit.cas;
+    assert_int_equal(run(&op), ENGINE_DONE);
+    expect("k", false, false, false);
+}
+
+static void test_empty_and_tokens(void **state)
+{
+    (void)state;
+    const struct engine_extended empty = {.empty = true};
+    const struct engine_extended token = {.gives_token = true, .token = 4711};
+    assert_int_equal(change(ENGINE_SET, "k", "v", &token), ENGINE_DONE);
+    expect("k", false, false, false);
+    assert_int_equal(hit.cas, 4711);
+    struct engine_op op = op_on(ENGINE_DELETE, "k", "", &empty);
+    op.flags = 9;
+    assert_int_equal(run(&op), ENGINE_DONE);
+    expect("k", false, false, false);
+    assert_int_equal(hit.value_length, 0);
+    assert_int_equal(hit.flags, 9);
+    assert_int_equal(hit.cas, 4711); /* it keeps its token */
+    assert_int_equal(change(ENGINE_INCR, "k", "1", NULL), ENGINE_ERROR);
+}
+
+static void test_reads(void **state)
+{
+    (void)state;
+    const struct engine_extended unnoticed = {.unnoticed = true};
+    assert_int_equal(change(ENGINE_SET, "k", "10", NULL), ENGINE_DONE);
+    assert_int_equal(look("k", &unnoticed, true), ENGINE_DONE);
+    assert_int_equal(look("k", NULL, true), ENGINE_DONE);
+    assert_false(hit.fetched);
+    assert_int_equal(look("k", &unnoticed, true), ENGINE_DONE);
+    assert_true(hit.fetched);
+    /* counted in place it stays the same value, grown it is another */
+    assert_int_equal(change(ENGINE_DECR, "k", "1", NULL), ENGINE_DONE);
+    assert_int_equal(look("k", &unnoticed, true), ENGINE_DONE);
+    assert_true(hit.fetched);
+    assert_int_equal(change(ENGINE_INCR, "k", "1000", NULL), ENGINE_DONE);
+    assert_int_equal(look("k", &unnoticed, true), ENGINE_DONE);
+    assert_false(hit.fetched);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_lease), TEST(test_recache), TEST(test_stale), TEST(test_empty_and_tokens),
+        TEST(test_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
