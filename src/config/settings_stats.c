@@ -145,8 +145,29 @@ static void emit_memcached(const struct sink *sink)
     emit(sink, "item_size_max", "%llu", (unsigned long long)largest_value(settings));
     emit(sink, "maxconns_fast", "yes");
     emit(sink, "flush_enabled", "%s", settings->flush_all ? "yes" : "no");
-    emit(sink, "dump_enabled", "no");
+    emit(sink, "dump_enabled", "yes");
     emit_tls(sink);
+}
+
+/* What exporters look for and nothing here has: a crawler, slabs, segments of an LRU. */
+static void emit_foreign(const struct sink *sink)
+{
+    static const struct {
+        const char *name;
+        const char *text;
+    } foreign[] = {
+        {"growth_factor", "1.00"},   {"chunk_size", "0"},          {"slab_reassign", "no"},
+        {"slab_automove", "0"},      {"slab_chunk_max", "0"},      {"hash_algorithm", "xxh3"},
+        {"hashpower_init", "0"},     {"tail_repair_time", "0"},    {"lru_crawler", "no"},
+        {"lru_crawler_sleep", "0"},  {"lru_crawler_tocrawl", "0"}, {"lru_maintainer_thread", "no"},
+        {"lru_segmented", "no"},     {"hot_lru_pct", "0"},         {"warm_lru_pct", "0"},
+        {"hot_max_factor", "0.00"},  {"warm_max_factor", "0.00"},  {"temp_lru", "no"},
+        {"temporary_ttl", "0"},      {"track_sizes", "no"},        {"watcher_logbuf_size", "0"},
+        {"worker_logbuf_size", "0"},
+    };
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        emit(sink, foreign[i].name, "%s", foreign[i].text);
+    }
 }
 
 /* ---- what is no option ---- */
@@ -200,6 +221,7 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
     struct sink sink = {settings, emit_stat, context};
 
     emit_memcached(&sink);
+    emit_foreign(&sink);
     emit_limits(&sink);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];

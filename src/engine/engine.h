@@ -86,7 +86,12 @@ enum engine_error {
 };
 
 /* Why a read found nothing; counted by the server for the space. */
-enum engine_miss { ENGINE_MISS_ABSENT, ENGINE_MISS_UNSET, ENGINE_MISS_BELOW };
+enum engine_miss {
+    ENGINE_MISS_ABSENT,
+    ENGINE_MISS_UNSET,
+    ENGINE_MISS_BELOW,
+    ENGINE_MISS_EXPIRED, /* plain alone */
+};
 
 /* The name that row, counter and phantom have for it. */
 #define engine_ticket ticket
@@ -168,6 +173,10 @@ struct engine_hit {
 };
 /* False: there is no room for it now. Called with a lock of the engine held: only copies. */
 typedef bool engine_hit_fn(void *context, const struct engine_hit *hit);
+
+/* One key of a walk, as engine_hit_fn gets one of a read. */
+typedef void engine_key_fn(void *context, const char *key, size_t length,
+                           const struct engine_hit *hit);
 
 /* The memory of one kind an engine holds, for `stats slabs` and `stats items`. */
 enum engine_memory_kind {
@@ -356,6 +365,12 @@ struct engine_functions {
      */
     void (*visit)(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
                   void *context);
+    /*
+     * Makes one step of a walk over all keys, from *cursor on (0 at first), and moves it: calls
+     * visit for a few of them, or none. False: that was the last step. A key that is there all the
+     * while is visited once. NULL: it cannot.
+     */
+    bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */

@@ -173,6 +173,7 @@ static const struct engine_functions functions = {
     .prepare = plain_prepare,
     .read = read_nothing,
     .visit = plain_visit,
+    .walk = plain_walk,
     .change = plain_change,
     .clear = plain_clear,
     .clear_later = clear_later,

@@ -25,7 +25,8 @@ struct place {
     struct plain_shard *shard;
     struct ring_key key;
     uint64_t now_s;
-    struct ring_item *item; /* NULL: it is not there */
+    struct ring_item *item; /* NULL: it is not there … */
+    bool expired;           /* … any more */
 };
 
 /* ---- places ---- */
@@ -42,10 +43,12 @@ static void open_place(struct engine *engine, const struct engine_op *op, struct
     pthread_mutex_lock(&place->shard->lock);
     plain_flush_if_due(plain, place->shard, place->now_s);
     place->item = ring_find(place->shard->ring, &place->key);
+    place->expired = false;
     if (place->item != NULL && place->item->expires_s != 0 &&
         place->item->expires_s <= place->now_s) {
         ring_remove(place->shard->ring, place->item);
         place->item = NULL;
+        place->expired = true;
     }
 }
 
@@ -440,8 +443,8 @@ void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine
 {
     struct place place;
     op->error = ENGINE_E_NONE;
-    op->miss = ENGINE_MISS_ABSENT;
     open_place(engine, op, &place);
+    op->miss = place.expired ? ENGINE_MISS_EXPIRED : ENGINE_MISS_ABSENT;
     bool vivified = place.item == NULL && op->extended != NULL && op->extended->vivify &&
                     plain_store(&place, 0, 0, 0, op) != NULL;
     op->status = ENGINE_ABSENT;
@@ -452,6 +455,47 @@ void plain_visit(struct engine *engine, struct engine_op *op, bool touch, engine
         ring_remove(place.shard->ring, place.item);
     }
     close_place(&place);
+}
+
+/* ---- walking ---- */
+
+struct walk {
+    engine_key_fn *visit;
+    void *context;
+    uint64_t now_s;
+};
+
+static void walk_item(void *context, const struct ring_item *item)
+{
+    const struct walk *walk = context;
+    if (item->expires_s != 0 && item->expires_s <= walk->now_s) {
+        return;
+    }
+    const struct engine_hit found = {
+        .value_length = item->value_length,
+        .cas = item->cas,
+        .flags = item->flags,
+        .ttl_s = ttl_of(item->expires_s, walk->now_s),
+        .item_bytes = ring_item_bytes(item),
+        .idle_s = second_of(walk->now_s) - item->accessed_s,
+        .fetched = (item->marks & PLAIN_FETCHED) != 0,
+    };
+    walk->visit(walk->context, item->bytes, item->key_length, &found);
+}
+
+/* A step is a bucket of a shard's table: items move in the ring, but stay in their bucket. */
+bool plain_walk(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context)
+{
+    struct plain *plain = (struct plain *)engine;
+    uint32_t buckets = ring_buckets(plain->shards[0].ring); /* all are as large */
+    struct plain_shard *shard = &plain->shards[*cursor / buckets];
+    struct walk walk = {visit, context, clock_monotonic_s()};
+    CHECK(*cursor / buckets < plain->shard_count);
+    pthread_mutex_lock(&shard->lock);
+    plain_flush_if_due(plain, shard, walk.now_s);
+    ring_each(shard->ring, (uint32_t)(*cursor % buckets), walk_item, &walk);
+    pthread_mutex_unlock(&shard->lock);
+    return ++*cursor < (uint64_t)plain->shard_count * buckets;
 }
 
 void plain_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)

@@ -52,6 +52,9 @@ struct codec {
     bool (*compose_stat)(struct buf *out, const struct request *request, const char *name,
                          const char *text);
     void (*compose_stats_end)(struct buf *out, const struct request *request);
+    /* One key of a list, and the end of one. False: no room in out. NULL: it has no lists. */
+    bool (*list_key)(struct buf *out, enum listing listing, const struct listed_key *key);
+    bool (*list_end)(struct buf *out, enum listing listing);
     /* Any other reply. Of quiet requests too: the codec knows what they are to hear. */
     void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
     /*

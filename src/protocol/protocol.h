@@ -64,7 +64,8 @@ enum verb {
     VERB_VERBOSITY,
     VERB_STATS,
     VERB_SHUTDOWN,
-    VERB_NOOP, /* mn */
+    VERB_CRAWLER, /* lru_crawler: `value` is what stands behind it */
+    VERB_NOOP,    /* mn */
     VERB_QUIT,
     VERB_SASL_LIST, /* binary alone; without authentication they are unknown commands */
     VERB_SASL,      /* start and step, behind a successful one */
@@ -86,6 +87,7 @@ enum reply_status {
     REPLY_SASL_LIST,    /* `value`: the mechanisms */
     REPLY_LOGIN,        /* `value`: what SASL says of it; detail AUTH: it failed */
     REPLY_RESET,        /* stats reset */
+    REPLY_WORDS,        /* `value` */
     REPLY_ERROR,        /* "ERROR" and, right behind it, `value` if there is one */
     REPLY_CLIENT_ERROR, /* `value` is the text behind it */
     REPLY_SERVER_ERROR,
@@ -244,6 +246,27 @@ struct reply {
     int32_t ttl_touched_s; /* NUMBER: that a T gives it … */
     int32_t ttl_made_s;    /* … and an N, if it was created */
     uint64_t size; /* STORED of an append: bytes of the whole value; 0: those that were sent */
+};
+
+/* How keys are listed. */
+enum listing {
+    LISTING_META,  /* lru_crawler metadump */
+    LISTING_GETS,  /* lru_crawler mgdump */
+    LISTING_ITEMS, /* stats cachedump */
+};
+
+/* A key of a list. Its times are seconds since 1970. */
+struct listed_key {
+    const char *bytes;
+    size_t length;
+    size_t value_length;
+    uint64_t cas;
+    uint64_t expires_at; /* 0: never */
+    uint64_t accessed_at;
+    uint32_t flags;
+    uint32_t item_bytes; /* with key, value and what it costs */
+    unsigned class;      /* as in stats slabs */
+    bool fetched;        /* it was read since it was stored */
 };
 
 /* A key that was found. */

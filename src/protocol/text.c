@@ -212,6 +212,8 @@ const struct codec *text_codec(void)
         .compose_end = text_compose_end,
         .compose_stat = text_compose_stat,
         .compose_stats_end = text_compose_stats_end,
+        .list_key = text_list_key,
+        .list_end = text_list_end,
         .compose = text_compose,
         .cut = text_get_cut,
     };

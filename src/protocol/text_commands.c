@@ -113,8 +113,8 @@ static enum text_step parse_arithmetic(struct text_parser *parser,
     return TEXT_NEXT;
 }
 
-/* delete key [noreply]; what else there is is ignored: a hold time of old clients, and the noreplY
- * that memcached's proxy makes of a noreply it answers itself */
+/* delete key [hold time] [noreply]; what is neither is ignored, too: memcached's proxy makes noreplY
+ * of a noreply it answers itself */
 static enum text_step parse_delete(struct text_parser *parser, const struct text_command *command,
                                    const struct text_line *line)
 {
@@ -223,7 +223,7 @@ static const struct text_command commands[] = {
     COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
     COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
     COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
-    COMMAND("delete", VERB_DELETE, 2, 0, 2, parse_delete),
+    COMMAND("delete", VERB_DELETE, 2, 4, 2, parse_delete),
     COMMAND("cas", VERB_CAS, 6, 7, 2, parse_storage),
     COMMAND("replace", VERB_REPLACE, 5, 6, 2, parse_storage),
     COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),
@@ -241,9 +241,10 @@ static const struct text_command commands[] = {
     COMMAND("mn", VERB_NOOP, 1, 0, 0, parse_words),
     COMMAND("version", VERB_VERSION, 1, 0, 0, parse_words),
     COMMAND("stats", VERB_STATS, 1, 0, 0, parse_words),
-    COMMAND("quit", VERB_QUIT, 1, 1, 0, parse_words),
+    COMMAND("quit", VERB_QUIT, 1, 0, 0, parse_words),
     COMMAND("flush_all", VERB_FLUSH_ALL, 1, 3, 1, parse_flush_all),
     COMMAND("verbosity", VERB_VERBOSITY, 2, 4, 1, parse_verbosity),
+    COMMAND("lru_crawler", VERB_CRAWLER, 1, 0, 0, parse_words),
     COMMAND("shutdown", VERB_SHUTDOWN, 1, 0, 0, parse_words),
 };
 

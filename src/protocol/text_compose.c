@@ -134,6 +134,7 @@ static const struct words words[] = {
     [REPLY_SASL_LIST] = WORDS("", true, false), /* not of this dialect */
     [REPLY_LOGIN] = WORDS("STORED", false, false),
     [REPLY_RESET] = WORDS("RESET", false, false),
+    [REPLY_WORDS] = WORDS("", true, false),
     [REPLY_ERROR] = WORDS("ERROR", true, true),
     [REPLY_CLIENT_ERROR] = WORDS("CLIENT_ERROR ", true, true),
     [REPLY_SERVER_ERROR] = WORDS("SERVER_ERROR ", true, true),

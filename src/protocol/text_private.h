@@ -15,7 +15,7 @@
 #include "protocol/codec.h"
 
 #define TEXT_TOKENS_MAX 7           /* tokens of the longest command: cas with noreply */
-#define TEXT_VERB_MAX   9           /* bytes of the longest verb: flush_all */
+#define TEXT_VERB_MAX   11          /* bytes of the longest verb: lru_crawler */
 #define TEXT_LENGTH_MAX 0x7ffffffeu /* bytes a data block may claim to have */
 
 enum text_step {
@@ -133,7 +133,7 @@ enum text_step text_take_block(struct text_parser *parser, const struct text_lin
                                enum verb verb, const struct text_token *key, uint64_t data_length,
                                struct request **taken);
 
-/* text_auth.c, text_compose.c: the functions of struct codec. */
+/* text_auth.c, text_compose.c, text_list.c: the functions of struct codec. */
 
 enum auth_wish text_auth_read(const char *bytes, size_t length, struct auth_request *request);
 
@@ -146,6 +146,8 @@ void text_compose_end(struct buf *out, const struct request *request);
 bool text_compose_stat(struct buf *out, const struct request *request, const char *name,
                        const char *text);
 void text_compose_stats_end(struct buf *out, const struct request *request);
+bool text_list_key(struct buf *out, enum listing listing, const struct listed_key *key);
+bool text_list_end(struct buf *out, enum listing listing);
 void text_get_cut(const struct request_batch *batch, const struct request *request,
                   uint32_t answered, const char *bytes, struct protocol_state *state,
                   size_t *offset); /* text_get.c */

@@ -50,6 +50,7 @@ enum key_kind {
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \
     X(get_misses, "keys read and not found")                                                       \
+    X(get_expired, "of those, keys of plain values that had expired")                              \
     X(delete_misses, "deletes of what is not there")                                               \
     X(delete_hits, "deletes")                                                                      \
     X(incr_misses, "increments of what is not there")                                              \
@@ -61,6 +62,7 @@ enum key_kind {
     X(cas_badval, "cas with another token")                                                        \
     X(touch_hits, "touches of what is there")                                                      \
     X(touch_misses, "touches of what is not there")                                                \
+    X(store_too_large, "writes refused for their length")                                          \
     X(total_items, "writes that stored")                                                           \
     X(evictions, "writes dropped for want of room (role cache); stats add what was recycled")      \
     X(no_space, "keys of no space")                                                                \

@@ -10,17 +10,18 @@
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
 static run_fn *const runners[VERB_COUNT] = {
-    [VERB_ERROR] = dispatch_run_admin,     [VERB_GET] = dispatch_run_get,
-    [VERB_GAT] = dispatch_run_get,         [VERB_TOUCH] = dispatch_run_one,
-    [VERB_SET] = dispatch_run_one,         [VERB_ADD] = dispatch_run_one,
-    [VERB_REPLACE] = dispatch_run_one,     [VERB_APPEND] = dispatch_run_one,
-    [VERB_PREPEND] = dispatch_run_one,     [VERB_CAS] = dispatch_run_one,
-    [VERB_INCR] = dispatch_run_one,        [VERB_DECR] = dispatch_run_one,
-    [VERB_DELETE] = dispatch_run_one,      [VERB_FLUSH_ALL] = dispatch_run_admin,
-    [VERB_VERSION] = dispatch_run_admin,   [VERB_VERBOSITY] = dispatch_run_admin,
-    [VERB_STATS] = dispatch_run_admin,     [VERB_SHUTDOWN] = dispatch_run_admin,
-    [VERB_NOOP] = dispatch_run_admin,      [VERB_QUIT] = dispatch_run_admin,
-    [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,
+    [VERB_ERROR] = dispatch_run_admin,    [VERB_GET] = dispatch_run_get,
+    [VERB_GAT] = dispatch_run_get,        [VERB_TOUCH] = dispatch_run_one,
+    [VERB_SET] = dispatch_run_one,        [VERB_ADD] = dispatch_run_one,
+    [VERB_REPLACE] = dispatch_run_one,    [VERB_APPEND] = dispatch_run_one,
+    [VERB_PREPEND] = dispatch_run_one,    [VERB_CAS] = dispatch_run_one,
+    [VERB_INCR] = dispatch_run_one,       [VERB_DECR] = dispatch_run_one,
+    [VERB_DELETE] = dispatch_run_one,     [VERB_FLUSH_ALL] = dispatch_run_admin,
+    [VERB_VERSION] = dispatch_run_admin,  [VERB_VERBOSITY] = dispatch_run_admin,
+    [VERB_STATS] = dispatch_run_admin,    [VERB_CRAWLER] = dispatch_list_crawler,
+    [VERB_SHUTDOWN] = dispatch_run_admin, [VERB_NOOP] = dispatch_run_admin,
+    [VERB_QUIT] = dispatch_run_admin,     [VERB_SASL_LIST] = dispatch_run_admin,
+    [VERB_SASL] = dispatch_run_admin,
 };
 
 void *dispatch_open(void *context, struct net_worker *net_worker)
@@ -136,7 +137,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         }
     }
     bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
-                 end == DISPATCH_LOGIN;
+                 end == DISPATCH_AGAIN;
 
     *stopped_at = again ? i - 1 : i;
     if (worker->codec->has_meta) {
@@ -178,7 +179,7 @@ static enum net_next after_batch(const struct dispatch_worker *worker, enum disp
     switch (end) {
     case DISPATCH_LAST:
     case DISPATCH_CUT:
-    case DISPATCH_LOGIN:
+    case DISPATCH_AGAIN:
         return NET_AGAIN;
     case DISPATCH_PENDING:
         return NET_SUSPENDED;
@@ -234,7 +235,7 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
         enum net_next next = after_batch(worker, end, parsed);
 
         if (next != NET_AGAIN || end == DISPATCH_FULL || end == DISPATCH_CUT ||
-            end == DISPATCH_LOGIN) {
+            end == DISPATCH_AGAIN) {
             return next;
         }
         work += batch_work(&worker->batch);

@@ -50,6 +50,7 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
         worker->conn->skip_get = false;
         return DISPATCH_DONE;
     }
+    metric_add(&worker->metrics->store_too_large, request->detail == DETAIL_TOO_LARGE);
     if (request->keys == 1) {
         dispatch_forget(worker, request);
     }

@@ -188,7 +188,7 @@ enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct
         answer(worker, request, REPLY_SASL_LIST, DETAIL_NONE, AUTH_MECHANISM);
     } else {
         worker->conn->authenticated = false;
-        return DISPATCH_LOGIN;
+        return DISPATCH_AGAIN;
     }
     return DISPATCH_DONE;
 }

@@ -28,8 +28,15 @@ struct dispatch_conn {
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
     uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
-    uint64_t flush;          /* its flush_all was asked for: flush_ask(); 0: none was */
-    uint64_t login_since_us; /* its login has waited (auth_delay.h) since; 0: it does not wait */
+    /* Of the request that is run again, until it is done: */
+    union {
+        uint64_t flush;       /* its flush_all was asked for: flush_ask(); 0: none was */
+        uint64_t list_cursor; /* how far a list of keys is … */
+    };
+    union {
+        uint64_t login_since_us; /* its login has waited (auth_delay.h) since; 0: it does not */
+        uint64_t listed;         /* … and how many are listed */
+    };
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     bool authenticated;
     uint8_t auth_failures;
@@ -125,7 +132,7 @@ enum dispatch_end {
     DISPATCH_FULL,    /* not begun: no room for its answers */
     DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
-    DISPATCH_LOGIN,   /* not begun: the connection is to log in with it (dispatch_auth) */
+    DISPATCH_AGAIN,   /* not done: it is run again in the next turn */
     DISPATCH_CLOSE,   /* done; close the connection */
 };
 
@@ -171,6 +178,12 @@ enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *con
 /* Once a second: tells of failed logins that were not logged. */
 void dispatch_auth_tick(struct dispatch_worker *worker);
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_list.c */
+enum dispatch_end dispatch_list_crawler(struct dispatch_worker *worker,
+                                        const struct request *request);
+enum dispatch_end dispatch_list_items(struct dispatch_worker *worker,
+                                      const struct request *request); /* stats cachedump */
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);

@@ -41,6 +41,7 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
 
     switch (key->op.miss) {
     case ENGINE_MISS_ABSENT:
+    case ENGINE_MISS_EXPIRED:
         tally->absent++;
         return;
     case ENGINE_MISS_UNSET:
@@ -255,6 +256,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
         return;
     default:
         tally_of(worker, key->space)->absent++;
+        metric_add(&worker->metrics->get_expired, key->op.miss == ENGINE_MISS_EXPIRED);
         block_miss(worker, request, bytes);
         return;
     }
@@ -444,6 +446,9 @@ static void dispatch_run_count_one(struct dispatch_worker *worker, const struct 
 {
     struct space_metrics *own = figures_of(worker, key->space);
 
+    if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
+        metric_add(&worker->metrics->store_too_large, 1);
+    }
     if (worker->result.refused && request->quiet == QUIET_ALL) {
         metric_add(&worker->metrics->refused_noreply, 1);
         if (own != NULL) {

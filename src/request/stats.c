@@ -83,6 +83,18 @@ static void stats_settings(struct stats_out *out)
     settings_each(out->worker->settings, stats_text, out);
 }
 
+/* memcached's answer where it is off: that would be a walk over all values. */
+static void stats_sizes(struct stats_out *out)
+{
+    stats_text(out, "sizes_status", "disabled");
+}
+
+static void stats_sizes_enable(struct stats_out *out)
+{
+    stats_text(out, "sizes_status", "error");
+    stats_text(out, "sizes_error", "cannot_enable");
+}
+
 /* Tools ask for it and must get an answer; there is nothing to tell. */
 static void stats_nothing(struct stats_out *out)
 {
@@ -96,11 +108,18 @@ struct group {
 };
 
 static const struct group groups[] = {
-    {"", stats_general, false},     {"settings", stats_settings, false},
-    {"items", stats_items, false},  {"slabs", stats_slabs, false},
-    {"conns", stats_conns, false},  {"spaces", stats_spaces, false},
-    {"tables", stats_tables, true}, {"extstore", stats_nothing, false},
+    {"", stats_general, false},
+    {"settings", stats_settings, false},
+    {"items", stats_items, false},
+    {"slabs", stats_slabs, false},
+    {"conns", stats_conns, false},
+    {"spaces", stats_spaces, false},
+    {"tables", stats_tables, true},
+    {"extstore", stats_nothing, false},
     {"cold", stats_cold, false},
+    {"sizes", stats_sizes, false},
+    {"sizes_enable", stats_sizes_enable, false},
+    {"sizes_disable", stats_sizes, false},
 };
 
 size_t stats_word(const char *words, size_t length)
@@ -134,6 +153,14 @@ static bool is_reset(const struct request *request)
 {
     return request->value_length == strlen("reset") &&
            memcmp(request->value, "reset", strlen("reset")) == 0;
+}
+
+/* Is the first word of the request this one? */
+static bool is_word(const struct request *request, const char *word)
+{
+    return request->value_length > 0 &&
+           stats_word(request->value, request->value_length) == strlen(word) &&
+           memcmp(request->value, word, strlen(word)) == 0;
 }
 
 /* More figures than an empty output holds: of hundreds of connections, or spaces. */
@@ -174,12 +201,21 @@ static enum dispatch_end answer_group(struct stats_out *out, stats_fn *emit)
 
 enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct request *request)
 {
+    static const char no_detail[] = "stats detail not allowed"; /* memcached's, with -X */
     struct reply reply = {.status = REPLY_ERROR};
     struct stats_out out = {.worker = worker, .request = request};
     const struct group *group = group_find(request, &out);
 
     if (group != NULL) {
         return answer_group(&out, group->emit);
+    }
+    if (is_word(request, "cachedump")) {
+        return dispatch_list_items(worker, request);
+    }
+    if (is_word(request, "detail")) {
+        reply = (struct reply){.status = REPLY_CLIENT_ERROR,
+                               .value = no_detail,
+                               .value_length = sizeof(no_detail) - 1};
     }
     if (is_reset(request)) {
         stats_reset(worker);

@@ -8,6 +8,55 @@
 #include "base/memory.h"
 #include "request/stats_private.h"
 
+/* Names that tools and exporters read and that mean nothing here: always 0. */
+static const char *const zeros[] = {
+    "response_obj_oom",
+    "response_obj_count",
+    "response_obj_bytes",
+    "read_buf_count",
+    "read_buf_bytes",
+    "read_buf_bytes_free",
+    "read_buf_oom",
+    "reserved_fds",
+    "get_flushed",
+    "time_in_listen_disabled_us",
+    "hash_power_level",
+    "hash_bytes",
+    "hash_is_expanding",
+    "slab_reassign_rescues",
+    "slab_reassign_chunk_rescues",
+    "slab_reassign_evictions_nomem",
+    "slab_reassign_inline_reclaim",
+    "slab_reassign_busy_items",
+    "slab_reassign_busy_deletes",
+    "slab_reassign_running",
+    "slabs_moved",
+    "lru_crawler_running",
+    "lru_crawler_starts",
+    "lru_maintainer_juggles",
+    "malloc_fails",
+    "log_worker_dropped",
+    "log_worker_written",
+    "log_watcher_skipped",
+    "log_watcher_sent",
+    "log_watchers",
+    "unexpected_napi_ids",
+    "round_robin_fallback",
+    "slab_global_page_pool",
+    "expired_unfetched",
+    "evicted_unfetched",
+    "evicted_active",
+    "reclaimed",
+    "crawler_reclaimed",
+    "crawler_items_checked",
+    "lrutail_reflocked",
+    "moves_to_cold",
+    "moves_to_warm",
+    "moves_within_lru",
+    "direct_reclaims",
+    "lru_bumps_dropped",
+};
+
 struct figure {
     const char *name;
     size_t offset;
@@ -58,6 +107,8 @@ static void emit_connections(struct stats_out *out)
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         stats_number(out, figures[i].name, stats_sum(both, sizeof(both[0]), 1, figures[i].offset));
     }
+    stats_number(out, "idle_kicks", /* memcached's name of idle_closed */
+                 stats_sum(both, sizeof(both[0]), 1, offsetof(struct net_metrics, idle_closed)));
     stats_number(out, "connection_structures", metric_read(&both[0].curr_connections));
     stats_number(out, "accepting_conns",
                  metric_read(&both[0].curr_connections) < out->worker->settings->max_connections);
@@ -81,7 +132,6 @@ static void emit_commands(struct stats_out *out)
         }
         stats_number(out, figures[i].name, sum);
     }
-    stats_number(out, "reclaimed", 0);
 }
 
 /* What the engines hold. */
@@ -101,6 +151,18 @@ static void emit_items(struct stats_out *out)
                      kinds[ENGINE_MEMORY_FILTERS].items + kinds[ENGINE_MEMORY_PLAIN].items);
 }
 
+static uint64_t refused_memory(const struct stats_out *out)
+{
+    const struct spaces *spaces = out->worker->spaces;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < spaces->count; i++) {
+        sum +=
+            stats_sum(spaces->at[i]->metrics, sizeof(struct space_metrics),
+                      out->worker->server->threads, offsetof(struct space_metrics, refused_memory));
+    }
+    return sum;
+}
+
 void stats_general(struct stats_out *out)
 {
     emit_process(out);
@@ -110,5 +172,9 @@ void stats_general(struct stats_out *out)
     stats_number(out, "threads", out->worker->server->threads);
     stats_number(out, "spaces", out->worker->spaces->count);
     emit_items(out);
+    stats_number(out, "store_no_memory", refused_memory(out));
+    for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
+        stats_number(out, zeros[i], 0);
+    }
     stats_data(out);
 }

@@ -30,6 +30,10 @@ static const char *const items_zeros[] = {
     "moves_to_warm",
     "moves_within_lru",
     "direct_reclaims",
+    "hits_to_hot",
+    "hits_to_warm",
+    "hits_to_cold",
+    "hits_to_temp",
 };
 static const char *const slabs_zeros[] = {
     "free_chunks_end", "get_hits", "cmd_set",    "delete_hits", "incr_hits",

@@ -274,7 +274,7 @@ class Text(Generator):
         "cas %(k)s 0 0 1 -1\r\n5", "cas %(long)s 0 0 1 1\r\n5",
         "incr", "incr %(k)s", "incr %(k)s x", "incr %(k)s -1", "incr %(k)s 1x", "decr %(k)s 1.0",
         "incr %(k)s 18446744073709551616", "decr %(k)s 99999999999999999999999", "decr %(k)s",
-        "incr %(long)s 1", "decr %(k)s 1 2 3", "delete", "delete %(k)s 0", "delete %(long)s", "touch", "touch %(k)s", "touch %(k)s x",
+        "incr %(long)s 1", "decr %(k)s 1 2 3", "delete", "delete %(k)s 0", "delete %(k)s a b c d", "delete %(long)s", "touch", "touch %(k)s", "touch %(k)s x",
         "touch %(long)s 0", "", " ", "what", "GET %(k)s", "SET %(k)s 0 0 1", "getx %(k)s",
         "incr %(k)s x noreply", "set %(k)s 0 x 1 noreply\r\n5")]
 

@@ -186,7 +186,8 @@ static void test_numbers_and_delete(void **unused)
         {"delete a noreplY\r\n", "delete a\n"},
         {"delete a 0 0\r\n", "delete a\n"},
         {"delete a 10 noreply\r\n", "delete a quiet\n"},
-        {"delete a b c d e f g h\r\n", "delete a\n"},
+        {"delete a b c\r\n", "delete a\n"},
+        {"delete a b c d\r\n", "refuse error\n"},
         {"delete " KEY_251 "\r\n", BAD_FORMAT "\n"},
         {"delete\r\n", "refuse error\n"},
     };
@@ -221,6 +222,9 @@ static void test_other_verbs(void **unused)
         {"stats noreply\r\n", "stats (noreply)\n"},
         {"mn\r\n", "noop\n"},
         {"quit\r\n", "quit\n"},
+        {"quit foo\r\n", "quit (foo)\n"},
+        {"lru_crawler metadump all\r\n", "crawler (metadump all)\n"},
+        {"lru_crawler\r\n", "crawler\n"},
         {"shutdown\r\n", "shutdown\n"},
         {"shutdown graceful\r\n", "shutdown (graceful)\n"},
     };
@@ -252,7 +256,6 @@ static void test_unknown(void **unused)
         "slabs",
         "watch",
         "extstore",
-        "lru_crawler",
         "cache_memlimit 64",
         "mg",
         "ms",

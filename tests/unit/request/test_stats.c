@@ -99,6 +99,40 @@ static void test_names_that_tools_need(void **state)
                                         "total_items",
                                         "evictions",
                                         "reclaimed",
+                                        "get_expired",
+                                        "get_flushed",
+                                        "store_too_large",
+                                        "store_no_memory",
+                                        "idle_kicks",
+                                        "conn_yields",
+                                        "time_in_listen_disabled_us",
+                                        "hash_power_level",
+                                        "hash_bytes",
+                                        "hash_is_expanding",
+                                        "slab_reassign_running",
+                                        "slabs_moved",
+                                        "lru_crawler_running",
+                                        "lru_crawler_starts",
+                                        "lru_maintainer_juggles",
+                                        "malloc_fails",
+                                        "log_worker_dropped",
+                                        "slab_global_page_pool",
+                                        "expired_unfetched",
+                                        "evicted_unfetched",
+                                        "evicted_active",
+                                        "crawler_reclaimed",
+                                        "crawler_items_checked",
+                                        "lrutail_reflocked",
+                                        "moves_to_cold",
+                                        "moves_to_warm",
+                                        "moves_within_lru",
+                                        "direct_reclaims",
+                                        "lru_bumps_dropped",
+                                        "response_obj_oom",
+                                        "read_buf_count",
+                                        "read_buf_oom",
+                                        "reserved_fds",
+                                        "cmd_meta",
                                         "server_name",
                                         "server_version"};
     char *answer = stats("");
@@ -281,7 +315,7 @@ static void test_others(void **state)
     (void)state;
     harness_ask(fd, "stats extstore\r\n", "END\r\n");
     harness_ask(fd, "stats xyz\r\nstats sizes\r\nstats reset now\r\n",
-                "ERROR\r\nERROR\r\nERROR\r\n");
+                "ERROR\r\nSTAT sizes_status disabled\r\nEND\r\nERROR\r\n");
     char *conns = stats("conns");
 
     assert_non_null(strstr(conns, ":addr "));
