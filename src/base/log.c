@@ -4,29 +4,38 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define LOG_LINE_BYTES 1024 /* a longer line is cut */
 
+enum log_stamping { STAMP_NOTHING, STAMP_TIME, STAMP_PRIORITY };
+
 /* The one writable state of the libraries: set at start, read by every thread. */
 static struct {
     _Atomic(const char *) program;
     _Atomic(enum log_level) highest;
     atomic_bool to_syslog;
+    _Atomic(enum log_stamping) stamping;
 } state = {.program = "rollcalld", .highest = LOG_LEVEL_INFO};
 
 static const struct {
-    const char *mark;
+    const char *name;
+    bool marked; /* in every line, also of a tool's */
     int priority;
 } levels[] = {
-    [LOG_LEVEL_ERROR] = {"", LOG_ERR},
-    [LOG_LEVEL_WARNING] = {"warning: ", LOG_WARNING},
-    [LOG_LEVEL_INFO] = {"", LOG_INFO},
-    [LOG_LEVEL_DEBUG] = {"debug: ", LOG_DEBUG},
+    [LOG_LEVEL_ERROR] = {"error", false, LOG_ERR},
+    [LOG_LEVEL_WARNING] = {"warning", true, LOG_WARNING},
+    [LOG_LEVEL_INFO] = {"info", false, LOG_INFO},
+    [LOG_LEVEL_DEBUG] = {"debug", true, LOG_DEBUG},
+    [LOG_LEVEL_COMMANDS] = {"debug", true, LOG_DEBUG},
+    [LOG_LEVEL_STATES] = {"debug", true, LOG_DEBUG},
 };
 
 void log_setup(const char *program, enum log_level highest)
@@ -44,6 +53,25 @@ void log_to_syslog(void)
 {
     openlog(atomic_load(&state.program), LOG_PID, LOG_DAEMON);
     atomic_store(&state.to_syslog, true);
+}
+
+/* $JOURNAL_STREAM says which file the journal is: "device:inode". */
+static bool is_journal(int fd)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    char own[64];
+    struct stat stat;
+    if (stream == NULL || fstat(fd, &stat) != 0) {
+        return false;
+    }
+    snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)stat.st_dev,
+             (unsigned long long)stat.st_ino);
+    return strcmp(own, stream) == 0;
+}
+
+void log_stamp(void)
+{
+    atomic_store(&state.stamping, is_journal(STDERR_FILENO) ? STAMP_PRIORITY : STAMP_TIME);
 }
 
 bool log_is_due(_Atomic uint64_t *last_us)
@@ -98,6 +126,36 @@ static size_t written(int length, size_t room)
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 
+/* What stands in front of the program's name. */
+static size_t stamp(enum log_level level, char *line, size_t room)
+{
+    enum log_stamping stamping = atomic_load(&state.stamping);
+    struct timespec now;
+    struct tm utc;
+    if (atomic_load(&state.to_syslog) || stamping == STAMP_NOTHING) {
+        return 0;
+    }
+    if (stamping == STAMP_PRIORITY) {
+        return written(snprintf(line, room, "<%d>", levels[level].priority), room);
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t length = strftime(line, room, "%Y-%m-%dT%H:%M:%S", &utc);
+    return length +
+           written(snprintf(line + length, room - length, ".%03ldZ ", now.tv_nsec / 1000000),
+                   room - length);
+}
+
+/* The level in a word, where neither the reader nor the place the line goes to knows it. */
+static size_t put_mark(enum log_level level, char *line, size_t room)
+{
+    bool told = atomic_load(&state.to_syslog) || atomic_load(&state.stamping) == STAMP_PRIORITY;
+    if (told || (atomic_load(&state.stamping) == STAMP_NOTHING && !levels[level].marked)) {
+        return 0;
+    }
+    return written(snprintf(line, room, "%s: ", levels[level].name), room);
+}
+
 __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level, const char *format,
                                                            va_list arguments)
 {
@@ -106,10 +164,10 @@ __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level,
     }
     char line[LOG_LINE_BYTES];
     size_t room = sizeof(line) - 1; /* and the newline */
-    size_t start = written(snprintf(line, room, "%s: ", atomic_load(&state.program)), room);
-    size_t length = start;
-    length +=
-        written(snprintf(line + length, room - length, "%s", levels[level].mark), room - length);
+    size_t start = stamp(level, line, room);
+    start += written(snprintf(line + start, room - start, "%s: ", atomic_load(&state.program)),
+                     room - start);
+    size_t length = start + put_mark(level, line + start, room - start);
     length += written(vsnprintf(line + length, room - length, format, arguments), room - length);
     for (size_t i = start; i < length; i++) {
         unsigned char byte = (unsigned char)line[i];
@@ -125,6 +183,14 @@ __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level,
     line[length++] = '\n';
     ssize_t sent = write(STDERR_FILENO, line, length);
     (void)sent; /* nobody left to tell */
+}
+
+void log_at(enum log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_line(level, format, arguments);
+    va_end(arguments);
 }
 
 void log_error(const char *format, ...)

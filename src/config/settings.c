@@ -26,6 +26,9 @@ void settings_destroy(struct settings *settings)
 static bool grant_at_once(enum settings_wish wish, FILE *out)
 {
     switch (wish) {
+    case WISH_USAGE:
+        settings_print_usage(out);
+        return true;
     case WISH_HELP:
         settings_print_help(out);
         return true;

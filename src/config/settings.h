@@ -130,6 +130,7 @@ struct settings {
     unsigned request_timeout_s;
     bool flush_all;
     enum settings_refusals refusals;
+    bool list_keys;
     bool shutdown_command; /* -A */
     bool lock_memory;      /* -k */
     bool core_files;       /* -r */

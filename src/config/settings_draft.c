@@ -90,12 +90,23 @@ bool settings_draft_name(struct settings_draft *draft, const char *what, const c
     return false;
 }
 
+/* There is room for it. Returns its number. */
+static int add_space(struct settings_draft *draft, const char *name,
+                     const struct settings_place *place)
+{
+    struct settings *settings = draft->settings;
+    struct space_settings *space = &settings->spaces[settings->space_count];
+    draft->space_names[settings->space_count] = *place;
+    settings_rows_initial(&settings_space_rows, space);
+    strcpy(space->name, name);
+    space->binary_create = true;
+    return (int)settings->space_count++;
+}
+
 int settings_draft_space(struct settings_draft *draft, const char *name,
                          const struct settings_place *place)
 {
     struct settings *settings = draft->settings;
-    struct space_settings *space;
-
     for (size_t i = 0; i < settings->space_count; i++) {
         if (strcmp(settings->spaces[i].name, name) == 0) {
             return (int)i;
@@ -111,12 +122,15 @@ int settings_draft_space(struct settings_draft *draft, const char *name,
         draft->spaces_full = true;
         return -1;
     }
-    draft->space_names[settings->space_count] = *place;
-    space = &settings->spaces[settings->space_count];
-    settings_rows_initial(&settings_space_rows, space);
-    strcpy(space->name, name);
-    space->binary_create = true;
-    return (int)settings->space_count++;
+    return add_space(draft, name, place);
+}
+
+int settings_draft_nameless(struct settings_draft *draft, const struct settings_place *place)
+{
+    char name[ENGINE_SPACE_NAME_MAX + 1];
+    snprintf(name, sizeof(name), "in-line-%zu", place->line);
+    bool full = draft->settings->space_count == SETTINGS_SPACES_MAX;
+    return full ? -1 : add_space(draft, name, place);
 }
 
 void settings_draft_listen_clear(struct settings_draft *draft)

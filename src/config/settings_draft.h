@@ -134,6 +134,8 @@ struct settings_place *settings_draft_space_place(struct settings_draft *draft, 
 /* The number of the space called name, made if it is new; -1 with a mistake if it cannot be. */
 int settings_draft_space(struct settings_draft *draft, const char *name,
                          const struct settings_place *place);
+/* A space whose name was refused: so that its keys can be. -1: there is no room for it. */
+int settings_draft_nameless(struct settings_draft *draft, const struct settings_place *place);
 /* Adds an address; a mistake if there are too many. The first of a source empties the list. */
 void settings_draft_listen_clear(struct settings_draft *draft);
 void settings_draft_listen(struct settings_draft *draft, const char *address, size_t length,
@@ -183,6 +185,7 @@ void settings_yaml_set(struct settings_draft *draft, const char *assignment);
 /* What the flags ask for besides settings. */
 enum settings_wish {
     WISH_RUN,
+    WISH_USAGE,
     WISH_HELP,
     WISH_VERSION,
     WISH_LICENSE,
@@ -209,6 +212,7 @@ bool settings_tls_verifies(const struct settings *settings);
 
 /* ---- printing (settings_print.c) ---- */
 
+void settings_print_usage(FILE *out); /* -h: one screen */
 void settings_print_help(FILE *out);
 void settings_print_version(FILE *out);
 void settings_print_license(FILE *out);

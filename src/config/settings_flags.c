@@ -27,6 +27,7 @@ struct taking {
     struct settings_draft *draft;
     bool listen_given;     /* -l: the list holds addresses of flags only */
     const char *unix_path; /* -s */
+    size_t verbose;        /* how often -v was given */
     char ignored[IGNORED_MAX];
 };
 
@@ -59,7 +60,6 @@ static void settings_flags_put(struct taking *taking, const struct flag *flag, c
                                const char *text)
 {
     struct settings_place place = COMMAND_LINE();
-
     place.flag = flag->shown;
     settings_draft_put(taking->draft, settings_rows_find(&settings_top_rows, key), -1, text,
                        &place);
@@ -71,7 +71,6 @@ refuse(struct taking *taking, const struct flag *flag, const char *format, ...)
     struct settings_place place = COMMAND_LINE();
     char text[OPTIONS_ERROR_MAX];
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
@@ -84,7 +83,6 @@ static void take_port(struct taking *taking, const struct flag *flag, const char
     static const struct option_row row = {.name = "port", .type = OPTION_NUMBER, .max = 65535};
     struct option_value value;
     char error[OPTIONS_ERROR_MAX];
-
     if (!options_parse(&row, argument, &value, error)) {
         refuse(taking, flag, "%s", error);
         return;
@@ -105,7 +103,6 @@ static void settings_flags_take_listen(struct taking *taking, const struct flag 
                                        const char *argument)
 {
     struct settings_place place = COMMAND_LINE();
-
     place.flag = flag->shown;
     if (!taking->listen_given) {
         settings_draft_listen_clear(taking->draft);
@@ -127,7 +124,6 @@ static void take_unix_socket(struct taking *taking, const struct flag *flag, con
 static const char *memory_text(const char *argument, char text[OPTIONS_QUOTE_MAX])
 {
     size_t digits = strspn(argument, "0123456789");
-
     if (digits == 0 || argument[digits] != '\0' || digits + sizeof("MiB") > OPTIONS_QUOTE_MAX) {
         return argument;
     }
@@ -138,7 +134,6 @@ static const char *memory_text(const char *argument, char text[OPTIONS_QUOTE_MAX
 static void take_memory(struct taking *taking, const struct flag *flag, const char *argument)
 {
     char text[OPTIONS_QUOTE_MAX];
-
     settings_flags_put(taking, flag, "memory", memory_text(argument, text));
 }
 
@@ -172,6 +167,15 @@ static void ignore(struct taking *taking, const char *what, const char *more)
 
     snprintf(taking->ignored + length, IGNORED_MAX - length, "%s%s%s%.32s", length ? ", " : "",
              what, *more ? " " : "", more);
+}
+
+/* Each -v, and each letter of --verbose=vv, is one level more. */
+static void take_verbose(struct taking *taking, const struct flag *flag, const char *argument)
+{
+    static const char *const levels[] = {"info", "debug", "commands", "states"};
+    size_t most = LENGTH(levels) - 1;
+    taking->verbose += 1 + (argument != NULL ? strlen(argument) : 0);
+    settings_flags_put(taking, flag, "log-level", levels[taking->verbose < most ? taking->verbose : most]);
 }
 
 /* What -o has that is a setting. Numbers that memcached gives words are taken as both. */
@@ -273,9 +277,10 @@ static const struct flag flags[] = {
     {"-u", "user", "NAME", PUT("user", NULL), .help = "become this user (when root)"},
     {"-d", "daemon", NULL, PUT("daemonize", "yes"), .help = "go to the background"},
     {"-P", "pidfile", "FILE", PUT("pidfile", NULL), .help = "write the process id to it"},
-    {"-v", "verbose", "[v]", PUT("log-level", "debug"), .help = "log more; -vv and -vvv likewise"},
+    {"-v", "verbose", "[v]", TAKE(take_verbose), .help = "log more; -vv: commands; -vvv: states"},
     {"-W", "disable-watch", NULL, .use = USE_NOTHING, .help = "always so: there is no watch"},
-    {"-X", "disable-dumping", NULL, .use = USE_NOTHING, .help = "always so: keys are not dumped"},
+    {"-X", "disable-dumping", NULL, PUT("list-keys", "no"),
+     .help = "forbid lru_crawler metadump and stats cachedump"},
     {"-o", "extended", "LIST", TAKE(take_extended),
      .help = "idle_timeout=SECONDS, ssl_chain_cert=FILE, ssl_key=FILE and the other ssl_ names of "
              "memcached; others are ignored with a warning"},
@@ -292,7 +297,8 @@ static const struct flag flags[] = {
      .help = "TLS on TCP; certificate and key by -o"},
     {"-i", "license", NULL, WISH(WISH_LICENSE), .help = "print the license"},
     {"-V", "version", NULL, WISH(WISH_VERSION), .help = "print the version"},
-    {"-h", "help", NULL, WISH(WISH_HELP), .help = "print this"},
+    {"-h", NULL, NULL, WISH(WISH_USAGE), .help = "print a screen of help"},
+    {"--help", "help", NULL, WISH(WISH_HELP), .help = "print this"},
 };
 
 static bool has_letter(const struct flag *flag)
@@ -314,7 +320,8 @@ static void flag_head(const struct flag *flag, char text[], size_t size)
                  has_letter(flag) ? ", " : "  ", flag->name, may_lack(flag) ? "" : long_join,
                  flag->argument && !may_lack(flag) ? flag->argument : "");
     } else {
-        snprintf(text, size, "  %s %s", flag->shown, flag->argument);
+        snprintf(text, size, "  %s%s%s", flag->shown, flag->argument != NULL ? " " : "",
+                 flag->argument != NULL ? flag->argument : "");
     }
 }
 
@@ -436,8 +443,8 @@ static void note_flag(struct command_line *line, const struct flag *flag, const 
 
 static bool wish_at_once(enum settings_wish wish)
 {
-    return wish == WISH_HELP || wish == WISH_VERSION || wish == WISH_LICENSE ||
-           wish == WISH_PRINT_SAMPLE || wish == WISH_PRINT_MAN;
+    return wish == WISH_USAGE || wish == WISH_HELP || wish == WISH_VERSION ||
+           wish == WISH_LICENSE || wish == WISH_PRINT_SAMPLE || wish == WISH_PRINT_MAN;
 }
 
 /* Reads argv into `line`; stops at the first wish that needs nothing else. */

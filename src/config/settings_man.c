@@ -107,5 +107,11 @@ void settings_print_man(FILE *out)
           "again and what is lost, and does it with \\-\\-yes;\n.B rollcall verify DIR\nlooks "
           "only.\n",
           out);
+    fputs(".SH EXIT STATUS\n.TP\n.B 0\n", out);
+    print_text(out, "It ended as it was asked to.");
+    fputs(".TP\n.B 1\n", out);
+    print_text(out, "It could not start, or could not make its last checkpoint.");
+    fputs(".TP\n.B 2\n", out);
+    print_text(out, "A mistake in the flags or the configuration: nothing was begun.");
     fputs(".SH SEE ALSO\n.BR memcached (1)\n", out);
 }

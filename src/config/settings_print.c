@@ -331,6 +331,28 @@ static void help_rows(const struct settings_rows *rows, FILE *out)
     }
 }
 
+void settings_print_usage(FILE *out)
+{
+    fputs("Usage: rollcalld [--config FILE] [flags]\n"
+          "Keeps small counters behind ids, and who has been there, for memcached clients.\n"
+          "\n"
+          "  --config FILE      read this configuration; --check-config: is it good?\n"
+          "  --set KEY=VALUE    change a key of it, e.g. spaces.feed.table-size=1GiB\n"
+          "  -l, -p, -s         addresses, the port (11211), or a unix socket to listen on\n"
+          "  -m MIB             memory; without --config it also sizes the built-in spaces\n"
+          "  -c N, -t N         connections at one time; worker threads\n"
+          "  -u NAME            become this user, when root\n"
+          "  -d, -P FILE        go to the background; write the process id to a file\n"
+          "  -Y FILE, -Z        users with their passwords; TLS\n"
+          "  -v, -vv, -vvv      log more; commands and answers; what connections do\n"
+          "  -V, -h             print the version; print this\n"
+          "\n"
+          "rollcalld --help has every flag and every key of the configuration. The flags of\n"
+          "memcached keep their letters and their meaning.\n"
+          "Exit status: 0 done, 1 failed, 2 a mistake in the flags or the configuration.\n",
+          out);
+}
+
 void settings_print_help(FILE *out)
 {
     fputs("Usage: rollcalld [--config FILE] [flags]\n"

@@ -145,7 +145,7 @@ static void emit_memcached(const struct sink *sink)
     emit(sink, "item_size_max", "%llu", (unsigned long long)largest_value(settings));
     emit(sink, "maxconns_fast", "yes");
     emit(sink, "flush_enabled", "%s", settings->flush_all ? "yes" : "no");
-    emit(sink, "dump_enabled", "yes");
+    emit(sink, "dump_enabled", "%s", settings->list_keys ? "yes" : "no");
     emit_tls(sink);
 }
 

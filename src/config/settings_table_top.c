@@ -12,7 +12,8 @@ static const char *const key_format_words[] = {"pem", "der", NULL};
 static const char *const verify_words[] = {"none", "request", "require", "once", NULL};
 static const char *const tls_version_words[] = {"1.2", "1.3", NULL};
 static const char *const refusals_words[] = {"client", "server", NULL};
-static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
+static const char *const log_level_words[] = {"error",    "warning", "info", "debug",
+                                              "commands", "states",  NULL};
 
 static const struct settings_row top_rows[] = {
     {.option = {.name = "listen",
@@ -114,6 +115,13 @@ static const struct settings_row top_rows[] = {
                 .help = "What refusals begin with in the text protocol: client: CLIENT_ERROR, "
                         "server: SERVER_ERROR, for memcached's proxy, which closes a connection "
                         "that many clients share on each CLIENT_ERROR."}},
+    {.option = {.name = "list-keys",
+                .type = OPTION_BOOL,
+                .flags = ROW_RELOADABLE,
+                TOP(list_keys),
+                .initial = "yes",
+                .help = "Obey lru_crawler metadump, lru_crawler mgdump and stats cachedump, which "
+                        "list the keys of the space of kind plain. Flag -X forbids them."}},
     {.option = {.name = "version-shown",
                 .type = OPTION_STRING,
                 .flags = ROW_RELOADABLE,
@@ -357,7 +365,7 @@ static const struct settings_row top_rows[] = {
 };
 
 _Static_assert(LENGTH(top_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");
-_Static_assert(LOG_LEVEL_DEBUG == LENGTH(log_level_words) - 2,
+_Static_assert(LOG_LEVEL_STATES == LENGTH(log_level_words) - 2,
                "log_level_words: as enum log_level");
 _Static_assert(SETTINGS_REFUSALS_SERVER == LENGTH(refusals_words) - 2, "as settings_refusals");
 _Static_assert(SETTINGS_VERIFY_ONCE == LENGTH(verify_words) - 2, "as settings_tls_verify");

@@ -66,7 +66,6 @@ static void refuse_type(struct reader *reader, const char *key, const char *what
                         const yaml_node_t *node)
 {
     struct settings_place place = place_of(reader, node);
-
     if (is_null(node)) {
         settings_error(reader->draft, &place, "%s has no value: it must be %s", key, what);
     } else {
@@ -82,7 +81,6 @@ static bool is_repeated(struct reader *reader, yaml_node_t *mapping, yaml_node_p
 {
     yaml_node_t *key = yaml_document_get_node(&reader->document, pair->key);
     struct settings_place place = place_of(reader, key);
-
     for (yaml_node_pair_t *first = mapping->data.mapping.pairs.start; first < pair; first++) {
         yaml_node_t *other = yaml_document_get_node(&reader->document, first->key);
         if (!is_text(other) ||
@@ -103,7 +101,6 @@ static void each_key(struct reader *reader, yaml_node_t *mapping, const char *wh
     yaml_node_pair_t *start = mapping->data.mapping.pairs.start;
     yaml_node_pair_t *end = mapping->data.mapping.pairs.top;
     struct settings_place place = place_of(reader, mapping);
-
     if (end - start > SETTINGS_KEYS_MAX) {
         settings_error(reader->draft, &place, "too many keys in %s: at most %d", what,
                        SETTINGS_KEYS_MAX);
@@ -126,7 +123,6 @@ static void settings_yaml_take_listen(struct reader *reader, yaml_node_t *value)
 {
     static const char wanted[] = "a list of addresses such as [127.0.0.1:11211]";
     struct settings_place place = place_of(reader, value);
-
     if (value->type == YAML_MAPPING_NODE || is_null(value) ||
         (value->type == YAML_SCALAR_NODE && !is_text(value))) {
         refuse_type(reader, "listen", wanted, value);
@@ -161,7 +157,6 @@ static void take_slot(struct reader *reader, int space, const char *key, yaml_no
     struct settings_place key_place = place_of(reader, key_node);
     struct settings_place place = place_of(reader, value);
     char what[OPTIONS_QUOTE_MAX];
-
     if (!is_text(value) || is_null(value)) {
         refuse_type(reader, options_quote(key, what), "a number of bits", value);
     } else {
@@ -175,7 +170,6 @@ static void take_slots(struct reader *reader, int space, yaml_node_t *value)
     struct settings_place *noted =
         settings_draft_space_place(reader->draft, (size_t)space, "slots");
     struct settings_place place = place_of(reader, value);
-
     *noted = place;
     noted->given = true;
     if (value->type != YAML_MAPPING_NODE) {
@@ -195,7 +189,6 @@ static void take_forget(struct reader *reader, int space, yaml_node_t *value)
 {
     struct settings_place *noted =
         settings_draft_space_place(reader->draft, (size_t)space, "forget");
-
     *noted = place_of(reader, value);
     noted->given = true;
     if (value->type != YAML_SEQUENCE_NODE) {
@@ -226,7 +219,6 @@ static void take_scalar(struct reader *reader, const struct settings_rows *rows,
     struct settings_place *noted =
         space < 0 ? &reader->draft->top[row] : &reader->draft->spaces[space][row];
     char limits[OPTIONS_TEXT_MAX];
-
     if (is_text(value) && !is_null(value)) {
         settings_draft_put(reader->draft, row, space, settings_yaml_text_of(value), &place);
         return;
@@ -248,7 +240,6 @@ static void take_space_key(struct reader *reader, int space, const char *key, ya
 {
     int row = settings_rows_find(&settings_space_rows, key);
     struct settings_place place = place_of(reader, key_node);
-
     if (row < 0) {
         unknown_key(reader->draft, &place, &settings_space_rows, key);
     } else if (strcmp(key, "forget") == 0) {
@@ -266,8 +257,12 @@ static void settings_yaml_take_space(struct reader *reader, int unused, const ch
     struct settings_place place = place_of(reader, key_node);
     int space = settings_draft_space(reader->draft, key, &place);
     char what[OPTIONS_QUOTE_MAX];
-
     (void)unused;
+    bool has_keys = value->type == YAML_MAPPING_NODE &&
+                    value->data.mapping.pairs.top > value->data.mapping.pairs.start;
+    if (space < 0 && has_keys) { /* they are looked at all the same */
+        space = settings_draft_nameless(reader->draft, &place);
+    }
     if (space < 0) {
         return;
     }
@@ -303,7 +298,6 @@ static void take_member(struct reader *reader, int space, const char *key, yaml_
     struct settings_place place = place_of(reader, key_node);
     char name[OPTIONS_NAME_MAX];
     int row = find_member(reader->group, key, name);
-
     if (row < 0) {
         unknown_key(reader->draft, &place, &settings_top_rows, name);
     } else {
@@ -326,7 +320,6 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
 {
     struct settings_place *noted = &reader->draft->top[row];
     size_t errors = reader->draft->error_count;
-
     *noted = *place;
     noted->given = true;
     if ((settings_top_rows.rows[row].option.flags & ROW_GROUP) != 0) {
@@ -339,14 +332,28 @@ static void take_custom(struct reader *reader, int row, yaml_node_t *value,
     noted->bad = reader->draft->error_count > errors;
 }
 
+/* A member of a group by the name that --set gives it. */
+static void refuse_dotted(struct reader *reader, const char *key, const yaml_node_t *value,
+                          const struct settings_place *place)
+{
+    size_t group = strcspn(key, ".");
+    char shown[OPTIONS_QUOTE_MAX] = "...";
+    if (is_text(value) && !is_null(value) && strlen(text_of(value)) < sizeof(shown)) {
+        strcpy(shown, text_of(value));
+    }
+    settings_error(reader->draft, place, "%s is written so in a file: %.*s: {%s: %s}", key,
+                   (int)group, key, key + group + 1, shown);
+}
+
 static void take_top_key(struct reader *reader, int space, const char *key, yaml_node_t *key_node,
                          yaml_node_t *value)
 {
     bool dotted = strchr(key, '.') != NULL; /* a member's name in the table is none in a file */
     int row = settings_rows_find(&settings_top_rows, key);
     struct settings_place place = place_of(reader, key_node);
-
-    if (dotted) {
+    if (dotted && row >= 0) {
+        refuse_dotted(reader, key, value, &place);
+    } else if (dotted) {
         settings_error_unknown(reader->draft, &place, "key", key, NULL);
     } else if (row < 0) {
         unknown_key(reader->draft, &place, &settings_top_rows, key);
@@ -359,12 +366,21 @@ static void take_top_key(struct reader *reader, int space, const char *key, yaml
 
 /* ---- documents ---- */
 
+/* Does a tab stand at the place, or in front of it before anything else? */
+static bool is_tab(const char *text, const struct settings_place *place)
+{
+    for (size_t line = 1; text != NULL && line < place->line; line++) {
+        text = strchr(text, '\n');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text != NULL && text[strspn(text, " ")] == '\t';
+}
+
 static void refuse_syntax(struct reader *reader, const yaml_parser_t *parser)
 {
     struct settings_place place = {.line = parser->problem_mark.line + 1,
                                    .column = parser->problem_mark.column + 1};
     const char *problem = parser->problem ? parser->problem : "out of memory";
-
     if (parser->error == YAML_READER_ERROR) {
         place = (struct settings_place){.line = 1, .column = 1};
         for (size_t i = 0; i < parser->problem_offset && reader->draft->file_text; i++) {
@@ -377,6 +393,10 @@ static void refuse_syntax(struct reader *reader, const yaml_parser_t *parser)
         place = *reader->fixed;
     } else {
         reader->draft->unread = true;
+    }
+    if (reader->fixed == NULL && is_tab(reader->draft->file_text, &place)) {
+        settings_error(reader->draft, &place, "a tab: YAML is indented by spaces");
+        return;
     }
     settings_error(reader->draft, &place, "%s%s%s", problem, parser->context ? " " : "",
                    parser->context ? parser->context : "");

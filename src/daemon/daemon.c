@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/thread.h"
@@ -252,7 +253,9 @@ static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 {
     if (in_use) {
         error[strcspn(error, " ")] = '\0'; /* it begins with the address */
-        log_error("%s is in use (memcached?); try: tools/run -p 11311", error);
+        log_error("%s is in use, by memcached or another rollcalld: stop that, or choose another "
+                  "address with -l, -p or listen",
+                  error);
     } else {
         log_error("%s", error);
     }
@@ -526,16 +529,17 @@ int daemon_run(int argc, char **argv)
     enum settings_action action = settings_load(argc, argv, stdout, stderr, &daemon.started);
 
     if (action != SETTINGS_RUN) {
-        return action == SETTINGS_EXIT_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+        return action == SETTINGS_EXIT_OK ? EXIT_STATUS_DONE : EXIT_STATUS_USAGE;
     }
     daemon.now = daemon.started;
     signal(SIGHUP, SIG_IGN); /* one sent before net_run takes them over must not end the daemon */
     log_setup(SERVER_NAME, (enum log_level)daemon.now->log_level);
+    log_stamp();
     bool started = start(&daemon);
 
     if (started) {
         daemon_serve(&daemon);
     }
     daemon_finish(&daemon);
-    return started && !daemon.failed ? EXIT_SUCCESS : EXIT_FAILURE;
+    return started && !daemon.failed ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }

@@ -113,8 +113,8 @@ static enum text_step parse_arithmetic(struct text_parser *parser,
     return TEXT_NEXT;
 }
 
-/* delete key [hold time] [noreply]; what is neither is ignored, too: memcached's proxy makes noreplY
- * of a noreply it answers itself */
+/* delete key [hold time] [noreply]; what is neither is ignored, too: memcached's proxy makes
+ * noreplY of a noreply it answers itself */
 static enum text_step parse_delete(struct text_parser *parser, const struct text_command *command,
                                    const struct text_line *line)
 {

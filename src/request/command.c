@@ -28,6 +28,11 @@ static const struct command no_space_store = {
 static const struct command bad_key_store = {
     .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(bad_key_words)},
     .counts = FIGURE(cmd_set)};
+static const struct command bad_slot_store = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(slot_words)},
+    .counts = FIGURE(cmd_set)};
+static const struct command bad_slot = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(slot_words)}};
 static const struct command no_space = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"}};
 static const struct command bad_key = {
@@ -226,19 +231,19 @@ static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
 /* verb x kind of key */
 static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
     /* clang-format off */
-    /*                 of no space      bad key         slot      record    member        plain           too large */
-    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get},
-    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch},
-    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch},
-    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large},
-    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large},
-    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large},
-    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large},
-    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large},
-    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large},
-    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large},
-    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large},
-    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete},
+    /*                 of no space      bad key         slot      record    member        plain           too large    unknown slot */
+    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get, &lost_get},
+    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch, &lost_touch},
+    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch, &lost_touch},
+    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large, &bad_slot_store},
+    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large, &bad_slot_store},
+    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large, &bad_slot_store},
+    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large, &bad_slot_store},
+    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large, &bad_slot_store},
+    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large, &bad_slot_store},
+    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large, &bad_slot},
+    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large, &bad_slot},
+    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete, &bad_slot},
     /* clang-format on */
 };
 
@@ -394,12 +399,23 @@ static void command_say(struct command_result *result, enum reply_status status,
     result->refused = true;
 }
 
+/* An incr or decr of a whole record by one number, or by what is no list of numbers. */
+static bool wants_fields(const struct space *space, const struct engine_op *op)
+{
+    return (op->error == ENGINE_E_NON_NUMERIC || op->error == ENGINE_E_BAD_DELTA) &&
+           space->settings.kind == SPACE_COUNTER && space->settings.slot_count > 1 &&
+           op->slot == ENGINE_SLOT_RECORD;
+}
+
 void command_refuse(const struct space *space, const struct engine_op *op,
                     struct space_metrics *own, struct command_result *result)
 {
     CHECK(op->error < sizeof(refusals) / sizeof(refusals[0]));
     const struct refusal *refusal = &refusals[op->error];
     const char *words = refusal->own == 0 ? refusal->words : (const char *)space + refusal->own;
+    if (UNLIKELY(wants_fields(space, op))) {
+        words = space->delta_words;
+    }
     command_say(result, refusal->status, words, refusal->detail);
     count_space(own, refusal->figure);
 }

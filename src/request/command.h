@@ -31,8 +31,9 @@ enum key_kind {
     KEY_SLOT,
     KEY_RECORD,
     KEY_MEMBER,
-    KEY_PLAIN, /* of no other space, where one takes those */
-    KEY_LARGE, /* a write of an id's value that is too long */
+    KEY_PLAIN,        /* of no other space, where one takes those */
+    KEY_LARGE,        /* a write of an id's value that is too long */
+    KEY_SLOT_UNKNOWN, /* KEY_BAD: of an id, and no slot of its space */
     KEY_KINDS
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "request/dispatch_private.h"
 
@@ -98,6 +99,10 @@ void dispatch_tick(void *worker_state)
 /* A ticket of a connection that is gone wakes nobody; only pages may be held for it. */
 void dispatch_closed(void *worker_state, struct net_conn *conn)
 {
+    const struct dispatch_conn *state = net_conn_state(conn);
+    if (state->codec != NULL) {
+        dispatch_trace_close(conn);
+    }
     dispatch_cold_closed(worker_state, conn);
 }
 
@@ -120,26 +125,32 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
     metric_add(&worker->metrics->cmd_meta, meta);
 }
 
+static bool is_run_again(enum dispatch_end end)
+{
+    return end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
+           end == DISPATCH_AGAIN;
+}
+
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
 static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *stopped_at)
 {
     const struct request_batch *batch = &worker->batch;
     enum dispatch_end end = DISPATCH_DONE;
+    bool traced = log_level() >= LOG_LEVEL_COMMANDS;
     uint32_t i;
-
     for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
         const struct request *request = &batch->requests[i];
 
-        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request)
-                                                 : DISPATCH_FULL;
+        size_t answer = worker->out->length;
+        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
+        if (UNLIKELY(traced) && !is_run_again(end)) {
+            dispatch_trace_request(worker, request, answer);
+        }
         if (UNLIKELY(worker->copied_bytes >= DISPATCH_COPIED_MAX) && end == DISPATCH_DONE) {
             end = DISPATCH_LAST;
         }
     }
-    bool again = end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
-                 end == DISPATCH_AGAIN;
-
-    *stopped_at = again ? i - 1 : i;
+    *stopped_at = is_run_again(end) ? i - 1 : i;
     if (worker->codec->has_meta) {
         count_meta(worker, *stopped_at);
     }
@@ -153,6 +164,7 @@ static enum dispatch_end run_batch(struct dispatch_worker *worker, const char *b
     const struct request_batch *batch = &worker->batch;
     uint32_t stopped_at;
 
+    worker->parsed = bytes + *consumed;
     dispatch_route_begin(worker);
     enum dispatch_end end = run_requests(worker, &stopped_at);
 
@@ -200,11 +212,13 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
                        const struct net_turn *turn)
 {
     struct dispatch_conn *state = net_conn_state(conn);
-
+    bool opened = false;
     if (UNLIKELY(state->codec == NULL)) {
         state->codec = codec_of((unsigned char)turn->in[0]);
+        opened = true;
     }
     worker->conn = state;
+    worker->net_conn = conn;
     worker->serial = net_conn_serial(conn);
     worker->codec = state->codec;
     worker->turn = turn;
@@ -212,6 +226,9 @@ static bool turn_begin(struct dispatch_worker *worker, struct net_conn *conn,
     worker->changed = false;
     worker->copied_bytes = 0;
     worker->held_cold = state->cold;
+    if (UNLIKELY(opened)) {
+        dispatch_trace_open(worker);
+    }
     return state->codec != NULL;
 }
 
@@ -282,6 +299,9 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     }
     if (UNLIKELY(worker->journal != NULL)) {
         turn->hold = dispatch_journal_holds(worker);
+    }
+    if (UNLIKELY(log_level() == LOG_LEVEL_STATES)) {
+        dispatch_trace_turn(worker, turn, next);
     }
     return next;
 }

@@ -134,8 +134,12 @@ static enum dispatch_end run_verbosity(struct dispatch_worker *worker,
     if (digits == 0 || !num_parse(request->value, digits, &level)) {
         return dispatch_admin_refuse(worker, request, REPLY_ERROR, NULL);
     }
-    level += LOG_LEVEL_WARNING;
-    log_setup(SERVER_NAME, level < LOG_LEVEL_DEBUG ? (enum log_level)level : LOG_LEVEL_DEBUG);
+    uint64_t most = LOG_LEVEL_STATES - LOG_LEVEL_INFO;
+    enum log_level shown = LOG_LEVEL_WARNING;
+    if (level > 0) { /* as so many -v */
+        shown = LOG_LEVEL_INFO + (enum log_level)(level < most ? level : most);
+    }
+    log_setup(SERVER_NAME, shown);
     return dispatch_admin_say(worker, request, REPLY_OK, NULL);
 }
 

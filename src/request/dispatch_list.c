@@ -147,6 +147,10 @@ static enum dispatch_end dump(struct dispatch_worker *worker, const struct reque
 {
     enum listing listing = is(words, 0, "mgdump") ? LISTING_GETS : LISTING_META;
     bool ours;
+    if (!worker->settings->list_keys) {
+        return say(worker, request, REPLY_ERROR,
+                   listing == LISTING_META ? " metadump not allowed" : " key dump not allowed");
+    }
     if (!read_classes(words->at[1].bytes, words->at[1].length, &ours)) {
         return say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
     }
@@ -200,6 +204,9 @@ enum dispatch_end dispatch_list_items(struct dispatch_worker *worker, const stru
     split(request, &words);
     if (worker->codec->list_key == NULL) {
         return say(worker, request, REPLY_ERROR, NULL);
+    }
+    if (!worker->settings->list_keys) {
+        return say(worker, request, REPLY_CLIENT_ERROR, "stats cachedump not allowed");
     }
     if (words.count < 3) {
         return say(worker, request, REPLY_CLIENT_ERROR, "bad command line");

@@ -104,11 +104,13 @@ struct dispatch_worker {
     const struct spaces *spaces;
     /* of the turn */
     struct dispatch_conn *conn;
+    const struct net_conn *net_conn;
     const struct net_turn *turn;
     uint64_t serial;
     const struct codec *codec;
     struct buf *out;
     /* of the batch */
+    const char *parsed;     /* the bytes it was parsed from */
     uint32_t route_request; /* the first request with keys that are not routed … */
     uint32_t route_key;     /* … and how many of its keys are */
     struct dispatch_chunk *chunk;
@@ -162,6 +164,15 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
 /* Of a set that was refused for its length alone: drops the older value of a key of kind plain. */
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
+
+/* dispatch_trace.c: each does nothing below its level of the log. */
+/* A request that was run; its answer begins there in the output. */
+void dispatch_trace_request(struct dispatch_worker *worker, const struct request *request,
+                            size_t answer);
+void dispatch_trace_open(const struct dispatch_worker *worker);
+void dispatch_trace_close(const struct net_conn *conn);
+void dispatch_trace_turn(const struct dispatch_worker *worker, const struct net_turn *turn,
+                         enum net_next next);
 
 /* dispatch_wait.c */
 /* The request has to wait, on. False: it has waited as long as one may, and is to be refused. */

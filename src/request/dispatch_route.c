@@ -48,7 +48,7 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
             return KEY_RECORD;
         }
         if (!engine->functions->slot(engine, match->rest, match->rest_length, &key->op.slot)) {
-            return KEY_BAD;
+            return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
         }
         return key->op.slot == ENGINE_SLOT_RECORD ? KEY_RECORD : KEY_SLOT;
     case PATTERN_MEMBER:

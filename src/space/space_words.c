@@ -2,15 +2,48 @@
  * space_words.c: the refusals that name a space or its slots, made once for each configuration.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "space/spaces.h"
 
+/* The names of the slots with commas between; of those that do not all fit the first ones, and an
+ * ellipsis. */
+static void put_slots(const struct space_settings *settings, char *text, size_t size)
+{
+    static const char ellipsis[] = "...";
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < settings->slot_count; i++) {
+        const char *name = settings->slots[i].name;
+        size_t rest = i + 1 < settings->slot_count ? sizeof(ellipsis) : 0; /* and a comma */
+        if (length + (i > 0) + strlen(name) + rest >= size) {
+            snprintf(text + length, size - length, "%s%s", i > 0 ? "," : "", ellipsis);
+            return;
+        }
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? "," : "", name);
+    }
+}
+
+/* `before`, the names of the slots and `behind`, as much of the names as there is room for. */
+static void name_slots(const struct space *space, const char *before, const char *behind,
+                       char words[SPACES_WORDS_MAX])
+{
+    char slots[SPACES_WORDS_MAX];
+    put_slots(&space->settings, slots, SPACES_WORDS_MAX - strlen(before) - strlen(behind));
+    snprintf(words, SPACES_WORDS_MAX, "%s%s%s", before, slots, behind);
+}
+
 void space_words_make(struct space *space)
 {
+    char before[SPACES_WORDS_MAX];
     const char *name = space->settings.name;
     size_t slots = space->settings.slot_count;
     snprintf(space->bad_key_words, SPACES_WORDS_MAX, "bad key for space %s", name);
     snprintf(space->id_large_words, SPACES_WORDS_MAX, "id above max-id of space %s", name);
     snprintf(space->record_words, SPACES_WORDS_MAX, "record needs %zu number%s", slots,
              slots == 1 ? "" : "s");
+    snprintf(before, sizeof(before), "bad key for space %.32s: slots ", name);
+    name_slots(space, before, "", space->slot_words);
+    snprintf(before, sizeof(before), "needs %zu numbers: ", slots);
+    name_slots(space, before, ", or name a slot", space->delta_words);
 }

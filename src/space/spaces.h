@@ -61,6 +61,8 @@ struct space {
     char bad_key_words[SPACES_WORDS_MAX];  /* bad key for space NAME */
     char id_large_words[SPACES_WORDS_MAX]; /* id above max-id of space NAME */
     char record_words[SPACES_WORDS_MAX];   /* record needs N numbers */
+    char slot_words[SPACES_WORDS_MAX];     /* bad key for space NAME: slots A,B */
+    char delta_words[SPACES_WORDS_MAX];    /* needs N numbers: A,B, or name a slot */
     struct space_settings settings;        /* what it runs with */
     struct space_metrics *metrics;         /* [workers]; one more: what `stats reset` subtracts */
 };

@@ -18,7 +18,7 @@ import run as protocol  # noqa: E402
 SECONDS_MAX = 60
 MEMCACHED_TOOL = "/usr/share/memcached/scripts/memcached-tool"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-CAPABLE = ("ascii version", "ascii quit", "ascii verbosity", "ascii stat")
+CAPABLE = ("ascii version", "binary quit", "ascii verbosity", "ascii stat")
 SKIPPED = 77
 
 

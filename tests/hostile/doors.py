@@ -26,7 +26,7 @@ def log_count(target, words, missed):
     """Lines of the log with `words`, and how many more were told of in lines with `missed`."""
     lines = target.output().splitlines()
     return (sum(words in line for line in lines),
-            sum(int(line.split()[2]) for line in lines if missed in line))
+            sum(int(line.partition("rollcalld: ")[2].split()[1]) for line in lines if missed in line))
 
 
 def check_logged(target, began, count, words, missed):

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/exit_status.h"
 #include "base/memory.h"
 #include "tools/rollcall/bench_dialect.h"
 #include "tools/rollcall/bench_options.h"
@@ -11,8 +12,6 @@
 #include "tools/rollcall/bench_run.h"
 #include "tools/rollcall/bench_workload.h"
 
-#define EXIT_FAILED 1
-#define EXIT_USAGE  2
 
 static const struct bench_dialect *const dialects[] = {
     [BENCH_TEXT] = &bench_dialect_text,
@@ -73,14 +72,14 @@ static int bench_run_all(const struct bench_options *options)
     bench_report(options, measured(&loaded), measured(&ran));
     bench_result_fini(&loaded);
     bench_result_fini(&ran);
-    return ok ? 0 : EXIT_FAILED;
+    return ok ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }
 
 static int parse_and_run(int argc, char **argv, struct bench_options *options,
                          const struct bench_kit *kit)
 {
     if (!bench_options_parse(kit, argc, argv, options)) {
-        return EXIT_USAGE;
+        return EXIT_STATUS_USAGE;
     }
     if (options->help) {
         bench_options_help(kit);

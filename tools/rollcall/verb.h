@@ -8,10 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/exit_status.h"
+
 enum verb_exit {
-    VERB_SOUND = 0,
-    VERB_DAMAGED = 1, /* something is not as it was written, or is missing */
-    VERB_USAGE = 2,   /* or nothing could be judged: no such file, none of ours, a newer version */
+    VERB_SOUND = EXIT_STATUS_DONE,
+    VERB_DAMAGED = EXIT_STATUS_FAILED, /* something is not as it was written, or is missing */
+    VERB_USAGE = EXIT_STATUS_USAGE, /* or nothing could be judged: no such file, none of ours … */
 };
 
 /* `rollcall: ...` and a newline to `to`; returns VERB_USAGE. */

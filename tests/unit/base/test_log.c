@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SECOND_US 1000000u
@@ -82,6 +85,41 @@ static void test_levels(void **unused)
     assert_string_equal(capture_end(), "tool: debug: seen\n");
 }
 
+/* A daemon's lines: time and level; in systemd's journal, which notes the time, the level's number.
+ */
+static void test_stamped(void **unused)
+{
+    (void)unused;
+    struct stat stat;
+    char stream[64];
+    log_setup("rollcalld", LOG_LEVEL_STATES);
+    capture_begin();
+    log_stamp();
+    log_warning("careful");
+    log_at(LOG_LEVEL_COMMANDS, "<5 get %s", "a");
+    const char *text = capture_end();
+    int year, length = 0;
+    assert_int_equal(sscanf(text, "%4d-%*2d-%*2dT%*2d:%*2d:%*2d.%*3dZ %n", &year, &length), 1);
+    assert_int_equal(length, strlen("2026-01-01T00:00:00.000Z "));
+    const char *second = strchr(text, '\n') + 1;
+    assert_memory_equal(text + length, "rollcalld: warning: careful\n", 28);
+    assert_string_equal(second + length, "rollcalld: debug: <5 get a\n");
+    capture_begin();
+    assert_int_equal(fstat(STDERR_FILENO, &stat), 0);
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)stat.st_dev,
+             (unsigned long long)stat.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+    log_stamp();
+    log_error("no");
+    log_info("yes");
+    assert_string_equal(capture_end(), "<3>rollcalld: no\n<6>rollcalld: yes\n");
+    setenv("JOURNAL_STREAM", "1:1", 1); /* another file */
+    capture_begin();
+    log_stamp();
+    log_info("yes");
+    assert_memory_equal(capture_end() + length, "rollcalld: info: yes\n", 21);
+}
+
 static void test_hostile(void **unused)
 {
     (void)unused;
@@ -145,8 +183,9 @@ static void test_limit(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_levels), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_due),   cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lines),   cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_due),
+        cmocka_unit_test(test_limit),   cmocka_unit_test(test_stamped), /* the last: it stays so */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

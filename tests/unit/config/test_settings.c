@@ -129,13 +129,15 @@ static void test_memcached_flags(void **unused)
     assert_int_equal(settings->requests_per_turn, 20);
     assert_int_equal(settings->backlog, 5);
     assert_int_equal(settings->unix_mode, 0770);
-    assert_int_equal(settings->log_level, LOG_LEVEL_DEBUG);
+    assert_int_equal(settings->log_level, LOG_LEVEL_COMMANDS);
     assert_string_equal(settings->user, "nobody");
     assert_string_equal(settings->pidfile, "/tmp/p");
     finish(&run);
     settings = good(&run, "flush-all: yes\n" FEED,
                     "--daemon --memory-limit=150 --disable-flush-all --verbose=vv --conn-limit 3");
     assert_true(settings->daemonize && !settings->flush_all && settings->max_connections == 3);
+    assert_int_equal(settings->log_level, LOG_LEVEL_STATES);
+    assert_true(settings->list_keys);
     assert_true(settings->spaces[0].table_bytes == 16 * MIB); /* of the file: -m does not size it */
     finish(&run);
     settings = good(&run, NULL, "-m 1g -M -W -X -B ascii --set spaces.feed.role=cache");

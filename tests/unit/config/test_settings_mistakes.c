@@ -38,7 +38,8 @@ static const struct {
     {"flush-all: maybe", 12, "flush-all must be yes or no (or true, false), not 'maybe'"},
     {"\"flush-all\": \"on\"", 14, "flush-all must be yes or no (or true, false), not 'on'"},
     {"request-timeout: 1500ms", 18, "request-timeout must be whole seconds, not '1500ms'"},
-    {"log-level: loud", 12, "log-level must be error, warning, info or debug, not 'loud'"},
+    {"log-level: loud", 12,
+     "log-level must be error, warning, info, debug, commands or states, not 'loud'"},
     {"unix-mode: 0900", 12, "unix-mode must be an octal number such as 0700, not '0900'"},
     {"version-shown: 0.9.1", 16,
      "version-shown must be three numbers such as 1.6.45, the first not 0"},
@@ -57,7 +58,9 @@ static const struct {
     {"journal: {sync: [never]}", 17, "journal.sync must be never, everysec or always, not a list"},
     {"journal: {snc: always}", 11, "unknown key 'journal.snc'; did you mean 'journal.sync'?"},
     {"journal: {sync: never, sync: never}", 24, "key sync given twice: first in line 2"},
-    {"journal.sync: always", 1, "unknown key 'journal.sync'"},
+    {"journal.sync: always", 1, "journal.sync is written so in a file: journal: {sync: always}"},
+    {"cold.threads: [1]", 1, "cold.threads is written so in a file: cold: {threads: ...}"},
+    {"journal.snc: always", 1, "unknown key 'journal.snc'"},
     {"journal: {segment: 512K}", 20, "journal.segment must be 1MiB to 16GiB, not '512K'"},
     {"journal: {segment: 1025K}", 20, "journal.segment must be a multiple of 4KiB"},
     {"journal: {buffer: 3M}", 19, "journal.buffer must be a power of two, not '3M'"},
@@ -101,6 +104,27 @@ static void test_top_mistakes(void **unused)
         free(yaml);
         free(words);
     }
+}
+
+static void test_tabs(void **unused)
+{
+    (void)unused;
+    refused("threads: 2\nspaces:\n\tfeed: {kind: counter}\n", "",
+            "t.yaml:3:1: error: a tab: YAML is indented by spaces\n    \tfeed: {kind: counter}\n"
+            "    ^\n");
+}
+
+/* Its keys are looked at all the same, so that one run tells of all. */
+static void test_name_and_body(void **unused)
+{
+    (void)unused;
+    refused("spaces:\n  Feed: {kind: conter, tabls: 5}\n", "",
+            "t.yaml:2:3: error: space name 'Feed' must be 1 to 32 of the letters a-z 0-9 _ -\n"
+            "      Feed: {kind: conter, tabls: 5}\n      ^\n"
+            "t.yaml:2:16: error: kind must be counter, phantom or plain, not 'conter'\n"
+            "      Feed: {kind: conter, tabls: 5}\n                   ^\n"
+            "t.yaml:2:24: error: unknown key 'tabls'; did you mean 'tables'?\n"
+            "      Feed: {kind: conter, tabls: 5}\n                           ^\n");
 }
 
 /* Bodies of a space called s, with what is said. */
@@ -346,10 +370,11 @@ static void test_limits(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_top_mistakes), cmocka_unit_test(test_space_mistakes),
-        cmocka_unit_test(test_bad_key),      cmocka_unit_test(test_clash),
-        cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_whole_file),
-        cmocka_unit_test(test_caret),        cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_top_mistakes),  cmocka_unit_test(test_tabs),
+        cmocka_unit_test(test_name_and_body), cmocka_unit_test(test_space_mistakes),
+        cmocka_unit_test(test_bad_key),       cmocka_unit_test(test_clash),
+        cmocka_unit_test(test_all_at_once),   cmocka_unit_test(test_whole_file),
+        cmocka_unit_test(test_caret),         cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_limits),
     };
 

@@ -19,7 +19,8 @@ static struct space space = {.engine = &engine,
                              .name = "feed",
                              .bad_key_words = "bad key for space feed",
                              .id_large_words = "id above max-id of space feed",
-                             .record_words = "record needs 4 numbers"};
+                             .record_words = "record needs 4 numbers",
+                             .slot_words = "bad key for space feed: slots like,read"};
 static struct command_result result;
 
 static void finish(enum verb verb, enum key_kind kind, struct engine_op *op)
@@ -92,7 +93,8 @@ static void test_table_is_whole(void **state)
             const struct command *command = command_find(verb, kind, false);
 
             assert_non_null(command);
-            bool alone = kind <= KEY_BAD || (kind == KEY_LARGE && verb != VERB_DELETE);
+            bool alone = kind <= KEY_BAD || kind == KEY_SLOT_UNKNOWN ||
+                         (kind == KEY_LARGE && verb != VERB_DELETE);
 
             assert_int_equal(command->call == COMMAND_CALL_NONE, alone);
         }
@@ -110,6 +112,9 @@ static void test_keys_of_nothing(void **state)
         assert_int_equal(metrics.no_space, 1);
         finish(verb, KEY_BAD, &op);
         expect_words(REPLY_CLIENT_ERROR, "bad key for space feed");
+        assert_int_equal(own.bad_keys, 1);
+        finish(verb, KEY_SLOT_UNKNOWN, &op);
+        expect_words(REPLY_CLIENT_ERROR, "bad key for space feed: slots like,read");
         assert_int_equal(own.bad_keys, 1);
     }
     expect(VERB_TOUCH, KEY_NONE, ENGINE_DONE, REPLY_NOT_FOUND);

@@ -95,13 +95,12 @@ static void test_each_command(void **state)
     harness_ask(fd, "set f:1.a 0 0 1\r\nx\r\n", "CLIENT_ERROR value is not a number\r\n");
     harness_ask(fd, "incr f:1.a x\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n");
     harness_ask(fd, "set f:1 0 0 3\r\n1,2\r\n", "STORED\r\n");
-    harness_ask(fd, "incr f:1 1\r\n",
-                "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n");
+    harness_ask(fd, "incr f:1 1\r\n", "CLIENT_ERROR needs 2 numbers: a,b, or name a slot\r\n");
     harness_ask(fd, "incr c:1.a 1\r\n", "NOT_FOUND\r\n");
     harness_ask(fd, "get nothing f:x f:1.z\r\n", "END\r\n");
     harness_ask(fd, "set nothing 0 0 1\r\n1\r\n", "CLIENT_ERROR no space for key\r\n");
     harness_ask(fd, "set f:x 0 0 1\r\n1\r\n", "CLIENT_ERROR bad key for space f\r\n");
-    harness_ask(fd, "delete f:1.z\r\n", "CLIENT_ERROR bad key for space f\r\n");
+    harness_ask(fd, "delete f:1.z\r\n", "CLIENT_ERROR bad key for space f: slots a,b\r\n");
     harness_ask(fd, "version\r\nmn\r\n", "VERSION 1.6.45\r\nMN\r\n");
     harness_ask(fd, "flush_all\r\n", "CLIENT_ERROR flush_all not allowed\r\n");
     harness_ask(fd, "nonsense\r\n", "ERROR\r\n");
