@@ -53,6 +53,7 @@ enum space_oldest {
     SPACE_OLDEST_REFUSE
 };
 
+enum space_similar { SPACE_SIMILAR_REFUSE, SPACE_SIMILAR_ALLOW };
 enum settings_refusals { SETTINGS_REFUSALS_CLIENT, SETTINGS_REFUSALS_SERVER };
 enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
 /* As enum net_tls_verify; once is require: there is no second handshake that would ask again. */
@@ -90,8 +91,9 @@ struct space_settings {
     uint64_t extend_bytes; /* pools of a table; 0: table_bytes / 32 */
     uint64_t aux_bytes;
     uint64_t exceptions_bytes;
-    uint64_t memory_bytes;   /* plain */
-    uint64_t item_bytes_max; /* plain */
+    uint64_t memory_bytes;           /* plain */
+    uint64_t item_bytes_max;         /* plain */
+    enum space_similar similar_keys; /* plain */
     /* What a changed configuration may let go: slots, or keys of the space (data/forget.h). */
     char forget[SETTINGS_FORGET_MAX][ENGINE_SPACE_NAME_MAX + 1];
     size_t forget_count;

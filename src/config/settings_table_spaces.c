@@ -11,6 +11,7 @@
 static const char *const kind_words[] = {"counter", "phantom", "plain", NULL};
 static const char *const ids_words[] = {"growing", "any", NULL};
 static const char *const role_words[] = {"store", "cache", NULL};
+static const char *const similar_words[] = {"refuse", "allow", NULL};
 static const char *const oldest_words[] = {"auto", "dump", "recycle", "refuse", NULL};
 const char settings_sample_space[] = "feed";
 
@@ -228,6 +229,16 @@ static const struct settings_row space_rows[] = {
                 .help = "Kind plain: the largest value, with its key and what it costs; never "
                         "more than a quarter of memory."},
      .kinds = KIND_PLAIN},
+    {.option = {.name = "similar-keys",
+                .type = OPTION_WORD,
+                .flags = ROW_RELOADABLE,
+                OF_SPACE(similar_keys),
+                .words = similar_words,
+                .initial = "refuse",
+                .help = "Kind plain: a key whose text before the first ':' or '.' is another "
+                        "space's, or differs from it by one letter, such as fed:1 where there is "
+                        "feed:{id}: refuse it as a typo, or allow it."},
+     .kinds = KIND_PLAIN},
     {.option = {.name = "binary-create",
                 .type = OPTION_BOOL,
                 .flags = ROW_RELOADABLE,
@@ -239,6 +250,7 @@ static const struct settings_row space_rows[] = {
 };
 
 _Static_assert(LENGTH(space_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");
+_Static_assert(SPACE_SIMILAR_ALLOW == LENGTH(similar_words) - 2, "as space_similar");
 _Static_assert(SPACE_OLDEST_REFUSE == LENGTH(oldest_words) - 2, "oldest_words: as space_oldest");
 
 const struct settings_rows settings_space_rows = {space_rows, LENGTH(space_rows)};

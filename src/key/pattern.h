@@ -62,4 +62,12 @@ void pattern_set_destroy(struct pattern_set *set); /* NULL: no-op */
 enum pattern_result pattern_match(const struct pattern_set *set, const char *key, size_t length,
                                   struct pattern_match *match);
 
+/*
+ * Does a key of no space look like one of a space's, a letter wrong? Its text before the first ':'
+ * or '.' is then that of *space's pattern, or differs by one letter, or by two that changed places.
+ * Of texts with three letters at least. Cost: a comparison a space of about that length.
+ */
+bool pattern_similar(const struct pattern_set *set, const char *key, size_t length,
+                     uint32_t *space);
+
 #endif

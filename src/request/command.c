@@ -33,6 +33,11 @@ static const struct command bad_slot_store = {
     .counts = FIGURE(cmd_set)};
 static const struct command bad_slot = {
     .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(slot_words)}};
+static const struct command similar_store = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(similar_words)},
+    .counts = FIGURE(cmd_set)};
+static const struct command similar = {
+    .absent = {.status = REPLY_CLIENT_ERROR, .own = SPACE_WORDS(similar_words)}};
 static const struct command no_space = {
     .absent = {.status = REPLY_CLIENT_ERROR, .words = "no space for key"}};
 static const struct command bad_key = {
@@ -231,19 +236,19 @@ static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
 /* verb x kind of key */
 static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
     /* clang-format off */
-    /*                 of no space      bad key         slot      record    member        plain           too large    unknown slot */
-    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get, &lost_get},
-    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch, &lost_touch},
-    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch, &lost_touch},
-    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large, &bad_slot_store},
-    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large, &bad_slot_store},
-    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large, &bad_slot_store},
-    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large, &bad_slot_store},
-    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large, &bad_slot_store},
-    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large, &bad_slot_store},
-    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large, &bad_slot},
-    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large, &bad_slot},
-    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete, &bad_slot},
+    /*                 of no space      bad key         slot      record    member        plain           too large    unknown slot     similar */
+    [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get, &lost_get, &lost_get},
+    [VERB_GAT]     = {&lost_touch,     &lost_touch,    &gat,     &gat,     &gat,         &plain_gat,     &lost_touch, &lost_touch, &lost_touch},
+    [VERB_TOUCH]   = {&lost_touch,     &lost_touch,    &touch,   &touch,   &touch,       &plain_touch,   &lost_touch, &lost_touch, &lost_touch},
+    [VERB_SET]     = {&no_space_store, &bad_key_store, &set,     &set,     &set,         &set,           &too_large, &bad_slot_store, &similar_store},
+    [VERB_ADD]     = {&no_space_store, &bad_key_store, &add,     &add,     &add,         &add,           &too_large, &bad_slot_store, &similar_store},
+    [VERB_REPLACE] = {&no_space_store, &bad_key_store, &replace, &replace, &replace,     &replace,       &too_large, &bad_slot_store, &similar_store},
+    [VERB_APPEND]  = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_append,  &too_large, &bad_slot_store, &similar_store},
+    [VERB_PREPEND] = {&no_space_store, &bad_key_store, &append,  &append,  &append,      &plain_prepend, &too_large, &bad_slot_store, &similar_store},
+    [VERB_CAS]     = {&no_space_store, &bad_key_store, &cas,     &cas,     &cas,         &cas,           &too_large, &bad_slot_store, &similar_store},
+    [VERB_INCR]    = {&no_space,       &bad_key,       &incr,    &incr,    &incr_member, &incr,          &too_large, &bad_slot, &similar},
+    [VERB_DECR]    = {&no_space,       &bad_key,       &decr,    &decr,    &decr_member, &decr,          &too_large, &bad_slot, &similar},
+    [VERB_DELETE]  = {&no_space,       &bad_key,       &delete,  &delete,  &delete,      &delete,        &delete, &bad_slot, &similar},
     /* clang-format on */
 };
 

@@ -34,6 +34,7 @@ enum key_kind {
     KEY_PLAIN,        /* of no other space, where one takes those */
     KEY_LARGE,        /* a write of an id's value that is too long */
     KEY_SLOT_UNKNOWN, /* KEY_BAD: of an id, and no slot of its space */
+    KEY_SIMILAR,      /* KEY_NONE, and so much like one of the space's that it is not plain */
     KEY_KINDS
 };
 

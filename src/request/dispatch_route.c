@@ -22,6 +22,26 @@ void dispatch_alone_init(struct dispatch_worker *worker)
     init_op(&worker->alone.op, worker->alone_value, worker->net);
 }
 
+/* A key of no space of ids. */
+static enum key_kind find_plain(struct dispatch_worker *worker, const struct request_key *bytes,
+                                struct dispatch_key *key)
+{
+    const struct spaces *spaces = worker->spaces;
+    uint32_t similar;
+    key->space = spaces->plain;
+    key->op.member = bytes->bytes;
+    key->op.member_length = bytes->length;
+    if (key->space == NULL) {
+        return KEY_NONE;
+    }
+    if (spaces->plain->settings.similar_keys == SPACE_SIMILAR_REFUSE &&
+        pattern_similar(spaces->patterns, bytes->bytes, bytes->length, &similar)) {
+        key->space = spaces->of_pattern[similar];
+        return KEY_SIMILAR;
+    }
+    return KEY_PLAIN;
+}
+
 /* Finds what a key names: fills space and the operation's id, slot or member. */
 static enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
                           struct dispatch_key *key)
@@ -31,10 +51,7 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
         pattern_match(worker->spaces->patterns, bytes->bytes, bytes->length, match);
 
     if (UNLIKELY(result == PATTERN_NONE)) {
-        key->space = worker->spaces->plain;
-        key->op.member = bytes->bytes;
-        key->op.member_length = bytes->length;
-        return key->space != NULL ? KEY_PLAIN : KEY_NONE;
+        return find_plain(worker, bytes, key);
     }
     struct space *space = worker->spaces->of_pattern[match->space];
     const struct engine *engine = space->engine;

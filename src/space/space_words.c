@@ -40,6 +40,7 @@ void space_words_make(struct space *space)
     size_t slots = space->settings.slot_count;
     snprintf(space->bad_key_words, SPACES_WORDS_MAX, "bad key for space %s", name);
     snprintf(space->id_large_words, SPACES_WORDS_MAX, "id above max-id of space %s", name);
+    snprintf(space->similar_words, SPACES_WORDS_MAX, "no space for key: did you mean %.31s?", name);
     snprintf(space->record_words, SPACES_WORDS_MAX, "record needs %zu number%s", slots,
              slots == 1 ? "" : "s");
     snprintf(before, sizeof(before), "bad key for space %.32s: slots ", name);

@@ -60,6 +60,7 @@ struct space {
     char name[ENGINE_SPACE_NAME_MAX + 1];
     char bad_key_words[SPACES_WORDS_MAX];  /* bad key for space NAME */
     char id_large_words[SPACES_WORDS_MAX]; /* id above max-id of space NAME */
+    char similar_words[SPACES_WORDS_MAX];  /* no space for key: did you mean NAME? */
     char record_words[SPACES_WORDS_MAX];   /* record needs N numbers */
     char slot_words[SPACES_WORDS_MAX];     /* bad key for space NAME: slots A,B */
     char delta_words[SPACES_WORDS_MAX];    /* needs N numbers: A,B, or name a slot */

@@ -289,8 +289,8 @@ def test_watch(target):
 def test_other_commands(target):
     """What reaches into memcached's memory, files or threads is not there."""
     with Peer(target.address) as peer:
-        for line in (b"lru_crawler metadump all", b"lru_crawler crawl all",
-                     b"lru_crawler mgdump hash",
+        for line in (b"lru_crawler", b"lru_crawler walk all",
+                     b"lru_crawler dump hash",
                      b"lru tune 10 25 0.1 2.0", b"slabs reassign 1 2", b"slabs automove 2",
                      b"debug",
                      b"cache_memlimit 1", b"extstore recache 1", b"misbehave"):

@@ -93,7 +93,7 @@ static void test_table_is_whole(void **state)
             const struct command *command = command_find(verb, kind, false);
 
             assert_non_null(command);
-            bool alone = kind <= KEY_BAD || kind == KEY_SLOT_UNKNOWN ||
+            bool alone = kind <= KEY_BAD || kind == KEY_SLOT_UNKNOWN || kind == KEY_SIMILAR ||
                          (kind == KEY_LARGE && verb != VERB_DELETE);
 
             assert_int_equal(command->call == COMMAND_CALL_NONE, alone);
