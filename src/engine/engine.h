@@ -367,8 +367,8 @@ struct engine_functions {
                   void *context);
     /*
      * Makes one step of a walk over all keys, from *cursor on (0 at first), and moves it: calls
-     * visit for a few of them, or none. False: that was the last step. A key that is there all the
-     * while is visited once. NULL: it cannot.
+     * visit for a few of them, or none. False: that was the last step, or the walk was over. A key
+     * that is there all the while is visited once. NULL: it cannot.
      */
     bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */

@@ -488,14 +488,17 @@ bool plain_walk(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, v
 {
     struct plain *plain = (struct plain *)engine;
     uint32_t buckets = ring_buckets(plain->shards[0].ring); /* all are as large */
+    uint64_t steps = (uint64_t)plain->shard_count * buckets;
+    if (*cursor >= steps) { /* its end was told before, or it began in a larger space */
+        return false;
+    }
     struct plain_shard *shard = &plain->shards[*cursor / buckets];
     struct walk walk = {visit, context, clock_monotonic_s()};
-    CHECK(*cursor / buckets < plain->shard_count);
     pthread_mutex_lock(&shard->lock);
     plain_flush_if_due(plain, shard, walk.now_s);
     ring_each(shard->ring, (uint32_t)(*cursor % buckets), walk_item, &walk);
     pthread_mutex_unlock(&shard->lock);
-    return ++*cursor < (uint64_t)plain->shard_count * buckets;
+    return ++*cursor < steps;
 }
 
 void plain_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)

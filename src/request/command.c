@@ -161,7 +161,7 @@ static const struct command decr = {.call = COMMAND_CALL_CHANGE,
 static const struct command incr_member = {
     .call = COMMAND_CALL_READ,
     .verb = ENGINE_TOUCH,
-    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC, 0},
     .absent = {.status = REPLY_NOT_FOUND},
     .miss = FIGURE(incr_misses),
     .refused = SPACE_FIGURE(refused_delta),
@@ -169,7 +169,7 @@ static const struct command incr_member = {
 static const struct command decr_member = {
     .call = COMMAND_CALL_READ,
     .verb = ENGINE_TOUCH,
-    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC},
+    .done = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, DETAIL_NON_NUMERIC, 0},
     .absent = {.status = REPLY_NOT_FOUND},
     .miss = FIGURE(decr_misses),
     .refused = SPACE_FIGURE(refused_delta),
@@ -197,7 +197,7 @@ static const struct command invalid_flag = {
 
 /* A value too long for an id's space. */
 static const struct command too_large = {
-    .absent = {REPLY_SERVER_ERROR, "object too large for cache", DETAIL_TOO_LARGE},
+    .absent = {REPLY_SERVER_ERROR, "object too large for cache", DETAIL_TOO_LARGE, 0},
     .counts = FIGURE(cmd_set)};
 
 /* Kind plain: values of any length, looked at where they lie, that expire. */
@@ -261,41 +261,42 @@ static const struct refusal {
     enum reply_detail detail;
     uint16_t own; /* offset in struct space of its own words; 0: `words` */
 } refusals[] = {
-    [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false,
-                       DETAIL_NONE},
+    [ENGINE_E_NONE] = {REPLY_SERVER_ERROR, "internal error", SPACE_FIGURE(none), false, DETAIL_NONE,
+                       0},
     [ENGINE_E_NOT_A_NUMBER] = {REPLY_CLIENT_ERROR, NOT_A_NUMBER_WORDS, SPACE_FIGURE(refused_value),
-                               false, DETAIL_NONE},
+                               false, DETAIL_NONE, 0},
     [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false,
                                 DETAIL_NONE, SPACE_WORDS(record_words)},
     [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, NOT_MEMBER_WORDS, SPACE_FIGURE(refused_value),
-                             false, DETAIL_NONE},
+                             false, DETAIL_NONE, 0},
     [ENGINE_E_NON_NUMERIC] = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, SPACE_FIGURE(refused_delta),
-                              false, DETAIL_NON_NUMERIC},
+                              false, DETAIL_NON_NUMERIC, 0},
     [ENGINE_E_BAD_DELTA] = {REPLY_CLIENT_ERROR, "invalid numeric delta argument",
-                            SPACE_FIGURE(refused_delta), false, DETAIL_NONE},
+                            SPACE_FIGURE(refused_delta), false, DETAIL_NONE, 0},
     [ENGINE_E_DELETES_OFF] = {REPLY_CLIENT_ERROR, "deletes are off for this space",
-                              SPACE_FIGURE(refused_deletes_off), false, DETAIL_NONE},
+                              SPACE_FIGURE(refused_deletes_off), false, DETAIL_NONE, 0},
     [ENGINE_E_OUT_OF_MEMORY] = {REPLY_SERVER_ERROR, "out of memory storing object",
-                                SPACE_FIGURE(refused_memory), true, DETAIL_OUT_OF_MEMORY},
+                                SPACE_FIGURE(refused_memory), true, DETAIL_OUT_OF_MEMORY, 0},
     [ENGINE_E_NO_TABLE_FREE] = {REPLY_SERVER_ERROR, "no table free", SPACE_FIGURE(refused_no_table),
-                                true, DETAIL_OUT_OF_MEMORY},
+                                true, DETAIL_OUT_OF_MEMORY, 0},
     [ENGINE_E_ID_TOO_LARGE] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_id_large), false,
                                DETAIL_NONE, SPACE_WORDS(id_large_words)},
     [ENGINE_E_ID_TOO_FAR] = {REPLY_CLIENT_ERROR, "id too far ahead", SPACE_FIGURE(refused_id_far),
-                             false, DETAIL_NONE},
+                             false, DETAIL_NONE, 0},
     [ENGINE_E_ID_BELOW] = {REPLY_CLIENT_ERROR, "id below the oldest table",
-                           SPACE_FIGURE(refused_id_below), true, DETAIL_NONE},
-    [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false, DETAIL_BUSY},
+                           SPACE_FIGURE(refused_id_below), true, DETAIL_NONE, 0},
+    [ENGINE_E_BUSY] = {REPLY_SERVER_ERROR, "busy", SPACE_FIGURE(refused_busy), false, DETAIL_BUSY,
+                       0},
     [ENGINE_E_JOURNAL_BUSY] = {REPLY_SERVER_ERROR, "journal busy", SPACE_FIGURE(refused_busy),
-                               false, DETAIL_BUSY},
+                               false, DETAIL_BUSY, 0},
     [ENGINE_E_JOURNAL_FULL] = {REPLY_SERVER_ERROR, "out of disk space", SPACE_FIGURE(refused_busy),
-                               false, DETAIL_NONE},
+                               false, DETAIL_NONE, 0},
     [ENGINE_E_JOURNAL_FAILED] = {REPLY_SERVER_ERROR, "journal failed", SPACE_FIGURE(refused_busy),
-                                 false, DETAIL_NONE},
+                                 false, DETAIL_NONE, 0},
     [ENGINE_E_READ_FAILED] = {REPLY_SERVER_ERROR, "disk read failed", SPACE_FIGURE(refused_read),
-                              false, DETAIL_NONE},
+                              false, DETAIL_NONE, 0},
     [ENGINE_E_TOO_LARGE] = {REPLY_SERVER_ERROR, "object too large for cache",
-                            SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE},
+                            SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE, 0},
 };
 
 static void count_many(struct command_metrics *metrics, uint16_t figure, uint64_t n)
@@ -315,16 +316,12 @@ static void count_space(struct space_metrics *own, uint16_t figure)
     }
 }
 
-void command_count_reads(enum verb verb, bool meta, uint32_t hits, uint32_t misses,
+void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
                          struct command_metrics *metrics)
 {
     const struct command *command = commands[verb][KEY_SLOT];
-    count_many(metrics, command->counts, hits);
+    count_many(metrics, command->counts, hits + misses);
     count_many(metrics, command->hit, hits);
-    if (meta) { /* an mg with T that finds nothing touches nothing */
-        command = &get;
-    }
-    count_many(metrics, command->counts, misses);
     count_many(metrics, command->miss, misses);
 }
 
@@ -418,10 +415,9 @@ void command_refuse(const struct space *space, const struct engine_op *op,
     CHECK(op->error < sizeof(refusals) / sizeof(refusals[0]));
     const struct refusal *refusal = &refusals[op->error];
     const char *words = refusal->own == 0 ? refusal->words : (const char *)space + refusal->own;
-    if (UNLIKELY(wants_fields(space, op))) {
-        words = space->delta_words;
-    }
-    command_say(result, refusal->status, words, refusal->detail);
+    bool fields = wants_fields(space, op);
+    command_say(result, refusal->status, fields ? space->delta_words : words,
+        fields ? DETAIL_NONE : refusal->detail);
     count_space(own, refusal->figure);
 }
 

@@ -153,8 +153,8 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
-/* Counts the keys of a get or gat that was answered; of a meta command or not. */
-void command_count_reads(enum verb verb, bool meta, uint32_t hits, uint32_t misses,
+/* Counts the keys of a get or gat that was answered. */
+void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
                          struct command_metrics *metrics);
 
 /* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */

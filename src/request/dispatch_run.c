@@ -357,13 +357,6 @@ static enum dispatch_end skip_block(struct dispatch_worker *worker, const struct
     return DISPATCH_DONE;
 }
 
-static void count_reads(const struct dispatch_worker *worker, const struct request *request,
-                        uint32_t hits, uint32_t answered)
-{
-    bool meta = worker->codec->has_meta && request->meta.line != NULL;
-    command_count_reads(request->verb, meta, hits, answered - hits, worker->metrics);
-}
-
 /* The keys that are answered count; the next turn goes on with the others. */
 static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct request *request,
                                    const struct block *block)
@@ -374,7 +367,7 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
     }
     tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block->no_space);
-    count_reads(worker, request, block->hits, block->answered);
+    command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
     worker->cut = block->answered;
     return DISPATCH_CUT;
 }
@@ -409,7 +402,7 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     }
     tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
-    count_reads(worker, request, block.hits, request->keys);
+    command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
     worker->codec->compose_end(worker->out, request);
     return DISPATCH_DONE;
 }

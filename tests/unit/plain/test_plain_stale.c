@@ -192,13 +192,46 @@ static void test_reads(void **state)
     assert_false(hit.fetched);
 }
 
+static void count_key(void *context, const char *key, size_t length, const struct engine_hit *found)
+{
+    unsigned *seen = context;
+    assert_int_equal(length, 3);
+    assert_int_equal(found->value_length, 1);
+    seen[(key[1] - '0') * 10 + key[2] - '0']++;
+}
+
+/* Each key once, what has expired not at all; past the end there is nothing more. */
+static void test_walk(void **state)
+{
+    unsigned seen[100] = {0};
+    uint64_t cursor = 0;
+    char key[4] = "k00";
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        key[1] = (char)('0' + i / 10);
+        key[2] = (char)('0' + i % 10);
+        struct engine_op op = op_on(ENGINE_SET, key, "v", NULL);
+        op.expires_s = i == 42 ? 1 : 0;
+        assert_int_equal(run(&op), ENGINE_DONE);
+    }
+    while (engine->functions->walk(engine, &cursor, count_key, seen)) {
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(seen[i], i != 42);
+    }
+    uint64_t end = cursor;
+    assert_false(engine->functions->walk(engine, &cursor, count_key, seen));
+    assert_int_equal(cursor, end);
+    assert_int_equal(seen[0], 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_lease), TEST(test_recache), TEST(test_stale), TEST(test_empty_and_tokens),
-        TEST(test_reads),
+        TEST(test_reads), TEST(test_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
