@@ -87,14 +87,17 @@ static const char *read_line(const struct text_parser *parser, const struct text
 }
 
 /* extended: the letters that make this command an extended one. */
-static void extend(struct request *request, const struct meta_line *meta, uint64_t extended)
+static void extend(struct text_parser *parser, struct request *request,
+                   const struct meta_line *meta, uint64_t extended)
 {
+    struct request_batch *batch = parser->batch;
     const struct meta_flags *flags = &meta->flags;
     if ((flags->letters & extended) == 0) {
         return;
     }
-    request->extended = true;
-    request->more_asked = (struct request_extended){
+    struct request_extended *asked = &batch->extended[request - batch->requests];
+    request->extended = asked;
+    *asked = (struct request_extended){
         .vivify = has(meta, 'N'),
         .vivify_first = (flags->before_touch & META_LETTER('N')) != 0,
         .recache = has(meta, 'R'),
@@ -146,7 +149,7 @@ static enum text_step parse_info(struct text_parser *parser, const struct text_l
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, bad_format);
     }
     struct request *request = meta_push(parser, VERB_GET, line, &meta, GET_FLAGS);
-    extend(request, &meta, EXTENDED);
+    extend(parser, request, &meta, EXTENDED);
     request->want_cas = true;
     request->meta.info = true;
     return TEXT_NEXT;
@@ -168,7 +171,7 @@ enum text_step meta_parse_get(struct text_parser *parser, const struct text_comm
     }
     enum verb verb = has(&meta, 'T') ? VERB_GAT : VERB_GET;
     struct request *request = meta_push(parser, verb, line, &meta, GET_FLAGS);
-    extend(request, &meta, EXTENDED | META_LETTER('N'));
+    extend(parser, request, &meta, EXTENDED | META_LETTER('N'));
     return TEXT_NEXT;
 }
 
@@ -236,7 +239,7 @@ enum text_step meta_parse_set(struct text_parser *parser, const struct text_comm
         return step;
     }
     dress(parser, request, line, &meta, SET_FLAGS);
-    extend(request, &meta, EXTENDED | META_LETTER('N'));
+    extend(parser, request, &meta, EXTENDED | META_LETTER('N'));
     request->flags = meta.flags.client_flags;
     if (verb == VERB_CAS) {
         request->cas = meta.flags.cas;
@@ -259,7 +262,7 @@ enum text_step meta_parse_delete(struct text_parser *parser, const struct text_c
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
     struct request *request = meta_push(parser, command->verb, line, &meta, DELETE_FLAGS);
-    extend(request, &meta, EXTENDED);
+    extend(parser, request, &meta, EXTENDED);
     request->flags = meta.flags.client_flags;
     request->compare = has(&meta, 'C'); /* by 0 too: never equal */
     request->cas = meta.flags.cas;
@@ -300,7 +303,7 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
         return text_refuse(parser, line, REPLY_CLIENT_ERROR, refusal);
     }
     struct request *request = meta_push(parser, verb, line, &meta, ARITHMETIC_FLAGS);
-    extend(request, &meta, has(&meta, 'N') ? EXTENDED | META_LETTER('T') : EXTENDED);
+    extend(parser, request, &meta, has(&meta, 'N') ? EXTENDED | META_LETTER('T') : EXTENDED);
     request->value = meta.flags.delta.bytes;
     request->value_length = (uint32_t)meta.flags.delta.length;
     request->create = has(&meta, 'N') ? CREATE_INITIAL : CREATE_ROLE;

@@ -166,14 +166,14 @@ struct request {
     bool compare;       /* INCR DECR DELETE APPEND PREPEND: only if `cas` is the token */
     bool touch;         /* INCR DECR: what is there gets touch_exptime */
     bool plain_only;    /* it asks for what only plain values can do: refused for others */
-    bool extended;      /* `more_asked` means something */
     bool more;          /* a block of a get that goes on in the next request: no END yet */
     bool swallow_after; /* informative: a refused data block follows */
     enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
     enum reply_detail detail : 8;  /* … what it is about … */
     const char *text;              /* … and the text behind it (static) */
-    uint32_t first_key;            /* index into the batch's keys */
-    uint32_t keys;                 /* how many */
+    const struct request_extended *extended; /* into the batch; NULL: nothing of it is asked */
+    uint32_t first_key;                      /* index into the batch's keys */
+    uint32_t keys;                           /* how many */
     const char *value; /* SET ADD REPLACE APPEND PREPEND CAS: data; INCR DECR: the delta as
                           sent, or in digits; STATS VERBOSITY: the arguments */
     uint32_t value_length;
@@ -192,7 +192,6 @@ struct request {
         struct request_binary binary;
     };
     struct protocol_state before; /* the parser's state in front of it */
-    struct request_extended more_asked;
 };
 
 struct request_batch {
@@ -205,6 +204,7 @@ struct request_batch {
     struct request requests[PROTOCOL_BATCH_REQUESTS];
     struct request_key keys[PROTOCOL_BATCH_KEYS];
     char scratch[PROTOCOL_SCRATCH_BYTES];
+    struct request_extended extended[PROTOCOL_BATCH_REQUESTS]; /* apart: hardly ever touched */
 };
 
 /*

@@ -341,8 +341,9 @@ const struct command *command_find_extended(const struct command *command,
                                             const struct request *request, enum key_kind kind)
 {
     if (kind == KEY_PLAIN) {
-        bool marks = request->verb == VERB_DELETE && request->more_asked.invalidate;
-        return request->extended && marks ? &plain_mark : command;
+        bool marks = request->verb == VERB_DELETE && request->extended != NULL &&
+                     request->extended->invalidate;
+        return marks ? &plain_mark : command;
     }
     return request->plain_only ? &invalid_flag : command;
 }

@@ -48,7 +48,7 @@ struct dispatch_key {
     const struct command *command;
     struct space *space; /* NULL: of no space */
     bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
-    struct engine_extended extended; /* plain: the operation's, if it has one */
+    struct engine_extended *extended; /* plain: room for the operation's, if it has one */
 };
 
 /*
@@ -63,6 +63,7 @@ struct dispatch_chunk {
     struct dispatch_key keys[DISPATCH_CHUNK_KEYS];
     struct engine_op *ops[DISPATCH_CHUNK_KEYS]; /* of keys, once and for all */
     char values[DISPATCH_CHUNK_KEYS][DISPATCH_VALUE_STRIDE];
+    struct engine_extended extended[DISPATCH_CHUNK_KEYS]; /* apart: hardly ever touched */
 };
 
 /* Keys of one request found and not found in a space, counted when it is answered. */
@@ -124,6 +125,7 @@ struct dispatch_worker {
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
     char alone_value[DISPATCH_VALUE_STRIDE];
+    struct engine_extended alone_extended;
     struct request_batch batch;
 };
 

@@ -14,12 +14,14 @@ void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net)
     for (size_t i = 0; i < DISPATCH_CHUNK_KEYS; i++) {
         chunk->ops[i] = &chunk->keys[i].op;
         init_op(chunk->ops[i], chunk->values[i], net);
+        chunk->keys[i].extended = &chunk->extended[i];
     }
 }
 
 void dispatch_alone_init(struct dispatch_worker *worker)
 {
     init_op(&worker->alone.op, worker->alone_value, worker->net);
+    worker->alone.extended = &worker->alone_extended;
 }
 
 /* A key of no space of ids. */
@@ -85,7 +87,7 @@ static bool declines_initial(const struct dispatch_worker *worker, const struct 
 
 static void fill_extended(const struct request *request, struct engine_extended *extended)
 {
-    const struct request_extended *asked = &request->more_asked;
+    const struct request_extended *asked = request->extended;
     *extended = (struct engine_extended){
         .vivify = asked->vivify,
         .vivify_first = asked->vivify_first,
@@ -109,9 +111,10 @@ static void fill_plain(const struct request *request, struct dispatch_key *key)
     op->touch = request->touch;
     op->touch_s = request->touch ? command_exptime_at(request->touch_exptime) : 0;
     op->expires_s = command_exptime_at(request->exptime);
-    op->extended = request->extended ? &key->extended : NULL;
-    if (request->extended) {
-        fill_extended(request, &key->extended);
+    op->extended = NULL;
+    if (request->extended != NULL) {
+        fill_extended(request, key->extended);
+        op->extended = key->extended;
     }
 }
 
@@ -151,7 +154,7 @@ static void route_key(struct dispatch_worker *worker, const struct request *requ
         look = command_find_look(key->space, kind, past);
     }
     key->command = look != NULL ? look : command_find(request->verb, kind, past);
-    if (UNLIKELY(request->plain_only || request->extended)) {
+    if (UNLIKELY(request->plain_only || request->extended != NULL)) {
         key->command = command_find_extended(key->command, request, kind);
     }
     key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);

@@ -83,9 +83,9 @@ static void say_numbers(struct request_trace *trace, const struct request *reque
 
 static void say_extended(struct request_trace *trace, const struct request *request)
 {
-    const struct request_extended *asked = &request->more_asked;
+    const struct request_extended *asked = request->extended;
     request_trace_say(trace, "%s", request->plain_only ? " +plain" : "");
-    if (!request->extended) {
+    if (asked == NULL) {
         return;
     }
     if (asked->vivify) {
