@@ -56,7 +56,7 @@ void log_to_syslog(void)
 }
 
 /* $JOURNAL_STREAM says which file the journal is: "device:inode". */
-static bool is_journal(int fd)
+static bool log_is_journal(int fd)
 {
     const char *stream = getenv("JOURNAL_STREAM");
     char own[64];
@@ -71,7 +71,7 @@ static bool is_journal(int fd)
 
 void log_stamp(void)
 {
-    atomic_store(&state.stamping, is_journal(STDERR_FILENO) ? STAMP_PRIORITY : STAMP_TIME);
+    atomic_store(&state.stamping, log_is_journal(STDERR_FILENO) ? STAMP_PRIORITY : STAMP_TIME);
 }
 
 bool log_is_due(_Atomic uint64_t *last_us)

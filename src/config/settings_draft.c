@@ -91,8 +91,8 @@ bool settings_draft_name(struct settings_draft *draft, const char *what, const c
 }
 
 /* There is room for it. Returns its number. */
-static int add_space(struct settings_draft *draft, const char *name,
-                     const struct settings_place *place)
+static int draft_add_space(struct settings_draft *draft, const char *name,
+                           const struct settings_place *place)
 {
     struct settings *settings = draft->settings;
     struct space_settings *space = &settings->spaces[settings->space_count];
@@ -122,7 +122,7 @@ int settings_draft_space(struct settings_draft *draft, const char *name,
         draft->spaces_full = true;
         return -1;
     }
-    return add_space(draft, name, place);
+    return draft_add_space(draft, name, place);
 }
 
 int settings_draft_nameless(struct settings_draft *draft, const struct settings_place *place)
@@ -130,7 +130,7 @@ int settings_draft_nameless(struct settings_draft *draft, const struct settings_
     char name[ENGINE_SPACE_NAME_MAX + 1];
     snprintf(name, sizeof(name), "in-line-%zu", place->line);
     bool full = draft->settings->space_count == SETTINGS_SPACES_MAX;
-    return full ? -1 : add_space(draft, name, place);
+    return full ? -1 : draft_add_space(draft, name, place);
 }
 
 void settings_draft_listen_clear(struct settings_draft *draft)

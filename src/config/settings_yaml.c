@@ -338,8 +338,8 @@ static void refuse_dotted(struct reader *reader, const char *key, const yaml_nod
 {
     size_t group = strcspn(key, ".");
     char shown[OPTIONS_QUOTE_MAX] = "...";
-    if (is_text(value) && !is_null(value) && strlen(text_of(value)) < sizeof(shown)) {
-        strcpy(shown, text_of(value));
+    if (is_text(value) && !is_null(value) && strlen(settings_yaml_text_of(value)) < sizeof(shown)) {
+        strcpy(shown, settings_yaml_text_of(value));
     }
     settings_error(reader->draft, place, "%s is written so in a file: %.*s: {%s: %s}", key,
                    (int)group, key, key + group + 1, shown);
@@ -407,7 +407,6 @@ static void refuse_second(struct reader *reader, yaml_parser_t *parser)
 {
     yaml_document_t second;
     yaml_node_t *root;
-
     if (!yaml_parser_load(parser, &second)) {
         refuse_syntax(reader, parser);
         return;
@@ -447,7 +446,6 @@ static void read_text(struct settings_draft *draft, const struct settings_place 
 {
     struct reader reader = {.draft = draft, .fixed = fixed};
     yaml_parser_t parser;
-
     CHECK(yaml_parser_initialize(&parser));
     if (load_document(&reader, &parser, text, length)) {
         yaml_node_t *root = yaml_document_get_root_node(&reader.document);
@@ -474,7 +472,6 @@ void settings_yaml_read(struct settings_draft *draft, const char *file_name)
 {
     size_t length = 0;
     bool built_in = file_name == NULL;
-
     draft->file_name = built_in ? "the built-in configuration" : file_name;
     draft->file_text =
         built_in ? settings_built_in_text(&length) : settings_file_text(draft, file_name, &length);
@@ -499,7 +496,6 @@ struct assignment {
 static bool settings_yaml_cut(struct assignment *assignment)
 {
     char *rest = assignment->path;
-
     while (rest != NULL && assignment->count < SET_PARTS_MAX) {
         assignment->parts[assignment->count++] = strsep(&rest, ".");
     }
@@ -510,7 +506,6 @@ static void set_top(struct settings_draft *draft, struct assignment *to)
 {
     const char *key = to->parts[0];
     int row = settings_rows_find(&settings_top_rows, key);
-
     if (row >= 0 && settings_top_rows.rows[row].option.type != OPTION_CUSTOM) {
         settings_draft_put(draft, row, -1, to->value, &to->place);
     } else if (strcmp(key, "listen") == 0 && *to->value != '[') {
@@ -525,7 +520,6 @@ static void set_space(struct settings_draft *draft, struct assignment *to, int s
 {
     const char *key = to->parts[2];
     int row = settings_rows_find(&settings_space_rows, key);
-
     if (row >= 0 && settings_space_rows.rows[row].option.type != OPTION_CUSTOM) {
         settings_draft_put(draft, row, space, to->value, &to->place);
     } else {

@@ -12,7 +12,7 @@
 #define SIMILAR_NAME_MIN 3 /* letters: of a shorter name most short words differ by one */
 
 /* Bytes before the first ':' or '.', or all of them. */
-static size_t name_length(const char *bytes, size_t length)
+static size_t similar_name_length(const char *bytes, size_t length)
 {
     size_t n = 0;
     while (n < length && bytes[n] != ':' && bytes[n] != '.') {
@@ -21,7 +21,7 @@ static size_t name_length(const char *bytes, size_t length)
     return n;
 }
 
-static bool is_digit(char byte)
+static bool similar_is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
@@ -51,7 +51,7 @@ static bool near_one_more(const char *longer, const char *shorter, size_t length
     return memcmp(longer + i + 1, shorter + i, length - i) == 0;
 }
 
-static bool is_near(const char *a, size_t a_length, const char *b, size_t b_length)
+static bool similar_is_near(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     if (a_length == b_length) {
         return near_same_length(a, b, a_length);
@@ -65,19 +65,19 @@ static bool is_near(const char *a, size_t a_length, const char *b, size_t b_leng
 bool pattern_similar(const struct pattern_set *set, const char *key, size_t length, uint32_t *space)
 {
     size_t brace = key[0] == '{';
-    size_t name = name_length(key + brace, length - brace);
+    size_t name = similar_name_length(key + brace, length - brace);
     if (brace + name == length) {
         return false; /* neither ':' nor '.' */
     }
     size_t letters = name; /* where the id follows the text at once */
-    while (letters > 0 && is_digit(key[brace + letters - 1])) {
+    while (letters > 0 && similar_is_digit(key[brace + letters - 1])) {
         letters--;
     }
     for (uint32_t i = 0; i < set->spaces_count; i++) {
         const struct pattern_text *prefix = &set->spaces[i].prefix;
-        size_t own = name_length(prefix->bytes, prefix->length);
+        size_t own = similar_name_length(prefix->bytes, prefix->length);
         size_t other = own == prefix->length ? letters : name;
-        if (own >= SIMILAR_NAME_MIN && is_near(prefix->bytes, own, key + brace, other)) {
+        if (own >= SIMILAR_NAME_MIN && similar_is_near(prefix->bytes, own, key + brace, other)) {
             *space = i;
             return true;
         }

@@ -128,7 +128,7 @@ static struct ring_item *plain_store(struct place *place, size_t value_length, u
 
 typedef void verb_fn(struct place *place, struct engine_op *op);
 
-static void store_text(struct place *place, struct engine_op *op, uint32_t expires_s)
+static void plain_store_text(struct place *place, struct engine_op *op, uint32_t expires_s)
 {
     struct ring_item *item = plain_store(place, op->text_length, op->flags, expires_s, op);
     if (item != NULL) {
@@ -138,7 +138,7 @@ static void store_text(struct place *place, struct engine_op *op, uint32_t expir
 
 static void do_set(struct place *place, struct engine_op *op)
 {
-    store_text(place, op, expiry_of(op));
+    plain_store_text(place, op, expiry_of(op));
 }
 
 static void do_add(struct place *place, struct engine_op *op)
@@ -175,7 +175,7 @@ static bool matches(const struct place *place, struct engine_op *op, bool compar
 static void store_stale(struct place *place, struct engine_op *op)
 {
     uint8_t sent = place->item->marks & PLAIN_SENT;
-    store_text(place, op, place->item->expires_s);
+    plain_store_text(place, op, place->item->expires_s);
     if (op->status == ENGINE_DONE) {
         place->item->marks = PLAIN_STALE | sent;
     }
@@ -192,7 +192,7 @@ static void do_cas(struct place *place, struct engine_op *op)
 }
 
 /* A delete that leaves the key: without a value, or stale, or both. */
-static void leave(struct place *place, struct engine_op *op)
+static void plain_leave(struct place *place, struct engine_op *op)
 {
     const struct engine_extended *asked = op->extended;
     uint64_t token = place->item->cas;
@@ -217,7 +217,7 @@ static void do_delete(struct place *place, struct engine_op *op)
         return;
     }
     if (op->extended != NULL && (op->extended->empty || op->extended->invalidate)) {
-        leave(place, op);
+        plain_leave(place, op);
         return;
     }
     ring_remove(place->shard->ring, place->item);
@@ -248,7 +248,7 @@ static void do_join(struct place *place, struct engine_op *op)
 {
     bool behind = op->verb == ENGINE_APPEND;
     if (place->item == NULL && op->extended != NULL && op->extended->vivify) {
-        store_text(place, op, second_of(op->extended->vivify_s));
+        plain_store_text(place, op, second_of(op->extended->vivify_s));
         return;
     }
     if (!matches(place, op, op->compare)) {
@@ -392,7 +392,7 @@ static uint32_t expiry_after(const struct ring_item *item, const struct engine_o
 }
 
 /* Does the reader ask to renew what expires so soon? */
-static bool is_near(const struct engine_op *op, uint32_t before_s, uint32_t after_s)
+static bool is_soon(const struct engine_op *op, uint32_t before_s, uint32_t after_s)
 {
     const struct engine_extended *asked = op->extended;
     if (asked == NULL || !asked->recache) {
@@ -424,7 +424,7 @@ static void show(const struct place *place, struct engine_op *op, bool touch, bo
         .vivified = vivified,
         .stale = stale,
         .sent = sent,
-        .won = vivified || (!sent && (stale || is_near(op, before_s, after_s))),
+        .won = vivified || (!sent && (stale || is_soon(op, before_s, after_s))),
     };
     if (!hit(context, &found)) {
         op->status = ENGINE_EXISTS;

@@ -418,7 +418,7 @@ void command_refuse(const struct space *space, const struct engine_op *op,
     const char *words = refusal->own == 0 ? refusal->words : (const char *)space + refusal->own;
     bool fields = wants_fields(space, op);
     command_say(result, refusal->status, fields ? space->delta_words : words,
-        fields ? DETAIL_NONE : refusal->detail);
+                fields ? DETAIL_NONE : refusal->detail);
     count_space(own, refusal->figure);
 }
 
@@ -461,7 +461,8 @@ static void finish_answer(const struct command *command, const struct command_an
         result->reply.value_length = op->value_length;
     } else if (answer->status == REPLY_CLIENT_ERROR || answer->status == REPLY_SERVER_ERROR) {
         command_say(result, answer->status,
-            answer->own == 0 ? answer->words : (const char *)space + answer->own, answer->detail);
+                    answer->own == 0 ? answer->words : (const char *)space + answer->own,
+                    answer->detail);
         count_space(own, command->refused);
     }
 }

@@ -25,7 +25,7 @@ struct list_words {
     } at[LIST_WORDS_MAX];
 };
 
-static void split(const struct request *request, struct list_words *words)
+static void list_split(const struct request *request, struct list_words *words)
 {
     const char *at = request->value;
     const char *end = at + request->value_length;
@@ -41,19 +41,19 @@ static void split(const struct request *request, struct list_words *words)
     }
 }
 
-static bool is(const struct list_words *words, size_t i, const char *word)
+static bool word_is(const struct list_words *words, size_t i, const char *word)
 {
     return i < words->count && words->at[i].length == strlen(word) &&
            memcmp(words->at[i].bytes, word, strlen(word)) == 0;
 }
 
-static bool number_of(const struct list_words *words, size_t i, uint64_t *number)
+static bool word_number(const struct list_words *words, size_t i, uint64_t *number)
 {
     return i < words->count && num_parse(words->at[i].bytes, words->at[i].length, number);
 }
 
-static enum dispatch_end say(struct dispatch_worker *worker, const struct request *request,
-                             enum reply_status status, const char *words)
+static enum dispatch_end list_say(struct dispatch_worker *worker, const struct request *request,
+                                  enum reply_status status, const char *words)
 {
     const struct reply reply = {
         .status = status, .value = words, .value_length = words != NULL ? strlen(words) : 0};
@@ -94,7 +94,8 @@ static void list_key(void *context, const char *bytes, size_t length, const stru
 }
 
 /* most: keys to list at most. */
-static enum dispatch_end list(struct dispatch_worker *worker, enum listing listing, uint64_t most)
+static enum dispatch_end list_keys(struct dispatch_worker *worker, enum listing listing,
+                                   uint64_t most)
 {
     struct dispatch_conn *conn = worker->conn;
     struct space *plain = worker->spaces->plain;
@@ -142,57 +143,59 @@ static bool read_classes(const char *bytes, size_t length, bool *ours)
     return true;
 }
 
-static enum dispatch_end dump(struct dispatch_worker *worker, const struct request *request,
-                              const struct list_words *words)
+static enum dispatch_end list_dump(struct dispatch_worker *worker, const struct request *request,
+                                   const struct list_words *words)
 {
-    enum listing listing = is(words, 0, "mgdump") ? LISTING_GETS : LISTING_META;
+    enum listing listing = word_is(words, 0, "mgdump") ? LISTING_GETS : LISTING_META;
     bool ours;
     if (!worker->settings->list_keys) {
-        return say(worker, request, REPLY_ERROR,
-                   listing == LISTING_META ? " metadump not allowed" : " key dump not allowed");
+        return list_say(worker, request, REPLY_ERROR,
+                        listing == LISTING_META ? " metadump not allowed"
+                                                : " key dump not allowed");
     }
     if (!read_classes(words->at[1].bytes, words->at[1].length, &ours)) {
-        return say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
+        return list_say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
     }
-    return list(worker, listing, ours ? UINT64_MAX : 0);
+    return list_keys(worker, listing, ours ? UINT64_MAX : 0);
 }
 
 /* What else there is sets up a crawler. There is none: what has expired goes as it is met. */
-static enum dispatch_end set_up(struct dispatch_worker *worker, const struct request *request,
-                                const struct list_words *words)
+static enum dispatch_end crawler_set_up(struct dispatch_worker *worker,
+                                        const struct request *request,
+                                        const struct list_words *words)
 {
     uint64_t number;
     bool ours;
-    if (words->count == 1 && (is(words, 0, "enable") || is(words, 0, "disable"))) {
-        return say(worker, request, REPLY_OK, NULL);
+    if (words->count == 1 && (word_is(words, 0, "enable") || word_is(words, 0, "disable"))) {
+        return list_say(worker, request, REPLY_OK, NULL);
     }
-    if (words->count == 2 && is(words, 0, "crawl")) {
+    if (words->count == 2 && word_is(words, 0, "crawl")) {
         return read_classes(words->at[1].bytes, words->at[1].length, &ours)
-                   ? say(worker, request, REPLY_OK, NULL)
-                   : say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
+                   ? list_say(worker, request, REPLY_OK, NULL)
+                   : list_say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
     }
-    bool sleep = is(words, 0, "sleep");
-    if (words->count != 2 || !(sleep || is(words, 0, "tocrawl"))) {
-        return say(worker, request, REPLY_ERROR, NULL);
+    bool sleep = word_is(words, 0, "sleep");
+    if (words->count != 2 || !(sleep || word_is(words, 0, "tocrawl"))) {
+        return list_say(worker, request, REPLY_ERROR, NULL);
     }
-    if (!number_of(words, 1, &number) || number > UINT32_MAX) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "bad command line format");
+    if (!word_number(words, 1, &number) || number > UINT32_MAX) {
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "bad command line format");
     }
     if (sleep && number > CRAWLER_SLEEP_MAX_US) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "sleep must be one second or less");
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "sleep must be one second or less");
     }
-    return say(worker, request, REPLY_OK, NULL);
+    return list_say(worker, request, REPLY_OK, NULL);
 }
 
 enum dispatch_end dispatch_list_crawler(struct dispatch_worker *worker,
                                         const struct request *request)
 {
     struct list_words words;
-    split(request, &words);
-    if (words.count == 2 && (is(&words, 0, "metadump") || is(&words, 0, "mgdump"))) {
-        return dump(worker, request, &words);
+    list_split(request, &words);
+    if (words.count == 2 && (word_is(&words, 0, "metadump") || word_is(&words, 0, "mgdump"))) {
+        return list_dump(worker, request, &words);
     }
-    return set_up(worker, request, &words);
+    return crawler_set_up(worker, request, &words);
 }
 
 /* stats cachedump CLASS LIMIT; a limit of 0 is none */
@@ -201,22 +204,22 @@ enum dispatch_end dispatch_list_items(struct dispatch_worker *worker, const stru
     struct list_words words;
     uint64_t class;
     uint64_t limit;
-    split(request, &words);
+    list_split(request, &words);
     if (worker->codec->list_key == NULL) {
-        return say(worker, request, REPLY_ERROR, NULL);
+        return list_say(worker, request, REPLY_ERROR, NULL);
     }
     if (!worker->settings->list_keys) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "stats cachedump not allowed");
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "stats cachedump not allowed");
     }
     if (words.count < 3) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "bad command line");
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "bad command line");
     }
-    if (!number_of(&words, 1, &class) || !number_of(&words, 2, &limit)) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "bad command line format");
+    if (!word_number(&words, 1, &class) || !word_number(&words, 2, &limit)) {
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "bad command line format");
     }
     if (class >= CRAWLER_CLASS_MAX) {
-        return say(worker, request, REPLY_CLIENT_ERROR, "Illegal slab id");
+        return list_say(worker, request, REPLY_CLIENT_ERROR, "Illegal slab id");
     }
     limit = limit == 0 ? UINT64_MAX : limit;
-    return list(worker, LISTING_ITEMS, class == ENGINE_MEMORY_PLAIN ? limit : 0);
+    return list_keys(worker, LISTING_ITEMS, class == ENGINE_MEMORY_PLAIN ? limit : 0);
 }

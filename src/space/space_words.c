@@ -8,7 +8,7 @@
 
 /* The names of the slots with commas between; of those that do not all fit the first ones, and an
  * ellipsis. */
-static void put_slots(const struct space_settings *settings, char *text, size_t size)
+static void words_put_slots(const struct space_settings *settings, char *text, size_t size)
 {
     static const char ellipsis[] = "...";
     size_t length = 0;
@@ -29,7 +29,7 @@ static void name_slots(const struct space *space, const char *before, const char
                        char words[SPACES_WORDS_MAX])
 {
     char slots[SPACES_WORDS_MAX];
-    put_slots(&space->settings, slots, SPACES_WORDS_MAX - strlen(before) - strlen(behind));
+    words_put_slots(&space->settings, slots, SPACES_WORDS_MAX - strlen(before) - strlen(behind));
     snprintf(words, SPACES_WORDS_MAX, "%s%s%s", before, slots, behind);
 }
 
