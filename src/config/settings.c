@@ -18,6 +18,7 @@ void settings_destroy(struct settings *settings)
         free(settings->listen[i]);
     }
     auth_destroy(settings->auth);
+    auth_destroy(settings->admin_auth);
     net_tls_context_release(settings->tls.context);
     free(settings);
 }

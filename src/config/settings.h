@@ -144,6 +144,9 @@ struct settings {
     bool allow_open;
     char *auth_file;   /* NULL: everybody may */
     struct auth *auth; /* of that file, once loaded */
+    char *admin;       /* host:port of the status page and the metrics; NULL: there are none */
+    char *admin_auth_file;   /* NULL: everybody may look */
+    struct auth *admin_auth; /* of that file, once loaded */
     struct {           /* not enabled: the others mean nothing */
         bool enabled;
         char *certificate; /* files */

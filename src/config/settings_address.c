@@ -84,6 +84,30 @@ static bool is_loopback(const struct address *address)
     return strcmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0;
 }
 
+static bool parse_port(struct settings_draft *draft, const char *text, unsigned *port,
+                       const struct settings_place *place)
+{
+    static const struct option_row row = {.name = "port", .type = OPTION_NUMBER, .max = 65535};
+    struct option_value value;
+    char error[OPTIONS_ERROR_MAX];
+
+    if (!options_parse(&row, text, &value, error)) {
+        settings_error(draft, place, "%s", error);
+        return false;
+    }
+    *port = (unsigned)value.number;
+    return true;
+}
+
+static char *spell(const struct address *address, unsigned port)
+{
+    char *whole;
+
+    CHECK(asprintf(&whole, "%s%s%s%s:%u", address->prefix, address->v6 ? "[" : "", address->host,
+                   address->v6 ? "]" : "", port) >= 0);
+    return whole;
+}
+
 /* Other machines reach it, and nobody is asked who he is; one mistake is enough. */
 static void refuse_open(struct settings_draft *draft, const struct address *address,
                         const struct settings_place *place, bool *refused)
@@ -107,12 +131,10 @@ static void refuse_open(struct settings_draft *draft, const struct address *addr
 static char *settings_address_complete(struct settings_draft *draft, const char *text,
                                        const struct settings_place *place, bool *refused)
 {
-    static const struct option_row row = {.name = "port", .type = OPTION_NUMBER, .max = 65535};
     const char *fallback = draft->port ? draft->port : SETTINGS_PORT_DEFAULT;
     struct address address;
-    struct option_value value;
-    char error[OPTIONS_ERROR_MAX], quoted[OPTIONS_QUOTE_MAX];
-    char *whole;
+    char quoted[OPTIONS_QUOTE_MAX];
+    unsigned port;
 
     if (!settings_address_cut(text, &address) || !host_valid(&address)) {
         settings_error(draft, place,
@@ -123,14 +145,11 @@ static char *settings_address_complete(struct settings_draft *draft, const char 
     if (address.port == NULL || draft->port_replaces) {
         address.port = fallback;
     }
-    if (!options_parse(&row, address.port, &value, error)) {
-        settings_error(draft, place, "%s", error);
+    if (!parse_port(draft, address.port, &port, place)) {
         return NULL;
     }
     refuse_open(draft, &address, place, refused);
-    CHECK(asprintf(&whole, "%s%s%s%s:%u", address.prefix, address.v6 ? "[" : "", address.host,
-                   address.v6 ? "]" : "", (unsigned)value.number) >= 0);
-    return whole;
+    return spell(&address, port);
 }
 
 static void check_path(struct settings_draft *draft, const char *path,
@@ -189,4 +208,36 @@ void settings_address_check(struct settings_draft *draft)
         }
         check_repeated(draft, i);
     }
+}
+
+void settings_address_check_admin(struct settings_draft *draft)
+{
+    struct settings *settings = draft->settings;
+    const struct settings_place *place = settings_draft_place(draft, "admin");
+    struct address address;
+    char quoted[OPTIONS_QUOTE_MAX];
+    unsigned port;
+
+    if (settings->admin == NULL) {
+        return;
+    }
+    if (without_prefix(settings->admin) != settings->admin ||
+        !settings_address_cut(settings->admin, &address) || !host_valid(&address)) {
+        settings_error(draft, place, "admin must be host:port or [v6]:port, not %s",
+                       options_quote(settings->admin, quoted));
+        return;
+    }
+    if (!parse_port(draft, address.port != NULL ? address.port : SETTINGS_ADMIN_PORT, &port,
+                    place)) {
+        return;
+    }
+    if (!is_loopback(&address) && settings->admin_auth_file == NULL && !settings->allow_open) {
+        settings_error(draft, place,
+                       "admin: %s is reached from other machines, and whoever reaches it can see "
+                       "everything but values: give an admin-auth, or say --allow-open",
+                       address.host);
+        return;
+    }
+    free(settings->admin);
+    settings->admin = spell(&address, port);
 }

@@ -373,25 +373,27 @@ static bool engine_takes(const struct space_settings *space, uint32_t number,
     return counter_config_valid(&counter, error);
 }
 
-static void load_users(struct settings_draft *draft)
+/* Those of the file that the option `name` gives; NULL: none is given, or with a mistake. */
+static struct auth *load_users(struct settings_draft *draft, const char *name, const char *file)
 {
-    struct settings *settings = draft->settings;
-    const struct settings_place *place = settings_draft_place(draft, "auth-file");
+    const struct settings_place *place = settings_draft_place(draft, name);
     char error[AUTH_ERROR_MAX];
     unsigned exposed_mode;
 
-    if (settings->auth_file == NULL) {
-        return;
+    if (file == NULL) {
+        return NULL;
     }
-    settings->auth = auth_load(settings->auth_file, &exposed_mode, error);
-    if (settings->auth == NULL) {
-        settings_error(draft, place, "auth-file %s", error);
+    struct auth *users = auth_load(file, &exposed_mode, error);
+
+    if (users == NULL) {
+        settings_error(draft, place, "%s %s", name, error);
     } else if (exposed_mode != 0) {
         settings_warning(draft, place,
-                         "auth-file %s: every user of this machine can read or change the "
+                         "%s %s: every user of this machine can read or change the "
                          "passwords (mode %04o); do: chmod o-rwx %s",
-                         settings->auth_file, exposed_mode, settings->auth_file);
+                         name, file, exposed_mode, file);
     }
+    return users;
 }
 
 /* What the engines say beyond the table's limits. */
@@ -433,17 +435,21 @@ static void check_memory(struct settings_draft *draft)
 
 void settings_check(struct settings_draft *draft)
 {
-    draft->settings->memory_given = settings_draft_place(draft, "memory")->given;
+    struct settings *settings = draft->settings;
+
+    settings->memory_given = settings_draft_place(draft, "memory")->given;
     settings_address_check(draft);
+    settings_address_check_admin(draft);
     check_spaces(draft);
     check_version_shown(draft);
-    load_users(draft);
+    settings->auth = load_users(draft, "auth-file", settings->auth_file);
+    settings->admin_auth = load_users(draft, "admin-auth", settings->admin_auth_file);
     settings_tls_check(draft);
     complete_data(draft);
     check_segment(draft);
     check_buffer(draft);
-    complete_threads(draft->settings);
-    complete_below(draft->settings);
+    complete_threads(settings);
+    complete_below(settings);
     if (draft->error_count == 0) {
         check_engines(draft);
     }

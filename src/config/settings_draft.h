@@ -22,11 +22,14 @@
 
 /* A worker's read buffer, batch of operations with their values, and stack in use. */
 #define SETTINGS_WORKER_BYTES (1ull << 20)
+/* What the admin listener holds at most: figures, their history, answers on their way. */
+#define SETTINGS_ADMIN_BYTES (16ull << 20)
 
 #define SETTINGS_ROWS_MAX       48
 #define SETTINGS_FILE_BYTES_MAX (1u << 20)
 #define SETTINGS_KEYS_MAX       256 /* keys of one mapping */
 #define SETTINGS_PORT_DEFAULT   "11211"
+#define SETTINGS_ADMIN_PORT     "11280"
 #define SETTINGS_THREADS_MAX    64
 #define SETTINGS_ITEM_BYTES_MAX 4096 /* of a value on the wire, as protocol.md says */
 
@@ -205,6 +208,8 @@ void settings_flags_help(FILE *out);
 void settings_check(struct settings_draft *draft);
 /* Gives every listen address its port and its one spelling. */
 void settings_address_check(struct settings_draft *draft);
+/* Likewise `admin`. */
+void settings_address_check_admin(struct settings_draft *draft);
 /* Reads what the keys of tls name, if it is enabled. settings_tls.c */
 void settings_tls_check(struct settings_draft *draft);
 /* Must every client of an address with TLS show a good certificate? */

@@ -188,6 +188,9 @@ uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
     snprintf(what, sizeof(what), "%u worker%s", settings->threads,
              settings->threads == 1 ? "" : "s");
     sum += add_part(out, settings->threads * SETTINGS_WORKER_BYTES, what);
+    if (settings->admin != NULL) {
+        sum += add_part(out, SETTINGS_ADMIN_BYTES, "status page and metrics");
+    }
     if (settings->tls.enabled) {
         sum += add_part(out, (uint64_t)settings->max_connections * NET_TLS_SESSION_BYTES,
                         "TLS of idle connections");

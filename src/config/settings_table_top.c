@@ -287,6 +287,25 @@ static const struct settings_row top_rows[] = {
                         "Nobody else should be able to read the file. Default: none, everybody "
                         "may. Flag -Y."},
      .sample = "/etc/rollcall.users"},
+    {.option = {.name = "admin",
+                .type = OPTION_STRING,
+                TOP(admin),
+                .min = 1,
+                .max = 255,
+                .help = "Address of the status page, /metrics, /status.json, /healthz, /leader and "
+                        "/follower (HTTP): host:port or [v6]:port, without a port 11280. All of it "
+                        "only tells. Default: none."},
+     .sample = "127.0.0.1:11280"},
+    {.option = {.name = "admin-auth",
+                .type = OPTION_STRING,
+                .flags = ROW_RELOADABLE,
+                TOP(admin_auth_file),
+                .min = 1,
+                .max = 255,
+                .help = "File of users, as auth-file: who looks at the page, the metrics or "
+                        "status.json must be one of them (HTTP Basic). /healthz, /leader and "
+                        "/follower answer everybody. Default: none, everybody may look."},
+     .sample = "/etc/rollcall.admins"},
     {.option = {.name = "tls",
                 .type = OPTION_CUSTOM,
                 .flags = ROW_GROUP,

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/log.h"
@@ -36,12 +37,13 @@ struct daemon {
     struct data *data; /* NULL: in memory only */
     struct server *server;
     struct net *net;
-    int ready_fd;       /* of process_background; -1: none */
-    _Atomic bool stop;  /* loading: no more */
-    int loaded_fd;      /* eventfd: loading has ended */
-    bool serving;       /* clients can connect */
-    bool failed;        /* the exit says so; the loader's while there is one */
-    pthread_t reloader; /* if one was started */
+    struct admin *admin; /* NULL: none is configured */
+    int ready_fd;        /* of process_background; -1: none */
+    _Atomic bool stop;   /* loading: no more */
+    int loaded_fd;       /* eventfd: loading has ended */
+    bool serving;        /* clients can connect */
+    bool failed;         /* the exit says so; the loader's while there is one */
+    pthread_t reloader;  /* if one was started */
     bool reloader_started;
     _Atomic unsigned reloads; /* asked for, and not done yet */
 };
@@ -88,6 +90,7 @@ static void reload(struct daemon *daemon)
 
     if (next == NULL) {
         log_error("reload: nothing was changed");
+        admin_reloaded(daemon->admin, false);
         return;
     }
     char state[64];
@@ -96,7 +99,10 @@ static void reload(struct daemon *daemon)
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)clock_monotonic_us());
     notify_manager(state);
-    if (reload_apply(daemon->server, next, space_engine_create)) {
+    bool applied = reload_apply(daemon->server, next, space_engine_create);
+
+    admin_reloaded(daemon->admin, applied);
+    if (applied) {
         reload_log_restart(daemon->started, next);
         if (daemon->now != daemon->started) {
             settings_destroy(daemon->now);
@@ -295,6 +301,36 @@ static bool open_net(struct daemon *daemon)
     return true;
 }
 
+/* The status page's address is taken, too. */
+static bool open_admin(struct daemon *daemon)
+{
+    char error[ADMIN_ERROR_MAX];
+    bool in_use;
+
+    if (daemon->now->admin == NULL) {
+        return true;
+    }
+    daemon->admin = admin_create(daemon->now->admin, daemon->server, daemon->data, error, &in_use);
+    if (daemon->admin == NULL) {
+        log_error("%s%s", error, in_use ? "; choose another address for `admin`" : "");
+    }
+    return daemon->admin != NULL;
+}
+
+static bool start_admin(struct daemon *daemon)
+{
+    if (daemon->admin == NULL) {
+        return true;
+    }
+    daemon->failed = !admin_start(daemon->admin);
+    if (daemon->failed) {
+        log_error("cannot start a thread: %s", strerror(errno));
+    } else {
+        log_info("status page on http://%s/", admin_address(daemon->admin));
+    }
+    return !daemon->failed;
+}
+
 static void log_addresses(const struct net *net)
 {
     const char *address;
@@ -342,7 +378,7 @@ static bool start(struct daemon *daemon)
         return false;
     }
     hold_signals();
-    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon)) {
+    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon) || !open_admin(daemon)) {
         return false;
     }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
@@ -477,6 +513,7 @@ static bool begin_serving(struct daemon *daemon)
     }
     log_addresses(daemon->net);
     daemon->serving = true;
+    admin_serving(daemon->admin);
     process_background_ready(daemon->ready_fd);
     notify_manager("READY=1\nSTATUS=serving");
     return true;
@@ -484,10 +521,12 @@ static bool begin_serving(struct daemon *daemon)
 
 static void daemon_serve(struct daemon *daemon)
 {
-    bool begun;
+    bool begun = start_admin(daemon);
 
     daemon_log_spaces(daemon->server->spaces, daemon->now);
-    begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
+    if (begun) {
+        begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
+    }
     if (begun && begin_serving(daemon)) {
         net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     }
@@ -501,6 +540,7 @@ static void daemon_finish(struct daemon *daemon)
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
     join_reloader(daemon);
+    admin_destroy(daemon->admin);
     if (daemon->server != NULL) {
         keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
     }

@@ -1,5 +1,6 @@
 #include "daemon/descriptors.h"
 
+#include "admin/admin.h"
 #include "base/log.h"
 #include "daemon/process.h"
 #include "data/data.h"
@@ -19,6 +20,9 @@ static uint64_t own(const struct settings *settings)
 {
     uint64_t count = OWN + settings->listen_count + (settings->threads + 1) * OWN_A_LOOP;
 
+    if (settings->admin != NULL) {
+        count += ADMIN_CONNECTIONS_MAX + 1 + OWN_A_LOOP;
+    }
     if (settings->data != NULL) {
         /* what is written and not yet durable keeps its segments open; each loader has one file */
         count += OWN_SEGMENTS + settings->threads +

@@ -1,0 +1,391 @@
+/* admin_figures.c: reads the figures of a running server. */
+#include "admin/admin_figures.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- figures by name ---- */
+
+struct field {
+    const char *name;
+    size_t offset;
+};
+
+static const struct field table_fields[] = {
+#define ROW(name) {#name, offsetof(struct admin_table, name)},
+    ADMIN_TABLE_FIGURES(ROW)
+#undef ROW
+};
+
+static const struct field space_fields[] = {
+#define ROW(name) {#name, offsetof(struct admin_space, name)},
+    ADMIN_SPACE_FIGURES(ROW)
+#undef ROW
+};
+
+/* Figures come in about the order of the fields: the search begins after the last one found. */
+static void take(const struct field *fields, size_t count, size_t *last, void *into,
+                 const char *name, const char *text)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (*last + 1 + i) % count;
+
+        if (strcmp(fields[at].name, name) == 0) {
+            *(uint64_t *)((char *)into + fields[at].offset) = strtoull(text, NULL, 10);
+            *last = at;
+            return;
+        }
+    }
+}
+
+struct reading {
+    struct admin_space *space;
+    struct admin_table *table;
+    size_t last;
+};
+
+static void take_space(void *context, const char *name, const char *text)
+{
+    struct reading *reading = context;
+
+    take(space_fields, LENGTH(space_fields), &reading->last, reading->space, name, text);
+}
+
+/* Their names are SERIAL:NAME. */
+static void take_table(void *context, const char *name, const char *text)
+{
+    struct reading *reading = context;
+    struct admin_table *table = reading->table;
+    char *colon;
+
+    table->serial = strtoull(name, &colon, 10);
+    if (*colon != ':') {
+        return;
+    }
+    if (strcmp(colon + 1, "state") == 0) {
+        table->state = strcmp(text, "closed") == 0 ? ADMIN_FULL : ADMIN_OPEN;
+    } else if (strcmp(colon + 1, "false_positives") == 0) {
+        table->rate = strtod(text, NULL);
+    } else {
+        take(table_fields, LENGTH(table_fields), &reading->last, table, colon + 1, text);
+    }
+}
+
+/* ---- sums of workers ---- */
+
+/* Adds the figures of each of n workers; both structs have them in one order, the metric one has
+ * one more in front: what is not counted. */
+static void sum_metrics(const void *metrics, size_t stride, size_t n, uint64_t *sum, size_t count)
+{
+    memset(sum, 0, count * sizeof(*sum));
+    for (size_t i = 0; i < n; i++) {
+        const metric *of = (const metric *)((const char *)metrics + i * stride) + 1;
+
+        for (size_t k = 0; k < count; k++) {
+            sum[k] += metric_read(&of[k]);
+        }
+    }
+}
+
+_Static_assert(offsetof(struct space_metrics, hits) == sizeof(metric), "none, then the others");
+_Static_assert(offsetof(struct command_metrics, cmd_get) == sizeof(metric), "likewise");
+
+void admin_commands_sum(const struct server *server, struct admin_command_counts *sum)
+{
+    sum_metrics(server->metrics, sizeof(server->metrics[0]), server->threads, (uint64_t *)sum,
+                sizeof(*sum) / sizeof(uint64_t));
+}
+
+/* ---- a space ---- */
+
+static void describe_slots(const struct space_settings *settings, struct admin_space *space)
+{
+    size_t used = 0;
+
+    space->slots[0] = '\0';
+    for (size_t i = 0; i < settings->slot_count; i++) {
+        used +=
+            (size_t)snprintf(space->slots + used, sizeof(space->slots) - used, "%s%s:%u",
+                             i > 0 ? " " : "", settings->slots[i].name, settings->slots[i].bits);
+        CHECK(used < sizeof(space->slots));
+    }
+}
+
+static void read_space(const struct server *server, const struct space *from,
+                       struct admin_space *space)
+{
+    const struct engine *engine = from->engine;
+    const struct space_settings *settings = &from->settings;
+    struct reading reading = {.space = space};
+
+    memcpy(space->name, from->name, sizeof(space->name));
+    space->kind = settings->kind;
+    space->role = settings->role;
+    space->oldest = settings->oldest;
+    space->any_ids = settings->ids == SPACE_IDS_ANY;
+    space->target = settings->kind == SPACE_PHANTOM ? settings->false_positives : 0;
+    describe_slots(settings, space);
+    engine->functions->stats_space(engine, take_space, &reading);
+    engine->functions->memory(engine, space->memory);
+    space->recycled = engine->functions->recycled(engine);
+    space->held = space->records + space->members + space->items;
+    sum_metrics(from->metrics, sizeof(from->metrics[0]), server->threads,
+                (uint64_t *)&space->counts, sizeof(space->counts) / sizeof(uint64_t));
+}
+
+/* Room for one more table: in place of the oldest one when there are as many as are kept. */
+static struct admin_table *next_table(struct admin_space *space)
+{
+    size_t count = space->table_count;
+    size_t at = count;
+
+    if (count == ADMIN_TABLES_MAX) {
+        at = space->tables_left_out++ % ADMIN_TABLES_MAX;
+    } else {
+        if ((count & (count - 1)) == 0) {
+            size_t room = count == 0 ? 1 : 2 * count;
+
+            space->at = realloc(space->at, room * sizeof(space->at[0]));
+            CHECK(space->at != NULL);
+        }
+        space->table_count++;
+    }
+    memset(&space->at[at], 0, sizeof(space->at[at]));
+    return &space->at[at];
+}
+
+/* Puts the oldest one first again. */
+static void order_tables(struct admin_space *space)
+{
+    size_t oldest = space->tables_left_out % ADMIN_TABLES_MAX;
+    struct admin_table *ordered;
+
+    if (oldest == 0) {
+        return;
+    }
+    ordered = memory_zalloc(ADMIN_TABLES_MAX * sizeof(ordered[0]));
+    for (size_t i = 0; i < ADMIN_TABLES_MAX; i++) {
+        ordered[i] = space->at[(oldest + i) % ADMIN_TABLES_MAX];
+    }
+    free(space->at);
+    space->at = ordered;
+}
+
+/* The next tables from that id on; 0: there are no more. */
+static uint64_t read_tables(const struct engine *engine, struct admin_space *space, uint64_t from)
+{
+    for (unsigned i = 0; i < ADMIN_TABLES_STEP; i++) {
+        struct reading reading = {.table = next_table(space), .last = 0};
+
+        from = engine->functions->stats_table(engine, from, take_table, &reading);
+        if (from == 0) {
+            break;
+        }
+    }
+    return from;
+}
+
+/* The space says how many are being dumped: those are the oldest in memory that are full. */
+static void complete_states(struct admin_space *space)
+{
+    uint64_t leaving = space->leaving_tables;
+
+    for (size_t i = 0; i < space->table_count; i++) {
+        struct admin_table *table = &space->at[i];
+
+        if (table->cold != 0) {
+            table->state = ADMIN_DUMPED;
+        } else if (table->state == ADMIN_FULL && leaving > 0) {
+            table->state = ADMIN_DUMPING;
+            leaving--;
+        }
+    }
+}
+
+/* The space as it is found in the present set: a reload may have come between two steps. */
+static const struct space *present(const struct server *server, const struct admin_space *space)
+{
+    return spaces_find(server->spaces, space->name);
+}
+
+static void read_all_tables(const struct server *server, struct barrier_member *member,
+                            struct admin_space *space)
+{
+    uint64_t from = 0;
+
+    if (space->kind == SPACE_PLAIN) {
+        return;
+    }
+    do {
+        barrier_enter(member);
+        const struct space *of = present(server, space);
+
+        from = of != NULL && of->settings.kind == space->kind ? read_tables(of->engine, space, from)
+                                                              : 0;
+        barrier_leave(member);
+    } while (from != 0);
+    order_tables(space);
+    complete_states(space);
+}
+
+static void read_spaces(struct admin_figures *figures, const struct server *server,
+                        struct barrier_member *member, bool tables)
+{
+    bool more = true;
+
+    while (more && figures->space_count < SETTINGS_SPACES_MAX) {
+        struct admin_space *space = &figures->spaces[figures->space_count];
+
+        barrier_enter(member);
+        more = figures->space_count < server->spaces->count;
+        if (more) {
+            read_space(server, server->spaces->at[figures->space_count], space);
+            figures->space_count++;
+        }
+        barrier_leave(member);
+        if (more && tables) {
+            read_all_tables(server, member, space);
+        }
+    }
+}
+
+/* ---- the rest ---- */
+
+static void read_settings(struct admin_figures *figures, const struct server *server,
+                          struct barrier_member *member)
+{
+    char path[SETTINGS_DATA_PATH_MAX + 1] = "";
+    struct statvfs disk;
+
+    barrier_enter(member);
+    const struct settings *settings = server->settings;
+
+    figures->max_connections = settings->max_connections;
+    figures->sync = settings->journal.sync;
+    figures->overlay_bytes_max = settings->cold.overlay_bytes;
+    if (settings->data != NULL) {
+        snprintf(path, sizeof(path), "%s", settings->data);
+    }
+    barrier_leave(member);
+    if (path[0] != '\0' && statvfs(path, &disk) == 0) {
+        figures->disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
+        figures->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    }
+}
+
+static void read_process(struct admin_figures *figures, const struct server *server)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    figures->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    figures->now_us = clock_monotonic_us();
+    figures->now_s = clock_wall_s();
+    figures->uptime_s = figures->now_us / 1000000 - server->started_s;
+    figures->threads = server->threads;
+    figures->memory_bytes = server->memory_bytes;
+    figures->resident_bytes = memory_resident_bytes();
+    net_metrics_sum(server->net, &figures->net);
+    snprintf(figures->address, sizeof(figures->address), "%s",
+             net_address(server->net, 0) != NULL ? net_address(server->net, 0) : "");
+}
+
+static void read_data(struct admin_figures *figures, const struct server *server)
+{
+    if (server->journal != NULL) {
+        figures->has_journal = true;
+        journal_stats(server->journal, &figures->journal);
+    }
+    if (server->data != NULL) {
+        figures->has_data = true;
+        data_stats(server->data, &figures->data);
+        data_files_stats(server->data, &figures->files);
+    }
+    if (server->cold != NULL) {
+        figures->has_cold = true;
+        cold_stats(server->cold, &figures->cold);
+    }
+}
+
+void admin_figures_free(struct admin_figures *figures)
+{
+    for (size_t i = 0; figures != NULL && i < figures->space_count; i++) {
+        free(figures->spaces[i].at);
+    }
+}
+
+void admin_figures_read(struct admin_figures *figures, struct server *server,
+                        struct barrier_member *member, bool tables)
+{
+    admin_figures_free(figures);
+    memset(figures, 0, sizeof(*figures));
+    read_process(figures, server);
+    admin_commands_sum(server, &figures->commands);
+    read_settings(figures, server, member);
+    read_data(figures, server);
+    read_spaces(figures, server, member, tables);
+}
+
+/* ---- what follows from them ---- */
+
+uint64_t admin_space_held_bytes(const struct admin_space *space)
+{
+    uint64_t sum = 0;
+
+    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
+        sum += space->memory[kind].held_bytes;
+    }
+    return sum;
+}
+
+static uint64_t table_held(const struct admin_table *table)
+{
+    return table->records + table->members;
+}
+
+double admin_space_bytes_each(const struct admin_space *space)
+{
+    uint64_t bytes = 0;
+    uint64_t held = 0;
+    const struct admin_table *newest =
+        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
+
+    for (size_t i = 0; i < space->table_count; i++) {
+        const struct admin_table *table = &space->at[i];
+
+        if (table->state == ADMIN_FULL || table->state == ADMIN_DUMPING) {
+            bytes += table->bytes + table->aux_pool_bytes + table->extend_pool_bytes;
+            held += table_held(table);
+        }
+    }
+    if (held == 0 && newest != NULL) {
+        bytes = newest->bytes + newest->aux_pool_bytes + newest->extend_pool_bytes;
+        held = newest->capacity;
+    }
+    return held > 0 ? (double)bytes / (double)held : 0;
+}
+
+uint64_t admin_space_places(const struct admin_space *space)
+{
+    const struct admin_table *newest =
+        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
+
+    if (newest == NULL) {
+        return 0;
+    }
+    uint64_t held = table_held(newest);
+    uint64_t left = newest->capacity > held ? newest->capacity - held : 0;
+
+    return left + (space->any_ids ? 0 : space->spare * newest->capacity);
+}

@@ -1,0 +1,103 @@
+/*
+ * admin_history.h: what was counted, in the course of time: samples of the last ten minutes and the
+ * last day, from which rates and forecasts come.
+ *
+ * Counting figures are kept as they are; a rate is the difference of two samples by their time. A
+ * space is known by its name, so a reload that changes their order changes nothing here.
+ *
+ * Memory: about 1.1 MiB at most. Thread rule: the admin's thread.
+ */
+#ifndef ROLLCALL_ADMIN_ADMIN_HISTORY_H
+#define ROLLCALL_ADMIN_ADMIN_HISTORY_H
+
+#include "admin/admin_figures.h"
+
+#define ADMIN_SECONDS      600 /* samples a second apart … */
+#define ADMIN_MINUTES      (24 * 60)
+#define ADMIN_SPACE_STEPS  144 /* … and ten minutes apart: the day of a space */
+#define ADMIN_STEP_MINUTES 10
+#define ADMIN_RATE_S_MIN   60 /* what is shorter says nothing of a day */
+#define ADMIN_JUMP_S       2  /* the wall clock was set by as much, or more */
+
+/* What the chart shows. */
+enum admin_line { ADMIN_READS, ADMIN_CHANGES, ADMIN_DISK_READS, ADMIN_LINES };
+
+struct admin_sample {
+    uint64_t at_us; /* 0: there is none */
+    uint64_t counted[ADMIN_LINES];
+};
+
+/* What happened lately, if it grew: ten minutes ago, and now. */
+#define ADMIN_EVENTS(X)                                                                            \
+    X(rejected_connections)                                                                        \
+    X(checkpoint_failures)                                                                         \
+    X(dump_failures)                                                                               \
+    X(cold_failed)                                                                                 \
+    X(cold_busy)                                                                                   \
+    X(journal_refusals)                                                                            \
+    X(failed_logins)
+struct admin_events {
+    ADMIN_EVENTS(ADMIN_FIELD)
+};
+
+/* Why a space refused; the first ones an operator can do something about. */
+#define ADMIN_REFUSALS(X)                                                                          \
+    X(refused_no_table, "no table free")                                                           \
+    X(refused_memory, "no place left")                                                             \
+    X(refused_busy, "disk queue or journal full")                                                  \
+    X(refused_read, "a disk read failed")                                                          \
+    X(refused_id_large, "id above max-id")                                                         \
+    X(refused_id_far, "id too far ahead")                                                          \
+    X(refused_id_below, "id below the oldest table")                                               \
+    X(refused_value, "not a number, or not as many as slots")                                      \
+    X(refused_delta, "no number to increment")                                                     \
+    X(refused_append, "append or prepend")                                                         \
+    X(refused_deletes_off, "deletes are off")
+#define ADMIN_REFUSAL_COUNT(name, words) +1
+#define ADMIN_REFUSALS_N                 (0 ADMIN_REFUSALS(ADMIN_REFUSAL_COUNT))
+#define ADMIN_REFUSALS_OURS              7 /* the first of them */
+
+extern const char *const admin_refusal_words[ADMIN_REFUSALS_N];
+extern const char *const admin_refusal_names[ADMIN_REFUSALS_N]; /* without refused_ */
+uint64_t admin_refused(const struct admin_space *space, unsigned reason);
+
+/* Of a space, as of the last minutes and the last day. */
+struct admin_trend {
+    bool known;                         /* it was watched for ADMIN_RATE_S_MIN */
+    double added_each_s;                /* ids or members, over the last day or since the start */
+    double watched_s;                   /* how long that was */
+    uint64_t refused[ADMIN_REFUSALS_N]; /* in the last ten minutes */
+};
+
+struct admin_history;
+
+struct admin_history *admin_history_create(void); /* never NULL */
+void admin_history_destroy(struct admin_history *history);
+
+/* Once a second: now_us, the wall clock, and what was counted until now. */
+void admin_history_second(struct admin_history *history, const struct admin_sample *sample,
+                          uint64_t wall_s);
+/* Is it time for the next minute? */
+bool admin_history_minute_due(const struct admin_history *history, uint64_t now_us);
+/* With figures just read, tables not needed. */
+void admin_history_minute(struct admin_history *history, const struct admin_figures *figures);
+
+/*
+ * Rates of a line as of `points` equal parts of the ten minutes, or of the day, oldest first;
+ * negative: nobody looked then. Returns the newest one, 0 if there is none.
+ */
+double admin_history_rates(const struct admin_history *history, bool day, enum admin_line line,
+                           double *rates, size_t points);
+/* By how much each has grown in the last ten minutes. */
+void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,
+                          struct admin_events *grown);
+void admin_history_trend(const struct admin_history *history, const struct admin_figures *figures,
+                         const struct admin_space *space, struct admin_trend *trend);
+
+/* The last jump of the wall clock: by how many seconds, and how long ago. False: there was none in
+ * the last day. */
+bool admin_history_jump(const struct admin_history *history, uint64_t now_us, int64_t *by_s,
+                        uint64_t *ago_s);
+uint64_t admin_history_jumps(const struct admin_history *history); /* since the start */
+
+#endif

@@ -1,0 +1,298 @@
+/* admin_http.c: which answer a request gets. */
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/admin_private.h"
+#include "base/barrier.h"
+#include "base/clock.h"
+#include "config/auth.h"
+#include "net/peer.h"
+#include "request/auth_delay.h"
+
+#define PLAIN_TEXT "text/plain; charset=utf-8"
+
+/* ---- who asks ---- */
+
+/* The value of a letter of base64; -1: it is none. */
+static int base64_value(char letter)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
+
+    return at != NULL ? (int)(at - letters) : -1;
+}
+
+/* Bytes written to `out`, which has room for 3/4 of the text; 0: it is no base64. */
+static size_t base64_decode(const char *text, size_t length, char *out)
+{
+    uint32_t bits = 0;
+    unsigned held = 0;
+    size_t written = 0;
+
+    while (length > 0 && text[length - 1] == '=') {
+        length--;
+    }
+    for (size_t i = 0; i < length; i++) {
+        int value = base64_value(text[i]);
+
+        if (value < 0) {
+            return 0;
+        }
+        bits = (bits << 6 | (uint32_t)value) & 0xffffff;
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            out[written++] = (char)(bits >> held & 0xff);
+        }
+    }
+    return written;
+}
+
+/* Cuts "Basic BASE64" of "name:password". False: it is not that. */
+static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_t *name,
+                        size_t *length)
+{
+    static const char scheme[] = "Basic ";
+    const char *text = header + sizeof(scheme) - 1;
+
+    if (evutil_ascii_strncasecmp(header, scheme, sizeof(scheme) - 1) != 0 ||
+        strlen(text) > 2 * AUTH_LINE_MAX) {
+        return false;
+    }
+    *length = base64_decode(text, strlen(text), given);
+    const char *colon = memchr(given, ':', *length);
+
+    *name = colon != NULL ? (size_t)(colon - given) : 0;
+    return colon != NULL;
+}
+
+enum door { DOOR_OPEN, DOOR_WHO, DOOR_WRONG, DOOR_LATER };
+
+static enum door look_at_password(struct server *server, const struct auth *users,
+                                  const char *header, int fd)
+{
+    char given[2 * AUTH_LINE_MAX];
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t origin = net_peer_origin(fd);
+    size_t name, length;
+
+    if (header == NULL || !parse_basic(header, given, &name, &length)) {
+        return DOOR_WHO;
+    }
+    if (!auth_delay_begin(server->auth_delay, origin, now_us)) {
+        return DOOR_LATER;
+    }
+    bool right = auth_check(users, given, name, given + name + 1, length - name - 1);
+
+    auth_delay_end(server->auth_delay, origin, now_us, right);
+    explicit_bzero(given, sizeof(given));
+    return right ? DOOR_OPEN : DOOR_WRONG;
+}
+
+static enum door door_of(struct admin *admin, struct evhttp_request *request)
+{
+    struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+    int fd = bufferevent_getfd(
+        evhttp_connection_get_bufferevent(evhttp_request_get_connection(request)));
+    enum door door = DOOR_OPEN;
+
+    barrier_enter(admin->member);
+    const struct auth *users = admin->server->settings->admin_auth;
+
+    if (users != NULL) {
+        door = look_at_password(admin->server, users, evhttp_find_header(headers, "Authorization"),
+                                fd);
+    }
+    barrier_leave(admin->member);
+    if (door == DOOR_WRONG) {
+        net_peer_log_refused(fd, "wrong user or password for the admin listener",
+                             &admin->server->login_lines);
+    }
+    return door;
+}
+
+/* ---- what there is ---- */
+
+double admin_loaded_share(const struct data *data)
+{
+    struct data_stats stats;
+
+    if (data == NULL) {
+        return 0;
+    }
+    data_stats(data, &stats);
+    return stats.load_total_bytes > 0
+               ? (double)stats.load_done_bytes / (double)stats.load_total_bytes
+               : 0;
+}
+
+static struct admin_view view_of(struct admin *admin)
+{
+    struct admin_view view = {
+        .figures = admin->figures,
+        .history = admin->history,
+        .data = admin->data,
+        .serving = atomic_load(&admin->serving),
+        .reloaded = atomic_load(&admin->reloaded),
+        .reload_failed = atomic_load(&admin->reload_failed),
+    };
+    uint64_t now_us = clock_monotonic_us();
+
+    if (view.serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
+        admin_figures_read(admin->figures, admin->server, admin->member, true);
+        admin->figures_us = now_us;
+    }
+    return view;
+}
+
+struct route {
+    const char *path, *type;
+    admin_make_fn *make; /* NULL: health() answers */
+    bool (*is_so)(const struct admin *admin);
+    const char *yes, *no;
+};
+
+static bool is_serving(const struct admin *admin)
+{
+    return atomic_load(&admin->serving);
+}
+
+/* One that no longer takes changes is of no use as a leader. */
+static bool is_leader(const struct admin *admin)
+{
+    return is_serving(admin) &&
+           (admin->server->journal == NULL || !journal_failed(admin->server->journal));
+}
+
+static bool is_follower(const struct admin *admin)
+{
+    (void)admin; /* there is no replication yet */
+    return false;
+}
+
+static const struct route routes[] = {
+    {.path = "/metrics",
+     .type = "text/plain; version=0.0.4; charset=utf-8",
+     .make = admin_make_metrics},
+    {.path = "/status.json", .type = "application/json", .make = admin_make_json},
+    {.path = "/healthz", .is_so = is_serving, .yes = "serving", .no = "not serving"},
+    {.path = "/leader", .is_so = is_leader, .yes = "takes writes", .no = "takes no writes"},
+    {.path = "/follower", .is_so = is_follower, .yes = "follows", .no = "follows nobody"},
+};
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+_Static_assert(ROUTES <= ADMIN_CACHED_MAX, "one cached answer a route");
+
+static const struct route *route_of(const struct evhttp_request *request)
+{
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+
+    for (size_t i = 0; path != NULL && i < ROUTES; i++) {
+        if (strcmp(routes[i].path, path) == 0) {
+            return &routes[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- answering ---- */
+
+/* One request a connection: nobody keeps one who does not use it. */
+static void send_answer(struct evhttp_request *request, int code, const char *reason,
+                        const char *type, struct evbuffer *body)
+{
+    static const char *const headers[][2] = {
+        {"Connection", "close"},
+        {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Content-Security-Policy",
+         "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
+         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    };
+    struct evkeyvalq *out = evhttp_request_get_output_headers(request);
+
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        evhttp_add_header(out, headers[i][0], headers[i][1]);
+    }
+    evhttp_add_header(out, "Content-Type", type);
+    evhttp_send_reply(request, code, reason, body);
+}
+
+static void send_words(struct evhttp_request *request, int code, const char *reason,
+                       const char *words)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    evbuffer_add_printf(body, "%s\n", words);
+    send_answer(request, code, reason, PLAIN_TEXT, body);
+    evbuffer_free(body);
+}
+
+static void send_health(struct admin *admin, struct evhttp_request *request,
+                        const struct route *route)
+{
+    char words[64];
+    bool is_so = route->is_so(admin);
+
+    snprintf(words, sizeof(words), "%s", is_so ? route->yes : route->no);
+    if (!is_serving(admin) && admin->data != NULL) {
+        snprintf(words, sizeof(words), "loading, %.0f %%", 100 * admin_loaded_share(admin->data));
+    }
+    send_words(request, is_so ? HTTP_OK : HTTP_SERVUNAVAIL, is_so ? "OK" : "Service Unavailable",
+               words);
+}
+
+/* Those who ask in the same second share the bytes; slow readers hold no copies of their own. */
+static void send_made(struct admin *admin, struct evhttp_request *request,
+                      const struct route *route)
+{
+    struct admin_cached *cached = &admin->cached[route - routes];
+    struct evbuffer *body = evbuffer_new();
+    uint64_t now_us = clock_monotonic_us();
+
+    if (cached->bytes == NULL || now_us - cached->made_us >= ADMIN_SHARED_US) {
+        struct admin_view view = view_of(admin);
+
+        if (cached->bytes != NULL) {
+            evbuffer_free(cached->bytes);
+        }
+        cached->bytes = evbuffer_new();
+        route->make(&view, cached->bytes);
+        cached->made_us = now_us;
+    }
+    evbuffer_add_buffer_reference(body, cached->bytes);
+    send_answer(request, HTTP_OK, "OK", route->type, body);
+    evbuffer_free(body);
+}
+
+void admin_http_request(struct evhttp_request *request, void *context)
+{
+    struct admin *admin = context;
+    const struct route *route = route_of(request);
+
+    if (route == NULL) {
+        send_words(request, HTTP_NOTFOUND, "Not Found",
+                   "there are /metrics, /status.json, /healthz, /leader and /follower");
+        return;
+    }
+    switch (route->make != NULL ? door_of(admin, request) : DOOR_OPEN) {
+    case DOOR_WHO:
+    case DOOR_WRONG:
+        evhttp_add_header(evhttp_request_get_output_headers(request), "WWW-Authenticate",
+                          "Basic realm=\"rollcalld\", charset=\"UTF-8\"");
+        send_words(request, 401, "Unauthorized", "a user and password of admin-auth are needed");
+        return;
+    case DOOR_LATER:
+        send_words(request, 429, "Too Many Requests", "too many wrong passwords, try again later");
+        return;
+    case DOOR_OPEN:
+        break;
+    }
+    if (route->make == NULL) {
+        send_health(admin, request, route);
+    } else {
+        send_made(admin, request, route);
+    }
+}

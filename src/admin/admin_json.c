@@ -1,0 +1,183 @@
+/* admin_json.c: /status.json. README.md has its schema. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "admin/admin_private.h"
+#include "base/check.h"
+
+#define SCHEMA_VERSION 1
+
+/* jansson's numbers are signed. */
+static json_int_t number(uint64_t value)
+{
+    return value <= INT64_MAX ? (json_int_t)value : INT64_MAX;
+}
+
+/* Sets name: figure for each of a list of figures. */
+#define SET(into, from, name) json_object_set_new(into, #name, json_integer(number((from)->name)));
+
+static json_t *make_table(const struct admin_space *space, const struct admin_table *table)
+{
+    static const char *const states[ADMIN_STATES] = {"open", "full", "dumping", "on_disk"};
+    json_t *object =
+        json_pack("{s:I, s:s}", "serial", number(table->serial), "state", states[table->state]);
+
+#define FIELD(name) SET(object, table, name)
+    ADMIN_TABLE_FIGURES(FIELD)
+#undef FIELD
+    if (space->kind == SPACE_PHANTOM) {
+        json_object_set_new(object, "false_positives", json_real(table->rate));
+    }
+    return object;
+}
+
+static json_t *make_memory(const struct admin_space *space)
+{
+    static const char *const kinds[ENGINE_MEMORY_KINDS] = {NULL,   "tables",  "aux",  "extend",
+                                                           "cold", "filters", "plain"};
+    json_t *object = json_object();
+
+    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
+        json_object_set_new(object, kinds[kind],
+                            json_integer(number(space->memory[kind].held_bytes)));
+    }
+    return object;
+}
+
+static json_t *make_refused(const struct admin_space *space, const struct admin_trend *trend)
+{
+    json_t *object = json_object();
+
+    for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
+        json_object_set_new(object, admin_refusal_names[i],
+                            json_pack("{s:I, s:I}", "total", number(admin_refused(space, i)),
+                                      "ten_minutes", number(trend->refused[i])));
+    }
+    return object;
+}
+
+static json_t *make_space(const struct admin_view *view, const struct admin_space *space)
+{
+    static const char *const kinds[] = {"counter", "phantom", "plain"};
+    static const char *const oldest[] = {"default", "dump", "recycle", "refuse"};
+    struct admin_trend trend;
+    uint64_t places = admin_space_places(space);
+
+    admin_history_trend(view->history, view->figures, space, &trend);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:I}", "name",
+        space->name, "kind", kinds[space->kind], "role",
+        space->role == SPACE_CACHE ? "cache" : "store", "oldest", oldest[space->oldest], "slots",
+        space->slots, "any_ids", space->any_ids, "held", number(space->held), "recycled",
+        number(space->recycled), "held_bytes", number(admin_space_held_bytes(space)), "bytes_each",
+        admin_space_bytes_each(space), "free_ids", number(places), "memory_bytes",
+        make_memory(space), "refused", make_refused(space, &trend), "tables_left_out",
+        number(space->tables_left_out));
+
+    CHECK(object != NULL);
+#define FIELD(name) SET(object, space, name)
+    ADMIN_SPACE_FIGURES(FIELD)
+#undef FIELD
+#define COUNT(name, meaning) SET(object, &space->counts, name)
+    SPACE_METRICS(COUNT)
+#undef COUNT
+    json_object_set_new(object, "added_each_s",
+                        trend.known ? json_real(trend.added_each_s) : json_null());
+    json_object_set_new(object, "full_in_s",
+                        trend.added_each_s > 0 ? json_real((double)places / trend.added_each_s)
+                                               : json_null());
+    if (space->kind == SPACE_PHANTOM) {
+        json_object_set_new(object, "false_positives_target", json_real(space->target));
+    }
+    json_t *tables = json_array();
+
+    for (size_t i = 0; i < space->table_count; i++) {
+        json_array_append_new(tables, make_table(space, &space->at[i]));
+    }
+    json_object_set_new(object, "table_list", tables);
+    return object;
+}
+
+static json_t *make_rates(const struct admin_history *history)
+{
+    static const char *const lines[ADMIN_LINES] = {"reads", "changes", "disk_reads"};
+    json_t *object = json_object();
+
+    for (int line = 0; line < ADMIN_LINES; line++) {
+        double last[ADMIN_SECONDS / 10]; /* the newest covers ten seconds */
+        double rate =
+            admin_history_rates(history, false, (enum admin_line)line, last, ADMIN_SECONDS / 10);
+
+        json_object_set_new(object, lines[line], json_real(rate));
+    }
+    return object;
+}
+
+static json_t *make_disk(const struct admin_figures *figures)
+{
+    const struct journal_stats *journal = &figures->journal;
+    const struct data_stats *data = &figures->data;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "journal_head", number(journal->head), "journal_durable", number(journal->durable),
+        "journal_unsynced_us", number(journal->unsynced_us), "journal_buffer_used_bytes",
+        number(journal->buffer_used_bytes), "journal_full", journal->full, "journal_failed",
+        journal->failed, "journal_error", journal->error, "checkpoints", number(data->checkpoints),
+        "checkpoint_failures", number(data->checkpoint_failures), "last_checkpoint",
+        number(data->last_checkpoint_s), "dumps", number(data->dumps), "dump_failures",
+        number(data->dump_failures), "disk_reads", number(figures->cold.reads), "disk_read_queue",
+        number(figures->cold.depth), "damaged_pages", number(figures->cold.bad_pages),
+        "filesystem_bytes", number(figures->disk_bytes), "filesystem_free_bytes",
+        number(figures->disk_free_bytes));
+}
+
+static void add_all(const struct admin_view *view, json_t *root)
+{
+    const struct admin_figures *figures = view->figures;
+    json_t *commands = json_object();
+    json_t *net = json_object();
+    json_t *spaces = json_array();
+
+#define COUNT(name, meaning) SET(commands, &figures->commands, name)
+    COMMAND_METRICS(COUNT)
+#undef COUNT
+#define COUNT(name, meaning)                                                                       \
+    json_object_set_new(net, #name, json_integer(number(metric_read(&figures->net.name))));
+    NET_METRICS(COUNT)
+#undef COUNT
+    for (size_t i = 0; i < figures->space_count; i++) {
+        json_array_append_new(spaces, make_space(view, &figures->spaces[i]));
+    }
+    json_object_set_new(root, "address", json_string(figures->address));
+    json_object_set_new(root, "time", json_integer(number(figures->now_s)));
+    json_object_set_new(root, "uptime_s", json_integer(number(figures->uptime_s)));
+    json_object_set_new(root, "memory_limit_bytes", json_integer(number(figures->memory_bytes)));
+    json_object_set_new(root, "resident_bytes", json_integer(number(figures->resident_bytes)));
+    json_object_set_new(root, "max_connections", json_integer(figures->max_connections));
+    json_object_set_new(root, "rates_each_s", make_rates(view->history));
+    json_object_set_new(root, "commands", commands);
+    json_object_set_new(root, "connections", net);
+    json_object_set_new(root, "spaces", spaces);
+    json_object_set_new(root, "disk", figures->has_data ? make_disk(figures) : json_null());
+}
+
+void admin_make_json(const struct admin_view *view, struct evbuffer *out)
+{
+    json_t *root =
+        json_pack("{s:i, s:s, s:s, s:f, s:b}", "schema_version", SCHEMA_VERSION, "version",
+                  PACKAGE_VERSION, "state", view->serving ? "serving" : "loading", "loaded_ratio",
+                  view->serving ? 1.0 : admin_loaded_share(view->data), "last_reload_successful",
+                  !view->reload_failed);
+
+    CHECK(root != NULL);
+    if (view->serving) {
+        add_all(view, root);
+    }
+    char *text = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
+    CHECK(text != NULL);
+    evbuffer_add_printf(out, "%s\n", text);
+    free(text);
+    json_decref(root);
+}

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""The admin listener: what each path answers, who may ask, and what hostile clients cost.
+
+$ROLLCALLD names the daemon.
+"""
+import json
+import os
+import random
+import re
+import signal
+import socket
+import sys
+import time
+
+import admin_site as site
+from admin_site import Site
+
+CONNECTIONS_MAX = 64
+SCALE = int(os.environ.get("ROLLCALL_TEST_SCALE", "100"))
+HOSTILE = 10000 if SCALE >= 100 else 2000
+README = os.path.join(site.protocol.TOP, "src", "admin", "README.md")
+
+
+def test_health(here):
+    assert here.ask("/healthz")[0] == 200
+    assert here.ask("/leader")[0] == 200
+    assert here.ask("/follower")[0] == 503
+    assert here.ask("/healthz?probe=1")[0] == 200
+    assert here.ask("/nothing")[0] == 404
+    assert here.ask("/metrics", "POST")[0] in (405, 501)
+    assert here.ask("/metrics", "DELETE")[0] in (405, 501)
+    code, headers, body = here.ask("/metrics", "HEAD")
+    assert code == 200 and body == b""
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert here.ask("/status.json")[1]["Content-Type"] == "application/json"
+
+
+def test_figures(here):
+    before = here.metrics()
+    here.incr("feed", range(1, 101))
+    here.say("incr feed:1.repost 100", *("get feed:%d" % number for number in range(1, 41)))
+    here.say("get feed:999999", "set feed:1.like 0 0 1", "x")
+    here.say("add liked:1:u9 0 0 1", "1", "add liked:1:u9 0 0 1", "1")
+    after = here.metrics()
+
+    def grown(name):
+        return after[name] - before[name]
+
+    assert after['rollcall_records{space="feed"}'] == 100
+    assert after['rollcall_records{space="liked"}'] == 1
+    assert grown('rollcall_commands_total{command="get",result="hit"}') == 40
+    assert grown('rollcall_commands_total{command="get",result="miss"}') == 1
+    assert grown('rollcall_keys_total{command="incr"}') == 101
+    assert grown('rollcall_refused_total{space="feed",reason="value"}') == 1
+    assert after['rollcall_aux_records{space="feed"}'] == 1
+    assert after['rollcall_table_id_min{space="feed",table="0"}'] == 1
+    assert after['rollcall_table_id_max{space="feed",table="0"}'] == 100
+    assert after['rollcall_tables{space="feed",state="open"}'] == 1
+    assert after['rollcall_memory_limit_bytes'] == 256 << 20
+    assert after['rollcall_connections_limit'] == 200
+    told = json.loads(here.text("/status.json"))
+    feed = next(space for space in told["spaces"] if space["name"] == "feed")
+    assert told["schema_version"] == 1 and told["state"] == "serving"
+    assert feed["held"] == 100 and feed["table_list"][0]["last_id"] == 100
+    assert feed["refused"]["value"]["total"] == 1
+    # memcached's reset is none of Prometheus' business
+    here.say("stats reset")
+    assert here.metrics()['rollcall_keys_total{command="incr"}'] >= 101
+
+
+def test_reload(here):
+    assert here.metrics()["rollcall_config_last_reload_successful"] == 1
+    path = os.path.join(here.folder, "config.yaml")
+    with open(path, encoding="utf-8") as file:
+        good = file.read()
+    for text, wanted in ((good + "nonsense: 1\n", 0), (good, 1)):
+        here.write("config.yaml", text)
+        here.daemon.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + site.ANSWER_S
+        while here.metrics()["rollcall_config_last_reload_successful"] != wanted:
+            assert time.monotonic() < until, here.daemon.output()
+
+
+def test_names(here):
+    """With all that a daemon can have, README's table and the answer name the same."""
+    ids = range(1, 40000)
+    for first in range(0, len(ids), 2000):
+        here.incr("feed", ids[first : first + 2000])
+    # a table is dumped, and read
+    until = time.monotonic() + site.ANSWER_S
+    while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
+        assert time.monotonic() < until, here.daemon.output()
+    here.say("get feed:1")
+    told = here.text("/metrics")
+    names = set(re.findall(r"^# TYPE (\S+)", told, re.M))
+    helped = set(re.findall(r"^# HELP (\S+) \S", told, re.M))
+    with open(README, encoding="utf-8") as file:
+        listed = set(re.findall(r"`((?:rollcall|process)_[a-z_]+)`", file.read()))
+    assert names == helped, names ^ helped
+    assert names == listed, names ^ listed
+    assert here.metrics()["rollcall_disk_reads_total"] > 0
+
+
+def test_many_tables():
+    """However many tables there are, a metric has 256 of a space at most, and no two alike."""
+    wide = ", ".join("s%d: 64" % slot for slot in range(8))  # few records fill a table
+    here = Site(site.CONFIG.replace("slots: {read: 20}\n    table-size: 64KiB\n    tables: 2",
+                                    "slots: {%s}\n    table-size: 64KiB\n    tables: 300" % wide))
+    for first in range(0, 176 * 1000, 4000):
+        here.say(*("incr full:%d.s0 1 noreply" % number for number in range(first, first + 4000)))
+    rows = [line for line in here.text("/metrics").splitlines()
+            if line.startswith('rollcall_table_records{space="full"')]
+    tables = json.loads(here.text("/status.json"))["spaces"]
+    full = next(space for space in tables if space["name"] == "full")
+    assert full["tables"] > 256, full["tables"]
+    assert len(rows) == 256 and len({row.split(" ")[0] for row in rows}) == 256, len(rows)
+    assert len(full["table_list"]) == 256
+    assert full["tables_left_out"] == full["tables"] - 256
+    firsts = [table["first_id"] for table in full["table_list"]]
+    assert firsts == sorted(firsts) and firsts[-1] > 170 * 1000
+    here.end()
+
+
+def test_users():
+    here = Site("admin-auth: $FOLDER/admins\n" + site.CONFIG, files=[("admins", "ops:right:one\n")])
+    code, headers, _ = here.ask("/metrics")
+    assert code == 401 and headers["WWW-Authenticate"].startswith("Basic "), code
+    assert here.ask("/metrics", user="ops:right:one")[0] == 200
+    assert here.ask("/status.json")[0] == 401
+    assert here.ask("/metrics", headers={"Authorization": "Basic !!!!"})[0] == 401
+    assert here.ask("/metrics", headers={"Authorization": "Basic " + "A" * 2000})[0] == 401
+    assert here.ask("/metrics", headers={"Authorization": "Bearer x"})[0] == 401
+    for path in ("/healthz", "/leader"):
+        assert here.ask(path)[0] == 200
+    # guessing is slowed down, whoever is right meanwhile
+    codes = [here.ask("/metrics", user="ops:wrong")[0] for _ in range(4)]
+    assert codes[:3] == [401] * 3 and codes[3] == 429, codes
+    assert "wrong user or password for the admin listener" in here.daemon.output()
+    here.end()
+
+
+def test_refused_open():
+    for text, wrong in (("admin: 0.0.0.0:11280\n", "give an admin-auth"),
+                        ("admin: /run/x.sock\n", "admin must be host:port"),
+                        ("admin: 127.0.0.1:99999\n", "must be")):
+        try:
+            Site(text + site.CONFIG.replace("admin: 127.0.0.1:0\n", ""))
+        except site.protocol.Mismatch as mismatch:
+            assert wrong in str(mismatch), mismatch
+        else:
+            raise AssertionError(text)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        try:
+            Site(site.CONFIG.replace("127.0.0.1:0", address))
+        except site.protocol.Mismatch as mismatch:
+            assert address + " (admin): Address already in use" in str(mismatch), mismatch
+        else:
+            raise AssertionError("two have one address")
+
+
+def drip(clients):
+    """A byte now and then from each, until all are closed: each byte comes in time, the request
+    does not."""
+    until = time.monotonic() + site.ANSWER_S
+    for client in clients:
+        client.setblocking(False)
+    while clients:
+        assert time.monotonic() < until, len(clients)
+        time.sleep(0.1)
+        for client in list(clients):
+            try:
+                client.send(b"x")
+                if client.recv(1000) == b"":
+                    raise ConnectionError
+            except BlockingIOError:
+                pass
+            except ConnectionError:
+                clients.remove(client)
+                client.close()
+
+
+def test_slow(here):
+    """Those who send slowly cost their connections until the deadline; others are answered."""
+    for count in (3, 3 * CONNECTIONS_MAX):
+        clients = [here.connect() for _ in range(count)]
+        for client in clients:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+        assert here.ask("/healthz")[0] == 200
+        drip(clients)
+
+
+def test_does_not_read(here):
+    client = here.connect()
+    client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+    data = b""
+    while True:
+        try:
+            piece = client.recv(100)
+        except ConnectionError:
+            break
+        if not piece:
+            break
+        data += piece
+    assert data.count(b"HTTP/1.1 200") == 1  # one request a connection
+    client.close()
+
+
+def hostile_request(rng):
+    paths = [b"/", b"/metrics", b"/status.json", b"/../../etc/passwd", b"/%00", b"*", b"http://[::1",
+             b"/" + b"a" * 9000, b"//", b"/healthz#x", b"?", b"\xff\xfe"]
+    methods = [b"GET", b"HEAD", b"POST", b"PUT", b"CONNECT", b"\0", b"G" * 500, b"OPTIONS"]
+    versions = [b" HTTP/1.1", b" HTTP/1.0", b" HTTP/9.9", b"", b" \r", b" HTTP/1." + b"1" * 300]
+    headers = [b"Host: x", b"Content-Length: -1", b"Content-Length: 99999999999999999999",
+               b"Transfer-Encoding: chunked", b"Authorization: Basic " + b"=" * 50, b": x", b"X" * 9000,
+               b"Expect: 100-continue", b"Connection: keep-alive", b" folded", b"Upgrade: h2c"]
+    if rng.random() < 0.1:
+        return rng.randbytes(rng.randrange(1, 400)) + b"\r\n\r\n"
+    lines = [rng.choice(methods) + b" " + rng.choice(paths) + rng.choice(versions)]
+    lines += rng.choices(headers, k=rng.randrange(4))
+    text = b"\r\n".join(lines) + b"\r\n\r\n" + rng.choice([b"", b"ff\r\n", rng.randbytes(20)])
+    return text[: rng.randrange(1, len(text))] if rng.random() < 0.2 else text
+
+
+def test_hostile(here):
+    rng = random.Random(int(os.environ.get("ROLLCALL_TEST_SEED", "1") or 1)
+                        if os.environ.get("ROLLCALL_TEST_SEED") != "random" else None)
+    open_ones = []
+    for _ in range(HOSTILE):
+        client = here.connect()
+        try:
+            client.sendall(hostile_request(rng))
+            if rng.random() < 0.5:
+                client.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        open_ones.append(client)
+        if len(open_ones) > 20:  # some are never read
+            open_ones.pop(rng.randrange(len(open_ones))).close()
+    for client in open_ones:
+        client.close()
+    assert here.ask("/healthz")[0] == 200
+    assert here.say("get feed:1").endswith("END\r\n")
+
+
+def main():
+    test_refused_open()
+    test_users()
+    test_many_tables()
+    here = Site()
+    for test in (test_health, test_figures, test_does_not_read, test_hostile, test_slow, test_reload):
+        test(here)
+    here.end()
+    here = Site(data=True)
+    test_names(here)
+    here.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
