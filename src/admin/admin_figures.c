@@ -376,6 +376,11 @@ double admin_space_bytes_each(const struct admin_space *space)
     return held > 0 ? (double)bytes / (double)held : 0;
 }
 
+bool admin_space_refuses(const struct admin_space *space)
+{
+    return space->kind != SPACE_PLAIN && (space->any_ids || space->oldest == SPACE_OLDEST_REFUSE);
+}
+
 uint64_t admin_space_places(const struct admin_space *space)
 {
     const struct admin_table *newest =
@@ -387,5 +392,8 @@ uint64_t admin_space_places(const struct admin_space *space)
     uint64_t held = table_held(newest);
     uint64_t left = newest->capacity > held ? newest->capacity - held : 0;
 
-    return left + (space->any_ids ? 0 : space->spare * newest->capacity);
+    /* a row that rolls always keeps one free */
+    uint64_t kept = admin_space_refuses(space) || space->spare == 0 ? 0 : 1;
+
+    return left + (space->any_ids ? 0 : (space->spare - kept) * newest->capacity);
 }

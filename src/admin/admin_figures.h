@@ -138,6 +138,8 @@ void admin_commands_sum(const struct server *server, struct admin_command_counts
 uint64_t admin_space_held_bytes(const struct admin_space *space);
 /* Bytes an id or member takes: of its full tables, or, if there is none, as planned. 0: unknown. */
 double admin_space_bytes_each(const struct admin_space *space);
+/* Does it refuse new ids once it is full? Others dump or recycle their oldest table. */
+bool admin_space_refuses(const struct admin_space *space);
 /* Ids or members that fit before the next table is needed and there is none free. */
 uint64_t admin_space_places(const struct admin_space *space);
 

@@ -172,6 +172,8 @@ static bool is_follower(const struct admin *admin)
 }
 
 static const struct route routes[] = {
+    {.path = "/", .type = "text/html; charset=utf-8", .make = admin_make_page},
+    {.path = "/status.js", .type = "text/javascript; charset=utf-8", .make = admin_make_script},
     {.path = "/metrics",
      .type = "text/plain; version=0.0.4; charset=utf-8",
      .make = admin_make_metrics},
@@ -274,7 +276,7 @@ void admin_http_request(struct evhttp_request *request, void *context)
 
     if (route == NULL) {
         send_words(request, HTTP_NOTFOUND, "Not Found",
-                   "there are /metrics, /status.json, /healthz, /leader and /follower");
+                   "there are /, /metrics, /status.json, /healthz, /leader and /follower");
         return;
     }
     switch (route->make != NULL ? door_of(admin, request) : DOOR_OPEN) {

@@ -2,8 +2,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "admin/admin_private.h"
+#include "admin/admin_attention.h"
 #include "base/check.h"
+#include "base/memory.h"
 
 #define SCHEMA_VERSION 1
 
@@ -83,9 +84,9 @@ static json_t *make_space(const struct admin_view *view, const struct admin_spac
 #undef COUNT
     json_object_set_new(object, "added_each_s",
                         trend.known ? json_real(trend.added_each_s) : json_null());
-    json_object_set_new(object, "full_in_s",
-                        trend.added_each_s > 0 ? json_real((double)places / trend.added_each_s)
-                                               : json_null());
+    double full_in_s = admin_full_in_s(space, &trend);
+
+    json_object_set_new(object, "full_in_s", full_in_s >= 0 ? json_real(full_in_s) : json_null());
     if (space->kind == SPACE_PHANTOM) {
         json_object_set_new(object, "false_positives_target", json_real(space->target));
     }
@@ -132,6 +133,19 @@ static json_t *make_disk(const struct admin_figures *figures)
         number(figures->disk_free_bytes));
 }
 
+static json_t *make_attention(const struct admin_view *view)
+{
+    struct admin_attention *attention = memory_zalloc(sizeof(*attention));
+    json_t *list = json_array();
+
+    admin_attention_collect(view, attention);
+    for (size_t i = 0; i < attention->count; i++) {
+        json_array_append_new(list, json_string(attention->sentences[i]));
+    }
+    free(attention);
+    return list;
+}
+
 static void add_all(const struct admin_view *view, json_t *root)
 {
     const struct admin_figures *figures = view->figures;
@@ -155,6 +169,7 @@ static void add_all(const struct admin_view *view, json_t *root)
     json_object_set_new(root, "memory_limit_bytes", json_integer(number(figures->memory_bytes)));
     json_object_set_new(root, "resident_bytes", json_integer(number(figures->resident_bytes)));
     json_object_set_new(root, "max_connections", json_integer(figures->max_connections));
+    json_object_set_new(root, "attention", make_attention(view));
     json_object_set_new(root, "rates_each_s", make_rates(view->history));
     json_object_set_new(root, "commands", commands);
     json_object_set_new(root, "connections", net);

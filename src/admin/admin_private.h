@@ -30,6 +30,8 @@ struct admin_view {
 typedef void admin_make_fn(const struct admin_view *view, struct evbuffer *out);
 admin_make_fn admin_make_metrics; /* admin_metrics.c */
 admin_make_fn admin_make_json;    /* admin_json.c */
+admin_make_fn admin_make_page;    /* admin_page.c */
+admin_make_fn admin_make_script;  /* of the page */
 
 /* How far it has loaded: 0 to 1. */
 double admin_loaded_share(const struct data *data);

@@ -15,6 +15,7 @@ import time
 import admin_site as site
 from admin_site import Site
 
+PAGE_MAX = 60 << 10
 CONNECTIONS_MAX = 64
 SCALE = int(os.environ.get("ROLLCALL_TEST_SCALE", "100"))
 HOSTILE = 10000 if SCALE >= 100 else 2000
@@ -113,11 +114,60 @@ def test_many_tables():
     tables = json.loads(here.text("/status.json"))["spaces"]
     full = next(space for space in tables if space["name"] == "full")
     assert full["tables"] > 256, full["tables"]
+    assert len(here.text("/")) <= PAGE_MAX
     assert len(rows) == 256 and len({row.split(" ")[0] for row in rows}) == 256, len(rows)
     assert len(full["table_list"]) == 256
     assert full["tables_left_out"] == full["tables"] - 256
     firsts = [table["first_id"] for table in full["table_list"]]
     assert firsts == sorted(firsts) and firsts[-1] > 170 * 1000
+    here.end()
+
+
+def test_page(here):
+    code, headers, body = here.ask("/")
+    page = body.decode()
+    assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "<noscript><meta http-equiv=refresh" in page and here.ask("/status.js")[0] == 200
+    assert len(page) <= PAGE_MAX, len(page)
+    for words in ("Needs attention", "Nothing: all is within its limits", "Memory by kind",
+                  "Operations a second, last ten minutes", "<title>open: ids "):
+        assert words in page, words
+    # 64 spaces with all the tables that a page shows
+    wide = ", ".join("slot-with-a-long-name-%d: 64" % slot for slot in range(8))
+    many = Site("admin: 127.0.0.1:0\nmemory: 1GiB\nspaces:\n" + "".join(
+        "  a-space-with-rather-long-name-%02d: {kind: counter, slots: {%s}, table-size: 64KiB, "
+        "tables: 20}\n" % (number, wide) for number in range(64)))
+    for number in range(24):
+        key = "a-space-with-rather-long-name-%02d:%%d.slot-with-a-long-name-0" % number
+        many.say(*("incr %s 1 noreply" % key % (number << 40 | count) for count in range(6000)))
+    page = many.text("/")
+    assert page.count("<section>") == 24 + 4 and "Further spaces" in page, page.count("<section>")
+    assert len(page) <= PAGE_MAX, len(page)
+    many.end()
+
+
+def attention(here):
+    here.metrics()
+    return json.loads(here.text("/status.json"))["attention"]
+
+
+def test_attention():
+    """Each sentence comes with its trouble, and the page has them all."""
+    here = Site(site.CONFIG.replace("max-connections: 200", "max-connections: 10"))
+    assert attention(here) == []
+    here.incr("full", range(1, 20000), "read")
+    here.say("set feed:1 0 0 1\r\nx", "append feed:1 0 0 1\r\n1")
+    clients = [socket.create_connection(here.daemon.address) for _ in range(8)]
+    told = attention(here)
+    for client in clients:
+        client.close()
+    for words in ("full refused ", "full is full: new ids are refused.", "no table free. Raise its `tables`, or set `data`",
+                  "feed refused 1 operations in the last ten minutes: not a number",
+                  "of at most 10 connections are open"):
+        assert any(words in sentence for sentence in told), (words, told)
+    page = here.text("/")
+    assert "Raise its <code>tables</code>" in page and "<section class=\"a y\">" in page
     here.end()
 
 
@@ -248,9 +298,10 @@ def test_hostile(here):
 def main():
     test_refused_open()
     test_users()
+    test_attention()
     test_many_tables()
     here = Site()
-    for test in (test_health, test_figures, test_does_not_read, test_hostile, test_slow, test_reload):
+    for test in (test_health, test_page, test_figures, test_does_not_read, test_hostile, test_slow, test_reload):
         test(here)
     here.end()
     here = Site(data=True)

@@ -1,0 +1,297 @@
+/* admin_attention.c: one function for each thing that can be wrong. */
+#include "admin/admin_attention.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/admin_text.h"
+
+__attribute__((format(printf, 2, 3))) static void say(struct admin_attention *attention,
+                                                      const char *format, ...)
+{
+    va_list arguments;
+
+    if (attention->count == ADMIN_ATTENTION_MAX) {
+        attention->more++;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(attention->sentences[attention->count++], ADMIN_SENTENCE_MAX, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- the disk ---- */
+
+static void look_at_journal(const struct admin_figures *figures, struct admin_attention *attention)
+{
+    const struct journal_stats *journal = &figures->journal;
+    char span[ADMIN_TEXT_MAX];
+
+    if (journal->failed) {
+        say(attention,
+            "The journal has failed, and every change is refused: %.150s. Repair the disk, then "
+            "restart the daemon.",
+            journal->error);
+        return;
+    }
+    if (journal->full) {
+        say(attention, "The disk is full: the journal finds no room for a further file, and "
+                       "changes are refused. Free some space on the file system of `data`.");
+    }
+    if (journal->unsynced_us >= ADMIN_JOURNAL_LAG_US && figures->sync != JOURNAL_SYNC_NEVER) {
+        say(attention,
+            "The journal is behind: its oldest change has waited %s for the disk. Look whether the "
+            "disk is busy (iostat -x 1) or failing (dmesg).",
+            admin_text_span(span, (double)journal->unsynced_us / 1e6));
+    }
+}
+
+static void look_at_data(const struct admin_view *view, struct admin_attention *attention)
+{
+    const struct admin_figures *figures = view->figures;
+    struct admin_events grown;
+    char free_bytes[ADMIN_TEXT_MAX];
+
+    admin_history_events(view->history, figures, &grown);
+    if (grown.checkpoint_failures > 0) {
+        say(attention,
+            "%" PRIu64 " checkpoints failed in the last ten minutes, so the journal grows and a "
+            "restart takes longer. The log says why; often the disk is full.",
+            grown.checkpoint_failures);
+    }
+    if (grown.dump_failures > 0) {
+        say(attention,
+            "%" PRIu64 " dumps of tables failed in the last ten minutes, so no memory comes free "
+            "for new ids. The log says why; often the disk is full.",
+            grown.dump_failures);
+    }
+    if (figures->cold.bad_pages > 0) {
+        say(attention,
+            "%" PRIu64 " damaged pages of dumped tables were read: their ids answer `disk read "
+            "failed`. Run `rollcall verify DATA` on a copy, then `rollcall repair`.",
+            figures->cold.bad_pages);
+    }
+    if (grown.cold_busy > 0) {
+        say(attention,
+            "%" PRIu64 " reads of dumped tables were refused in the last ten minutes because the "
+            "queue was full. Raise cold.threads or cold.cache, or keep more tables in memory.",
+            grown.cold_busy);
+    }
+    if (figures->disk_bytes > 0 &&
+        (double)figures->disk_free_bytes < ADMIN_DISK_FREE_LEAST * (double)figures->disk_bytes) {
+        say(attention,
+            "The file system of `data` has only %s free. Free some, move `data` to a larger one, "
+            "or bound the files with dumps-max.",
+            admin_text_bytes(free_bytes, (double)figures->disk_free_bytes));
+    }
+}
+
+/* ---- clients and the machine ---- */
+
+static void look_at_clients(const struct admin_view *view, struct admin_attention *attention)
+{
+    const struct admin_figures *figures = view->figures;
+    uint64_t open = metric_read(&figures->net.curr_connections);
+    struct admin_events grown;
+
+    admin_history_events(view->history, figures, &grown);
+    if (grown.rejected_connections > 0) {
+        say(attention,
+            "%" PRIu64 " connections were refused in the last ten minutes. Raise max-connections "
+            "(now %u), or look for clients that do not close theirs.",
+            grown.rejected_connections, figures->max_connections);
+    } else if ((double)open >= ADMIN_NEAR * figures->max_connections) {
+        say(attention,
+            "%" PRIu64 " of at most %u connections are open. Raise max-connections, or look for "
+            "clients that do not close theirs.",
+            open, figures->max_connections);
+    }
+    if (grown.failed_logins > 0) {
+        say(attention,
+            "%" PRIu64 " logins failed in the last ten minutes. The log names the addresses: a "
+            "client has an old password, or somebody is guessing.",
+            grown.failed_logins);
+    }
+}
+
+static void look_at_machine(const struct admin_view *view, struct admin_attention *attention)
+{
+    const struct admin_figures *figures = view->figures;
+    char resident[ADMIN_TEXT_MAX], limit[ADMIN_TEXT_MAX], ago[ADMIN_TEXT_MAX];
+    int64_t by_s;
+    uint64_t ago_s;
+
+    if (figures->resident_bytes > figures->memory_bytes) {
+        say(attention,
+            "The process takes %s of memory, more than its limit of %s. Tell the developers, with "
+            "the output of `stats` and `stats spaces`.",
+            admin_text_bytes(resident, (double)figures->resident_bytes),
+            admin_text_bytes(limit, (double)figures->memory_bytes));
+    }
+    if (admin_history_jump(view->history, figures->now_us, &by_s, &ago_s)) {
+        say(attention,
+            "The wall clock was set by %+" PRId64 " seconds, %s ago. Ids made from the time may be "
+            "out of order; look at the machine's NTP.",
+            by_s, admin_text_span(ago, (double)ago_s));
+    }
+    if (view->reload_failed) {
+        say(attention, "The last reload (SIGHUP) changed nothing: the file has a mistake. "
+                       "`rollcalld --config FILE --check-config` shows it.");
+    }
+}
+
+/* ---- spaces ---- */
+
+/* What helps when there is no room for new ids. */
+static const char *more_tables(const struct admin_space *space, bool has_data)
+{
+    if (space->any_ids) {
+        return "Raise its `table-size`";
+    }
+    return has_data ? "Raise its `tables`, or set `oldest: dump`"
+                    : "Raise its `tables`, or set `data` and `oldest: dump`";
+}
+
+/* What helps against a refusal; NULL: the client is to be mended. */
+static const char *help_against(unsigned reason, const struct admin_space *space, bool has_data)
+{
+    static const char *const steps[ADMIN_REFUSALS_OURS] = {
+        NULL, /* more_tables() */
+        "Raise its `table-size`, or aux and extend memory",
+        "Raise cold.threads or journal.buffer; look whether the disk keeps up",
+        "Look for disk errors (dmesg), then run `rollcall verify DATA`",
+        "Raise its `max-id`",
+        "Somebody writes ids far ahead of all others; look at who makes ids",
+        "Somebody writes ids older than the oldest table; keep more tables",
+    };
+
+    if (reason == 0 || (reason == 1 && space->any_ids)) {
+        return more_tables(space, has_data);
+    }
+    return reason < ADMIN_REFUSALS_OURS ? steps[reason]
+                                        : "The application sends what the space does not take";
+}
+
+static void look_at_refusals(const struct admin_space *space, const struct admin_trend *trend,
+                             bool has_data, struct admin_attention *attention)
+{
+    char count[ADMIN_TEXT_MAX];
+
+    for (unsigned reason = 0; reason < ADMIN_REFUSALS_N; reason++) {
+        if (trend->refused[reason] > 0) {
+            say(attention, "%s refused %s operations in the last ten minutes: %s. %s.", space->name,
+                admin_text_count(count, (double)trend->refused[reason]),
+                admin_refusal_words[reason], help_against(reason, space, has_data));
+        }
+    }
+}
+
+double admin_full_in_s(const struct admin_space *space, const struct admin_trend *trend)
+{
+    uint64_t places = admin_space_places(space);
+
+    if (places == 0 && space->table_count > 0 && admin_space_refuses(space)) {
+        return 0;
+    }
+    if (!trend->known || trend->added_each_s <= 0 || space->kind == SPACE_PLAIN) {
+        return -1;
+    }
+    return (double)places / trend->added_each_s;
+}
+
+/* Rows that roll are never full. */
+static void look_at_room(const struct admin_space *space, const struct admin_trend *trend,
+                         bool has_data, struct admin_attention *attention)
+{
+    double full_in_s = admin_full_in_s(space, trend);
+    char span[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX];
+
+    if (!admin_space_refuses(space) || full_in_s < 0 || full_in_s >= ADMIN_SOON_S) {
+        return;
+    }
+    if (full_in_s == 0) {
+        say(attention, "%s is full: new ids are refused. %s.", space->name,
+            more_tables(space, has_data));
+        return;
+    }
+    say(attention, "%s is full in %s, at %s new ids a second; then they are refused. %s.",
+        space->name, admin_text_span(span, full_in_s), admin_text_count(rate, trend->added_each_s),
+        more_tables(space, has_data));
+}
+
+/* The worst one speaks for all. */
+static void look_at_filters(const struct admin_space *space, struct admin_attention *attention)
+{
+    const struct admin_table *worst = NULL;
+    unsigned over = 0;
+    char rate[ADMIN_TEXT_MAX], target[ADMIN_TEXT_MAX], held[ADMIN_TEXT_MAX], room[ADMIN_TEXT_MAX];
+
+    for (size_t i = 0; i < space->table_count && space->kind == SPACE_PHANTOM; i++) {
+        const struct admin_table *table = &space->at[i];
+
+        over += table->rate > space->target;
+        if (table->rate > space->target && (worst == NULL || table->rate > worst->rate)) {
+            worst = table;
+        }
+    }
+    if (worst != NULL) {
+        say(attention,
+            "%s: %u of its filters answer wrong more often than their target of %s; the worst, of "
+            "ids %" PRIu64 " to %" PRIu64 ", %s: it has %s of %s members. Raise late-room, so that "
+            "the next table opens sooner.",
+            space->name, over, admin_text_share(target, space->target), worst->first_id,
+            worst->last_id, admin_text_share(rate, worst->rate),
+            admin_text_count(held, (double)worst->members),
+            admin_text_count(room, (double)worst->capacity));
+    }
+}
+
+/* Numbers too large for their slots are kept beside the table, in pools of a fixed size. */
+static void look_at_overflow(const struct admin_space *space, struct admin_attention *attention)
+{
+    uint64_t aux = 0;
+    uint64_t used = 0;
+    uint64_t pools = 0;
+    char count[ADMIN_TEXT_MAX], share[ADMIN_TEXT_MAX];
+
+    for (size_t i = 0; i < space->table_count; i++) {
+        const struct admin_table *table = &space->at[i];
+
+        if ((double)table->aux_bytes >= ADMIN_NEAR * (double)table->aux_pool_bytes) {
+            aux += table->aux;
+            used += table->aux_bytes;
+            pools += table->aux_pool_bytes;
+        }
+    }
+    if (pools > 0 && space->kind == SPACE_COUNTER) {
+        say(attention,
+            "%s: %s numbers are too large for their slots (%.200s), and the memory for such is %s "
+            "used. Give the slot that grows more bits, or raise aux-memory.",
+            space->name, admin_text_count(count, (double)aux), space->slots,
+            admin_text_share(share, (double)used / (double)pools));
+    }
+}
+
+void admin_attention_collect(const struct admin_view *view, struct admin_attention *attention)
+{
+    const struct admin_figures *figures = view->figures;
+
+    attention->count = 0;
+    attention->more = 0;
+    look_at_journal(figures, attention);
+    look_at_data(view, attention);
+    for (size_t i = 0; i < figures->space_count; i++) {
+        const struct admin_space *space = &figures->spaces[i];
+        struct admin_trend trend;
+
+        admin_history_trend(view->history, figures, space, &trend);
+        look_at_refusals(space, &trend, figures->has_data, attention);
+        look_at_room(space, &trend, figures->has_data, attention);
+        look_at_filters(space, attention);
+        look_at_overflow(space, attention);
+    }
+    look_at_clients(view, attention);
+    look_at_machine(view, attention);
+}

@@ -1,0 +1,30 @@
+/*
+ * admin_attention.h: what an operator has to do something about, in whole sentences, each with the
+ * next step. On a good day there are none.
+ */
+#ifndef ROLLCALL_ADMIN_ADMIN_ATTENTION_H
+#define ROLLCALL_ADMIN_ADMIN_ATTENTION_H
+
+#include "admin/admin_private.h"
+
+#define ADMIN_ATTENTION_MAX   40  /* sentences; the last one says how many more there are */
+#define ADMIN_SENTENCE_MAX    400 /* bytes */
+#define ADMIN_SOON_S          86400
+#define ADMIN_NEAR            0.8 /* of a limit */
+#define ADMIN_JOURNAL_LAG_US  5000000
+#define ADMIN_DISK_FREE_LEAST 0.1
+
+struct admin_attention {
+    size_t count;
+    size_t more; /* that did not fit */
+    char sentences[ADMIN_ATTENTION_MAX][ADMIN_SENTENCE_MAX];
+};
+
+/* Of a view that is serving. The most urgent first. */
+void admin_attention_collect(const struct admin_view *view, struct admin_attention *attention);
+
+/* Seconds until the space has no place for a new id; negative: it does not fill, or nobody knows.
+ */
+double admin_full_in_s(const struct admin_space *space, const struct admin_trend *trend);
+
+#endif

@@ -1,0 +1,192 @@
+/* admin_chart.c: strips, bars and lines. */
+#include "admin/admin_chart.h"
+
+#include <inttypes.h>
+
+#include "admin/admin_text.h"
+
+#define CELL_WIDTH 20
+#define CELL_BAR   16
+#define CELL_TALL  40
+#define WIDE       600
+#define TALL       120
+
+static const char *const state_words[ADMIN_STATES] = {"open", "full, in memory", "being dumped",
+                                                      "on disk"};
+static const char *const state_classes[ADMIN_STATES] = {"o", "f", "g", "d"};
+
+/* One table, or several that share a cell. */
+struct cell {
+    uint64_t first_id, last_id, held, capacity, tables;
+    bool layer;
+    enum admin_state state;
+};
+
+static void add_to_cell(struct cell *cell, const struct admin_table *table)
+{
+    if (cell->tables == 0) {
+        cell->first_id = table->first_id;
+    }
+    cell->last_id = table->last_id;
+    cell->held += table->records + table->members;
+    cell->capacity += table->capacity;
+    cell->layer = table->layers > 1;
+    cell->state = table->state;
+    cell->tables++;
+}
+
+static void put_cell(struct evbuffer *out, size_t place, const struct cell *cell)
+{
+    char held[ADMIN_TEXT_MAX], room[ADMIN_TEXT_MAX], many[ADMIN_TEXT_MAX] = "";
+    double full = cell->capacity > 0 ? (double)cell->held / (double)cell->capacity : 0;
+    size_t x = place * CELL_WIDTH;
+
+    full = full > 1 ? 1 : full;
+    if (cell->tables > 1) {
+        snprintf(many, sizeof(many), "%" PRIu64 " tables, ", cell->tables);
+    }
+    evbuffer_add_printf(out,
+                        "<g><title>%s%s%s: ids %" PRIu64 " to %" PRIu64
+                        ", %s of %s</title><rect class=e x=%zu y=0 width=%d height=%d />"
+                        "<rect class=%s x=%zu y=%.1f width=%d height=%.1f />",
+                        many, state_words[cell->state], cell->layer ? " with a layer" : "",
+                        cell->first_id, cell->last_id, admin_text_count(held, (double)cell->held),
+                        admin_text_count(room, (double)cell->capacity), x, CELL_BAR, CELL_TALL,
+                        state_classes[cell->state], x, CELL_TALL * (1 - full), CELL_BAR,
+                        CELL_TALL * full);
+    if (cell->layer) {
+        evbuffer_add_printf(out, "<path class=y d=\"M%zu 2h%d\"/>", x, CELL_BAR);
+    }
+    evbuffer_add_printf(out, "</g>");
+}
+
+static void put_free(struct evbuffer *out, size_t place)
+{
+    evbuffer_add_printf(out,
+                        "<rect class=n x=%zu y=.5 width=%d height=%d><title>free: memory for one "
+                        "more table</title></rect>",
+                        place * CELL_WIDTH, CELL_BAR, CELL_TALL - 1);
+}
+
+void admin_chart_tables(struct evbuffer *out, const struct admin_space *space, size_t cells)
+{
+    size_t spare = space->any_ids ? 0 : (size_t)space->spare;
+    size_t count = space->table_count;
+    size_t shared = 0; /* the oldest ones that share the first cell */
+    size_t place = 0;
+
+    spare = spare < cells / 4 ? spare : cells / 4;
+    if (count > cells - spare) {
+        shared = count - (cells - spare) + 1;
+    }
+    size_t shown = (shared > 0 ? count - shared + 1 : count) + spare;
+
+    evbuffer_add_printf(out,
+                        "<svg class=t viewBox=\"0 0 %zu %d\" preserveAspectRatio=none role=img "
+                        "aria-label=\"%" PRIu64 " tables of %s\">",
+                        (shown > 12 ? shown : 12) * CELL_WIDTH, CELL_TALL, space->tables,
+                        space->name);
+    for (size_t i = 0; i < count; place++) {
+        struct cell cell = {.tables = 0};
+
+        do {
+            add_to_cell(&cell, &space->at[i++]);
+        } while (i < shared);
+        cell.tables += place == 0 ? space->tables_left_out : 0;
+        put_cell(out, place, &cell);
+    }
+    for (size_t i = 0; i < spare; i++) {
+        put_free(out, place++);
+    }
+    evbuffer_add_printf(out, "</svg>\n");
+}
+
+void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, size_t cells)
+{
+    size_t count = space->table_count < cells ? space->table_count : cells;
+    double most = space->target * 1.5;
+    char rate[ADMIN_TEXT_MAX];
+
+    for (size_t i = space->table_count - count; i < space->table_count; i++) {
+        most = space->at[i].rate > most ? space->at[i].rate : most;
+    }
+    evbuffer_add_printf(out,
+                        "<svg class=t viewBox=\"0 0 %zu %d\" preserveAspectRatio=none role=img "
+                        "aria-label=\"wrong answers of each filter\">",
+                        (count > 12 ? count : 12) * CELL_WIDTH, CELL_TALL);
+    for (size_t i = 0; i < count; i++) {
+        const struct admin_table *table = &space->at[space->table_count - count + i];
+        double tall = most > 0 ? CELL_TALL * table->rate / most : 0;
+
+        evbuffer_add_printf(out,
+                            "<rect class=%s x=%zu y=%.1f width=%d height=%.1f><title>ids %" PRIu64
+                            " to %" PRIu64 ": %s</title></rect>",
+                            table->rate > space->target ? "bad" : "v", i * CELL_WIDTH,
+                            CELL_TALL - tall, CELL_BAR, tall, table->first_id, table->last_id,
+                            admin_text_share(rate, table->rate));
+    }
+    evbuffer_add_printf(out, "<path class=target d=\"M0 %.1fH%d\"/></svg>\n",
+                        CELL_TALL * (most > 0 ? 1 - space->target / most : 0),
+                        (int)((count > 12 ? count : 12) * CELL_WIDTH));
+}
+
+double admin_chart_lines(struct evbuffer *out, const struct admin_series *series, size_t count,
+                         size_t points, const char *label)
+{
+    double most = 1;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < points; k++) {
+            most = series[i].rates[k] > most ? series[i].rates[k] : most;
+        }
+    }
+    evbuffer_add_printf(out,
+                        "<svg class=c viewBox=\"0 0 %d %d\" preserveAspectRatio=none role=img "
+                        "aria-label=\"%s\">",
+                        WIDE, TALL, label);
+    for (size_t i = 0; i < count; i++) {
+        bool begun = false;
+
+        evbuffer_add_printf(out, "<path class=\"%s\" d=\"", series[i].class);
+        for (size_t k = 0; k < points; k++) {
+            double rate = series[i].rates[k];
+
+            if (rate < 0) {
+                begun = false;
+                continue;
+            }
+            evbuffer_add_printf(out, "%s%.0f %.1f", begun ? " " : "M",
+                                (double)k * WIDE / (double)(points - 1),
+                                TALL - 1 - (TALL - 4) * rate / most);
+            begun = true;
+        }
+        evbuffer_add_printf(out, "\"/>");
+    }
+    evbuffer_add_printf(out, "</svg>\n");
+    return most;
+}
+
+void admin_chart_bar(struct evbuffer *out, const struct admin_part *parts, size_t count,
+                     double whole, const char *label)
+{
+    double x = 0;
+    double most = whole > 0 ? whole : 1;
+
+    evbuffer_add_printf(out,
+                        "<svg class=b viewBox=\"0 0 %d 20\" preserveAspectRatio=none role=img "
+                        "aria-label=\"%s\"><rect class=e x=0 y=0 width=%d height=20 />",
+                        WIDE, label, WIDE);
+    for (size_t i = 0; i < count; i++) {
+        double wide = WIDE * parts[i].value / most;
+
+        wide = x + wide > WIDE ? WIDE - x : wide;
+        if (wide > 0.05) {
+            evbuffer_add_printf(out,
+                                "<rect class=%s x=%.1f y=0 width=%.1f height=20><title>%s"
+                                "</title></rect>",
+                                parts[i].class, x, wide, parts[i].name);
+        }
+        x += wide;
+    }
+    evbuffer_add_printf(out, "</svg>\n");
+}
