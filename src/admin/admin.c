@@ -113,6 +113,12 @@ static void take_sample(struct admin *admin)
         sample.counted[ADMIN_DISK_READS] = cold.reads;
     }
     admin_history_second(admin->history, &sample, clock_wall_s());
+    if (admin_history_times_due(admin->history, sample.at_us)) {
+        struct watch_times times[WATCH_TIERS];
+
+        admin_times_sum(admin->server, times);
+        admin_history_times(admin->history, sample.at_us, times);
+    }
     if (admin_history_minute_due(admin->history, sample.at_us)) {
         admin_figures_read(admin->figures, admin->server, admin->member, false);
         admin->figures_us = 0; /* they lack the tables */

@@ -116,6 +116,22 @@ static void look_at_clients(const struct admin_view *view, struct admin_attentio
     }
 }
 
+static void look_at_hot(const struct admin_figures *figures, struct admin_attention *attention)
+{
+    static const char *const kinds[WATCH_KINDS] = {"id", "member"};
+    char share[ADMIN_TEXT_MAX];
+
+    for (int kind = 0; kind < WATCH_KINDS; kind++) {
+        if (figures->hot[kind].worst > WATCH_HOT_SHARE && figures->hot[kind].count > 0) {
+            say(attention,
+                "One %s takes %s of a worker's keys; the hottest is `%s`. Have clients keep it for "
+                "a second or so, or spread their connections.",
+                kinds[kind], admin_text_share(share, figures->hot[kind].worst),
+                figures->hot[kind].tops[0].key);
+        }
+    }
+}
+
 static void look_at_machine(const struct admin_view *view, struct admin_attention *attention)
 {
     const struct admin_figures *figures = view->figures;
@@ -293,5 +309,6 @@ void admin_attention_collect(const struct admin_view *view, struct admin_attenti
         look_at_overflow(space, attention);
     }
     look_at_clients(view, attention);
+    look_at_hot(figures, attention);
     look_at_machine(view, attention);
 }

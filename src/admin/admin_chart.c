@@ -166,6 +166,44 @@ double admin_chart_lines(struct evbuffer *out, const struct admin_series *series
     return most;
 }
 
+#define POWERS 20 /* 1 us to a second */
+
+static uint64_t in_octave(const struct watch_times *times, unsigned power)
+{
+    return watch_below(times, power + 1) - (power > 0 ? watch_below(times, power) : 0);
+}
+
+void admin_chart_times(struct evbuffer *out, const struct watch_times *memory,
+                       const struct watch_times *disk)
+{
+    const struct watch_times *both[] = {memory, disk};
+    static const char *const classes[] = {"r", "x"};
+    double bar = (double)WIDE / POWERS / 2 - 2;
+
+    evbuffer_add_printf(out,
+                        "<svg class=c viewBox=\"0 0 %d %d\" preserveAspectRatio=none role=img "
+                        "aria-label=\"requests by their time, 1 us to 1 s\">",
+                        WIDE, TALL);
+    for (unsigned power = 0; power < POWERS; power++) {
+        for (size_t i = 0; i < 2; i++) {
+            uint64_t count = in_octave(both[i], power);
+            double share = both[i]->count > 0 ? (double)count / (double)both[i]->count : 0;
+
+            if (count > 0) {
+                double tall = 1 + (TALL - 4) * share;
+
+                evbuffer_add_printf(
+                    out,
+                    "<rect class=%s x=%.1f y=%.1f width=%.1f height=%.1f><title>%" PRIu64
+                    "</title></rect>",
+                    classes[i], (double)WIDE * power / POWERS + (double)i * (bar + 1), TALL - tall,
+                    bar, tall, count);
+            }
+        }
+    }
+    evbuffer_add_printf(out, "</svg>\n");
+}
+
 void admin_chart_bar(struct evbuffer *out, const struct admin_part *parts, size_t count,
                      double whole, const char *label)
 {

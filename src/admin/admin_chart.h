@@ -20,6 +20,10 @@ struct admin_series {
 double admin_chart_lines(struct evbuffer *out, const struct admin_series *series, size_t count,
                          size_t points, const char *label);
 
+/* How many requests took how long: memory and disk beside each other, a bar an octave. */
+void admin_chart_times(struct evbuffer *out, const struct watch_times *memory,
+                       const struct watch_times *disk);
+
 struct admin_part {
     const char *name, *class;
     double value;

@@ -318,6 +318,31 @@ static void read_data(struct admin_figures *figures, const struct server *server
     }
 }
 
+void admin_times_sum(const struct server *server, struct watch_times times[WATCH_TIERS])
+{
+    for (int tier = 0; tier < WATCH_TIERS; tier++) {
+        watch_times(server->watches, server->threads, WATCH_CLASSES, (enum watch_tier)tier,
+                    &times[tier]);
+    }
+}
+
+static void read_watches(struct admin_figures *figures, const struct server *server)
+{
+    admin_times_sum(server, figures->times);
+    for (int class = 0; class < WATCH_CLASSES; class ++) {
+        for (int tier = 0; tier < WATCH_TIERS; tier++) {
+            watch_times(server->watches, server->threads, (enum watch_class) class,
+                        (enum watch_tier)tier, &figures->of_class[class][tier]);
+        }
+    }
+    for (int kind = 0; kind < WATCH_KINDS; kind++) {
+        figures->hot[kind].count =
+            watch_hottest(server->watches, server->threads, (enum watch_kind)kind,
+                          figures->hot[kind].tops, ADMIN_HOT_MAX, &figures->hot[kind].worst);
+    }
+    figures->slow_count = watch_slowest(server->watches, server->threads, figures->slow);
+}
+
 void admin_figures_free(struct admin_figures *figures)
 {
     for (size_t i = 0; figures != NULL && i < figures->space_count; i++) {
@@ -334,6 +359,7 @@ void admin_figures_read(struct admin_figures *figures, struct server *server,
     admin_commands_sum(server, &figures->commands);
     read_settings(figures, server, member);
     read_data(figures, server);
+    read_watches(figures, server);
     read_spaces(figures, server, member, tables);
 }
 

@@ -15,11 +15,13 @@
 
 #include "data/data.h"
 #include "request/server.h"
+#include "request/watch.h"
 #include "store/cold.h"
 #include "store/open_files.h"
 
 #define ADMIN_TABLES_MAX  256 /* of a space: the newest */
-#define ADMIN_TABLES_STEP 16  /* read in one stay inside the barrier */
+#define ADMIN_HOT_MAX     10
+#define ADMIN_TABLES_STEP 16 /* read in one stay inside the barrier */
 
 /* Figures of `stats tables` and `stats spaces` by their names there. */
 #define ADMIN_TABLE_FIGURES(X)                                                                     \
@@ -121,6 +123,15 @@ struct admin_figures {
     struct open_files_stats files;
     uint64_t disk_bytes, disk_free_bytes; /* of the file system of `data` */
     uint64_t overlay_bytes_max;
+    struct watch_times times[WATCH_TIERS]; /* of all classes */
+    struct watch_times of_class[WATCH_CLASSES][WATCH_TIERS];
+    struct {
+        size_t count;
+        struct watch_top tops[ADMIN_HOT_MAX];
+        double worst;
+    } hot[WATCH_KINDS];
+    size_t slow_count;
+    struct watch_request slow[WATCH_SLOW];
     size_t space_count;
     struct admin_space spaces[SETTINGS_SPACES_MAX];
 };
@@ -133,6 +144,9 @@ void admin_figures_free(struct admin_figures *figures); /* NULL: no-op */
 
 /* What all workers together have counted since the start. Any thread. */
 void admin_commands_sum(const struct server *server, struct admin_command_counts *sum);
+
+/* Likewise the times of their requests. */
+void admin_times_sum(const struct server *server, struct watch_times times[WATCH_TIERS]);
 
 /* All that a space holds of memory, in bytes. */
 uint64_t admin_space_held_bytes(const struct admin_space *space);

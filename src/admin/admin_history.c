@@ -29,6 +29,9 @@ struct admin_history {
     size_t second, minute; /* taken so far */
     uint64_t minute_us;    /* the last one; 0: none yet */
     struct admin_events events[EVENT_MINUTES];
+    struct watch_times times[ADMIN_TIMES][WATCH_TIERS];
+    size_t times_taken;
+    uint64_t times_us; /* the last of them */
     struct past past[SETTINGS_SPACES_MAX];
     size_t past_count;
     int64_t wall_off_s; /* wall clock less monotonic, at the last second */
@@ -225,6 +228,34 @@ double admin_history_rates(const struct admin_history *history, bool day, enum a
                               sample_back(&ring, 0), line);
     }
     return newest < 0 ? 0 : newest;
+}
+
+bool admin_history_times_due(const struct admin_history *history, uint64_t now_us)
+{
+    return history->times_taken == 0 || now_us - history->times_us >= ADMIN_TIMES_S * SECOND_US;
+}
+
+void admin_history_times(struct admin_history *history, uint64_t now_us,
+                         const struct watch_times times[WATCH_TIERS])
+{
+    memcpy(history->times[history->times_taken++ % ADMIN_TIMES], times, sizeof(history->times[0]));
+    history->times_us = now_us;
+}
+
+void admin_history_lately(const struct admin_history *history, enum watch_tier tier,
+                          const struct admin_figures *figures, struct watch_times *lately)
+{
+    *lately = figures->times[tier];
+    if (history->times_taken < ADMIN_TIMES) {
+        return;
+    }
+    const struct watch_times *then = &history->times[history->times_taken % ADMIN_TIMES][tier];
+
+    for (size_t i = 0; i < WATCH_BUCKETS; i++) {
+        lately->counts[i] -= then->counts[i];
+    }
+    lately->count -= then->count;
+    lately->sum_us -= then->sum_us;
 }
 
 /* The place of the oldest of the last minutes. */

@@ -16,6 +16,8 @@
 #define ADMIN_MINUTES      (24 * 60)
 #define ADMIN_SPACE_STEPS  144 /* … and ten minutes apart: the day of a space */
 #define ADMIN_STEP_MINUTES 10
+#define ADMIN_TIMES_S      10
+#define ADMIN_TIMES        6  /* so many of them are a minute */
 #define ADMIN_RATE_S_MIN   60 /* what is shorter says nothing of a day */
 #define ADMIN_JUMP_S       2  /* the wall clock was set by as much, or more */
 
@@ -88,6 +90,14 @@ void admin_history_minute(struct admin_history *history, const struct admin_figu
  */
 double admin_history_rates(const struct admin_history *history, bool day, enum admin_line line,
                            double *rates, size_t points);
+/* Every ADMIN_TIMES_S: the times of requests until now. */
+bool admin_history_times_due(const struct admin_history *history, uint64_t now_us);
+void admin_history_times(struct admin_history *history, uint64_t now_us,
+                         const struct watch_times times[WATCH_TIERS]);
+/* The times of a tier in the last minute, or since the start. */
+void admin_history_lately(const struct admin_history *history, enum watch_tier tier,
+                          const struct admin_figures *figures, struct watch_times *lately);
+
 /* By how much each has grown in the last ten minutes. */
 void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,
                           struct admin_events *grown);

@@ -114,6 +114,42 @@ static json_t *make_rates(const struct admin_history *history)
     return object;
 }
 
+static json_t *make_latency(const struct admin_view *view)
+{
+    json_t *object = json_object();
+
+    for (int tier = 0; tier < WATCH_TIERS; tier++) {
+        struct watch_times times;
+
+        admin_history_lately(view->history, (enum watch_tier)tier, view->figures, &times);
+        json_object_set_new(object, watch_tier_names[tier],
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "requests", number(times.count),
+                                      "p50_us", number(watch_quantile(&times, 0.5)), "p99_us",
+                                      number(watch_quantile(&times, 0.99)), "p999_us",
+                                      number(watch_quantile(&times, 0.999)), "p9999_us",
+                                      number(watch_quantile(&times, 0.9999))));
+    }
+    return object;
+}
+
+static json_t *make_hot(const struct admin_figures *figures)
+{
+    static const char *const kinds[WATCH_KINDS] = {"ids", "members"};
+    json_t *object = json_object();
+
+    for (int kind = 0; kind < WATCH_KINDS; kind++) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < figures->hot[kind].count; i++) {
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:f}", "key", figures->hot[kind].tops[i].key,
+                                            "share", figures->hot[kind].tops[i].share));
+        }
+        json_object_set_new(object, kinds[kind], list);
+    }
+    return object;
+}
+
 static json_t *make_disk(const struct admin_figures *figures)
 {
     const struct journal_stats *journal = &figures->journal;
@@ -171,6 +207,8 @@ static void add_all(const struct admin_view *view, json_t *root)
     json_object_set_new(root, "max_connections", json_integer(figures->max_connections));
     json_object_set_new(root, "attention", make_attention(view));
     json_object_set_new(root, "rates_each_s", make_rates(view->history));
+    json_object_set_new(root, "latency", make_latency(view));
+    json_object_set_new(root, "hot", make_hot(figures));
     json_object_set_new(root, "commands", commands);
     json_object_set_new(root, "connections", net);
     json_object_set_new(root, "spaces", spaces);

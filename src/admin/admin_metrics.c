@@ -143,6 +143,45 @@ static void put_commands(const struct admin_command_counts *counts, struct evbuf
             "Requests that waited for a table or a disk read.");
 }
 
+#define TIMES_POWERS 21 /* buckets to 2^20 us, about a second */
+
+static void put_times(const struct watch_times *times, const char *class, const char *tier,
+                      struct evbuffer *out)
+{
+    static const char name[] = "rollcall_command_duration_seconds";
+
+    for (unsigned power = 0; power < TIMES_POWERS; power++) {
+        evbuffer_add_printf(out, "%s_bucket{command=\"%s\",tier=\"%s\",le=\"%.6f\"} %" PRIu64 "\n",
+                            name, class, tier, (double)(1u << power) / US_PER_S,
+                            watch_below(times, power));
+    }
+    evbuffer_add_printf(out,
+                        "%s_bucket{command=\"%s\",tier=\"%s\",le=\"+Inf\"} %" PRIu64
+                        "\n%s_sum{command=\"%s\",tier=\"%s\"} %.6f\n"
+                        "%s_count{command=\"%s\",tier=\"%s\"} %" PRIu64 "\n",
+                        name, class, tier, times->count, name, class, tier,
+                        (double)times->sum_us / US_PER_S, name, class, tier, times->count);
+}
+
+static void put_watches(const struct admin_figures *figures, struct evbuffer *out)
+{
+    family(out, "rollcall_command_duration_seconds", "histogram",
+           "Time of requests from the wake-up that found them to their answer, by what they waited "
+           "for.");
+    for (int class = 0; class < WATCH_CLASSES; class ++) {
+        for (int tier = 0; tier < WATCH_TIERS; tier++) {
+            put_times(&figures->of_class[class][tier], watch_class_names[class],
+                      watch_tier_names[tier], out);
+        }
+    }
+    family(out, "rollcall_hot_key_share_ratio", "gauge",
+           "The largest share that one id, or one member, has of a worker's keys lately.");
+    evbuffer_add_printf(out,
+                        "rollcall_hot_key_share_ratio{kind=\"id\"} %.4f\n"
+                        "rollcall_hot_key_share_ratio{kind=\"member\"} %.4f\n",
+                        figures->hot[WATCH_IDS].worst, figures->hot[WATCH_MEMBERS].worst);
+}
+
 /* ---- spaces ---- */
 
 typedef uint64_t space_value_fn(const struct admin_space *space);
@@ -413,6 +452,7 @@ void admin_make_metrics(const struct admin_view *view, struct evbuffer *out)
     put_process(figures, out);
     put_net(figures, out);
     put_commands(&figures->commands, out);
+    put_watches(figures, out);
     put_spaces(figures, out);
     put_refusals(figures, out);
     put_memory(figures, out);

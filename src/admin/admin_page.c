@@ -4,6 +4,7 @@
 
 #include "admin/admin_attention.h"
 #include "admin/admin_chart.h"
+#include "admin/admin_page.h"
 #include "admin/admin_text.h"
 #include "base/memory.h"
 
@@ -76,8 +77,7 @@ static void put_end(struct evbuffer *out)
                         "<a href=\"/status.json\">/status.json</a></p>\n</main></body></html>\n");
 }
 
-/* A colour and what it means. */
-static void put_key(struct evbuffer *out, const char *class, const char *words)
+void admin_page_key(struct evbuffer *out, const char *class, const char *words)
 {
     evbuffer_add_printf(out,
                         "<span><svg viewBox=\"0 0 8 8\" aria-hidden=true><rect class=%s width=8 "
@@ -166,7 +166,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
                         day ? "day" : "ten minutes");
     for (size_t i = 0; i < lines; i++) {
         snprintf(words, sizeof(words), "%s %s/s", names[i], admin_text_count(rate, newest[i]));
-        put_key(out, classes[i], words);
+        admin_page_key(out, classes[i], words);
     }
     evbuffer_add_printf(out, "</div>");
     double most = admin_chart_lines(out, series, lines, POINTS, "operations a second");
@@ -208,10 +208,10 @@ static void put_memory(const struct admin_figures *figures, struct evbuffer *out
         if (parts[i].value > 0) {
             snprintf(words, sizeof(words), "%s %s", parts[i].name,
                      admin_text_bytes(bytes, parts[i].value));
-            put_key(out, parts[i].class, words);
+            admin_page_key(out, parts[i].class, words);
         }
     }
-    put_key(out, "e", "free");
+    admin_page_key(out, "e", "free");
     evbuffer_add_printf(out, "</div></section>\n");
 }
 
@@ -458,11 +458,11 @@ static void put_legend(struct evbuffer *out)
 {
     evbuffer_add_printf(out, "<div class=l style=\"margin:0 0 .6rem\"><span class=s>Tables, older "
                              "to newer ids, filled as high as they are full:</span>");
-    put_key(out, "o", "open");
-    put_key(out, "f", "full, in memory");
-    put_key(out, "g", "being dumped");
-    put_key(out, "d", "on disk");
-    put_key(out, "n", "free");
+    admin_page_key(out, "o", "open");
+    admin_page_key(out, "f", "full, in memory");
+    admin_page_key(out, "g", "being dumped");
+    admin_page_key(out, "d", "on disk");
+    admin_page_key(out, "n", "free");
     evbuffer_add_printf(out, "<span class=s>a line on top: with a layer</span></div>\n");
 }
 
@@ -499,6 +499,9 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_spaces(view, out);
     put_rates(view, false, out);
     put_rates(view, true, out);
+    admin_page_latency(view, out);
+    admin_page_hot(view->figures, out);
+    admin_page_slow(view->figures, out);
     put_memory(view->figures, out);
     put_disk(view->figures, out);
     evbuffer_add_printf(out, "</div>\n");

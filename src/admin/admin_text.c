@@ -71,6 +71,20 @@ char *admin_text_span(char text[ADMIN_TEXT_MAX], double seconds)
     return text;
 }
 
+char *admin_text_time(char text[ADMIN_TEXT_MAX], double seconds)
+{
+    static const char *const units[] = {" µs", " ms", " s"};
+    double value = seconds * 1e6;
+    size_t unit = 0;
+
+    while (value >= 999.5 && unit + 1 < LENGTH(units)) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(text, ADMIN_TEXT_MAX, "%.*f%s", unit > 0 && value < 9.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
 char *admin_text_share(char text[ADMIN_TEXT_MAX], double share)
 {
     double percent = 100 * share;

@@ -130,6 +130,7 @@ struct settings {
     unsigned unix_mode;         /* -a */
     unsigned idle_timeout_s;
     unsigned request_timeout_s;
+    unsigned slow_request_ms; /* 0: none is noted */
     bool flush_all;
     enum settings_refusals refusals;
     bool list_keys;

@@ -42,6 +42,7 @@ void *dispatch_open(void *context, struct net_worker *net_worker)
     dispatch_chunk_init(worker->chunk, net_worker);
     dispatch_chunk_init(worker->next, net_worker);
     dispatch_alone_init(worker);
+    dispatch_watch_open(worker);
     worker->sink = change_sink_null();
     return worker;
 }
@@ -51,6 +52,7 @@ void dispatch_close(void *worker_state)
     struct dispatch_worker *worker = worker_state;
 
     dispatch_journal_close(worker);
+    dispatch_watch_close(worker);
     barrier_resign(worker->member);
     free(worker->chunk);
     free(worker->next);
@@ -76,6 +78,7 @@ void dispatch_turns_begin(void *worker_state)
     }
     if (worker->journal != NULL) {
         dispatch_journal_look(worker);
+        dispatch_watch_released(worker);
     }
 }
 
@@ -154,6 +157,7 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     if (worker->codec->has_meta) {
         count_meta(worker, *stopped_at);
     }
+    dispatch_watch_count(worker, *stopped_at);
     return end;
 }
 
@@ -289,6 +293,7 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
             return before;
         }
     }
+    dispatch_watch_begin(worker);
     enum net_next next = run_batches(worker, turn);
 
     if (UNLIKELY(worker->conn->waits_since_us != 0) && next != NET_SUSPENDED) {
@@ -303,5 +308,6 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
     if (UNLIKELY(log_level() == LOG_LEVEL_STATES)) {
         dispatch_trace_turn(worker, turn, next);
     }
+    dispatch_watch_end(worker, turn->hold);
     return next;
 }

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
@@ -55,6 +56,7 @@ static void dispatch_journal_release(struct server_waker *waker, uint64_t upto, 
         net_release_no_more(waker->net);
     }
     if (atomic_load(&waker->given) < upto) {
+        atomic_store(&waker->given_us, clock_monotonic_us());
         atomic_store(&waker->given, upto);
     }
     pthread_mutex_unlock(&waker->lock);
@@ -217,9 +219,8 @@ void dispatch_journal_look(struct dispatch_worker *worker)
     worker->sink = worker->hanging ? (struct change_sink *)&closed : &worker->journal_sink.sink;
 }
 
-enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
+static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
 {
-    struct dispatch_worker *worker = worker_state;
     uint64_t lsn = journal_head(worker->journal);
 
     atomic_store(&waker_of(worker)->wanted, lsn);
@@ -239,6 +240,15 @@ enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
     note_wait(worker, lsn);
     *wait = lsn;
     return NET_COMMIT_LATER;
+}
+
+enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
+{
+    struct dispatch_worker *worker = worker_state;
+    enum net_commit verdict = commit(worker, wait);
+
+    dispatch_watch_commit(worker, verdict, *wait);
+    return verdict;
 }
 
 /* ---- no room ---- */

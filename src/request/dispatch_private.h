@@ -12,6 +12,7 @@
 #include "protocol/codec.h"
 #include "request/command.h"
 #include "request/server.h"
+#include "request/watch.h"
 #include "store/cold.h"
 
 #define DISPATCH_CHUNK_KEYS 128
@@ -40,7 +41,8 @@ struct dispatch_conn {
     bool skip_get; /* a get was answered with an error: nothing is said to the rest of it */
     bool authenticated;
     uint8_t auth_failures;
-    bool cold; /* a request of it may have been promised pages of dumped tables */
+    uint8_t waits_for; /* enum watch_tier, with waits_since_us */
+    bool cold;         /* a request of it may have been promised pages of dumped tables */
 };
 
 struct dispatch_key {
@@ -81,17 +83,48 @@ struct dispatch_wait {
     uint64_t last, last_us;
 };
 
+/* Requests by their class (request/watch.h). */
+struct dispatch_counts {
+    uint32_t all;
+    uint32_t of[WATCH_CLASSES];
+};
+
+/* Those whose answers are held together, until the journal has come to lsn. */
+struct dispatch_held {
+    struct dispatch_counts counts;
+    enum watch_class first;
+    uint64_t lsn, since_us, ended_us;
+    char key[WATCH_KEY_MAX]; /* of the first */
+};
+
+#define DISPATCH_WAITING 128 /* commits of a worker that wait at one time, and are timed */
+
+/* What dispatch_watch.c has of a worker. */
+struct dispatch_watch {
+    struct dispatch_counts turn; /* answered in it */
+    enum watch_class first;      /* of the turn */
+    uint64_t waited_us;          /* since when the first has waited; 0: it has not */
+    enum watch_tier waited_for;
+    uint32_t sample_in; /* the so-manieth key from here is sampled */
+    uint32_t random;
+    struct dispatch_held held; /* since the last commit */
+    uint32_t waiting_first, waiting_count;
+    struct dispatch_held *waiting; /* [DISPATCH_WAITING] */
+};
+
 struct dispatch_worker {
     struct server *server;
     struct net_worker *net;
     struct barrier_member *member;
     unsigned index;
     struct command_metrics *metrics;
-    bool opened;              /* it has had a turn */
-    bool changed;             /* of the turn: an engine changed something, or looked in order to */
-    struct change_sink *sink; /* the journal's, or one that keeps nothing */
-    struct journal *journal;  /* NULL: nothing is kept */
-    bool journal_failed;      /* it was found so: no change is taken before a restart */
+    struct watch *watch;       /* its own of the server's */
+    struct dispatch_watch own; /* what goes there */
+    bool opened;               /* it has had a turn */
+    bool changed;              /* of the turn: an engine changed something, or looked in order to */
+    struct change_sink *sink;  /* the journal's, or one that keeps nothing */
+    struct journal *journal;   /* NULL: nothing is kept */
+    bool journal_failed;       /* it was found so: no change is taken before a restart */
     struct journal_sink journal_sink;
     struct dispatch_wait wait;
     bool hanging;   /* as the turns began: the journal hangs, and takes no change */
@@ -183,6 +216,20 @@ bool dispatch_wait(struct dispatch_worker *worker, const struct request *request
 bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *request,
                       struct engine *engine, struct engine_op *op);
 void dispatch_wait_tick(struct dispatch_worker *worker);
+
+/* dispatch_watch.c */
+void dispatch_watch_open(struct dispatch_worker *worker);
+void dispatch_watch_close(struct dispatch_worker *worker);
+/* Around a turn, which has answered something or not. held: its answers are. */
+void dispatch_watch_begin(struct dispatch_worker *worker);
+void dispatch_watch_end(struct dispatch_worker *worker, bool held);
+/* The first requests of the batch were answered. */
+void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered);
+/* A chunk was routed that holds a key to be sampled. */
+void dispatch_watch_keys(struct dispatch_worker *worker, const struct dispatch_chunk *chunk);
+void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdict, uint64_t lsn);
+/* Answers that waited may have left since the last call. */
+void dispatch_watch_released(struct dispatch_worker *worker);
 
 /* dispatch_auth.c */
 /* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */

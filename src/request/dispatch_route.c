@@ -274,6 +274,11 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
     chunk->cursor = 0;
     chunk->read_to = 0;
     chunk->uniform = uniform;
+    if (UNLIKELY(worker->own.sample_in <= count)) {
+        dispatch_watch_keys(worker, chunk);
+    } else {
+        worker->own.sample_in -= count;
+    }
     if (count > 0) {
         by_engine(worker, chunk, 0, count, BATCH_PREPARE);
     }

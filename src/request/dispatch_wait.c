@@ -31,6 +31,7 @@ bool dispatch_wait(struct dispatch_worker *worker, const struct request *request
 bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *request,
                       struct engine *engine, struct engine_op *op)
 {
+    worker->conn->waits_for = op->wants_table ? WATCH_TABLE : WATCH_DISK;
     if (op->error == ENGINE_E_JOURNAL_BUSY || dispatch_wait(worker, request)) {
         return true;
     }

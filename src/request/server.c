@@ -12,6 +12,7 @@
 #include "request/auth_delay.h"
 #include "request/dispatch.h"
 #include "request/flush.h"
+#include "request/watch.h"
 #include "space/populate.h"
 
 static struct server_waker *create_wakers(unsigned threads)
@@ -45,6 +46,7 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     server->metrics = aligned_alloc(MEMORY_LINE_BYTES, bytes);
     CHECK(server->metrics != NULL);
     memset(server->metrics, 0, bytes);
+    server->watches = watch_create(server->threads);
     server->barrier = barrier_create();
     CHECK(server->barrier != NULL);
     server->sync = settings->journal.sync;
@@ -71,6 +73,7 @@ void server_destroy(struct server *server)
     auth_delay_destroy(server->auth_delay);
     barrier_destroy(server->barrier);
     destroy_wakers(server->wakers, server->threads);
+    watch_destroy(server->watches, server->threads);
     free(server->metrics);
     free(server);
 }

@@ -48,6 +48,7 @@
 
 struct auth_delay;
 struct data;
+struct watch;
 
 /* What the journal wakes for a worker. */
 struct server_waker {
@@ -55,8 +56,9 @@ struct server_waker {
     struct net_worker *net; /* NULL: there is no worker (any more) */
     uint64_t *serials;      /* connections that wait for room */
     size_t serials_count, serials_room;
-    _Atomic uint64_t wanted; /* the highest LSN whose answers wait; by the worker */
-    _Atomic uint64_t given;  /* up to where the worker was told */
+    _Atomic uint64_t wanted;   /* the highest LSN whose answers wait; by the worker */
+    _Atomic uint64_t given;    /* up to where the worker was told … */
+    _Atomic uint64_t given_us; /* … and when, clock_monotonic_us */
 };
 
 struct server {
@@ -81,6 +83,7 @@ struct server {
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
+    struct watch *watches;           /* [threads] */
     struct net_metrics net_base;     /* likewise */
     metric recycled_gone;            /* by engines that are gone: who reloads */
     metric recycled_base;            /* likewise what `stats reset` subtracts */

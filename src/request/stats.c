@@ -120,6 +120,9 @@ static const struct group groups[] = {
     {"sizes", stats_sizes, false},
     {"sizes_enable", stats_sizes_enable, false},
     {"sizes_disable", stats_sizes, false},
+    {"hot", stats_hot, false},
+    {"slow", stats_slow, false},
+    {"latency", stats_latency, false},
 };
 
 size_t stats_word(const char *words, size_t length)

@@ -46,6 +46,9 @@ stats_fn stats_conns;  /* stats_conns.c */
 stats_fn stats_spaces; /* stats_spaces.c */
 stats_fn stats_tables;
 stats_fn stats_cold; /* stats_data.c */
+stats_fn stats_hot;  /* stats_watch.c */
+stats_fn stats_slow;
+stats_fn stats_latency;
 
 /* Makes the sums of the moment those that are subtracted. Any worker, in its turn. */
 void stats_reset(struct dispatch_worker *worker); /* stats.c */

@@ -1,4 +1,5 @@
 """admin_site.py: a daemon with its status page, and questions to it, for the tests of this folder."""
+import atexit
 import base64
 import http.client
 import os
@@ -73,6 +74,7 @@ class Site:
         except protocol.Mismatch:
             shutil.rmtree(self.folder)
             raise
+        atexit.register(self.abandon)
         match = re.search(r"status page on http://127\.0\.0\.1:(\d+)/", self.daemon.output())
         assert match, self.daemon.output()
         self.port = int(match.group(1))
@@ -83,6 +85,11 @@ class Site:
             file.write(text)
         os.chmod(path, 0o644)
         return path
+
+    def abandon(self):
+        """A test has failed, or ended it already."""
+        self.daemon.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def end(self):
         problem = self.daemon.stop(False)

@@ -1,0 +1,15 @@
+/* admin_page.h: parts of the status page, for admin_page*.c. */
+#ifndef ROLLCALL_ADMIN_ADMIN_PAGE_H
+#define ROLLCALL_ADMIN_ADMIN_PAGE_H
+
+#include "admin/admin_private.h"
+
+/* A colour, by its class of the style, and what it means. */
+void admin_page_key(struct evbuffer *out, const char *class, const char *words);
+
+/* A section each. */
+void admin_page_latency(const struct admin_view *view, struct evbuffer *out);
+void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out);
+void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out); /* or none */
+
+#endif
