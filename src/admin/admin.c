@@ -76,7 +76,7 @@ static void on_pause_over(int fd, short what, void *context)
 }
 
 /* evhttp has accepted a connection and wants its bufferevent. */
-static struct bufferevent *on_accepted(struct event_base *base, void *context)
+static struct bufferevent *admin_on_accepted(struct event_base *base, void *context)
 {
     struct admin *admin = context;
 
@@ -126,7 +126,7 @@ static void take_sample(struct admin *admin)
     }
 }
 
-static void on_tick(int fd, short what, void *context)
+static void admin_on_tick(int fd, short what, void *context)
 {
     struct admin *admin = context;
 
@@ -138,7 +138,7 @@ static void on_tick(int fd, short what, void *context)
     }
 }
 
-static void on_stop(int fd, short what, void *context)
+static void admin_on_stop(int fd, short what, void *context)
 {
     struct admin *admin = context;
 
@@ -147,7 +147,7 @@ static void on_stop(int fd, short what, void *context)
     event_base_loopbreak(admin->base);
 }
 
-static void *run(void *context)
+static void *admin_run(void *context)
 {
     struct admin *admin = context;
 
@@ -196,11 +196,11 @@ static bool create_loop(struct admin *admin)
     evhttp_set_max_headers_size(admin->http, ADMIN_HEADERS_MAX);
     evhttp_set_max_body_size(admin->http, 0);
     evhttp_set_timeout(admin->http, ADMIN_DEADLINE_S);
-    evhttp_set_bevcb(admin->http, on_accepted, admin);
+    evhttp_set_bevcb(admin->http, admin_on_accepted, admin);
     evhttp_set_gencb(admin->http, admin_http_request, admin);
-    event_assign(&admin->stop_event, admin->base, admin->stop_fd, EV_READ, on_stop, admin);
+    event_assign(&admin->stop_event, admin->base, admin->stop_fd, EV_READ, admin_on_stop, admin);
     event_assign(&admin->pause_event, admin->base, -1, 0, on_pause_over, admin);
-    event_assign(&admin->tick_event, admin->base, -1, EV_PERSIST, on_tick, admin);
+    event_assign(&admin->tick_event, admin->base, -1, EV_PERSIST, admin_on_tick, admin);
     return event_add(&admin->stop_event, NULL) == 0 && event_add(&admin->tick_event, &second) == 0;
 }
 
@@ -234,7 +234,7 @@ failed:
 
 bool admin_start(struct admin *admin)
 {
-    admin->started = thread_start(&admin->thread, run, admin, "admin");
+    admin->started = thread_start(&admin->thread, admin_run, admin, "admin");
     return admin->started;
 }
 

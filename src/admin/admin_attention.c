@@ -218,8 +218,8 @@ double admin_full_in_s(const struct admin_space *space, const struct admin_trend
 }
 
 /* Rows that roll are never full. */
-static void look_at_room(const struct admin_space *space, const struct admin_trend *trend,
-                         bool has_data, struct admin_attention *attention)
+static void attention_look_at_room(const struct admin_space *space, const struct admin_trend *trend,
+                                   bool has_data, struct admin_attention *attention)
 {
     double full_in_s = admin_full_in_s(space, trend);
     char span[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX];
@@ -304,7 +304,7 @@ void admin_attention_collect(const struct admin_view *view, struct admin_attenti
 
         admin_history_trend(view->history, figures, space, &trend);
         look_at_refusals(space, &trend, figures->has_data, attention);
-        look_at_room(space, &trend, figures->has_data, attention);
+        attention_look_at_room(space, &trend, figures->has_data, attention);
         look_at_filters(space, attention);
         look_at_overflow(space, attention);
     }

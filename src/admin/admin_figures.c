@@ -34,8 +34,8 @@ static const struct field space_fields[] = {
 };
 
 /* Figures come in about the order of the fields: the search begins after the last one found. */
-static void take(const struct field *fields, size_t count, size_t *last, void *into,
-                 const char *name, const char *text)
+static void figures_take(const struct field *fields, size_t count, size_t *last, void *into,
+                         const char *name, const char *text)
 {
     for (size_t i = 0; i < count; i++) {
         size_t at = (*last + 1 + i) % count;
@@ -54,11 +54,11 @@ struct reading {
     size_t last;
 };
 
-static void take_space(void *context, const char *name, const char *text)
+static void figures_take_space(void *context, const char *name, const char *text)
 {
     struct reading *reading = context;
 
-    take(space_fields, LENGTH(space_fields), &reading->last, reading->space, name, text);
+    figures_take(space_fields, LENGTH(space_fields), &reading->last, reading->space, name, text);
 }
 
 /* Their names are SERIAL:NAME. */
@@ -77,7 +77,7 @@ static void take_table(void *context, const char *name, const char *text)
     } else if (strcmp(colon + 1, "false_positives") == 0) {
         table->rate = strtod(text, NULL);
     } else {
-        take(table_fields, LENGTH(table_fields), &reading->last, table, colon + 1, text);
+        figures_take(table_fields, LENGTH(table_fields), &reading->last, table, colon + 1, text);
     }
 }
 
@@ -135,7 +135,7 @@ static void read_space(const struct server *server, const struct space *from,
     space->any_ids = settings->ids == SPACE_IDS_ANY;
     space->target = settings->kind == SPACE_PHANTOM ? settings->false_positives : 0;
     describe_slots(settings, space);
-    engine->functions->stats_space(engine, take_space, &reading);
+    engine->functions->stats_space(engine, figures_take_space, &reading);
     engine->functions->memory(engine, space->memory);
     space->recycled = engine->functions->recycled(engine);
     space->held = space->records + space->members + space->items;

@@ -96,7 +96,7 @@ bool admin_history_minute_due(const struct admin_history *history, uint64_t now_
     return history->minute_us == 0 || now_us - history->minute_us >= MINUTE_US;
 }
 
-static struct past *find(const struct admin_history *history, const char *name)
+static struct past *history_find(const struct admin_history *history, const char *name)
 {
     for (size_t i = 0; i < history->past_count; i++) {
         if (strcmp(history->past[i].name, name) == 0) {
@@ -106,7 +106,7 @@ static struct past *find(const struct admin_history *history, const char *name)
     return NULL;
 }
 
-static bool is_there(const struct admin_figures *figures, const char *name)
+static bool history_is_there(const struct admin_figures *figures, const char *name)
 {
     for (size_t i = 0; i < figures->space_count; i++) {
         if (strcmp(figures->spaces[i].name, name) == 0) {
@@ -120,16 +120,16 @@ static bool is_there(const struct admin_figures *figures, const char *name)
 static void forget_dropped(struct admin_history *history, const struct admin_figures *figures)
 {
     for (size_t i = history->past_count; i-- > 0;) {
-        if (!is_there(figures, history->past[i].name)) {
+        if (!history_is_there(figures, history->past[i].name)) {
             history->past[i] = history->past[--history->past_count];
         }
     }
 }
 
-static void add_space(struct admin_history *history, const struct admin_space *space,
-                      uint64_t now_us)
+static void history_add_space(struct admin_history *history, const struct admin_space *space,
+                              uint64_t now_us)
 {
-    struct past *past = find(history, space->name);
+    struct past *past = history_find(history, space->name);
     size_t place = history->minute % EVENT_MINUTES;
 
     if (past == NULL) {
@@ -171,7 +171,7 @@ void admin_history_minute(struct admin_history *history, const struct admin_figu
     history->events[history->minute % EVENT_MINUTES] = events_of(figures);
     forget_dropped(history, figures);
     for (size_t i = 0; i < figures->space_count; i++) {
-        add_space(history, &figures->spaces[i], figures->now_us);
+        history_add_space(history, &figures->spaces[i], figures->now_us);
     }
     if (last > 0) {
         history->minutes[history->minute % LENGTH(history->minutes)] =
@@ -293,7 +293,7 @@ static size_t oldest_refused(const struct admin_history *history, const struct p
 void admin_history_trend(const struct admin_history *history, const struct admin_figures *figures,
                          const struct admin_space *space, struct admin_trend *trend)
 {
-    const struct past *past = find(history, space->name);
+    const struct past *past = history_find(history, space->name);
 
     memset(trend, 0, sizeof(*trend));
     if (past == NULL || past->steps == 0) {

@@ -9,19 +9,20 @@
 #define SCHEMA_VERSION 1
 
 /* jansson's numbers are signed. */
-static json_int_t number(uint64_t value)
+static json_int_t figure_number(uint64_t value)
 {
     return value <= INT64_MAX ? (json_int_t)value : INT64_MAX;
 }
 
 /* Sets name: figure for each of a list of figures. */
-#define SET(into, from, name) json_object_set_new(into, #name, json_integer(number((from)->name)));
+#define SET(into, from, name)                                                                      \
+    json_object_set_new(into, #name, json_integer(figure_number((from)->name)));
 
-static json_t *make_table(const struct admin_space *space, const struct admin_table *table)
+static json_t *json_make_table(const struct admin_space *space, const struct admin_table *table)
 {
     static const char *const states[ADMIN_STATES] = {"open", "full", "dumping", "on_disk"};
-    json_t *object =
-        json_pack("{s:I, s:s}", "serial", number(table->serial), "state", states[table->state]);
+    json_t *object = json_pack("{s:I, s:s}", "serial", figure_number(table->serial), "state",
+                               states[table->state]);
 
 #define FIELD(name) SET(object, table, name)
     ADMIN_TABLE_FIGURES(FIELD)
@@ -40,7 +41,7 @@ static json_t *make_memory(const struct admin_space *space)
 
     for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
         json_object_set_new(object, kinds[kind],
-                            json_integer(number(space->memory[kind].held_bytes)));
+                            json_integer(figure_number(space->memory[kind].held_bytes)));
     }
     return object;
 }
@@ -51,8 +52,8 @@ static json_t *make_refused(const struct admin_space *space, const struct admin_
 
     for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
         json_object_set_new(object, admin_refusal_names[i],
-                            json_pack("{s:I, s:I}", "total", number(admin_refused(space, i)),
-                                      "ten_minutes", number(trend->refused[i])));
+                            json_pack("{s:I, s:I}", "total", figure_number(admin_refused(space, i)),
+                                      "ten_minutes", figure_number(trend->refused[i])));
     }
     return object;
 }
@@ -69,11 +70,11 @@ static json_t *make_space(const struct admin_view *view, const struct admin_spac
         "{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:f, s:I, s:o, s:o, s:I}", "name",
         space->name, "kind", kinds[space->kind], "role",
         space->role == SPACE_CACHE ? "cache" : "store", "oldest", oldest[space->oldest], "slots",
-        space->slots, "any_ids", space->any_ids, "held", number(space->held), "recycled",
-        number(space->recycled), "held_bytes", number(admin_space_held_bytes(space)), "bytes_each",
-        admin_space_bytes_each(space), "free_ids", number(places), "memory_bytes",
-        make_memory(space), "refused", make_refused(space, &trend), "tables_left_out",
-        number(space->tables_left_out));
+        space->slots, "any_ids", space->any_ids, "held", figure_number(space->held), "recycled",
+        figure_number(space->recycled), "held_bytes", figure_number(admin_space_held_bytes(space)),
+        "bytes_each", admin_space_bytes_each(space), "free_ids", figure_number(places),
+        "memory_bytes", make_memory(space), "refused", make_refused(space, &trend),
+        "tables_left_out", figure_number(space->tables_left_out));
 
     CHECK(object != NULL);
 #define FIELD(name) SET(object, space, name)
@@ -93,7 +94,7 @@ static json_t *make_space(const struct admin_view *view, const struct admin_spac
     json_t *tables = json_array();
 
     for (size_t i = 0; i < space->table_count; i++) {
-        json_array_append_new(tables, make_table(space, &space->at[i]));
+        json_array_append_new(tables, json_make_table(space, &space->at[i]));
     }
     json_object_set_new(object, "table_list", tables);
     return object;
@@ -123,11 +124,12 @@ static json_t *make_latency(const struct admin_view *view)
 
         admin_history_lately(view->history, (enum watch_tier)tier, view->figures, &times);
         json_object_set_new(object, watch_tier_names[tier],
-                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "requests", number(times.count),
-                                      "p50_us", number(watch_quantile(&times, 0.5)), "p99_us",
-                                      number(watch_quantile(&times, 0.99)), "p999_us",
-                                      number(watch_quantile(&times, 0.999)), "p9999_us",
-                                      number(watch_quantile(&times, 0.9999))));
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "requests",
+                                      figure_number(times.count), "p50_us",
+                                      figure_number(watch_quantile(&times, 0.5)), "p99_us",
+                                      figure_number(watch_quantile(&times, 0.99)), "p999_us",
+                                      figure_number(watch_quantile(&times, 0.999)), "p9999_us",
+                                      figure_number(watch_quantile(&times, 0.9999))));
     }
     return object;
 }
@@ -157,16 +159,18 @@ static json_t *make_disk(const struct admin_figures *figures)
 
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-        "journal_head", number(journal->head), "journal_durable", number(journal->durable),
-        "journal_unsynced_us", number(journal->unsynced_us), "journal_buffer_used_bytes",
-        number(journal->buffer_used_bytes), "journal_full", journal->full, "journal_failed",
-        journal->failed, "journal_error", journal->error, "checkpoints", number(data->checkpoints),
-        "checkpoint_failures", number(data->checkpoint_failures), "last_checkpoint",
-        number(data->last_checkpoint_s), "dumps", number(data->dumps), "dump_failures",
-        number(data->dump_failures), "disk_reads", number(figures->cold.reads), "disk_read_queue",
-        number(figures->cold.depth), "damaged_pages", number(figures->cold.bad_pages),
-        "filesystem_bytes", number(figures->disk_bytes), "filesystem_free_bytes",
-        number(figures->disk_free_bytes));
+        "journal_head", figure_number(journal->head), "journal_durable",
+        figure_number(journal->durable), "journal_unsynced_us", figure_number(journal->unsynced_us),
+        "journal_buffer_used_bytes", figure_number(journal->buffer_used_bytes), "journal_full",
+        journal->full, "journal_failed", journal->failed, "journal_error", journal->error,
+        "checkpoints", figure_number(data->checkpoints), "checkpoint_failures",
+        figure_number(data->checkpoint_failures), "last_checkpoint",
+        figure_number(data->last_checkpoint_s), "dumps", figure_number(data->dumps), "dump_failures",
+        figure_number(data->dump_failures), "disk_reads", figure_number(figures->cold.reads),
+        "disk_read_queue", figure_number(figures->cold.depth), "damaged_pages",
+        figure_number(figures->cold.bad_pages), "filesystem_bytes",
+        figure_number(figures->disk_bytes), "filesystem_free_bytes",
+        figure_number(figures->disk_free_bytes));
 }
 
 static json_t *make_attention(const struct admin_view *view)
@@ -193,17 +197,19 @@ static void add_all(const struct admin_view *view, json_t *root)
     COMMAND_METRICS(COUNT)
 #undef COUNT
 #define COUNT(name, meaning)                                                                       \
-    json_object_set_new(net, #name, json_integer(number(metric_read(&figures->net.name))));
+    json_object_set_new(net, #name, json_integer(figure_number(metric_read(&figures->net.name))));
     NET_METRICS(COUNT)
 #undef COUNT
     for (size_t i = 0; i < figures->space_count; i++) {
         json_array_append_new(spaces, make_space(view, &figures->spaces[i]));
     }
     json_object_set_new(root, "address", json_string(figures->address));
-    json_object_set_new(root, "time", json_integer(number(figures->now_s)));
-    json_object_set_new(root, "uptime_s", json_integer(number(figures->uptime_s)));
-    json_object_set_new(root, "memory_limit_bytes", json_integer(number(figures->memory_bytes)));
-    json_object_set_new(root, "resident_bytes", json_integer(number(figures->resident_bytes)));
+    json_object_set_new(root, "time", json_integer(figure_number(figures->now_s)));
+    json_object_set_new(root, "uptime_s", json_integer(figure_number(figures->uptime_s)));
+    json_object_set_new(root, "memory_limit_bytes",
+                        json_integer(figure_number(figures->memory_bytes)));
+    json_object_set_new(root, "resident_bytes",
+                        json_integer(figure_number(figures->resident_bytes)));
     json_object_set_new(root, "max_connections", json_integer(figures->max_connections));
     json_object_set_new(root, "attention", make_attention(view));
     json_object_set_new(root, "rates_each_s", make_rates(view->history));

@@ -218,7 +218,7 @@ static uint64_t value_misses(const struct admin_space *space)
     return space->counts.misses_absent + space->counts.misses_unset + space->counts.misses_below;
 }
 
-static void put_spaces(const struct admin_figures *figures, struct evbuffer *out)
+static void metrics_put_spaces(const struct admin_figures *figures, struct evbuffer *out)
 {
     each_space(figures, out, "rollcall_records", "gauge", value_held,
                "Records, members or plain items that are there, on the disk too.");
@@ -254,7 +254,7 @@ static void put_spaces(const struct admin_figures *figures, struct evbuffer *out
     }
 }
 
-static void put_refusals(const struct admin_figures *figures, struct evbuffer *out)
+static void metrics_put_refusals(const struct admin_figures *figures, struct evbuffer *out)
 {
     family(out, "rollcall_refused_total", "counter", "Operations refused, by why.");
     for (size_t i = 0; i < figures->space_count; i++) {
@@ -267,7 +267,7 @@ static void put_refusals(const struct admin_figures *figures, struct evbuffer *o
     }
 }
 
-static void put_memory(const struct admin_figures *figures, struct evbuffer *out)
+static void metrics_put_memory(const struct admin_figures *figures, struct evbuffer *out)
 {
     static const char *const kinds[ENGINE_MEMORY_KINDS] = {
         [ENGINE_MEMORY_TABLES] = "tables",   [ENGINE_MEMORY_AUX] = "aux",
@@ -339,8 +339,8 @@ TABLE_VALUE(filter_capacity, table->capacity, space->kind == SPACE_PHANTOM)
  * Labels are the serial modulo ADMIN_TABLES_MAX, so that they do not grow without end; where two
  * tables have one, the newer has it.
  */
-static void each_table(const struct admin_figures *figures, struct evbuffer *out, const char *name,
-                       table_value_fn *value, const char *help)
+static void metrics_each_table(const struct admin_figures *figures, struct evbuffer *out,
+                               const char *name, table_value_fn *value, const char *help)
 {
     family(out, name, "gauge", help);
     for (size_t i = 0; i < figures->space_count; i++) {
@@ -363,17 +363,20 @@ static void each_table(const struct admin_figures *figures, struct evbuffer *out
 static void put_tables(const struct admin_figures *figures, struct evbuffer *out)
 {
     put_states(figures, out);
-    each_table(figures, out, "rollcall_table_records", table_records,
-               "Records or members of a table.");
-    each_table(figures, out, "rollcall_table_capacity_records", table_capacity,
-               "Records or members that a table was made for.");
-    each_table(figures, out, "rollcall_table_id_min", table_min, "The smallest id in a table.");
-    each_table(figures, out, "rollcall_table_id_max", table_max, "The largest id in a table.");
-    each_table(figures, out, "rollcall_bloom_false_positive_ratio", table_rate,
-               "Share of wrong answers of a filter now, from its set bits.");
-    each_table(figures, out, "rollcall_bloom_insertions", filter_members, "Members of a filter.");
-    each_table(figures, out, "rollcall_bloom_capacity", filter_capacity,
-               "Members that a filter holds at its target.");
+    metrics_each_table(figures, out, "rollcall_table_records", table_records,
+                       "Records or members of a table.");
+    metrics_each_table(figures, out, "rollcall_table_capacity_records", table_capacity,
+                       "Records or members that a table was made for.");
+    metrics_each_table(figures, out, "rollcall_table_id_min", table_min,
+                       "The smallest id in a table.");
+    metrics_each_table(figures, out, "rollcall_table_id_max", table_max,
+                       "The largest id in a table.");
+    metrics_each_table(figures, out, "rollcall_bloom_false_positive_ratio", table_rate,
+                       "Share of wrong answers of a filter now, from its set bits.");
+    metrics_each_table(figures, out, "rollcall_bloom_insertions", filter_members,
+                       "Members of a filter.");
+    metrics_each_table(figures, out, "rollcall_bloom_capacity", filter_capacity,
+                       "Members that a filter holds at its target.");
     family(out, "rollcall_bloom_target_ratio", "gauge",
            "The share of wrong answers that is configured.");
     for (size_t i = 0; i < figures->space_count; i++) {
@@ -405,7 +408,7 @@ static void put_journal(const struct journal_stats *journal, struct evbuffer *ou
           "1 when there is no room for a further file of it.");
 }
 
-static void put_data(const struct admin_figures *figures, struct evbuffer *out)
+static void metrics_put_data(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct data_stats *data = &figures->data;
 
@@ -453,15 +456,15 @@ void admin_make_metrics(const struct admin_view *view, struct evbuffer *out)
     put_net(figures, out);
     put_commands(&figures->commands, out);
     put_watches(figures, out);
-    put_spaces(figures, out);
-    put_refusals(figures, out);
-    put_memory(figures, out);
+    metrics_put_spaces(figures, out);
+    metrics_put_refusals(figures, out);
+    metrics_put_memory(figures, out);
     put_tables(figures, out);
     if (figures->has_journal) {
         put_journal(&figures->journal, out);
     }
     if (figures->has_data) {
-        put_data(figures, out);
+        metrics_put_data(figures, out);
     }
     if (figures->has_cold) {
         put_cold(&figures->cold, out);

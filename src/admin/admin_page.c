@@ -180,7 +180,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
 
 /* ---- memory ---- */
 
-static void put_memory(const struct admin_figures *figures, struct evbuffer *out)
+static void page_put_memory(const struct admin_figures *figures, struct evbuffer *out)
 {
     struct admin_part parts[] = {{"tables", "f", 0}, {"filters", "v", 0}, {"aux", "g", 0},
                                  {"extend", "z", 0}, {"cold", "x", 0},    {"plain", "d", 0}};
@@ -321,8 +321,8 @@ static void put_forecast(const struct admin_space *space, const struct admin_tre
     }
 }
 
-static void put_refusals(const struct admin_space *space, const struct admin_trend *trend,
-                         struct evbuffer *out)
+static void page_put_refusals(const struct admin_space *space, const struct admin_trend *trend,
+                              struct evbuffer *out)
 {
     const char *between = "Refused since the start (in the last ten minutes): ";
     char count[ADMIN_TEXT_MAX], lately[ADMIN_TEXT_MAX];
@@ -366,8 +366,8 @@ static void put_summary(const struct admin_space *space, struct evbuffer *out)
     evbuffer_add_printf(out, "</p>");
 }
 
-static void put_space(const struct admin_view *view, const struct admin_space *space, size_t cells,
-                      struct evbuffer *out)
+static void page_put_space(const struct admin_view *view, const struct admin_space *space,
+                           size_t cells, struct evbuffer *out)
 {
     static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
     char target[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX];
@@ -389,7 +389,7 @@ static void put_space(const struct admin_view *view, const struct admin_space *s
                             admin_text_share(target, space->target));
         admin_chart_filters(out, space, cells);
     }
-    put_refusals(space, &trend, out);
+    page_put_refusals(space, &trend, out);
     evbuffer_add_printf(out, "</section>\n");
 }
 
@@ -421,7 +421,7 @@ static int compare_ranks(const void *left, const void *right)
     return a_bytes > b_bytes ? -1 : a_bytes < b_bytes;
 }
 
-static void put_spaces(const struct admin_view *view, struct evbuffer *out)
+static void page_put_spaces(const struct admin_view *view, struct evbuffer *out)
 {
     const struct admin_figures *figures = view->figures;
     struct rank ranks[SETTINGS_SPACES_MAX];
@@ -443,7 +443,7 @@ static void put_spaces(const struct admin_view *view, struct evbuffer *out)
     for (size_t i = 0; i < shown; i++) {
         size_t cells = CELLS_ALL / shown;
 
-        put_space(view, ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
+        page_put_space(view, ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
     }
     if (shown < count) {
         evbuffer_add_printf(out, "<section><h2>Further spaces</h2><p>");
@@ -496,13 +496,13 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_attention(attention, out);
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
-    put_spaces(view, out);
+    page_put_spaces(view, out);
     put_rates(view, false, out);
     put_rates(view, true, out);
     admin_page_latency(view, out);
     admin_page_hot(view->figures, out);
     admin_page_slow(view->figures, out);
-    put_memory(view->figures, out);
+    page_put_memory(view->figures, out);
     put_disk(view->figures, out);
     evbuffer_add_printf(out, "</div>\n");
     put_end(out);

@@ -9,7 +9,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Three digits, as many of them after the point as there is room for. */
-static char *put(char text[ADMIN_TEXT_MAX], double value, const char *unit)
+static char *text_scaled(char text[ADMIN_TEXT_MAX], double value, const char *unit)
 {
     int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
 
@@ -30,7 +30,7 @@ char *admin_text_count(char text[ADMIN_TEXT_MAX], double count)
         count /= 1000;
         unit++;
     }
-    return put(text, count, units[unit]);
+    return text_scaled(text, count, units[unit]);
 }
 
 char *admin_text_bytes(char text[ADMIN_TEXT_MAX], double bytes)
@@ -46,7 +46,7 @@ char *admin_text_bytes(char text[ADMIN_TEXT_MAX], double bytes)
         bytes /= 1024;
         unit++;
     }
-    return put(text, bytes, units[unit]);
+    return text_scaled(text, bytes, units[unit]);
 }
 
 char *admin_text_span(char text[ADMIN_TEXT_MAX], double seconds)

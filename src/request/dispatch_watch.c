@@ -202,7 +202,7 @@ void dispatch_watch_close(struct dispatch_worker *worker)
     free(worker->own.waiting);
 }
 
-static void sample(struct dispatch_worker *worker, const struct dispatch_key *key)
+static void dispatch_watch_sample(struct dispatch_worker *worker, const struct dispatch_key *key)
 {
     const struct space *space = key->space;
     const struct engine_op *op = &key->op;
@@ -226,7 +226,7 @@ void dispatch_watch_keys(struct dispatch_worker *worker, const struct dispatch_c
 
     while (worker->own.sample_in <= chunk->count - at) {
         at += worker->own.sample_in;
-        sample(worker, &chunk->keys[at - 1]);
+        dispatch_watch_sample(worker, &chunk->keys[at - 1]);
         worker->own.sample_in = next_gap(&worker->own);
     }
     worker->own.sample_in -= chunk->count - at;

@@ -39,7 +39,7 @@ void watch_destroy(struct watch *watches, unsigned workers)
 /* ---- times ---- */
 
 /* Below WATCH_PARTS us one bucket each; above, WATCH_PARTS to the octave. */
-static size_t bucket_of(uint64_t us)
+static size_t watch_bucket_of(uint64_t us)
 {
     if (us < WATCH_PARTS) {
         return (size_t)us;
@@ -65,7 +65,7 @@ static uint64_t bucket_last(size_t bucket)
 void watch_took(struct watch *watch, enum watch_class class, enum watch_tier tier, uint64_t us,
                 uint64_t requests)
 {
-    metric_add(&watch->latency.counts[class][tier][bucket_of(us)], requests);
+    metric_add(&watch->latency.counts[class][tier][watch_bucket_of(us)], requests);
     metric_add(&watch->latency.sums_us[class][tier], us * requests);
 }
 
@@ -124,7 +124,7 @@ static void halve(struct watch_hot *hot)
 }
 
 /* Its counter, or the smallest one. */
-static size_t find(const struct watch_hot *hot, uint64_t hash)
+static size_t watch_find(const struct watch_hot *hot, uint64_t hash)
 {
     size_t smallest = 0;
 
@@ -140,9 +140,9 @@ static size_t find(const struct watch_hot *hot, uint64_t hash)
 }
 
 /* The key is printed only when it takes a counter over. Returns where to. */
-static char *count_one(struct watch_hot *hot, uint64_t hash)
+static char *watch_count_one(struct watch_hot *hot, uint64_t hash)
 {
-    size_t at = find(hot, hash);
+    size_t at = watch_find(hot, hash);
     bool is_new = hot->hashes[at] != hash;
 
     if (++hot->total >= WATCH_WINDOW) {
@@ -193,7 +193,7 @@ void watch_saw(struct watch *watch, enum watch_kind kind, const char *space, uin
     if (pthread_mutex_trylock(&watch->lock) != 0) {
         return;
     }
-    char *text = count_one(&watch->hot[kind], hash);
+    char *text = watch_count_one(&watch->hot[kind], hash);
 
     if (text != NULL) {
         print_counted(text, kind, space, id, member, member_length);
