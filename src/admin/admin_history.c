@@ -117,7 +117,8 @@ static bool history_is_there(const struct admin_figures *figures, const char *na
 }
 
 /* Forgets spaces that a reload has dropped: there is room for as many as there can be. */
-static void forget_dropped(struct admin_history *history, const struct admin_figures *figures)
+static void history_forget_dropped(struct admin_history *history,
+                                   const struct admin_figures *figures)
 {
     for (size_t i = history->past_count; i-- > 0;) {
         if (!history_is_there(figures, history->past[i].name)) {
@@ -169,7 +170,7 @@ void admin_history_minute(struct admin_history *history, const struct admin_figu
 
     history->minute_us = figures->now_us;
     history->events[history->minute % EVENT_MINUTES] = events_of(figures);
-    forget_dropped(history, figures);
+    history_forget_dropped(history, figures);
     for (size_t i = 0; i < figures->space_count; i++) {
         history_add_space(history, &figures->spaces[i], figures->now_us);
     }

@@ -165,10 +165,10 @@ static json_t *make_disk(const struct admin_figures *figures)
         journal->full, "journal_failed", journal->failed, "journal_error", journal->error,
         "checkpoints", figure_number(data->checkpoints), "checkpoint_failures",
         figure_number(data->checkpoint_failures), "last_checkpoint",
-        figure_number(data->last_checkpoint_s), "dumps", figure_number(data->dumps), "dump_failures",
-        figure_number(data->dump_failures), "disk_reads", figure_number(figures->cold.reads),
-        "disk_read_queue", figure_number(figures->cold.depth), "damaged_pages",
-        figure_number(figures->cold.bad_pages), "filesystem_bytes",
+        figure_number(data->last_checkpoint_s), "dumps", figure_number(data->dumps),
+        "dump_failures", figure_number(data->dump_failures), "disk_reads",
+        figure_number(figures->cold.reads), "disk_read_queue", figure_number(figures->cold.depth),
+        "damaged_pages", figure_number(figures->cold.bad_pages), "filesystem_bytes",
         figure_number(figures->disk_bytes), "filesystem_free_bytes",
         figure_number(figures->disk_free_bytes));
 }

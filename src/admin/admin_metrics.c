@@ -335,6 +335,18 @@ TABLE_VALUE(table_rate, table->rate, space->kind == SPACE_PHANTOM)
 TABLE_VALUE(filter_members, table->members, space->kind == SPACE_PHANTOM)
 TABLE_VALUE(filter_capacity, table->capacity, space->kind == SPACE_PHANTOM)
 
+/* printf is slow with reals, and most are whole. */
+static void metrics_put_value(struct evbuffer *out, double value)
+{
+    bool is_whole = value < (double)(1ull << 53) && value == (double)(uint64_t)value;
+
+    if (is_whole) {
+        evbuffer_add_printf(out, "%" PRIu64 "\n", (uint64_t)value);
+    } else {
+        evbuffer_add_printf(out, "%.17g\n", value);
+    }
+}
+
 /*
  * Labels are the serial modulo ADMIN_TABLES_MAX, so that they do not grow without end; where two
  * tables have one, the newer has it.
@@ -352,8 +364,9 @@ static void metrics_each_table(const struct admin_figures *figures, struct evbuf
             double number;
 
             if (!taken[label] && value(space, &space->at[k], &number)) {
-                evbuffer_add_printf(out, "%s{space=\"%s\",table=\"%u\"} %.17g\n", name, space->name,
-                                    label, number);
+                evbuffer_add_printf(out, "%s{space=\"%s\",table=\"%u\"} ", name, space->name,
+                                    label);
+                metrics_put_value(out, number);
             }
             taken[label] = true;
         }
