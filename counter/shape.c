@@ -120,7 +120,7 @@ static void set_size(struct counter_shape *shape, const struct counter_config *c
     set_fewest(shape, range ? (unsigned __int128)RANGES_HELD * range : spaced);
 }
 
-static uint64_t at_least(uint64_t least, uint64_t bytes)
+static uint64_t pool_at_least(uint64_t least, uint64_t bytes)
 {
     return bytes < least ? least : bytes;
 }
@@ -135,11 +135,11 @@ static uint64_t extend_share(const struct counter_shape *shape)
 
 static void set_pools(struct counter_shape *shape, const struct counter_config *config)
 {
-    uint64_t extend = config->extend_bytes ? at_least(DICT_POOL_MIN, config->extend_bytes)
-                                           : at_least(EXTEND_BYTES_LEAST, extend_share(shape));
+    uint64_t extend = config->extend_bytes ? pool_at_least(DICT_POOL_MIN, config->extend_bytes)
+                                           : pool_at_least(EXTEND_BYTES_LEAST, extend_share(shape));
     uint64_t aux = config->aux_bytes ? config->aux_bytes : shape->table_bytes / TABLE_POOL_SHARE;
     shape->extend_bytes = extend;
-    shape->aux_bytes = at_least(DICT_POOL_MIN, aux);
+    shape->aux_bytes = pool_at_least(DICT_POOL_MIN, aux);
 }
 
 void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,

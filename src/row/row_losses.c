@@ -9,7 +9,7 @@ static struct row_bounds bounds_of(const struct row_config *config)
     return (struct row_bounds){config->dumps_max, config->tables, config->table_bytes};
 }
 
-static uint64_t bytes_of(const struct row_table *table)
+static uint64_t losses_bytes_of(const struct row_table *table)
 {
     uint64_t bytes = table->cold ? 0 : table->region->bytes;
     bool layer = table->further != NULL && !table->further->cold;
@@ -61,11 +61,11 @@ static uint64_t too_many_tables(const struct row *row, const struct row_bounds *
     uint64_t held = bounds->table_bytes;
     uint64_t n = 0;
     for (size_t i = 0; i < row->count; i++) {
-        held += bytes_of(row->tables[i]);
+        held += losses_bytes_of(row->tables[i]);
     }
     const struct row_table *table = oldest_from(row, false, 0);
     for (; held > most && table != NULL; n++) {
-        held -= bytes_of(table);
+        held -= losses_bytes_of(table);
         table = oldest_from(row, false, table->serial + 1);
     }
     return n;
