@@ -138,9 +138,11 @@ bool row_restore_space(struct row *row, const void *bytes, size_t length,
  */
 struct row_table *row_restore_table(struct row *row, const void *table_bytes, size_t length,
                                     bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
-/* All tables are there. False with `error`: their ranges do not meet, or that of ids apart lacks.
+/*
+ * All tables are there; where that of ids apart is not, it begins empty. False with `error`: their
+ * ranges do not meet.
  */
-bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX]);
+bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX]);
 
 /* Replays an event of the row (not SPACE) at lsn. */
 bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,

@@ -1,6 +1,7 @@
 /* row_restore.c: a row of tables that were stored, and what it decides by, found again. */
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "row/row_policy.h"
 #include "row/row_private.h"
@@ -133,7 +134,7 @@ static bool serials_differ(const struct row *row, char error[ROW_ERROR_MAX])
     return differ || row_fail(error, "table %llu is there twice", (unsigned long long)twice);
 }
 
-bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
+bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
 {
     for (size_t i = 0; i < row->count; i++) {
         const struct row_table *table = row->tables[i];
@@ -149,8 +150,11 @@ bool row_restore_complete(const struct row *row, char error[ROW_ERROR_MAX])
     if (!serials_differ(row, error)) {
         return false;
     }
-    bool apart = row->count == 0 || row->config.any_ids || row->apart != NULL;
-    return apart || row_fail(error, "the table of ids apart is missing");
+    if (row->count > 0 && !row->config.any_ids && row->apart == NULL) { /* a repair gave it up */
+        log_warning("the table of ids apart is not there, and begins empty");
+        return row_apart_begin(row) || row_fail(error, "memory for ids apart was refused");
+    }
+    return true;
 }
 
 /* ---- what it decides by ---- */

@@ -32,6 +32,7 @@ PAGE = 4096
 IDS = 24000  # written by the first daemon: several dumped tables of each space
 MORE = 6000  # by the second: journal alone
 LARGE_EVERY = 50  # ids: one has a value that does not fit its slot
+APART = str(1 << 40)  # the number of the first table for ids apart
 BLOCK = 500
 ROUNDS = 4  # of each kind of file
 PAGE_RECORDS = 320  # a page of counters holds at most: 64 groups of 5
@@ -355,6 +356,19 @@ def acknowledged(folder, _options):
     print("ok   a bit in %s" % name)
 
 
+def apart(folder, _options):
+    """The file of ids apart is lost whole: the rest serves, all ids that were not apart."""
+    name = next(one for one in os.listdir(folder.data) if one.startswith("feed") and APART in one)
+    os.unlink(os.path.join(folder.data, name))
+    code, said = tool("repair", folder, "--yes")
+    if code != 0 or "ids of space feed that were apart" not in said:
+        raise Failure("repair ends with %d:\n%s" % (code, said))
+    gone, denied = read_back(folder)
+    if gone or denied:
+        raise Failure("%d ids and %d members are gone that were not apart" % (len(gone), len(denied)))
+    print("ok   without %s" % name)
+
+
 def events(folder, options):
     """Records that tell of tables: without the one that opens a table nothing is lost; where a later
     one is refused for want of another, what the refusal says to give up can be given up."""
@@ -415,6 +429,7 @@ CASES = {
     "members": lambda folder, options: damaged_files(folder, "liked", options),
     "journal": lambda folder, options: damaged_files(folder, "journal", options),
     "acknowledged": acknowledged,
+    "apart": apart,
     "events": events,  # the last: it puts something else there
 }
 

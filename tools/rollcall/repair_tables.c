@@ -246,11 +246,17 @@ static void rescue_file(struct work *work, struct table_rescue *rescue)
 
 /* ---- what is lost as a whole ---- */
 
+static bool is_of_ids_apart(const struct manifest_file *file)
+{
+    return file->serial >= ROW_APART_SERIALS;
+}
+
 /* Does no table of the space lie below? Then it may go, as the oldest does. */
 static bool is_lowest(const struct work *work)
 {
     for (size_t i = 0; i < work->space->files_count; i++) {
-        if (work->space->files[i].first_id < work->file.first_id) {
+        const struct manifest_file *other = &work->space->files[i];
+        if (!is_of_ids_apart(other) && other->first_id < work->file.first_id) {
             return false;
         }
     }
@@ -275,7 +281,8 @@ static void repair_tables_give_up(struct work *work, const char *why)
     struct repair *repair = work->repair;
     const struct manifest_file *file = &work->file;
     bool overlay = file->layer >= OVERLAYS;
-    if (!overlay && ((file->layer & LAYER_OF) != 0 || !is_lowest(work))) {
+    bool needed = !is_of_ids_apart(file) && ((file->layer & LAYER_OF) != 0 || !is_lowest(work));
+    if (!overlay && needed) {
         repair_cannot(repair,
                       "%s; it is not the lowest table of its space (ids %" PRIu64 " to %" PRIu64
                       "), so it cannot go without it: restore the file from a copy",
@@ -289,6 +296,11 @@ static void repair_tables_give_up(struct work *work, const char *why)
                    "  it is left out: changes of ids %" PRIu64 " to %" PRIu64
                    " since table %" PRIu64 " of space %s was written are lost",
                    file->first_id, file->last_id, file->serial, work->space->name);
+    } else if (is_of_ids_apart(file)) {
+        repair_say(repair,
+                   "  it is left out: ids of space %s that were apart, far ahead of all others, "
+                   "are lost",
+                   work->space->name);
     } else {
         repair_say(repair,
                    "  table %" PRIu64 " of space %s is left out: all its ids, %" PRIu64
