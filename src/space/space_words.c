@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
+
 #include "space/spaces.h"
 
 /* The names of the slots with commas between; of those that do not all fit the first ones, and an
@@ -28,9 +30,12 @@ static void words_put_slots(const struct space_settings *settings, char *text, s
 static void name_slots(const struct space *space, const char *before, const char *behind,
                        char words[SPACES_WORDS_MAX])
 {
-    char slots[SPACES_WORDS_MAX];
-    words_put_slots(&space->settings, slots, SPACES_WORDS_MAX - strlen(before) - strlen(behind));
-    snprintf(words, SPACES_WORDS_MAX, "%s%s%s", before, slots, behind);
+    size_t first = strlen(before);
+    size_t last = strlen(behind);
+    CHECK(first + last < SPACES_WORDS_MAX);
+    memcpy(words, before, first);
+    words_put_slots(&space->settings, words + first, SPACES_WORDS_MAX - first - last);
+    memcpy(words + strlen(words), behind, last + 1);
 }
 
 void space_words_make(struct space *space)
