@@ -135,7 +135,10 @@ static void hand_over_pair(const struct pair *pair, uint32_t space, struct chang
 static bool place_one(struct row *row, struct phantom_table *apart, struct phantom_table *to,
                       const struct pair *pair, struct change_sink *sink)
 {
-    if (!row_place(row, &to->row, pair->id)) {
+    const struct phantom_member member = {
+        .id = pair->id, .hash = pair->hash, .second = pair->second};
+    bool room = to->row.is_apart || phantom_table_room(to, &member);
+    if (!room || !row_place(row, &to->row, pair->id)) {
         return false;
     }
     if (to->row.is_apart) {

@@ -127,7 +127,8 @@ void row_reconfigure(struct row *row, const struct row_config *config, bool rene
     CHECK(!config->any_ids);
     row->stored = (struct row_bounds){0};
     bool was_auto = row->config.late_room < 0.0;
-    row->apart_old = row->apart_old || renew || config->table_bytes != row->config.table_bytes;
+    row->apart_old = row->apart_old || renew || config->table_bytes != row->config.table_bytes ||
+                     config->tables != row->config.tables;
     row_lock(row); /* the keeper reads it outside the stop */
     take_config(row, config);
     row_unlock(row);

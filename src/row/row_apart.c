@@ -48,7 +48,7 @@ bool row_apart_replace(struct row *row, struct row_table *next)
         row->functions->destroy(next);
         return false;
     }
-    next->serial = before->serial + 1;
+    next->serial = next->serial == 0 ? before->serial + 1 : next->serial; /* replay has its own */
     row->apart = next;
     row_retire_one(row, before);
     row_apart_see(row);
@@ -199,10 +199,16 @@ static void set_place_at(struct row *row, struct row_table *table)
     atomic_store(&table->place_at, next);
 }
 
+/* The table knows its ids, and what takes new ones is no file. */
+static bool is_in_memory(const struct row_table *table)
+{
+    return table->settled && !table->cold && (table->further == NULL || !table->further->cold);
+}
+
 void row_apart_place(struct row *row, struct row_table *table)
 {
     struct log_sink sink = {{&log_sink_functions}, row->log};
-    if (!table->settled || table->cold || atomic_load(&table->apart) == 0) {
+    if (!is_in_memory(table) || atomic_load(&table->apart) == 0) {
         return;
     }
     POINT("ids apart, not in place");
@@ -212,16 +218,27 @@ void row_apart_place(struct row *row, struct row_table *table)
     row_ahead_shift(row, table, row_admitted(table) - came);
     table->seen += row_admitted(table) - came; /* nobody has come there by that */
     row_ahead_drop(row, table);
+    if (row->places_left == 0) { /* the last piece looks at what is left */
+        atomic_fetch_or(&table->wants, ROW_WANT_PLACE);
+        return;
+    }
     row_apart_see(row);
     set_place_at(row, table);
-    if (row->places_left == 0) {
-        atomic_fetch_or(&table->wants, ROW_WANT_PLACE);
+}
+
+void row_apart_put_off(struct row *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        struct row_table *table = row->tables[i];
+        if ((atomic_fetch_and(&table->wants, ~ROW_WANT_PLACE) & ROW_WANT_PLACE) != 0) {
+            row_lower_to(&table->place_at, atomic_load(&table->apart_first));
+        }
     }
 }
 
 bool row_apart_is_passed(const struct row_table *table)
 {
-    return table->settled && !table->cold &&
+    return is_in_memory(table) &&
            row_frontier_of(table) >= atomic_load_explicit(&table->place_at, memory_order_relaxed) &&
            atomic_load_explicit(&table->apart, memory_order_relaxed) > 0;
 }

@@ -229,6 +229,9 @@ void row_drop(struct row *row, struct row_table *table, const struct row_dropped
     row_retire(row, table);
     row_count_dropped(row);
     row_apart_see(row);
+    if (at > 0) { /* what the frontier passes there has become its own */
+        row_lower_to(&row->tables[at - 1]->place_at, row->tables[at - 1]->apart_first);
+    }
 }
 
 /* Below the oldest table nobody asks which they were. */
@@ -458,7 +461,7 @@ void row_look_again(struct row *row)
     }
 }
 
-/* Where the log has no room nobody is refused for it: the keeper comes again when it has. */
+/* Where the log has no room nobody is refused for it, and they stay apart for now. */
 static bool place_what_may(struct row *row)
 {
     struct row_table *table = next_wanting(row, ROW_WANT_PLACE);
@@ -467,7 +470,7 @@ static bool place_what_may(struct row *row)
         table = next_wanting(row, ROW_WANT_PLACE);
     }
     if (table != NULL) {
-        row_ask(row);
+        row_apart_put_off(row);
     }
     return table == NULL;
 }
@@ -501,8 +504,8 @@ static bool act(struct row *row)
     }
     /* What is apart goes in place when nothing else is wanted, and before its table is followed. */
     room = room && serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW), &again);
-    if (room && !again && place_what_may(row)) {
-        (void)serve_all(row, ROW_WANT_RENEW, &again);
+    if (room && !again && place_what_may(row) && serve_all(row, ROW_WANT_RENEW, &again)) {
+        (void)place_what_may(row);
     }
     row_cold_see(row);
     row_look_again(row);

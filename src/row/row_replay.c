@@ -181,7 +181,7 @@ static bool replay_apart(struct row *row, const struct row_described *described,
 {
     unsigned long long serial = described->state.serial;
     if (row->apart == NULL || !row_state_has(&described->state, ROW_STATE_APART) ||
-        serial != row->apart->serial + 1) {
+        serial <= row->apart->serial) {
         return row_fail(error, "table %llu is none for ids apart", serial);
     }
     struct row_table *next = row_state_make_apart(row, described, error);

@@ -134,6 +134,20 @@ static bool serials_differ(const struct row *row, char error[ROW_ERROR_MAX])
     return differ || row_fail(error, "table %llu is there twice", (unsigned long long)twice);
 }
 
+/* Changes from before the youngest image may be of ids that an event has forgotten since. */
+static bool begin_apart(struct row *row)
+{
+    uint64_t start_lsn = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        start_lsn = row_larger(start_lsn, row->tables[i]->start_lsn);
+    }
+    if (!row_apart_begin(row)) {
+        return false;
+    }
+    row->apart->start_lsn = start_lsn;
+    return true;
+}
+
 bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
 {
     for (size_t i = 0; i < row->count; i++) {
@@ -152,7 +166,7 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
     }
     if (row->count > 0 && !row->config.any_ids && row->apart == NULL) { /* a repair gave it up */
         log_warning("the table of ids apart is not there, and begins empty");
-        return row_apart_begin(row) || row_fail(error, "memory for ids apart was refused");
+        return begin_apart(row) || row_fail(error, "memory for ids apart was refused");
     }
     return true;
 }

@@ -278,6 +278,7 @@ static bool want_layer(struct row *row, struct row_table *table)
         return false;
     }
     row_attach_layer(table, layer);
+    atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* what had no room in the table */
     row_log_put(row, CHANGE_EVENT_LAYER, layer);
     row_keep_spare(row, table, ROW_NEED_LAYER);
     return false;

@@ -28,6 +28,7 @@ static const struct sim_code codes[SIM_CODES] = {
     {"file written, not synced", 10, false, false},
     {"opening", 3, false, false},
     {"opened, nothing inserted", 3, false, false},
+    {"ids apart, not in place", 4, false, false},
     {"files synced, no manifest names them", 4, false, false},
     {"manifest stored, nothing deleted", 4, false, false},
     {"frozen", 4, true, false},
