@@ -323,8 +323,9 @@ static enum row_room dump_some(struct row *row, struct row_table *table, const r
         if (found == NULL) {
             break;
         }
-        leaving = leaving || !is_unused(row, found);
-        freed = freed || is_unused(row, found);
+        bool unused = is_unused(row, found);
+        leaving = leaving || !unused;
+        freed = freed || unused;
         go(row, found);
     }
     table->awaiting = leaving && !freed;

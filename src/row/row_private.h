@@ -458,7 +458,8 @@ struct row_restoring {
 struct row_table *row_restore_as(struct row *row, const void *table_bytes, size_t length,
                                  const struct row_restoring *restoring, char error[ROW_ERROR_MAX]);
 
-/* row_replay.c: makes it a row of no tables, with nothing noted. Nobody else there. */
+/* row_replay.c: makes it a row of no tables, with nothing noted; ids apart stay. Nobody else there.
+ */
 void row_replay_forget(struct row *row);
 
 /*

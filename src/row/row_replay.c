@@ -6,7 +6,6 @@
 void row_replay_forget(struct row *row)
 {
     row_retire_all(row);
-    row_apart_end(row);
     row_dispose(row);
     row_lock(row);
     row->sample_count = 0;
@@ -38,10 +37,8 @@ static bool replay_first(struct row *row, const struct row_described *described,
         state->last != ROW_ID_MAX) {
         return row_fail(error, "table %llu is no first one", (unsigned long long)state->serial);
     }
-    struct row_table *apart = row->apart;
-    row->apart = NULL;
+    bool had_apart = row->apart != NULL;
     row_replay_forget(row);
-    row->apart = apart;
     (void)row_apart_forget(row, 0, ROW_ID_MAX);
     if (!take_serial(row, state, error)) {
         return false;
@@ -55,7 +52,7 @@ static bool replay_first(struct row *row, const struct row_described *described,
     if (!row_apart_begin(row)) {
         return row_fail(error, "no memory for ids apart");
     }
-    if (apart == NULL && row->apart != NULL) {
+    if (!had_apart && row->apart != NULL) {
         row->apart->start_lsn = lsn;
     }
     return true;

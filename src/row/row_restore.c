@@ -12,6 +12,7 @@
 void row_restore_begin(struct row *row)
 {
     row_replay_forget(row);
+    row_apart_end(row);
     row->serials = 0;
     row->recycled_tables = 0;
     row->recycled_ids = 0;

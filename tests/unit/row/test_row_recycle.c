@@ -133,19 +133,25 @@ static void test_take_over_layered(void **unused)
     fake_fini(&rows);
 }
 
+/* A layered table has taken over the end of the row: the one above it was recycled. */
+static void begin_end_taken_over(struct fake *rows)
+{
+    begin(rows, 5, true);
+    add_every(rows, FIRST, FILL, 2);
+    add(rows, FIRST + 2 * FILL, 100);
+    add_every(rows, FIRST + 1, 890, 2);
+    add(rows, 1, 200);
+    assert_non_null(table(rows, 0)->further);
+    row_recycle(&rows->row, table(rows, 1));
+    fake_maintain(rows);
+}
+
 /* Above a layered one that took over the end of the row no more is in place: a table opens. */
 static void test_take_over_end(void **unused)
 {
     (void)unused;
     struct fake rows;
-    begin(&rows, 5, true);
-    add_every(&rows, FIRST, FILL, 2);
-    add(&rows, FIRST + 2 * FILL, 100);
-    add_every(&rows, FIRST + 1, 890, 2);
-    add(&rows, 1, 200);
-    assert_non_null(table(&rows, 0)->further);
-    row_recycle(&rows.row, table(&rows, 1));
-    fake_maintain(&rows);
+    begin_end_taken_over(&rows);
     assert_false(table(&rows, 0)->closed);
     assert_int_equal(fake_add(&rows, FIRST + 2 * FILL + 5), FAKE_BELOW);
     add(&rows, FIRST + 2 * FILL + 100, 10);
@@ -161,14 +167,7 @@ static void test_take_over_emptied(void **unused)
 {
     (void)unused;
     struct fake rows;
-    begin(&rows, 5, true);
-    add_every(&rows, FIRST, FILL, 2);
-    add(&rows, FIRST + 2 * FILL, 100);
-    add_every(&rows, FIRST + 1, 890, 2);
-    add(&rows, 1, 200);
-    assert_non_null(table(&rows, 0)->further);
-    row_recycle(&rows.row, table(&rows, 1));
-    fake_maintain(&rows);
+    begin_end_taken_over(&rows);
     uint64_t serial = table(&rows, 0)->serial;
     for (uint64_t id = 0; id <= FIRST + 2 * FILL; id++) {
         if (fake_has(&rows, id)) {
