@@ -1,5 +1,5 @@
 /*
- * counter.c: the engine's life: configuration, creation, reconfiguration.
+ * counter.c: the engine's life: creation, reconfiguration.
  */
 #include "counter/counter.h"
 
@@ -11,82 +11,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
-
-#define DENSE_RANGE 1 /* of ids: any that two bytes of remainder hold */
-
-static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
-{
-    snprintf(error, COUNTER_ERROR_MAX, "%s", text);
-    return false;
-}
-
-bool counter_config_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
-{
-    uint64_t bytes = config->table_bytes;
-    if (bytes < COUNTER_TABLE_BYTES_MIN || bytes > COUNTER_TABLE_BYTES_MAX ||
-        (bytes & (bytes - 1)) != 0) {
-        return refuse(error, "table-size is a power of two from 64 KiB to 1 TiB");
-    }
-    if (config->any_ids && (config->max_id < 1 || config->max_id > INT64_MAX)) {
-        return refuse(error, "max-id is 1 to 9223372036854775807");
-    }
-    if (!config->any_ids && config->id_spacing > INT64_MAX) {
-        return refuse(error, "id-spacing is at most 9223372036854775807");
-    }
-    if (!config->any_ids && (config->tables < 1 || config->tables > ROW_TABLES_MAX)) {
-        return refuse(error, "tables is 1 to 1024");
-    }
-    if (!config->any_ids && (config->recycle || config->dump) && config->tables < 2) {
-        return refuse(
-            error, config->dump ? "tables is 2 to 1024 where the oldest is dumped: one is the spare"
-                                : "tables is 2 to 1024 where the oldest is recycled: one is the "
-                                  "spare");
-    }
-    if (!config->any_ids && config->late_room >= 1) {
-        return refuse(error, "late-room is less than a whole table");
-    }
-    return counter_slots_valid(config, error);
-}
-
-static uint64_t held_bytes(const struct counter_shape *shape)
-{
-    return shape->table_bytes + shape->extend_bytes + shape->aux_bytes;
-}
-
-/* For records below the oldest table. */
-static uint64_t below_bytes(const struct counter_config *config)
-{
-    bool wanted = config->role_cache && !config->any_ids;
-    return wanted && config->below_bytes >= COUNTER_BELOW_BYTES_MIN ? config->below_bytes : 0;
-}
-
-static uint64_t apart_bytes(const struct counter_config *config, const struct counter_shape *shape)
-{
-    struct counter_shape apart = *shape;
-    counter_shape_apart(&apart, config);
-    return config->any_ids ? 0 : apart.extend_bytes + apart.aux_bytes;
-}
-
-void counter_config_size(const struct counter_config *config, struct counter_size *size)
-{
-    struct counter_shape first, later;
-    /* Later tables of dense ids; by id-spacing they all are alike. */
-    counter_shape_init(&first, config, 0);
-    counter_shape_init(&later, config, config->any_ids || config->id_spacing ? 0 : DENSE_RANGE);
-    unsigned tables = config->any_ids ? 1 : config->tables;
-    size->spare = !config->any_ids && (config->recycle || config->dump);
-    size->tables = tables - size->spare;
-    size->records = size->tables * later.capacity;
-    uint64_t bytes = size->tables * held_bytes(&later);
-    if (!size->spare) { /* the first is never recycled */
-        size->records += first.capacity - later.capacity;
-        bytes += held_bytes(&first) - held_bytes(&later);
-    }
-    size->bytes_per_record = (double)bytes / (double)size->records;
-    uint64_t larger =
-        held_bytes(&first) > held_bytes(&later) ? held_bytes(&first) : held_bytes(&later);
-    size->bytes = tables * larger + apart_bytes(config, &first) + below_bytes(config);
-}
 
 static bool same_slots(const struct counter_config *a, const struct counter_config *b)
 {
@@ -196,6 +120,7 @@ static void take_role(struct counter *counter, const struct counter_config *conf
     counter->engine.role_cache = config->role_cache;
     counter->engine.flags = config->value_flags;
     counter->config.role_cache = config->role_cache;
+    counter->config.keep_empty = config->keep_empty;
     counter->config.value_flags = config->value_flags;
 }
 
@@ -203,12 +128,9 @@ static void take_role(struct counter *counter, const struct counter_config *conf
 static void take_row(struct counter *counter, const struct counter_config *config, bool renew)
 {
     struct row_config row;
-    counter->config.table_bytes = config->table_bytes;
-    counter->config.tables = config->tables;
-    counter->config.recycle = config->recycle;
-    counter->config.dump = config->dump;
-    counter->config.dumps_max = config->dumps_max;
-    counter->config.late_room = config->late_room;
+    if (!config->row.any_ids) { /* `ids` is a restart's to change */
+        counter->config.row = config->row;
+    }
     counter->config.extend_bytes = config->extend_bytes;
     counter->config.aux_bytes = config->aux_bytes;
     counter_row_config(&counter->config, &row);
@@ -237,7 +159,7 @@ static void set_view(void *context, struct row_table *table, bool layer)
 /* Has a cache of records below the oldest table, or none; one that stays keeps its size. */
 static bool take_below(struct counter *counter)
 {
-    uint64_t bytes = below_bytes(&counter->config);
+    uint64_t bytes = counter_below_bytes(&counter->config);
     if (bytes == 0) {
         counter->below_evicted = counter_below_figures(counter).evicted;
         counter_below_destroy(counter->below);
@@ -280,9 +202,9 @@ static bool reconfigure(struct counter *counter, const struct counter_config *co
     counter->slot_numbers = numbers;
     counter_take_slots(counter, config);
     if (!same) {
-        counter_log_space(counter);
+        row_log_space(&counter->row);
     }
-    if (!counter->config.any_ids) {
+    if (!counter->config.row.any_ids) {
         struct row_table *newest = counter->row.tables[counter->row.count - 1];
         bool renew = !counter_schema_is(counter_table_schema(counter_table_of(newest)), config);
         take_row(counter, config, renew);
@@ -313,7 +235,7 @@ bool counter_reconfigure(struct engine *engine, const struct counter_config *con
 static void counter_clear(struct engine *engine)
 {
     struct counter *counter = (struct counter *)engine;
-    counter_log_space(counter);
+    row_log_space(&counter->row);
     row_clear(&counter->row);
     counter_forget_below(counter);
 }
@@ -355,8 +277,10 @@ static void counter_destroy(struct engine *engine)
 static const struct engine_functions counter_functions = {
     .kind = "counter",
     .slot = counter_slot_of,
+    .some = counter_some_of,
     .prepare = counter_prepare,
     .read = counter_read,
+    .collect = counter_collect,
     .change = counter_change,
     .clear = counter_clear,
     .stats_space = counter_stats_space,
@@ -367,7 +291,6 @@ static const struct engine_functions counter_functions = {
     .waited = counter_waited,
     .recycled = counter_recycled,
     .destroy = counter_destroy,
-    .keeping = &counter_keeping,
 };
 
 struct engine *counter_create(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
@@ -385,14 +308,14 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     take_role(counter, config);
     counter_take_slots(counter, &numbered);
     counter_row_config(config, &row);
-    if (!row_init(&counter->row, &row, &counter_row_functions, counter, &counter->engine.keeper)) {
+    if (!row_init(&counter->row, &row, &counter_kind, &counter->engine)) {
         snprintf(error, COUNTER_ERROR_MAX,
                  "the system refuses memory for %u tables of %llu bytes with their pools",
-                 row.tables, (unsigned long long)config->table_bytes);
+                 row.tables, (unsigned long long)config->row.table_bytes);
         free(counter);
         return NULL;
     }
-    counter->row.imager = &counter->engine.imager;
+    counter->engine.row = &counter->row;
     if (!take_below(counter)) {
         snprintf(error, COUNTER_ERROR_MAX, "the system refuses memory for ids below the oldest");
         counter_destroy(&counter->engine);

@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "row/row_config.h"
 
 #define COUNTER_SLOT_BITS_MIN   2
 #define COUNTER_SLOT_BITS_MAX   64
 #define COUNTER_RECORD_BITS_MAX 512
-#define COUNTER_TABLE_BYTES_MIN (64u << 10)
-#define COUNTER_TABLE_BYTES_MAX (1ull << 40)
 #define COUNTER_MAX_ID_DEFAULT  (1ull << 40)
 #define COUNTER_ERROR_MAX       256
+#define COUNTER_LATE_START      0.10 /* of a capacity: ROW_LATE_AUTO, before it is known */
 #define COUNTER_FORGET_MAX      ENGINE_LOSSES_MAX /* names */
 
 struct counter_slot {
@@ -37,17 +37,12 @@ struct counter_config {
     uint32_t space;
     struct counter_slot slots[ENGINE_SLOTS_MAX];
     size_t slot_count;
-    bool any_ids;        /* ids: any, else growing */
-    uint64_t max_id;     /* any_ids only */
-    uint64_t id_spacing; /* growing only; 0: not known */
-    bool role_cache;
+    struct row_config row; /* but late_start, sample, ids_once: those are the engine's to say */
+    uint64_t max_id;       /* any_ids only */
+    uint64_t id_spacing;   /* growing only; 0: not known */
+    bool role_cache;       /* a record is there when all its slots are */
+    bool keep_empty;       /* not with role_cache: an empty field of a record leaves its slot */
     uint32_t value_flags;
-    uint64_t table_bytes;  /* a power of two */
-    unsigned tables;       /* growing only: in memory, the spare included */
-    bool recycle;          /* growing only: when all are used the oldest is dropped; else refuse */
-    bool dump;             /* growing only, instead of refusing: the oldest leaves memory */
-    unsigned dumps_max;    /* growing only: tables that left, at most; 0: any number */
-    double late_room;      /* growing only: share kept for late ids, or ROW_LATE_AUTO */
     uint64_t extend_bytes; /* 0: table_bytes / 32, or twice that for records of few bytes; 8 KiB+ */
     uint64_t aux_bytes;    /* 0: table_bytes / 32 */
     bool undo; /* reconfigure: to what it was before the last one; slots are those of then */
@@ -78,11 +73,11 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
 
 /*
  * Takes a changed configuration with the world stopped. At once: slots (matched by name; a table of
- * the new ones is opened as soon as the keeper can), role, value-flags. From the next table on:
- * table_bytes, tables, recycle, dump, dumps_max, late_room, pools. Until a restart ids, max_id and
- * id_spacing keep their values, with ids: any all but slots, role and value-flags; and below_bytes,
- * but from 0 and to 0. False, with nothing changed, if the slots cannot be taken (`error` says
- * why). Records below the oldest table are forgotten if the slots change.
+ * the new ones is opened as soon as the keeper can), role, keep_empty, value-flags. From the next
+ * table on: the row's, and pools. Until a restart ids, max_id and id_spacing keep their values,
+ * with ids: any all but what holds at once; and below_bytes, but from 0 and to 0. False, with
+ * nothing changed, if the slots cannot be taken (`error` says why). Records below the oldest table
+ * are forgotten if the slots change.
  */
 bool counter_reconfigure(struct engine *engine, const struct counter_config *config,
                          char error[COUNTER_ERROR_MAX]);

@@ -4,10 +4,12 @@
 #ifndef ROLLCALL_COUNTER_COUNTER_PRIVATE_H
 #define ROLLCALL_COUNTER_COUNTER_PRIVATE_H
 
+#include "base/num.h"
 #include "counter/below.h"
 #include "counter/counter.h"
 #include "counter/table.h"
-#include "row/row.h"
+#include "row/row_cold.h"
+#include "row/row_data.h"
 
 #define COUNTER_MAGIC 0x636e7472u
 
@@ -23,17 +25,85 @@ struct counter {
     } before, /* of the configuration before, for undo */
         left; /* not named any more, and not forgotten */
     struct row row;
-    struct engine_cold *cold;    /* NULL: no table leaves memory */
     struct counter_below *below; /* NULL: nothing is kept below the oldest table */
     uint64_t below_evicted;      /* by those that are gone */
-    _Atomic bool merge_wanted;   /* of some overlay that is too large */
 };
+
+static inline struct counter *counter_of(struct engine *engine)
+{
+    struct counter *counter = (struct counter *)engine;
+    CHECK(counter->magic == COUNTER_MAGIC);
+    return counter;
+}
+
+static inline const struct counter *counter_of_const(const struct engine *engine)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    CHECK(counter->magic == COUNTER_MAGIC);
+    return counter;
+}
+
+/* Returns who reads pages of a dumped table's file for an operation. */
+static inline struct counter_reader counter_reader_of(const struct counter *counter,
+                                                      const struct engine_op *op)
+{
+    CHECK(counter->row.cold != NULL);
+    return (struct counter_reader){.cold = counter->row.cold->cold, .ticket = op->ticket};
+}
 
 /* counter_ops.c */
 bool counter_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
+bool counter_some_of(const struct engine *engine, const char *tail, size_t length,
+                     struct engine_op *op);
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
+/* The token of what the op's key is with these values; 0: nothing is there. */
+uint64_t counter_token_of(const struct counter *counter, const struct engine_op *op,
+                          const struct counter_values *values);
+
+/* counter_change.c */
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink);
+
+/* counter_collect.c: engine_functions.collect */
+enum engine_collect_end counter_collect(struct engine *engine, struct engine_collect *collect);
+
+/* Bit a slot: what the op's key names. */
+static inline uint32_t counter_op_slots(const struct counter *counter, const struct engine_op *op)
+{
+    if (op->slot == ENGINE_SLOT_RECORD) {
+        return counter->names.all;
+    }
+    return LIKELY(op->slot >= 0) ? 1u << op->slot : op->some;
+}
+
+/* The i-th slot of a key that names several. */
+static inline unsigned counter_op_slot_at(const struct engine_op *op, unsigned i)
+{
+    return op->order >> i * ENGINE_ORDER_BITS & ((1u << ENGINE_ORDER_BITS) - 1);
+}
+
+/* Puts values that stand in the key's order to their slots. */
+void counter_op_scatter(const struct engine_op *op, const struct counter_values *ordered,
+                        struct counter_values *values);
+size_t counter_print_some(const struct engine_op *op, const struct counter_values *values,
+                          char *text);
+
+/* The text of what the op's key names, some of which is set. Returns its length. */
+static inline size_t counter_print_values(const struct counter *counter, const struct engine_op *op,
+                                          const struct counter_values *values, char *text)
+{
+    if (op->slot == ENGINE_SLOT_RECORD) {
+        return counter_record_print(text, values, counter->names.count);
+    }
+    return LIKELY(op->slot >= 0) ? num_print(text, values->value[op->slot])
+                                 : counter_print_some(op, values, text);
+}
+
+/* Where records below the oldest table are kept; NULL: nowhere. */
+static inline struct counter_below *counter_below_of(const struct counter *counter)
+{
+    return counter->engine.role_cache ? counter->below : NULL;
+}
 
 /* counter_edit.c */
 
@@ -75,40 +145,24 @@ static inline bool counter_is_cold(struct counter_table *table)
     return counter_table_in_row(table)->cold;
 }
 
-/* counter_row.c: what the row needs of the engine. */
-extern const struct row_functions counter_row_functions;
+/* counter_kind.c */
+extern const struct table_kind counter_kind;
+
+/* counter_config.c */
 void counter_row_config(const struct counter_config *config, struct row_config *row);
+/* Returns the bytes for records below the oldest table; 0: none are kept. */
+uint64_t counter_below_bytes(const struct counter_config *config);
 
 /* counter.c: the slots of a configuration, for the engine itself; its tables have views. */
 void counter_take_slots(struct counter *counter, const struct counter_config *config);
 void counter_forget_below(struct counter *counter); /* what is kept below the oldest table */
 
-/* counter_keep.c */
-extern const struct engine_keeping counter_keeping;
-void counter_log_space(const struct counter *counter); /* puts SPACE; without a log: nothing */
-
-/* counter_image.c */
-enum engine_image counter_image_write(struct engine *engine, const struct row_image *image,
-                                      struct barrier_member *member,
-                                      struct table_file_writer *writer, const _Atomic bool *stop);
-
-/* counter_cold.c: as struct engine_keeping has them. */
-void counter_set_cold(struct engine *engine, struct engine_cold *cold);
-bool counter_images_wanted(const struct engine *engine);
-void counter_image_failed(struct engine *engine, const struct row_image *image);
-void counter_images_failed(struct engine *engine);
-struct table_file *counter_image_done(struct engine *engine, const struct row_image *image,
-                                      struct table_file *file);
-bool counter_restore_dumped(struct engine *engine, struct table_file *file,
-                            const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
-struct counter_reader counter_reader_of(const struct counter *counter, const struct engine_op *op);
-/* A dumped table was changed, or could not be: is a merge due? Any thread inside. */
-void counter_cold_changed(struct counter *counter, const struct counter_table *table);
-/* Begins the image of a merge that is due; false: none is. Stopped. */
-bool counter_merge_next(struct counter *counter, uint64_t now, struct row_image *image);
-/* An image of the row begins, of this table. Stopped. */
-void counter_image_began(struct counter *counter, struct row_table *table,
-                         const struct row_image *image);
+/* counter_space.c, counter_replay.c: as in struct table_kind. */
+size_t counter_write_space(const struct engine *engine, unsigned char bytes[ROW_KIND_SPACE_MAX]);
+bool counter_take_space(struct engine *engine, uint64_t lsn, const void *bytes, size_t length,
+                        char error[ENGINE_ERROR_MAX]);
+bool counter_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                    char error[ENGINE_ERROR_MAX]);
 
 /* counter_stats.c */
 /* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */

@@ -28,7 +28,7 @@ struct counter_below_stats counter_below_figures(const struct counter *counter)
 /* What it has in memory for what changed: of a dumped table, or of one about to be. */
 static void add_overlay(struct sums *sums, const struct counter_table *table)
 {
-    struct counter_overlay_size size;
+    struct row_overlay_size size;
     counter_table_overlay_size(table, &size);
     sums->overlay += size.entries;
     sums->overlay_bytes += size.bytes + size.older_bytes;
@@ -87,7 +87,7 @@ void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     struct sums sums = {0};
     row_each(&counter->row, add_visited, &sums);
     emit_text(&to, "kind", "counter");
-    emit_text(&to, "ids", counter->config.any_ids ? "any" : "growing");
+    emit_text(&to, "ids", counter->config.row.any_ids ? "any" : "growing");
     emit_text(&to, "role", engine->role_cache ? "cache" : "store");
     emit_u64(&to, "slots", counter->names.count);
     emit_u64(&to, "records", sums.records);

@@ -105,7 +105,7 @@ static void set_window(struct counter_shape *shape, unsigned group_bytes, unsign
 static void set_size(struct counter_shape *shape, const struct counter_config *config,
                      uint64_t range, unsigned group_bytes)
 {
-    if (config->any_ids) {
+    if (config->row.any_ids) {
         set_window(shape, group_bytes, bits_of(config->max_id));
         return;
     }
@@ -147,7 +147,7 @@ void counter_shape_init(struct counter_shape *shape, const struct counter_config
 {
     struct counter_schema schema;
     counter_schema_init(&schema, config);
-    struct counter_shape narrow = {.table_bytes = config->table_bytes,
+    struct counter_shape narrow = {.table_bytes = config->row.table_bytes,
                                    .payload_bytes = schema.payload_bytes};
     struct counter_shape wide = narrow;
     set_size(&wide, config, range, TABLE_WIDE_BYTES);
@@ -164,6 +164,7 @@ void counter_shape_init(struct counter_shape *shape, const struct counter_config
 
 void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config)
 {
-    shape->extend_bytes = row_apart_pool(config->tables, shape->extend_bytes, EXTEND_BYTES_LEAST);
-    shape->aux_bytes = row_apart_pool(config->tables, shape->aux_bytes, DICT_POOL_MIN);
+    shape->extend_bytes =
+        row_apart_pool(config->row.tables, shape->extend_bytes, EXTEND_BYTES_LEAST);
+    shape->aux_bytes = row_apart_pool(config->row.tables, shape->aux_bytes, DICT_POOL_MIN);
 }

@@ -71,7 +71,7 @@ static void set_new(struct counter_table *t, const struct counter_config *config
         if (want->apart) {
             counter_shape_apart(&t->shape, config);
         }
-        bool unsettled = want->first && !config->any_ids;
+        bool unsettled = want->first && !config->row.any_ids;
         t->origin = unsettled || want->apart ? TABLE_NO_WINDOW : want->base;
     }
     const uint64_t keys[PERMUTE_ROUNDS] = {clock_random(), clock_random(), clock_random()};
@@ -87,7 +87,7 @@ static bool set_described(struct counter_table *t, const struct counter_config *
                           const struct row_want *want)
 {
     struct table_description is;
-    bool unsettled = want->apart || (want->first && !config->any_ids);
+    bool unsettled = want->apart || (want->first && !config->row.any_ids);
     bool read = table_description_read(&is, want->description, want->description_bytes);
     if (!read || unsettled != (is.origin == TABLE_NO_WINDOW) ||
         (want->region && is.shape.table_bytes > want->region_bytes)) {
@@ -115,7 +115,7 @@ static bool set_kind(struct counter_table *t, const struct counter_config *confi
     CHECK(want->region ? t->shape.table_bytes <= want->region_bytes
                        : want->description || want->apart);
     /* With ids: any there is no row to roll: the table is full when its dict is. */
-    t->row.capacity = config->any_ids ? UINT64_MAX : t->shape.capacity;
+    t->row.capacity = config->row.any_ids ? UINT64_MAX : t->shape.capacity;
     return true;
 }
 
@@ -274,15 +274,20 @@ void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_c
     }
 }
 
-uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
-                        uint32_t word)
+uint64_t table_words_id(const struct counter_table *t, const shared_word *words, uint64_t group,
+                        uint32_t place, uint32_t word)
 {
-    const shared_word *words = group_words(t, group);
     uint64_t rem = group_rem(t, words, place);
     bool alternate = group_choices(t, words, word) >> place & 1;
     uint64_t home = alternate ? group_other(t, group, rem_hash(t, rem)) : group;
     unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
     return permute_back(&t->permute, home << rem_bits | rem) + t->origin;
+}
+
+uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
+                        uint32_t word)
+{
+    return table_words_id(t, group_words(t, group), group, place, word);
 }
 
 void counter_table_stats(const struct counter_table *t, struct counter_table_stats *stats)

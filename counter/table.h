@@ -66,8 +66,7 @@
 #include "counter/schema.h"
 #include "engine/change.h"
 #include "engine/engine.h"
-#include "row/row.h"
-#include "row/row_log.h"
+#include "row/table_kind.h"
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
@@ -124,7 +123,7 @@ static inline struct row_table *counter_table_in_row(struct counter_table *table
 }
 
 /*
- * As row_functions.create: config is valid, its table_bytes are those of the region. row NULL: a
+ * As table_kind.create: config is valid, its table_bytes are those of the region. row NULL: a
  * table on its own, which admits what it has room for. A description without a region: a dumped
  * table, counter_table_restore_cold is next. NULL with errno when memory is refused, or a
  * description does not agree with what is wanted.
@@ -145,12 +144,12 @@ void counter_table_preview(struct counter_table *table, const struct counter_con
 bool counter_table_is_previewed(const struct counter_table *table);
 void counter_table_restored(struct counter_table *table);
 
-/* As row_functions.settle. */
+/* As table_kind.settle. */
 void counter_table_settle(struct counter_table *table);
 
 /*
  * Ids apart, in a table made with want->apart: a dict alone, every id outside of its window.
- * place, each_apart, forget as in row_functions; a slot that `to` has no view of is lost.
+ * place, each_apart, forget as in struct table_kind; a slot that `to` has no view of is lost.
  * drop_apart: the record is there no more, if it was. All stopped, or nobody else there.
  */
 bool counter_table_place(struct counter_table *apart, struct counter_table *to, uint32_t space,
@@ -171,7 +170,7 @@ const struct counter_view *counter_table_view(const struct counter_table *table)
 bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
 void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
 
-/* As row_functions.describe and described_bytes. The format: table_describe.c. */
+/* As table_kind.describe and described_bytes. The format: table_describe.c. */
 size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
 uint64_t counter_table_described_bytes(const void *description, size_t length);
 /*
@@ -294,7 +293,7 @@ const struct dict *counter_table_section(const struct counter_table *table, unsi
 bool counter_table_owns_aux(const struct counter_table *table, uint64_t id, uint8_t sub);
 /*
  * Fills an empty table, as described in the file, with what it has; counts the records. As
- * engine_keeping.load. Touches nothing but the table.
+ * table_kind.load. Touches nothing but the table.
  */
 bool counter_table_load(struct counter_table *table, const struct table_file *file,
                         _Atomic uint64_t *done, const _Atomic bool *stop,
@@ -312,10 +311,10 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
 
 /* Who reads pages of files, for one operation. */
 struct counter_reader {
-    struct cold *cold;           /* NULL: they are read at once, nobody else is there */
-    struct engine_ticket ticket; /* woken when what is pending has come */
-    bool pending;                /* something is */
-    enum engine_error error;     /* BUSY, READ_FAILED: of any page; goes before `pending` */
+    struct cold *cold;       /* NULL: they are read at once, nobody else is there */
+    struct ticket ticket;    /* woken when what is pending has come */
+    bool pending;            /* something is */
+    enum engine_error error; /* BUSY, READ_FAILED: of any page; goes before `pending` */
 };
 
 /* As counter_table_read and counter_table_edit, of a dumped table. UNKNOWN and PENDING: see reader;
@@ -342,44 +341,20 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *table,
 struct counter_file;
 struct engine_cold;
 
-/*
- * From now on the table, still in memory, is tapped: each change of it goes to its overlay too. If
- * that has no room the change goes on, and counter_table_tapped() is false from then on; after some
- * overruns it has more (row/row_cold.h). World stopped, like all that follows but merging; tap
- * again begins anew.
- */
+/* What follows is as in struct table_kind. A change of a tapped table for which the overlay has no
+ * room goes on all the same, and the dump is given up. */
 void counter_table_tap(struct counter_table *table, struct engine_cold *cold, unsigned overruns);
 void counter_table_untap(struct counter_table *table);
-bool counter_table_tapped(const struct counter_table *table); /* any thread inside */
-/* A tapped table leaves memory: `file`, its own from now on, has its image since the tap. */
 void counter_table_dumped(struct counter_table *table, struct table_file *file);
-/*
- * A table that was made as it was described, without a region, gets its file, and the image of its
- * overlay (NULL: none). On success the file is its own. False with `error`.
- */
 bool counter_table_restore_cold(struct counter_table *table, struct engine_cold *cold,
                                 struct table_file *file, const struct table_file *overlay,
                                 char error[ENGINE_ERROR_MAX]);
 
-/* Bytes of the overlay; `half`: half of its places are taken. The older one: 0 if there is none.
- * Any thread inside. */
-struct counter_overlay_size {
-    uint64_t entries, bytes, older_bytes, held_bytes;
-    bool half;
-    bool merges; /* it has something that a merge would free */
-};
-void counter_table_overlay_size(const struct counter_table *table,
-                                struct counter_overlay_size *size);
+void counter_table_overlay_size(const struct counter_table *table, struct row_overlay_size *size);
 uint64_t counter_table_file_bytes(const struct counter_table *table); /* 0: it is in memory */
 
-/* The overlay becomes the older one, at `lsn`. False: memory is refused, or there is an older one.
- */
-bool counter_table_merge_begin(struct counter_table *table, uint64_t lsn);
-bool counter_table_merges(const struct counter_table *table, uint64_t lsn); /* since then? */
-/* `file` holds what the file and the older overlay held. Returns the file before. */
-struct table_file *counter_table_merged(struct counter_table *table, struct table_file *file);
-/* It could not be made: what changed since is put into the older overlay, which is the only one. */
-void counter_table_merge_failed(struct counter_table *table);
+bool counter_table_merge_begin(struct counter_table *table);
+struct table_file *counter_table_merge_end(struct counter_table *table, struct table_file *file);
 
 /*
  * Writes file and older overlay as one file: begin and take, which copies a piece of the older

@@ -49,9 +49,7 @@ static bool get_page(const struct counter_table *t, uint64_t number, struct page
         reader->error = read ? reader->error : ENGINE_E_READ_FAILED;
         return read;
     }
-    const struct engine_ticket *from = &reader->ticket;
-    struct cold_ticket ticket = {from->wake, from->target, from->serial};
-    switch (cold_get(reader->cold, file, number, &ticket, page->words, error)) {
+    switch (cold_get(reader->cold, file, number, &reader->ticket, page->words, error)) {
     case COLD_HIT:
         return true;
     case COLD_PENDING:
@@ -180,23 +178,20 @@ enum counter_look counter_table_read_cold(const struct counter_table *t,
 /* ---- changing ---- */
 
 struct work {
-    struct counter_table *table;
-    const struct counter_locus *locus;
-    struct counter_edit *edit;
+    struct table_change c;
     struct table_record record; /* as it is, then as it becomes */
     bool present;
-    enum change_place put;
 };
 
 /* Under the stripe: what came into the overlay meanwhile is newer than what was fetched. */
 static enum engine_status decide(struct work *w)
 {
-    const struct counter_table *t = w->table;
-    struct counter_edit *edit = w->edit;
+    const struct counter_table *t = w->c.table;
+    struct counter_edit *edit = w->c.edit;
     struct table_record newer;
     struct counter_values before;
     uint32_t all = counter_view_all(&t->view);
-    if (table_overlay_get(t, t->overlay, w->locus->id, table_subs_all(&t->schema), &newer)) {
+    if (table_overlay_get(t, t->overlay, w->c.locus->id, table_subs_all(&t->schema), &newer)) {
         w->record = newer;
     }
     w->present = table_record_is_set(&w->record);
@@ -212,88 +207,67 @@ static enum engine_status decide(struct work *w)
 /* A new one: is it let in? It is counted when it is. */
 static enum table_insert_result admit(struct work *w)
 {
-    struct counter_table *t = w->table;
-    enum row_verdict verdict = row_admit(t->in_row, &t->root->row, w->locus->id);
+    struct counter_table *t = w->c.table;
+    enum row_verdict verdict = row_admit(t->in_row, &t->root->row, w->c.locus->id);
     CHECK(verdict != ROW_APART); /* a dumped table takes nothing above its frontier */
-    w->put = CHANGE_INSIDE;
+    w->c.put = CHANGE_INSIDE;
     return table_verdict_result(verdict);
 }
 
 static bool put(struct work *w)
 {
-    struct counter_table *t = w->table;
-    bool open =
-        table_overlay_open(t->overlay, true) || dict_get(t->overlay->extend, w->locus->id, 0, NULL);
-    return open && table_overlay_put(t, t->overlay, w->locus->id, &w->record);
+    struct counter_table *t = w->c.table;
+    bool open = table_overlay_open(t->overlay, true) ||
+                dict_get(t->overlay->extend, w->c.locus->id, 0, NULL);
+    return open && table_overlay_put(t, t->overlay, w->c.locus->id, &w->record);
 }
 
 static enum table_insert_result store(struct work *w, bool erased)
 {
-    struct counter_table *t = w->table;
+    struct counter_table *t = w->c.table;
     enum table_insert_result result = TABLE_INSERTED;
-    w->put = CHANGE_THERE;
+    w->c.put = CHANGE_THERE;
     if (erased) {
         memset(&w->record, 0, sizeof(w->record));
     } else {
-        table_record_apply(&t->view, &w->record, w->edit->named, &w->edit->after);
+        table_record_apply(&t->view, &w->record, w->c.edit->named, &w->c.edit->after);
         result = w->present ? TABLE_INSERTED : admit(w);
     }
     bool stored = result == TABLE_INSERTED && put(w);
     if (result == TABLE_INSERTED && !stored && !w->present) {
-        row_removed(&t->root->row, &t->row, w->locus->id);
+        row_removed(&t->root->row, &t->row, w->c.locus->id);
     }
     if (stored && erased) {
-        row_removed(&t->root->row, &t->row, w->locus->id);
+        row_removed(&t->root->row, &t->row, w->c.locus->id);
     }
     return result == TABLE_INSERTED && !stored ? TABLE_INSERT_BUSY : result;
 }
 
-/* Whole: replay need not look into the file. */
-static void hand_over(const struct work *w, uint32_t space, struct change_sink *sink, bool erased)
-{
-    struct counter_values values;
-    struct change change;
-    const struct counter_view *view = &w->table->view;
-    change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
-    change.space = space;
-    change.place = erased ? table_delete_place(w->table) : w->put;
-    change.id = w->locus->id;
-    change.named = counter_view_all(view);
-    table_record_decode(view, &w->record, change.named, &values);
-    change.set = values.set;
-    for (uint32_t set = change.set; set; set &= set - 1) {
-        unsigned i = (unsigned)__builtin_ctz(set);
-        change.values[i] = values.value[i];
-    }
-    sink->functions->put(sink, &change);
-}
-
 /* Under the stripe. True: there was something to change, and it is done. */
-static bool carry_out(struct work *w, uint32_t space, struct change_sink *sink,
-                      enum engine_status *status, enum table_insert_result *result)
+static bool carry_out(struct work *w)
 {
-    *status = decide(w);
-    *result = TABLE_INSERTED;
-    bool erased = w->edit->deleted_hidden || w->edit->after.set == 0;
-    if (*status != ENGINE_DONE || (erased && !w->present)) {
+    w->c.status = decide(w);
+    bool erased = w->c.edit->deleted_hidden || w->c.edit->after.set == 0;
+    if (w->c.status != ENGINE_DONE || (erased && !w->present)) {
         return false;
     }
-    row_changed(&w->table->row);
-    *result = store(w, erased);
-    if (*result != TABLE_INSERTED) {
+    row_changed(&w->c.table->row);
+    w->c.result = store(w, erased);
+    if (w->c.result != TABLE_INSERTED) {
         return false;
     }
-    hand_over(w, space, sink, erased);
+    /* Whole: replay need not look into the file. */
+    table_change_hand_over(&w->c, counter_view_all(&w->c.table->view), erased);
     return true;
 }
 
 /* What is to be changed, whole. False: the reader knows why. */
 static bool fetch(struct work *w, struct counter_reader *reader)
 {
-    const struct counter_table *t = w->table;
+    const struct counter_table *t = w->c.table;
     uint64_t subs = table_subs_all(&t->schema);
-    return table_overlaid(t, w->locus->id, subs, &w->record) ||
-           file_record(t, w->locus, subs, reader, &w->record);
+    return table_overlaid(t, w->c.locus->id, subs, &w->record) ||
+           file_record(t, w->c.locus, subs, reader, &w->record);
 }
 
 enum engine_status counter_table_edit_cold(struct counter_table *t,
@@ -302,15 +276,9 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
                                            struct change_sink *sink, struct counter_reader *reader,
                                            enum engine_error *error)
 {
-    struct work w = {.table = t, .locus = locus, .edit = edit};
-    enum engine_status status;
-    enum table_insert_result result;
-    CHECK(t->magic == TABLE_MAGIC && !t->memory);
-    edit->view = &t->view;
-    edit->elsewhere = false;
-    edit->apart = false;
-    if (!sink->functions->reserve(sink)) {
-        *error = ENGINE_E_JOURNAL_BUSY;
+    struct work w = {.c = {.table = t, .locus = locus, .edit = edit, .space = space, .sink = sink}};
+    CHECK(!t->memory);
+    if (!table_change_begin(&w.c, error)) {
         return ENGINE_ERROR;
     }
     if (!fetch(&w, reader)) {
@@ -320,16 +288,9 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
     }
     verlock *stripe = stripe_lock(t, locus->id);
     uint32_t word = verlock_take(stripe);
-    bool done = carry_out(&w, space, sink, &status, &result);
+    w.c.done = carry_out(&w);
     verlock_release(stripe, word + STRIPE_VERSION_ONE);
-    if (!done) {
-        sink->functions->cancel(sink);
-    }
-    if (result == TABLE_INSERTED) {
-        return status;
-    }
-    *error = table_insert_error(result);
-    return result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
+    return table_change_end(&w.c, error);
 }
 
 /* ---- replay ---- */
@@ -419,23 +380,20 @@ void counter_table_untap(struct counter_table *t)
     CHECK(t->extend);
     table_overlay_destroy(t->overlay);
     t->overlay = NULL;
-    t->tap_failed = false;
 }
 
 void counter_table_tap(struct counter_table *t, struct engine_cold *cold, unsigned overruns)
 {
-    counter_table_untap(t);
+    CHECK(!t->overlay);
     t->overlay = table_overlay_create_tap(t, cold, overruns);
-}
-
-bool counter_table_tapped(const struct counter_table *t)
-{
-    return t->overlay && !atomic_load(&t->tap_failed);
+    if (!t->overlay) {
+        row_tap_overran(&t->row);
+    }
 }
 
 void counter_table_dumped(struct counter_table *t, struct table_file *file)
 {
-    CHECK(t->memory && counter_table_tapped(t));
+    CHECK(t->memory && t->overlay);
     table_leave_memory(t);
     t->file = table_file_hold(file, t->overlay->cold);
 }
@@ -494,11 +452,11 @@ static bool is_half(const struct dict *dict)
     return 2 * dict_count(dict) > dict_places(dict);
 }
 
-void counter_table_overlay_size(const struct counter_table *t, struct counter_overlay_size *size)
+void counter_table_overlay_size(const struct counter_table *t, struct row_overlay_size *size)
 {
     const struct table_overlay *overlay = t->overlay;
     const struct table_overlay *older = t->older;
-    *size = (struct counter_overlay_size){0};
+    *size = (struct row_overlay_size){0};
     if (overlay) {
         size->entries = dict_count(overlay->extend);
         size->bytes = atomic_load(&overlay->bytes);

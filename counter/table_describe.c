@@ -77,14 +77,14 @@ static void decode_shape(struct decoder *from, struct counter_shape *shape)
 
 static bool is_pool(uint64_t bytes)
 {
-    return bytes >= DICT_POOL_MIN && bytes <= COUNTER_TABLE_BYTES_MAX;
+    return bytes >= DICT_POOL_MIN && bytes <= ROW_REGION_BYTES_MAX;
 }
 
 /* Could it be that of a table? Sets what follows from it. */
 static bool shape_valid(struct counter_shape *shape)
 {
     uint64_t bytes = shape->table_bytes;
-    bool sized = bytes >= COUNTER_TABLE_BYTES_MIN && bytes <= COUNTER_TABLE_BYTES_MAX &&
+    bool sized = bytes >= ROW_REGION_BYTES_MIN && bytes <= ROW_REGION_BYTES_MAX &&
                  (bytes & (bytes - 1)) == 0;
     bool grouped =
         shape->group_bytes == TABLE_GROUP_BYTES || shape->group_bytes == TABLE_WIDE_BYTES;

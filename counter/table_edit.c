@@ -8,9 +8,7 @@
 
 /* An edit under way. */
 struct work {
-    struct counter_table *table;
-    const struct counter_locus *locus;
-    struct counter_edit *edit;
+    struct table_change c;
     struct table_hold hold;
     struct table_held
         *held; /* where the record lies in a group; NULL: in the extend dict or nowhere */
@@ -21,38 +19,20 @@ struct work {
     uint64_t payload[SCHEMA_PAYLOAD_WORDS];
     uint32_t in_aux;                          /* bit a view slot: of before */
     uint32_t aux_new, aux_changed, aux_freed; /* bit a view slot: entry to make, set, drop */
-    uint32_t space;
-    struct change_sink *sink;
     enum table_ask ask;
-    bool done;                       /* there was something to change, and it is made */
-    bool handed_over;                /* it was stored apart, and the sink has it */
-    enum change_place put;           /* where it was stored */
-    enum engine_status status;       /* as decided */
-    enum table_insert_result result; /* of what was to be stored */
+    bool handed_over; /* it was stored apart, and the sink has it */
 };
-
-enum engine_error table_insert_error(enum table_insert_result result)
-{
-    static const enum engine_error errors[] = {
-        [TABLE_INSERT_FULL] = ENGINE_E_OUT_OF_MEMORY,
-        [TABLE_INSERT_NO_TABLE] = ENGINE_E_NO_TABLE_FREE,
-        [TABLE_INSERT_TOO_FAR] = ENGINE_E_ID_TOO_FAR,
-        [TABLE_INSERT_BUSY] = ENGINE_E_BUSY,
-        [TABLE_INSERT_AGAIN] = ENGINE_E_NONE,
-    };
-    return errors[result];
-}
 
 static inline bool match_held(struct work *w, struct table_held *held, bool alternate)
 {
-    const struct counter_table *t = w->table;
-    int place = table_match(t, held->words, held->word, w->locus->rem, alternate);
+    const struct counter_table *t = w->c.table;
+    int place = table_match(t, held->words, held->word, w->c.locus->rem, alternate);
     if (place < 0) {
         return false;
     }
     w->held = held;
     w->place = (uint32_t)place;
-    table_shadow_check(t, held->group, w->place, w->locus->id);
+    table_shadow_check(t, held->group, w->place, w->c.locus->id);
     w->packed = table_packed_at(t, held->words, w->place);
     return true;
 }
@@ -67,11 +47,11 @@ static void set_nothing(struct work *w)
 /* Not at home: in the alternate, in the extend dict, or nowhere. False: begin again. */
 static __attribute__((noinline)) bool find_further(struct work *w)
 {
-    struct counter_table *t = w->table;
+    struct counter_table *t = w->c.table;
     struct table_held *home = &w->hold.held[0];
     set_nothing(w);
     if (home->words) {
-        uint64_t hash = rem_hash(t, w->locus->rem);
+        uint64_t hash = rem_hash(t, w->c.locus->rem);
         if (home->word & rem_mark(hash)) {
             struct table_held *other =
                 table_hold_group(t, &w->hold, group_other(t, home->group, hash));
@@ -84,7 +64,7 @@ static __attribute__((noinline)) bool find_further(struct work *w)
             return true;
         }
     }
-    w->present = dict_get(t->extend, w->locus->id, 0, w->payload);
+    w->present = dict_get(t->extend, w->c.locus->id, 0, w->payload);
     return true;
 }
 
@@ -100,7 +80,7 @@ static bool find_held(struct work *w)
 /* The record's payload, copied if it lies in a group. */
 static const uint64_t *payload_of(struct work *w)
 {
-    size_t bytes = w->table->shape.payload_bytes;
+    size_t bytes = w->c.table->shape.payload_bytes;
     if (w->held) {
         words_copy_out(w->held->words, w->place * bytes, bytes, w->payload);
     }
@@ -110,32 +90,33 @@ static const uint64_t *payload_of(struct work *w)
 /* A value never moves back into its place while it is set. */
 static bool to_aux(const struct work *w, unsigned i)
 {
-    const struct counter_values *after = &w->edit->after;
+    const struct counter_values *after = &w->c.edit->after;
     bool in_aux = w->in_aux >> i & 1;
-    return (after->set >> i & 1) && (in_aux || after->value[i] >= w->table->view.slots[i].aux_from);
+    return (after->set >> i & 1) &&
+           (in_aux || after->value[i] >= w->c.table->view.slots[i].aux_from);
 }
 
 /* Aux entries of the named slots, to make, set or drop. */
 static void plan_aux(struct work *w)
 {
     uint32_t aux = 0;
-    for (uint32_t named = w->edit->named; named; named &= named - 1) {
+    for (uint32_t named = w->c.edit->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
         aux |= (uint32_t)to_aux(w, i) << i;
     }
     w->aux_new = aux & ~w->in_aux;
     w->aux_changed = aux & w->in_aux;
-    w->aux_freed = w->in_aux & w->edit->named & ~w->edit->after.set;
+    w->aux_freed = w->in_aux & w->c.edit->named & ~w->c.edit->after.set;
 }
 
 /* The named slots' bits, where the record lies. */
 static void set_slots(const struct work *w, shared_word *words)
 {
-    const struct counter_values *after = &w->edit->after;
+    const struct counter_values *after = &w->c.edit->after;
     uint32_t aux = w->aux_new | w->aux_changed;
-    for (uint32_t named = w->edit->named; named; named &= named - 1) {
+    for (uint32_t named = w->c.edit->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
-        const struct words_field *field = &w->table->view.slots[i].field;
+        const struct words_field *field = &w->c.table->view.slots[i].field;
         uint64_t raw = UNLIKELY(aux >> i & 1) ? field->mask : after->value[i] + 1;
         field_store(words, w->packed.at, field, after->set >> i & 1 ? raw : 0);
     }
@@ -145,7 +126,7 @@ static void drop_aux(struct work *w, uint32_t slots)
 {
     for (; slots; slots &= slots - 1) {
         unsigned i = (unsigned)__builtin_ctz(slots);
-        dict_delete(w->table->aux, w->locus->id, w->table->view.slots[i].sub);
+        dict_delete(w->c.table->aux, w->c.locus->id, w->c.table->view.slots[i].sub);
         w->hold.held[0].changed = true;
     }
 }
@@ -154,8 +135,8 @@ static bool put_aux(struct work *w, uint32_t slots)
 {
     for (uint32_t left = slots; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        if (!dict_put(w->table->aux, w->locus->id, w->table->view.slots[i].sub,
-                      &w->edit->after.value[i])) {
+        if (!dict_put(w->c.table->aux, w->c.locus->id, w->c.table->view.slots[i].sub,
+                      &w->c.edit->after.value[i])) {
             drop_aux(w, slots & ~left);
             return false;
         }
@@ -171,7 +152,7 @@ static void store_present(struct work *w)
         w->held->changed = true;
         return;
     }
-    bool stored = dict_put(w->table->extend, w->locus->id, 0, w->payload);
+    bool stored = dict_put(w->c.table->extend, w->c.locus->id, 0, w->payload);
     CHECK(stored); /* it has its place */
     w->hold.held[0].changed = true;
 }
@@ -179,7 +160,7 @@ static void store_present(struct work *w)
 /* Makes the aux entries that are new. A restored table keeps some room for the next restart. */
 static bool put_aux_new(struct work *w)
 {
-    const struct counter_table *t = w->table;
+    const struct counter_table *t = w->c.table;
     if (UNLIKELY(table_is_replayed(w->ask))) {
         w->aux_new |= w->aux_changed; /* an image may lack what its record speaks of */
         w->aux_changed = 0;
@@ -188,9 +169,7 @@ static bool put_aux_new(struct work *w)
     return !full && put_aux(w, w->aux_new);
 }
 
-static enum engine_status edit_in(struct counter_table *t, const struct counter_locus *locus,
-                                  struct counter_edit *edit, struct work *w,
-                                  enum engine_error *error);
+static void edit_begun(struct work *w);
 
 /*
  * It belongs apart, where it has been counted. The home stays locked, so that nobody else creates
@@ -198,20 +177,26 @@ static enum engine_status edit_in(struct counter_table *t, const struct counter_
  */
 static enum table_insert_result store_apart(struct work *w)
 {
-    struct row *row = w->table->in_row;
+    struct row *row = w->c.table->in_row;
     struct counter_table *apart = counter_table_of(row->apart);
     struct counter_locus locus;
     struct counter_edit copy = {
-        .named = w->edit->named, .decide = table_decide_copy, .context = &w->edit->after};
-    struct work in = {.space = w->space, .sink = w->sink, .ask = TABLE_ASK_APART};
-    enum engine_error error;
-    counter_table_locate(apart, w->locus->id, true, &locus);
-    w->handed_over = edit_in(apart, &locus, &copy, &in, &error) == ENGINE_DONE;
+        .named = w->c.edit->named, .decide = table_decide_copy, .context = &w->c.edit->after};
+    struct work in = {.c = {.table = apart,
+                            .locus = &locus,
+                            .edit = &copy,
+                            .space = w->c.space,
+                            .sink = w->c.sink},
+                      .ask = TABLE_ASK_APART};
+    copy.view = &apart->view;
+    counter_table_locate(apart, w->c.locus->id, true, &locus);
+    edit_begun(&in);
+    w->handed_over = in.c.done;
     if (w->handed_over) {
         return TABLE_INSERTED;
     }
-    row_removed(row->apart, row->apart, w->locus->id);
-    return table_verdict_result(row_too_far(row, &w->table->root->row, w->locus->id));
+    row_removed(row->apart, row->apart, w->c.locus->id);
+    return table_verdict_result(row_too_far(row, &w->c.table->root->row, w->c.locus->id));
 }
 
 static enum table_insert_result store(struct work *w)
@@ -221,12 +206,12 @@ static enum table_insert_result store(struct work *w)
         return TABLE_INSERT_FULL;
     }
     enum table_insert_result result = TABLE_INSERTED;
-    w->put = CHANGE_THERE;
+    w->c.put = CHANGE_THERE;
     set_slots(w, w->held ? w->held->words : w->payload);
     if (w->present) {
         store_present(w);
     } else {
-        result = table_insert(w->table, w->locus, &w->hold, w->payload, w->ask, &w->put);
+        result = table_insert(w->c.table, w->c.locus, &w->hold, w->payload, w->ask, &w->c.put);
     }
     if (result != TABLE_INSERTED) {
         drop_aux(w, w->aux_new);
@@ -255,59 +240,37 @@ void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *
 /* Takes the whole record out, hidden slots and all their aux entries too. It stays counted. */
 static void take_out(struct work *w)
 {
-    struct counter_table *t = w->table;
-    table_free_aux(t, w->locus->id, payload_of(w));
+    struct counter_table *t = w->c.table;
+    table_free_aux(t, w->c.locus->id, payload_of(w));
     if (w->held) {
         table_remove(t, w->held, w->place);
     } else {
-        dict_delete(t->extend, w->locus->id, 0);
+        dict_delete(t->extend, w->c.locus->id, 0);
     }
     w->hold.held[0].changed = true;
 }
 
 static void erase(struct work *w)
 {
-    struct counter_table *t = w->table;
+    struct counter_table *t = w->c.table;
     take_out(w);
-    row_removed(&t->root->row, &t->row, w->locus->id);
-}
-
-/* Hands the change to the sink, under the lock. */
-static void hand_over(const struct work *w, bool erased)
-{
-    const struct counter_table *t = w->table;
-    bool there_apart = w->put == CHANGE_THERE && UNLIKELY(t->row.is_apart);
-    struct change change;
-    change.type = erased ? CHANGE_DELETE : CHANGE_SLOTS;
-    change.space = w->space;
-    change.place = erased ? table_delete_place(t) : there_apart ? CHANGE_THERE_APART : w->put;
-    change.id = w->locus->id;
-    /* Tapped: whole, so that replay need not look into the file (row/row_cold.h). */
-    change.named = UNLIKELY(t->overlay) ? counter_view_all(&t->view) : w->edit->named;
-    change.set = w->edit->after.set & change.named;
-    for (uint32_t set = change.set; set; set &= set - 1) {
-        unsigned i = (unsigned)__builtin_ctz(set);
-        change.values[i] = w->edit->after.value[i];
-    }
-    POINT("in the lock, before the LSN");
-    w->sink->functions->put(w->sink, &change);
-    POINT("in the lock, behind the LSN");
+    row_removed(&t->root->row, &t->row, w->c.locus->id);
 }
 
 /* The values that are in the aux dict; in_aux becomes what is there. */
 static __attribute__((noinline)) void set_before_aux(struct work *w)
 {
-    const struct counter_table *t = w->table;
-    table_read_aux(t, w->locus->id, w->in_aux, &w->before);
+    const struct counter_table *t = w->c.table;
+    table_read_aux(t, w->c.locus->id, w->in_aux, &w->before);
     w->in_aux &= ~t->view.aux_only | w->before.set;
 }
 
 /* What the record is before the edit, and `after` as if nothing were decided. */
 static void set_before(struct work *w)
 {
-    const struct counter_table *t = w->table;
-    struct counter_values *after = &w->edit->after;
-    uint32_t slots = w->edit->named | t->view.aux_only;
+    const struct counter_table *t = w->c.table;
+    struct counter_values *after = &w->c.edit->after;
+    uint32_t slots = w->c.edit->named | t->view.aux_only;
     if (UNLIKELY(t->overlay)) {
         slots = counter_view_all(&t->view); /* the sink gets them all */
     }
@@ -328,8 +291,9 @@ static void set_before(struct work *w)
 /* Is a slot set, of `known` or of those the edit does not name? */
 static bool any_set(const struct work *w, uint32_t known)
 {
-    const struct counter_view *view = &w->table->view;
-    return LIKELY(known != 0) || (w->present && table_others_set(view, w->packed, w->edit->named));
+    const struct counter_view *view = &w->c.table->view;
+    return LIKELY(known != 0) ||
+           (w->present && table_others_set(view, w->packed, w->c.edit->named));
 }
 
 /*
@@ -338,7 +302,7 @@ static bool any_set(const struct work *w, uint32_t known)
  */
 static bool decide_replayed(struct work *w)
 {
-    w->edit->created = !w->present;
+    w->c.edit->created = !w->present;
     if (w->ask == TABLE_REPLAY_THERE) {
         return w->present;
     }
@@ -354,36 +318,37 @@ static bool decide_replayed(struct work *w)
 
 static bool lies_apart(const struct work *w)
 {
-    const struct counter_table *t = w->table;
-    return row_may_be_apart(&t->root->row, w->locus->id) && w->ask == TABLE_ASK_ADMIT &&
-           table_is_apart(t, w->locus->id);
+    const struct counter_table *t = w->c.table;
+    return row_may_be_apart(&t->root->row, w->c.locus->id) && w->ask == TABLE_ASK_ADMIT &&
+           table_is_apart(t, w->c.locus->id);
 }
 
 /* Locks, finds and decides. False: begin again (nothing is held). */
 static bool decide(struct work *w)
 {
-    table_hold_home(w->table, w->locus, &w->hold);
+    table_hold_home(w->c.table, w->c.locus, &w->hold);
     if (!find_held(w)) {
         table_release(&w->hold);
         return false;
     }
     POINT("found, nothing changed");
     set_before(w);
-    if (UNLIKELY(!w->present && (w->table->row.further || w->ask == TABLE_ASK_THERE))) {
-        w->edit->elsewhere = true; /* for good: nothing new comes here */
-        w->status = ENGINE_ABSENT;
+    if (UNLIKELY(!w->present && (w->c.table->row.further || w->ask == TABLE_ASK_THERE))) {
+        w->c.edit->elsewhere = true; /* for good: nothing new comes here */
+        w->c.status = ENGINE_ABSENT;
         return true;
     }
     if (UNLIKELY(!w->present && lies_apart(w))) {
-        w->edit->apart = true; /* somebody has put it there meanwhile */
-        w->status = ENGINE_ABSENT;
+        w->c.edit->apart = true; /* somebody has put it there meanwhile */
+        w->c.status = ENGINE_ABSENT;
         return true;
     }
     if (UNLIKELY(table_is_replayed(w->ask)) && !decide_replayed(w)) {
-        w->status = ENGINE_ABSENT;
+        w->c.status = ENGINE_ABSENT;
         return true;
     }
-    w->status = w->edit->decide(w->edit, any_set(w, w->before.set), &w->before, &w->edit->after);
+    w->c.status =
+        w->c.edit->decide(w->c.edit, any_set(w, w->before.set), &w->before, &w->c.edit->after);
     return true;
 }
 
@@ -391,88 +356,66 @@ static bool decide(struct work *w)
 static bool carry_out(struct work *w)
 {
     /* In replay a record may for a while have nothing set: an image's is of no single time. */
-    bool emptied = !any_set(w, w->edit->after.set) && !table_is_replayed(w->ask);
-    bool erased = w->edit->deleted_hidden || emptied;
-    bool changes = w->status == ENGINE_DONE && (!erased || w->present);
-    w->result = TABLE_INSERTED;
+    bool emptied = !any_set(w, w->c.edit->after.set) && !table_is_replayed(w->ask);
+    bool erased = w->c.edit->deleted_hidden || emptied;
+    bool changes = w->c.status == ENGINE_DONE && (!erased || w->present);
+    w->c.result = TABLE_INSERTED;
     if (changes) {
-        row_changed(&w->table->row);
+        row_changed(&w->c.table->row);
     }
     if (changes && erased) {
         erase(w);
     } else if (changes) {
-        w->result = store(w);
+        w->c.result = store(w);
     }
-    bool put = changes && w->result == TABLE_INSERTED;
+    bool put = changes && w->c.result == TABLE_INSERTED;
     bool here = put && !w->handed_over;
-    if (UNLIKELY(w->table->overlay) && here) {
-        table_tap(w->table, w->locus->id, erased ? NULL : payload_of(w));
+    if (UNLIKELY(w->c.table->overlay) && here) {
+        table_tap(w->c.table, w->c.locus->id, erased ? NULL : payload_of(w));
     }
     if (here) {
-        hand_over(w, erased);
+        /* Tapped: whole, so that replay need not look into the file (row/row_cold.h). */
+        uint32_t named =
+            UNLIKELY(w->c.table->overlay) ? counter_view_all(&w->c.table->view) : w->c.edit->named;
+        table_change_hand_over(&w->c, named, erased);
     }
     table_release(&w->hold);
     return put;
 }
 
-/* With the sink's room, which it uses if it is `done`. `w` says who is asked, and the sink. */
-static enum engine_status edit_in(struct counter_table *t, const struct counter_locus *locus,
-                                  struct counter_edit *edit, struct work *w,
-                                  enum engine_error *error)
+/* With the sink's room, which it uses if it is `done`. */
+static void edit_begun(struct work *w)
 {
     unsigned spins = 0;
-    edit->view = &t->view;
-    edit->elsewhere = false;
-    edit->apart = false;
-    w->table = t;
-    w->locus = locus;
-    w->edit = edit;
-    w->done = false;
     w->handed_over = false;
     for (;;) {
         if (LIKELY(decide(w))) {
-            w->done = carry_out(w);
-            if (LIKELY(w->result != TABLE_INSERT_AGAIN)) {
+            w->c.done = carry_out(w);
+            if (LIKELY(w->c.result != TABLE_INSERT_AGAIN)) {
                 break;
             }
         }
         verlock_pause(&spins); /* the holder of the further lock may need this processor */
     }
-    if (LIKELY(w->result == TABLE_INSERTED)) {
-        return w->status;
-    }
-    *error = table_insert_error(w->result);
-    return w->result == TABLE_INSERT_WAIT ? ENGINE_PENDING : ENGINE_ERROR;
 }
 
-enum engine_status table_edit(struct counter_table *t, const struct counter_locus *locus,
-                              struct counter_edit *edit, uint32_t space, struct change_sink *sink,
-                              enum table_ask ask, enum engine_error *error)
+enum engine_status table_edit(const struct table_change *change, enum table_ask ask,
+                              enum engine_error *error)
 {
-    CHECK(t->magic == TABLE_MAGIC);
-    if (!sink->functions->reserve(sink)) {
-        edit->elsewhere = false;
-        edit->apart = false;
-        *error = ENGINE_E_JOURNAL_BUSY;
+    struct work w; /* not zeroed: most of it is set by decide() and plan() */
+    w.c = *change;
+    w.ask = ask;
+    if (UNLIKELY(!table_change_begin(&w.c, error))) {
         return ENGINE_ERROR;
     }
-    struct work w; /* not zeroed: most of it is set by decide() and plan() */
-    w.space = space;
-    w.sink = sink;
-    w.ask = ask;
-    enum engine_status status = edit_in(t, locus, edit, &w, error);
-    if (!w.done) {
-        sink->functions->cancel(sink);
-    }
-    return status;
+    edit_begun(&w);
+    return table_change_end(&w.c, error);
 }
 
 bool table_put_record(struct counter_table *t, const struct counter_locus *locus,
                       const struct table_record *record)
 {
-    struct work w;
-    w.table = t;
-    w.locus = locus;
+    struct work w = {.c = {.table = t, .locus = locus}};
     table_hold_home(t, locus, &w.hold);
     bool found = find_held(&w);
     CHECK(found); /* nobody else is there */
@@ -500,7 +443,9 @@ enum engine_status counter_table_edit(struct counter_table *t, const struct coun
                                       struct counter_edit *edit, uint32_t space,
                                       struct change_sink *sink, enum engine_error *error)
 {
-    return table_edit(t, locus, edit, space, sink, TABLE_ASK_ADMIT, error);
+    struct table_change change = {
+        .table = t, .locus = locus, .edit = edit, .space = space, .sink = sink};
+    return table_edit(&change, TABLE_ASK_ADMIT, error);
 }
 
 enum engine_status counter_table_edit_apart(struct counter_table *apart,
@@ -508,5 +453,7 @@ enum engine_status counter_table_edit_apart(struct counter_table *apart,
                                             struct counter_edit *edit, uint32_t space,
                                             struct change_sink *sink, enum engine_error *error)
 {
-    return table_edit(apart, locus, edit, space, sink, TABLE_ASK_THERE, error);
+    struct table_change change = {
+        .table = apart, .locus = locus, .edit = edit, .space = space, .sink = sink};
+    return table_edit(&change, TABLE_ASK_THERE, error);
 }

@@ -48,7 +48,7 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
         config.slots[i] = t->schema.slots[i];
     }
     config.slot_count = t->schema.slot_count;
-    config.any_ids = !unsettled;
+    config.row.any_ids = !unsettled;
     struct row_want want = {
         .first = unsettled,
         .description = description,
@@ -185,11 +185,10 @@ static bool load_entry(void *context, uint64_t id, uint8_t sub, const void *byte
     return !loading->refused;
 }
 
-static bool load_dict(struct counter_merge *merge, unsigned section, struct dict **dict,
-                      char *error)
+static bool load_dict(struct counter_table *t, const struct table_file *file, unsigned section,
+                      struct dict **dict, char *error)
 {
-    struct loading loading = {merge->table, dict, false};
-    const struct table_file *file = merge->file->file;
+    struct loading loading = {t, dict, false};
     bool loaded =
         table_file_each_entry(file, section, load_entry, &loading, error) == TABLE_FILE_DONE;
     if (loading.refused) {
@@ -198,11 +197,10 @@ static bool load_dict(struct counter_merge *merge, unsigned section, struct dict
     return loaded;
 }
 
-static bool load_dicts(struct counter_merge *merge, char *error)
+bool table_load_sections(struct counter_table *t, const struct table_file *file, char *error)
 {
-    struct counter_table *t = merge->table;
-    return load_dict(merge, COUNTER_TABLE_EXTEND, &t->extend, error) &&
-           load_dict(merge, COUNTER_TABLE_AUX, &t->aux, error);
+    return load_dict(t, file, COUNTER_TABLE_EXTEND, &t->extend, error) &&
+           load_dict(t, file, COUNTER_TABLE_AUX, &t->aux, error);
 }
 
 static enum engine_image write_piece(struct counter_merge *merge, uint64_t first, unsigned count,
@@ -268,7 +266,7 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
     if (merge->count > 0) {
         qsort(merge->places, merge->count, sizeof(*merge->places), by_page);
     }
-    if (!load_dicts(merge, error)) {
+    if (!table_load_sections(merge->table, merge->file->file, error)) {
         log_warning("%s", error);
         return ENGINE_IMAGE_FAILED;
     }
@@ -285,12 +283,7 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
 
 /* ---- what the table does with it ---- */
 
-bool counter_table_merges(const struct counter_table *t, uint64_t lsn)
-{
-    return t->older && t->older_lsn == lsn;
-}
-
-bool counter_table_merge_begin(struct counter_table *t, uint64_t lsn)
+bool counter_table_merge_begin(struct counter_table *t)
 {
     CHECK(!t->memory && t->file);
     if (t->older) {
@@ -302,13 +295,12 @@ bool counter_table_merge_begin(struct counter_table *t, uint64_t lsn)
     }
     t->older = t->overlay;
     t->overlay = front;
-    t->older_lsn = lsn;
     return true;
 }
 
-struct table_file *counter_table_merged(struct counter_table *t, struct table_file *file)
+static struct table_file *merged(struct counter_table *t, struct table_file *file)
 {
-    CHECK(t->older && atomic_load(&t->file->users) == 1);
+    CHECK(atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
     t->file->file = file;
     table_overlay_destroy(t->older);
@@ -327,12 +319,15 @@ static void fold_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     CHECK(put); /* as wherever memory for little is refused */
 }
 
-void counter_table_merge_failed(struct counter_table *t)
+struct table_file *counter_table_merge_end(struct counter_table *t, struct table_file *file)
 {
-    if (t->older) {
-        dict_each(t->overlay->extend, fold_entry, t);
-        table_overlay_destroy(t->overlay);
-        t->overlay = t->older;
-        t->older = NULL;
+    CHECK(t->older);
+    if (file) {
+        return merged(t, file);
     }
+    dict_each(t->overlay->extend, fold_entry, t);
+    table_overlay_destroy(t->overlay);
+    t->overlay = t->older;
+    t->older = NULL;
+    return NULL;
 }

@@ -4,7 +4,7 @@
  *
  * Order of a put: new values beside, the record, the other values, those that are no more. So what
  * a collected record speaks of was there when its values are collected, or is gone by a later
- * change (counter_image.c): of values, maybe of all it had (table_overlay_says_gone).
+ * change (row/row_image.h): of values, maybe of all it had (table_overlay_says_gone).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ bool table_overlay_load(const struct counter_table *t, struct table_overlay *ove
 void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload)
 {
     struct table_record record = {0};
-    if (atomic_load_explicit(&t->tap_failed, memory_order_relaxed)) {
+    if (row_tap_is_given_up(&t->row)) {
         return;
     }
     if (payload) {
@@ -237,6 +237,6 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload)
     }
     bool room = table_overlay_open(t->overlay, false) || dict_get(t->overlay->extend, id, 0, NULL);
     if (!room || !table_overlay_put(t, t->overlay, id, &record)) {
-        atomic_store(&t->tap_failed, true);
+        row_tap_overran(&t->row);
     }
 }

@@ -118,14 +118,16 @@ static enum engine_status copy_to(struct counter_table *to, uint64_t id,
     struct counter_locus locus;
     struct counter_edit edit = {
         .named = counter_view_all(&to->view), .decide = table_decide_copy, .context = values};
+    struct table_change change = {
+        .table = to, .locus = &locus, .edit = &edit, .space = space, .sink = sink};
     counter_table_locate(to, id, true, &locus);
     do {
-        status = table_edit(to, &locus, &edit, space, sink, TABLE_ASK_PLACE, &error);
+        status = table_edit(&change, TABLE_ASK_PLACE, &error);
     } while (UNLIKELY(status == ENGINE_ERROR) && to->row.is_apart && table_dicts_grow(to));
     if (edit.elsewhere) {
-        to = counter_table_of(to->row.further);
-        counter_table_locate(to, id, true, &locus);
-        status = table_edit(to, &locus, &edit, space, sink, TABLE_ASK_PLACE, &error);
+        change.table = counter_table_of(to->row.further);
+        counter_table_locate(change.table, id, true, &locus);
+        status = table_edit(&change, TABLE_ASK_PLACE, &error);
     }
     return status;
 }

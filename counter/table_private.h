@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "counter/permute.h"
 #include "counter/table.h"
+#include "row/row_cold.h"
 
 #define TABLE_MAGIC 0x74626c31u
 
@@ -63,11 +64,9 @@ struct counter_table {
     uint64_t extend_max, aux_max;
     unsigned extend_times, aux_times; /* as large as the shape says: 1, or TABLE_ROOMY and more */
     bool previewed;                   /* its schema has not learned the view's names yet */
-    /* With the world stopped, but tap_failed. `memory` and `extend` NULL: the table is dumped. */
+    /* With the world stopped. `memory` and `extend` NULL: the table is dumped. */
     struct table_overlay *overlay, *older; /* overlay of one in memory: it is tapped */
-    uint64_t older_lsn; /* all changes below it, and none else, are in `older` and the file */
     struct counter_file *file;
-    _Atomic bool tap_failed;
     uint64_t *shadow; /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     struct counter_schema schema;
 };
@@ -324,10 +323,31 @@ bool table_insert_counted(struct counter_table *t, const struct counter_locus *l
 /* Takes the record of a place out; the group's last record fills the hole. */
 void table_remove(const struct counter_table *t, struct table_held *held, uint32_t place);
 
+/*
+ * An edit under way, wherever the record lies: table_edit.c and table_cold.c find it and put it.
+ * The caller fills the first five.
+ */
+struct table_change {
+    struct counter_table *table;
+    const struct counter_locus *locus;
+    struct counter_edit *edit;
+    uint32_t space;
+    struct change_sink *sink;
+    enum change_place put;           /* where it was stored */
+    enum engine_status status;       /* as decided */
+    enum table_insert_result result; /* of what was to be stored */
+    bool done;                       /* there was something to change, and it is made */
+};
+/* Asks the sink for room. False with *error: there is none. */
+bool table_change_begin(struct table_change *c, enum engine_error *error);
+/* Hands the named slots of edit->after to the sink, under the lock. */
+void table_change_hand_over(const struct table_change *c, uint32_t named, bool erased);
+/* Gives the sink's room back unless it was used; returns what counter_table_edit() does. */
+enum engine_status table_change_end(const struct table_change *c, enum engine_error *error);
+
 /* counter_table_edit with a choice of who is asked. */
-enum engine_status table_edit(struct counter_table *t, const struct counter_locus *locus,
-                              struct counter_edit *edit, uint32_t space, struct change_sink *sink,
-                              enum table_ask ask, enum engine_error *error);
+enum engine_status table_edit(const struct table_change *change, enum table_ask ask,
+                              enum engine_error *error);
 /* Drops all aux entries of a record, hidden ones too. */
 void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload);
 
@@ -482,6 +502,12 @@ static inline uint32_t group_word_still(const struct counter_table *t, uint32_t 
 /* The id of a place, from its group, remainder and choice bit. */
 uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,
                         uint32_t word);
+/* The same of a copy of the group. */
+uint64_t table_words_id(const struct counter_table *t, const shared_word *words, uint64_t group,
+                        uint32_t place, uint32_t word);
+
+/* Fills both dicts from the sections of a file; they grow. Blocks for the disk. False: `error`. */
+bool table_load_sections(struct counter_table *t, const struct table_file *file, char *error);
 
 /* Keeps or checks the full id beside a place in a build with ROLLCALL_SHADOW_IDS; else nothing. */
 void table_shadow_set(const struct counter_table *t, uint64_t group, uint32_t place, uint64_t id);

@@ -56,13 +56,15 @@ enum counter_replayed counter_table_replay(struct counter_table *t,
     };
     enum engine_error error;
     enum table_ask ask = ask_for(change);
-    enum engine_status status = table_edit(t, locus, &edit, 0, change_sink_null(), ask, &error);
+    struct table_change again = {
+        .table = t, .locus = locus, .edit = &edit, .space = 0, .sink = change_sink_null()};
+    enum engine_status status = table_edit(&again, ask, &error);
     if (edit.elsewhere) {
         return COUNTER_REPLAY_FURTHER;
     }
     *created = edit.created && !deletes && status != ENGINE_ABSENT;
     while (UNLIKELY(status == ENGINE_ERROR) && table_dicts_grow(t)) {
-        status = table_edit(t, locus, &edit, 0, change_sink_null(), ask, &error);
+        status = table_edit(&again, ask, &error);
     }
     return status == ENGINE_ERROR ? COUNTER_REPLAY_FULL : COUNTER_REPLAYED;
 }

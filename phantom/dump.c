@@ -18,8 +18,6 @@
 _Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
 _Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
 
-enum stage { TAPPED, WRITTEN, GIVEN_UP, COLD };
-
 struct phantom_dump {
     uint32_t magic;
     struct engine_cold *cold;
@@ -29,10 +27,7 @@ struct phantom_dump {
     _Atomic(struct dict *) overlay; /* NULL: nothing was added yet */
     struct dict *older;             /* NULL: no merge is under way */
     uint8_t sub;                    /* of the present overlay's keys */
-    bool stuck;          /* two overlays could not be made one: there are no more merges */
-    _Atomic bool failed; /* the last merge */
-    _Atomic bool full;   /* some line found no place, though few are taken maybe */
-    _Atomic unsigned stage;
+    _Atomic bool full;              /* some line found no place, though few are taken maybe */
     _Atomic unsigned holders;
 };
 
@@ -110,7 +105,7 @@ static bool charge(const struct phantom_dump *dump)
 {
     struct engine_cold *cold = dump->cold;
     uint64_t before = atomic_fetch_add(&cold->overlay_bytes, PHANTOM_OVERLAY_LINE_BYTES);
-    bool dumped = atomic_load(&dump->stage) == COLD;
+    bool dumped = dump->file != NULL;
     if (before + PHANTOM_OVERLAY_LINE_BYTES > engine_overlay_most(cold, dumped)) {
         give_back(dump, 1);
         return false;
@@ -122,7 +117,7 @@ bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
 {
     static const uint64_t nothing[DICT_VALUE_WORDS];
     struct dict *dict = overlay_to_add(dump);
-    if (!dict || phantom_dump_given_up(dump)) {
+    if (!dict) {
         return false;
     }
     if (dict_get(dict, line, dump->sub, NULL)) {
@@ -139,16 +134,16 @@ bool phantom_dump_room(struct phantom_dump *dump, uint64_t line)
     return true;
 }
 
-void phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash)
+bool phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash)
 {
     uint64_t words[DICT_VALUE_WORDS];
     struct dict *dict = atomic_load(&dump->overlay);
     if (!dict || !dict_get(dict, line, dump->sub, words)) {
-        CHECK(phantom_dump_given_up(dump));
-        return;
+        return false;
     }
     phantom_line_set(words, bits, hash);
     CHECK(dict_put(dict, line, dump->sub, words));
+    return true;
 }
 
 /* Nobody else is there. */
@@ -211,13 +206,12 @@ void phantom_dump_line(const struct phantom_dump *dump, uint64_t line, uint64_t 
 }
 
 enum cold_result phantom_dump_page(const struct phantom_dump *dump, uint64_t line,
-                                   const struct engine_ticket *ticket, uint64_t *words)
+                                   const struct ticket *ticket, uint64_t *words)
 {
     uint64_t page[TABLE_FILE_PAGE_BYTES / sizeof(uint64_t)];
     char error[TABLE_FILE_ERROR_MAX];
-    struct cold_ticket woken = {ticket->wake, ticket->target, ticket->serial};
     enum cold_result result =
-        cold_get(dump->cold->cold, dump->file, line / LINES_A_PAGE, &woken, page, error);
+        cold_get(dump->cold->cold, dump->file, line / LINES_A_PAGE, ticket, page, error);
     const uint64_t *from = page + line % LINES_A_PAGE * PHANTOM_LINE_WORDS;
     for (unsigned i = 0; result == COLD_HIT && i < PHANTOM_LINE_WORDS; i++) {
         words[i] |= from[i];
@@ -243,32 +237,10 @@ enum table_file_result phantom_dump_load(const struct phantom_dump *dump, uint64
 
 /* ---- its stages ---- */
 
-static bool become(struct phantom_dump *dump, unsigned stage)
-{
-    unsigned tapped = TAPPED;
-    return atomic_compare_exchange_strong(&dump->stage, &tapped, stage);
-}
-
-bool phantom_dump_give_up(struct phantom_dump *dump)
-{
-    return become(dump, GIVEN_UP) || phantom_dump_given_up(dump);
-}
-
-bool phantom_dump_given_up(const struct phantom_dump *dump)
-{
-    return atomic_load(&dump->stage) == GIVEN_UP;
-}
-
-bool phantom_dump_written(struct phantom_dump *dump)
-{
-    return become(dump, WRITTEN);
-}
-
 void phantom_dump_open(struct phantom_dump *dump, struct table_file *file)
 {
-    CHECK(!dump->file && !phantom_dump_given_up(dump));
+    CHECK(!dump->file);
     dump->file = file;
-    atomic_store(&dump->stage, COLD);
 }
 
 struct table_file *phantom_dump_file(const struct phantom_dump *dump)
@@ -281,47 +253,41 @@ void phantom_dump_take_back(struct phantom_dump *dump)
     dump->file = NULL;
 }
 
-bool phantom_dump_crowded(const struct phantom_dump *dump)
+/* Half of its places are taken, or one line found none. */
+static bool is_crowded(const struct phantom_dump *dump, const struct dict *dict)
 {
-    const struct dict *dict = atomic_load(&dump->overlay);
-    return dict &&
-           (atomic_load(&dump->full) || dict_count(dict) > dict_places(dict) / CROWDED_DIVISOR);
+    return atomic_load(&dump->full) || dict_count(dict) > dict_places(dict) / CROWDED_DIVISOR;
 }
 
-bool phantom_dump_can_merge(const struct phantom_dump *dump)
+void phantom_dump_size(const struct phantom_dump *dump, struct row_overlay_size *size)
 {
     const struct dict *dict = atomic_load(&dump->overlay);
-    return dump->file && !dump->older && dict && dict_count(dict) > 0;
+    *size = (struct row_overlay_size){
+        .entries = phantom_dump_lines(dump),
+        .bytes = (dict ? dict_count(dict) : 0) * PHANTOM_OVERLAY_LINE_BYTES,
+        .older_bytes = (dump->older ? dict_count(dump->older) : 0) * PHANTOM_OVERLAY_LINE_BYTES,
+        .held_bytes = phantom_dump_pool_bytes(dump),
+        .half = dict && is_crowded(dump, dict),
+        .merges = dump->file && !dump->older && dict && dict_count(dict) > 0,
+    };
 }
 
 void phantom_dump_merge(struct phantom_dump *dump)
 {
-    CHECK(phantom_dump_can_merge(dump));
+    CHECK(dump->file && !dump->older && atomic_load(&dump->overlay));
     dump->older = atomic_exchange(&dump->overlay, NULL);
     dump->pool_bytes = dump->usual_bytes;
     atomic_store(&dump->full, false);
     dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
 }
 
-bool phantom_dump_failed(const struct phantom_dump *dump)
+static struct table_file *merged(struct phantom_dump *dump, struct table_file *file)
 {
-    return atomic_load(&dump->failed);
-}
-
-bool phantom_dump_merging(const struct phantom_dump *dump)
-{
-    return dump->older && !dump->stuck;
-}
-
-struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file)
-{
-    CHECK(phantom_dump_merging(dump));
     struct table_file *before = dump->file;
     dump->file = file;
     give_back(dump, dict_count(dump->older));
     dict_destroy(dump->older);
     dump->older = NULL;
-    atomic_store(&dump->failed, false);
     return before;
 }
 
@@ -343,20 +309,18 @@ static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t 
     folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
 }
 
-/* Into the older one, which has more. Without memory for that both go on as they are. */
-void phantom_dump_unmerge(struct phantom_dump *dump)
+/* Into the older one, which has more. Without memory for that both go on as they are, and there are
+ * no more merges. */
+static void unmerge(struct phantom_dump *dump)
 {
-    CHECK(phantom_dump_merging(dump));
     struct dict *newer = atomic_load(&dump->overlay);
     struct folding folding = {dump->older, older_sub(dump), false};
     uint64_t before = phantom_dump_lines(dump);
-    atomic_store(&dump->failed, true);
     if (newer) {
         dict_each(newer, fold_line, &folding);
         dump->older = folding.to;
     }
-    dump->stuck = folding.refused;
-    if (dump->stuck) {
+    if (folding.refused) {
         uint64_t more = phantom_dump_lines(dump) - before;
         atomic_fetch_add(&dump->cold->overlay_bytes, more * PHANTOM_OVERLAY_LINE_BYTES);
         return;
@@ -366,6 +330,16 @@ void phantom_dump_unmerge(struct phantom_dump *dump)
     dump->older = NULL;
     dump->sub = older_sub(dump);
     give_back(dump, before - phantom_dump_lines(dump));
+}
+
+struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file)
+{
+    CHECK(dump->older);
+    if (file) {
+        return merged(dump, file);
+    }
+    unmerge(dump);
+    return NULL;
 }
 
 /* ---- for images, figures and checks ---- */

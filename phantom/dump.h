@@ -5,7 +5,7 @@
  * else is needed, and a bit that stands in both does no harm.
  *
  *     tapped   the file is being written, of the filter in memory; the overlay takes what is added
- *              meanwhile. One that has no room for it gives the dump up (the image is abandoned)
+ *              meanwhile
  *     cold     the file is open: a line costs a page, unless the overlay alone says yes
  *     merging  a next file is being written, of the present one and the *older* overlay, which is
  *              the one by then and changes no more; a new one takes what is added
@@ -30,6 +30,7 @@
 #include "base/dict.h"
 #include "engine/engine.h"
 #include "phantom/filter.h"
+#include "row/table_kind.h"
 #include "store/cold.h"
 
 #define PHANTOM_OVERLAY_SHARE      32 /* this part of the table's size is the overlay's pool */
@@ -51,8 +52,8 @@ void phantom_dump_release(struct phantom_dump *dump);
 bool phantom_dump_room(struct phantom_dump *dump, uint64_t line);
 /* The same in a replay: the dict grows, whatever it may hold. False: memory is refused. */
 bool phantom_dump_grow(struct phantom_dump *dump, uint64_t line);
-/* Sets the bits of a member in a line that has a place (if it was given up, it need not). */
-void phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash);
+/* Sets the bits of a member in a line. False: the line has no place. */
+bool phantom_dump_add(struct phantom_dump *dump, uint64_t line, unsigned bits, uint64_t hash);
 /* Sets bits of an image's line. False: memory is refused. */
 bool phantom_dump_restore(struct phantom_dump *dump, uint64_t line, const uint64_t *words);
 
@@ -62,7 +63,7 @@ bool phantom_dump_restore(struct phantom_dump *dump, uint64_t line, const uint64
 void phantom_dump_line(const struct phantom_dump *dump, uint64_t line, uint64_t *words);
 /* Sets the bits the file has of it; as cold_get. */
 enum cold_result phantom_dump_page(const struct phantom_dump *dump, uint64_t line,
-                                   const struct engine_ticket *ticket, uint64_t *words);
+                                   const struct ticket *ticket, uint64_t *words);
 /* Pages (to an aligned `to`) as the file and the older overlay have them. Not inside the barrier:
  * the caller is a holder. */
 enum table_file_result phantom_dump_load(const struct phantom_dump *dump, uint64_t first,
@@ -71,30 +72,17 @@ enum table_file_result phantom_dump_load(const struct phantom_dump *dump, uint64
 
 /* ---- its stages ---- */
 
-/* True: it is given up, or was before; an image that is being written is of no use. False: that is
- * whole already, what has no room must wait. */
-bool phantom_dump_give_up(struct phantom_dump *dump);
-bool phantom_dump_given_up(const struct phantom_dump *dump);
-/* The image is whole. False: it was given up. Inside the barrier. */
-bool phantom_dump_written(struct phantom_dump *dump);
 /* From now on it is cold; the file is the dump's. */
 void phantom_dump_open(struct phantom_dump *dump, struct table_file *file);
 struct table_file *phantom_dump_file(const struct phantom_dump *dump); /* NULL: tapped */
 /* A file that was just given is the caller's again. */
 void phantom_dump_take_back(struct phantom_dump *dump);
 
-/* Would a merge be worth it for the overlay's own size? */
-bool phantom_dump_crowded(const struct phantom_dump *dump);
-/* It has an overlay, and no other merge is under way. */
-bool phantom_dump_can_merge(const struct phantom_dump *dump);
-void phantom_dump_merge(struct phantom_dump *dump); /* CHECKs the same */
-/* The last merge failed; none did since. */
-bool phantom_dump_failed(const struct phantom_dump *dump);
-bool phantom_dump_merging(const struct phantom_dump *dump);
-/* The next file is there: returns the one before. */
-struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file);
-/* It could not be written: the two overlays are one again. */
-void phantom_dump_unmerge(struct phantom_dump *dump);
+/* As in struct table_kind. Merge CHECKs that there is an overlay and no older one; where memory to
+ * make two overlays one again is refused, both stay. */
+void phantom_dump_size(const struct phantom_dump *dump, struct row_overlay_size *size);
+void phantom_dump_merge(struct phantom_dump *dump);
+struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file);
 
 /* ---- for images, figures and checks ---- */
 

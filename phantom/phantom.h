@@ -6,7 +6,7 @@
  * deleted; one that never was is found with the probability `false_positives`, at capacity. A space
  * is a row of tables, each for a range of ids (row/row.h); with ids: any, one table. The design
  * and its figures are in phantom/DESIGN.md. Cost: a check in a batch about 20 ns, an add 40 to 60
- * ns. It keeps and restores itself (engine/engine.h: engine_keeping), wrong answers included.
+ * ns. It stores and restores itself (row/row_data.h), wrong answers included.
  *
  * Thread rule: as engine.h says.
  */
@@ -18,29 +18,23 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "row/row_config.h"
 
-#define PHANTOM_TABLE_BYTES_MIN      (64u << 10)
-#define PHANTOM_TABLE_BYTES_MAX      (1ull << 40)
 #define PHANTOM_FALSE_POSITIVES_MIN  0.000001
 #define PHANTOM_FALSE_POSITIVES_MAX  0.5
 #define PHANTOM_EXCEPTIONS_BYTES_MIN 4096u
 #define PHANTOM_ERROR_MAX            256
+#define PHANTOM_LATE_START           0.50 /* members of an id go on arriving long after it */
 
 struct phantom_config {
     uint32_t space;
-    bool any_ids;    /* ids: any, else growing */
-    uint64_t max_id; /* any_ids only */
+    struct row_config row; /* but late_start and sample: those are the engine's to say */
+    uint64_t max_id;       /* any_ids only */
     bool role_cache;
     uint32_t value_flags;
-    uint64_t table_bytes;      /* a power of two */
     double false_positives;    /* a share, at capacity */
     bool deletes;              /* keep exact exceptions, so that members can be deleted */
     uint64_t exceptions_bytes; /* of memory for them; 0: table_bytes / 32 */
-    unsigned tables;           /* growing only: in memory, the spare included */
-    bool recycle;              /* growing only: when all are used the oldest is dropped */
-    bool dump;                 /* growing only, instead of refusing: the oldest leaves memory */
-    unsigned dumps_max;        /* growing only: tables that left, at most; 0: any number */
-    double late_room;          /* growing only: share kept for late ids, or ROW_LATE_AUTO */
 };
 
 /* Is this a configuration? On false `error` says what is wrong and what would be right. */
@@ -62,7 +56,7 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
 /*
  * Takes a changed configuration with the world stopped. At once: role, value-flags and deletes
  * (what was deleted before deletes are turned off stays deleted). From the next table on:
- * table_bytes, false_positives, tables, recycle, dump, dumps_max, late_room, pools. ids and max_id
+ * the row's, false_positives, pools. ids and max_id
  * keep their values until a restart, with ids: any table_bytes and false_positives too (a table
  * that was stored keeps those two over a restart as well, and a space its `ids:`). With a log,
  * after its reserve() said true. False, with nothing changed, if memory for exceptions is refused

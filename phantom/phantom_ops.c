@@ -48,7 +48,7 @@ void phantom_prepare(struct engine *engine, struct engine_op *const *ops, size_t
 
 static bool out_of_range(const struct phantom *phantom, uint64_t id)
 {
-    return phantom->config.any_ids && id > phantom->config.max_id;
+    return phantom->config.row.any_ids && id > phantom->config.max_id;
 }
 
 /* Is it there? */
@@ -190,7 +190,7 @@ static enum engine_error refusal_by_row(const struct phantom *phantom, enum row_
     if (verdict == ROW_TOO_FAR) {
         return ENGINE_E_ID_TOO_FAR;
     }
-    return phantom->config.any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
+    return phantom->config.row.any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
 }
 
 /* What is to be done with a member of a prepared op. */
@@ -298,7 +298,7 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
     }
     carry_out_rule(&edit, rule, sink);
     if (UNLIKELY(edit.lines != NULL)) {
-        phantom_overlay_grew(phantom, edit.table);
+        row_cold_changed(&phantom->row, &phantom_table_holder(edit.table)->row);
     }
 }
 

@@ -6,7 +6,8 @@
 
 #include "phantom/phantom.h"
 #include "phantom/table.h"
-#include "row/row.h"
+#include "row/row_cold.h"
+#include "row/row_data.h"
 
 #define PHANTOM_MAGIC 0x7068616eu /* "phan" */
 
@@ -17,16 +18,25 @@ struct phantom {
     struct phantom_shape shape; /* of the next table */
     struct phantom_secrets secrets;
     struct row row;
-    struct engine_cold *cold; /* NULL: no table leaves memory */
-    _Atomic bool merges;      /* some overlay is to be merged */
 };
+
+static inline struct phantom *phantom_of(struct engine *engine)
+{
+    struct phantom *phantom = (struct phantom *)engine;
+    CHECK(phantom->magic == PHANTOM_MAGIC);
+    return phantom;
+}
+
+static inline const struct phantom *phantom_of_const(const struct engine *engine)
+{
+    const struct phantom *phantom = (const struct phantom *)engine;
+    CHECK(phantom->magic == PHANTOM_MAGIC);
+    return phantom;
+}
 
 /* phantom.c: turns deletes on or off in all tables, or in none: false, memory is refused. Stopped.
  */
 bool phantom_turn_deletes(const struct phantom *phantom, bool on, uint64_t exceptions_bytes);
-
-/* phantom.c: may tables leave memory? */
-bool phantom_dumps(const struct phantom *phantom);
 
 /* phantom_ops.c */
 bool phantom_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
@@ -40,38 +50,17 @@ uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_
                              void *context);
 void phantom_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 
-/* phantom_cold.c */
-/* An overlay of this table may have grown: is a merge wanted now? Any thread inside. */
-void phantom_overlay_grew(struct phantom *phantom, const struct phantom_table *table);
-/* The next image of kind MERGE; false: none. Stopped. */
-bool phantom_merge_next(struct phantom *phantom, uint64_t now, struct row_image *image);
-/* The image of kind DUMP begins. Stopped, as all that follows. */
-void phantom_tap(struct phantom *phantom, const struct row_image *image);
-/* Is this a dump that was given up, as a line of its overlay found no place? */
-bool phantom_cold_overran(const struct phantom *phantom, const struct row_image *image);
-/* The row knows already. */
-void phantom_cold_image_failed(struct phantom *phantom, const struct row_image *image);
-void phantom_cold_restored(struct phantom *phantom); /* all was replayed */
-/* As these of struct engine_keeping. */
-void phantom_set_cold(struct engine *engine, struct engine_cold *cold);
-bool phantom_images_wanted(const struct engine *engine);
-struct table_file *phantom_image_done(struct engine *engine, const struct row_image *image,
-                                      struct table_file *file);
-bool phantom_restore_dumped(struct engine *engine, struct table_file *file,
-                            const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
+/* phantom_config.c */
+struct row_config phantom_row_config(const struct phantom_config *config);
 
-/* phantom_image.c: likewise. */
-void phantom_images_begin(struct engine *engine);
-bool phantom_image_next(struct engine *engine, uint64_t since, uint64_t now,
-                        struct row_image *image);
-enum engine_image phantom_image_write(struct engine *engine, const struct row_image *image,
-                                      struct barrier_member *member,
-                                      struct table_file_writer *writer, const _Atomic bool *stop);
-void phantom_image_failed(struct engine *engine, const struct row_image *image);
-void phantom_images_failed(struct engine *engine);
+/* phantom_kind.c */
+extern const struct table_kind phantom_kind;
 
-/* phantom_keep.c */
-extern const struct engine_keeping phantom_keeping;
-void phantom_log_space(const struct phantom *phantom); /* puts SPACE, with a log. Stopped */
+/* phantom_space.c, phantom_replay.c: as in struct table_kind. */
+size_t phantom_write_space(const struct engine *engine, unsigned char bytes[ROW_KIND_SPACE_MAX]);
+bool phantom_take_space(struct engine *engine, uint64_t lsn, const void *bytes, size_t length,
+                        char error[ENGINE_ERROR_MAX]);
+bool phantom_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                    char error[ENGINE_ERROR_MAX]);
 
 #endif

@@ -44,7 +44,7 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
     struct emitter to = {emit, context};
     struct phantom_table_stats sum = sum_tables(phantom);
     emit_text(&to, "kind", "phantom");
-    emit_text(&to, "ids", phantom->config.any_ids ? "any" : "growing");
+    emit_text(&to, "ids", phantom->config.row.any_ids ? "any" : "growing");
     emit_text(&to, "role", engine->role_cache ? "cache" : "store");
     emit_text(&to, "deletes", phantom->config.deletes ? "yes" : "no");
     emit_u64(&to, "members", sum.members);

@@ -15,64 +15,9 @@
 #include "phantom/table_private.h"
 #include "store/table_file.h"
 
-#define EXCEPTIONS_SHARE   32 /* default: this part of the table's size */
-#define STRIPES_BYTES      (PHANTOM_STRIPES * sizeof(verlock))
 #define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
-#define SAMPLE_POOL_SHARE  4  /* entries of the sample take at most this part of the pool */
 #define DESCRIBED_POOLS    2  /* times as large: what was in them by another hash must fit */
 #define APART_PART         4  /* of the places for what is apart one in so many stays free */
-
-/* ---- shape ---- */
-
-static uint64_t exceptions_pool(uint64_t table_bytes, uint64_t wanted)
-{
-    uint64_t bytes = wanted ? wanted : table_bytes / EXCEPTIONS_SHARE;
-    return bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ? PHANTOM_EXCEPTIONS_BYTES_MIN : bytes;
-}
-
-static uint64_t apart_pool(uint64_t table_bytes)
-{
-    uint64_t bytes = table_bytes / PHANTOM_APART_SHARE;
-    return bytes < DICT_POOL_MIN ? DICT_POOL_MIN : bytes;
-}
-
-static void set_size(struct phantom_shape *shape, uint64_t table_bytes)
-{
-    shape->table_bytes = table_bytes;
-    shape->capacity = (uint64_t)((double)(table_bytes / PHANTOM_LINE_BYTES) * shape->plan.load);
-}
-
-void phantom_shape_init(struct phantom_shape *shape, const struct phantom_config *config)
-{
-    shape->apart_bytes = phantom_apart_bytes(config);
-    phantom_filter_plan(config->false_positives, &shape->plan);
-    set_size(shape, config->table_bytes);
-    phantom_shape_deletes(shape, config->deletes, config->exceptions_bytes);
-}
-
-void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes)
-{
-    shape->exceptions_bytes = on ? exceptions_pool(shape->table_bytes, exceptions_bytes) : 0;
-}
-
-uint64_t phantom_shape_bytes(const struct phantom_shape *shape)
-{
-    return shape->table_bytes + shape->exceptions_bytes + STRIPES_BYTES;
-}
-
-uint64_t phantom_apart_bytes(const struct phantom_config *config)
-{
-    uint64_t usual = apart_pool(config->table_bytes);
-    return config->any_ids ? 0 : row_apart_pool(config->tables, usual, DICT_POOL_MIN);
-}
-
-unsigned phantom_apart_sample(const struct phantom_config *config)
-{
-    uint64_t fit = apart_pool(config->table_bytes) /
-                   (SAMPLE_POOL_SHARE * (DICT_KEY_BYTES + PHANTOM_APART_VALUE_BYTES));
-    fit = fit < ROW_SAMPLE_MIN ? ROW_SAMPLE_MIN : fit;
-    return fit > ROW_SAMPLE_MAX ? ROW_SAMPLE_MAX : (unsigned)fit;
-}
 
 /* ---- life ---- */
 
@@ -122,7 +67,7 @@ static bool create_own_parts(struct phantom_table *t, const struct row_want *wan
     if (want->apart) {
         return create_apart(t, times);
     }
-    t->stripes = memory_region_create(STRIPES_BYTES);
+    t->stripes = memory_region_create(PHANTOM_STRIPES_BYTES);
     return t->stripes &&
            (!t->shape.exceptions_bytes || create_exceptions(t, t->shape.exceptions_bytes, times));
 }
@@ -161,7 +106,7 @@ static bool choose_shape(struct phantom_shape *shape, const struct phantom_shape
     }
     shape->apart_bytes = 0;
     if (want->region_bytes < shape->table_bytes) { /* of before, when all was cleared */
-        set_size(shape, want->region_bytes);
+        phantom_shape_size(shape, want->region_bytes);
     }
     return true;
 }
@@ -208,7 +153,7 @@ void phantom_table_destroy(struct phantom_table *t)
     phantom_dump_release(t->dump);
     dict_destroy(t->exceptions);
     dict_destroy(t->apart);
-    memory_region_destroy(t->stripes, STRIPES_BYTES);
+    memory_region_destroy(t->stripes, PHANTOM_STRIPES_BYTES);
     t->magic = 0;
     free(t);
 }
@@ -224,7 +169,8 @@ bool phantom_table_deletes(struct phantom_table *t, bool on, uint64_t exceptions
         return true;
     }
     if (on && !t->exceptions) {
-        return create_exceptions(t, exceptions_pool(t->shape.table_bytes, exceptions_bytes), 1);
+        return create_exceptions(t, phantom_exceptions_pool(t->shape.table_bytes, exceptions_bytes),
+                                 1);
     }
     if (!on && t->exceptions && dict_count(t->exceptions) == 0) {
         dict_destroy(t->exceptions);
@@ -313,7 +259,8 @@ void phantom_table_set_bits(struct phantom_table *t, uint64_t hash)
     }
     if (UNLIKELY(holder->dump != NULL)) {
         uint64_t line = phantom_filter_line(&holder->filter, hash);
-        phantom_dump_add(holder->dump, line, holder->filter.bits, hash);
+        bool added = phantom_dump_add(holder->dump, line, holder->filter.bits, hash);
+        CHECK(added || row_tap_is_given_up(&holder->row));
     }
 }
 

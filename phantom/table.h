@@ -61,8 +61,7 @@
 #include "phantom/dump.h"
 #include "phantom/filter.h"
 #include "phantom/phantom.h"
-#include "row/row.h"
-#include "row/row_log.h"
+#include "row/row_cold.h"
 
 #define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
 #define PHANTOM_APART_SHARE   64   /* this part of a table's size is the pool of what is apart */
@@ -147,8 +146,9 @@ uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
                              const struct phantom_member *member);
 
 /*
- * For row_functions: of this shape, of the one described or, as a layer, of its table's. NULL when
- * memory is refused, or (EINVAL) the description is none or does not go with `ids:` or the table.
+ * For struct table_kind: of this shape, of the one described or, as a layer, of its table's. NULL
+ * when memory is refused, or (EINVAL) the description is none or does not go with `ids:` or the
+ * table.
  */
 struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
                                            const struct phantom_secrets *secrets,
@@ -187,6 +187,9 @@ static inline struct phantom_table *phantom_apart_of(const struct phantom_table 
 {
     return table->row.owner ? phantom_table_of(table->row.owner->apart) : NULL;
 }
+
+/* Returns what new members go to: the layer, or the table if it has none. */
+struct phantom_table *phantom_table_holder(struct phantom_table *table);
 
 /* A: is it apart? */
 bool phantom_apart_holds(const struct phantom_table *table, const struct phantom_member *member);
@@ -231,14 +234,13 @@ struct phantom_lines {
 /* phantom_table_holds, for a table of which something is away. */
 enum phantom_answer phantom_table_ask(const struct phantom_table *table,
                                       const struct phantom_member *member,
-                                      const struct engine_ticket *ticket);
+                                      const struct ticket *ticket);
 /*
  * For a change: YES and NO (of the filters alone) have filled `lines` with what is to be known
  * under the lock, as long as the caller stays inside the barrier.
  */
 enum phantom_answer phantom_table_look(const struct phantom_table *table, uint64_t hash,
-                                       const struct engine_ticket *ticket,
-                                       struct phantom_lines *lines);
+                                       const struct ticket *ticket, struct phantom_lines *lines);
 /* Under the lock; `lines` of look, NULL: nothing is away. */
 bool phantom_table_holds_by(const struct phantom_table *table, const struct phantom_member *member,
                             const struct phantom_lines *lines);
@@ -287,8 +289,7 @@ bool phantom_table_load_dumped(struct phantom_table *holder, struct engine_cold 
                                struct table_file *file, const struct table_file *overlay,
                                char error[ENGINE_ERROR_MAX]);
 
-/* World stopped. `holder` (the table or its layer) begins to leave (so many overruns after it was
- * tried first: row/row_cold.h), is as before, has left. */
+/* As in struct table_kind; `holder`: the table or its layer. */
 void phantom_table_tap(struct phantom_table *holder, struct engine_cold *cold, unsigned overruns);
 void phantom_table_untap(struct phantom_table *holder);
 void phantom_table_leave(struct phantom_table *table, struct phantom_table *holder,

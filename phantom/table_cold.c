@@ -43,7 +43,7 @@ bool phantom_table_filtered_by(const struct phantom_table *t, uint64_t hash,
 
 /* YES: the page says so. NO: it is here, and says no. Else as cold_get. */
 static enum phantom_answer ask_page(const struct phantom_table *holder, uint64_t hash,
-                                    const struct engine_ticket *ticket, uint64_t *words)
+                                    const struct ticket *ticket, uint64_t *words)
 {
     static const enum phantom_answer answers[] = {[COLD_PENDING] = PHANTOM_PENDING,
                                                   [COLD_BUSY] = PHANTOM_BUSY,
@@ -59,8 +59,7 @@ static enum phantom_answer ask_page(const struct phantom_table *holder, uint64_t
 /* All pages are asked for in one pass, so that they are read together. A YES ends it unless
  * something is pending: then the ticket waits, and its owner must know. */
 enum phantom_answer phantom_table_look(const struct phantom_table *t, uint64_t hash,
-                                       const struct engine_ticket *ticket,
-                                       struct phantom_lines *lines)
+                                       const struct ticket *ticket, struct phantom_lines *lines)
 {
     memset(lines, 0, sizeof(*lines));
     if (phantom_table_filtered_by(t, hash, lines)) {
@@ -84,7 +83,7 @@ enum phantom_answer phantom_table_look(const struct phantom_table *t, uint64_t h
 
 enum phantom_answer phantom_table_ask(const struct phantom_table *t,
                                       const struct phantom_member *member,
-                                      const struct engine_ticket *ticket)
+                                      const struct ticket *ticket)
 {
     struct phantom_lines lines;
     if (phantom_apart_holds(t, member)) {
@@ -108,12 +107,13 @@ bool phantom_table_holds_by(const struct phantom_table *t, const struct phantom_
 
 bool phantom_table_room(struct phantom_table *t, const struct phantom_member *member)
 {
-    struct phantom_dump *dump = phantom_table_holder(t)->dump;
-    if (LIKELY(!dump) || phantom_exception_stands(t, member->hash, member->second)) {
+    struct phantom_table *holder = phantom_table_holder(t);
+    if (LIKELY(!holder->dump) || phantom_exception_stands(t, member->hash, member->second) ||
+        row_tap_is_given_up(&holder->row)) {
         return true;
     }
-    return phantom_dump_room(dump, phantom_filter_line(&t->filter, member->hash)) ||
-           phantom_dump_give_up(dump);
+    return phantom_dump_room(holder->dump, phantom_filter_line(&t->filter, member->hash)) ||
+           row_tap_give_up(&holder->row);
 }
 
 /* ---- leaving ---- */

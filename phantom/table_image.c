@@ -56,14 +56,14 @@ static bool within(uint64_t value, uint64_t least, uint64_t most)
 static bool sound(const struct description *d)
 {
     return d->version == VERSION && within(d->bits, 1, PHANTOM_BITS_MAX) &&
-           within(d->table_bytes, PHANTOM_TABLE_BYTES_MIN, PHANTOM_TABLE_BYTES_MAX) &&
+           within(d->table_bytes, ROW_REGION_BYTES_MIN, ROW_REGION_BYTES_MAX) &&
            (d->table_bytes & (d->table_bytes - 1)) == 0 &&
            d->lines == d->table_bytes / PHANTOM_LINE_BYTES && d->load > 0 &&
            d->load <= PHANTOM_LINE_BITS && d->rate > 0 && d->rate < 1 && d->capacity > 0 &&
            d->capacity == (uint64_t)((double)d->lines * d->load) &&
            (d->exceptions_bytes == 0 ||
-            within(d->exceptions_bytes, PHANTOM_EXCEPTIONS_BYTES_MIN, PHANTOM_TABLE_BYTES_MAX)) &&
-           (d->apart_bytes == 0 || within(d->apart_bytes, DICT_POOL_MIN, PHANTOM_TABLE_BYTES_MAX));
+            within(d->exceptions_bytes, PHANTOM_EXCEPTIONS_BYTES_MIN, ROW_REGION_BYTES_MAX)) &&
+           (d->apart_bytes == 0 || within(d->apart_bytes, DICT_POOL_MIN, ROW_REGION_BYTES_MAX));
 }
 
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length)
@@ -208,18 +208,12 @@ static bool load_section(struct loading *loading, enum phantom_section section, 
     return !loading->foreign || refuse(loading, "it has entries that are not its table's");
 }
 
-/* A layer has none. */
-static bool has_own_parts(const struct phantom_table *t)
-{
-    return t->stripes || t->apart;
-}
-
 /* Exceptions, or what is apart. */
 static bool load_own_parts(struct loading *loading)
 {
     struct phantom_table *t = loading->t;
     const struct table_file_info *info = table_file_info(loading->file);
-    if (!has_own_parts(t)) {
+    if (phantom_table_is_layer(t)) {
         return true;
     }
     /* Deletes may have been turned on after the image was begun. */
@@ -233,7 +227,7 @@ static bool load_own_parts(struct loading *loading)
 static bool load_sections(struct loading *loading)
 {
     unsigned sections = table_file_info(loading->file)->sections;
-    if (sections != (has_own_parts(loading->t) ? PHANTOM_SECTIONS : 0)) {
+    if (sections != (phantom_table_is_layer(loading->t) ? 0 : PHANTOM_SECTIONS)) {
         return refuse(loading, "it has not the sections its table needs");
     }
     return load_own_parts(loading);

@@ -10,7 +10,7 @@
 #define PHANTOM_TABLE_MAGIC 0x7068746cu /* "phtl" */
 
 #define PHANTOM_APART_VALUE_BYTES 16 /* of an entry apart: the id and the second hash */
-#define PHANTOM_SECTION_PARTS     2  /* dicts that a section of an image is made of, at most */
+#define PHANTOM_STRIPES_BYTES     (PHANTOM_STRIPES * sizeof(verlock))
 
 /*
  * table_apart.c: in the table for pairs apart; under the member's lock, with its second hash.
@@ -22,10 +22,20 @@ bool phantom_apart_remove(struct phantom_table *apart, const struct phantom_memb
 bool phantom_apart_restore(struct phantom_table *apart, const struct phantom_member *member);
 void phantom_apart_check(const struct phantom_table *apart);
 
+/* shape.c: bytes of pools; wanted 0: the usual part of the table. */
+uint64_t phantom_exceptions_pool(uint64_t table_bytes, uint64_t wanted);
+uint64_t phantom_apart_pool(uint64_t table_bytes);
+/* shape.c: makes the shape one of so many bytes, with the plan it has. */
+void phantom_shape_size(struct phantom_shape *shape, uint64_t table_bytes);
+
+/* A layer has no exceptions of its own. */
+static inline bool phantom_table_is_layer(const struct phantom_table *table)
+{
+    return table->stripes == NULL && table->apart == NULL;
+}
+
 /* table.c: does an exception stand for the pair of these hashes? */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
-/* table.c: what new members go to: the layer, or the table if it has none. */
-struct phantom_table *phantom_table_holder(struct phantom_table *table);
 /* table.c: sets the bits of a member in it, in memory and in the overlay, which has room for it. */
 void phantom_table_set_bits(struct phantom_table *table, uint64_t hash);
 /* table_cold.c: phantom_table_filtered(), by what is known of lines that are away. */

@@ -249,7 +249,6 @@ void admin_reloaded(struct admin *admin, bool well)
 {
     if (admin != NULL) {
         atomic_store(&admin->reload_failed, !well);
-        atomic_store(&admin->reloaded, true);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/admin_text.h"
+#include "base/readable.h"
 
 __attribute__((format(printf, 2, 3))) static void say(struct admin_attention *attention,
                                                       const char *format, ...)
@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct admin_attention *at
 static void look_at_journal(const struct admin_figures *figures, struct admin_attention *attention)
 {
     const struct journal_stats *journal = &figures->journal;
-    char span[ADMIN_TEXT_MAX];
+    char span[READABLE_MAX];
 
     if (journal->failed) {
         say(attention,
@@ -44,28 +44,26 @@ static void look_at_journal(const struct admin_figures *figures, struct admin_at
         say(attention,
             "The journal is behind: its oldest change has waited %s for the disk. Look whether the "
             "disk is busy (iostat -x 1) or failing (dmesg).",
-            admin_text_span(span, (double)journal->unsynced_us / 1e6));
+            readable_span(span, (double)journal->unsynced_us / 1e6));
     }
 }
 
-static void look_at_data(const struct admin_view *view, struct admin_attention *attention)
+static void look_at_data(const struct admin_figures *figures, struct admin_attention *attention)
 {
-    const struct admin_figures *figures = view->figures;
-    struct admin_events grown;
-    char free_bytes[ADMIN_TEXT_MAX];
+    const struct admin_events *grown = &figures->events;
+    char free_bytes[READABLE_MAX];
 
-    admin_history_events(view->history, figures, &grown);
-    if (grown.checkpoint_failures > 0) {
+    if (grown->checkpoint_failures > 0) {
         say(attention,
             "%" PRIu64 " checkpoints failed in the last ten minutes, so the journal grows and a "
             "restart takes longer. The log says why; often the disk is full.",
-            grown.checkpoint_failures);
+            grown->checkpoint_failures);
     }
-    if (grown.dump_failures > 0) {
+    if (grown->dump_failures > 0) {
         say(attention,
             "%" PRIu64 " dumps of tables failed in the last ten minutes, so no memory comes free "
             "for new ids. The log says why; often the disk is full.",
-            grown.dump_failures);
+            grown->dump_failures);
     }
     if (figures->cold.bad_pages > 0) {
         say(attention,
@@ -73,60 +71,58 @@ static void look_at_data(const struct admin_view *view, struct admin_attention *
             "failed`. Run `rollcall verify DATA` on a copy, then `rollcall repair`.",
             figures->cold.bad_pages);
     }
-    if (grown.cold_busy > 0) {
+    if (grown->cold_busy > 0) {
         say(attention,
             "%" PRIu64 " reads of dumped tables were refused in the last ten minutes because the "
             "queue was full. Raise cold.threads or cold.cache, or keep more tables in memory.",
-            grown.cold_busy);
+            grown->cold_busy);
     }
     if (figures->disk_bytes > 0 &&
         (double)figures->disk_free_bytes < ADMIN_DISK_FREE_LEAST * (double)figures->disk_bytes) {
         say(attention,
             "The file system of `data` has only %s free. Free some, move `data` to a larger one, "
             "or bound the files with dumps-max.",
-            admin_text_bytes(free_bytes, (double)figures->disk_free_bytes));
+            readable_bytes(free_bytes, (double)figures->disk_free_bytes));
     }
 }
 
 /* ---- clients and the machine ---- */
 
-static void look_at_clients(const struct admin_view *view, struct admin_attention *attention)
+static void look_at_clients(const struct admin_figures *figures, struct admin_attention *attention)
 {
-    const struct admin_figures *figures = view->figures;
     uint64_t open = metric_read(&figures->net.curr_connections);
-    struct admin_events grown;
+    const struct admin_events *grown = &figures->events;
 
-    admin_history_events(view->history, figures, &grown);
-    if (grown.rejected_connections > 0) {
+    if (grown->rejected_connections > 0) {
         say(attention,
             "%" PRIu64 " connections were refused in the last ten minutes. Raise max-connections "
             "(now %u), or look for clients that do not close theirs.",
-            grown.rejected_connections, figures->max_connections);
+            grown->rejected_connections, figures->max_connections);
     } else if ((double)open >= ADMIN_NEAR * figures->max_connections) {
         say(attention,
             "%" PRIu64 " of at most %u connections are open. Raise max-connections, or look for "
             "clients that do not close theirs.",
             open, figures->max_connections);
     }
-    if (grown.failed_logins > 0) {
+    if (grown->failed_logins > 0) {
         say(attention,
             "%" PRIu64 " logins failed in the last ten minutes. The log names the addresses: a "
             "client has an old password, or somebody is guessing.",
-            grown.failed_logins);
+            grown->failed_logins);
     }
 }
 
 static void look_at_hot(const struct admin_figures *figures, struct admin_attention *attention)
 {
     static const char *const kinds[WATCH_KINDS] = {"id", "member"};
-    char share[ADMIN_TEXT_MAX];
+    char share[READABLE_MAX];
 
     for (int kind = 0; kind < WATCH_KINDS; kind++) {
         if (figures->hot[kind].worst > WATCH_HOT_SHARE && figures->hot[kind].count > 0) {
             say(attention,
                 "One %s takes %s of a worker's keys; the hottest is `%s`. Have clients keep it for "
                 "a second or so, or spread their connections.",
-                kinds[kind], admin_text_share(share, figures->hot[kind].worst),
+                kinds[kind], readable_share(share, figures->hot[kind].worst),
                 figures->hot[kind].tops[0].key);
         }
     }
@@ -135,7 +131,7 @@ static void look_at_hot(const struct admin_figures *figures, struct admin_attent
 static void look_at_machine(const struct admin_view *view, struct admin_attention *attention)
 {
     const struct admin_figures *figures = view->figures;
-    char resident[ADMIN_TEXT_MAX], limit[ADMIN_TEXT_MAX], ago[ADMIN_TEXT_MAX];
+    char resident[READABLE_MAX], limit[READABLE_MAX], ago[READABLE_MAX];
     int64_t by_s;
     uint64_t ago_s;
 
@@ -143,16 +139,16 @@ static void look_at_machine(const struct admin_view *view, struct admin_attentio
         say(attention,
             "The process takes %s of memory, more than its limit of %s. Tell the developers, with "
             "the output of `stats` and `stats spaces`.",
-            admin_text_bytes(resident, (double)figures->resident_bytes),
-            admin_text_bytes(limit, (double)figures->memory_bytes));
+            readable_bytes(resident, (double)figures->resident_bytes),
+            readable_bytes(limit, (double)figures->memory_bytes));
     }
     if (admin_history_jump(view->history, figures->now_us, &by_s, &ago_s)) {
         say(attention,
             "The wall clock was set by %+" PRId64 " seconds, %s ago. Ids made from the time may be "
             "out of order; look at the machine's NTP.",
-            by_s, admin_text_span(ago, (double)ago_s));
+            by_s, readable_span(ago, (double)ago_s));
     }
-    if (view->reload_failed) {
+    if (!figures->reload_well) {
         say(attention, "The last reload (SIGHUP) changed nothing: the file has a mistake. "
                        "`rollcalld --config FILE --check-config` shows it.");
     }
@@ -190,41 +186,28 @@ static const char *help_against(unsigned reason, const struct admin_space *space
                                         : "The application sends what the space does not take";
 }
 
-static void look_at_refusals(const struct admin_space *space, const struct admin_trend *trend,
-                             bool has_data, struct admin_attention *attention)
+static void look_at_refusals(const struct admin_space *space, bool has_data,
+                             struct admin_attention *attention)
 {
-    char count[ADMIN_TEXT_MAX];
+    char count[READABLE_MAX];
 
     for (unsigned reason = 0; reason < ADMIN_REFUSALS_N; reason++) {
-        if (trend->refused[reason] > 0) {
+        if (space->trend.refused[reason] > 0) {
             say(attention, "%s refused %s operations in the last ten minutes: %s. %s.", space->name,
-                admin_text_count(count, (double)trend->refused[reason]),
+                readable_count(count, (double)space->trend.refused[reason]),
                 admin_refusal_words[reason], help_against(reason, space, has_data));
         }
     }
 }
 
-double admin_full_in_s(const struct admin_space *space, const struct admin_trend *trend)
-{
-    uint64_t places = admin_space_places(space);
-
-    if (places == 0 && space->table_count > 0 && admin_space_refuses(space)) {
-        return 0;
-    }
-    if (!trend->known || trend->added_each_s <= 0 || space->kind == SPACE_PLAIN) {
-        return -1;
-    }
-    return (double)places / trend->added_each_s;
-}
-
 /* Rows that roll are never full. */
-static void attention_look_at_room(const struct admin_space *space, const struct admin_trend *trend,
-                                   bool has_data, struct admin_attention *attention)
+static void attention_look_at_room(const struct admin_space *space, bool has_data,
+                                   struct admin_attention *attention)
 {
-    double full_in_s = admin_full_in_s(space, trend);
-    char span[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX];
+    double full_in_s = space->full_in_s;
+    char span[READABLE_MAX], rate[READABLE_MAX];
 
-    if (!admin_space_refuses(space) || full_in_s < 0 || full_in_s >= ADMIN_SOON_S) {
+    if (!space->room.refuses || full_in_s < 0 || full_in_s >= ADMIN_SOON_S) {
         return;
     }
     if (full_in_s == 0) {
@@ -233,8 +216,8 @@ static void attention_look_at_room(const struct admin_space *space, const struct
         return;
     }
     say(attention, "%s is full in %s, at %s new ids a second; then they are refused. %s.",
-        space->name, admin_text_span(span, full_in_s), admin_text_count(rate, trend->added_each_s),
-        more_tables(space, has_data));
+        space->name, readable_span(span, full_in_s),
+        readable_count(rate, space->trend.added_each_s), more_tables(space, has_data));
 }
 
 /* The worst one speaks for all. */
@@ -242,7 +225,7 @@ static void look_at_filters(const struct admin_space *space, struct admin_attent
 {
     const struct admin_table *worst = NULL;
     unsigned over = 0;
-    char rate[ADMIN_TEXT_MAX], target[ADMIN_TEXT_MAX], held[ADMIN_TEXT_MAX], room[ADMIN_TEXT_MAX];
+    char rate[READABLE_MAX], target[READABLE_MAX], held[READABLE_MAX], room[READABLE_MAX];
 
     for (size_t i = 0; i < space->table_count && space->kind == SPACE_PHANTOM; i++) {
         const struct admin_table *table = &space->at[i];
@@ -257,10 +240,10 @@ static void look_at_filters(const struct admin_space *space, struct admin_attent
             "%s: %u of its filters answer wrong more often than their target of %s; the worst, of "
             "ids %" PRIu64 " to %" PRIu64 ", %s: it has %s of %s members. Raise late-room, so that "
             "the next table opens sooner.",
-            space->name, over, admin_text_share(target, space->target), worst->first_id,
-            worst->last_id, admin_text_share(rate, worst->rate),
-            admin_text_count(held, (double)worst->members),
-            admin_text_count(room, (double)worst->capacity));
+            space->name, over, readable_share(target, space->target), worst->first_id,
+            worst->last_id, readable_share(rate, worst->rate),
+            readable_count(held, (double)worst->members),
+            readable_count(room, (double)worst->capacity));
     }
 }
 
@@ -270,7 +253,7 @@ static void look_at_overflow(const struct admin_space *space, struct admin_atten
     uint64_t aux = 0;
     uint64_t used = 0;
     uint64_t pools = 0;
-    char count[ADMIN_TEXT_MAX], share[ADMIN_TEXT_MAX];
+    char count[READABLE_MAX], share[READABLE_MAX];
 
     for (size_t i = 0; i < space->table_count; i++) {
         const struct admin_table *table = &space->at[i];
@@ -285,8 +268,8 @@ static void look_at_overflow(const struct admin_space *space, struct admin_atten
         say(attention,
             "%s: %s numbers are too large for their slots (%.200s), and the memory for such is %s "
             "used. Give the slot that grows more bits, or raise aux-memory.",
-            space->name, admin_text_count(count, (double)aux), space->slots,
-            admin_text_share(share, (double)used / (double)pools));
+            space->name, readable_count(count, (double)aux), space->slots,
+            readable_share(share, (double)used / (double)pools));
     }
 }
 
@@ -297,18 +280,16 @@ void admin_attention_collect(const struct admin_view *view, struct admin_attenti
     attention->count = 0;
     attention->more = 0;
     look_at_journal(figures, attention);
-    look_at_data(view, attention);
+    look_at_data(figures, attention);
     for (size_t i = 0; i < figures->space_count; i++) {
         const struct admin_space *space = &figures->spaces[i];
-        struct admin_trend trend;
 
-        admin_history_trend(view->history, figures, space, &trend);
-        look_at_refusals(space, &trend, figures->has_data, attention);
-        attention_look_at_room(space, &trend, figures->has_data, attention);
+        look_at_refusals(space, figures->has_data, attention);
+        attention_look_at_room(space, figures->has_data, attention);
         look_at_filters(space, attention);
         look_at_overflow(space, attention);
     }
-    look_at_clients(view, attention);
+    look_at_clients(figures, attention);
     look_at_hot(figures, attention);
     look_at_machine(view, attention);
 }

@@ -23,8 +23,4 @@ struct admin_attention {
 /* Of a view that is serving. The most urgent first. */
 void admin_attention_collect(const struct admin_view *view, struct admin_attention *attention);
 
-/* Seconds until the space has no place for a new id; negative: it does not fill, or nobody knows.
- */
-double admin_full_in_s(const struct admin_space *space, const struct admin_trend *trend);
-
 #endif

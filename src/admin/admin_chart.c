@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "admin/admin_text.h"
+#include "base/readable.h"
 
 #define CELL_WIDTH 20
 #define CELL_BAR   16
@@ -28,7 +28,7 @@ static void add_to_cell(struct cell *cell, const struct admin_table *table)
         cell->first_id = table->first_id;
     }
     cell->last_id = table->last_id;
-    cell->held += table->records + table->members;
+    cell->held += table->held;
     cell->capacity += table->capacity;
     cell->layer = table->layers > 1;
     cell->state = table->state;
@@ -37,7 +37,7 @@ static void add_to_cell(struct cell *cell, const struct admin_table *table)
 
 static void put_cell(struct evbuffer *out, size_t place, const struct cell *cell)
 {
-    char held[ADMIN_TEXT_MAX], room[ADMIN_TEXT_MAX], many[ADMIN_TEXT_MAX] = "";
+    char held[READABLE_MAX], room[READABLE_MAX], many[READABLE_MAX] = "";
     double full = cell->capacity > 0 ? (double)cell->held / (double)cell->capacity : 0;
     size_t x = place * CELL_WIDTH;
 
@@ -50,8 +50,8 @@ static void put_cell(struct evbuffer *out, size_t place, const struct cell *cell
                         ", %s of %s</title><rect class=e x=%zu y=0 width=%d height=%d />"
                         "<rect class=%s x=%zu y=%.1f width=%d height=%.1f />",
                         many, state_words[cell->state], cell->layer ? " with a layer" : "",
-                        cell->first_id, cell->last_id, admin_text_count(held, (double)cell->held),
-                        admin_text_count(room, (double)cell->capacity), x, CELL_BAR, CELL_TALL,
+                        cell->first_id, cell->last_id, readable_count(held, (double)cell->held),
+                        readable_count(room, (double)cell->capacity), x, CELL_BAR, CELL_TALL,
                         state_classes[cell->state], x, CELL_TALL * (1 - full), CELL_BAR,
                         CELL_TALL * full);
     if (cell->layer) {
@@ -105,7 +105,7 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
 {
     size_t count = space->table_count < cells ? space->table_count : cells;
     double most = space->target * 1.5;
-    char rate[ADMIN_TEXT_MAX];
+    char rate[READABLE_MAX];
 
     for (size_t i = space->table_count - count; i < space->table_count; i++) {
         most = space->at[i].rate > most ? space->at[i].rate : most;
@@ -123,7 +123,7 @@ void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, 
                             " to %" PRIu64 ": %s</title></rect>",
                             table->rate > space->target ? "bad" : "v", i * CELL_WIDTH,
                             CELL_TALL - tall, CELL_BAR, tall, table->first_id, table->last_id,
-                            admin_text_share(rate, table->rate));
+                            readable_share(rate, table->rate));
     }
     evbuffer_add_printf(out, "<path class=target d=\"M0 %.1fH%d\"/></svg>\n",
                         CELL_TALL * (most > 0 ? 1 - space->target / most : 0),

@@ -343,6 +343,88 @@ static void read_watches(struct admin_figures *figures, const struct server *ser
     figures->slow_count = watch_slowest(server->watches, server->threads, figures->slow);
 }
 
+/* ---- what follows from them ---- */
+
+#define WORDS(name, words) words,
+const char *const admin_refusal_words[ADMIN_REFUSALS_N] = {ADMIN_REFUSALS(WORDS)};
+
+static void follow_bytes(struct admin_space *space)
+{
+    const struct admin_table *newest =
+        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
+    uint64_t bytes = 0;
+    uint64_t held = 0;
+
+    for (size_t i = 0; i < space->table_count; i++) {
+        const struct admin_table *table = &space->at[i];
+
+        if (table->state == ADMIN_FULL || table->state == ADMIN_DUMPING) {
+            bytes += table->bytes + table->aux_pool_bytes + table->extend_pool_bytes;
+            held += table->held;
+        }
+    }
+    if (held == 0 && newest != NULL) {
+        bytes = newest->bytes + newest->aux_pool_bytes + newest->extend_pool_bytes;
+        held = newest->capacity;
+    }
+    space->bytes_each = held > 0 ? (double)bytes / (double)held : 0;
+}
+
+static void follow_places(struct admin_space *space)
+{
+    const struct admin_table *newest =
+        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
+
+    space->room = (struct forecast_room){
+        .any_ids = space->any_ids,
+        .refuses =
+            space->kind != SPACE_PLAIN && (space->any_ids || space->oldest == SPACE_OLDEST_REFUSE),
+    };
+    if (newest != NULL) {
+        space->room.capacity = newest->capacity;
+        space->room.held = newest->held;
+        space->room.free_tables = space->spare;
+    }
+    space->places = forecast_places(&space->room);
+}
+
+static void follow_space(struct admin_space *space)
+{
+    space->misses = space->counts.misses_absent + space->counts.misses_unset +
+                    space->counts.misses_incomplete + space->counts.misses_below;
+#define REFUSED(name, words) space->refused[ADMIN_REASON_##name] = space->counts.refused_##name;
+    ADMIN_REFUSALS(REFUSED)
+#undef REFUSED
+    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
+        space->held_bytes += space->memory[kind].held_bytes;
+    }
+    for (size_t i = 0; i < space->table_count; i++) {
+        struct admin_table *table = &space->at[i];
+
+        table->held = table->records + table->members;
+        space->states[table->state]++;
+    }
+    space->states[ADMIN_DUMPED] += space->tables_left_out;
+    space->states[ADMIN_FREE] = space->spare;
+    follow_bytes(space);
+    follow_places(space);
+}
+
+static void follow(struct admin_figures *figures)
+{
+    const struct admin_command_counts *commands = &figures->commands;
+
+    figures->started_s = figures->now_s - figures->uptime_s;
+    figures->keys_incr =
+        commands->incr_hits + commands->incr_misses + commands->decr_hits + commands->decr_misses;
+    figures->keys_delete = commands->delete_hits + commands->delete_misses;
+    for (size_t i = 0; i < figures->space_count; i++) {
+        follow_space(&figures->spaces[i]);
+    }
+}
+
+/* ---- all of it ---- */
+
 void admin_figures_free(struct admin_figures *figures)
 {
     for (size_t i = 0; figures != NULL && i < figures->space_count; i++) {
@@ -361,65 +443,5 @@ void admin_figures_read(struct admin_figures *figures, struct server *server,
     read_data(figures, server);
     read_watches(figures, server);
     read_spaces(figures, server, member, tables);
-}
-
-/* ---- what follows from them ---- */
-
-uint64_t admin_space_held_bytes(const struct admin_space *space)
-{
-    uint64_t sum = 0;
-
-    for (size_t kind = 1; kind < ENGINE_MEMORY_KINDS; kind++) {
-        sum += space->memory[kind].held_bytes;
-    }
-    return sum;
-}
-
-static uint64_t table_held(const struct admin_table *table)
-{
-    return table->records + table->members;
-}
-
-double admin_space_bytes_each(const struct admin_space *space)
-{
-    uint64_t bytes = 0;
-    uint64_t held = 0;
-    const struct admin_table *newest =
-        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
-
-    for (size_t i = 0; i < space->table_count; i++) {
-        const struct admin_table *table = &space->at[i];
-
-        if (table->state == ADMIN_FULL || table->state == ADMIN_DUMPING) {
-            bytes += table->bytes + table->aux_pool_bytes + table->extend_pool_bytes;
-            held += table_held(table);
-        }
-    }
-    if (held == 0 && newest != NULL) {
-        bytes = newest->bytes + newest->aux_pool_bytes + newest->extend_pool_bytes;
-        held = newest->capacity;
-    }
-    return held > 0 ? (double)bytes / (double)held : 0;
-}
-
-bool admin_space_refuses(const struct admin_space *space)
-{
-    return space->kind != SPACE_PLAIN && (space->any_ids || space->oldest == SPACE_OLDEST_REFUSE);
-}
-
-uint64_t admin_space_places(const struct admin_space *space)
-{
-    const struct admin_table *newest =
-        space->table_count > 0 ? &space->at[space->table_count - 1] : NULL;
-
-    if (newest == NULL) {
-        return 0;
-    }
-    uint64_t held = table_held(newest);
-    uint64_t left = newest->capacity > held ? newest->capacity - held : 0;
-
-    /* a row that rolls always keeps one free */
-    uint64_t kept = admin_space_refuses(space) || space->spare == 0 ? 0 : 1;
-
-    return left + (space->any_ids ? 0 : (space->spare - kept) * newest->capacity);
+    follow(figures);
 }

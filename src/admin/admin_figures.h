@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/forecast.h"
 #include "data/data.h"
 #include "request/server.h"
 #include "request/watch.h"
@@ -72,12 +73,64 @@
 #define ADMIN_FIELD(name)                uint64_t name;
 #define ADMIN_COUNT_FIELD(name, meaning) uint64_t name;
 
-enum admin_state { ADMIN_OPEN, ADMIN_FULL, ADMIN_DUMPING, ADMIN_DUMPED, ADMIN_STATES };
+/* What the chart shows. */
+enum admin_line { ADMIN_READS, ADMIN_CHANGES, ADMIN_DISK_READS, ADMIN_LINES };
+
+/* What happened lately, if it grew: ten minutes ago, and now. */
+#define ADMIN_EVENTS(X)                                                                            \
+    X(rejected_connections)                                                                        \
+    X(checkpoint_failures)                                                                         \
+    X(dump_failures)                                                                               \
+    X(cold_failed)                                                                                 \
+    X(cold_busy)                                                                                   \
+    X(journal_refusals)                                                                            \
+    X(failed_logins)
+struct admin_events {
+    ADMIN_EVENTS(ADMIN_FIELD)
+};
+
+/* Why a space refused; the first ones an operator can do something about. */
+#define ADMIN_REFUSALS(X)                                                                          \
+    X(no_table, "no table free")                                                                   \
+    X(memory, "no place left")                                                                     \
+    X(busy, "disk queue or journal full")                                                          \
+    X(read, "a disk read failed")                                                                  \
+    X(id_large, "id above max-id")                                                                 \
+    X(id_far, "id too far ahead")                                                                  \
+    X(id_below, "id below the oldest table")                                                       \
+    X(value, "not a number, or not as many as slots")                                              \
+    X(delta, "no number to increment")                                                             \
+    X(append, "append or prepend")                                                                 \
+    X(deletes_off, "deletes are off")
+#define ADMIN_REFUSAL_COUNT(name, words) +1
+#define ADMIN_REFUSALS_N                 (0 ADMIN_REFUSALS(ADMIN_REFUSAL_COUNT))
+#define ADMIN_REFUSALS_OURS              7 /* the first of them */
+
+#define ADMIN_REFUSAL_ENUM(name, words) ADMIN_REASON_##name,
+enum admin_reason { ADMIN_REFUSALS(ADMIN_REFUSAL_ENUM) };
+extern const char *const admin_refusal_words[ADMIN_REFUSALS_N];
+
+/* Of a space, as of the last minutes and the last day. */
+struct admin_trend {
+    bool known; /* it was watched for ADMIN_RATE_S_MIN */
+    double
+        added_each_s; /* ids or members, over the last day or since the start; negative: unknown */
+    double watched_s; /* how long that was */
+    uint64_t refused[ADMIN_REFUSALS_N]; /* in the last ten minutes */
+};
+
+/* Times of the requests of a tier in the last minute, or since the start. */
+struct admin_latency {
+    uint64_t requests, p50_us, p90_us, p99_us, p999_us, p9999_us;
+};
+
+enum admin_state { ADMIN_OPEN, ADMIN_FULL, ADMIN_DUMPING, ADMIN_DUMPED, ADMIN_FREE, ADMIN_STATES };
 
 struct admin_table {
     uint64_t serial;
     enum admin_state state;
-    double rate; /* of wrong answers, now; filters only */
+    double rate;   /* of wrong answers, now; filters only */
+    uint64_t held; /* records or members */
     ADMIN_TABLE_FIGURES(ADMIN_FIELD)
 };
 
@@ -99,7 +152,16 @@ struct admin_space {
     ADMIN_SPACE_FIGURES(ADMIN_FIELD)
     uint64_t held;     /* records, members or items that are there now */
     uint64_t recycled; /* those that were dropped since the start */
+    uint64_t misses;
+    uint64_t held_bytes; /* of memory, all kinds together */
+    uint64_t places;   /* new ids or members that fit before a table must go, or they are refused */
+    double bytes_each; /* of full tables, or, if there is none, as planned; 0: unknown */
+    struct forecast_room room;
     struct admin_space_counts counts;
+    uint64_t refused[ADMIN_REFUSALS_N]; /* since the start */
+    struct admin_trend trend;
+    double full_in_s; /* until there is no place; negative: it does not fill, or nobody knows */
+    uint64_t states[ADMIN_STATES]; /* tables in each */
     struct engine_memory memory[ENGINE_MEMORY_KINDS];
     size_t table_count, tables_left_out; /* kept; older ones that are not */
     struct admin_table *at;              /* [table_count], by their ids */
@@ -108,7 +170,10 @@ struct admin_space {
 struct admin_figures {
     uint64_t now_us; /* clock_monotonic_us */
     uint64_t now_s;  /* wall clock */
-    uint64_t uptime_s;
+    uint64_t uptime_s, started_s;
+    bool serving;     /* else nothing but the next two is known */
+    double loaded;    /* share */
+    bool reload_well; /* the last one, if there was any */
     bool has_data, has_journal, has_cold;
     unsigned threads, max_connections;
     uint64_t memory_bytes, resident_bytes;
@@ -116,6 +181,7 @@ struct admin_figures {
     enum journal_sync sync;
     char address[128];
     struct admin_command_counts commands;
+    uint64_t keys_incr, keys_delete; /* sums of them */
     struct net_metrics net;
     struct journal_stats journal;
     struct data_stats data;
@@ -130,14 +196,20 @@ struct admin_figures {
         struct watch_top tops[ADMIN_HOT_MAX];
         double worst;
     } hot[WATCH_KINDS];
+    struct admin_latency lately[WATCH_TIERS];
+    double rates[ADMIN_LINES];  /* each second, now */
+    struct admin_events events; /* of the last ten minutes */
+    uint64_t clock_jumps;
     size_t slow_count;
     struct watch_request slow[WATCH_SLOW];
     size_t space_count;
     struct admin_space spaces[SETTINGS_SPACES_MAX];
 };
 
-/* Reads all; tables: the spaces' tables too. Frees what `figures` held: it is zero at first, or
- * was read before. */
+/*
+ * Reads all but what comes from the past (admin_history_tell); tables: the spaces' tables too.
+ * Frees what `figures` held: it is zero at first, or was read before.
+ */
 void admin_figures_read(struct admin_figures *figures, struct server *server,
                         struct barrier_member *member, bool tables);
 void admin_figures_free(struct admin_figures *figures); /* NULL: no-op */
@@ -147,14 +219,5 @@ void admin_commands_sum(const struct server *server, struct admin_command_counts
 
 /* Likewise the times of their requests. */
 void admin_times_sum(const struct server *server, struct watch_times times[WATCH_TIERS]);
-
-/* All that a space holds of memory, in bytes. */
-uint64_t admin_space_held_bytes(const struct admin_space *space);
-/* Bytes an id or member takes: of its full tables, or, if there is none, as planned. 0: unknown. */
-double admin_space_bytes_each(const struct admin_space *space);
-/* Does it refuse new ids once it is full? Others dump or recycle their oldest table. */
-bool admin_space_refuses(const struct admin_space *space);
-/* Ids or members that fit before the next table is needed and there is none free. */
-uint64_t admin_space_places(const struct admin_space *space);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/forecast.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -38,25 +39,6 @@ struct admin_history {
     int64_t jumped_s;
     uint64_t jumped_us, jumps;
 };
-
-#define WORDS(name, words) words,
-const char *const admin_refusal_words[ADMIN_REFUSALS_N] = {ADMIN_REFUSALS(WORDS)};
-const char *const admin_refusal_names[ADMIN_REFUSALS_N] = {
-#define SHORT(name, words) &#name[sizeof("refused_") - 1],
-    ADMIN_REFUSALS(SHORT)
-#undef SHORT
-};
-
-uint64_t admin_refused(const struct admin_space *space, unsigned reason)
-{
-    const uint64_t counts[ADMIN_REFUSALS_N] = {
-#define COUNT(name, words) space->counts.name,
-        ADMIN_REFUSALS(COUNT)
-#undef COUNT
-    };
-
-    return counts[reason];
-}
 
 /* A space of the same name that is a new one counts from nothing. */
 static uint64_t grown(uint64_t now, uint64_t then)
@@ -140,7 +122,7 @@ static void history_add_space(struct admin_history *history, const struct admin_
     }
     past->refused_us[place] = now_us;
     for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
-        past->refused[place][i] = admin_refused(space, i);
+        past->refused[place][i] = space->refused[i];
     }
     size_t last = (past->steps + ADMIN_SPACE_STEPS - 1) % ADMIN_SPACE_STEPS;
 
@@ -297,6 +279,7 @@ void admin_history_trend(const struct admin_history *history, const struct admin
     const struct past *past = history_find(history, space->name);
 
     memset(trend, 0, sizeof(*trend));
+    trend->added_each_s = -1;
     if (past == NULL || past->steps == 0) {
         return;
     }
@@ -305,12 +288,14 @@ void admin_history_trend(const struct admin_history *history, const struct admin
     uint64_t added = space->held + space->recycled;
 
     for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
-        trend->refused[i] = grown(admin_refused(space, i), past->refused[place][i]);
+        trend->refused[i] = grown(space->refused[i], past->refused[place][i]);
     }
     trend->watched_s = (double)(figures->now_us - past->added_us[first]) / 1e6;
     trend->known = trend->watched_s >= ADMIN_RATE_S_MIN;
-    if (trend->known && added > past->added[first]) { /* fewer: more was deleted than added */
-        trend->added_each_s = (double)(added - past->added[first]) / trend->watched_s;
+    if (trend->known) { /* fewer: more was deleted than added */
+        uint64_t more = added > past->added[first] ? added - past->added[first] : 0;
+
+        trend->added_each_s = (double)more / trend->watched_s;
     }
 }
 
@@ -328,4 +313,38 @@ bool admin_history_jump(const struct admin_history *history, uint64_t now_us, in
 uint64_t admin_history_jumps(const struct admin_history *history)
 {
     return history->jumps;
+}
+
+/* ---- all of it ---- */
+
+void admin_history_tell(const struct admin_history *history, struct admin_figures *figures)
+{
+    double last[ADMIN_SECONDS / 10]; /* the newest covers ten seconds */
+    struct watch_times times;
+
+    admin_history_events(history, figures, &figures->events);
+    figures->clock_jumps = history->jumps;
+    for (size_t i = 0; i < figures->space_count; i++) {
+        struct admin_space *space = &figures->spaces[i];
+
+        admin_history_trend(history, figures, space, &space->trend);
+        space->full_in_s = space->kind != SPACE_PLAIN
+                               ? forecast_full_in_s(&space->room, space->trend.added_each_s)
+                               : -1;
+    }
+    for (int line = 0; line < ADMIN_LINES; line++) {
+        figures->rates[line] = admin_history_rates(history, false, (enum admin_line)line, last,
+                                                   sizeof(last) / sizeof(last[0]));
+    }
+    for (int tier = 0; tier < WATCH_TIERS; tier++) {
+        admin_history_lately(history, (enum watch_tier)tier, figures, &times);
+        figures->lately[tier] = (struct admin_latency){
+            .requests = times.count,
+            .p50_us = watch_quantile(&times, 0.5),
+            .p90_us = watch_quantile(&times, 0.9),
+            .p99_us = watch_quantile(&times, 0.99),
+            .p999_us = watch_quantile(&times, 0.999),
+            .p9999_us = watch_quantile(&times, 0.9999),
+        };
+    }
 }

@@ -21,54 +21,9 @@
 #define ADMIN_RATE_S_MIN   60 /* what is shorter says nothing of a day */
 #define ADMIN_JUMP_S       2  /* the wall clock was set by as much, or more */
 
-/* What the chart shows. */
-enum admin_line { ADMIN_READS, ADMIN_CHANGES, ADMIN_DISK_READS, ADMIN_LINES };
-
 struct admin_sample {
     uint64_t at_us; /* 0: there is none */
     uint64_t counted[ADMIN_LINES];
-};
-
-/* What happened lately, if it grew: ten minutes ago, and now. */
-#define ADMIN_EVENTS(X)                                                                            \
-    X(rejected_connections)                                                                        \
-    X(checkpoint_failures)                                                                         \
-    X(dump_failures)                                                                               \
-    X(cold_failed)                                                                                 \
-    X(cold_busy)                                                                                   \
-    X(journal_refusals)                                                                            \
-    X(failed_logins)
-struct admin_events {
-    ADMIN_EVENTS(ADMIN_FIELD)
-};
-
-/* Why a space refused; the first ones an operator can do something about. */
-#define ADMIN_REFUSALS(X)                                                                          \
-    X(refused_no_table, "no table free")                                                           \
-    X(refused_memory, "no place left")                                                             \
-    X(refused_busy, "disk queue or journal full")                                                  \
-    X(refused_read, "a disk read failed")                                                          \
-    X(refused_id_large, "id above max-id")                                                         \
-    X(refused_id_far, "id too far ahead")                                                          \
-    X(refused_id_below, "id below the oldest table")                                               \
-    X(refused_value, "not a number, or not as many as slots")                                      \
-    X(refused_delta, "no number to increment")                                                     \
-    X(refused_append, "append or prepend")                                                         \
-    X(refused_deletes_off, "deletes are off")
-#define ADMIN_REFUSAL_COUNT(name, words) +1
-#define ADMIN_REFUSALS_N                 (0 ADMIN_REFUSALS(ADMIN_REFUSAL_COUNT))
-#define ADMIN_REFUSALS_OURS              7 /* the first of them */
-
-extern const char *const admin_refusal_words[ADMIN_REFUSALS_N];
-extern const char *const admin_refusal_names[ADMIN_REFUSALS_N]; /* without refused_ */
-uint64_t admin_refused(const struct admin_space *space, unsigned reason);
-
-/* Of a space, as of the last minutes and the last day. */
-struct admin_trend {
-    bool known;                         /* it was watched for ADMIN_RATE_S_MIN */
-    double added_each_s;                /* ids or members, over the last day or since the start */
-    double watched_s;                   /* how long that was */
-    uint64_t refused[ADMIN_REFUSALS_N]; /* in the last ten minutes */
 };
 
 struct admin_history;
@@ -97,6 +52,10 @@ void admin_history_times(struct admin_history *history, uint64_t now_us,
 /* The times of a tier in the last minute, or since the start. */
 void admin_history_lately(const struct admin_history *history, enum watch_tier tier,
                           const struct admin_figures *figures, struct watch_times *lately);
+
+/* Sets in `figures` all that comes from the past: trends, events, rates, latency of the last
+ * minute. */
+void admin_history_tell(const struct admin_history *history, struct admin_figures *figures);
 
 /* By how much each has grown in the last ten minutes. */
 void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,

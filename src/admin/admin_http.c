@@ -106,15 +106,14 @@ static enum door door_of(struct admin *admin, struct evhttp_request *request)
     }
     barrier_leave(admin->member);
     if (door == DOOR_WRONG) {
-        net_peer_log_refused(fd, "wrong user or password for the admin listener",
-                             &admin->server->login_lines);
+        net_peer_log_refused(fd, "wrong user or password for the admin listener");
     }
     return door;
 }
 
 /* ---- what there is ---- */
 
-double admin_loaded_share(const struct data *data)
+static double loaded_share(const struct data *data)
 {
     struct data_stats stats;
 
@@ -129,21 +128,19 @@ double admin_loaded_share(const struct data *data)
 
 static struct admin_view view_of(struct admin *admin)
 {
-    struct admin_view view = {
-        .figures = admin->figures,
-        .history = admin->history,
-        .data = admin->data,
-        .serving = atomic_load(&admin->serving),
-        .reloaded = atomic_load(&admin->reloaded),
-        .reload_failed = atomic_load(&admin->reload_failed),
-    };
+    struct admin_figures *figures = admin->figures;
+    bool serving = atomic_load(&admin->serving);
     uint64_t now_us = clock_monotonic_us();
 
-    if (view.serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
-        admin_figures_read(admin->figures, admin->server, admin->member, true);
+    if (serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
+        admin_figures_read(figures, admin->server, admin->member, true);
+        admin_history_tell(admin->history, figures);
         admin->figures_us = now_us;
     }
-    return view;
+    figures->serving = serving;
+    figures->loaded = serving ? 1 : loaded_share(admin->data);
+    figures->reload_well = !atomic_load(&admin->reload_failed);
+    return (struct admin_view){figures, admin->history};
 }
 
 struct route {
@@ -240,7 +237,7 @@ static void send_health(struct admin *admin, struct evhttp_request *request,
 
     snprintf(words, sizeof(words), "%s", is_so ? route->yes : route->no);
     if (!is_serving(admin) && admin->data != NULL) {
-        snprintf(words, sizeof(words), "loading, %.0f %%", 100 * admin_loaded_share(admin->data));
+        snprintf(words, sizeof(words), "loading, %.0f %%", 100 * loaded_share(admin->data));
     }
     send_words(request, is_so ? HTTP_OK : HTTP_SERVUNAVAIL, is_so ? "OK" : "Service Unavailable",
                words);

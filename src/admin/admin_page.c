@@ -5,8 +5,8 @@
 #include "admin/admin_attention.h"
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
-#include "admin/admin_text.h"
 #include "base/memory.h"
+#include "base/readable.h"
 
 #define SPACES_SHOWN 24 /* of more, those that fill soonest; the others only by their names */
 #define CELLS_ALL    96 /* of all strips together … */
@@ -90,14 +90,14 @@ void admin_page_key(struct evbuffer *out, const char *class, const char *words)
 static void put_header(const struct admin_view *view, struct evbuffer *out)
 {
     const struct admin_figures *figures = view->figures;
-    char up[ADMIN_TEXT_MAX], lag[ADMIN_TEXT_MAX];
+    char up[READABLE_MAX], lag[READABLE_MAX];
 
     evbuffer_add_printf(out, "<header><h1>rollcalld %s</h1><p class=s>leader, up %s, version %s",
-                        figures->address, admin_text_span(up, (double)figures->uptime_s),
+                        figures->address, readable_span(up, (double)figures->uptime_s),
                         PACKAGE_VERSION);
     if (figures->has_journal && figures->journal.unsynced_us > 0) {
         evbuffer_add_printf(out, ", oldest change not yet durable: %s",
-                            admin_text_span(lag, (double)figures->journal.unsynced_us / 1e6));
+                            readable_span(lag, (double)figures->journal.unsynced_us / 1e6));
     } else {
         evbuffer_add_printf(out, figures->has_journal ? ", all changes durable"
                                                       : ", no data "
@@ -154,7 +154,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
     static const char *const classes[ADMIN_LINES] = {"r", "o", "x"};
     double rates[ADMIN_LINES][POINTS];
     struct admin_series series[ADMIN_LINES];
-    char rate[ADMIN_TEXT_MAX], words[ADMIN_TEXT_MAX + 40];
+    char rate[READABLE_MAX], words[READABLE_MAX + 40];
     double newest[ADMIN_LINES];
     size_t lines = view->figures->has_cold ? ADMIN_LINES : ADMIN_DISK_READS;
 
@@ -165,7 +165,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
     evbuffer_add_printf(out, "<section><h2>Operations a second, last %s</h2><div class=l>",
                         day ? "day" : "ten minutes");
     for (size_t i = 0; i < lines; i++) {
-        snprintf(words, sizeof(words), "%s %s/s", names[i], admin_text_count(rate, newest[i]));
+        snprintf(words, sizeof(words), "%s %s/s", names[i], readable_count(rate, newest[i]));
         admin_page_key(out, classes[i], words);
     }
     evbuffer_add_printf(out, "</div>");
@@ -175,7 +175,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
                         "<div class=l><span class=s>%s ago</span><span class=s>highest %s/s"
                         "</span><span class=s style=\"margin-left:auto\">now</span></div>"
                         "</section>\n",
-                        day ? "a day" : "ten minutes", admin_text_count(rate, most));
+                        day ? "a day" : "ten minutes", readable_count(rate, most));
 }
 
 /* ---- memory ---- */
@@ -187,8 +187,8 @@ static void page_put_memory(const struct admin_figures *figures, struct evbuffer
     static const size_t kinds[] = {ENGINE_MEMORY_TABLES, ENGINE_MEMORY_FILTERS,
                                    ENGINE_MEMORY_AUX,    ENGINE_MEMORY_EXTEND,
                                    ENGINE_MEMORY_COLD,   ENGINE_MEMORY_PLAIN};
-    char bytes[ADMIN_TEXT_MAX], limit[ADMIN_TEXT_MAX], resident[ADMIN_TEXT_MAX];
-    char words[ADMIN_TEXT_MAX + 40];
+    char bytes[READABLE_MAX], limit[READABLE_MAX], resident[READABLE_MAX];
+    char words[READABLE_MAX + 40];
     double held = 0;
     size_t count = sizeof(parts) / sizeof(parts[0]);
 
@@ -200,14 +200,14 @@ static void page_put_memory(const struct admin_figures *figures, struct evbuffer
     }
     evbuffer_add_printf(
         out, "<section><h2>Memory by kind</h2><p class=s>%s of %s held for spaces; %s resident</p>",
-        admin_text_bytes(bytes, held), admin_text_bytes(limit, (double)figures->memory_bytes),
-        admin_text_bytes(resident, (double)figures->resident_bytes));
+        readable_bytes(bytes, held), readable_bytes(limit, (double)figures->memory_bytes),
+        readable_bytes(resident, (double)figures->resident_bytes));
     admin_chart_bar(out, parts, count, (double)figures->memory_bytes, "memory up to the limit");
     evbuffer_add_printf(out, "<div class=l>");
     for (size_t i = 0; i < count; i++) {
         if (parts[i].value > 0) {
             snprintf(words, sizeof(words), "%s %s", parts[i].name,
-                     admin_text_bytes(bytes, parts[i].value));
+                     readable_bytes(bytes, parts[i].value));
             admin_page_key(out, parts[i].class, words);
         }
     }
@@ -226,14 +226,14 @@ static const char *sync_word(enum journal_sync sync)
 
 static void put_cold_row(const struct cold_stats *cold, struct evbuffer *out)
 {
-    char reads[ADMIN_TEXT_MAX];
+    char reads[READABLE_MAX];
     uint64_t looked = cold->hits + cold->misses;
 
     evbuffer_add_printf(
         out,
         "<tr><th>Reads of dumped tables<td>%s pages, %.0f %% found in memory; %" PRIu64
         " queued now, at most %" PRIu64 " so far; %" PRIu64 " failed, %" PRIu64 " damaged",
-        admin_text_count(reads, (double)cold->reads),
+        readable_count(reads, (double)cold->reads),
         looked > 0 ? 100 * (double)cold->hits / (double)looked : 0.0, cold->depth,
         cold->depth_highest, cold->failed, cold->bad_pages);
 }
@@ -241,14 +241,14 @@ static void put_cold_row(const struct cold_stats *cold, struct evbuffer *out)
 static void put_checkpoint_row(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct data_stats *data = &figures->data;
-    char ago[ADMIN_TEXT_MAX];
+    char ago[READABLE_MAX];
     uint64_t ago_s =
         figures->now_s > data->last_checkpoint_s ? figures->now_s - data->last_checkpoint_s : 0;
 
     evbuffer_add_printf(out, "<tr><th>Checkpoints<td>");
     if (data->last_checkpoint_s > 0) {
         evbuffer_add_printf(out, "the last one %s ago, it took %.1f s; ",
-                            admin_text_span(ago, (double)ago_s),
+                            readable_span(ago, (double)ago_s),
                             (double)data->last_checkpoint_us / 1e6);
     }
     evbuffer_add_printf(out, "%" PRIu64 " made, %" PRIu64 " failed%s", data->checkpoints,
@@ -259,9 +259,8 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct journal_stats *journal = &figures->journal;
     const struct data_stats *data = &figures->data;
-    char size[ADMIN_TEXT_MAX], waiting[ADMIN_TEXT_MAX], lag[ADMIN_TEXT_MAX];
-    char files[ADMIN_TEXT_MAX], segments[ADMIN_TEXT_MAX], left[ADMIN_TEXT_MAX],
-        whole[ADMIN_TEXT_MAX];
+    char size[READABLE_MAX], waiting[READABLE_MAX], lag[READABLE_MAX];
+    char files[READABLE_MAX], segments[READABLE_MAX], left[READABLE_MAX], whole[READABLE_MAX];
 
     if (!figures->has_data) {
         return;
@@ -270,32 +269,32 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
         out,
         "<section><h2>Disk</h2><table><tr><th>Journal<td>%s in %s, sync %s; %s not "
         "yet written, oldest change not durable for %s%s%s",
-        admin_text_bytes(size, (double)journal->segment_bytes),
-        admin_text_many(segments, journal->segments, "file"), sync_word(figures->sync),
-        admin_text_bytes(waiting, (double)journal->buffer_used_bytes),
-        admin_text_span(lag, (double)journal->unsynced_us / 1e6),
+        readable_bytes(size, (double)journal->segment_bytes),
+        readable_many(segments, journal->segments, "file"), sync_word(figures->sync),
+        readable_bytes(waiting, (double)journal->buffer_used_bytes),
+        readable_span(lag, (double)journal->unsynced_us / 1e6),
         journal->full ? "; <b>disk full</b>" : "", journal->failed ? "; <b>failed</b>" : "");
     put_checkpoint_row(figures, out);
     evbuffer_add_printf(out,
                         "<tr><th>Dumps<td>%" PRIu64 " tables dumped, %" PRIu64 " merged, %" PRIu64
                         " failed since the start; %" PRIu64 " files of %s",
                         data->dumps, data->merges, data->dump_failures, data->dump_files,
-                        admin_text_bytes(files, (double)data->dump_file_bytes));
+                        readable_bytes(files, (double)data->dump_file_bytes));
     if (figures->has_cold) {
         put_cold_row(&figures->cold, out);
     }
     evbuffer_add_printf(out, "<tr><th>File system<td>%s of %s free</table></section>\n",
-                        admin_text_bytes(left, (double)figures->disk_free_bytes),
-                        admin_text_bytes(whole, (double)figures->disk_bytes));
+                        readable_bytes(left, (double)figures->disk_free_bytes),
+                        readable_bytes(whole, (double)figures->disk_bytes));
 }
 
 /* ---- spaces ---- */
 
-static void put_forecast(const struct admin_space *space, const struct admin_trend *trend,
-                         struct evbuffer *out)
+static void put_forecast(const struct admin_space *space, struct evbuffer *out)
 {
-    double full_in_s = admin_full_in_s(space, trend);
-    char span[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX], watched[ADMIN_TEXT_MAX];
+    const struct admin_trend *trend = &space->trend;
+    double full_in_s = space->full_in_s;
+    char span[READABLE_MAX], rate[READABLE_MAX], watched[READABLE_MAX];
 
     if (space->kind == SPACE_PLAIN) {
         evbuffer_add_printf(out, "<p>%" PRIu64 " evicted since the start.</p>", space->recycled);
@@ -306,32 +305,31 @@ static void put_forecast(const struct admin_space *space, const struct admin_tre
                                  "start.</p>");
     } else if (full_in_s < 0) {
         evbuffer_add_printf(out, "<p>It does not fill: no new ids in the last %s.</p>",
-                            admin_text_span(watched, trend->watched_s));
+                            readable_span(watched, trend->watched_s));
     } else {
-        admin_text_span(span, full_in_s);
-        if (admin_space_refuses(space)) {
+        readable_span(span, full_in_s);
+        if (space->room.refuses) {
             evbuffer_add_printf(out, "<p><b>Full in %s</b>, then new ids are refused", span);
         } else {
             evbuffer_add_printf(out, "<p>The oldest table is %s in <b>%s</b>",
                                 space->oldest == SPACE_OLDEST_DUMP ? "dumped" : "recycled", span);
         }
         evbuffer_add_printf(out, ": %s new ids a second in the last %s.</p>",
-                            admin_text_count(rate, trend->added_each_s),
-                            admin_text_span(watched, trend->watched_s));
+                            readable_count(rate, trend->added_each_s),
+                            readable_span(watched, trend->watched_s));
     }
 }
 
-static void page_put_refusals(const struct admin_space *space, const struct admin_trend *trend,
-                              struct evbuffer *out)
+static void page_put_refusals(const struct admin_space *space, struct evbuffer *out)
 {
     const char *between = "Refused since the start (in the last ten minutes): ";
-    char count[ADMIN_TEXT_MAX], lately[ADMIN_TEXT_MAX];
+    char count[READABLE_MAX], lately[READABLE_MAX];
 
     for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
-        if (admin_refused(space, i) > 0) {
+        if (space->refused[i] > 0) {
             evbuffer_add_printf(out, "%s%s %s (%s)", *between == 'R' ? "<p>" : "", between,
-                                admin_text_count(count, (double)admin_refused(space, i)),
-                                admin_text_count(lately, (double)trend->refused[i]));
+                                readable_count(count, (double)space->refused[i]),
+                                readable_count(lately, (double)space->trend.refused[i]));
             evbuffer_add_printf(out, " %s", admin_refusal_words[i]);
             between = ", ";
         }
@@ -344,52 +342,48 @@ static void page_put_refusals(const struct admin_space *space, const struct admi
 static void put_summary(const struct admin_space *space, struct evbuffer *out)
 {
     static const char *const nouns[] = {"ids", "members", "items"};
-    char held[ADMIN_TEXT_MAX], bytes[ADMIN_TEXT_MAX], many[ADMIN_TEXT_MAX];
-    double each = admin_space_bytes_each(space);
+    char held[READABLE_MAX], bytes[READABLE_MAX], many[READABLE_MAX];
+    double each = space->bytes_each;
 
-    evbuffer_add_printf(out, "<p>%s %s", admin_text_count(held, (double)space->held),
+    evbuffer_add_printf(out, "<p>%s %s", readable_count(held, (double)space->held),
                         nouns[space->kind]);
     if (space->kind == SPACE_COUNTER) {
         evbuffer_add_printf(out, ", %.1f bytes each", each);
     } else if (space->kind == SPACE_PHANTOM) {
         evbuffer_add_printf(out, ", %.1f bits each", 8 * each);
     }
-    evbuffer_add_printf(out, ", %s of memory",
-                        admin_text_bytes(bytes, (double)admin_space_held_bytes(space)));
+    evbuffer_add_printf(out, ", %s of memory", readable_bytes(bytes, (double)space->held_bytes));
     if (space->kind != SPACE_PLAIN) {
-        evbuffer_add_printf(out, "; %s", admin_text_many(many, space->tables, "table"));
+        evbuffer_add_printf(out, "; %s", readable_many(many, space->tables, "table"));
     }
     if (space->dumped_tables > 0) {
         evbuffer_add_printf(out, ", %" PRIu64 " on disk (%s)", space->dumped_tables,
-                            admin_text_bytes(bytes, (double)space->dumped_bytes));
+                            readable_bytes(bytes, (double)space->dumped_bytes));
     }
     evbuffer_add_printf(out, "</p>");
 }
 
-static void page_put_space(const struct admin_view *view, const struct admin_space *space,
-                           size_t cells, struct evbuffer *out)
+static void page_put_space(const struct admin_space *space, size_t cells, struct evbuffer *out)
 {
     static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
-    char target[ADMIN_TEXT_MAX], rate[ADMIN_TEXT_MAX];
-    struct admin_trend trend;
+    char target[READABLE_MAX], rate[READABLE_MAX];
 
-    admin_history_trend(view->history, view->figures, space, &trend);
     evbuffer_add_printf(out, "<section><h2>%s <span class=s>%s%s%s</span></h2>", space->name,
                         kinds[space->kind], space->slots[0] != '\0' ? ", bits " : "", space->slots);
     put_summary(space, out);
     if (space->kind != SPACE_PLAIN) {
         admin_chart_tables(out, space, cells);
     }
-    put_forecast(space, &trend, out);
+    put_forecast(space, out);
     if (space->kind == SPACE_PHANTOM && space->table_count > 0) {
         const struct admin_table *newest = &space->at[space->table_count - 1];
 
         evbuffer_add_printf(out, "<p>Wrong answers now, newest filter: %s; target %s.</p>",
-                            admin_text_share(rate, newest->rate),
-                            admin_text_share(target, space->target));
+                            readable_share(rate, newest->rate),
+                            readable_share(target, space->target));
         admin_chart_filters(out, space, cells);
     }
-    page_put_refusals(space, &trend, out);
+    page_put_refusals(space, out);
     evbuffer_add_printf(out, "</section>\n");
 }
 
@@ -408,8 +402,6 @@ static int compare_ranks(const void *left, const void *right)
 {
     const struct rank *a = left;
     const struct rank *b = right;
-    uint64_t a_bytes = admin_space_held_bytes(a->space);
-    uint64_t b_bytes = admin_space_held_bytes(b->space);
     int plain = (a->space->kind == SPACE_PLAIN) - (b->space->kind == SPACE_PLAIN);
 
     if (a->full_in_s != b->full_in_s) {
@@ -418,24 +410,23 @@ static int compare_ranks(const void *left, const void *right)
     if (plain != 0) {
         return plain;
     }
-    return a_bytes > b_bytes ? -1 : a_bytes < b_bytes;
+    return a->space->held_bytes > b->space->held_bytes
+               ? -1
+               : a->space->held_bytes < b->space->held_bytes;
 }
 
-static void page_put_spaces(const struct admin_view *view, struct evbuffer *out)
+static void page_put_spaces(const struct admin_figures *figures, struct evbuffer *out)
 {
-    const struct admin_figures *figures = view->figures;
     struct rank ranks[SETTINGS_SPACES_MAX];
-    struct admin_trend trend;
     size_t count = figures->space_count;
     size_t shown = count < SPACES_SHOWN ? count : SPACES_SHOWN;
 
     for (size_t i = 0; i < count; i++) {
-        admin_history_trend(view->history, figures, &figures->spaces[i], &trend);
         ranks[i].space = &figures->spaces[i];
-        ranks[i].full_in_s = admin_full_in_s(ranks[i].space, &trend);
+        ranks[i].full_in_s = ranks[i].space->full_in_s;
         if (ranks[i].full_in_s < 0) {
             ranks[i].full_in_s = NEVER_S;
-        } else if (!admin_space_refuses(ranks[i].space)) {
+        } else if (!ranks[i].space->room.refuses) {
             ranks[i].full_in_s += ROLLS_S;
         }
     }
@@ -443,7 +434,7 @@ static void page_put_spaces(const struct admin_view *view, struct evbuffer *out)
     for (size_t i = 0; i < shown; i++) {
         size_t cells = CELLS_ALL / shown;
 
-        page_put_space(view, ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
+        page_put_space(ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
     }
     if (shown < count) {
         evbuffer_add_printf(out, "<section><h2>Further spaces</h2><p>");
@@ -474,7 +465,7 @@ static void put_loading(const struct admin_view *view, struct evbuffer *out)
     evbuffer_add_printf(out,
                         "<header><h1>rollcalld is loading: %.0f %%</h1><p>Requests are served "
                         "once the data directory is read.</p></header>\n",
-                        100 * admin_loaded_share(view->data));
+                        100 * view->figures->loaded);
     put_end(out);
 }
 
@@ -483,7 +474,7 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     struct admin_attention *attention;
     char title[256];
 
-    if (!view->serving) {
+    if (!view->figures->serving) {
         put_loading(view, out);
         return;
     }
@@ -496,7 +487,7 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_attention(attention, out);
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
-    page_put_spaces(view, out);
+    page_put_spaces(view->figures, out);
     put_rates(view, false, out);
     put_rates(view, true, out);
     admin_page_latency(view, out);

@@ -3,22 +3,21 @@
 
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
-#include "admin/admin_text.h"
+#include "base/readable.h"
 
 #define SLOW_SHOWN 8
 
-static void put_quantiles(const struct watch_times *times, const char *name, struct evbuffer *out)
+static void put_quantiles(const struct admin_latency *times, const char *name, struct evbuffer *out)
 {
-    static const double shares[] = {0.5, 0.9, 0.99, 0.999, 0.9999};
-    char text[ADMIN_TEXT_MAX];
+    const uint64_t us[] = {times->p50_us, times->p90_us, times->p99_us, times->p999_us,
+                           times->p9999_us};
+    char text[READABLE_MAX];
 
     evbuffer_add_printf(out, "<tr><th>%s<td>%s", name,
-                        admin_text_count(text, (double)times->count));
-    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-        uint64_t us = watch_quantile(times, shares[i]);
-
-        evbuffer_add_printf(out, times->count > 0 ? "<td>%s" : "<td>-",
-                            admin_text_time(text, (double)us / 1e6));
+                        readable_count(text, (double)times->requests));
+    for (size_t i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
+        evbuffer_add_printf(out, times->requests > 0 ? "<td>%s" : "<td>-",
+                            readable_time(text, (double)us[i] / 1e6));
     }
 }
 
@@ -26,21 +25,20 @@ void admin_page_latency(const struct admin_view *view, struct evbuffer *out)
 {
     static const char *const words[WATCH_TIERS] = {"memory", "disk", "for a table",
                                                    "for the journal"};
-    struct watch_times times[WATCH_TIERS];
+    struct watch_times memory, disk;
 
     evbuffer_add_printf(out, "<section><h2>Latency in the daemon, last minute</h2><div class=l>");
     admin_page_key(out, "r", "memory");
     admin_page_key(out, "x", "disk");
     evbuffer_add_printf(out, "</div>");
-    for (int tier = 0; tier < WATCH_TIERS; tier++) {
-        admin_history_lately(view->history, (enum watch_tier)tier, view->figures, &times[tier]);
-    }
-    admin_chart_times(out, &times[WATCH_MEMORY], &times[WATCH_DISK]);
+    admin_history_lately(view->history, WATCH_MEMORY, view->figures, &memory);
+    admin_history_lately(view->history, WATCH_DISK, view->figures, &disk);
+    admin_chart_times(out, &memory, &disk);
     evbuffer_add_printf(out, "<div class=l><span class=s>1 µs</span><span class=s style="
                              "\"margin:auto\">1 ms</span><span class=s>1 s</span></div><table>"
                              "<tr><th>waited<th>requests<th>p50<th>p90<th>p99<th>p99.9<th>p99.99");
     for (int tier = 0; tier < WATCH_TIERS; tier++) {
-        put_quantiles(&times[tier], words[tier], out);
+        put_quantiles(&view->figures->lately[tier], words[tier], out);
     }
     evbuffer_add_printf(out, "</table></section>\n");
 }
@@ -57,7 +55,7 @@ static void put_escaped(struct evbuffer *out, const char *text)
 void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out)
 {
     static const char *const words[WATCH_KINDS] = {"id", "member"};
-    char share[ADMIN_TEXT_MAX];
+    char share[READABLE_MAX];
 
     evbuffer_add_printf(out, "<section><h2>Hot keys <span class=s>of about the last million</span>"
                              "</h2><table>");
@@ -66,7 +64,7 @@ void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out)
             evbuffer_add_printf(out, "<tr><th>%s<td>", words[kind]);
             put_escaped(out, figures->hot[kind].tops[i].key);
             evbuffer_add_printf(out, "<td>%s",
-                                admin_text_share(share, figures->hot[kind].tops[i].share));
+                                readable_share(share, figures->hot[kind].tops[i].share));
         }
     }
     evbuffer_add_printf(out, "</table></section>\n");
@@ -75,7 +73,7 @@ void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out)
 void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out)
 {
     size_t count = figures->slow_count < SLOW_SHOWN ? figures->slow_count : SLOW_SHOWN;
-    char took[ADMIN_TEXT_MAX], ago[ADMIN_TEXT_MAX];
+    char took[READABLE_MAX], ago[READABLE_MAX];
 
     if (count == 0) {
         return;
@@ -89,10 +87,10 @@ void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out)
 
         evbuffer_add_printf(
             out, "<tr><td>%s<td>%s<td>",
-            admin_text_span(ago, (double)(now_s > slow->at_s ? now_s - slow->at_s : 0)),
+            readable_span(ago, (double)(now_s > slow->at_s ? now_s - slow->at_s : 0)),
             watch_class_names[slow->class]);
         put_escaped(out, slow->key);
-        evbuffer_add_printf(out, "<td>%s<td>%s", admin_text_time(took, (double)slow->took_us / 1e6),
+        evbuffer_add_printf(out, "<td>%s<td>%s", readable_time(took, (double)slow->took_us / 1e6),
                             slow->tier == WATCH_MEMORY ? "its worker"
                                                        : watch_tier_names[slow->tier]);
     }

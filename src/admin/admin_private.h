@@ -17,13 +17,10 @@
 #define ADMIN_SHARED_US   1000000 /* an answer is good for so long */
 #define ADMIN_CACHED_MAX  8
 
-/* What an answer tells. */
+/* What an answer tells; while it loads nothing but that. */
 struct admin_view {
     const struct admin_figures *figures;
     const struct admin_history *history;
-    const struct data *data; /* while it loads */
-    bool serving;            /* false: figures and history are empty */
-    bool reloaded, reload_failed;
 };
 
 /* Appends the answer. */
@@ -32,9 +29,6 @@ admin_make_fn admin_make_metrics; /* admin_metrics.c */
 admin_make_fn admin_make_json;    /* admin_json.c */
 admin_make_fn admin_make_page;    /* admin_page.c */
 admin_make_fn admin_make_script;  /* of the page */
-
-/* How far it has loaded: 0 to 1. */
-double admin_loaded_share(const struct data *data);
 
 /*
  * A connection. evhttp closes and frees its own without telling anybody, so one more reference is
@@ -63,7 +57,7 @@ struct admin {
     pthread_t thread;
     bool started;
     _Atomic bool serving;
-    _Atomic bool reloaded, reload_failed; /* the last one */
+    _Atomic bool reload_failed; /* the last one */
     size_t conn_count;
     struct admin_conn conns[ADMIN_CONNECTIONS_MAX];
     struct admin_cached cached[ADMIN_CACHED_MAX]; /* by route */

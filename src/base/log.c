@@ -1,4 +1,4 @@
-/* log.c: one line, one write. */
+/* log.c: one line, one write; how many lines a place may write. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -13,11 +13,25 @@
 
 #include "base/clock.h"
 
-#define LOG_LINE_BYTES 1024 /* a longer line is cut */
+#define LOG_LINE_BYTES     1024 /* a longer line is cut */
+#define LOG_LEFT_OUT_BYTES 32
+
+#define LOG_SITES      512 /* places that are told apart, a power of two; the rest share one */
+#define LOG_SITE_STEPS 16  /* how many of them are looked at for one */
 
 enum log_stamping { STAMP_NOTHING, STAMP_TIME, STAMP_PRIORITY };
 
-/* The one writable state of the libraries: set at start, read by every thread. */
+/* A place that logs: its format, which is in the program for good. */
+struct log_site {
+    _Atomic(const char *) format; /* NULL: free */
+    _Atomic uint64_t full_us;     /* when all of LOG_BURST may be written at once again */
+    _Atomic uint64_t left_out;    /* lines not written, and not yet told of */
+    _Atomic(enum log_level) level;
+};
+
+/* The one writable state of the libraries: places, which any thread counts for; and what is set at
+ * the start. */
+static struct log_site sites[LOG_SITES + 1];
 static struct {
     _Atomic(const char *) program;
     _Atomic(enum log_level) highest;
@@ -82,40 +96,53 @@ bool log_is_due(_Atomic uint64_t *last_us)
            atomic_compare_exchange_strong(last_us, &before_us, now_us);
 }
 
-/* The window of a log_limit: the second above the lines. */
-#define WINDOW_LINES_BITS 8
-_Static_assert(LOG_LINES_PER_S < 1u << WINDOW_LINES_BITS, "a window counts its lines");
+/* ---- how many lines a place may write ---- */
 
-static uint64_t this_second(void)
+static struct log_site *find_site(const char *format)
 {
-    return clock_monotonic_us() / 1000000u;
+    size_t at = ((uintptr_t)format * 0x9e3779b97f4a7c15u) >> 40;
+
+    for (size_t i = 0; i < LOG_SITE_STEPS; i++) {
+        struct log_site *site = &sites[(at + i) % LOG_SITES];
+        const char *known = NULL;
+        if (atomic_compare_exchange_strong(&site->format, &known, format) || known == format) {
+            return site;
+        }
+    }
+    return &sites[LOG_SITES];
 }
 
-bool log_limit_pass(struct log_limit *limit)
+/* May one more line be written now? */
+static bool site_passes(struct log_site *site)
 {
-    uint64_t second = this_second();
-    uint64_t before = atomic_load(&limit->window);
-    uint64_t lines;
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t full_us = atomic_load(&site->full_us);
+    uint64_t from_us;
     do {
-        bool same = before >> WINDOW_LINES_BITS == second;
-        lines = same ? before & ((1u << WINDOW_LINES_BITS) - 1) : 0;
-        if (lines == LOG_LINES_PER_S) {
-            atomic_fetch_add(&limit->missed, 1);
+        from_us = full_us > now_us ? full_us : now_us;
+        if (from_us - now_us > (LOG_BURST - 1) * LOG_INTERVAL_US) {
             return false;
         }
-    } while (!atomic_compare_exchange_weak(&limit->window, &before,
-                                           second << WINDOW_LINES_BITS | (lines + 1)));
+    } while (!atomic_compare_exchange_weak(&site->full_us, &full_us, from_us + LOG_INTERVAL_US));
     return true;
 }
 
-uint64_t log_limit_missed(struct log_limit *limit)
+const char *log_quoted(const char *text, size_t length, char quoted[LOG_QUOTED_MAX])
 {
-    if (atomic_load(&limit->missed) == 0 ||
-        atomic_load(&limit->window) >> WINDOW_LINES_BITS == this_second()) {
-        return 0;
+    size_t at = 0;
+    quoted[at++] = '"';
+    for (size_t i = 0; i < length && at + sizeof("\\x\"") <= LOG_QUOTED_MAX; i++) {
+        if (text[i] == '"' || text[i] == '\\') {
+            quoted[at++] = '\\';
+        }
+        quoted[at++] = text[i] != '\0' ? text[i] : '?';
     }
-    return atomic_exchange(&limit->missed, 0);
+    quoted[at++] = '"';
+    quoted[at] = '\0';
+    return quoted;
 }
+
+/* ---- a line ---- */
 
 /* Bytes a snprintf into `room` bytes really wrote. */
 static size_t written(int length, size_t room)
@@ -156,19 +183,10 @@ static size_t put_mark(enum log_level level, char *line, size_t room)
     return written(snprintf(line, room, "%s: ", levels[level].name), room);
 }
 
-__attribute__((format(printf, 2, 0))) static void log_line(enum log_level level, const char *format,
-                                                           va_list arguments)
+/* A line is text from `start` on, what stands before it is for stderr alone. Room for one more
+ * byte. */
+static void line_write(enum log_level level, char *line, size_t start, size_t length)
 {
-    if (level > log_level()) {
-        return;
-    }
-    char line[LOG_LINE_BYTES];
-    size_t room = sizeof(line) - 1; /* and the newline */
-    size_t start = stamp(level, line, room);
-    start += written(snprintf(line + start, room - start, "%s: ", atomic_load(&state.program)),
-                     room - start);
-    size_t length = start + put_mark(level, line + start, room - start);
-    length += written(vsnprintf(line + length, room - length, format, arguments), room - length);
     for (size_t i = start; i < length; i++) {
         unsigned char byte = (unsigned char)line[i];
         if (byte < ' ' || byte == 0x7f) {
@@ -185,11 +203,75 @@ __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level,
     (void)sent; /* nobody left to tell */
 }
 
+__attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, uint64_t left_out,
+                                                           const char *format, va_list arguments)
+{
+    char line[LOG_LINE_BYTES], more[LOG_LEFT_OUT_BYTES] = "";
+    if (left_out > 0) {
+        snprintf(more, sizeof(more), " left_out=%llu", (unsigned long long)left_out);
+    }
+    size_t room = sizeof(line) - 1 - strlen(more); /* and the newline */
+    size_t start = stamp(level, line, room);
+    start += written(snprintf(line + start, room - start, "%s: ", atomic_load(&state.program)),
+                     room - start);
+    size_t length = start + put_mark(level, line + start, room - start);
+    length += written(vsnprintf(line + length, room - length, format, arguments), room - length);
+    memcpy(line + length, more, strlen(more));
+    line_write(level, line, start, length + strlen(more));
+}
+
+__attribute__((format(printf, 2, 0))) static void log_limited(enum log_level level,
+                                                              const char *format, va_list arguments)
+{
+    if (level > log_level()) {
+        return;
+    }
+    struct log_site *site = find_site(format);
+    atomic_store_explicit(&site->level, level, memory_order_relaxed);
+    if (site_passes(site)) {
+        log_line(level, atomic_exchange(&site->left_out, 0), format, arguments);
+    } else {
+        atomic_fetch_add(&site->left_out, 1);
+    }
+}
+
+/* Bytes of a format up to the first value in it, and the blank and the key before that. */
+static size_t sentence(const char *format)
+{
+    size_t length = strcspn(format, "%");
+    while (length > 0 && format[length] != ' ' && format[length] != '\0') {
+        length--;
+    }
+    return length;
+}
+
+void log_tick(void)
+{
+    for (size_t i = 0; i <= LOG_SITES; i++) {
+        struct log_site *site = &sites[i];
+        if (atomic_load_explicit(&site->left_out, memory_order_relaxed) == 0 ||
+            !site_passes(site)) {
+            continue;
+        }
+        uint64_t left_out = atomic_exchange(&site->left_out, 0);
+        const char *format = atomic_load(&site->format);
+        if (left_out > 0) {
+            log_at(atomic_load(&site->level),
+                   "lines like this were left out: \"%.*s\" left_out=%llu",
+                   format != NULL ? (int)sentence(format) : 0, format != NULL ? format : "",
+                   (unsigned long long)left_out);
+        }
+    }
+}
+
 void log_at(enum log_level level, const char *format, ...)
 {
     va_list arguments;
+    if (level > log_level()) {
+        return;
+    }
     va_start(arguments, format);
-    log_line(level, format, arguments);
+    log_line(level, 0, format, arguments);
     va_end(arguments);
 }
 
@@ -197,7 +279,7 @@ void log_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    log_line(LOG_LEVEL_ERROR, format, arguments);
+    log_limited(LOG_LEVEL_ERROR, format, arguments);
     va_end(arguments);
 }
 
@@ -205,7 +287,7 @@ void log_warning(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    log_line(LOG_LEVEL_WARNING, format, arguments);
+    log_limited(LOG_LEVEL_WARNING, format, arguments);
     va_end(arguments);
 }
 
@@ -213,7 +295,7 @@ void log_info(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    log_line(LOG_LEVEL_INFO, format, arguments);
+    log_limited(LOG_LEVEL_INFO, format, arguments);
     va_end(arguments);
 }
 
@@ -221,6 +303,6 @@ void log_debug(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    log_line(LOG_LEVEL_DEBUG, format, arguments);
+    log_limited(LOG_LEVEL_DEBUG, format, arguments);
     va_end(arguments);
 }

@@ -1,15 +1,23 @@
 /*
  * log.h: lines for changes of state, on stderr (or syslog when daemonised: see log_to_syslog).
  *
- * A line is "rollcalld: text" or "rollcalld: warning: text", as any Unix tool's; a daemon's has a
- * time and a level, too (log_stamp). Nothing on the request path logs below LOG_LEVEL_COMMANDS,
- * which somebody asked for: it bumps a metric.
+ * A line is an event: a sentence, then what a program may want to take out of it as key=value, text
+ * with blanks in it in quotes (log_quoted). It is "rollcalld: text" or "rollcalld: warning: text",
+ * as any Unix tool's; a daemon's has a time and a level, too (log_stamp). Nothing on the request
+ * path logs below LOG_LEVEL_COMMANDS, which somebody asked for, but for what is refused or ended.
+ *
+ * A place in the code, known by its format, writes at most LOG_BURST lines at once and then one
+ * each LOG_INTERVAL_US. What it could not write is counted: its next line ends with left_out=N, or
+ * log_tick() says so. So no client and no broken disk can fill the log, or keep a thread busy with
+ * it.
+ *
  * Any thread; a line is written whole, cut at 1023 bytes; control bytes in it become '?'.
  */
 #ifndef ROLLCALL_BASE_LOG_H
 #define ROLLCALL_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level {
@@ -39,25 +47,20 @@ void log_stamp(void);
  */
 bool log_is_due(_Atomic uint64_t *last_us);
 
-#define LOG_LINES_PER_S 5
+#define LOG_BURST       20u
+#define LOG_INTERVAL_US 1000000u
 
-/*
- * For lines that a client can cause, each of which tells something: at most LOG_LINES_PER_S a
- * second are let through, the others are counted. All zero at first. Any thread.
+/* Tells how many lines were left out by places that have been quiet since. Once a second. */
+void log_tick(void);
+
+#define LOG_QUOTED_MAX 256
+
+/* Somebody's text as a value: in double quotes, those within it and backslashes escaped, cut if it
+ * is long. Returns `quoted`. */
+const char *log_quoted(const char *text, size_t length, char quoted[LOG_QUOTED_MAX]);
+
+/* Without that limit: for lists that are as long as the configuration, and for what was asked for.
  */
-struct log_limit {
-    _Atomic uint64_t window; /* the second (clock_monotonic_us) and the lines let through in it */
-    _Atomic uint64_t missed; /* lines not let through, and not yet told of */
-};
-
-/* May one more line be written now? */
-bool log_limit_pass(struct log_limit *limit);
-/*
- * How many lines were not let through since the last call that said so: to be told in a line of
- * its own, by whoever comes by once a second. 0 while the second still runs that they belong to.
- */
-uint64_t log_limit_missed(struct log_limit *limit);
-
 __attribute__((format(printf, 2, 3))) void log_at(enum log_level level, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_warning(const char *format, ...);

@@ -1,6 +1,7 @@
 #include "base/notify.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/num.h"
 
 void notify_manager(const char *state)
 {
@@ -34,4 +36,22 @@ void notify_manager(const char *state)
         log_warning("NOTIFY_SOCKET %s: %s", path, strerror(errno));
     }
     close(fd);
+}
+
+static bool read_number(const char *name, uint64_t *number)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && num_parse(text, strlen(text), number);
+}
+
+uint64_t notify_watchdog_us(void)
+{
+    uint64_t us = 0, pid;
+
+    if (!read_number("WATCHDOG_USEC", &us) ||
+        (read_number("WATCHDOG_PID", &pid) && pid != (uint64_t)getpid())) {
+        return 0;
+    }
+    return us;
 }

@@ -45,6 +45,9 @@ static bool grant_at_once(enum settings_wish wish, FILE *out)
     case WISH_PRINT_MAN:
         settings_print_man(out);
         return true;
+    case WISH_PRINT_MAN_YAML:
+        settings_print_man_yaml(out);
+        return true;
     default:
         return false;
     }

@@ -53,6 +53,7 @@ enum space_oldest {
     SPACE_OLDEST_REFUSE
 };
 
+enum space_empty { SPACE_EMPTY_KEEP, SPACE_EMPTY_CLEAR };
 enum space_similar { SPACE_SIMILAR_REFUSE, SPACE_SIMILAR_ALLOW };
 enum settings_refusals { SETTINGS_REFUSALS_CLIENT, SETTINGS_REFUSALS_SERVER };
 enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
@@ -79,11 +80,9 @@ struct space_settings {
     uint64_t max_id;     /* ids: any */
     uint64_t id_spacing; /* 0: not given */
     enum space_role role;
-    uint64_t table_bytes; /* a power of two */
-    unsigned tables;
-    enum space_oldest oldest; /* never _DEFAULT once loaded */
-    unsigned dumps_max;       /* 0: no limit */
-    double late_room;         /* a share; negative: auto */
+    enum space_empty empty_fields; /* role store */
+    struct row_config row;         /* table_bytes, tables, dumps_max, late_room; the rest follows */
+    enum space_oldest oldest;      /* never _DEFAULT once loaded */
     uint32_t value_flags;
     double false_positives;
     bool deletes;
@@ -143,12 +142,12 @@ struct settings {
     unsigned log_level; /* enum log_level */
     char *version_shown;
     bool allow_open;
-    char *auth_file;   /* NULL: everybody may */
-    struct auth *auth; /* of that file, once loaded */
-    char *admin;       /* host:port of the status page and the metrics; NULL: there are none */
-    char *admin_auth_file;   /* NULL: everybody may look */
+    char *auth_file;       /* NULL: everybody may */
+    struct auth *auth;     /* of that file, once loaded */
+    char *admin;           /* host:port of the status page and the metrics; NULL: there are none */
+    char *admin_auth_file; /* NULL: everybody may look */
     struct auth *admin_auth; /* of that file, once loaded */
-    struct {           /* not enabled: the others mean nothing */
+    struct {                 /* not enabled: the others mean nothing */
         bool enabled;
         char *certificate; /* files */
         char *key;
@@ -188,13 +187,23 @@ void settings_destroy(struct settings *settings); /* NULL: no-op */
  */
 void settings_each(const struct settings *settings, engine_stat_fn *emit, void *context);
 
+/* Every option by its key in a file, those of a space as spaces.NAME.KEY, with the text that
+ * `stats settings` has. */
+void settings_each_key(const struct settings *settings, engine_stat_fn *emit, void *context);
+/* The name that `stats settings` has for the key. */
+#define SETTINGS_STAT_NAME_MAX 128
+void settings_stat_name(const char *key, char name[SETTINGS_STAT_NAME_MAX]);
+
 /*
- * Compares old with new: calls emit(context, name, what) for each setting that differs and cannot
- * change while running ("needs a restart"). Returns how many. The rest of a space's differences is
- * settings_space_changes()'s.
+ * Compares old with new: calls emit(context, name, "old=A new=B") for each setting that differs and
+ * cannot change while running ("needs a restart"). Returns how many. The rest of a space's
+ * differences is settings_space_changes()'s, what else changes while running settings_changes()'s.
  */
 size_t settings_need_restart(const struct settings *now, const struct settings *next,
                              engine_stat_fn *emit, void *context);
+
+size_t settings_changes(const struct settings *now, const struct settings *next,
+                        engine_stat_fn *emit, void *context);
 
 /*
  * What a space that runs with `now` makes of `next`, which has its name: every key that can change
@@ -204,7 +213,8 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
 void settings_space_next(const struct space_settings *now, const struct space_settings *next,
                          struct space_settings *taken);
 /*
- * Calls emit(context, name, "from A to B, since when") for each key that differs and can change
+ * Calls emit(context, name, "old=A new=B", and "since=next_table" or
+ * "since=new_table" if that is not now) for each key that differs and can change
  * while running. Returns how many. emit may be NULL.
  */
 size_t settings_space_changes(const struct space_settings *now, const struct space_settings *next,

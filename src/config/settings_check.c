@@ -26,13 +26,14 @@ static void check_given(struct settings_draft *draft, const struct space_setting
                         const struct settings_row *row, const struct settings_place *place)
 {
     const struct option_row *option = &row->option;
+    const char *ids = (option->flags & ROW_ANY_ONLY) != 0 ? "ids: any" : "ids: growing";
 
     if ((row->kinds & 1u << space->kind) == 0) {
         settings_error(draft, place, "%s is not a key of kind %s", option->name,
                        settings_space_rows.rows[0].option.words[space->kind]);
     } else if (!settings_row_applies(row, space)) {
-        settings_error(draft, place, "%s holds only with ids: %s", option->name,
-                       (option->flags & ROW_ANY_ONLY) != 0 ? "any" : "growing");
+        settings_error(draft, place, "%s holds only with %s", option->name,
+                       (option->flags & ROW_STORE_ONLY) != 0 ? "role: store" : ids);
     }
 }
 
@@ -332,7 +333,7 @@ static void complete_threads(struct settings *settings)
 static bool takes_below(const struct space_settings *space)
 {
     bool drops = space->oldest == SPACE_OLDEST_RECYCLE ||
-                 (space->oldest == SPACE_OLDEST_DUMP && space->dumps_max > 0);
+                 (space->oldest == SPACE_OLDEST_DUMP && space->row.dumps_max > 0);
 
     return drops && space->kind == SPACE_COUNTER && space->ids == SPACE_IDS_GROWING &&
            space->role == SPACE_CACHE;
@@ -350,7 +351,7 @@ static void complete_below(struct settings *settings)
         struct space_settings *space = &settings->spaces[i];
         uint64_t share = takes_below(space) ? settings->cold.cache_bytes / shares : 0;
 
-        space->below_bytes = share < space->table_bytes ? share : space->table_bytes;
+        space->below_bytes = share < space->row.table_bytes ? share : space->row.table_bytes;
     }
 }
 

@@ -41,10 +41,11 @@
 #define ROW_ANY_ONLY   (1u << 11) /* holds only with ids: any */
 #define ROW_GROWING    (1u << 12) /* holds only with ids: growing */
 #define ROW_NEXT_TABLE                                                                             \
-    (1u << 13)                   /* SIGHUP may change it where ids grow: from the next table on    \
-                                  */
-#define ROW_NEW_TABLE (1u << 14) /* reloadable; where ids grow, a table is opened for it */
-#define ROW_GROUP     (1u << 15) /* a mapping of the rows whose names are its own, a dot, a key */
+    (1u << 13)                    /* SIGHUP may change it where ids grow: from the next table on   \
+                                   */
+#define ROW_NEW_TABLE  (1u << 14) /* reloadable; where ids grow, a table is opened for it */
+#define ROW_STORE_ONLY (1u << 16) /* holds only with role: store */
+#define ROW_GROUP      (1u << 15) /* a mapping of the rows whose names are its own, a dot, a key */
 
 #define KIND_COUNTER (1u << SPACE_COUNTER)
 #define KIND_PHANTOM (1u << SPACE_PHANTOM)
@@ -196,11 +197,15 @@ enum settings_wish {
     WISH_PRINT_CONFIG,
     WISH_PRINT_SAMPLE,
     WISH_PRINT_MAN,
+    WISH_PRINT_MAN_YAML,
 };
 /* Reads flags, the file they name, --set, flags, in this order of rising precedence. */
 enum settings_wish settings_flags_read(struct settings_draft *draft, int argc, char **argv);
-/* Prints the flags for --help. */
-void settings_flags_help(FILE *out);
+/* Calls emit for each flag that means something: head is "  -p, --port=PORT", blanks in front. */
+typedef void settings_flag_fn(void *context, const char *head, const char *help);
+void settings_flags_each(settings_flag_fn *emit, void *context);
+/* Prints the others: "-f, -n". */
+void settings_flags_ignored(FILE *out);
 
 /* ---- the whole (settings_check.c, settings_address.c) ---- */
 
@@ -223,7 +228,8 @@ void settings_print_version(FILE *out);
 void settings_print_license(FILE *out);
 void settings_print_config(const struct settings *settings, FILE *out);
 void settings_print_sample(FILE *out);
-void settings_print_man(FILE *out); /* settings_man.c */
+void settings_print_man(FILE *out);      /* settings_man.c: rollcalld(8) */
+void settings_print_man_yaml(FILE *out); /* rollcall.yaml(5) */
 /* Text of a row's value, CUSTOM ones too. For STRING and addresses: in double quotes if `quoted`.
  */
 char *settings_print_value(const struct settings *settings, const struct space_settings *space,

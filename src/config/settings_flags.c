@@ -18,7 +18,6 @@
 #define GIVEN_MAX      512 /* flags of one command line */
 #define LONG_BASE      256 /* getopt's value of a long name is this plus its row */
 #define IGNORED_MAX    512 /* bytes of the warning's list */
-#define HELP_COLUMN    30
 #define LENGTH(array)  (sizeof(array) / sizeof((array)[0]))
 #define COMMAND_LINE() ((struct settings_place){.given = true})
 
@@ -173,9 +172,9 @@ static void ignore(struct taking *taking, const char *what, const char *more)
 static void take_verbose(struct taking *taking, const struct flag *flag, const char *argument)
 {
     static const char *const levels[] = {"info", "debug", "commands", "states"};
-    size_t most = LENGTH(levels) - 1;
     taking->verbose += 1 + (argument != NULL ? strlen(argument) : 0);
-    settings_flags_put(taking, flag, "log-level", levels[taking->verbose < most ? taking->verbose : most]);
+    size_t at = taking->verbose < LENGTH(levels) ? taking->verbose : LENGTH(levels) - 1;
+    settings_flags_put(taking, flag, "log-level", levels[at]);
 }
 
 /* What -o has that is a setting. Numbers that memcached gives words are taken as both. */
@@ -249,6 +248,7 @@ static const struct flag flags[] = {
      .help = "print the configuration with all defaults, and stop"},
     {"--print-sample", "print-sample", NULL, WISH(WISH_PRINT_SAMPLE)},
     {"--print-man", "print-man", NULL, WISH(WISH_PRINT_MAN)},
+    {"--print-man-yaml", "print-man-yaml", NULL, WISH(WISH_PRINT_MAN_YAML)},
     {"-p", "port", "PORT", TAKE(take_port), .help = "TCP port (11211); 0: any free one"},
     {"-l", "listen", "ADDRESSES", TAKE(settings_flags_take_listen),
      .help = "host, host:port, [v6]:port, notls:host:port; several with commas"},
@@ -325,31 +325,28 @@ static void flag_head(const struct flag *flag, char text[], size_t size)
     }
 }
 
-void settings_flags_help(FILE *out)
+void settings_flags_each(settings_flag_fn *emit, void *context)
 {
     char head[128];
+
+    for (size_t i = 0; i < LENGTH(flags); i++) {
+        if (flags[i].help != NULL) {
+            flag_head(&flags[i], head, sizeof(head));
+            emit(context, head, flags[i].help);
+        }
+    }
+}
+
+void settings_flags_ignored(FILE *out)
+{
     const char *join = "";
 
     for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (flags[i].help == NULL) {
-            continue;
-        }
-        flag_head(&flags[i], head, sizeof(head));
-        if (strlen(head) < HELP_COLUMN) {
-            fprintf(out, "%-*s%s\n", HELP_COLUMN, head, flags[i].help);
-        } else {
-            fprintf(out, "%s\n%*s%s\n", head, HELP_COLUMN, "", flags[i].help);
+        if (flags[i].use == USE_IGNORED) {
+            fprintf(out, "%s%s", join, flags[i].shown);
+            join = ", ";
         }
     }
-    fputs("  Accepted with a warning, for old start scripts:", out);
-    for (size_t i = 0; i < LENGTH(flags); i++) {
-        if (flags[i].use != USE_IGNORED) {
-            continue;
-        }
-        fprintf(out, "%s %s", join, flags[i].shown);
-        join = "";
-    }
-    putc('\n', out);
 }
 
 /* ---- getopt ---- */
@@ -444,7 +441,8 @@ static void note_flag(struct command_line *line, const struct flag *flag, const 
 static bool wish_at_once(enum settings_wish wish)
 {
     return wish == WISH_USAGE || wish == WISH_HELP || wish == WISH_VERSION ||
-           wish == WISH_LICENSE || wish == WISH_PRINT_SAMPLE || wish == WISH_PRINT_MAN;
+           wish == WISH_LICENSE || wish == WISH_PRINT_SAMPLE || wish == WISH_PRINT_MAN ||
+           wish == WISH_PRINT_MAN_YAML;
 }
 
 /* Reads argv into `line`; stops at the first wish that needs nothing else. */
@@ -525,16 +523,16 @@ static void apply_unix_path(struct taking *taking)
 
 static void size_built_in(struct settings_draft *draft, uint64_t memory_bytes)
 {
-    uint64_t bytes = COUNTER_TABLE_BYTES_MIN;
+    uint64_t bytes = ROW_REGION_BYTES_MIN;
 
-    while (bytes * 2 <= memory_bytes / TABLE_SHARE && bytes < COUNTER_TABLE_BYTES_MAX) {
+    while (bytes * 2 <= memory_bytes / TABLE_SHARE && bytes < ROW_REGION_BYTES_MAX) {
         bytes *= 2;
     }
     for (size_t i = 0; i < draft->settings->space_count; i++) {
         struct space_settings *space = &draft->settings->spaces[i];
         uint64_t plain = memory_bytes / PLAIN_SHARE;
 
-        space->table_bytes = bytes;
+        space->row.table_bytes = bytes;
         space->memory_bytes = plain > PLAIN_MEMORY_BYTES_MIN ? plain : PLAIN_MEMORY_BYTES_MIN;
     }
 }

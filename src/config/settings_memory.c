@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/size.h"
+#include "config/forecast.h"
 #include "config/settings_draft.h"
 #include "row/row.h"
 
@@ -20,34 +21,31 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
     return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
 }
 
-static double late_room(const struct space_settings *from)
+static struct row_config settings_memory_row(const struct space_settings *from)
 {
-    if (from->ids == SPACE_IDS_ANY) {
-        return 0;
-    }
-    return from->late_room < 0 ? ROW_LATE_AUTO : from->late_room;
+    struct row_config row = from->row;
+
+    row.any_ids = from->ids == SPACE_IDS_ANY;
+    row.recycle = !row.any_ids && from->oldest == SPACE_OLDEST_RECYCLE;
+    row.dump = !row.any_ids && from->oldest == SPACE_OLDEST_DUMP;
+    row.tables = row.any_ids ? 1 : row.tables;
+    row.late_room = row.any_ids ? 0 : row.late_room < 0 ? ROW_LATE_AUTO : row.late_room;
+    return row;
 }
 
 void settings_counter_config(const struct space_settings *from, uint32_t space,
                              struct counter_config *config)
 {
-    bool growing = from->ids == SPACE_IDS_GROWING;
-
     CHECK(from->kind == SPACE_COUNTER);
     *config = (struct counter_config){
         .space = space,
         .slot_count = from->slot_count,
-        .any_ids = from->ids == SPACE_IDS_ANY,
+        .row = settings_memory_row(from),
         .max_id = from->max_id,
         .id_spacing = from->id_spacing,
         .role_cache = from->role == SPACE_CACHE,
+        .keep_empty = from->empty_fields == SPACE_EMPTY_KEEP,
         .value_flags = from->value_flags,
-        .table_bytes = from->table_bytes,
-        .tables = growing ? from->tables : 1,
-        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
-        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
-        .dumps_max = from->dumps_max,
-        .late_room = late_room(from),
         .extend_bytes = from->extend_bytes,
         .aux_bytes = from->aux_bytes,
         .below_bytes = from->below_bytes,
@@ -63,57 +61,25 @@ void settings_counter_config(const struct space_settings *from, uint32_t space,
 void settings_phantom_config(const struct space_settings *from, uint32_t space,
                              struct phantom_config *config)
 {
-    bool growing = from->ids == SPACE_IDS_GROWING;
-
     CHECK(from->kind == SPACE_PHANTOM);
     *config = (struct phantom_config){
         .space = space,
-        .any_ids = from->ids == SPACE_IDS_ANY,
+        .row = settings_memory_row(from),
         .max_id = from->max_id,
         .role_cache = from->role == SPACE_CACHE,
         .value_flags = from->value_flags,
-        .table_bytes = from->table_bytes,
         .false_positives = from->false_positives,
         .deletes = from->deletes,
         .exceptions_bytes = from->exceptions_bytes,
-        .tables = growing ? from->tables : 1,
-        .recycle = growing && from->oldest == SPACE_OLDEST_RECYCLE,
-        .dump = growing && from->oldest == SPACE_OLDEST_DUMP,
-        .dumps_max = from->dumps_max,
-        .late_room = late_room(from),
     };
-}
-
-/* What the tables of a space and their pools hold, and what lies below them; *tables: how many
- * there are. */
-static uint64_t space_bytes(const struct space_settings *space, uint32_t number, unsigned *tables)
-{
-    struct counter_config counter;
-    struct counter_size records;
-    struct phantom_config phantom;
-    struct phantom_size members;
-
-    if (space->kind == SPACE_PLAIN) {
-        *tables = 0;
-        return space->memory_bytes;
-    }
-    if (space->kind == SPACE_PHANTOM) {
-        settings_phantom_config(space, number, &phantom);
-        phantom_config_size(&phantom, &members);
-        *tables = members.tables + members.spare;
-        return members.bytes;
-    }
-    settings_counter_config(space, number, &counter);
-    counter_config_size(&counter, &records);
-    *tables = records.tables + records.spare;
-    return records.bytes;
 }
 
 uint64_t settings_space_bytes(const struct space_settings *space)
 {
-    unsigned tables;
+    struct forecast forecast;
 
-    return space_bytes(space, 0, &tables);
+    forecast_space(space, 0, &forecast);
+    return forecast.bytes;
 }
 
 /* One line of the sum: what, and how much. */
@@ -128,17 +94,18 @@ static uint64_t add_part(FILE *out, uint64_t bytes, const char *what)
 static uint64_t add_space(FILE *out, const struct space_settings *space, uint32_t number)
 {
     char table[SIZE_TEXT_MAX], what[OPTIONS_TEXT_MAX + 80];
-    unsigned tables;
-    uint64_t bytes = space_bytes(space, number, &tables);
+    struct forecast forecast;
 
-    size_exact(table, space->table_bytes);
+    forecast_space(space, number, &forecast);
+    size_exact(table, space->row.table_bytes);
     if (space->kind == SPACE_PLAIN) {
         snprintf(what, sizeof(what), "space %s", space->name);
     } else {
-        snprintf(what, sizeof(what), "space %s: %u x %s and pools%s", space->name, tables, table,
+        snprintf(what, sizeof(what), "space %s: %u x %s and pools%s", space->name,
+                 forecast.tables + forecast.spare, table,
                  space->below_bytes > 0 ? ", of cold.cache" : "");
     }
-    return add_part(out, bytes, what);
+    return add_part(out, forecast.bytes, what);
 }
 
 bool settings_dumps(const struct settings *settings)

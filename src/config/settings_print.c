@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 
+#define FLAG_COLUMN   30
 #define HELP_COLUMN   22
 #define SAMPLE_COLUMN 96 /* comments of the sample file are broken before it */
 #define SPACE_INDENT  "    "
@@ -331,6 +332,25 @@ static void help_rows(const struct settings_rows *rows, FILE *out)
     }
 }
 
+static void help_flag(void *context, const char *head, const char *help)
+{
+    FILE *out = context;
+
+    if (strlen(head) < FLAG_COLUMN) {
+        fprintf(out, "%-*s%s\n", FLAG_COLUMN, head, help);
+    } else {
+        fprintf(out, "%s\n%*s%s\n", head, FLAG_COLUMN, "", help);
+    }
+}
+
+static void help_flags(FILE *out)
+{
+    settings_flags_each(help_flag, out);
+    fputs("  Accepted with a warning, for old start scripts: ", out);
+    settings_flags_ignored(out);
+    putc('\n', out);
+}
+
 void settings_print_usage(FILE *out)
 {
     fputs("Usage: rollcalld [--config FILE] [flags]\n"
@@ -361,7 +381,7 @@ void settings_print_help(FILE *out)
           "and meaning.\n\n"
           "Flags:\n",
           out);
-    settings_flags_help(out);
+    help_flags(out);
     fputs("\nKeys of the configuration file (YAML: journal.sync is sync in the mapping journal), "
           "and of\n--set:\n",
           out);

@@ -9,8 +9,6 @@
 #include "net/net.h"
 #include "protocol/auth.h"
 
-#define NAME_MAX_BYTES 128 /* of a statistic: "space_", a space's name, a key */
-
 /* Where statistics go. */
 struct sink {
     const struct settings *settings;
@@ -193,21 +191,31 @@ static void emit_limits(const struct sink *sink)
 
 /* ---- ours ---- */
 
-/* Statistics' names are letters, digits and '_'. */
-static void emit_row(const struct sink *sink, const struct space_settings *space,
-                     const struct settings_row *row)
-{
-    char *text = settings_print_value(sink->settings, space, row, false);
-    char name[NAME_MAX_BYTES];
+#define SPACES_PREFIX "spaces." /* of keys … */
+#define STATS_PREFIX  "space_"  /* … and of statistics, whose names are letters, digits and '_' */
 
-    snprintf(name, sizeof(name), "%s%s%s%s", space ? "space_" : "", space ? space->name : "",
-             space ? "_" : "", row->option.name);
+void settings_stat_name(const char *key, char name[SETTINGS_STAT_NAME_MAX])
+{
+    bool of_space = strncmp(key, SPACES_PREFIX, strlen(SPACES_PREFIX)) == 0;
+
+    snprintf(name, SETTINGS_STAT_NAME_MAX, "%s%s", of_space ? STATS_PREFIX : "",
+             key + (of_space ? strlen(SPACES_PREFIX) : 0));
     for (char *at = name; *at != '\0'; at++) {
         if (*at == '-' || *at == '.') {
             *at = '_';
         }
     }
-    emit(sink, name, "%s", *text ? text : "NULL");
+}
+
+static void emit_row(const struct sink *sink, const struct space_settings *space,
+                     const struct settings_row *row)
+{
+    char *text = settings_print_value(sink->settings, space, row, false);
+    char key[SETTINGS_STAT_NAME_MAX];
+
+    snprintf(key, sizeof(key), "%s%s%s%s", space ? SPACES_PREFIX : "", space ? space->name : "",
+             space ? "." : "", row->option.name);
+    emit(sink, key, "%s", *text ? text : "NULL");
     free(text);
 }
 
@@ -216,13 +224,10 @@ static bool is_spaces(const struct settings_row *row)
     return strcmp(row->option.name, "spaces") == 0;
 }
 
-void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, void *context)
+void settings_each_key(const struct settings *settings, engine_stat_fn *emit_stat, void *context)
 {
     struct sink sink = {settings, emit_stat, context};
 
-    emit_memcached(&sink);
-    emit_foreign(&sink);
-    emit_limits(&sink);
     for (size_t i = 0; i < settings_top_rows.count; i++) {
         const struct settings_row *row = &settings_top_rows.rows[i];
         if (settings_row_valued(row) && !is_spaces(row)) {
@@ -237,6 +242,26 @@ void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, v
             }
         }
     }
+}
+
+/* A key as a statistic. */
+static void emit_key(void *context, const char *key, const char *text)
+{
+    const struct sink *sink = context;
+    char name[SETTINGS_STAT_NAME_MAX];
+
+    settings_stat_name(key, name);
+    sink->emit(sink->context, name, text);
+}
+
+void settings_each(const struct settings *settings, engine_stat_fn *emit_stat, void *context)
+{
+    struct sink sink = {settings, emit_stat, context};
+
+    emit_memcached(&sink);
+    emit_foreign(&sink);
+    emit_limits(&sink);
+    settings_each_key(settings, emit_key, &sink);
 }
 
 /* ---- what a reload changes, and what it cannot ---- */
@@ -258,15 +283,26 @@ static void settings_stats_compare(struct comparison *comparison, const struct s
     comparison->differ = strcmp(comparison->before, comparison->after) != 0;
 }
 
+/* A value for the log: in quotes if it would not be one word without. */
+static const char *value_text(const char *value, char quoted[LOG_QUOTED_MAX])
+{
+    size_t length = strlen(value);
+
+    if (length == 0 || strcspn(value, " \"\\") < length) {
+        return log_quoted(value, length, quoted);
+    }
+    return value;
+}
+
 /* Emits what differs, and frees it. Returns how many: 0 or 1. */
 static size_t tell(struct comparison *comparison, const struct sink *to, const char *name,
                    const char *more)
 {
-    const char *before = *comparison->before ? comparison->before : "none";
-    const char *after = *comparison->after ? comparison->after : "none";
+    char before[LOG_QUOTED_MAX], after[LOG_QUOTED_MAX];
 
     if (comparison->differ && to->emit != NULL) {
-        emit(to, name, "from %.100s to %.100s%s", before, after, more);
+        emit(to, name, "old=%.100s new=%.100s%s", value_text(comparison->before, before),
+             value_text(comparison->after, after), more);
     }
     free(comparison->before);
     free(comparison->after);
@@ -279,12 +315,14 @@ static bool applies(const struct settings_row *row, const struct space_settings 
     return settings_row_applies(row, now) && settings_row_applies(row, next);
 }
 
-static size_t top_needs_restart(const struct sink *now, const struct settings *next,
-                                const struct settings_row *row)
+/* Of the rows that can change while running, or of the others. */
+static size_t top_differs(const struct sink *now, const struct settings *next,
+                          const struct settings_row *row, bool reloadable)
 {
     struct comparison comparison;
+    bool reloads = (row->option.flags & ROW_RELOADABLE) != 0;
 
-    if (!settings_row_valued(row) || is_spaces(row) || (row->option.flags & ROW_RELOADABLE) != 0) {
+    if (!settings_row_valued(row) || is_spaces(row) || reloads != reloadable) {
         return 0;
     }
     settings_stats_compare(&comparison, row, now->settings, NULL, next, NULL);
@@ -295,7 +333,7 @@ static size_t space_needs_restart(const struct sink *now, const struct space_set
                                   const struct space_settings *next, const struct settings_row *row)
 {
     struct comparison comparison;
-    char name[NAME_MAX_BYTES];
+    char name[SETTINGS_STAT_NAME_MAX];
 
     if (!applies(row, space, next) || settings_row_reloads(row, space, next)) {
         return 0;
@@ -322,7 +360,7 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
     size_t count = 0; /* spaces come and go without one */
 
     for (size_t i = 0; i < settings_top_rows.count; i++) {
-        count += top_needs_restart(&sink, next, &settings_top_rows.rows[i]);
+        count += top_differs(&sink, next, &settings_top_rows.rows[i], false);
     }
     for (size_t i = 0; i < now->space_count; i++) {
         const struct space_settings *space = &now->spaces[i];
@@ -334,14 +372,26 @@ size_t settings_need_restart(const struct settings *now, const struct settings *
     return count;
 }
 
+size_t settings_changes(const struct settings *now, const struct settings *next,
+                        engine_stat_fn *emit_stat, void *context)
+{
+    struct sink sink = {now, emit_stat, context};
+    size_t count = 0;
+
+    for (size_t i = 0; i < settings_top_rows.count; i++) {
+        count += top_differs(&sink, next, &settings_top_rows.rows[i], true);
+    }
+    return count;
+}
+
 /* Since when a reloaded value holds. */
 static const char *since(const struct settings_row *row, const struct space_settings *space)
 {
     if ((row->option.flags & ROW_NEXT_TABLE) != 0) {
-        return ", from the next table on";
+        return " since=next_table";
     }
     if ((row->option.flags & ROW_NEW_TABLE) != 0 && space->ids == SPACE_IDS_GROWING) {
-        return ", in a table opened for it";
+        return " since=new_table";
     }
     return "";
 }

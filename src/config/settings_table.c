@@ -45,9 +45,10 @@ void settings_rows_initial(const struct settings_rows *rows, void *object)
 
 bool settings_row_applies(const struct settings_row *row, const struct space_settings *space)
 {
-    unsigned wrong_ids = space->ids == SPACE_IDS_ANY ? ROW_GROWING : ROW_ANY_ONLY;
+    unsigned wrong = space->ids == SPACE_IDS_ANY ? ROW_GROWING : ROW_ANY_ONLY;
 
-    return (row->kinds & 1u << space->kind) != 0 && (row->option.flags & wrong_ids) == 0;
+    wrong |= space->role == SPACE_CACHE ? ROW_STORE_ONLY : 0;
+    return (row->kinds & 1u << space->kind) != 0 && (row->option.flags & wrong) == 0;
 }
 
 bool settings_row_reloads(const struct settings_row *row, const struct space_settings *now,

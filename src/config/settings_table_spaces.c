@@ -11,6 +11,7 @@
 static const char *const kind_words[] = {"counter", "phantom", "plain", NULL};
 static const char *const ids_words[] = {"growing", "any", NULL};
 static const char *const role_words[] = {"store", "cache", NULL};
+static const char *const empty_words[] = {"keep", "clear", NULL};
 static const char *const similar_words[] = {"refuse", "allow", NULL};
 static const char *const oldest_words[] = {"auto", "dump", "recycle", "refuse", NULL};
 const char settings_sample_space[] = "feed";
@@ -86,14 +87,24 @@ static const struct settings_row space_rows[] = {
                 .initial = "store",
                 .help =
                     "store: incr creates an id that is missing. cache: it answers NOT_FOUND, and "
-                    "the application fills it from its database."},
+                    "the application fills it from its database; a record with an unset slot is a "
+                    "miss, and one written whole has 0 where a field was empty."},
      .kinds = KIND_ID},
+    {.option = {.name = "empty-fields",
+                .type = OPTION_WORD,
+                .flags = ROW_RELOADABLE | ROW_STORE_ONLY,
+                OF_SPACE(empty_fields),
+                .words = empty_words,
+                .initial = "keep",
+                .help = "With role: store: what an empty field of a record that is written does. "
+                        "keep: it leaves its slot as it is. clear: it unsets it."},
+     .kinds = KIND_COUNTER},
     {.option = {.name = "table-size",
                 .type = OPTION_SIZE,
                 .flags = OPTION_POWER_OF_TWO | ROW_NEXT_TABLE,
-                OF_SPACE(table_bytes),
-                .min = COUNTER_TABLE_BYTES_MIN,
-                .max = COUNTER_TABLE_BYTES_MAX,
+                OF_SPACE(row.table_bytes),
+                .min = ROW_REGION_BYTES_MIN,
+                .max = ROW_REGION_BYTES_MAX,
                 .initial = "16MiB",
                 .help = "Size of one table. A changed one holds from the next table on; with ids: "
                         "any after a restart."},
@@ -101,7 +112,7 @@ static const struct settings_row space_rows[] = {
     {.option = {.name = "tables",
                 .type = OPTION_NUMBER,
                 .flags = ROW_GROWING | ROW_NEXT_TABLE,
-                OF_SPACE(tables),
+                OF_SPACE(row.tables),
                 .min = 1,
                 .max = ROW_TABLES_MAX,
                 .initial = "5",
@@ -124,7 +135,7 @@ static const struct settings_row space_rows[] = {
     {.option = {.name = "dumps-max",
                 .type = OPTION_NUMBER,
                 .flags = ROW_GROWING | ROW_NEXT_TABLE,
-                OF_SPACE(dumps_max),
+                OF_SPACE(row.dumps_max),
                 .max = SETTINGS_DUMPS_MAX,
                 .initial = "0",
                 .help = "With oldest: dump: tables on the disk, at most; then the oldest of them "
@@ -134,7 +145,7 @@ static const struct settings_row space_rows[] = {
          {.name = "late-room",
           .type = OPTION_REAL,
           .flags = ROW_GROWING | ROW_NEXT_TABLE,
-          OF_SPACE(late_room),
+          OF_SPACE(row.late_room),
           .real_max = 0.9,
           .automatic = "auto",
           .initial = "auto",
@@ -146,7 +157,7 @@ static const struct settings_row space_rows[] = {
                 .flags = ROW_NEXT_TABLE,
                 OF_SPACE(extend_bytes),
                 .min = 4096,
-                .max = COUNTER_TABLE_BYTES_MAX,
+                .max = ROW_REGION_BYTES_MAX,
                 .automatic = "auto",
                 .initial = "auto",
                 .help = "Memory of a table for ids that find no place in it. auto: 1/32 of "
@@ -157,7 +168,7 @@ static const struct settings_row space_rows[] = {
                 .flags = ROW_NEXT_TABLE,
                 OF_SPACE(aux_bytes),
                 .min = 4096,
-                .max = COUNTER_TABLE_BYTES_MAX,
+                .max = ROW_REGION_BYTES_MAX,
                 .automatic = "auto",
                 .initial = "auto",
                 .help = "Memory of a table for numbers too large for their slot. auto: 1/32 of "
@@ -203,7 +214,7 @@ static const struct settings_row space_rows[] = {
                 .flags = ROW_NEXT_TABLE,
                 OF_SPACE(exceptions_bytes),
                 .min = PHANTOM_EXCEPTIONS_BYTES_MIN,
-                .max = PHANTOM_TABLE_BYTES_MAX,
+                .max = ROW_REGION_BYTES_MAX,
                 .automatic = "auto",
                 .initial = "auto",
                 .help =
@@ -250,6 +261,7 @@ static const struct settings_row space_rows[] = {
 };
 
 _Static_assert(LENGTH(space_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX");
+_Static_assert(SPACE_EMPTY_CLEAR == LENGTH(empty_words) - 2, "as space_empty");
 _Static_assert(SPACE_SIMILAR_ALLOW == LENGTH(similar_words) - 2, "as space_similar");
 _Static_assert(SPACE_OLDEST_REFUSE == LENGTH(oldest_words) - 2, "oldest_words: as space_oldest");
 

@@ -129,8 +129,8 @@ static const struct settings_row top_rows[] = {
                 .flags = ROW_RELOADABLE,
                 TOP(list_keys),
                 .initial = "yes",
-                .help = "Obey lru_crawler metadump, lru_crawler mgdump and stats cachedump, which "
-                        "list the keys of the space of kind plain. Flag -X forbids them."}},
+                .help = "Obey lru_crawler metadump, mgdump and export, and stats cachedump, which "
+                        "list keys and records. Flag -X forbids them."}},
     {.option = {.name = "version-shown",
                 .type = OPTION_STRING,
                 .flags = ROW_RELOADABLE,

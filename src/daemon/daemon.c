@@ -21,6 +21,7 @@
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "data/data.h"
+#include "request/lister.h"
 #include "request/server.h"
 #include "space/populate.h"
 
@@ -62,7 +63,7 @@ static void log_mistakes(char *text)
             line += sizeof(own_name) - 1; /* the log puts it there itself */
         }
         if (line[0] != '\0') {
-            log_error("%s", line);
+            log_at(LOG_LEVEL_ERROR, "%s", line);
         }
     }
 }
@@ -103,7 +104,7 @@ static void reload(struct daemon *daemon)
 
     admin_reloaded(daemon->admin, applied);
     if (applied) {
-        reload_log_restart(daemon->started, next);
+        reload_log_changes(daemon->started, daemon->now, next);
         if (daemon->now != daemon->started) {
             settings_destroy(daemon->now);
         }
@@ -179,7 +180,7 @@ static bool daemon_on_signal(void *context, int signal_number)
         checkpoint(daemon);
         return true;
     default:
-        log_info("stopping: %s", strsignal(signal_number));
+        log_info("stopping signal=SIG%s", sigabbrev_np(signal_number));
         return false;
     }
 }
@@ -207,12 +208,12 @@ static void daemon_log_spaces(const struct spaces *spaces, const struct settings
 
     for (size_t i = 0; i < spaces->count; i++) {
         space_describe(&spaces->at[i]->settings, line, sizeof(line));
-        log_info("%s", line);
+        log_at(LOG_LEVEL_INFO, "%s", line);
     }
     for (size_t i = 0; i < spaces->count && !warned; i++) {
         if (settings->data == NULL && spaces->at[i]->settings.role == SPACE_STORE &&
             spaces->at[i]->settings.kind != SPACE_PLAIN) {
-            log_warning("%s: role store without a data directory: empty after a restart",
+            log_warning("role store without a data directory: empty after a restart space=%s",
                         spaces->at[i]->name);
             warned = true;
         }
@@ -336,7 +337,8 @@ static void log_addresses(const struct net *net)
     const char *address;
 
     for (size_t i = 0; (address = net_address(net, i)) != NULL; i++) {
-        log_info("listening on %s%s", address, net_address_tls(net, i) ? " with TLS" : "");
+        log_at(LOG_LEVEL_INFO, "listening on %s tls=%s", address,
+               net_address_tls(net, i) ? "yes" : "no");
     }
 }
 
@@ -404,7 +406,7 @@ static void log_loaded(const struct data *data)
     struct data_stats stats;
 
     data_stats(data, &stats);
-    log_info("loaded: %llu tables, %llu records replayed in %.2f s",
+    log_info("loaded tables=%llu records_replayed=%llu seconds=%.3f",
              (unsigned long long)stats.table_files, (unsigned long long)stats.recovered_records,
              (double)stats.recovery_us / 1e6);
 }
@@ -542,7 +544,8 @@ static void daemon_finish(struct daemon *daemon)
     join_reloader(daemon);
     admin_destroy(daemon->admin);
     if (daemon->server != NULL) {
-        keeper_end(daemon->server->keeper); /* it wakes connections, which go now */
+        keeper_end(daemon->server->keeper); /* both wake connections, which go now */
+        lister_end(daemon->server->lister);
     }
     if (daemon->data != NULL) {
         data_stop(daemon->data);

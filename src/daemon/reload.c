@@ -78,7 +78,8 @@ static void log_change(void *context, const char *name, const char *what)
 {
     const struct space *space = context;
 
-    log_info("reload: %s: %s %s", space->name, name, what);
+    log_at(LOG_LEVEL_INFO, "reload: an option changed space=%s option=%s %s", space->name, name,
+           what);
 }
 
 static void reload_log_spaces(const struct spaces *before, const struct spaces *after,
@@ -89,12 +90,14 @@ static void reload_log_spaces(const struct spaces *before, const struct spaces *
     for (size_t i = 0; i < after->count; i++) {
         if (spaces_find(before, after->at[i]->name) == NULL) {
             space_describe(&after->at[i]->settings, line, sizeof(line));
-            log_info("reload: added %s", line);
+            log_at(LOG_LEVEL_INFO, "reload: added %s", line);
         }
     }
     for (size_t i = 0; i < before->count; i++) {
         if (spaces_find(after, before->at[i]->name) == NULL) {
-            log_warning("reload: removed %s, and what it counted is gone", before->at[i]->name);
+            log_at(LOG_LEVEL_WARNING,
+                   "reload: removed a space, and what it counted is gone space=%s",
+                   before->at[i]->name);
         }
     }
     for (size_t i = 0; i < changes->count; i++) {
@@ -180,9 +183,7 @@ static void begin_added(struct server *server, const struct spaces *spaces)
         struct engine *engine = spaces->at[i]->engine;
 
         if (is_added(server, spaces->at[i])) {
-            data_attach(server->data, engine);
-            engine->functions->keeping->set_log(engine, server->log);
-            engine->functions->keeping->begin(engine);
+            data_begin_space(server->data, engine);
         }
     }
     journal_log_submit(data_log(server->data));
@@ -406,15 +407,24 @@ static void log_one(void *context, const char *name, const char *what)
     const struct settings *started = context;
 
     if (started->data != NULL && is_stored(name)) {
-        log_warning("reload: %s cannot change where the data directory has the space, and a "
-                    "restart would refuse it; put it back: %s",
-                    name, what);
+        log_at(LOG_LEVEL_WARNING,
+               "reload: an option cannot change where the data directory has the space, and a "
+               "restart would refuse it: put it back option=%s %s",
+               name, what);
         return;
     }
-    log_warning("reload: %s needs a restart to change: %s", name, what);
+    log_at(LOG_LEVEL_WARNING, "reload: an option needs a restart option=%s %s", name, what);
 }
 
-void reload_log_restart(const struct settings *started, const struct settings *next)
+static void log_changed(void *context, const char *name, const char *what)
 {
+    (void)context;
+    log_at(LOG_LEVEL_INFO, "reload: an option changed option=%s %s", name, what);
+}
+
+void reload_log_changes(const struct settings *started, const struct settings *before,
+                        const struct settings *next)
+{
+    (void)settings_changes(before, next, log_changed, NULL);
     (void)settings_need_restart(started, next, log_one, (void *)(uintptr_t)started);
 }

@@ -27,7 +27,9 @@
  */
 bool reload_apply(struct server *server, const struct settings *next, space_engine_fn *create);
 
-/* Logs each setting of `next` that differs from `started` and needs a restart. */
-void reload_log_restart(const struct settings *started, const struct settings *next);
+/* Logs each option outside the spaces that is in force now and was another in `before`, and each of
+ * `next` that differs from `started` and needs a restart. */
+void reload_log_changes(const struct settings *started, const struct settings *before,
+                        const struct settings *next);
 
 #endif

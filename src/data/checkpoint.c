@@ -37,20 +37,20 @@ enum work { WORK_NONE, WORK_DUMPS, WORK_ALL };
 static void note_success(struct data *data, const struct checkpoint_round *round, uint64_t began_us)
 {
     uint64_t took_us = clock_monotonic_us() - began_us;
-    char size[SIZE_TEXT_MAX];
 
     data->figures.images += round->images;
     data->figures.image_bytes += round->image_bytes;
-    size_text(size, round->image_bytes);
     if (round->dumps_only) {
-        log_debug("dumps: %llu files, %s in %.2f s", (unsigned long long)round->images, size,
+        log_debug("tables dumped files=%llu bytes=%llu seconds=%.3f",
+                  (unsigned long long)round->images, (unsigned long long)round->image_bytes,
                   (double)took_us / 1e6);
         return;
     }
     data->figures.checkpoints++;
     data->figures.last_checkpoint_s = clock_wall_s();
     data->figures.last_checkpoint_us = took_us;
-    log_info("checkpoint: %llu tables, %s in %.2f s", (unsigned long long)round->images, size,
+    log_info("checkpoint done tables=%llu bytes=%llu seconds=%.3f",
+             (unsigned long long)round->images, (unsigned long long)round->image_bytes,
              (double)took_us / 1e6);
 }
 
@@ -116,10 +116,8 @@ static bool wants_dumps(const struct checkpoint *checkpoint)
 
     for (size_t i = 0; i < spaces->count && !wanted; i++) {
         const struct engine *engine = spaces->at[i]->engine;
-        const struct engine_keeping *keeping = engine->functions->keeping;
 
-        wanted = data_stores(&spaces->at[i]->settings) && keeping->images_wanted != NULL &&
-                 keeping->images_wanted(engine);
+        wanted = data_stores(&spaces->at[i]->settings) && row_images_wanted(engine->row);
     }
     barrier_leave(checkpoint->member);
     return wanted;

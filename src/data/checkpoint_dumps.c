@@ -127,12 +127,10 @@ static void checkpoint_dumps_hand_over(struct data *data)
     for (struct checkpoint_pending *at = data->pending; at != NULL; at = at->next) {
         struct engine *engine = at->space->engine;
 
-        CHECK(engine->functions->keeping->image_done != NULL);
         if (at->image.image.kind == ROW_IMAGE_MERGE) {
             POINT("merge switch");
         }
-        at->image.opened =
-            engine->functions->keeping->image_done(engine, &at->image.image, at->image.opened);
+        at->image.opened = row_image_done(engine->row, &at->image.image, at->image.opened);
     }
 }
 

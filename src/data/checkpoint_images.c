@@ -51,7 +51,7 @@ void checkpoint_list_tables(struct checkpoint_space *space)
     struct engine *engine = space->space->engine;
 
     space->table_count = 0;
-    engine->functions->keeping->each_table(engine, checkpoint_images_add_table, space);
+    row_each_serial(engine->row, checkpoint_images_add_table, space);
     if (!are_sorted(space)) {
         qsort(space->tables, space->table_count, sizeof(*space->tables), by_serial);
     }
@@ -64,7 +64,7 @@ void checkpoint_unlink(struct checkpoint_round *round, const char *name)
 
     CHECK(vfs_path(path, round->data->directory, name));
     if (vfs->functions->unlink(vfs, path) != 0) {
-        log_debug("%s stays for now", path);
+        log_debug("a file stays for now path=%s", path);
     }
 }
 
@@ -206,7 +206,7 @@ static void checkpoint_images_give_up(struct checkpoint_round *round,
     struct engine *engine = space->space->engine;
 
     checkpoint_stop_world(round);
-    engine->functions->keeping->image_failed(engine, image);
+    row_image_failed(engine->row, image);
     checkpoint_go(round);
 }
 
@@ -228,7 +228,7 @@ static bool write_file(struct checkpoint_round *round, struct checkpoint_space *
         return data_refuse(round->error, "%s", why);
     }
     enum engine_image result =
-        engine->functions->keeping->image_write(engine, image, round->member, writer, round->stop);
+        row_image_write(engine->row, image, round->member, writer, round->stop);
 
     if (result != ENGINE_IMAGE_DONE) {
         *gone = result == ENGINE_IMAGE_GONE;
@@ -290,7 +290,7 @@ static bool next_image(struct checkpoint_round *round, struct checkpoint_space *
     struct engine *engine = space->space->engine;
 
     checkpoint_stop_world(round);
-    bool found = engine->functions->keeping->image_next(engine, round->c, round->reached, image);
+    bool found = row_image_next(engine->row, round->c, round->reached, image);
 
     if (!found) {
         space->m = round->reached;
@@ -318,7 +318,7 @@ static void set_keeper(struct checkpoint_round *round, const struct checkpoint_s
     enum checkpoint_keeper most = is < CHECKPOINT_KEEPER_HELD ? is : CHECKPOINT_KEEPER_HELD;
 
     if (least > is && round->barrier != NULL) {
-        log_info("checkpoint: %s opens tables faster than they are written; it waits",
+        log_info("a space opens tables faster than they are written, and waits space=%s",
                  space->space->name);
     }
     checkpoint_set_keeper(round, least > most ? least : most);

@@ -204,7 +204,7 @@ static void delete_old(const struct checkpoint_round *round, const struct manife
         data->leftovers = false;
     }
     if (!journal_trim(data->journal, data->manifest->journal_lsn)) {
-        log_debug("journal: a segment below %llu stays for now",
+        log_debug("a segment of the journal stays for now below_lsn=%llu",
                   (unsigned long long)data->manifest->journal_lsn);
     }
     data_count_files(data);

@@ -38,14 +38,14 @@
  * Layer numbers in files: 0 a table, 1 its layer, +2 the overlay of either.
  *
  * Nothing is lost by a round that fails: the old manifest, its files and the journal from its C on
- * stay. Its own files go, and the tables count as changed again (engine_keeping.image_failed).
+ * stay. Its own files go, and the tables count as changed again (row_image_failed).
  */
 #ifndef ROLLCALL_DATA_CHECKPOINT_PRIVATE_H
 #define ROLLCALL_DATA_CHECKPOINT_PRIVATE_H
 
 #include "base/barrier.h"
 #include "data/data_private.h"
-#include "row/row_log.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 
 #define CHECKPOINT_IMAGES_TABLES 2

@@ -67,8 +67,8 @@ static void note_space(struct checkpoint_round *round, struct space *space)
     struct engine *engine = space->engine;
 
     note->space = space;
-    engine->functions->keeping->images_begin(engine);
-    note->state_bytes = engine->functions->keeping->state(engine, note->state);
+    row_images_begin(engine->row);
+    note->state_bytes = row_state_write(engine->row, note->state);
     CHECK(note->state_bytes <= ENGINE_STATE_MAX);
     checkpoint_list_tables(note);
     round->spaces[round->count++] = note;
@@ -78,9 +78,7 @@ static bool takes_part(const struct checkpoint_round *round, const struct space 
 {
     const struct engine *engine = space->engine;
 
-    return data_stores(&space->settings) &&
-           (!round->dumps_only || (engine->functions->keeping->images_wanted != NULL &&
-                                   engine->functions->keeping->images_wanted(engine)));
+    return data_stores(&space->settings) && (!round->dumps_only || row_images_wanted(engine->row));
 }
 
 /* C, and the spaces as they are there. Spaces live on until the round is over: with data none is
@@ -131,7 +129,7 @@ static void fail_images(struct checkpoint_space *space)
     struct engine *engine = space->space->engine;
 
     for (size_t i = 0; i < space->image_count; i++) {
-        engine->functions->keeping->image_failed(engine, &space->images[i]->image);
+        row_image_failed(engine->row, &space->images[i]->image);
     }
 }
 
@@ -161,7 +159,7 @@ static void end_waits(struct checkpoint_round *round, struct spaces *const *spac
         struct engine *engine = (*spaces)->at[i]->engine;
 
         if (data_stores(&(*spaces)->at[i]->settings)) {
-            engine->functions->keeping->images_failed(engine);
+            row_images_failed(engine->row);
         }
     }
     checkpoint_go(round);

@@ -82,8 +82,11 @@ struct journal_log *data_log(struct data *data);
 struct cold *data_cold(const struct data *data);
 /* Of the files of dumped tables. Any thread. */
 void data_files_stats(const struct data *data, struct open_files_stats *stats);
-/* A reload: an engine that is new, before it begins. data_recover does it for all others. */
-void data_attach(struct data *data, struct engine *engine);
+/*
+ * A reload: a space that is new begins in the journal, which has been asked for room. World
+ * stopped. data_recover does it for all others.
+ */
+void data_begin_space(struct data *data, struct engine *engine);
 /* Room in that log for so many events, whatever they are. World stopped. False: there is none. */
 bool data_log_room(struct data *data, size_t events);
 

@@ -80,10 +80,15 @@ static void data_cold_notify(void *context)
 
 void data_attach(struct data *data, struct engine *engine)
 {
-    const struct engine_keeping *keeping = engine->functions->keeping;
-
     engine->imager = (struct engine_keeper){data_cold_notify, data};
-    if (data->engine_cold.cold != NULL && keeping != NULL && keeping->set_cold != NULL) {
-        keeping->set_cold(engine, &data->engine_cold);
+    if (data->engine_cold.cold != NULL && engine->row != NULL) {
+        row_set_cold(engine->row, &data->engine_cold);
     }
+}
+
+void data_begin_space(struct data *data, struct engine *engine)
+{
+    data_attach(data, engine);
+    row_set_log(engine->row, &data->log.log);
+    row_log_begin(engine->row);
 }

@@ -145,7 +145,7 @@ static void data_manifest_delete_file(struct data *data, const char *name)
 
     if (!vfs_path(path, data->directory, name) ||
         data->vfs->functions->unlink(data->vfs, path) != 0) {
-        log_debug("%s/%s stays for now", data->directory, name);
+        log_debug("a file stays for now path=%s/%s", data->directory, name);
     }
 }
 

@@ -69,8 +69,8 @@ static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
                            data->directory, (unsigned)mode, data->directory);
     }
     if ((mode & MODE_OTHERS) != 0) {
-        log_warning("data directory %s is open to others (mode %04o); chmod 700 %s",
-                    data->directory, (unsigned)mode, data->directory);
+        log_warning("the data directory is open to others: chmod 700 %s mode=%04o", data->directory,
+                    (unsigned)mode);
     }
     return true;
 }

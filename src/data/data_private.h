@@ -22,6 +22,7 @@
 #include "data/journal_sink.h"
 #include "engine/change_record.h"
 #include "engine/engine.h"
+#include "row/row_data.h"
 #include "store/cold.h"
 #include "store/dir_lock.h"
 #include "store/manifest.h"
@@ -34,7 +35,7 @@
 #define DATA_EXTEND_US      "60000000" /* the service manager waits so long for the next word */
 
 /* Labels of a space in the manifest. No label: it has begun, and no checkpoint was made since. */
-#define DATA_LABEL_STATE "state" /* engine_keeping.state, at C */
+#define DATA_LABEL_STATE "state" /* row_state_write(), at C */
 #define DATA_LABEL_C     "c"     /* 8 bytes: records of the space below are in the state or files */
 #define DATA_LABEL_M     "m"     /* 8 bytes: events of tables below are in the files */
 
@@ -135,5 +136,9 @@ void checkpoint_pending_drop(struct data *data);
  * One checkpoint, with nobody else there: of the spaces of a stopped server. Logs what went wrong.
  */
 bool checkpoint_last(struct data *data, const struct spaces *spaces);
+
+/* data_cold.c: the engine's tables may be dumped, if there is where to read them; before it is
+ * restored. */
+void data_attach(struct data *data, struct engine *engine);
 
 #endif

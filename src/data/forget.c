@@ -39,10 +39,10 @@ static void tables_text(const struct engine_loss *loss, const struct space_setti
     char bound[64], size[SIZE_TEXT_MAX];
 
     if (dumps) {
-        snprintf(bound, sizeof(bound), "dumps-max: %u", next->dumps_max);
+        snprintf(bound, sizeof(bound), "dumps-max: %u", next->row.dumps_max);
     } else {
-        snprintf(bound, sizeof(bound), "tables: %u of %s", next->tables,
-                 size_text(size, next->table_bytes));
+        snprintf(bound, sizeof(bound), "tables: %u of %s", next->row.tables,
+                 size_text(size, next->row.table_bytes));
     }
     snprintf(text, WHAT_MAX, "%s has no room for %" PRIu64 "%s table%s with %" PRIu64 " %s", bound,
              loss->tables, dumps ? " dumped" : "", loss->tables == 1 ? "" : "s", loss->records,
@@ -78,7 +78,7 @@ bool forget_allowed(const struct space *space, const struct space_settings *next
     }
     for (size_t i = 0; i < count; i++) {
         loss_text(&losses[i], next, what);
-        log_warning("space %s: %s; they are forgotten, as forget says", space->name, what);
+        log_warning("%s; they are forgotten, as forget says space=%s", what, space->name);
     }
     return true;
 }

@@ -16,7 +16,7 @@ static void recovery_add_space(struct recovery *recovery, struct space *space)
 {
     struct recovery_space *add = memory_zalloc(sizeof(*add));
 
-    CHECK(space->engine->functions->keeping != NULL);
+    CHECK(space->engine->row != NULL);
     add->space = space;
     data_attach(recovery->data, space->engine);
     add->known = manifest_find_space(recovery->data->manifest, space->name);
@@ -118,18 +118,17 @@ static bool begin_space(struct recovery *recovery, const struct recovery_space *
 {
     struct space *space = begun->space;
     struct engine *engine = space->engine;
-    const struct engine_keeping *keeping = engine->functions->keeping;
     struct change_log *log = &recovery->data->log.log;
     char why[SPACES_ERROR_MAX];
-    bool restored = begun->known != NULL && keeping->restore_end(engine);
+    bool restored = begun->known != NULL && row_restore_end(engine->row);
 
-    keeping->set_log(engine, log);
+    row_set_log(engine->row, log);
     if (!log->reserve(log)) {
         return data_refuse(recovery->error, "%s: the journal has no room to begin with",
                            recovery->data->directory);
     }
     if (!restored) {
-        keeping->begin(engine);
+        row_log_begin(engine->row);
         return true;
     }
     return space_reconfigure(space, &space->settings, why) ||

@@ -25,7 +25,7 @@ static bool recovery_replay_flush(struct recovery *recovery, struct recovery_spa
     char why[ENGINE_ERROR_MAX];
 
     space->count = 0;
-    return count == 0 || engine->functions->keeping->replay(engine, space->batch, count, why) ||
+    return count == 0 || row_replay(engine->row, space->batch, count, why) ||
            refuse_record(recovery, space->batch[0].lsn, why);
 }
 
@@ -36,8 +36,8 @@ static bool take_event(struct recovery *recovery, struct recovery_space *space, 
     char why[ENGINE_ERROR_MAX];
 
     return recovery_replay_flush(recovery, space) &&
-           (engine->functions->keeping->replay_event(engine, event->event, lsn, lsn >= space->m,
-                                                     event->bytes, event->length, why) ||
+           (row_replay_event(engine->row, event->event, lsn, lsn >= space->m, event->bytes,
+                             event->length, why) ||
             refuse_record(recovery, lsn, why));
 }
 
@@ -120,15 +120,16 @@ static bool recovery_replay_judge(struct recovery *recovery)
                            (unsigned long long)recovery->needed_lsn, directory);
     }
     if (scan->lost_records > 0) {
-        log_error("journal: %llu sound records (%llu bytes) from LSN %llu on follow a break at LSN "
-                  "%llu, which is no torn end: the power went before what is between was written, "
-                  "or that was damaged since; they are cut off too",
-                  (unsigned long long)scan->lost_records, (unsigned long long)scan->lost_bytes,
-                  (unsigned long long)scan->lost_first, (unsigned long long)scan->end);
+        log_error(
+            "sound records follow a break of the journal, which is no torn end: the power went "
+            "before what is between was written, or that was damaged since; they are cut off "
+            "too records=%llu bytes=%llu first_lsn=%llu break_lsn=%llu",
+            (unsigned long long)scan->lost_records, (unsigned long long)scan->lost_bytes,
+            (unsigned long long)scan->lost_first, (unsigned long long)scan->end);
     }
     if (scan->torn_bytes > 0) {
-        log_warning("journal: cut %llu bytes behind LSN %llu: a kill or a power cut left them half "
-                    "written",
+        log_warning("the journal's end was cut off: a kill or a power cut left it half written "
+                    "bytes=%llu lsn=%llu",
                     (unsigned long long)scan->torn_bytes, (unsigned long long)scan->end);
         recovery->data->figures.cut_bytes = scan->torn_bytes;
     }

@@ -15,7 +15,7 @@
 
 struct job {
     struct engine *engine;
-    void *table; /* the engine's */
+    struct row_table *table; /* of a table in memory */
     const struct manifest_space *space;
     const struct manifest_file *file;
     const struct manifest_file *overlay; /* of a dumped table; NULL: none */
@@ -87,7 +87,6 @@ static bool refuse_table(const struct data *data, const struct job *job, const c
 /* The engine keeps the file, but not its descriptor. */
 static bool restore_dumped(struct data *data, const struct job *job, char error[DATA_ERROR_MAX])
 {
-    const struct engine_keeping *keeping = job->engine->functions->keeping;
     char why[ENGINE_ERROR_MAX] = "";
     struct table_file *overlay = NULL;
     struct table_file *file = open_file(data, job, job->file, error);
@@ -100,15 +99,14 @@ static bool restore_dumped(struct data *data, const struct job *job, char error[
         overlay = open_file(data, job, job->overlay, error);
     }
     bool opened = job->overlay == NULL || overlay != NULL;
-    bool made = opened && keeping->restore_dumped != NULL &&
-                keeping->restore_dumped(job->engine, file, overlay, why);
+    bool made = opened && row_restore_dumped(job->engine->row, file, overlay, why);
 
     table_file_close(overlay);
     if (made) {
         return true;
     }
     table_file_close(file);
-    return opened ? refuse_table(data, job, why[0] != '\0' ? why : "is dumped", error) : false;
+    return opened ? refuse_table(data, job, why, error) : false;
 }
 
 /* The table, empty; a dumped one is whole. */
@@ -124,10 +122,10 @@ static bool recovery_tables_prepare(struct data *data, struct job *job, char err
     if (file == NULL) {
         return false;
     }
-    bool made = job->engine->functions->keeping->restore_table(job->engine, file, &job->table, why);
+    job->table = row_restore_file(job->engine->row, file, why);
 
     table_file_close(file); /* so many may be open: its loader opens it again */
-    return made || refuse_table(data, job, why, error);
+    return job->table != NULL || refuse_table(data, job, why, error);
 }
 
 static bool recovery_tables_load(struct loading *loading, struct job *job,
@@ -143,9 +141,8 @@ static bool recovery_tables_load(struct loading *loading, struct job *job,
         return false;
     }
     POINT_SLOW("recovery look");
-    bool loaded = job->engine->functions->keeping->load(job->engine, job->table, file,
-                                                        &loading->data->figures.load_done_bytes,
-                                                        &loading->quit, why);
+    bool loaded = row_restore_load(job->engine->row, job->table, file,
+                                   &loading->data->figures.load_done_bytes, &loading->quit, why);
 
     table_file_close(file);
     if (!loaded && why[0] != '\0') {
@@ -374,8 +371,8 @@ static bool recovery_tables_begin_spaces(struct recovery *recovery)
         }
         const struct manifest_data *state = manifest_find_data(space->known, DATA_LABEL_STATE);
 
-        if (!engine->functions->keeping->restore_begin(engine, state != NULL ? state->bytes : NULL,
-                                                       state != NULL ? state->length : 0, why)) {
+        if (!row_restore_begin(engine->row, state != NULL ? state->bytes : NULL,
+                               state != NULL ? state->length : 0, why)) {
             return data_refuse(recovery->error, "space %s: %s", space->space->name, why);
         }
     }
@@ -391,7 +388,7 @@ static bool end_spaces(struct recovery *recovery)
         struct engine *engine = space->space->engine;
 
         if (space->known != NULL && space->known->files_count > 0 &&
-            !engine->functions->keeping->restore_tables(engine, why)) {
+            !row_restore_complete(engine->row, why)) {
             return data_refuse(recovery->error, "space %s: %s; see: rollcall repair %s",
                                space->space->name, why, recovery->data->directory);
         }

@@ -14,7 +14,9 @@
  * and these never share a value.
  *
  * Conditions: ADD on something present, REPLACE on something absent, CAS with another token end in
- * ENGINE_ABSENT, ENGINE_EXISTS as said at the enum.
+ * ENGINE_ABSENT, ENGINE_EXISTS as said at the enum. In role cache what is there in part is absent;
+ * REPLACE, CAS, INCR and DECR that find it forget what they would have changed, since the store
+ * that the cache is of has other numbers by now.
  *
  * A write of an existence key that `expires` adds nothing and removes what is there, as if it had
  * been carried out and deleted at once; where deletes are off and it is there:
@@ -33,12 +35,19 @@
 
 #include "base/ticket.h"
 #include "engine/change.h"
+#include "engine/collect.h"
 
 #define ENGINE_SLOTS_MAX      16   /* slots of a record */
 #define ENGINE_VALUE_MAX      512  /* bytes of a value: 16 numbers of 20 digits and commas fit */
 #define ENGINE_SLOT_RECORD    (-1) /* the whole record */
+#define ENGINE_SLOT_SOME      (-2) /* several slots: `some` and `order` of the operation */
+#define ENGINE_ORDER_BITS     4    /* of a slot in an order */
 #define ENGINE_SPACE_NAME_MAX 32
 #define ENGINE_STAT_TEXT_MAX  256
+
+_Static_assert(ENGINE_SLOTS_MAX <= 1 << ENGINE_ORDER_BITS &&
+                   ENGINE_SLOTS_MAX * ENGINE_ORDER_BITS <= 64,
+               "an order has room for all slots");
 
 enum engine_verb {
     ENGINE_READ,  /* value into `value` */
@@ -47,7 +56,7 @@ enum engine_verb {
     ENGINE_ADD,     /* DONE, or EXISTS if there */
     ENGINE_REPLACE, /* DONE, or ABSENT */
     ENGINE_CAS,     /* DONE, ABSENT, or EXISTS if the token differs */
-    ENGINE_INCR,    /* DONE with the new value, or ABSENT */
+    ENGINE_INCR, /* DONE with the new value, or ABSENT. One number for several slots: the first's */
     ENGINE_DECR,
     ENGINE_DELETE, /* DONE or ABSENT */
     ENGINE_APPEND, /* plain alone, as PREPEND: DONE or ABSENT */
@@ -67,6 +76,7 @@ enum engine_error {
     ENGINE_E_NONE,
     ENGINE_E_NOT_A_NUMBER,  /* set: the value is not a number 0..2^64-1 */
     ENGINE_E_RECORD_FIELDS, /* the value has not one field a slot, each a number or empty */
+    ENGINE_E_SOME_FIELDS,   /* the same of a key that names several slots */
     ENGINE_E_NOT_MEMBER,    /* set on an existence key: anything but 1 */
     ENGINE_E_NON_NUMERIC,   /* incr of a whole record by one number; incr of an existence key */
     ENGINE_E_BAD_DELTA,     /* delta neither a number nor fields */
@@ -89,12 +99,10 @@ enum engine_error {
 enum engine_miss {
     ENGINE_MISS_ABSENT,
     ENGINE_MISS_UNSET,
+    ENGINE_MISS_INCOMPLETE, /* role cache: of what the key names some is set, some is not */
     ENGINE_MISS_BELOW,
     ENGINE_MISS_EXPIRED, /* plain alone */
 };
-
-/* The name that row, counter and phantom have for it. */
-#define engine_ticket ticket
 
 /* What plain values can do beside, asked for by meta commands. */
 struct engine_extended {
@@ -115,10 +123,16 @@ struct engine_extended {
 /* One operation on one key. The caller fills the first part, the engine the second. */
 struct engine_op {
     enum engine_verb verb;
-    int slot;           /* a slot number of the space's configuration, or ENGINE_SLOT_RECORD */
-    uint64_t id;        /* 0 .. 2^63-1 */
-    const char *member; /* existence keys only; valid while the op lives */
-    uint32_t member_length;
+    int slot;    /* a slot number of the space's configuration, or ENGINE_SLOT_… */
+    uint64_t id; /* 0 .. 2^63-1 */
+    union {
+        const char *member; /* existence keys only; valid while the op lives */
+        uint64_t order;     /* ENGINE_SLOT_SOME: the slots, that of the key first lowest */
+    };
+    union {
+        uint32_t member_length;
+        uint32_t some; /* ENGINE_SLOT_SOME: bit a slot */
+    };
     uint32_t text_length; /* SET ADD REPLACE CAS: the value; INCR DECR: the delta, as sent */
     const char *text;
     uint64_t cas;        /* CAS: the token */
@@ -133,7 +147,7 @@ struct engine_op {
     uint64_t touch_s;    /* … at that second, as expires_s */
     uint64_t expires_s;  /* plain, writes, TOUCH: gone from that clock_monotonic_s() on; 0: never */
     const struct engine_extended *extended; /* plain: NULL: nothing of it. Lives as the op does */
-    struct engine_ticket ticket;
+    struct ticket ticket;
 
     enum engine_status status;
     enum engine_error error; /* PENDING: NONE */
@@ -202,11 +216,8 @@ struct engine_keeper {
 };
 
 struct barrier;
-struct barrier_member;
-struct row_image;
 struct cold;
-struct table_file;
-struct table_file_writer;
+struct row;
 struct engine; /* the first member of every engine's own struct */
 
 #define ENGINE_STATE_MAX 4096 /* bytes of a space's state, the row's part included */
@@ -258,95 +269,6 @@ static inline uint64_t engine_overlay_most(const struct engine_cold *cold, bool 
     return dumped ? most - most / ENGINE_OVERLAY_DUMPS : most;
 }
 
-/*
- * What survives a restart. The order of things, and why it is sound, stands in row/row_log.h.
- *
- * Keeping: the server calls set_log, begin() for a space that is new, and gives changes a
- * sink that keeps them. A checkpoint calls, with the world stopped, images_begin(), state(), and
- * image_next() until there is no next; between them image_write() for each.
- *
- * Restoring, nobody else there: restore_begin with the state that was stored; load for each image,
- * in the order of their tables, layers after theirs; restore_tables; replay and replay_event in the
- * order of the journal; restore_end. No log is set before that.
- */
-struct engine_keeping {
-    /* The space as it is, but its tables: at most ENGINE_STATE_MAX bytes. World stopped. */
-    size_t (*state)(const struct engine *engine, unsigned char bytes[ENGINE_STATE_MAX]);
-    void (*set_log)(struct engine *engine, struct change_log *log);
-    /* Puts SPACE and FIRST: replay of a new space begins with them. Nobody else there. */
-    void (*begin)(struct engine *engine);
-    /* A round of images begins. World stopped. */
-    void (*images_begin)(struct engine *engine);
-    /* As row_image_next, and fills the sections. World stopped. */
-    bool (*image_next)(struct engine *engine, uint64_t since, uint64_t now,
-                       struct row_image *image);
-    /*
-     * Writes pages and sections of an image. Blocks; takes `member` in and out of the barrier in
-     * pieces of less than a millisecond (NULL: nobody else is there), writes outside. GONE: the
-     * table was touched meanwhile, STOPPED: *stop was true, FAILED: see table_file_writer_error();
-     * then the writer is to be abandoned.
-     */
-    enum engine_image (*image_write)(struct engine *engine, const struct row_image *image,
-                                     struct barrier_member *member,
-                                     struct table_file_writer *writer, const _Atomic bool *stop);
-    /* World stopped: the image was not kept. */
-    void (*image_failed)(struct engine *engine, const struct row_image *image);
-    /* World stopped: the round failed, be it for another space or the manifest. Who waits for a
-     * table to leave memory waits no longer (row_cold_round_failed). */
-    void (*images_failed)(struct engine *engine);
-
-    /* length 0: the space has begun, and there was no checkpoint since: SPACE and FIRST will come
-     * in the journal, unless it ended before that. */
-    bool (*restore_begin)(struct engine *engine, const void *state, size_t length,
-                          char error[ENGINE_ERROR_MAX]);
-    /*
-     * Makes a table of the file's description and start_lsn, and prepares its memory; *table is for
-     * load. One at a time; then load() reads the contents, several tables at once on threads of
-     * their own, and stops early once *stop is true (false without `error` then). `done` is raised
-     * by the bytes read so far, for showing progress. False with `error`.
-     */
-    bool (*restore_table)(struct engine *engine, const struct table_file *file, void **table,
-                          char error[ENGINE_ERROR_MAX]);
-    bool (*load)(struct engine *engine, void *table, const struct table_file *file,
-                 _Atomic uint64_t *done, const _Atomic bool *stop, char error[ENGINE_ERROR_MAX]);
-    bool (*restore_tables)(struct engine *engine, char error[ENGINE_ERROR_MAX]); /* all are there */
-    /*
-     * Changes of this space, in order. As many as a batch has are prefetched together: give 64 or
-     * so at a time. False with `error`: one cannot be carried out.
-     */
-    bool (*replay)(struct engine *engine, const struct engine_replay *changes, size_t n,
-                   char error[ENGINE_ERROR_MAX]);
-    /* rows: events of tables count too (not below M); else SPACE alone. */
-    bool (*replay_event)(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
-                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX]);
-    /* False: nothing was restored at all, the space is as new: set the log and call begin(). */
-    bool (*restore_end)(struct engine *engine);
-
-    /* Calls visit for each table and layer: a checkpoint keeps their files. World stopped. */
-    void (*each_table)(const struct engine *engine, engine_table_visit *visit, void *context);
-
-    /*
-     * Dumped tables (row/row_cold.h). set_cold before restore_begin; without it no table leaves
-     * memory. images_wanted, any thread: is there a table to dump, or a file to merge? Then
-     * image_next yields it, and engine->imager is notified when that becomes so.
-     */
-    void (*set_cold)(struct engine *engine, struct engine_cold *cold);
-    bool (*images_wanted)(const struct engine *engine);
-    /*
-     * World stopped: the image is durable, and so is a manifest that names it. DUMP, MERGE: `file`
-     * is it, open, the engine's from now on. Returns the file that it replaces (NULL: none), which
-     * nobody reads any more once the world goes: the caller's, to forget (store/cold.h) and close.
-     */
-    struct table_file *(*image_done)(struct engine *engine, const struct row_image *image,
-                                     struct table_file *file);
-    /*
-     * In place of restore_table and load: a dumped table, with the image of its overlay (NULL:
-     * there is none). `file` is the engine's if it says true, `overlay` stays the caller's.
-     */
-    bool (*restore_dumped)(struct engine *engine, struct table_file *file,
-                           const struct table_file *overlay, char error[ENGINE_ERROR_MAX]);
-};
-
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
     /*
@@ -354,6 +276,12 @@ struct engine_functions {
      * whole record, ".like" a slot. False: no such slot (a bad key).
      */
     bool (*slot)(const struct engine *engine, const char *tail, size_t length, int *slot);
+    /*
+     * Asked after slot() said no: does the tail name several slots, such as ".like+read"? Fills the
+     * operation's slot, some and order. False: one is not there, or named twice. NULL: never.
+     */
+    bool (*some)(const struct engine *engine, const char *tail, size_t length,
+                 struct engine_op *op);
     /* Hashes n ops and asks for their memory. Changes nothing. ops may repeat ids. */
     void (*prepare)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /* READ and TOUCH of n prepared ops: fills status and results of each. */
@@ -371,6 +299,13 @@ struct engine_functions {
      * that is there all the while is visited once. NULL: it cannot.
      */
     bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
+    /*
+     * Collects the next records of a space of ids, in their order (engine/collect.h): all that are
+     * there all the while are met. Blocks, also for the disk; by a thread outside the barrier,
+     * which enters it for steps of less than a millisecond; several at once. The engine may go
+     * whenever that is outside. NULL: it cannot.
+     */
+    enum engine_collect_end (*collect)(struct engine *engine, struct engine_collect *collect);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
     void (*change)(struct engine *engine, struct engine_op *op, struct change_sink *sink);
     /* Forgets everything: flush_all. World stopped; with a log, after its reserve() said true. */
@@ -401,7 +336,6 @@ struct engine_functions {
     /* Records or members that were dropped with their tables, so far. */
     uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);
-    const struct engine_keeping *keeping;
 };
 
 struct engine {
@@ -410,7 +344,8 @@ struct engine {
     uint32_t flags;              /* value-flags: the flags values are read back with */
     bool role_cache;             /* role: cache, else store */
     struct engine_keeper keeper; /* set by the server before the engine is shared */
-    struct engine_keeper imager; /* likewise: told that images_wanted() */
+    struct engine_keeper imager; /* likewise: told that row_images_wanted() */
+    struct row *row;             /* its tables; NULL: it has none, and nothing survives a restart */
 };
 
 #endif

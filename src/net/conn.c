@@ -83,15 +83,19 @@ void net_conn_close(struct net_conn *conn)
     free(conn);
 }
 
-static void conn_close_counted(struct net_conn *conn, metric *reason)
+/* why NULL: as it was configured, which is no news. */
+static void conn_close_counted(struct net_conn *conn, metric *reason, const char *why)
 {
     metric_add(reason, 1);
+    if (why != NULL) {
+        net_peer_log_closed(conn->fd, why);
+    }
     net_conn_close(conn);
 }
 
 void net_conn_close_for_budget(struct net_conn *conn)
 {
-    conn_close_counted(conn, &conn->worker->metrics.budget_closed);
+    conn_close_counted(conn, &conn->worker->metrics.budget_closed, "no buffer is left");
 }
 
 /* Of those that wait for their clients alone, so that closing one disturbs no list: who holds most
@@ -184,7 +188,8 @@ static void conn_settle(struct net_conn *conn)
     switch ((enum net_next)conn->next) {
     case NET_WAIT:
         if (conn->in.length - conn->in_done >= NET_INPUT_MAX) {
-            net_conn_close(conn); /* no request is that large */
+            net_peer_log_closed(conn->fd, "no request is that large");
+            net_conn_close(conn);
         } else if (holds_more(conn)) {
             net_worker_queue(conn->worker, conn);
         }
@@ -348,7 +353,7 @@ static void end_tls(struct net_conn *conn)
     }
     metric_add(&conn->worker->metrics.ssl_handshake_errors, 1);
     if (net_tls_half(conn->tls)) { /* else it said nothing: somebody looks whether we are there */
-        net_peer_log_refused(conn->fd, "TLS was not agreed upon", &conn->worker->common->refusals);
+        net_peer_log_refused(conn->fd, "TLS was not agreed upon");
     }
     conn->next = NET_CLOSE;
     conn->unread = true;
@@ -512,10 +517,10 @@ static void sweep_reading(struct net_conn *conn, uint64_t age_s)
     bool half = conn->in.length > 0 || (conn->tls != NULL && net_tls_half(conn->tls));
     if (half && request_s > 0) {
         if (age_s >= request_s) {
-            conn_close_counted(conn, &worker->metrics.request_timeouts);
+            conn_close_counted(conn, &worker->metrics.request_timeouts, "half a request");
         }
     } else if (idle_s > 0 && age_s >= idle_s) {
-        conn_close_counted(conn, &worker->metrics.idle_closed);
+        conn_close_counted(conn, &worker->metrics.idle_closed, NULL);
     }
 }
 
@@ -525,13 +530,15 @@ void net_conn_sweep(struct net_conn *conn)
     uint64_t age_s = net_conn_idle_s(conn);
     if (conn->hold != NET_HOLD_NONE) { /* it waits for us, not we for it */
         if (age_s >= conn->worker->common->hold_stall_s) {
-            conn_close_counted(conn, &conn->worker->metrics.hold_stalls);
+            conn_close_counted(conn, &conn->worker->metrics.hold_stalls,
+                               "the disk did not take what it changed");
         }
         return;
     }
     if (conn->out.length > 0) {
         if (age_s >= NET_WRITE_STALL_S) {
-            conn_close_counted(conn, &conn->worker->metrics.write_stalls);
+            conn_close_counted(conn, &conn->worker->metrics.write_stalls,
+                               "it does not read its answers");
         }
     } else if (conn->lingering) {
         if (age_s >= NET_LINGER_S) {

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include "base/check.h"
+#include "net/peer.h"
 #include "net/private.h"
 
 #define NO_NUMBER UINT64_MAX
@@ -90,6 +91,7 @@ static void end_held(struct net_hold *hold, enum net_commit verdict)
         if (verdict == NET_COMMITTED) {
             hold_answer(hold, conn);
         } else {
+            net_peer_log_closed(conn->fd, "the journal did not take what it changed");
             net_conn_close(conn);
         }
     }
@@ -160,6 +162,7 @@ void net_hold_release(struct net_worker *worker)
     release_some(hold);
     for (struct net_conn *conn; no_more && (conn = first_waiting(hold)) != NULL;) {
         net_hold_leave(conn);
+        net_peer_log_closed(conn->fd, "the journal did not take what it changed");
         net_conn_close(conn);
     }
     let_go(hold);

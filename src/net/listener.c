@@ -38,7 +38,6 @@ struct net_listeners {
     net_listener_accepted *accepted;
     void *context;
     struct net_metrics *metrics;
-    struct log_limit *refusals;
     struct event resume;
     struct listener items[NET_LISTEN_MAX];
 };
@@ -326,7 +325,7 @@ void net_listener_refuse(struct net_listeners *set, int fd, bool tls, const char
     static const char words[] = "ERROR Too many open connections\r\n";
     char unread[4096];
     metric_add(&set->metrics->rejected_connections, 1);
-    net_peer_log_refused(fd, why, set->refusals);
+    net_peer_log_refused(fd, why);
     /* A close with unread input is a reset, which may overtake the words. */
     (void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
     if (!tls) {
@@ -357,7 +356,7 @@ static void on_resume(evutil_socket_t fd, short what, void *argument)
     }
     for (size_t i = 0; i < set->count; i++) {
         if (event_add(&set->items[i].event, NULL) != 0) {
-            log_error("%s: cannot listen again", set->items[i].address);
+            log_error("cannot listen again address=%s", set->items[i].address);
         }
     }
 }
@@ -418,13 +417,11 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
 }
 
 bool net_listener_start(struct net_listeners *set, struct event_base *base,
-                        net_listener_accepted *accepted, void *context, struct net_metrics *metrics,
-                        struct log_limit *refusals)
+                        net_listener_accepted *accepted, void *context, struct net_metrics *metrics)
 {
     set->accepted = accepted;
     set->context = context;
     set->metrics = metrics;
-    set->refusals = refusals;
     bool started = evtimer_assign(&set->resume, base, on_resume, set) == 0;
     for (size_t i = 0; i < set->count; i++) {
         struct listener *item = &set->items[i];

@@ -39,11 +39,11 @@ void net_listener_destroy(
 /* Clients can connect from here on, and queue. False: as above; another may have come before. */
 bool net_listener_listen(struct net_listeners *set, char error[NET_ERROR_MAX], bool *in_use);
 
-/* After that: accepts from now on in `base`. Counts in `metrics`, logs refusals as far as
- * `refusals` lets it. False: the loop refused them. */
+/* After that: accepts from now on in `base`. Counts in `metrics`. False: the loop refused
+ * them. */
 bool net_listener_start(struct net_listeners *set, struct event_base *base,
-                        net_listener_accepted *accepted, void *context, struct net_metrics *metrics,
-                        struct log_limit *refusals);
+                        net_listener_accepted *accepted, void *context,
+                        struct net_metrics *metrics);
 void net_listener_stop(struct net_listeners *set);
 
 const char *net_listener_address(const struct net_listeners *set, size_t i); /* as net_address */

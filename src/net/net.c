@@ -178,9 +178,7 @@ void net_run(struct net *net, const int *signals, size_t signal_count)
     CHECK(signal_count <= NET_SIGNALS_MAX);
     bool added = net_add_events(net, signals, signal_count);
     unblock(signals, signal_count);
-    if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics,
-                           &net->common.refusals) &&
-        added) {
+    if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics) && added) {
         (void)event_base_dispatch(net->base);
     } else {
         log_error("the event loop refuses its events");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 
 const char *net_peer_print(int fd, char text[NET_ADDRESS_TEXT_MAX])
 {
@@ -46,18 +47,14 @@ uint64_t net_peer_origin(int fd)
     return hash_words2(peer.any.ss_family, who, 0);
 }
 
-void net_peer_log_refused(int fd, const char *why, struct log_limit *limit)
+void net_peer_log_refused(int fd, const char *why)
 {
     char text[NET_ADDRESS_TEXT_MAX];
-    if (log_limit_pass(limit)) {
-        log_warning("a connection from %s is refused: %s", net_peer_print(fd, text), why);
-    }
+    log_warning("a connection was refused peer=%s reason=\"%s\"", net_peer_print(fd, text), why);
 }
 
-void net_peer_log_missed(struct log_limit *limit)
+void net_peer_log_closed(int fd, const char *why)
 {
-    uint64_t missed = log_limit_missed(limit);
-    if (missed > 0) {
-        log_warning("%llu more connections were refused", (unsigned long long)missed);
-    }
+    char text[NET_ADDRESS_TEXT_MAX];
+    log_info("a client was closed peer=%s reason=\"%s\"", net_peer_print(fd, text), why);
 }

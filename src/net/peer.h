@@ -1,5 +1,6 @@
 /*
- * peer.h: who is at the other end of a socket, and what is said of one that is not let in.
+ * peer.h: who is at the other end of a socket, and what is logged of one that is not let in, or
+ * must go.
  *
  * Any thread.
  */
@@ -8,7 +9,6 @@
 
 #include <stdint.h>
 
-#include "base/log.h"
 #include "net/address.h"
 
 /* The peer's address as net_address_print has it; "gone": it is. Returns text. */
@@ -17,9 +17,9 @@ const char *net_peer_print(int fd, char text[NET_ADDRESS_TEXT_MAX]);
 /* What net_conn_origin() (net.h) says of the socket. */
 uint64_t net_peer_origin(int fd);
 
-/* Logs that the peer is not let in, unless the limit says no. */
-void net_peer_log_refused(int fd, const char *why, struct log_limit *limit);
-/* Logs how many such lines were missed. Once a second. */
-void net_peer_log_missed(struct log_limit *limit);
+/* Logs that the peer is not let in. */
+void net_peer_log_refused(int fd, const char *why);
+/* Logs that its connection, which was open, is closed by us. */
+void net_peer_log_closed(int fd, const char *why);
 
 #endif

@@ -49,7 +49,6 @@ struct net_common {
     _Atomic unsigned connections; /* open: raised by the main thread, lowered by the workers */
     _Atomic unsigned idle_timeout_s;
     _Atomic unsigned request_timeout_s;
-    struct log_limit refusals; /* lines of connections that were not let in */
     unsigned hold_stall_s;
 };
 

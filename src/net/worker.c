@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "net/peer.h"
 #include "net/private.h"
@@ -170,7 +171,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         buf_fini(&worker->hold.bytes);
     }
     if (worker->index == 0) {
-        net_peer_log_missed(&worker->common->refusals);
+        log_tick();
         memory_purge(); /* what a herd of clients needed goes back to the system when it is gone */
     }
     if (worker->common->service.tick != NULL) {

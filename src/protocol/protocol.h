@@ -250,15 +250,17 @@ struct reply {
 
 /* How keys are listed. */
 enum listing {
-    LISTING_META,  /* lru_crawler metadump */
-    LISTING_GETS,  /* lru_crawler mgdump */
-    LISTING_ITEMS, /* stats cachedump */
+    LISTING_META,    /* lru_crawler metadump */
+    LISTING_GETS,    /* lru_crawler mgdump */
+    LISTING_ITEMS,   /* stats cachedump */
+    LISTING_RECORDS, /* lru_crawler export: ids with their records */
 };
 
 /* A key of a list. Its times are seconds since 1970. */
 struct listed_key {
     const char *bytes;
     size_t length;
+    const char *value; /* RECORDS alone */
     size_t value_length;
     uint64_t cas;
     uint64_t expires_at; /* 0: never */

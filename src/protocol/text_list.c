@@ -1,5 +1,6 @@
 /*
- * text_list.c: keys as lru_crawler metadump, lru_crawler mgdump and stats cachedump list them.
+ * text_list.c: keys as lru_crawler metadump, lru_crawler mgdump and stats cachedump list them, and
+ * ids with their records as lru_crawler export does.
  *
  * memcached's tools read these lines up to their end, which therefore always comes.
  */
@@ -94,11 +95,21 @@ static char *put_item(char *to, const struct listed_key *key)
     return to + length;
 }
 
+static char *put_record(char *to, const struct listed_key *key)
+{
+    to = TEXT_PUT(text_put(to, key->bytes, key->length), " ");
+    return TEXT_PUT(text_put(to, key->value, key->value_length), "\r\n");
+}
+
 bool text_list_key(struct buf *out, enum listing listing, const struct listed_key *key)
 {
-    static char *(*const puts[])(char *to, const struct listed_key *key) = {
-        [LISTING_META] = put_meta, [LISTING_GETS] = put_get, [LISTING_ITEMS] = put_item};
-    char *start = buf_room(out, NUMBERS_MAX + ESCAPED_MAX * key->length);
+    static char *(*const puts[])(char *to,
+                                 const struct listed_key *key) = {[LISTING_META] = put_meta,
+                                                                  [LISTING_GETS] = put_get,
+                                                                  [LISTING_ITEMS] = put_item,
+                                                                  [LISTING_RECORDS] = put_record};
+    size_t value = listing == LISTING_RECORDS ? key->value_length : 0;
+    char *start = buf_room(out, NUMBERS_MAX + ESCAPED_MAX * key->length + value);
     if (start == NULL) {
         return false;
     }

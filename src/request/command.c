@@ -267,6 +267,8 @@ static const struct refusal {
                                false, DETAIL_NONE, 0},
     [ENGINE_E_RECORD_FIELDS] = {REPLY_CLIENT_ERROR, NULL, SPACE_FIGURE(refused_value), false,
                                 DETAIL_NONE, SPACE_WORDS(record_words)},
+    [ENGINE_E_SOME_FIELDS] = {REPLY_CLIENT_ERROR, "needs a number for each slot of the key",
+                              SPACE_FIGURE(refused_value), false, DETAIL_NONE, 0},
     [ENGINE_E_NOT_MEMBER] = {REPLY_CLIENT_ERROR, NOT_MEMBER_WORDS, SPACE_FIGURE(refused_value),
                              false, DETAIL_NONE, 0},
     [ENGINE_E_NON_NUMERIC] = {REPLY_CLIENT_ERROR, NON_NUMERIC_WORDS, SPACE_FIGURE(refused_delta),
@@ -350,8 +352,8 @@ const struct command *command_find_extended(const struct command *command,
 
 const struct command *command_find_look(const struct space *space, enum key_kind kind, bool past)
 {
-    bool empty_record =
-        kind == KEY_RECORD && space->settings.slot_count == 1; /* a value, as such */
+    bool empty_record = kind == KEY_RECORD && space->settings.slot_count == 1 &&
+                        space->settings.role == SPACE_STORE; /* a value, as such */
     if (empty_record || (kind != KEY_SLOT && kind != KEY_RECORD && kind != KEY_MEMBER)) {
         return NULL;
     }

@@ -94,7 +94,7 @@ void dispatch_tick(void *worker_state)
 {
     struct dispatch_worker *worker = worker_state;
 
-    dispatch_auth_tick(worker);
+    server_round(worker->server, worker->index);
     dispatch_journal_tick(worker);
     dispatch_wait_tick(worker);
 }
@@ -107,6 +107,7 @@ void dispatch_closed(void *worker_state, struct net_conn *conn)
         dispatch_trace_close(conn);
     }
     dispatch_cold_closed(worker_state, conn);
+    dispatch_records_closed(worker_state, conn);
 }
 
 static bool dispatch_has_room(struct dispatch_worker *worker, const struct request *request)
@@ -145,7 +146,8 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
         const struct request *request = &batch->requests[i];
 
         size_t answer = worker->out->length;
-        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request) : DISPATCH_FULL;
+        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request)
+                                                 : DISPATCH_FULL;
         if (UNLIKELY(traced) && !is_run_again(end)) {
             dispatch_trace_request(worker, request, answer);
         }
@@ -205,6 +207,9 @@ static enum net_next after_batch(const struct dispatch_worker *worker, enum disp
         return worker->out->length > 0 ? NET_AGAIN : NET_CLOSE;
     case DISPATCH_DONE:
         break;
+    }
+    if (UNLIKELY(parsed == PROTOCOL_CLOSE)) {
+        dispatch_log_closed(worker->net_conn, "what it sends is no request");
     }
     static const enum net_next next[] = {
         [PROTOCOL_MORE] = NET_WAIT, [PROTOCOL_FULL] = NET_AGAIN, [PROTOCOL_CLOSE] = NET_CLOSE};
@@ -266,10 +271,11 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
 }
 
 /* It would wait for an answer to its hello for ever; and its bytes may hold a newline. */
-static enum net_next refuse_tls(struct net_turn *turn)
+static enum net_next refuse_tls(const struct net_conn *conn, struct net_turn *turn)
 {
     static const char words[] = "ERROR no TLS on this port\r\n";
 
+    dispatch_log_closed(conn, "it speaks TLS, this port does not");
     turn->consumed = turn->in_length;
     (void)buf_append(turn->out, words, sizeof(words) - 1);
     return NET_CLOSE;
@@ -284,7 +290,7 @@ enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct ne
         return NET_WAIT;
     }
     if (UNLIKELY(!turn_begin(worker, conn, turn))) {
-        return refuse_tls(turn);
+        return refuse_tls(conn, turn);
     }
     if (UNLIKELY(worker->settings->auth != NULL && !worker->conn->authenticated)) {
         enum net_next before = dispatch_auth(worker, conn, turn);

@@ -109,6 +109,7 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
     if (!worker->settings->flush_all) {
         return dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
     }
+    dispatch_log_deed(worker, "flush_all");
     if (request->delay != 0) {
         return flush_later(worker, request);
     }
@@ -139,6 +140,7 @@ static enum dispatch_end run_verbosity(struct dispatch_worker *worker,
     if (level > 0) { /* as so many -v */
         shown = LOG_LEVEL_INFO + (enum log_level)(level < most ? level : most);
     }
+    dispatch_log_deed(worker, "verbosity");
     log_setup(SERVER_NAME, shown);
     return dispatch_admin_say(worker, request, REPLY_OK, NULL);
 }
@@ -154,7 +156,7 @@ static enum dispatch_end run_shutdown(struct dispatch_worker *worker, const stru
     if (!worker->settings->shutdown_command) {
         return dispatch_admin_refuse(worker, request, REPLY_ERROR, ": shutdown not enabled");
     }
-    log_info("stopping: a client sent shutdown");
+    dispatch_log_deed(worker, "shutdown");
     net_stop(worker->server->net);
     return DISPATCH_CLOSE;
 }

@@ -28,7 +28,11 @@ static bool dispatch_auth_fail(struct dispatch_worker *worker, const struct requ
                                const char *words)
 {
     answer(worker, request, REPLY_CLIENT_ERROR, DETAIL_AUTH, words);
-    return ++worker->conn->auth_failures < FAILURES_MAX;
+    if (++worker->conn->auth_failures < FAILURES_MAX) {
+        return true;
+    }
+    dispatch_log_closed(worker->net_conn, "it did not log in");
+    return false;
 }
 
 /* ---- a user and a password ---- */
@@ -58,25 +62,16 @@ static enum attempt attempt(struct dispatch_worker *worker, const struct net_con
     return right ? ATTEMPT_RIGHT : ATTEMPT_WRONG;
 }
 
-static void log_failure(struct dispatch_worker *worker, const struct net_conn *conn,
-                        const struct auth_request *asked, const char *how)
+static void log_failure(const struct net_conn *conn, const struct auth_request *asked,
+                        const char *how)
 {
-    char peer[128];
+    char peer[128], user[LOG_QUOTED_MAX];
     size_t shown = asked->user_length < USER_SHOWN_MAX ? asked->user_length : USER_SHOWN_MAX;
 
-    if (log_limit_pass(&worker->server->login_lines)) {
-        log_warning("a login from %s %s, user \"%.*s\"", net_conn_peer(conn, peer), how, (int)shown,
-                    asked->user != NULL ? asked->user : "");
-    }
-}
-
-void dispatch_auth_tick(struct dispatch_worker *worker)
-{
-    uint64_t missed = worker->index == 0 ? log_limit_missed(&worker->server->login_lines) : 0;
-
-    if (missed > 0) {
-        log_warning("%llu more logins failed or were refused", (unsigned long long)missed);
-    }
+    log_warning(
+        "a login was refused peer=%s user=%s reason=\"%s\"", net_conn_peer(conn, peer),
+        log_quoted(asked->user != NULL ? asked->user : "", asked->user != NULL ? shown : 0, user),
+        how);
 }
 
 /* False: the connection ends. */
@@ -87,7 +82,7 @@ static bool end_attempt(struct dispatch_worker *worker, const struct net_conn *c
     metric_add(&worker->metrics->auth_cmds, 1);
     if (!right) {
         metric_add(&worker->metrics->auth_errors, 1);
-        log_failure(worker, conn, asked, "failed");
+        log_failure(conn, asked, "wrong user or password");
         return dispatch_auth_fail(worker, &asked->request, "authentication failure");
     }
     worker->conn->authenticated = true;
@@ -117,7 +112,7 @@ static void refuse_unseen(struct dispatch_worker *worker, const struct net_conn 
                           const struct auth_request *asked)
 {
     metric_add(&worker->metrics->auth_refused, 1);
-    log_failure(worker, conn, asked, "is refused after wrong passwords from there");
+    log_failure(conn, asked, "too many wrong passwords from there");
     answer(worker, &asked->request, REPLY_SERVER_ERROR, DETAIL_AUTH,
            "too many wrong passwords, try again later");
 }
@@ -160,6 +155,7 @@ enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *con
         case AUTH_MORE:
             return NET_WAIT;
         case AUTH_CLOSE:
+            dispatch_log_closed(conn, "what it sends is no request");
             return NET_CLOSE;
         case AUTH_TRY:
             next = try_in(worker, conn, &asked, left);

@@ -1,6 +1,6 @@
 /*
- * dispatch_list.c: lists the keys of the plain space: lru_crawler metadump and mgdump, stats
- * cachedump.
+ * dispatch_list.c: lists the keys of the plain space, then those of spaces of ids
+ * (dispatch_records.c): lru_crawler metadump and mgdump, stats cachedump; lru_crawler export.
  *
  * A list goes on over as many turns as it takes: the connection remembers how far it is, and the
  * request is run again. A turn ends when the output is full or LIST_STEPS_MAX steps of the engine's
@@ -13,8 +13,9 @@
 #include "request/dispatch_private.h"
 
 #define LIST_STEPS_MAX       4096
-#define LIST_WORDS_MAX       4  /* of a request */
-#define CRAWLER_CLASS_MAX    64 /* as memcached's: a list of classes names none beyond */
+#define LIST_PLAIN_DONE      UINT64_MAX /* list_cursor: plain keys are listed, others follow */
+#define LIST_WORDS_MAX       4          /* of a request */
+#define CRAWLER_CLASS_MAX    64         /* as memcached's: a list of classes names none beyond */
 #define CRAWLER_SLEEP_MAX_US 1000000
 
 struct list_words {
@@ -93,9 +94,9 @@ static void list_key(void *context, const char *bytes, size_t length, const stru
     step->listed += !step->full;
 }
 
-/* most: keys to list at most. */
-static enum dispatch_end list_keys(struct dispatch_worker *worker, enum listing listing,
-                                   uint64_t most)
+/* Plain keys; most: to list at most. */
+static enum dispatch_end list_plain(struct dispatch_worker *worker, enum listing listing,
+                                    uint64_t most)
 {
     struct dispatch_conn *conn = worker->conn;
     struct space *plain = worker->spaces->plain;
@@ -113,20 +114,49 @@ static enum dispatch_end list_keys(struct dispatch_worker *worker, enum listing 
         conn->listed += step.listed;
         more = more && conn->listed < most;
     }
-    if (more || !worker->codec->list_end(worker->out, listing)) {
+    if (more) {
         return DISPATCH_AGAIN;
     }
-    conn->list_cursor = conn->listed = 0;
+    conn->list_cursor = LIST_PLAIN_DONE;
     return DISPATCH_DONE;
 }
 
-/* "all", "hash", or numbers of classes with commas between. *ours: the plain values are meant. */
-static bool read_classes(const char *bytes, size_t length, bool *ours)
+/* Which keys a list of classes means. */
+struct list_classes {
+    bool plain;
+    bool ids; /* of spaces of ids */
+};
+
+/* most: plain keys to list at most. */
+static enum dispatch_end list_keys(struct dispatch_worker *worker, const struct request *request,
+                                   enum listing listing, const struct list_classes *classes,
+                                   uint64_t most)
+{
+    struct dispatch_conn *conn = worker->conn;
+    enum dispatch_end end = DISPATCH_DONE;
+    if (conn->list_cursor != LIST_PLAIN_DONE) {
+        end = list_plain(worker, listing, classes->plain ? most : 0);
+    }
+    if (end == DISPATCH_DONE && classes->ids) {
+        end = dispatch_records_all(worker, request, listing);
+    }
+    if (end == DISPATCH_DONE && !worker->codec->list_end(worker->out, listing)) {
+        return DISPATCH_AGAIN;
+    }
+    if (end == DISPATCH_DONE || end == DISPATCH_CLOSE) {
+        conn->list_cursor = conn->listed = 0;
+    }
+    return end;
+}
+
+/* "all", "hash", or numbers of classes with commas between. */
+static bool read_classes(const char *bytes, size_t length, struct list_classes *classes)
 {
     const char *end = bytes + length;
-    *ours = (length == 3 && memcmp(bytes, "all", 3) == 0) ||
-            (length == 4 && memcmp(bytes, "hash", 4) == 0);
-    if (*ours) {
+    bool all = (length == 3 && memcmp(bytes, "all", 3) == 0) ||
+               (length == 4 && memcmp(bytes, "hash", 4) == 0);
+    *classes = (struct list_classes){all, all};
+    if (all) {
         return true;
     }
     while (bytes < end) {
@@ -137,7 +167,8 @@ static bool read_classes(const char *bytes, size_t length, bool *ours)
             class >= CRAWLER_CLASS_MAX) {
             return false;
         }
-        *ours |= class == ENGINE_MEMORY_PLAIN;
+        classes->plain |= class == ENGINE_MEMORY_PLAIN;
+        classes->ids |= class == ENGINE_MEMORY_TABLES;
         bytes = stop + 1;
     }
     return true;
@@ -147,16 +178,35 @@ static enum dispatch_end list_dump(struct dispatch_worker *worker, const struct 
                                    const struct list_words *words)
 {
     enum listing listing = word_is(words, 0, "mgdump") ? LISTING_GETS : LISTING_META;
-    bool ours;
+    struct list_classes classes;
     if (!worker->settings->list_keys) {
         return list_say(worker, request, REPLY_ERROR,
                         listing == LISTING_META ? " metadump not allowed"
                                                 : " key dump not allowed");
     }
-    if (!read_classes(words->at[1].bytes, words->at[1].length, &ours)) {
+    if (!read_classes(words->at[1].bytes, words->at[1].length, &classes)) {
         return list_say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
     }
-    return list_keys(worker, listing, ours ? UINT64_MAX : 0);
+    return list_keys(worker, request, listing, &classes, UINT64_MAX);
+}
+
+/* export SPACE [FROM] */
+static enum dispatch_end list_export(struct dispatch_worker *worker, const struct request *request,
+                                     const struct list_words *words)
+{
+    uint64_t from = 0;
+    if (!worker->settings->list_keys) {
+        return list_say(worker, request, REPLY_ERROR, " export not allowed");
+    }
+    if (words->count == 3 && (!word_number(words, 2, &from) || from > PATTERN_ID_MAX)) {
+        return list_say(worker, request, REPLY_CLIENT_ERROR,
+                        "export SPACE [FROM]: FROM is an id, 0 to 9223372036854775807");
+    }
+    char name[ENGINE_SPACE_NAME_MAX + 1] = "";
+    if (words->at[1].length < sizeof(name)) {
+        memcpy(name, words->at[1].bytes, words->at[1].length);
+    }
+    return dispatch_records_export(worker, request, name, from);
 }
 
 /* What else there is sets up a crawler. There is none: what has expired goes as it is met. */
@@ -165,12 +215,12 @@ static enum dispatch_end crawler_set_up(struct dispatch_worker *worker,
                                         const struct list_words *words)
 {
     uint64_t number;
-    bool ours;
+    struct list_classes classes;
     if (words->count == 1 && (word_is(words, 0, "enable") || word_is(words, 0, "disable"))) {
         return list_say(worker, request, REPLY_OK, NULL);
     }
     if (words->count == 2 && word_is(words, 0, "crawl")) {
-        return read_classes(words->at[1].bytes, words->at[1].length, &ours)
+        return read_classes(words->at[1].bytes, words->at[1].length, &classes)
                    ? list_say(worker, request, REPLY_OK, NULL)
                    : list_say(worker, request, REPLY_WORDS, "BADCLASS invalid class id");
     }
@@ -194,6 +244,9 @@ enum dispatch_end dispatch_list_crawler(struct dispatch_worker *worker,
     list_split(request, &words);
     if (words.count == 2 && (word_is(&words, 0, "metadump") || word_is(&words, 0, "mgdump"))) {
         return list_dump(worker, request, &words);
+    }
+    if ((words.count == 2 || words.count == 3) && word_is(&words, 0, "export")) {
+        return list_export(worker, request, &words);
     }
     return crawler_set_up(worker, request, &words);
 }
@@ -221,5 +274,6 @@ enum dispatch_end dispatch_list_items(struct dispatch_worker *worker, const stru
         return list_say(worker, request, REPLY_CLIENT_ERROR, "Illegal slab id");
     }
     limit = limit == 0 ? UINT64_MAX : limit;
-    return list_keys(worker, LISTING_ITEMS, class == ENGINE_MEMORY_PLAIN ? limit : 0);
+    const struct list_classes classes = {.plain = class == ENGINE_MEMORY_PLAIN};
+    return list_keys(worker, request, LISTING_ITEMS, &classes, limit);
 }

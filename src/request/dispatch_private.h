@@ -73,6 +73,7 @@ struct dispatch_tally {
     uint32_t hits;
     uint32_t absent;
     uint32_t unset;
+    uint32_t incomplete;
     uint32_t below;
     uint32_t bad;
 };
@@ -200,7 +201,12 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
 
-/* dispatch_trace.c: each does nothing below its level of the log. */
+/* dispatch_trace.c */
+/* Logs that the connection is to be closed, and why. */
+void dispatch_log_closed(const struct net_conn *conn, const char *why);
+/* Logs who sent a command that concerns all clients. */
+void dispatch_log_deed(const struct dispatch_worker *worker, const char *command);
+/* Each of these does nothing below its level of the log. */
 /* A request that was run; its answer begins there in the output. */
 void dispatch_trace_request(struct dispatch_worker *worker, const struct request *request,
                             size_t answer);
@@ -235,8 +241,6 @@ void dispatch_watch_released(struct dispatch_worker *worker);
 /* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
                             struct net_turn *turn);
-/* Once a second: tells of failed logins that were not logged. */
-void dispatch_auth_tick(struct dispatch_worker *worker);
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
 
 /* dispatch_list.c */
@@ -244,6 +248,16 @@ enum dispatch_end dispatch_list_crawler(struct dispatch_worker *worker,
                                         const struct request *request);
 enum dispatch_end dispatch_list_items(struct dispatch_worker *worker,
                                       const struct request *request); /* stats cachedump */
+
+/* dispatch_records.c: records of spaces of ids, in the order of their ids. */
+/* The keys of all such spaces. */
+enum dispatch_end dispatch_records_all(struct dispatch_worker *worker,
+                                       const struct request *request, enum listing listing);
+/* The records of one space from an id on: a line that names it and its slots, then ids. */
+enum dispatch_end dispatch_records_export(struct dispatch_worker *worker,
+                                          const struct request *request, const char *space,
+                                          uint64_t from);
+void dispatch_records_closed(struct dispatch_worker *worker, const struct net_conn *conn);
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);

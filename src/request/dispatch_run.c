@@ -28,6 +28,7 @@ static void tally_end(struct dispatch_worker *worker, bool answered)
             metric_add(&own->hits, tally->hits);
             metric_add(&own->misses_absent, tally->absent);
             metric_add(&own->misses_unset, tally->unset);
+            metric_add(&own->misses_incomplete, tally->incomplete);
             metric_add(&own->misses_below, tally->below);
             metric_add(&own->bad_keys, tally->bad);
         }
@@ -46,6 +47,9 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
         return;
     case ENGINE_MISS_UNSET:
         tally->unset++;
+        return;
+    case ENGINE_MISS_INCOMPLETE:
+        tally->incomplete++;
         return;
     case ENGINE_MISS_BELOW:
         tally->below++;
@@ -105,7 +109,8 @@ struct block {
     bool pending;
     bool failed; /* the worker's result holds the line */
     bool deletes;
-    uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key */
+    uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key
+                                    that is to be deleted */
 };
 
 static void block_fail(struct dispatch_worker *worker, const struct dispatch_key *key,
@@ -151,27 +156,47 @@ static void block_miss(struct dispatch_worker *worker, const struct request *req
     }
 }
 
+/* Behind a past exptime: notes that the key is to be deleted. False: an earlier one is the same. */
+static bool block_marks(struct dispatch_worker *worker, const struct request *request,
+                        const struct request_key *bytes, struct block *block)
+{
+    const struct request_key *first = &worker->batch.keys[request->first_key];
+    size_t i = (size_t)(bytes - first);
+
+    if (!block->deletes) {
+        memset(block->found, 0, sizeof(block->found));
+        block->deletes = true;
+    }
+    if (block_goes(block, first, i)) {
+        return false;
+    }
+    block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
+    return true;
+}
+
+/* Nothing of the key is there, or in a cache a part of it: then that goes, too. */
+static void block_absent(struct dispatch_worker *worker, const struct request *request,
+                         const struct request_key *bytes, const struct dispatch_key *key,
+                         struct block *block)
+{
+    if (UNLIKELY(key->delete_after) && key->op.miss == ENGINE_MISS_INCOMPLETE) {
+        (void)block_marks(worker, request, bytes, block);
+    }
+    tally_miss(worker, key);
+    block_miss(worker, request, bytes);
+}
+
 static void block_hit(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, struct dispatch_key *key,
                       struct block *block)
 {
     const struct engine_op *op = &key->op;
 
-    if (UNLIKELY(key->delete_after)) {
-        const struct request_key *first = &worker->batch.keys[request->first_key];
-        size_t i = (size_t)(bytes - first);
-
-        if (!block->deletes) {
-            memset(block->found, 0, sizeof(block->found));
-            block->deletes = true;
-        }
-        if (block_goes(block, first, i)) {
-            key->op.miss = ENGINE_MISS_ABSENT;
-            tally_miss(worker, key);
-            block_miss(worker, request, bytes);
-            return;
-        }
-        block->found[i / WORD_BITS] |= 1ull << i % WORD_BITS;
+    if (UNLIKELY(key->delete_after) && !block_marks(worker, request, bytes, block)) {
+        key->op.miss = ENGINE_MISS_ABSENT;
+        tally_miss(worker, key);
+        block_miss(worker, request, bytes);
+        return;
     }
     struct hit hit = {.value = op->value,
                       .value_length = op->value_length,
@@ -298,8 +323,7 @@ static void block_key(struct dispatch_worker *worker, const struct request *requ
         block_fail(worker, key, block);
         return;
     default:
-        tally_miss(worker, key);
-        block_miss(worker, request, bytes);
+        block_absent(worker, request, bytes, key, block);
         return;
     }
 }

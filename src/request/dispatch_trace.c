@@ -1,6 +1,7 @@
 /*
  * dispatch_trace.c: what clients say, what they are told and what becomes of their connections, in
- * the log and in memcached's form, where -vv and -vvv ask for it. Logins are no part of it.
+ * the log and in memcached's form, where -vv and -vvv ask for it. Logins are no part of it. And
+ * what is logged without being asked for.
  */
 #include <string.h>
 
@@ -16,6 +17,19 @@ static int first_line(const char *bytes, size_t length)
     length = newline != NULL ? (size_t)(newline - bytes) : length;
     length -= length > 0 && bytes[length - 1] == '\r';
     return (int)(length < TRACE_BYTES_MAX ? length : TRACE_BYTES_MAX);
+}
+
+void dispatch_log_closed(const struct net_conn *conn, const char *why)
+{
+    char peer[128];
+    log_info("a client was closed peer=%s reason=\"%s\"", net_conn_peer(conn, peer), why);
+}
+
+void dispatch_log_deed(const struct dispatch_worker *worker, const char *command)
+{
+    char peer[128];
+    log_warning("a client changed what all share peer=%s command=\"%s\"",
+                net_conn_peer(worker->net_conn, peer), command);
 }
 
 void dispatch_trace_request(struct dispatch_worker *worker, const struct request *request,

@@ -56,11 +56,18 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
     }
 }
 
+static bool is_slow(const struct dispatch_worker *worker, uint64_t us)
+{
+    uint64_t slow_ms = worker->settings->slow_request_ms;
+
+    return slow_ms > 0 && us >= slow_ms * 1000;
+}
+
 /* Notes a slow request, if it is one. */
 static void note_slow(struct dispatch_worker *worker, enum watch_class class, enum watch_tier tier,
                       uint64_t now_us, uint64_t us, const char key[WATCH_KEY_MAX])
 {
-    if (us >= worker->settings->slow_request_ms * 1000 && worker->settings->slow_request_ms > 0) {
+    if (is_slow(worker, us)) {
         struct watch_request slow = {
             .at_s = now_us / 1000000, .took_us = us, .class = class, .tier = tier};
 
@@ -69,9 +76,14 @@ static void note_slow(struct dispatch_worker *worker, enum watch_class class, en
     }
 }
 
+/* first: a class that some are of; nearly always all are. */
 static void took(struct dispatch_worker *worker, const struct dispatch_counts *counts,
-                 enum watch_tier tier, uint64_t us)
+                 enum watch_class first, enum watch_tier tier, uint64_t us)
 {
+    if (LIKELY(counts->of[first] == counts->all)) {
+        watch_took(worker->watch, first, tier, us, counts->all);
+        return;
+    }
     for (int class = 0; class < WATCH_CLASSES; class ++) {
         if (counts->of[class] > 0) {
             watch_took(worker->watch, (enum watch_class) class, tier, us, counts->of[class]);
@@ -107,22 +119,20 @@ static void hold(struct dispatch_worker *worker, uint64_t now_us)
     }
 }
 
-void dispatch_watch_end(struct dispatch_worker *worker, bool held)
+/* The end of a turn that is not as most are: the first one waited, answers are held, it is slow.
+ * Not inlined, so that the others do without its room for a key. */
+__attribute__((noinline)) static void end_otherwise(struct dispatch_worker *worker, bool held,
+                                                    uint64_t now_us)
 {
     struct dispatch_watch *own = &worker->own;
+    uint64_t us = now_us - net_worker_now_us(worker->net);
     char key[WATCH_KEY_MAX];
 
-    if (own->turn.all == 0) {
-        return;
-    }
-    uint64_t now_us = clock_monotonic_us();
-    uint64_t us = now_us - net_worker_now_us(worker->net);
-
-    if (UNLIKELY(own->waited_us != 0)) { /* by the first one alone */
+    first_key(worker, key);
+    if (own->waited_us != 0) { /* by the first one alone */
         uint64_t waited_us = now_us - own->waited_us;
 
         watch_took(worker->watch, own->first, own->waited_for, waited_us, 1);
-        first_key(worker, key);
         note_slow(worker, own->first, own->waited_for, now_us, waited_us, key);
         own->turn.of[own->first]--;
         own->turn.all--;
@@ -131,11 +141,27 @@ void dispatch_watch_end(struct dispatch_worker *worker, bool held)
         hold(worker, now_us);
         return;
     }
-    took(worker, &own->turn, WATCH_MEMORY, us);
-    if (UNLIKELY(us >= worker->settings->slow_request_ms * 1000) && own->turn.all > 0) {
-        first_key(worker, key);
+    took(worker, &own->turn, own->first, WATCH_MEMORY, us);
+    if (own->turn.all > 0) {
         note_slow(worker, own->first, WATCH_MEMORY, now_us, us, key);
     }
+}
+
+void dispatch_watch_end(struct dispatch_worker *worker, bool held)
+{
+    struct dispatch_watch *own = &worker->own;
+
+    if (own->turn.all == 0) {
+        return;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t us = now_us - net_worker_now_us(worker->net);
+
+    if (UNLIKELY(held || own->waited_us != 0 || is_slow(worker, us))) {
+        end_otherwise(worker, held, now_us);
+        return;
+    }
+    took(worker, &own->turn, own->first, WATCH_MEMORY, us);
 }
 
 /* ---- answers that wait for the journal ---- */
@@ -149,7 +175,7 @@ void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdi
         return;
     }
     if (verdict == NET_COMMITTED) {
-        took(worker, &held->counts, WATCH_MEMORY, held->ended_us - held->since_us);
+        took(worker, &held->counts, held->first, WATCH_MEMORY, held->ended_us - held->since_us);
     } else if (verdict == NET_COMMIT_LATER && own->waiting_count < DISPATCH_WAITING) {
         held->lsn = lsn;
         own->waiting[(own->waiting_first + own->waiting_count++) % DISPATCH_WAITING] = *held;
@@ -168,7 +194,7 @@ void dispatch_watch_released(struct dispatch_worker *worker)
         const struct dispatch_held *held = &own->waiting[own->waiting_first];
         uint64_t us = at_us > held->since_us ? at_us - held->since_us : 0;
 
-        took(worker, &held->counts, WATCH_SYNC, us);
+        took(worker, &held->counts, held->first, WATCH_SYNC, us);
         note_slow(worker, held->first, WATCH_SYNC, at_us, us, held->key);
         own->waiting_first = (own->waiting_first + 1) % DISPATCH_WAITING;
         own->waiting_count--;

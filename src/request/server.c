@@ -7,11 +7,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/notify.h"
 #include "data/data.h"
 #include "data/journal_sink.h"
 #include "request/auth_delay.h"
 #include "request/dispatch.h"
 #include "request/flush.h"
+#include "request/lister.h"
 #include "request/watch.h"
 #include "space/populate.h"
 
@@ -54,10 +56,13 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     server->auth_delay = auth_delay_create();
     server->populate = populate_create();
     server->flush = flush_create(server);
+    server->lister = lister_create(server);
     server->keeper = keeper_create(server->barrier, flush_run, server->flush);
     server->wait_us = SERVER_WAIT_US;
     keeper_attach(server->keeper, spaces);
     server->started_s = clock_monotonic_us() / 1000000;
+    server->watchdog_us = notify_watchdog_us();
+    server->rounds_us = memory_zalloc(server->threads * sizeof(server->rounds_us[0]));
     server_publish(server, settings, spaces);
     return server;
 }
@@ -68,12 +73,14 @@ void server_destroy(struct server *server)
         return;
     }
     keeper_destroy(server->keeper);
+    lister_destroy(server->lister);
     flush_destroy(server->flush);
     populate_destroy(server->populate);
     auth_delay_destroy(server->auth_delay);
     barrier_destroy(server->barrier);
     destroy_wakers(server->wakers, server->threads);
     watch_destroy(server->watches, server->threads);
+    free((void *)server->rounds_us);
     free(server->metrics);
     free(server);
 }
@@ -102,6 +109,33 @@ void server_complain(struct server *server, const char *text)
     if (log_is_due(&server->complained_us)) {
         log_error("%s", text);
     }
+}
+
+/* ---- the watchdog ---- */
+
+#define WATCHDOG_ROUND 2 /* a worker goes round within this part of the watchdog's time … */
+#define WATCHDOG_TELL  4 /* … which is told of so often in it */
+
+void server_round(struct server *server, unsigned worker)
+{
+    uint64_t now_us = clock_monotonic_us();
+
+    atomic_store(&server->rounds_us[worker], now_us);
+    if (worker != 0 || server->watchdog_us == 0 ||
+        now_us - server->watched_us < server->watchdog_us / WATCHDOG_TELL) {
+        return;
+    }
+    for (unsigned i = 0; i < server->threads; i++) {
+        uint64_t round_us = atomic_load(&server->rounds_us[i]);
+
+        if (now_us > round_us && now_us - round_us > server->watchdog_us / WATCHDOG_ROUND) {
+            log_error("a worker hangs worker=%u seconds=%llu", i,
+                      (unsigned long long)((now_us - round_us) / 1000000));
+            return;
+        }
+    }
+    server->watched_us = now_us;
+    notify_manager("WATCHDOG=1");
 }
 
 /* ---- net ---- */

@@ -10,7 +10,7 @@
  * that changed something, or that may tell of a change nobody has written yet, are held until they
  * are written, under sync: always until they are durable (dispatch_journal.c).
  *
- * The order of an end: keeper_end; data_stop, after which no read of a dumped table wakes anybody
+ * The order of an end: keeper_end and lister_end; data_stop, after which no read of a dumped table wakes anybody
  * (those wake net itself, so it has to live until then); net_destroy, which ends the workers and
  * gives their sinks and pages back; then the journal is closed (data_close); then server_destroy;
  * the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
@@ -76,10 +76,10 @@ struct server {
     struct populate *populate;      /* idle at first */
     struct keeper *keeper;          /* has the spaces' engines; started by the creator */
     struct flush *flush;            /* the keeper's errand */
+    struct lister *lister;          /* idle until somebody wants a list */
     uint64_t wait_us;               /* the longest wait of a request (dispatch_wait.c) */
     struct net *net;                /* NULL before server_attach */
     struct auth_delay *auth_delay;
-    struct log_limit login_lines; /* of logins that failed */
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
@@ -88,6 +88,9 @@ struct server {
     metric recycled_gone;            /* by engines that are gone: who reloads */
     metric recycled_base;            /* likewise what `stats reset` subtracts */
     uint64_t started_s;              /* monotonic */
+    uint64_t watchdog_us;            /* notify_watchdog_us() at the start */
+    _Atomic uint64_t *rounds_us;     /* [threads]: the last server_round of each */
+    uint64_t watched_us;             /* worker 0's: when the service manager was last told */
     /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
     bool (*signalled)(void *context, int signal_number);
     void *signalled_context;
@@ -117,6 +120,13 @@ void server_service(struct server *server, struct net_service *service);
 
 /* The net that runs the service; before net_run. */
 void server_attach(struct server *server, struct net *net);
+
+/*
+ * Worker number `worker` has gone round: once a second, on its thread. As long as each has done so
+ * within half the time that the service manager's watchdog allows, worker 0 tells it that the
+ * daemon lives.
+ */
+void server_round(struct server *server, unsigned worker);
 
 /* With the world stopped: what workers read from their next turn on. */
 void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);

@@ -222,6 +222,7 @@ enum dispatch_end stats_answer(struct dispatch_worker *worker, const struct requ
     }
     if (is_reset(request)) {
         stats_reset(worker);
+        dispatch_log_deed(worker, "stats reset");
         reply.status = REPLY_RESET;
     }
     dispatch_reply(worker, request, &reply);

@@ -10,10 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-#define PART_BITS    3
 #define MEMBER_SHOWN 24
-_Static_assert(WATCH_PARTS == 1 << PART_BITS, "parts of an octave");
-
 const char *const watch_class_names[WATCH_CLASSES] = {"get",  "touch",  "store",
                                                       "incr", "delete", "other"};
 const char *const watch_tier_names[WATCH_TIERS] = {"memory", "disk", "table", "sync"};
@@ -38,35 +35,15 @@ void watch_destroy(struct watch *watches, unsigned workers)
 
 /* ---- times ---- */
 
-/* Below WATCH_PARTS us one bucket each; above, WATCH_PARTS to the octave. */
-static size_t watch_bucket_of(uint64_t us)
-{
-    if (us < WATCH_PARTS) {
-        return (size_t)us;
-    }
-    unsigned power = 63 - (unsigned)__builtin_clzll(us);
-    size_t bucket =
-        ((size_t)(power - PART_BITS + 1) << PART_BITS) + (us >> (power - PART_BITS)) % WATCH_PARTS;
-
-    return bucket < WATCH_BUCKETS ? bucket : WATCH_BUCKETS - 1;
-}
-
 /* The largest time of a bucket. */
 static uint64_t bucket_last(size_t bucket)
 {
     if (bucket < WATCH_PARTS) {
         return bucket;
     }
-    unsigned shift = (unsigned)(bucket >> PART_BITS) - 1;
+    unsigned shift = (unsigned)(bucket >> WATCH_PART_BITS) - 1;
 
     return ((WATCH_PARTS + bucket % WATCH_PARTS + 1) << shift) - 1;
-}
-
-void watch_took(struct watch *watch, enum watch_class class, enum watch_tier tier, uint64_t us,
-                uint64_t requests)
-{
-    metric_add(&watch->latency.counts[class][tier][watch_bucket_of(us)], requests);
-    metric_add(&watch->latency.sums_us[class][tier], us * requests);
 }
 
 void watch_times(const struct watch *watches, unsigned workers, enum watch_class class,
@@ -117,43 +94,59 @@ uint64_t watch_below(const struct watch_times *times, unsigned power)
 static void halve(struct watch_hot *hot)
 {
     hot->total /= 2;
+    hot->least /= 2;
     for (size_t i = 0; i < WATCH_HOT; i++) {
         hot->counts[i] /= 2;
         hot->errors[i] /= 2;
     }
 }
 
-/* Its counter, or the smallest one. */
+/* Its counter; WATCH_HOT: it has none. */
 static size_t watch_find(const struct watch_hot *hot, uint64_t hash)
 {
-    size_t smallest = 0;
+    size_t at = 0;
 
-    for (size_t i = 0; i < WATCH_HOT; i++) {
-        if (hot->hashes[i] == hash) {
-            return i;
-        }
-        if (hot->counts[i] < hot->counts[smallest]) {
-            smallest = i;
-        }
+    while (at < WATCH_HOT && hot->hashes[at] != hash) {
+        at++;
     }
-    return smallest;
+    return at;
 }
 
-/* The key is printed only when it takes a counter over. Returns where to. */
-static char *watch_count_one(struct watch_hot *hot, uint64_t hash)
+/* The smallest counter. None is below `least`, so the next one from `hand` on that has no more is
+ * it; while keys come once each that is one of the next few. */
+static size_t watch_smallest(struct watch_hot *hot)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (size_t i = 0; i < WATCH_HOT; i++) {
+        size_t at = (hot->hand + i) % WATCH_HOT;
+
+        if (hot->counts[at] <= hot->least) {
+            hot->hand = at + 1;
+            return at;
+        }
+        least = hot->counts[at] < least ? hot->counts[at] : least;
+    }
+    hot->least = least;
+    return watch_smallest(hot);
+}
+
+/* Returns the counter if it is the key's from now on: it then has to be told which that is. */
+static struct watch_key *watch_count_one(struct watch_hot *hot, uint64_t hash)
 {
     size_t at = watch_find(hot, hash);
-    bool is_new = hot->hashes[at] != hash;
+    bool is_new = at == WATCH_HOT;
 
     if (++hot->total >= WATCH_WINDOW) {
         halve(hot);
     }
     if (is_new) {
+        at = watch_smallest(hot);
         hot->hashes[at] = hash;
         hot->errors[at] = hot->counts[at];
     }
     hot->counts[at]++;
-    return is_new ? hot->keys[at] : NULL;
+    return is_new ? &hot->keys[at] : NULL;
 }
 
 void watch_print_key(char text[WATCH_KEY_MAX], const char *key, size_t length)
@@ -166,21 +159,33 @@ void watch_print_key(char text[WATCH_KEY_MAX], const char *key, size_t length)
     text[count] = '\0';
 }
 
+static void keep_key(struct watch_key *key, const char *space, uint64_t id, const char *member,
+                     size_t member_length)
+{
+    size_t length = member_length < WATCH_KEY_MAX ? member_length : WATCH_KEY_MAX - 1;
+
+    memcpy(key->space, space, strlen(space) + 1);
+    key->id = id;
+    key->has_member = member != NULL;
+    key->member_length = member != NULL ? length : 0;
+    if (member != NULL) {
+        memcpy(key->member, member, length);
+    }
+}
+
 /* What stands for the key: space:id, space:*:member, or a plain key as it is. */
-static void print_counted(char text[WATCH_KEY_MAX], enum watch_kind kind, const char *space,
-                          uint64_t id, const char *member, size_t member_length)
+static void print_counted(char text[WATCH_KEY_MAX], enum watch_kind kind,
+                          const struct watch_key *key)
 {
     char own[WATCH_KEY_MAX] = "";
 
-    if (member != NULL) {
-        watch_print_key(own, member, member_length);
-    }
+    watch_print_key(own, key->member, key->member_length);
     if (kind == WATCH_MEMBERS) {
-        snprintf(text, WATCH_KEY_MAX, "%s:*:%.*s", space, MEMBER_SHOWN, own);
-    } else if (member != NULL) {
+        snprintf(text, WATCH_KEY_MAX, "%s:*:%.*s", key->space, MEMBER_SHOWN, own);
+    } else if (key->has_member) {
         memcpy(text, own, WATCH_KEY_MAX);
     } else {
-        snprintf(text, WATCH_KEY_MAX, "%s:%" PRIu64, space, id);
+        snprintf(text, WATCH_KEY_MAX, "%s:%" PRIu64, key->space, key->id);
     }
 }
 
@@ -193,10 +198,10 @@ void watch_saw(struct watch *watch, enum watch_kind kind, const char *space, uin
     if (pthread_mutex_trylock(&watch->lock) != 0) {
         return;
     }
-    char *text = watch_count_one(&watch->hot[kind], hash);
+    struct watch_key *key = watch_count_one(&watch->hot[kind], hash);
 
-    if (text != NULL) {
-        print_counted(text, kind, space, id, member, member_length);
+    if (key != NULL) {
+        keep_key(key, space, id, member, member_length);
     }
     pthread_mutex_unlock(&watch->lock);
 }
@@ -204,7 +209,7 @@ void watch_saw(struct watch *watch, enum watch_kind kind, const char *space, uin
 /* Counters of all workers by their keys. */
 struct merged {
     uint64_t hash, sure;
-    char key[WATCH_KEY_MAX];
+    struct watch_key key;
 };
 
 /* Adds a worker's counters to those of the same key. Returns how many there are. */
@@ -221,8 +226,7 @@ static size_t merge(const struct watch_hot *hot, struct merged *merged, size_t c
             continue;
         }
         if (at == count) {
-            merged[count] = (struct merged){.hash = hot->hashes[i]};
-            memcpy(merged[count++].key, hot->keys[i], WATCH_KEY_MAX);
+            merged[count++] = (struct merged){.hash = hot->hashes[i], .key = hot->keys[i]};
         }
         merged[at].sure += sure;
     }
@@ -270,7 +274,7 @@ size_t watch_hottest(struct watch *watches, unsigned workers, enum watch_kind ki
     count = count < most ? count : most;
     for (size_t i = 0; i < count; i++) {
         tops[i].share = (double)merged[i].sure / (double)total;
-        memcpy(tops[i].key, merged[i].key, WATCH_KEY_MAX);
+        print_counted(tops[i].key, kind, &merged[i].key);
     }
     free(hot);
     free(merged);

@@ -2,7 +2,7 @@
 #include "row/row.h"
 
 #include "base/memory.h"
-#include "row/row_log.h"
+#include "row/row_data.h"
 #include "row/row_private.h"
 
 #include <errno.h>
@@ -19,21 +19,23 @@ static void take_config(struct row *row, const struct row_config *config)
     row->config = *config;
     if (config->any_ids) {
         row->config.tables = 1;
+        row->config.recycle = false;
+        row->config.dump = false;
     }
     CHECK(row->config.tables >= 1 && row->config.tables <= ROW_TABLES_MAX);
     CHECK(config->any_ids ||
           (config->sample >= ROW_SAMPLE_MIN && config->sample <= ROW_SAMPLE_MAX));
 }
 
-bool row_init(struct row *row, const struct row_config *config,
-              const struct row_functions *functions, void *engine,
-              const struct engine_keeper *keeper)
+bool row_init(struct row *row, const struct row_config *config, const struct table_kind *kind,
+              struct engine *engine)
 {
     memset(row, 0, sizeof(*row));
     take_config(row, config);
-    row->functions = functions;
+    row->kind = kind;
     row->engine = engine;
-    row->keeper = keeper;
+    row->keeper = &engine->keeper;
+    row->imager = &engine->imager;
     row->late_room = late_room_at_start(config);
     row_stream_forget(row);
     CHECK(pthread_mutex_init(&row->lock, NULL) == 0);

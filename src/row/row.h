@@ -82,16 +82,14 @@
 #include "engine/emit.h"
 #include "engine/engine.h"
 #include "row/id_span.h"
+#include "row/row_config.h"
 #include "row/row_dropped.h"
 
-#define ROW_TABLES_MAX 1024  /* in memory, of a space, layers included */
 #define ROW_ROUTES_MAX 32768 /* dumped ones included, layers not */
 #define ROW_ID_MAX     ((uint64_t)INT64_MAX)
 #define ROW_APART_SERIALS                                                                          \
     (1ull << 40)            /* of tables for ids apart, from here on; others are below             \
                              */
-#define ROW_SAMPLE_MAX 1024 /* creations the first table looks at */
-#define ROW_SAMPLE_MIN 16
 #define ROW_AHEAD_KEPT 1024 /* ahead ids remembered for finding clusters: the latest */
 #define ROW_CLUSTER    16   /* ahead ids within reach of each other: not typos */
 #define ROW_BULK       256  /* ahead ids that are no typos wherever they lie */
@@ -100,7 +98,6 @@
 #define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
-#define ROW_LATE_AUTO  (-1.0) /* late_room: follows what earlier tables received */
 
 /*
  * The room of a row for ids apart is a table's usual pool for one table in so many, and at least a
@@ -110,19 +107,7 @@
 
 struct row;
 struct row_table;
-
-struct row_config {
-    bool any_ids;         /* one table over all ids: nothing else but table_bytes applies */
-    bool recycle;         /* a table is recycled when one is needed; else new ids are refused */
-    bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h) */
-    unsigned dumps_max;   /* dumped tables, at most; 0: any number */
-    unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
-    uint64_t table_bytes; /* of one region */
-    double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
-    double late_start;    /* what ROW_LATE_AUTO begins with */
-    unsigned sample;      /* ROW_SAMPLE_MIN to ROW_SAMPLE_MAX: as many fit apart in a table */
-    bool ids_once;        /* an id counts once: a table takes at least `capacity` ids on end */
-};
+struct table_kind;
 
 /* What a new table is for. */
 struct row_want {
@@ -132,7 +117,7 @@ struct row_want {
     bool apart;     /* a dict alone, for ids apart: no region, and the pools region_bytes give */
     const struct row_table *layer_of; /* not NULL: a layer of this table, of exactly its shape */
     /*
-     * Not NULL: makes the table as it was described (row_functions.describe), whatever the
+     * Not NULL: makes the table as it was described (table_kind.describe), whatever the
      * configuration says by now. The dicts are made twice as large, since entries that lay
      * elsewhere by another hash must fit.
      */
@@ -140,49 +125,6 @@ struct row_want {
     size_t description_bytes;
     void *region;          /* zeroed memory of region_bytes; NULL: it is dumped (row/row_cold.h) */
     uint64_t region_bytes; /* the memory it has, or had before its dump */
-};
-
-/* The engine's part; all with the world stopped, except destroy: nobody can reach that table. */
-struct row_functions {
-    /*
-     * Fills capacity, window_last, is_apart and apart_first (UINT64_MAX) of a new zeroed struct.
-     * NULL: memory is refused.
-     */
-    struct row_table *(*create)(void *engine, const struct row_want *want);
-    /*
-     * Frees all but its region, if it has one. Others may use other tables and the engine
-     * meanwhile.
-     */
-    void (*destroy)(struct row_table *table);
-    /* A first table knows its ids: `low` and the frontier have been set. */
-    void (*settle)(void *engine, struct row_table *table);
-    /*
-     * Takes ids of to's range from `apart` into `to`, or its layer, in rising order, until
-     * row_place() says no for one or there is no room; changes, each whole, go to the sink. `to`
-     * may be a new table for ids apart: its dict grows. False, with nothing changed: it cannot. An
-     * id of which no slot shows is taken off `apart` alone.
-     */
-    bool (*place)(void *engine, struct row_table *apart, struct row_table *to,
-                  struct change_sink *sink);
-    /* Calls visit for the id of each record or pair apart. */
-    void (*each_apart)(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
-                       void *context);
-    /* Forgets ids apart from `first` to `last`; returns how many records or pairs they were. */
-    uint64_t (*forget)(struct row_table *apart, uint64_t first, uint64_t last);
-    /*
-     * Returns how many records or members are lost with a table and its layer. NULL: as many as
-     * they count.
-     */
-    uint64_t (*held)(const struct row_table *table);
-    /*
-     * Writes what `create` needs to make the table again, at most ROW_DESCRIPTION_MAX
-     * (row/row_log.h).
-     */
-    size_t (*describe)(const struct row_table *table, unsigned char *bytes);
-    /* Returns the bytes of region that a description needs. 0: it is no description. */
-    uint64_t (*described_bytes)(const void *description, size_t bytes);
-    /* Ids that row_route() gave no table for have one again. NULL: the engine need not know. */
-    void (*reopened)(void *engine);
 };
 
 /* Bits of `wants`. */
@@ -241,6 +183,7 @@ struct row_table {
     bool cold;          /* it is dumped: it has no region (row/row_cold.h) */
     bool leaving;       /* it is to be dumped, with its layer */
     bool tapped;        /* the image of its dump is being made */
+    bool merging;       /* its next file is being written */
     bool awaiting;      /* its wants wait until a dump has ended */
     bool touched;       /* an image of it must begin anew (row/row_log.h) */
     bool layer_due;     /* restoring: it has a layer, which is still to come */
@@ -248,6 +191,7 @@ struct row_table {
     uint64_t start_lsn; /* S of its last image, or of the event that made it */
     uint64_t cluster_from, bulk_from; /* `noted` at which its ahead ids may open one again */
     uint64_t seen;                    /* ids that had come by the last opening */
+    uint64_t merge_lsn;               /* S of the merge under way */
     uint64_t merge_us;                /* clock before which it is not merged; 0: none has failed */
     struct row_dropped dropped;       /* ids in its range of recycled tables */
     /* By any thread. */
@@ -269,6 +213,7 @@ struct row_table {
     _Atomic uint64_t place_at; /* the frontier at which enough of those apart have been passed */
     _Atomic uint32_t wants;    /* ROW_WANT_* */
     _Atomic bool changed;      /* since its last image: row_changed() */
+    _Atomic uint8_t tap;       /* enum row_tap: row/row_cold.h */
     struct id_span ids;
     struct row_samples samples;
 };
@@ -280,7 +225,7 @@ struct row_ahead {
 
 struct row_waiters {
     size_t count, room;
-    struct engine_ticket *tickets;
+    struct ticket *tickets;
 };
 
 struct row {
@@ -292,10 +237,11 @@ struct row {
     bool apart_old;          /* it is of another configuration: the keeper makes it anew */
     unsigned places_left;    /* ids that may go in place before the log is asked again */
     struct row_config config;
-    const struct row_functions *functions;
-    void *engine;
-    double late_room; /* of the next table */
-    uint64_t serials; /* tables made so far */
+    const struct table_kind *kind;
+    struct engine *engine;
+    struct engine_cold *cold; /* NULL: no table leaves memory */
+    double late_room;         /* of the next table */
+    uint64_t serials;         /* tables made so far */
     uint64_t recycled_tables, recycled_ids;
     uint64_t dropped_ranges; /* of all tables */
     /* What the configuration before a restart said, until row_reconfigure; tables 0: nothing. */
@@ -321,6 +267,7 @@ struct row {
     bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
     unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
     _Atomic bool dump_wanted; /* row_cold_wanted() */
+    _Atomic bool merge_wanted;  /* of some overlay that is too large */
     _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
     _Atomic uint64_t again_us;  /* likewise, after a dump failed or memory was refused */
     _Atomic uint64_t merges_us; /* clock at which a failed merge is tried again; 0: none waits */
@@ -342,12 +289,11 @@ struct row {
 };
 
 /*
- * Makes a row with its first table; the config is valid. `keeper` is read when something is asked
- * for. False with errno: memory was refused, and nothing is left behind.
+ * Makes a row with its first table, of an engine that tells its keeper and its imager; the config
+ * is valid. False with errno: memory was refused, and nothing is left behind.
  */
-bool row_init(struct row *row, const struct row_config *config,
-              const struct row_functions *functions, void *engine,
-              const struct engine_keeper *keeper);
+bool row_init(struct row *row, const struct row_config *config, const struct table_kind *kind,
+              struct engine *engine);
 void row_fini(struct row *row);
 
 /* Returns the bytes of a pool for ids apart of so many tables; of one: usual, at least `least`. */
@@ -458,7 +404,7 @@ void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 
 /* Has the ticket woken when the row has changed. After ROW_WAIT, in the same turn. */
-void row_wait(struct row *row, const struct engine_ticket *ticket);
+void row_wait(struct row *row, const struct ticket *ticket);
 
 /*
  * A request has waited as long as it may: all that wait for the row, or would, are refused for a
@@ -525,8 +471,6 @@ void row_losses(const struct row *row, const struct row_config *next, struct eng
 /* Calls visit for each table and layer, oldest first, and at last for the one of ids apart. */
 typedef void row_visit(void *context, struct row_table *table, bool layer);
 void row_each(const struct row *row, row_visit *visit, void *context);
-/* The same for callers that know tables by their files' names: engine_keeping.each_table. */
-void row_each_serial(const struct row *row, engine_table_visit *visit, void *context);
 
 /* Figures every kind has. Of a table: names prefixed "<serial>:", layers summed into it. */
 void row_emit_space(const struct row *row, const struct emitter *to);

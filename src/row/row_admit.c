@@ -1,13 +1,11 @@
 /* row_admit.c: what workers ask the row for. */
 #include "row/row_private.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
-
 #include <stdlib.h>
-#include <string.h>
 
-#define WAITERS_FIRST   64
+#include "base/array.h"
+#include "base/clock.h"
+
 #define WAITED_PAUSE_US 1000000u
 #define PLACE_ONE_IN    8u /* ids apart: where the frontier has passed one the room is looked at */
 
@@ -300,20 +298,12 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
     return is_within_row(row, table, id) ? ROW_NO_TABLE : ROW_TOO_FAR;
 }
 
-void row_wait(struct row *row, const struct engine_ticket *ticket)
+void row_wait(struct row *row, const struct ticket *ticket)
 {
     row_lock(row);
     struct row_waiters *waiters = &row->waiters;
-    if (waiters->count == waiters->room) {
-        size_t room = waiters->room ? waiters->room * 2 : WAITERS_FIRST;
-        struct engine_ticket *tickets = memory_zalloc(room * sizeof(*tickets));
-        if (waiters->count > 0) {
-            memcpy(tickets, waiters->tickets, waiters->count * sizeof(*tickets));
-        }
-        free(waiters->tickets);
-        waiters->tickets = tickets;
-        waiters->room = room;
-    }
+    waiters->tickets =
+        array_room(waiters->tickets, waiters->count, &waiters->room, sizeof(*waiters->tickets));
     waiters->tickets[waiters->count++] = *ticket;
     row->waits++;
     row_unlock(row);
@@ -327,7 +317,7 @@ void row_wake(struct row *row)
     row_unlock(row);
     for (size_t i = 0; i < woken.count; i++) {
         if (woken.tickets[i].wake != NULL) {
-            woken.tickets[i].wake(woken.tickets[i].target, woken.tickets[i].serial);
+            ticket_wake(&woken.tickets[i]);
         }
     }
     free(woken.tickets);

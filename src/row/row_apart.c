@@ -35,7 +35,7 @@ bool row_apart_begin(struct row *row)
 void row_apart_end(struct row *row)
 {
     if (row->apart != NULL) {
-        row->functions->destroy(row->apart);
+        row->kind->destroy(row->apart);
         row->apart = NULL;
     }
     row->apart_old = false;
@@ -44,8 +44,8 @@ void row_apart_end(struct row *row)
 bool row_apart_replace(struct row *row, struct row_table *next)
 {
     struct row_table *before = row->apart;
-    if (!row->functions->place(row->engine, before, next, change_sink_null())) {
-        row->functions->destroy(next);
+    if (!row->kind->place(row->engine, before, next, change_sink_null())) {
+        row->kind->destroy(next);
         return false;
     }
     next->serial = next->serial == 0 ? before->serial + 1 : next->serial; /* replay has its own */
@@ -68,7 +68,7 @@ void row_apart_renew(struct row *row)
 
 uint64_t row_apart_forget(struct row *row, uint64_t first, uint64_t last)
 {
-    uint64_t forgotten = row->apart ? row->functions->forget(row->apart, first, last) : 0;
+    uint64_t forgotten = row->apart ? row->kind->forget(row->apart, first, last) : 0;
     if (forgotten > 0) {
         uint64_t count = row_count_of(row->apart);
         atomic_store(&row->apart->count, count > forgotten ? count - forgotten : 0);
@@ -112,7 +112,7 @@ void row_apart_see(struct row *row)
         atomic_store(&row->tables[i]->apart_first, UINT64_MAX);
     }
     if (row->apart != NULL && row_count_of(row->apart) > 0) {
-        row->functions->each_apart(row->apart, see_id, row);
+        row->kind->each_apart(row->apart, see_id, row);
     }
     for (size_t i = 0; i < row->count; i++) {
         row_stream_moved(row->tables[i]); /* ids apart left its range, or came to it */
@@ -193,7 +193,7 @@ static void note_above(void *context, uint64_t id)
 static void set_place_at(struct row *row, struct row_table *table)
 {
     struct above above = {.table = table, .frontier = row_frontier_of(table)};
-    row->functions->each_apart(row->apart, note_above, &above);
+    row->kind->each_apart(row->apart, note_above, &above);
     row_policy_sort(above.ids, above.count);
     uint64_t next = above.count > 0 ? above.ids[above.count / PASSED_PART] : UINT64_MAX;
     atomic_store(&table->place_at, next);
@@ -214,7 +214,7 @@ void row_apart_place(struct row *row, struct row_table *table)
     POINT("ids apart, not in place");
     uint64_t came = row_admitted(table);
     row->places_left = CHANGE_STOPPED_MAX;
-    (void)row->functions->place(row->engine, row->apart, table, &sink.sink);
+    (void)row->kind->place(row->engine, row->apart, table, &sink.sink);
     row_ahead_shift(row, table, row_admitted(table) - came);
     table->seen += row_admitted(table) - came; /* nobody has come there by that */
     row_ahead_drop(row, table);

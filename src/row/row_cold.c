@@ -1,13 +1,10 @@
 /* row_cold.c: tables leave memory: who is to, what becomes of the images they leave with. */
 #include "row/row_cold.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "row/row_data.h"
 #include "row/row_private.h"
-
-/* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
-#define MERGE_PAUSE_US (30u * 1000000u)
 
 bool row_cold_wanted(const struct row *row)
 {
@@ -62,17 +59,35 @@ static void ask_again(struct row *row)
     row_ask(row);
 }
 
+void row_cold_tap(struct row *row, struct row_table *table)
+{
+    if (table->tapped) { /* an image that was begun is of no use */
+        row->kind->untap(table);
+    }
+    table->tapped = true;
+    atomic_store(&table->tap, ROW_TAP_WRITING);
+    row->kind->tap(table, row->cold, row->overruns);
+    POINT("frozen");
+}
+
+static void row_untap(const struct row *row, struct row_table *table)
+{
+    table->tapped = false;
+    atomic_store(&table->tap, ROW_TAP_NONE);
+    row->kind->untap(table);
+}
+
 /*
  * From here on its changes are not whole any more. Replay goes by the S of its table, from which on
  * those of a layer must be whole too: that image is of no use either.
  */
 void row_cold_untap(struct row *row, struct row_table *table)
 {
-    table->tapped = false;
+    row_untap(row, table);
     table->touched = true;
     struct row_table *own = row_find(row, table->base);
     if (own != table && own->tapped) {
-        own->tapped = false;
+        row_untap(row, own);
         row_touch(own);
     }
     if (!row->config.dump) {
@@ -89,9 +104,9 @@ static bool overran_too_often(struct row *row, const struct row_table *table)
     }
     if (!row->overrun_told) {
         row->overrun_told = true;
-        log_warning("the table of ids from %llu cannot leave memory: %d times there was no room "
-                    "for what changed of it meanwhile; set cold.overlay higher, or give it a "
-                    "faster disk",
+        log_warning("a table cannot leave memory, as there was no room for what changed of it "
+                    "meanwhile: set cold.overlay higher, or give it a faster disk first_id=%llu "
+                    "times=%d",
                     (unsigned long long)table->base, ROW_OVERRUNS_MAX);
     }
     return true;
@@ -109,7 +124,7 @@ void row_cold_failed(struct row *row, struct row_table *table, bool overran)
     row_cold_untap(row, table);
 }
 
-void row_cold_round_failed(struct row *row)
+void row_images_failed(struct row *row)
 {
     bool leaving = false;
     for (size_t i = 0; i < row->count && !leaving; i++) {
@@ -138,6 +153,7 @@ void row_cold_dumped(struct row *row, struct row_table *table)
     table->cold = true;
     table->leaving = false;
     table->tapped = false;
+    atomic_store(&table->tap, ROW_TAP_NONE);
     table->refused = false;
     row_lock(row);
     region->left = true;
@@ -161,51 +177,4 @@ struct row_table *row_cold_imaged(const struct row *row, const struct row_image 
     struct row_table *table = row_image_owner(row, image);
     bool same = table != NULL && table->tapped && table->start_lsn == image->start_lsn;
     return same && image->kind == ROW_IMAGE_DUMP ? table : NULL;
-}
-
-void row_cold_merge(struct row *row, struct row_table *table, uint64_t now, struct row_image *image)
-{
-    CHECK(table->cold);
-    POINT("merge begins");
-    row_image_begin(row, table, ROW_IMAGE_MERGE, now, image);
-}
-
-void row_cold_merge_failed(struct row *row, struct row_table *table)
-{
-    row->merge_paused = true;
-    table->merge_us = clock_monotonic_us() + MERGE_PAUSE_US;
-    if (atomic_load(&row->merges_us) == 0) {
-        atomic_store(&row->merges_us, table->merge_us); /* else it is earlier */
-    }
-}
-
-bool row_cold_may_merge(const struct row_table *table)
-{
-    return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
-}
-
-bool row_cold_merge_again(const struct row *row)
-{
-    uint64_t from = atomic_load(&row->merges_us);
-    return from != 0 && clock_monotonic_us() >= from;
-}
-
-static uint64_t earlier(uint64_t least, const struct row_table *table)
-{
-    bool waits = !row_cold_may_merge(table);
-    return waits && (least == 0 || table->merge_us < least) ? table->merge_us : least;
-}
-
-void row_cold_no_merge(struct row *row)
-{
-    if (!row_cold_merge_again(row)) {
-        return;
-    }
-    uint64_t least = 0;
-    for (size_t i = 0; i < row->count; i++) {
-        const struct row_table *table = row->tables[i];
-        least = earlier(least, table);
-        least = table->further != NULL ? earlier(least, table->further) : least;
-    }
-    atomic_store(&row->merges_us, least);
 }

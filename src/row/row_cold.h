@@ -19,7 +19,7 @@
  *
  * The row dumps the table it would have recycled (row.h), when the next opening would find no free
  * region. Ids that the table holds apart above its frontier stay in memory
- * (row_functions.each_apart), since they move when another table opens there. No more tables are
+ * (table_kind.each_apart), since they move when another table opens there. No more tables are
  * dumped than are needed. Requests that need a region meanwhile wait for the dump (ROW_WAIT). If
  * the last dump failed, new ids are refused until one succeeds. The next round of images tries the
  * dump again; or, some seconds later, the first request that needs it does, and then requests wait
@@ -47,8 +47,8 @@
  * A dumped table that changed or was touched needs an image of its overlay; the state in that image
  * holds, not the one in the dumped file.
  *
- * Thread rule: row_cold_wanted, row_cold_merge_again any thread; row_cold_may_merge inside the
- * barrier; the rest with the world stopped.
+ * Thread rule: row_cold_wanted: any thread; what says "inside": any thread inside the barrier; the
+ * rest with the world stopped.
  */
 #ifndef ROLLCALL_ROW_ROW_COLD_H
 #define ROLLCALL_ROW_ROW_COLD_H
@@ -88,12 +88,6 @@ void row_cold_dumped(struct row *row, struct row_table *table);
  * unless the table was only touched.
  */
 void row_cold_failed(struct row *row, struct row_table *table, bool overran);
-/*
- * A round of images failed after it had begun: requests that wait for a dump are refused, as after
- * row_cold_failed(), until the dump is tried again. The taps stay on: the manifest that names a
- * dump may be on the disk. No table is leaving: no-op.
- */
-void row_cold_round_failed(struct row *row);
 /* Makes a dumped table again, without a region; otherwise as row_restore_table. */
 struct row_table *row_cold_restore(struct row *row, const void *table_bytes, size_t length,
                                    bool layer, uint64_t start_lsn, char error[ROW_ERROR_MAX]);
@@ -104,22 +98,46 @@ struct row_table *row_cold_restore(struct row *row, const void *table_bytes, siz
  * image of it has begun; the file is of no use.
  */
 struct row_table *row_cold_imaged(const struct row *row, const struct row_image *image);
-/* The image of kind MERGE of a dumped table begins now: fills `image` as row_image_next() does. */
-void row_cold_merge(struct row *row, struct row_table *table, uint64_t now,
-                    struct row_image *image);
+
+/* ---- overlays ---- */
+
+/* Of a tapped table (row_table.tap): may its image become a dump? */
+enum row_tap {
+    ROW_TAP_NONE,
+    ROW_TAP_WRITING, /* it is being written */
+    ROW_TAP_WRITTEN, /* it is whole */
+    ROW_TAP_OVERRUN, /* given up: a change found no room in the overlay */
+};
+
 /*
- * The image of kind MERGE of `table` (or layer) failed: row->merge_paused is set until the round is
- * over, and this table is not merged for some seconds.
+ * A change of a tapped table finds no room in the overlay. True: the dump is given up, the change
+ * goes on. False: the image is whole, or the table is dumped; the change must wait. Inside.
  */
-void row_cold_merge_failed(struct row *row, struct row_table *table);
-/* True: no merge of this table failed in the last seconds. */
+static inline bool row_tap_give_up(struct row_table *table)
+{
+    uint8_t writing = ROW_TAP_WRITING;
+    return atomic_compare_exchange_strong(&table->tap, &writing, ROW_TAP_OVERRUN) ||
+           writing == ROW_TAP_OVERRUN;
+}
+/* The same of a change that was made already: whole or not, the image is of no use. */
+static inline void row_tap_overran(struct row_table *table)
+{
+    atomic_store(&table->tap, ROW_TAP_OVERRUN);
+}
+static inline bool row_tap_is_given_up(const struct row_table *table)
+{
+    return atomic_load(&table->tap) == ROW_TAP_OVERRUN;
+}
+/* The image is whole. False: it was given up. Inside. */
+static inline bool row_tap_written(struct row_table *table)
+{
+    uint8_t writing = ROW_TAP_WRITING;
+    return atomic_compare_exchange_strong(&table->tap, &writing, ROW_TAP_WRITTEN);
+}
+
+/* A dumped table (or layer) was changed, or could not be: is a merge due? Inside. */
+void row_cold_changed(struct row *row, const struct row_table *holder);
+/* True: no merge of this table failed in the last seconds. Inside. */
 bool row_cold_may_merge(const struct row_table *table);
-/* True: it is time to try a failed merge again. */
-bool row_cold_merge_again(const struct row *row);
-/*
- * No table that may be merged needs a merge: the next time to try is that of the next table whose
- * merge failed, if any.
- */
-void row_cold_no_merge(struct row *row);
 
 #endif

@@ -22,7 +22,7 @@ void row_dispose(struct row *row)
     while (table != NULL) {
         struct row_table *next = table->further;
         struct row_region *region = table->region;
-        row->functions->destroy(table);
+        row->kind->destroy(table);
         row_region_give(row, region);
         table = next;
     }
@@ -153,10 +153,10 @@ static const rules_list for_spare[] = {
     [ROW_NEED_JUMP] = {STAY_ACTIVE | STAY_NEWEST, GO_NOBODY},
 };
 
-static uint64_t held_by(const struct row *row, const struct row_table *table)
+uint64_t row_held(const struct row *row, const struct row_table *table)
 {
-    if (row->functions->held != NULL) {
-        return row->functions->held(table);
+    if (row->kind->held != NULL) {
+        return row->kind->held(table);
     }
     return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
 }
@@ -208,10 +208,10 @@ static uint64_t take_over(struct row_table *table, const struct row_table *gone,
 static void say_left_out(const struct row_table *table, uint64_t ids)
 {
     if (ids > 0) {
-        log_warning(
-            "the table of ids from %llu was recycled; %llu of its ids count from nothing if "
-            "they come again, as it left more than %d ranges of such",
-            (unsigned long long)table->base, (unsigned long long)ids, ROW_DROPPED_MAX);
+        log_warning("a table was recycled, and some of its ids count from nothing if they come "
+                    "again, as it "
+                    "left more ranges of such than are remembered first_id=%llu ids=%llu ranges=%d",
+                    (unsigned long long)table->base, (unsigned long long)ids, ROW_DROPPED_MAX);
     }
 }
 
@@ -219,7 +219,7 @@ void row_drop(struct row *row, struct row_table *table, const struct row_dropped
 {
     size_t at = row_rank(row, table->base, row->count) - 1;
     row->recycled_tables++;
-    row->recycled_ids += held_by(row, table);
+    row->recycled_ids += row_held(row, table);
     row_ahead_forget(row, table);
     forget_dropped(row, table, dropped);
     if (at > 0) {

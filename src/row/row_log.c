@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/point.h"
 #include "row/row_cold.h"
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "row/row_state.h"
 
@@ -124,11 +124,10 @@ static enum row_image_kind kind_of(const struct row *row, const struct row_table
     return dump ? ROW_IMAGE_DUMP : ROW_IMAGE_TABLE;
 }
 
-void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
-                     uint64_t now, struct row_image *image)
+static void row_image_begin(const struct row *row, struct row_table *table,
+                            enum row_image_kind kind, uint64_t now, struct row_image *image)
 {
     table->touched = false;
-    table->tapped = kind == ROW_IMAGE_DUMP;
     atomic_store(&table->changed, false);
     table->start_lsn = now;
     if (table->further != NULL && atomic_load(&table->further->changed)) {
@@ -143,8 +142,11 @@ void row_image_begin(struct row *row, struct row_table *table, enum row_image_ki
     image->touches = table->touches;
     image->layer = !table->is_apart && row_find(row, table->base) != table;
     image->table_bytes = row_describe_table(row, table, image->table);
-    if (kind == ROW_IMAGE_DUMP) {
-        POINT("frozen");
+    if (row->kind->image_sections != NULL) {
+        image->sections = row->kind->image_sections(table, kind, image->section_value_bytes);
+    }
+    if (kind == ROW_IMAGE_MERGE) {
+        table->merge_lsn = now;
     }
 }
 
@@ -152,15 +154,25 @@ void row_images_begin(struct row *row)
 {
     row->dump_paused = false;
     row->merge_paused = false;
+    row_merge_see(row);
 }
 
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
 {
-    struct row_table *table = next_needing(row, since);
+    struct row_table *table = row_merge_next(row);
+    if (table != NULL) {
+        row_image_begin(row, table, ROW_IMAGE_MERGE, now, image);
+        return true;
+    }
+    table = next_needing(row, since);
     if (table == NULL) {
         return false;
     }
-    row_image_begin(row, table, kind_of(row, table), now, image);
+    enum row_image_kind kind = kind_of(row, table);
+    if (kind == ROW_IMAGE_DUMP) {
+        row_cold_tap(row, table);
+    }
+    row_image_begin(row, table, kind, now, image);
     row_cold_see(row);
     return true;
 }
@@ -195,9 +207,12 @@ struct row_table *row_image_table(const struct row *row, const struct row_image 
     return !touched && table->start_lsn == image->start_lsn ? table : NULL;
 }
 
-void row_image_failed(struct row *row, const struct row_image *image, bool overran)
+void row_image_failed(struct row *row, const struct row_image *image)
 {
     struct row_table *table = row_image_owner(row, image);
+    if (row_merge_is(table, image)) {
+        row_merge_failed(row, table);
+    }
     if (table == NULL || table->start_lsn != image->start_lsn) {
         return; /* or another image has begun */
     }
@@ -209,8 +224,37 @@ void row_image_failed(struct row *row, const struct row_image *image, bool overr
     if (gone) {
         row_cold_untap(row, table);
     } else {
-        row_cold_failed(row, table, overran);
+        row_cold_failed(row, table, row_tap_is_given_up(table));
     }
+}
+
+static struct table_file *dump_done(struct row *row, const struct row_image *image,
+                                    struct table_file *file)
+{
+    struct row_table *table = row_cold_imaged(row, image);
+    if (table == NULL) {
+        return file;
+    }
+    if (row_tap_is_given_up(table)) {
+        row_cold_failed(row, table, true);
+        return file;
+    }
+    row->kind->dumped(table, file);
+    row_cold_dumped(row, table);
+    return NULL;
+}
+
+struct table_file *row_image_done(struct row *row, const struct row_image *image,
+                                  struct table_file *file)
+{
+    if (image->kind == ROW_IMAGE_DUMP) {
+        return dump_done(row, image, file);
+    }
+    if (image->kind != ROW_IMAGE_MERGE) {
+        return NULL;
+    }
+    struct row_table *table = row_image_owner(row, image);
+    return row_merge_is(table, image) ? row_merge_end(row, table, file) : file;
 }
 
 /* ---- the row ---- */

@@ -4,7 +4,7 @@
  *
  * Events. With a log (row->log) every change of the row is one event, put while the world is
  * stopped, so all changes of ids lie before or after it. An event is a table as it is after the
- * event: its row_state (ROW_STATE_BYTES), then the engine's description (row_functions.describe).
+ * event: its row_state (ROW_STATE_BYTES), then the engine's description (table_kind.describe).
  * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
  * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
  * each. An opening that took its table's place (the same base) needs no DROP, nor do tables that
@@ -52,6 +52,7 @@
 #define ROW_DESCRIPTION_MAX (CHANGE_EVENT_BYTES_MAX - ROW_STATE_BYTES) /* of the engine's part */
 #define ROW_TABLE_BYTES_MAX CHANGE_EVENT_BYTES_MAX                     /* both */
 #define ROW_SPACE_BYTES     64                                         /* of row_describe */
+#define ROW_KIND_SPACE_MAX  CHANGE_EVENT_BYTES_MAX                     /* of the kind's part */
 #define ROW_ERROR_MAX       256
 
 /* ---- tables as bytes ---- */
@@ -95,7 +96,7 @@ struct row_image {
     bool layer;
     size_t table_bytes; /* of `table` */
     unsigned char table[ROW_TABLE_BYTES_MAX];
-    /* Filled by the engine: the sections its image_write() writes. */
+    /* As the kind says (table_kind.image_sections). */
     unsigned sections;
     uint32_t section_value_bytes[ROW_IMAGE_SECTIONS_MAX];
 };
@@ -103,9 +104,9 @@ struct row_image {
 /* A round of images begins: what was put off for the rest of the last round may be done again. */
 void row_images_begin(struct row *row);
 /*
- * Begins the image of the next table that needs one: it was touched since its last image, or
- * changed and has no image with S >= since, or is to be dumped. DUMP: its tap is on from here. now:
- * the journal's head, which becomes S. False: no table needs an image, which M requires.
+ * Begins the next image: a merge that is due; or of a table that was touched since its last image,
+ * or changed and has no image with S >= since, or is to be dumped. DUMP: its tap is on from here.
+ * now: the journal's head, which becomes S. False: no table needs an image, which M requires.
  */
 bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image);
 /*
@@ -113,11 +114,9 @@ bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_im
  * a DUMP whose tap is off. A MERGE shows the past, so its table is returned touched or not.
  */
 struct row_table *row_image_table(const struct row *row, const struct row_image *image);
-/*
- * The image failed: the table is as if it were touched. DUMP: the tap is off; overran: the cause
- * was that changes meanwhile found no room in the overlay (row/row_cold.h).
- */
-void row_image_failed(struct row *row, const struct row_image *image, bool overran);
+/* The image failed: the table is as if it were touched. DUMP: the tap is off; MERGE: no merge is
+ * under way. */
+void row_image_failed(struct row *row, const struct row_image *image);
 
 /*
  * Writes what the row is besides its tables, ROW_SPACE_BYTES: counts of serials and recycled
@@ -128,7 +127,7 @@ void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES]);
 /* ---- recovery ---- */
 
 /* Takes the tables away: no id is found in the row. */
-void row_restore_begin(struct row *row);
+void row_restore_clear(struct row *row);
 bool row_restore_space(struct row *row, const void *bytes, size_t length,
                        char error[ROW_ERROR_MAX]);
 /*
@@ -144,8 +143,8 @@ struct row_table *row_restore_table(struct row *row, const void *table_bytes, si
  */
 bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX]);
 
-/* Replays an event of the row (not SPACE) at lsn. */
-bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
+/* Replays an event of a table (not SPACE) at lsn. */
+bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
                       size_t length, char error[ROW_ERROR_MAX]);
 /*
  * Returns the table to replay a change of id at lsn on; NULL: leave the change out. The id may also
@@ -183,10 +182,10 @@ void row_replay_apart(struct row *row, uint64_t id, bool counted);
 
 /*
  * Everything was replayed: counts what lies apart, finds samples and ahead ids in it again
- * (row_functions.each_apart), and tables ask for what they need. False: there was no table at all
+ * (table_kind.each_apart), and tables ask for what they need. False: there was no table at all
  * and one was made as for a new row; the caller then calls row_log_first(). CHECKs that memory
  * suffices.
  */
-bool row_restore_end(struct row *row);
+bool row_restore_decide(struct row *row);
 
 #endif

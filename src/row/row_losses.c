@@ -16,14 +16,6 @@ static uint64_t losses_bytes_of(const struct row_table *table)
     return bytes + (layer ? table->further->region->bytes : 0);
 }
 
-static uint64_t losses_ids_of(const struct row *row, const struct row_table *table)
-{
-    if (row->functions->held != NULL) {
-        return row->functions->held(table);
-    }
-    return row_count_of(table) + (table->further != NULL ? row_count_of(table->further) : 0);
-}
-
 /* The oldest of those in memory, or not, that was opened at `serial` or later. */
 static const struct row_table *oldest_from(const struct row *row, bool cold, uint64_t serial)
 {
@@ -79,7 +71,7 @@ static void lose(const struct row *row, bool cold, uint64_t anyway, uint64_t n,
     *loss = (struct engine_loss){.tables = n - anyway};
     strcpy(loss->name, cold ? ENGINE_LOSS_DUMPS : ENGINE_LOSS_TABLES);
     for (uint64_t i = 0; i < n && table != NULL; i++) {
-        loss->records += i >= anyway ? losses_ids_of(row, table) : 0;
+        loss->records += i >= anyway ? row_held(row, table) : 0;
         table = oldest_from(row, cold, table->serial + 1);
     }
 }

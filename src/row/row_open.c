@@ -23,8 +23,8 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
         return;
     }
     table->warned = true;
-    log_warning("no table can follow the one of ids from %llu: %s", (unsigned long long)table->base,
-                why);
+    log_warning("no table can follow another: %s first_id=%llu", why,
+                (unsigned long long)table->base);
 }
 
 /*
@@ -113,7 +113,7 @@ static struct row_table *make_next(struct row *row, const struct row_table *tabl
     if (next == NULL || !opening->jump || opening->high <= next->window_last) {
         return next;
     }
-    row->functions->destroy(next);
+    row->kind->destroy(next);
     row_region_clear(row, region);
     uint64_t spanned = opening->high - opening->base + 1;
     uint64_t shown = row_policy_range(spanned, opening->count, table->capacity);
@@ -137,7 +137,7 @@ static struct row_table *open_in(struct row *row, struct row_table *table,
     if (!takes_enough(opening, next)) {
         *why = NULL;
         table->bulk_from = row->noted + ROW_BULK;
-        row->functions->destroy(next);
+        row->kind->destroy(next);
         return NULL;
     }
     next->reach_min = next_reach_min(table, opening, next);
@@ -194,8 +194,8 @@ static void reopen_dropped(struct row *row, struct row_table *table, uint64_t ba
     uint64_t again = row_dropped_above(&table->dropped, base, &above);
     row_dropped_cut(&table->dropped, base);
     row_count_dropped(row);
-    if (again > 0 && row->functions->reopened != NULL) {
-        row->functions->reopened(row->engine);
+    if (again > 0 && row->kind->reopened != NULL) {
+        row->kind->reopened(row->engine);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "row/row_cold.h"
 #include "row/row_policy.h"
+#include "row/table_kind.h"
 
 #define ROW_LITTLE_PART    4  /* 1/4 of its range left, or less: not worth another table */
 #define ROW_END_PART       8  /* a table's end lies 1/8 of its range above the range */
@@ -111,10 +112,15 @@ static inline uint64_t row_end(const struct row_table *table)
     if (table->range == 0) {
         return ROW_ID_MAX;
     }
-    if (table->jumped) {
-        return row_policy_add(table->base, table->range - table->range / ROW_AHEAD_END_PART);
-    }
-    return row_policy_add(table->low, row_policy_add(table->range, table->range / ROW_END_PART));
+    uint64_t end =
+        table->jumped
+            ? row_policy_add(table->base, table->range - table->range / ROW_AHEAD_END_PART)
+            : row_policy_add(table->low, row_policy_add(table->range, table->range / ROW_END_PART));
+    /* A small rest gets no table, unless it has recycled ids: those are to be told from new ones.
+     */
+    bool rest = end < table->last && table->last - end < table->range / ROW_AHEAD_END_PART &&
+                table->dropped.count == 0;
+    return rest ? table->last : end;
 }
 
 /* True: the stream has nearly reached row_end(), however full the table is. Any thread inside. */
@@ -421,9 +427,6 @@ void row_log_put(struct row *row, enum change_event event, const struct row_tabl
 void row_log_drop(struct row *row, const struct row_table *table,
                   const struct row_dropped *dropped);
 
-/* row_log.c: begins an image: fills in what it says, and notes it in the table. Stopped. */
-void row_image_begin(struct row *row, struct row_table *table, enum row_image_kind kind,
-                     uint64_t now, struct row_image *image);
 /*
  * Returns the table (or layer) of the image, touched or not. NULL: it is recycled. Stopped, or
  * inside.
@@ -434,6 +437,8 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
 
 /* The table is to be dumped, with its layer. */
 void row_cold_leave(struct row *row, struct row_table *table);
+/* The image of its dump begins. */
+void row_cold_tap(struct row *row, struct row_table *table);
 /* The table is not to be dumped any more, unless its image has begun; nor is its layer. */
 void row_cold_stay(struct row_table *table);
 /*
@@ -449,6 +454,22 @@ void row_cold_try(struct row *row);
 void row_pause(struct row *row);
 /* Looks again at which tables are to be dumped. */
 void row_cold_see(struct row *row);
+
+/* row_merge.c: all stopped */
+
+/* A round begins: overlays of tables that nobody changes count, too, where all hold too much. */
+void row_merge_see(struct row *row);
+/* Begins the merge that is due, and returns its table; NULL: none is. */
+struct row_table *row_merge_next(struct row *row);
+/* True: this merge of the table is under way. table NULL: false. */
+bool row_merge_is(const struct row_table *table, const struct row_image *image);
+/* As table_kind.merge_end. */
+struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
+/*
+ * It failed: row->merge_paused is set until the round is over, and this table is not merged for
+ * some seconds.
+ */
+void row_merge_failed(struct row *row, struct row_table *table);
 
 /* row_restore.c: as row_restore_table and row_cold_restore. */
 struct row_restoring {
@@ -494,6 +515,8 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
  * will be.
  */
 void row_keep_spare(struct row *row, const struct row_table *table, enum row_need need);
+/* Returns how many records or members are lost with a table and its layer. */
+uint64_t row_held(const struct row *row, const struct row_table *table);
 /* Recycles it; the table below takes over its range. Puts DROP. */
 void row_recycle(struct row *row, struct row_table *table);
 /* The same in replay: `dropped` is what DROP says of its ids. */

@@ -255,8 +255,7 @@ void row_regions_tidy(struct row *row)
     for (uint64_t bytes = missing_bytes(row); bytes != 0; bytes = missing_bytes(row)) {
         struct row_region *region = make_region(bytes);
         if (region == NULL) {
-            log_warning("no memory for another table: %llu bytes were refused",
-                        (unsigned long long)bytes);
+            log_warning("no memory for another table bytes=%llu", (unsigned long long)bytes);
             return;
         }
         row_lock(row);

@@ -92,7 +92,9 @@ static bool replay_settle(struct row *row, const struct row_described *described
     table->settled = true;
     row_start_at(table, state->trusted);
     atomic_store(&table->frontier, state->frontier);
-    row->functions->settle(row->engine, table);
+    if (row->kind->settle != NULL) {
+        row->kind->settle(row->engine, table);
+    }
     table->range = state->range;
     table->reach_min = state->reach_min;
     row_note_closed(row, table);
@@ -232,7 +234,7 @@ static bool replay_table(struct row *row, enum change_event event, uint64_t lsn,
            replay(row, &described, lsn, error);
 }
 
-bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
+bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
                       size_t length, char error[ROW_ERROR_MAX])
 {
     CHECK(row->log == NULL);

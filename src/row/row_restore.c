@@ -9,7 +9,7 @@
 
 /* ---- tables ---- */
 
-void row_restore_begin(struct row *row)
+void row_restore_clear(struct row *row)
 {
     row_replay_forget(row);
     row_apart_end(row);
@@ -196,7 +196,7 @@ static void gather(void *context, uint64_t id)
 static void gather_apart(struct row *row)
 {
     atomic_store(&row->apart->count, 0);
-    row->functions->each_apart(row->apart, gather, row);
+    row->kind->each_apart(row->apart, gather, row);
     row_apart_see(row);
     for (size_t i = 0; i < row->count; i++) {
         atomic_store(&row->tables[i]->place_at, row->tables[i]->apart_first);
@@ -252,7 +252,7 @@ static void leave_more(struct row *row)
     row_cold_see(row);
 }
 
-bool row_restore_end(struct row *row)
+bool row_restore_decide(struct row *row)
 {
     row->untidy = true;
     row_ask(row);

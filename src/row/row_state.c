@@ -54,7 +54,7 @@ static uint64_t flags_of(const struct row *row, const struct row_table *table)
 size_t row_describe_table(const struct row *row, const struct row_table *table,
                           unsigned char bytes[ROW_TABLE_BYTES_MAX])
 {
-    size_t length = row->functions->describe(table, bytes + ROW_STATE_BYTES);
+    size_t length = row->kind->describe(table, bytes + ROW_STATE_BYTES);
     CHECK(length <= ROW_DESCRIPTION_MAX);
     struct row_state state = {.version = ROW_STATE_VERSION,
                               .flags = flags_of(row, table),
@@ -246,7 +246,7 @@ struct row_table *row_state_make(struct row *row, const struct row_described *de
 {
     const struct row_state *state = &described->state;
     unsigned long long serial = state->serial;
-    uint64_t bytes = row->functions->described_bytes(described->description, described->bytes);
+    uint64_t bytes = row->kind->described_bytes(described->description, described->bytes);
     if (bytes == 0) {
         row_fail(error, "table %llu is described as none can be", serial);
         return NULL;
@@ -303,6 +303,6 @@ struct row_table *row_state_make_layer(struct row *row, const struct row_describ
 void row_state_unmake(struct row *row, struct row_table *table)
 {
     struct row_region *region = table->region;
-    row->functions->destroy(table);
+    row->kind->destroy(table);
     row_region_give(row, region);
 }

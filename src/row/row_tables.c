@@ -27,7 +27,7 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
 {
     want->region = region ? region->memory : NULL;
     want->region_bytes = region ? region->bytes : want->region_bytes;
-    struct row_table *table = row->functions->create(row->engine, want);
+    struct row_table *table = row->kind->create(row->engine, want);
     if (table == NULL) {
         return NULL;
     }
@@ -157,7 +157,7 @@ struct row_region *row_take_newest(struct row *row)
     struct row_table *table = row->tables[i - 1];
     struct row_region *region = table->region;
     take_off(row, table);
-    row->functions->destroy(table);
+    row->kind->destroy(table);
     row_region_clear(row, region);
     return region;
 }

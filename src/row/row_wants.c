@@ -62,7 +62,9 @@ static bool want_settle(struct row *row, struct row_table *table)
     table->settled = true;
     row_start_at(table, span.most);
     atomic_store(&table->frontier, span.high);
-    row->functions->settle(row->engine, table);
+    if (row->kind->settle != NULL) {
+        row->kind->settle(row->engine, table);
+    }
     for (size_t i = 0; i < row->sample_count; i++) {
         row_stream_note(row, table, row->sample[i], i + 1);
     }

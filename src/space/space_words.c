@@ -46,8 +46,11 @@ void space_words_make(struct space *space)
     snprintf(space->bad_key_words, SPACES_WORDS_MAX, "bad key for space %s", name);
     snprintf(space->id_large_words, SPACES_WORDS_MAX, "id above max-id of space %s", name);
     snprintf(space->similar_words, SPACES_WORDS_MAX, "no space for key: did you mean %.31s?", name);
-    snprintf(space->record_words, SPACES_WORDS_MAX, "record needs %zu number%s", slots,
-             slots == 1 ? "" : "s");
+    snprintf(before, sizeof(before), "record needs %zu numbers: ", slots);
+    name_slots(space, before, ", or NAME=N", space->record_words);
+    if (slots == 1) {
+        snprintf(space->record_words, SPACES_WORDS_MAX, "record needs 1 number");
+    }
     snprintf(before, sizeof(before), "bad key for space %.32s: slots ", name);
     name_slots(space, before, "", space->slot_words);
     snprintf(before, sizeof(before), "needs %zu numbers: ", slots);

@@ -31,6 +31,7 @@
     X(hits, "keys read and found")                                                                 \
     X(misses_absent, "keys read whose id is not there")                                            \
     X(misses_unset, "keys read whose id is there and the slot unset")                              \
+    X(misses_incomplete, "keys read that are there only in part (role cache)")                     \
     X(misses_below, "keys read below the oldest table")                                            \
     X(bad_keys, "keys that begin like the space's and do not parse")                               \
     X(changes, "changes made")                                                                     \
@@ -61,7 +62,7 @@ struct space {
     char bad_key_words[SPACES_WORDS_MAX];  /* bad key for space NAME */
     char id_large_words[SPACES_WORDS_MAX]; /* id above max-id of space NAME */
     char similar_words[SPACES_WORDS_MAX];  /* no space for key: did you mean NAME? */
-    char record_words[SPACES_WORDS_MAX];   /* record needs N numbers */
+    char record_words[SPACES_WORDS_MAX];   /* record needs N numbers: A,B, or NAME=N */
     char slot_words[SPACES_WORDS_MAX];     /* bad key for space NAME: slots A,B */
     char delta_words[SPACES_WORDS_MAX];    /* needs N numbers: A,B, or name a slot */
     struct space_settings settings;        /* what it runs with */

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/size.h"
+#include "config/forecast.h"
 #include "counter/counter.h"
 #include "phantom/phantom.h"
 #include "plain/plain.h"
@@ -81,17 +82,15 @@ static size_t losses_counter(const struct engine *engine, const struct space_set
 
 static void describe_counter(const struct space_settings *settings, char *text, size_t size)
 {
-    struct counter_config config;
-    struct counter_size holds;
+    struct forecast holds;
     char tables[TABLES_TEXT_MAX];
     char ids[32];
 
-    settings_counter_config(settings, 0, &config);
-    counter_config_size(&config, &holds);
-    text_tables(holds.tables, holds.spare, settings->table_bytes, tables);
-    text_count(holds.records, ids, sizeof(ids));
+    forecast_space(settings, 0, &holds);
+    text_tables(holds.tables, holds.spare, settings->row.table_bytes, tables);
+    text_count(holds.holds, ids, sizeof(ids));
     snprintf(text, size, "%s: %s, about %s ids, %.1f bytes each", settings->name, tables, ids,
-             holds.bytes_per_record);
+             holds.bytes_each);
 }
 
 /* ---- kind phantom ---- */
@@ -126,17 +125,15 @@ static size_t losses_phantom(const struct engine *engine, const struct space_set
 
 static void describe_phantom(const struct space_settings *settings, char *text, size_t size)
 {
-    struct phantom_config config;
-    struct phantom_size holds;
+    struct forecast holds;
     char tables[TABLES_TEXT_MAX];
     char members[32];
 
-    settings_phantom_config(settings, 0, &config);
-    phantom_config_size(&config, &holds);
-    text_tables(holds.tables, holds.spare, settings->table_bytes, tables);
-    text_count(holds.members, members, sizeof(members));
+    forecast_space(settings, 0, &holds);
+    text_tables(holds.tables, holds.spare, settings->row.table_bytes, tables);
+    text_count(holds.holds, members, sizeof(members));
     snprintf(text, size, "%s: %s, about %s members, %.1f bits each, 1 in %.0f wrong",
-             settings->name, tables, members, holds.bits_per_member, 1 / settings->false_positives);
+             settings->name, tables, members, 8 * holds.bytes_each, 1 / settings->false_positives);
 }
 
 /* ---- kind plain ---- */

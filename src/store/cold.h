@@ -78,9 +78,6 @@ struct cold_config {
     void *context;
 };
 
-/* The name that counter and phantom have for a ticket, which stands for what releases it. */
-#define cold_ticket ticket
-
 enum cold_result {
     COLD_HIT,     /* the page was copied out */
     COLD_PENDING, /* the ticket will be woken */

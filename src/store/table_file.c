@@ -27,6 +27,11 @@ const struct table_file_info *table_file_info(const struct table_file *file)
     return &file->info;
 }
 
+struct vfs *table_file_vfs(const struct table_file *file)
+{
+    return file->vfs;
+}
+
 const char *table_file_path(const struct table_file *file)
 {
     check_file(file);

@@ -131,6 +131,7 @@ void table_file_share(struct table_file *file, struct open_files *files);
 /* Valid until it is closed. */
 const struct table_file_info *table_file_info(const struct table_file *file);
 const char *table_file_path(const struct table_file *file);
+struct vfs *table_file_vfs(const struct table_file *file); /* it was opened with */
 bool table_file_is_direct(const struct table_file *file);
 uint64_t table_file_pages(const struct table_file *file); /* that may be read: entries' too */
 uint64_t table_file_memory_bytes(const struct table_file *file); /* held while it is open */

@@ -90,11 +90,11 @@ static uint64_t carry_out(struct bench *bench, unsigned batch)
 
 static void bench_create(struct bench *bench, uint64_t bytes)
 {
-    struct phantom_config config = {.table_bytes = bytes,
+    struct phantom_config config = {.row.table_bytes = bytes,
                                     .false_positives = WRONG,
                                     .deletes = true,
-                                    .tables = 1,
-                                    .late_room = 0};
+                                    .row.tables = 1,
+                                    .row.late_room = 0};
     struct phantom_size size;
     char error[PHANTOM_ERROR_MAX];
 

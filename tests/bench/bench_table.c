@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "counter/counter.h"
 #include "counter/table.h"
+#include "row/row_data.h"
 #include "tests/bench/line.h"
 
 #define USAGE        "bench_table [capacity|operations] [SIZE...]   (as 64K, 16M, 1G)"
@@ -110,8 +111,8 @@ static void make_config(struct counter_config *config, const struct schema *sche
     *config = (struct counter_config){
         .slot_count = schema->slots,
         .id_spacing = shape->spacing,
-        .table_bytes = bytes,
-        .tables = 1,
+        .row.table_bytes = bytes,
+        .row.tables = 1,
     };
     for (size_t i = 0; i < schema->slots; i++) {
         snprintf(config->slots[i].name, sizeof(config->slots[i].name), "s%zu", i);
@@ -313,7 +314,6 @@ static void print_job(struct bench *bench, const struct job *job, double line_ns
 static double replay_round(struct bench *bench, uint64_t *state)
 {
     static struct engine_replay changes[REPLAY_BATCH];
-    const struct engine_keeping *keeping = bench->engine->functions->keeping;
     char error[ENGINE_ERROR_MAX];
     uint64_t done = 0;
     double began = line_now_ns();
@@ -328,7 +328,7 @@ static double replay_round(struct bench *bench, uint64_t *state)
             changes[i].change.named = changes[i].change.set = 2;
             changes[i].change.values[1] = done % 1000;
         }
-        CHECK(keeping->replay(bench->engine, changes, REPLAY_BATCH, error));
+        CHECK(row_replay(bench->engine->row, changes, REPLAY_BATCH, error));
     }
     return (line_now_ns() - began) / (double)done;
 }
@@ -366,7 +366,7 @@ static enum engine_status put_one_each(const struct counter_edit *edit, bool pre
 static struct counter_table *raw_create(const struct counter_config *config, void *region)
 {
     const struct row_want want = {
-        .first = true, .region = region, .region_bytes = config->table_bytes};
+        .first = true, .region = region, .region_bytes = config->row.table_bytes};
     struct counter_table *table = counter_table_create(config, &want, NULL);
 
     CHECK(table != NULL);
@@ -487,7 +487,7 @@ static void measure_capacities(struct bench *bench, const uint64_t *sizes, size_
 {
     printf("%12s  %-11s  %-11s  %11s  %6s  %-11s  %6s  %7s\n", "table", "slots", "ids", "records",
            "B each", "", "+pools", "set ns");
-    measure_capacity(bench, COUNTER_TABLE_BYTES_MIN);
+    measure_capacity(bench, ROW_REGION_BYTES_MIN);
     for (size_t i = 0; i < count; i++) {
         measure_capacity(bench, sizes[i]);
     }

@@ -249,6 +249,27 @@ class Checks:
             self.make(key, "1,,,7")
         self.many({key: "1,,,7" for key in keys[::3]}, *keys)
 
+    def several_get(self):
+        key = self.slot(33) + "+read+repost"
+        self.none("get", key)
+        self.make(self.record(33), "1,2,3,4")
+        self.value("3,4,1", "get", key)
+        self.many({key: "3,4,1", self.slot(33): "3"}, key, self.slot(33))
+
+    def several_set(self):
+        self.make(self.slot(34) + "+repost", "3,1")
+        self.make(self.record(34), "read=9,repost=2")
+        self.value("2,,3,9", "get", self.record(34))
+
+    def several_incr(self):
+        """All of them by one number; the answer is the first one's."""
+        key = self.slot(35) + "+read"
+        self.make(key, "5,70")
+        self.value("6", "incr", key, "1")
+        self.value("5", "decr", key, "1")
+        self.value("7", "incr", key, "2")
+        self.value("72,7", "get", self.record(35) + ".read+like")
+
     def record_delete(self):
         self.make(self.record(32), "1,2,3,4")
         self.true("delete", self.record(32))
@@ -314,6 +335,6 @@ TABLES = (
         "decr", "delete", "touch", "gat", "version", "stats")),
     ("Counters, records, existence keys", (
         "slot set", "slot add", "slot cas", "slot incr", "slot decr", "slot many", "slot delete",
-        "slot refused", "record set", "record get", "record many", "record delete", "member add",
-        "member get", "member many", "member delete", "flush")),
+        "slot refused", "record set", "record get", "record many", "record delete", "several get",
+        "several set", "several incr", "member add", "member get", "member many", "member delete", "flush")),
 )

@@ -5,6 +5,8 @@
 #ifndef ROLLCALL_TESTS_FUZZ_NET_STAND_IN_H
 #define ROLLCALL_TESTS_FUZZ_NET_STAND_IN_H
 
+#include <stdatomic.h>
+
 #include "net/net.h"
 
 struct net_worker {
@@ -14,7 +16,7 @@ struct net_worker {
 struct net_conn {
     _Alignas(16) char state[NET_STATE_BYTES_MAX];
     struct net_worker *worker;
-    bool woken;
+    _Atomic bool woken; /* by any thread */
 };
 
 void net_stand_in_open(struct net_worker *worker, struct net_conn *conn);

@@ -15,7 +15,7 @@ VALUES = (
     (b"feed:34", b"12,,30,4000000000", 0),
     (b"feed:35", b",,,1", 0),
     (b"cache:31.like", b"5", 0),
-    (b"cache:34", b"12,,30,400", 0),
+    (b"cache:34", b"12,0,30,400", 0),
     (b"{feed:36}.read", b"7", 0),
     (b"liked:31:u9", b"1", 0),
     (b"liked:31:any bytes but spaces".replace(b" ", b"_"), b"1", 0),

@@ -16,6 +16,7 @@
 #include "base/dict.h"
 #include "phantom/phantom_private.h"
 #include "row/row.h"
+#include "row/row_data.h"
 #include "tests/support/row_equal.h"
 
 #define PHASE_STEPS   4000u
@@ -47,8 +48,8 @@ void phantom_history_init(struct phantom_history *h, struct engine *engine,
 {
     *h = (struct phantom_history){.recorder = recorder, .config = *config, .random = {seed}};
     start(h, engine);
-    engine->functions->keeping->set_log(engine, &recorder->log);
-    engine->functions->keeping->begin(engine);
+    row_set_log(engine->row, &recorder->log);
+    row_log_begin(engine->row);
 }
 
 void phantom_history_fini(struct phantom_history *h)
@@ -60,7 +61,7 @@ void phantom_history_move(struct phantom_history *h, struct engine *engine)
 {
     char error[PHANTOM_ERROR_MAX];
     start(h, engine);
-    engine->functions->keeping->set_log(engine, &h->recorder->log);
+    row_set_log(engine->row, &h->recorder->log);
     CHECK(h->recorder->log.reserve(&h->recorder->log));
     assert_true(phantom_reconfigure(engine, &h->config, error)); /* as a server does */
 }
@@ -103,7 +104,7 @@ static void add(struct phantom_history *h, uint64_t id)
 
 static uint64_t stream_id(struct phantom_history *h)
 {
-    if (h->config.any_ids) {
+    if (h->config.row.any_ids) {
         return below(h, ANY_ID_MAX);
     }
     h->top += test_random_once_in(&h->random, ID_STEP);
@@ -120,7 +121,7 @@ static void add_next(struct phantom_history *h)
 static void add_late(struct phantom_history *h)
 {
     uint64_t behind = h->top > ID_JITTER * 8 ? ID_JITTER * 8 : h->top;
-    add(h, h->config.any_ids ? stream_id(h) : h->top - behind + below(h, HOT_IDS));
+    add(h, h->config.row.any_ids ? stream_id(h) : h->top - behind + below(h, HOT_IDS));
 }
 
 /* One that was used, deleted or added again, or added twice. */
@@ -150,13 +151,13 @@ static void delete_foreign(struct phantom_history *h)
 
 static void add_stray(struct phantom_history *h)
 {
-    add(h, h->config.any_ids ? stream_id(h) : h->top + FAR + below(h, 10 * FAR));
+    add(h, h->config.row.any_ids ? stream_id(h) : h->top + FAR + below(h, 10 * FAR));
 }
 
 /* The stream goes on far away. */
 static void jump(struct phantom_history *h)
 {
-    if (!h->config.any_ids && test_random_once_in(&h->random, 1000)) {
+    if (!h->config.row.any_ids && test_random_once_in(&h->random, 1000)) {
         h->top += FAR / 8;
         for (unsigned i = 0; i < JUMP_ADDS; i++) {
             add(h, h->top + i);

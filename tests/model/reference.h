@@ -33,8 +33,8 @@ void reference_plan(struct reference *reference, const struct engine_op *op,
                     struct reference_answer *answer);
 void reference_commit(struct reference *reference); /* what was planned last */
 
-/* The cas token an id's slot or record has now; 0 when there is none. */
-uint64_t reference_token(struct reference *reference, int slot, uint64_t id);
+/* The cas token of what an operation's key names; 0 when there is none. */
+uint64_t reference_token(struct reference *reference, const struct engine_op *op);
 
 uint64_t reference_records(const struct reference *reference);
 

@@ -62,6 +62,7 @@ void roll_fini(struct roll *roll);
 
 /* Ends the keeper thread, when all workers are done, and does what is still asked for. */
 void roll_settle(struct roll *roll);
+/* The engine's invariants; the figures of the tables are what the row has. */
 void roll_check(const struct roll *roll);
 
 /* A figure of `stats spaces`. Fails the test if there is none of that name. */
@@ -71,6 +72,7 @@ struct roll_range {
     uint64_t serial, base, last, dropped;
 };
 size_t roll_ranges(const struct roll *roll, struct roll_range ranges[ROW_TABLES_MAX]);
+uint64_t roll_recycled(const struct roll *roll); /* tables */
 /* The ids that are apart, rising; to be freed. */
 uint64_t *roll_apart(const struct roll *roll, size_t *count);
 /* Tables opened so far, by the highest serial number there is; the first table's base. */
@@ -81,6 +83,7 @@ void roll_print(const struct roll *roll);
 
 /* ---- requests ---- */
 
+/* With a keeper thread alone. */
 struct roll_waits {
     uint64_t requests, pending;
     uint64_t longest_us;

@@ -36,6 +36,8 @@ struct roll_model {
     struct roll_item *items; /* all that were ever named */
     uint32_t *index;         /* hash of id and member: 1 + place in items; 2 x room */
     uint64_t done;           /* operations */
+    uint64_t compared_at;    /* of these, when all was compared last, */
+    uint64_t compared_round; /* and the row had been maintained so often */
     uint64_t oldest;         /* base of the first table */
     uint64_t maintained;     /* when that was looked up, and these */
     size_t range_count;
@@ -63,7 +65,7 @@ void roll_model_init_counter(struct roll_model *model, const char *name,
                              const struct counter_config *config);
 void roll_model_init_phantom(struct roll_model *model, const char *name,
                              const struct phantom_config *config);
-/* Compares every item, checks the invariants, gives all back. */
+/* Compares every item, unless nothing has happened since, checks the invariants, gives all back. */
 void roll_model_fini(struct roll_model *model);
 
 /* The place of an item in model->items: as it is, or new and not there. */

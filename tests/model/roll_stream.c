@@ -22,9 +22,9 @@ static void init_phantom(struct roll_stream *s, unsigned tables, bool recycle)
     struct phantom_config config = phantoms_config(true);
     config.false_positives = PHANTOM_FALSE_POSITIVES_MIN;
     config.exceptions_bytes = POOL_BYTES;
-    config.tables = tables;
-    config.recycle = recycle;
-    config.late_room = ROW_LATE_AUTO;
+    config.row.tables = tables;
+    config.row.recycle = recycle;
+    config.row.late_room = ROW_LATE_AUTO;
     roll_model_init_phantom(&s->model, s->name, &config);
 }
 
@@ -34,9 +34,9 @@ static void init_counter(struct roll_stream *s, unsigned tables, bool recycle)
     counters_config(&config, "a:20 b:20 c:20 d:20");
     config.id_spacing = s->kind->spacing ? s->shape->spacing : 0;
     config.aux_bytes = POOL_BYTES;
-    config.tables = tables;
-    config.recycle = recycle;
-    config.late_room = ROW_LATE_AUTO;
+    config.row.tables = tables;
+    config.row.recycle = recycle;
+    config.row.late_room = ROW_LATE_AUTO;
     roll_model_init_counter(&s->model, s->name, &config);
 }
 

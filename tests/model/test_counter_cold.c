@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "counter/counter.h"
+#include "row/row_data.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
 
@@ -87,7 +88,7 @@ static void wait_a_little(struct worker *w)
     w->pending++;
     if (!world->barrier) {
         d->engine->functions->maintain(d->engine, NULL);
-        if (d->engine->functions->keeping->images_wanted(d->engine)) {
+        if (row_images_wanted(d->engine->row)) {
             dumps_round(d, NULL, NULL, false);
         }
     }
@@ -96,7 +97,7 @@ static void wait_a_little(struct worker *w)
 
 static void run(struct worker *w, struct counters_call *call)
 {
-    call->op.ticket = (struct engine_ticket){wake, w, ++w->serial};
+    call->op.ticket = (struct ticket){wake, w, ++w->serial};
     for (unsigned tries = 0;; tries++) {
         CHECK(tries < PENDING_MAX);
         if (w->member) {
@@ -273,10 +274,10 @@ static struct world *world_create(uint64_t seed, const char *slots, uint64_t ove
 {
     struct world *world = memory_zalloc(sizeof(*world));
     counters_config(&world->config, slots);
-    world->config.tables = 2;
+    world->config.row.tables = 2;
     world->config.aux_bytes = 32u << 10;
-    world->config.dump = true;
-    world->config.late_room = 0.05;
+    world->config.row.dump = true;
+    world->config.row.late_room = 0.05;
     dumps_init(&world->dumps, overlay_bytes, 1u << 20, seed);
     dumps_create(&world->dumps, &world->config);
     world->random.state = seed;
@@ -450,7 +451,7 @@ static void go_on_for(struct world *world, struct barrier_member *member, uint64
     struct dumps *d = &world->dumps;
     uint64_t until = world->done + operations;
     while (world->done < until) {
-        if (d->engine->functions->keeping->images_wanted(d->engine)) {
+        if (row_images_wanted(d->engine->row)) {
             dumps_round(d, world->barrier, member, false);
         }
         sched_yield();

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "row/row_data.h"
 #include "tests/model/roll.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/random.h"
@@ -196,10 +197,10 @@ static void start(struct shared *s, const struct profile *profile)
     memset(s, 0, sizeof(*s));
     s->profile = profile;
     counters_config(&s->config, profile->slots);
-    s->config.any_ids = profile->indices > 0;
-    s->config.table_bytes = profile->table_bytes;
-    s->config.tables = profile->tables;
-    s->config.recycle = profile->tables > 1;
+    s->config.row.any_ids = profile->indices > 0;
+    s->config.row.table_bytes = profile->table_bytes;
+    s->config.row.tables = profile->tables;
+    s->config.row.recycle = profile->tables > 1;
     s->config.aux_bytes = profile->table_bytes / 2;
     s->slots = s->config.slot_count;
     snprintf(s->directory, sizeof(s->directory), "images.XXXXXX");
@@ -207,9 +208,8 @@ static void start(struct shared *s, const struct profile *profile)
     recorder_init(&s->recorder);
     checkpoints_init(&s->checkpoints, vfs_real(), s->directory);
     roll_init_counter(&s->roll, &s->config, true);
-    const struct engine_keeping *keeping = s->roll.engine->functions->keeping;
-    keeping->set_log(s->roll.engine, &s->recorder.log);
-    keeping->begin(s->roll.engine);
+    row_set_log(s->roll.engine->row, &s->recorder.log);
+    row_log_begin(s->roll.engine->row);
 }
 
 static void finish(struct shared *s)

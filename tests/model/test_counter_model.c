@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/table_kind.h"
 #include "tests/model/reference.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
@@ -168,12 +169,12 @@ static size_t put_number(struct model *m, char *text, size_t room)
     return (size_t)snprintf(text, room, form, value);
 }
 
-/* A record's text, or several deltas: some fields are empty. */
-static void put_fields(struct model *m, char *text)
+/* The text of so many slots, or several deltas: some fields are empty. */
+static void put_fields(struct model *m, size_t count, char *text)
 {
     size_t length = 0;
     uint64_t empty_one_in = 1 + below(m, 4);
-    for (size_t i = 0; i < m->config.slot_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i > 0) {
             text[length++] = ',';
         }
@@ -184,14 +185,46 @@ static void put_fields(struct model *m, char *text)
     text[length] = '\0';
 }
 
-static void put_text(struct model *m, int slot, char *text)
+/* Some fields of a record by their names. */
+static void put_names(struct model *m, char *text)
+{
+    size_t length = 0;
+    for (uint64_t left = 1 + below(m, 3); left > 0; left--) {
+        uint64_t slot = below(m, m->config.slot_count);
+        length += (size_t)sprintf(text + length, "%s%s=", length > 0 ? "," : "",
+                                  m->config.slots[slot].name);
+        length += put_number(m, text + length, TEXT_MAX - length);
+    }
+}
+
+/* Several slots in any order; never one alone. */
+static void name_some(struct model *m, struct engine_op *op)
+{
+    unsigned wanted = 2 + (unsigned)below(m, m->config.slot_count - 1);
+    op->slot = ENGINE_SLOT_SOME;
+    op->some = 0;
+    op->order = 0;
+    for (unsigned i = 0; i < wanted;) {
+        unsigned slot = (unsigned)below(m, m->config.slot_count);
+        if (!(op->some >> slot & 1)) {
+            op->some |= 1u << slot;
+            op->order |= (uint64_t)slot << i++ * ENGINE_ORDER_BITS;
+        }
+    }
+}
+
+static void put_text(struct model *m, const struct engine_op *op, char *text)
 {
     static const char *const wrong[] = {
         "", "x", "-1", "1,", ",", "1 2", " 1", "18446744073709551616", "7  ", ",,,,,,,,,,,,,,,,,"};
     if (test_random_once_in(&m->random, 50)) {
         strcpy(text, wrong[below(m, sizeof(wrong) / sizeof(*wrong))]);
-    } else if (slot == ENGINE_SLOT_RECORD) {
-        put_fields(m, text);
+    } else if (op->slot == ENGINE_SLOT_RECORD && test_random_once_in(&m->random, 4)) {
+        put_names(m, text);
+    } else if (op->slot == ENGINE_SLOT_RECORD) {
+        put_fields(m, m->config.slot_count, text);
+    } else if (op->slot == ENGINE_SLOT_SOME && test_random_once_in(&m->random, 2)) {
+        put_fields(m, (size_t)__builtin_popcount(op->some), text);
     } else {
         put_number(m, text, TEXT_MAX);
     }
@@ -222,16 +255,22 @@ static void make_call(struct model *m, size_t i)
         slot = ENGINE_SLOT_RECORD;
     }
     bool reads = verb == ENGINE_READ || verb == ENGINE_TOUCH || verb == ENGINE_DELETE;
+    struct engine_op key = {.slot = slot};
+    if (m->config.slot_count > 1 && test_random_once_in(&m->random, 4)) {
+        name_some(m, &key);
+    }
     m->texts[i][0] = '\0';
     if (!reads) {
-        put_text(m, slot, m->texts[i]);
+        put_text(m, &key, m->texts[i]);
     }
     uint64_t id = i > 0 && test_random_once_in(&m->random, 8) ? m->calls[i - 1].op.id : any_id(m);
-    counters_call_init(&m->calls[i], verb, slot, id, m->texts[i]);
+    counters_call_init(&m->calls[i], verb, key.slot, id, m->texts[i]);
     struct engine_op *op = &m->calls[i].op;
+    op->some = key.some;
+    op->order = key.order;
     op->want_cas = verb == ENGINE_READ && test_random_once_in(&m->random, 3);
     bool adds = verb == ENGINE_INCR || verb == ENGINE_DECR;
-    if (adds && slot != ENGINE_SLOT_RECORD) {
+    if (adds && key.slot != ENGINE_SLOT_RECORD) {
         op->create_initial = test_random_once_in(&m->random, 8);
         op->create_never = test_random_once_in(&m->random, 8);
         op->initial = any_value(m);
@@ -278,7 +317,7 @@ static void compare(struct model *m, const struct engine_op *op)
         complain(m, op, &answer);
     }
     if (op->want_cas && op->status == ENGINE_DONE) {
-        assert_true(op->cas_now == reference_token(m->reference, op->slot, op->id));
+        assert_true(op->cas_now == reference_token(m->reference, op));
     }
     reference_commit(m->reference);
 }
@@ -303,7 +342,7 @@ static size_t run_some(struct model *m, size_t first, size_t count)
     } else {
         struct engine_op *op = m->ops[first];
         if (op->verb == ENGINE_CAS && !test_random_once_in(&m->random, 4)) {
-            op->cas = reference_token(m->reference, op->slot, op->id);
+            op->cas = reference_token(m->reference, op);
         }
         functions->change(m->engine, op, change_sink_null());
         while (op->status == ENGINE_PENDING) {
@@ -350,7 +389,7 @@ static void delete_apart(struct model *m)
         return;
     }
     struct apart apart = {0, memory_zalloc((row->apart->count + 1) * sizeof(uint64_t))};
-    row->functions->each_apart(row->apart, note_apart, &apart);
+    row->kind->each_apart(row->apart, note_apart, &apart);
     for (size_t i = 0; i < apart.count; i++) {
         counters_call_init(&m->calls[0], ENGINE_DELETE, ENGINE_SLOT_RECORD, apart.ids[i], "");
         m->ops[0] = &m->calls[0].op;
@@ -360,7 +399,7 @@ static void delete_apart(struct model *m)
     free(apart.ids);
 }
 
-/* Other slots, other widths, another order, maybe another role. */
+/* Other slots, other widths, another order, maybe another role, another meaning of empty fields. */
 static void reshape(struct model *m)
 {
     struct counter_config next = m->config;
@@ -387,6 +426,7 @@ static void reshape(struct model *m)
         bits_left -= slot->bits;
     }
     next.role_cache = test_random_once_in(&m->random, 3);
+    next.keep_empty = test_random_once_in(&m->random, 2);
     counters_reconfigure(m->engine, &next);
     reference_reconfigure(m->reference, &next);
     m->config = next;
@@ -453,8 +493,8 @@ static void start(struct model *m, const struct profile *profile, uint64_t seed)
     m->large_one_in = 2;
     counters_config(&m->config, profile->slots);
     m->config.id_spacing = profile->spacing;
-    m->config.any_ids = profile->any_ids;
-    m->config.tables = profile->tables ? profile->tables : 1;
+    m->config.row.any_ids = profile->any_ids;
+    m->config.row.tables = profile->tables ? profile->tables : 1;
     uint64_t last = profile->id(profile->indices - 1);
     const uint64_t strays[STRAYS] = {
         0,        1, last + 10, last + 1000000, last + 1000000000000, 1ull << 62, INT64_MAX - 1,

@@ -27,6 +27,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "counter/counter_private.h"
+#include "row/row_data.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/counters.h"
 #include "tests/support/fake_barrier.h"
@@ -195,12 +196,17 @@ static void operate(struct run *r, uint64_t id)
     char text[ENGINE_VALUE_MAX + 1];
     enum engine_verb verb = verbs[below(r, sizeof(verbs) / sizeof(*verbs))];
     int slot = once_in(r, 2) ? ENGINE_SLOT_RECORD : (int)below(r, r->config.slot_count);
-    if (slot == ENGINE_SLOT_RECORD) {
+    bool two =
+        r->config.slot_count > 1 && (verb == ENGINE_INCR || verb == ENGINE_DECR) && once_in(r, 4);
+    if (slot == ENGINE_SLOT_RECORD && !two) {
         put_fields(r, text);
     } else {
         sprintf(text, "%" PRIu64, any_value(r));
     }
-    counters_call_init(&call, verb, slot, id, verb == ENGINE_DELETE ? NULL : text);
+    counters_call_init(&call, verb, two ? ENGINE_SLOT_SOME : slot, id,
+                       verb == ENGINE_DELETE ? NULL : text);
+    call.op.some = 3; /* two slots by one number: the second, the first */
+    call.op.order = 1;
     counters_run(r->engine, &call, &r->sink.sink);
     r->refused += call.op.status == ENGINE_ERROR;
     r->done++;
@@ -387,8 +393,8 @@ static void go_on(struct run *r, struct engine *restored)
     r->engine->functions->destroy(r->engine);
     r->engine = restored;
     r->aborted_now = false;
-    restored->functions->keeping->each_table(restored, count_tables, r);
-    restored->functions->keeping->set_log(restored, &r->recorder.log);
+    row_each_serial(restored->row, count_tables, r);
+    row_set_log(restored->row, &r->recorder.log);
     reserve(r);
     counters_reconfigure(restored, &r->config);
     recorder_sink_init(&r->sink, &r->recorder);
@@ -525,10 +531,10 @@ static void start(struct run *r, const struct profile *profile, uint64_t seed)
     counters_config(&r->config, profile->slots);
     r->config.space = 7;
     r->config.id_spacing = profile->spacing;
-    r->config.any_ids = profile->tables == 0;
-    r->config.tables = profile->tables ? profile->tables : 1;
-    r->config.recycle = profile->recycle;
-    r->config.table_bytes = profile->table_bytes;
+    r->config.row.any_ids = profile->tables == 0;
+    r->config.row.tables = profile->tables ? profile->tables : 1;
+    r->config.row.recycle = profile->recycle;
+    r->config.row.table_bytes = profile->table_bytes;
     r->config.aux_bytes = once_in(r, 2) ? profile->table_bytes : 0; /* else it is often full */
     r->engine = counters_create(&r->config);
     recorder_init(&r->recorder);
@@ -542,9 +548,9 @@ static void start(struct run *r, const struct profile *profile, uint64_t seed)
     for (unsigned i = 0; i < COPIES; i++) {
         r->copies[i] = (struct copy){NO_COPY, memory_zalloc(profile->indices * sizeof(*r->texts))};
     }
-    r->engine->functions->keeping->set_log(r->engine, &r->recorder.log);
+    row_set_log(r->engine->row, &r->recorder.log);
     reserve(r);
-    r->engine->functions->keeping->begin(r->engine);
+    row_log_begin(r->engine->row);
 }
 
 static void finish(struct run *r)

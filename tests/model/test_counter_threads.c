@@ -290,7 +290,8 @@ static void run_threads(unsigned count, uint64_t seed)
 {
     struct counter_config config;
     counters_config(&config, SLOTS);
-    config.any_ids = true; /* full only where no place is left: the table stays at its fullest */
+    config.row.any_ids =
+        true; /* full only where no place is left: the table stays at its fullest */
     config.max_id = (1u << 26) - 1;
     config.aux_bytes = AUX_BYTES;
     struct shared shared = {counters_create(&config), OWN_ALL / count, count, test_scaled(STEPS)};

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "phantom/phantom_private.h"
+#include "row/row_data.h"
 #include "tests/support/fake_barrier.h"
 #include "tests/support/phantom_dumps.h"
 #include "tests/support/random.h"
@@ -151,11 +152,11 @@ static void begin(struct life *life, uint64_t seed)
     memset(life, 0, sizeof(*life));
     life->random = (struct test_random){seed};
     life->config = phantoms_config(true);
-    life->config.tables = TABLES;
-    life->config.dump = true;
+    life->config.row.tables = TABLES;
+    life->config.row.dump = true;
     life->config.false_positives = below(life, 2) ? 0.00001 : 0.0001;
     life->config.exceptions_bytes = 1u << 17;
-    life->config.late_room = below(life, 2) ? 0.3 : ROW_LATE_AUTO;
+    life->config.row.late_room = below(life, 2) ? 0.3 : ROW_LATE_AUTO;
     recorder_init(&life->recorder);
     recorder_sink_init(&life->sink, &life->recorder);
     life->sim = vfs_sim_create(seed);
@@ -165,10 +166,9 @@ static void begin(struct life *life, uint64_t seed)
     member = (struct barrier_member){.left = go_on_between, .context = life};
     life->dumps.member = &member;
     life->engine = phantoms_create(&life->config);
-    const struct engine_keeping *keeping = life->engine->functions->keeping;
-    keeping->set_cold(life->engine, &life->dumps.cold);
-    keeping->set_log(life->engine, &life->recorder.log);
-    keeping->begin(life->engine);
+    row_set_cold(life->engine->row, &life->dumps.cold);
+    row_set_log(life->engine->row, &life->recorder.log);
+    row_log_begin(life->engine->row);
 }
 
 static void end(struct life *life)
@@ -195,7 +195,7 @@ static void live(struct life *life, uint64_t steps)
 static struct engine *restore(struct life *life)
 {
     struct engine *engine = phantoms_create(&life->config);
-    engine->functions->keeping->set_cold(engine, &life->dumps.cold);
+    row_set_cold(engine->row, &life->dumps.cold);
     if (!phantom_dumps_restore(&life->dumps, engine, BATCH)) {
         fail_msg("%s", life->dumps.error);
     }
@@ -207,13 +207,12 @@ static struct engine *twin(struct life *life)
 {
     struct phantom_config config = life->config;
     char error[ENGINE_ERROR_MAX];
-    config.dump = false;
-    config.tables = TWIN_TABLES;
+    config.row.dump = false;
+    config.row.tables = TWIN_TABLES;
     struct engine *engine = phantoms_create(&config);
-    const struct engine_keeping *keeping = engine->functions->keeping;
-    assert_true(keeping->restore_begin(engine, NULL, 0, error));
+    assert_true(row_restore_begin(engine->row, NULL, 0, error));
     assert_true(recorder_replay(&life->recorder, engine, 0, 0, BATCH));
-    assert_true(keeping->restore_end(engine));
+    assert_true(row_restore_end(engine->row));
     return engine;
 }
 
@@ -353,7 +352,7 @@ static void test_restarts(void **unused)
         compare(&life, life.engine, again);
         phantoms_destroy(life.engine);
         life.engine = again;
-        again->functions->keeping->set_log(again, &life.recorder.log);
+        row_set_log(again->row, &life.recorder.log);
         assert_true(life.recorder.log.reserve(&life.recorder.log));
         assert_true(phantom_reconfigure(again, &life.config, error));
     }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "phantom/phantom_private.h"
+#include "row/row_data.h"
 #include "store/cold.h"
 #include "tests/support/phantom_dumps.h"
 #include "tests/support/phantom_threads.h"
@@ -76,12 +77,12 @@ static struct engine_op run(struct writer *writer, enum engine_verb verb,
     char text[32];
     struct phantoms_call call;
     struct engine *engine = writer->scene->keeper.engine;
-    struct cold_ticket ticket = {wake, &writer->woken, 0};
+    struct ticket ticket = {wake, &writer->woken, 0};
     snprintf(text, sizeof(text), "m%llu", (unsigned long long)member->number);
     enum engine_status status;
     do {
         phantoms_call_init(&call, verb, member->id, text, "1");
-        call.op.ticket = (struct engine_ticket){wake, &writer->woken, 0};
+        call.op.ticket = (struct ticket){wake, &writer->woken, 0};
         barrier_enter(writer->barrier);
         status = phantoms_try(engine, &call, &writer->sink.sink);
         barrier_leave(writer->barrier);
@@ -153,7 +154,7 @@ static void *take_rounds(void *context)
     struct engine *engine = scene->keeper.engine;
     while (!atomic_load(&scene->ended)) {
         (void)phantom_dumps_round(&scene->dumps, engine);
-        if (!engine->functions->keeping->images_wanted(engine)) {
+        if (!row_images_wanted(engine->row)) {
             sem_wait(&scene->wanted);
         }
     }
@@ -188,9 +189,9 @@ static void begin(struct scene *scene, const struct phantom_config *config, uint
     struct engine *engine = phantoms_create(config);
     sem_init(&scene->wanted, 0, 0);
     engine->imager = (struct engine_keeper){want_round, &scene->wanted};
-    engine->functions->keeping->set_cold(engine, &scene->dumps.cold);
-    engine->functions->keeping->set_log(engine, &scene->recorder.log);
-    engine->functions->keeping->begin(engine);
+    row_set_cold(engine->row, &scene->dumps.cold);
+    row_set_log(engine->row, &scene->recorder.log);
+    row_log_begin(engine->row);
     phantom_keeper_start(&scene->keeper, engine);
     scene->dumps.barrier = scene->keeper.barrier;
     scene->dumps.member = barrier_join(scene->keeper.barrier);
@@ -269,8 +270,8 @@ static void test_threads(void **unused)
     pthread_t rounds;
     uint64_t seed = test_seed();
     struct phantom_config config = phantoms_config(true);
-    config.tables = TABLES;
-    config.dump = true;
+    config.row.tables = TABLES;
+    config.row.dump = true;
     config.false_positives = WRONG;
     config.exceptions_bytes = 1u << 18;
     begin(&scene, &config, seed);
@@ -284,7 +285,7 @@ static void test_threads(void **unused)
     phantom_keeper_end(&scene.keeper);
     tell(&scene);
     struct engine *again = phantoms_create(&config);
-    again->functions->keeping->set_cold(again, &scene.dumps.cold);
+    row_set_cold(again->row, &scene.dumps.cold);
     if (!phantom_dumps_restore(&scene.dumps, again, BATCH)) {
         fail_msg("%s", scene.dumps.error);
     }

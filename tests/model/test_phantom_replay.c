@@ -47,12 +47,12 @@ static const double wrong[] = {0.00001, 0.01, 0.5};
 static struct phantom_config config_of(struct test_random *random)
 {
     struct phantom_config config = phantoms_config(!test_random_once_in(random, 4));
-    config.tables = TABLES;
+    config.row.tables = TABLES;
     config.false_positives = wrong[test_random_below(random, sizeof(wrong) / sizeof(wrong[0]))];
-    config.recycle = test_random_once_in(random, 2);
+    config.row.recycle = test_random_once_in(random, 2);
     config.exceptions_bytes = test_random_once_in(random, 2) ? 0 : 1u << 18;
-    config.late_room = test_random_once_in(random, 2) ? ROW_LATE_AUTO : 0.1;
-    config.any_ids = test_random_once_in(random, 5);
+    config.row.late_room = test_random_once_in(random, 2) ? ROW_LATE_AUTO : 0.1;
+    config.row.any_ids = test_random_once_in(random, 5);
     config.max_id = INT64_MAX;
     return config;
 }
@@ -240,9 +240,9 @@ static void test_blurred(void **unused)
     struct test_random random = {seed};
     struct phantom_config config = config_of(&random);
     config.deletes = true;
-    config.table_bytes = BLURRED_BYTES;
+    config.row.table_bytes = BLURRED_BYTES;
     config.false_positives = BLURRED_WRONG;
-    config.late_room = BLURRED_LATE;
+    config.row.late_room = BLURRED_LATE;
     life_begin(&life, &config, seed);
     live(&life, test_scaled(STEPS));
     tell(&life);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "row/row.h"
+#include "row/row_data.h"
 #include "tests/model/phantom_history.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/phantom_threads.h"
@@ -182,8 +183,8 @@ static void run_scene(struct scene *scene, const struct phantom_config *config, 
     assert_int_equal(vfs->functions->mkdir(vfs, DIRECTORY), 0);
     checkpoints_init(&scene->checkpoints, vfs, DIRECTORY);
     checkpoints_init(&none, vfs, DIRECTORY);
-    engine->functions->keeping->set_log(engine, &scene->recorder.log);
-    engine->functions->keeping->begin(engine);
+    row_set_log(engine->row, &scene->recorder.log);
+    row_log_begin(engine->row);
     phantom_keeper_start(&scene->keeper, engine);
     start_writers(scene, seed);
     assert_int_equal(pthread_create(&checkpointer, NULL, take_checkpoints, scene), 0);
@@ -208,10 +209,10 @@ static void test_checkpoints_under_writers(void **unused)
     uint64_t seed = test_seed();
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct phantom_config config = phantoms_config(true);
-        config.tables = TABLES;
-        config.recycle = round % 2 == 0;
+        config.row.tables = TABLES;
+        config.row.recycle = round % 2 == 0;
         config.false_positives = WRONG;
-        config.table_bytes <<= round; /* some pieces of pages */
+        config.row.table_bytes <<= round; /* some pieces of pages */
         run_scene(&scene, &config, seed + round);
     }
 }

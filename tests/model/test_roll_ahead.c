@@ -188,6 +188,19 @@ static bool run_case(const struct roll_kind *kind, const struct roll_shape *shap
     return recycle ? lost * RECYCLED_PART <= all : !r->wrong && percent >= of->least;
 }
 
+/* Of random seeds: the stream was refused between a table's end and the next one. */
+static void test_found_before(void **unused)
+{
+    static const uint64_t seeds[] = {392831694, 1259626334};
+    const size_t i = 83; /* phantom, random: six writers */
+    (void)unused;
+    for (size_t at = 0; at < sizeof(seeds) / sizeof(seeds[0]); at++) {
+        assert_true(run_case(&roll_kinds[i / ROLL_SHAPES % ROLL_KINDS],
+                             &roll_shapes[i % ROLL_SHAPES], &cases[i / ROLL_KINDS / ROLL_SHAPES],
+                             false, seeds[at] + i));
+    }
+}
+
 static void run_all(bool recycle)
 {
     uint64_t seed = test_long() ? test_seed() : SEED;
@@ -218,6 +231,7 @@ static void test_recycling(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_found_before),
         cmocka_unit_test(test_refusing),
         cmocka_unit_test(test_recycling),
     };

@@ -497,18 +497,18 @@ static void set_up(struct shared *s, bool phantom)
     if (phantom) {
         struct phantom_config config = phantoms_config(true);
         config.false_positives = PHANTOM_FALSE_POSITIVES_MIN;
-        config.exceptions_bytes = 4 * config.table_bytes;
-        config.tables = TABLES;
-        config.recycle = true;
-        config.late_room = ROW_LATE_AUTO;
+        config.exceptions_bytes = 4 * config.row.table_bytes;
+        config.row.tables = TABLES;
+        config.row.recycle = true;
+        config.row.late_room = ROW_LATE_AUTO;
         roll_init_phantom(&s->roll, &config, true);
     } else {
         struct counter_config config;
         counters_config(&config, "a:20 b:20 c:20 d:20");
-        config.aux_bytes = 4 * config.table_bytes;
-        config.tables = TABLES;
-        config.recycle = true;
-        config.late_room = ROW_LATE_AUTO;
+        config.aux_bytes = 4 * config.row.table_bytes;
+        config.row.tables = TABLES;
+        config.row.recycle = true;
+        config.row.late_room = ROW_LATE_AUTO;
         roll_init_counter(&s->roll, &config, true);
     }
 }

@@ -342,9 +342,10 @@ class Run:
         """The bytes of all ids together."""
         if any(kind == "mark" and value != b"id" for kind, value in pieces):
             raise ValueError("each: no mark but $(id)")
-        return b"".join(
-            b"%d" % number if kind == "mark" else value
-            for number in ids for kind, value in pieces)
+        of_one = b"".join(
+            b"%d" if kind == "mark" else value.replace(b"%", b"%%") for kind, value in pieces)
+        marks = sum(kind == "mark" for kind, _ in pieces)
+        return b"".join([of_one % ((number,) * marks) for number in ids])
 
     def stat(self, text, fresh):
         name, change = text.rsplit(None, 1)

@@ -65,6 +65,7 @@ spaces:
     kind: counter
     slots: {repost: 10, comment: 20, like: 20, read: 20}
     role: store
+    empty-fields: clear
     oldest: dump
     table-size: %(table_size)s
     tables: 4

@@ -160,7 +160,7 @@ def open_to_others(folder):
         refused(folder, rb"data directory .*anybody may write.*chmod 700 ")
         os.chmod(folder.data, 0o755)
         said = holds(folder)
-        if not re.search(r"warning: data directory .* open to others .*chmod 700 ", said):
+        if not re.search(r"warning: the data directory is open to others: chmod 700 ", said):
             raise Failure("no warning of mode 0755:\n%s" % said)
         for name in os.listdir(folder.data):
             mode = os.stat(os.path.join(folder.data, name)).st_mode & 0o777

@@ -33,6 +33,7 @@ memory: %(memory)s
     kind: counter
     slots: {repost: 10, comment: 20, like: 20, read: 20}
     role: store
+    empty-fields: clear
     oldest: %(oldest)s
     table-size: %(table_size)s
     tables: %(tables)d

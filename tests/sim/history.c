@@ -24,22 +24,67 @@ struct history_record {
     struct change change;
 };
 
+/* ---- names of members ---- */
+
+static struct history_name *name_of(const struct history *history, uint8_t space, uint64_t id,
+                                    uint64_t hash)
+{
+    size_t at = hash_u64(id ^ hash_u64(hash + space)) % history->name_room;
+    struct history_name *name = &history->name[at];
+    while (name->member != HISTORY_NO_MEMBER &&
+           (name->id != id || name->hash != hash || name->space != space)) {
+        at = (at + 1) % history->name_room;
+        name = &history->name[at];
+    }
+    return name;
+}
+
+static void grow_names(struct history *history)
+{
+    struct history_name *old = history->name;
+    size_t room = history->name_room;
+    history->name_room = room > 0 ? 2 * room : KEYS_FIRST;
+    history->name = memory_zalloc(history->name_room * sizeof(*history->name));
+    for (size_t i = 0; i < history->name_room; i++) {
+        history->name[i].member = HISTORY_NO_MEMBER;
+    }
+    for (size_t i = 0; i < room; i++) {
+        if (old[i].member != HISTORY_NO_MEMBER) {
+            *name_of(history, old[i].space, old[i].id, old[i].hash) = old[i];
+        }
+    }
+    free(old);
+}
+
+/* The member is known by this hash from now on. */
+static void name_member(struct history *history, const struct history_key *key)
+{
+    if (2 * history->names >= history->name_room) {
+        grow_names(history);
+    }
+    struct history_name *name = name_of(history, key->space, key->id, key->hash);
+    history->names += name->member == HISTORY_NO_MEMBER;
+    *name = (struct history_name){key->id, key->hash, key->member, key->space};
+}
+
 void history_init(struct history *history)
 {
     memset(history, 0, sizeof(*history));
     history->key_room = KEYS_FIRST;
     history->key = memory_zalloc(history->key_room * sizeof(*history->key));
+    grow_names(history);
 }
 
 void history_fini(struct history *history)
 {
     free(history->records);
     free(history->key);
+    free(history->name);
 }
 
 /* ---- keys ---- */
 
-static struct history_key *place_of(struct history *history, uint8_t space, uint64_t id,
+static struct history_key *place_of(const struct history *history, uint8_t space, uint64_t id,
                                     uint32_t member)
 {
     size_t at = hash_u64(id ^ hash_u64(((uint64_t)space << 32) + member)) % history->key_room;
@@ -130,6 +175,7 @@ static void take_change(struct history *history, const struct history_record *re
         return;
     case CHANGE_MEMBER_ADD:
         key->hash = record->change.member[0];
+        name_member(history, key);
         key->apart = record->change.place == CHANGE_APART;
         key->state = HISTORY_THERE;
         return;
@@ -249,11 +295,12 @@ uint32_t history_member(const struct history *history, const struct change *chan
     if (change->type == CHANGE_SLOTS) {
         return HISTORY_NO_MEMBER;
     }
-    for (size_t i = 0; i < history->key_room; i++) {
-        const struct history_key *key = &history->key[i];
-        if (key->state == HISTORY_THERE && key->space == change->space && key->id == change->id &&
-            key->hash == change->member[0]) {
-            return key->member;
+    const struct history_name *name =
+        name_of(history, (uint8_t)change->space, change->id, change->member[0]);
+    if (name->member != HISTORY_NO_MEMBER) {
+        const struct history_key *key = place_of(history, name->space, name->id, name->member);
+        if (key->state == HISTORY_THERE && key->hash == name->hash) {
+            return name->member;
         }
     }
     fprintf(stderr, "a member of id %" PRIu64 " that was never added goes in place\n", change->id);

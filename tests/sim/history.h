@@ -44,6 +44,13 @@ struct history_key {
 
 struct history_record;
 
+/* A member that was added, hashed by the rest; member NO_MEMBER: free. */
+struct history_name {
+    uint64_t id, hash;
+    uint32_t member;
+    uint8_t space;
+};
+
 struct history_bases {
     size_t count;
     uint64_t base[HISTORY_BASES_MAX]; /* of the tables, rising */
@@ -54,6 +61,8 @@ struct history {
     struct history_record *records; /* by rising LSN */
     size_t keys, key_room;
     struct history_key *key; /* hashed by what they are; HISTORY_UNUSED: free */
+    size_t names, name_room;
+    struct history_name *name; /* of members, by what a change knows of one; never forgotten */
     struct history_bases tables[HISTORY_SPACES_MAX];
     uint64_t dropped; /* keys that went with a table, in what is left of the history */
 };

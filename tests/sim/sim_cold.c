@@ -7,6 +7,8 @@
 #include "counter/counter_private.h"
 #include "data/data_private.h"
 #include "phantom/phantom_private.h"
+#include "row/row_data.h"
+#include "store/cold_private.h"
 #include "tests/sim/sim.h"
 
 #define RUNS_MAX 100u /* of one operation that waits for pages */
@@ -22,14 +24,17 @@ static void wake(void *target, uint64_t serial)
     }
 }
 
+/* Not by cold_stats(): with each of its parts the cache would take longer than the operation. */
 static uint64_t misses_of(struct cold *cold)
 {
-    struct cold_stats stats = {0};
+    uint64_t misses = 0;
 
     if (cold != NULL) {
-        cold_stats(cold, &stats);
+        pthread_mutex_lock(&cold->lock);
+        misses = cold->stats.misses;
+        pthread_mutex_unlock(&cold->lock);
     }
-    return stats.misses;
+    return misses;
 }
 
 static void run(struct engine *engine, struct engine_op *op, struct change_sink *sink)
@@ -46,10 +51,10 @@ static void run(struct engine *engine, struct engine_op *op, struct change_sink 
 void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct change_sink *sink)
 {
     struct cold *cold = data_cold(sim->data);
-    const struct cold_ticket ticket = {wake, sim, ++sim->ticket};
+    const struct ticket ticket = {wake, sim, ++sim->ticket};
     bool reads = true;
 
-    op->ticket = (struct engine_ticket){wake, sim, sim->ticket};
+    op->ticket = (struct ticket){wake, sim, sim->ticket};
     for (unsigned i = 0; i < RUNS_MAX && reads; i++) {
         uint64_t woken = sim->woken;
         uint64_t misses = misses_of(cold);
@@ -123,7 +128,7 @@ bool sim_wants_dump(struct sim *sim)
     for (unsigned i = 0; i < SIM_SPACES && !wanted; i++) {
         const struct engine *engine = sim_engine(sim, i);
 
-        wanted = engine->functions->keeping->images_wanted(engine);
+        wanted = row_images_wanted(engine->row);
     }
     return wanted && has_states(sim->data);
 }

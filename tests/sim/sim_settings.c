@@ -12,10 +12,10 @@ static void set_space(struct space_settings *space, const char *name, enum space
     snprintf(space->key, sizeof(space->key), "%s:{id}", name);
     space->kind = kind;
     space->ids = SPACE_IDS_GROWING;
-    space->table_bytes = 64u << 10;
-    space->tables = 4;
+    space->row.table_bytes = 64u << 10;
+    space->row.tables = 4;
     space->oldest = SPACE_OLDEST_RECYCLE;
-    space->late_room = -1;
+    space->row.late_room = -1;
 }
 
 static void set_slots(struct space_settings *space, size_t count, unsigned bits)
@@ -32,8 +32,8 @@ static void set_any(struct space_settings *space)
     set_slots(space, 3, 20);
     space->ids = SPACE_IDS_ANY;
     space->max_id = 1u << 20;
-    space->table_bytes = 512u << 10; /* its pages are copied in two pieces */
-    space->tables = 1;
+    space->row.table_bytes = 512u << 10; /* its pages are copied in two pieces */
+    space->row.tables = 1;
 }
 
 /* The oldest tables leave memory; in some of the simulations those files are few. */
@@ -53,8 +53,8 @@ static void set_dumps(struct sim *sim)
 
         if (space->ids == SPACE_IDS_GROWING) {
             space->oldest = SPACE_OLDEST_DUMP;
-            space->tables = 2 + (unsigned)test_random_below(&sim->random, 2);
-            space->dumps_max = limited ? most : 0;
+            space->row.tables = 2 + (unsigned)test_random_below(&sim->random, 2);
+            space->row.dumps_max = limited ? most : 0;
         }
     }
 }
@@ -72,7 +72,7 @@ static void set_spaces(struct sim *sim)
     second->deletes = true;
     second->false_positives = 0.000001;
     if (sim->seed % 4 == 0) {
-        second->table_bytes = 512u << 10; /* likewise, a filter */
+        second->row.table_bytes = 512u << 10; /* likewise, a filter */
     }
     if (sim->seed % 4 == 1) {
         set_space(second, "b", SPACE_COUNTER);

@@ -1,6 +1,7 @@
 /* sim_sinks.c: what workers and the keeper put goes to the journal and into the history. */
 #include "data/data_private.h"
 #include "engine/change_record.h"
+#include "row/row_data.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim.h"
 
@@ -94,7 +95,7 @@ void sim_sinks_begin(struct sim *sim)
     for (unsigned i = 0; i < SIM_SPACES; i++) {
         struct engine *engine = sim_engine(sim, i);
 
-        engine->functions->keeping->set_log(engine, &sim->log.log);
+        row_set_log(engine->row, &sim->log.log);
     }
     for (unsigned i = 0; i < SIM_WORKERS; i++) {
         sim->sinks[i].sink.functions = &sink_functions;

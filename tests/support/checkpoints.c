@@ -7,13 +7,9 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 #include "tests/support/image_file.h"
-
-static const struct engine_keeping *keeping_of(const struct engine *engine)
-{
-    return engine->functions->keeping;
-}
 
 void checkpoints_init(struct checkpoints *cp, struct vfs *vfs, const char *directory)
 {
@@ -29,8 +25,8 @@ void checkpoints_begin(struct checkpoints *cp, struct engine *engine, uint64_t h
     cp->next = cp->last;
     cp->next.any = true;
     cp->next.c = head;
-    keeping_of(engine)->images_begin(engine);
-    cp->next.state_bytes = keeping_of(engine)->state(engine, cp->next.state);
+    row_images_begin(engine->row);
+    cp->next.state_bytes = row_state_write(engine->row, cp->next.state);
     CHECK(cp->next.state_bytes <= ENGINE_STATE_MAX);
 }
 
@@ -73,7 +69,7 @@ static void complete(struct checkpoints *cp, const struct engine *engine, uint64
     for (size_t i = 0; i < next->count; i++) {
         next->files[i].kept = false;
     }
-    keeping_of(engine)->each_table(engine, keep_table, next);
+    row_each_serial(engine->row, keep_table, next);
     for (size_t i = 0; i < next->count; i++) {
         if (next->files[i].kept) {
             next->files[kept++] = next->files[i];
@@ -93,7 +89,7 @@ static void complete(struct checkpoints *cp, const struct engine *engine, uint64
 
 bool checkpoints_next(struct checkpoints *cp, struct engine *engine, uint64_t head)
 {
-    if (keeping_of(engine)->image_next(engine, cp->next.c, head, &cp->image)) {
+    if (row_image_next(engine->row, cp->next.c, head, &cp->image)) {
         return true;
     }
     complete(cp, engine, head);
@@ -113,7 +109,7 @@ void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engin
 {
     if (result != ENGINE_IMAGE_DONE) {
         cp->gone += result == ENGINE_IMAGE_GONE;
-        keeping_of(engine)->image_failed(engine, &cp->image);
+        row_image_failed(engine->row, &cp->image);
         return;
     }
     cp->images++;
@@ -134,7 +130,7 @@ void checkpoints_wrote(struct checkpoints *cp, struct engine *engine, enum engin
 struct load {
     struct engine *engine;
     struct table_file *file;
-    void *table;
+    struct row_table *table;
     _Atomic uint64_t *done;
     const _Atomic bool *stop;
     bool loaded;
@@ -145,9 +141,8 @@ struct load {
 static void *load_table(void *context)
 {
     struct load *load = context;
-    load->loaded =
-        keeping_of(load->engine)
-            ->load(load->engine, load->table, load->file, load->done, load->stop, load->error);
+    load->loaded = row_restore_load(load->engine->row, load->table, load->file, load->done,
+                                    load->stop, load->error);
     return NULL;
 }
 
@@ -156,7 +151,7 @@ static bool open_file(struct checkpoints *cp, struct engine *engine, size_t i, s
     const struct image_file file = {cp->vfs, cp->directory, cp->last.files[i].name};
     load->file = image_file_open(&file, false, cp->error);
     return load->file != NULL &&
-           keeping_of(engine)->restore_table(engine, load->file, &load->table, cp->error);
+           (load->table = row_restore_file(engine->row, load->file, cp->error)) != NULL;
 }
 
 /* Tables before layers; then all at once. */
@@ -198,15 +193,14 @@ static bool restore_tables(struct checkpoints *cp, struct engine *engine)
         table_file_close(loads[i].file);
     }
     CHECK(!loaded || done == bytes);
-    return loaded && keeping_of(engine)->restore_tables(engine, cp->error);
+    return loaded && row_restore_complete(engine->row, cp->error);
 }
 
 bool checkpoints_restore(struct checkpoints *cp, struct engine *engine, struct recorder *recorder,
                          size_t batch, bool *fresh)
 {
-    const struct engine_keeping *keeping = keeping_of(engine);
     size_t bytes = cp->last.any ? cp->last.state_bytes : 0;
-    if (!keeping->restore_begin(engine, cp->last.state, bytes, cp->error) ||
+    if (!row_restore_begin(engine->row, cp->last.state, bytes, cp->error) ||
         !restore_tables(cp, engine)) {
         return false;
     }
@@ -214,6 +208,6 @@ bool checkpoints_restore(struct checkpoints *cp, struct engine *engine, struct r
         memcpy(cp->error, recorder->error, sizeof(cp->error));
         return false;
     }
-    *fresh = !keeping->restore_end(engine);
+    *fresh = !row_restore_end(engine->row);
     return true;
 }

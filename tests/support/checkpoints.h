@@ -52,7 +52,7 @@ void checkpoints_init(struct checkpoints *checkpoints, struct vfs *vfs, const ch
 void checkpoints_begin(struct checkpoints *checkpoints, struct engine *engine, uint64_t head);
 /* False: it is complete and in force; files that it does not name are gone. */
 bool checkpoints_next(struct checkpoints *checkpoints, struct engine *engine, uint64_t head);
-/* Writes the image under way. member as engine_keeping.image_write. */
+/* Writes the image under way. member as row_image_write. */
 enum engine_image checkpoints_write(struct checkpoints *checkpoints, struct engine *engine,
                                     struct barrier_member *member, const _Atomic bool *stop);
 /* Takes note of what became of it. */

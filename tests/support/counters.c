@@ -27,10 +27,10 @@ void counters_config_slots(struct counter_config *config, const char *slots)
 void counters_config(struct counter_config *config, const char *slots)
 {
     memset(config, 0, sizeof(*config));
-    config->table_bytes = TABLE_BYTES;
+    config->row.table_bytes = TABLE_BYTES;
     config->max_id = COUNTER_MAX_ID_DEFAULT;
-    config->tables = 1;
-    config->late_room = ROW_LATE_AUTO;
+    config->row.tables = 1;
+    config->row.late_room = ROW_LATE_AUTO;
     counters_config_slots(config, slots);
 }
 
@@ -98,21 +98,21 @@ void counters_table_open(struct counters_table *opened, const struct counter_con
                          uint64_t first_id)
 {
     memset(opened, 0, sizeof(*opened));
-    opened->bytes = config->table_bytes;
+    opened->bytes = config->row.table_bytes;
     opened->region = memory_region_create(opened->bytes);
     CHECK(opened->region);
     struct row_want want = {.first = true, .region = opened->region, .region_bytes = opened->bytes};
     opened->table = counter_table_create(config, &want, NULL);
     CHECK(opened->table);
     counter_table_in_row(opened->table)->last = ROW_ID_MAX;
-    if (!config->any_ids && first_id != COUNTERS_UNSETTLED) {
+    if (!config->row.any_ids && first_id != COUNTERS_UNSETTLED) {
         counters_table_settle(opened, first_id, first_id);
     }
 }
 
 void counters_apart_open(struct counters_table *opened, const struct counter_config *config)
 {
-    struct row_want want = {.apart = true, .region_bytes = config->table_bytes};
+    struct row_want want = {.apart = true, .region_bytes = config->row.table_bytes};
     memset(opened, 0, sizeof(*opened));
     opened->table = counter_table_create(config, &want, NULL);
     CHECK(opened->table);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "counter/counter_private.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 #include "tests/support/counters.h"
 #include "tests/support/image_file.h"
@@ -14,11 +15,6 @@
 #define DIRECTORY "/d"
 #define THREADS   3u
 #define QUEUE     4096u
-
-static const struct engine_keeping *keeping_of(const struct dumps *d)
-{
-    return d->engine->functions->keeping;
-}
 
 static void start_cold(struct dumps *d, uint64_t cache_bytes)
 {
@@ -60,10 +56,10 @@ void dumps_fini(struct dumps *d)
 void dumps_create(struct dumps *d, const struct counter_config *config)
 {
     d->engine = counters_create(config);
-    keeping_of(d)->set_cold(d->engine, &d->cold);
-    keeping_of(d)->set_log(d->engine, &d->recorder.log);
+    row_set_cold(d->engine->row, &d->cold);
+    row_set_log(d->engine->row, &d->recorder.log);
     CHECK(d->recorder.log.reserve(&d->recorder.log));
-    keeping_of(d)->begin(d->engine);
+    row_log_begin(d->engine->row);
 }
 
 /* ---- the row ---- */
@@ -157,8 +153,7 @@ static void take_images(struct dumps *d, struct barrier *barrier, struct barrier
         struct dumps_image *image = &d->images[d->image_count];
         memset(image, 0, sizeof(*image));
         stop(barrier);
-        bool more =
-            keeping_of(d)->image_next(d->engine, d->next.c, d->recorder.head, &image->image);
+        bool more = row_image_next(d->engine->row, d->next.c, d->recorder.head, &image->image);
         d->next.m = d->recorder.head;
         go(barrier);
         if (!more) {
@@ -174,7 +169,7 @@ static void take_images(struct dumps *d, struct barrier *barrier, struct barrier
         d->gone += result == ENGINE_IMAGE_GONE;
         d->failed += result == ENGINE_IMAGE_FAILED;
         stop(barrier);
-        keeping_of(d)->image_failed(d->engine, &image->image);
+        row_image_failed(d->engine->row, &image->image);
         go(barrier);
     }
 }
@@ -183,7 +178,7 @@ static void throw_away(struct dumps *d, struct barrier *barrier)
 {
     stop(barrier);
     for (size_t i = 0; i < d->image_count; i++) {
-        keeping_of(d)->image_failed(d->engine, &d->images[i].image);
+        row_image_failed(d->engine->row, &d->images[i].image);
     }
     go(barrier);
     for (size_t i = 0; i < d->image_count; i++) {
@@ -268,7 +263,7 @@ static void tell_done(struct dumps *d, struct dumps_image *image, struct barrier
     bool opens = kind == ROW_IMAGE_DUMP || kind == ROW_IMAGE_MERGE;
     struct table_file *file = opens ? open_file(d, image->name, true) : NULL;
     stop(barrier);
-    struct table_file *old = keeping_of(d)->image_done(d->engine, &image->image, file);
+    struct table_file *old = row_image_done(d->engine->row, &image->image, file);
     go(barrier);
     if (old) {
         cold_forget(d->cold.cold, old);
@@ -282,8 +277,8 @@ void dumps_round(struct dumps *d, struct barrier *barrier, struct barrier_member
     stop(barrier);
     d->next = d->last;
     d->next.c = d->recorder.head;
-    keeping_of(d)->images_begin(d->engine);
-    d->next.state_bytes = keeping_of(d)->state(d->engine, d->next.state);
+    row_images_begin(d->engine->row);
+    d->next.state_bytes = row_state_write(d->engine->row, d->next.state);
     go(barrier);
     d->image_count = 0;
     take_images(d, barrier, member);
@@ -316,18 +311,18 @@ static bool restore_file(struct dumps *d, const struct dumps_file *named)
                 overlay = open_file(d, other->name, false);
             }
         }
-        bool restored = keeping_of(d)->restore_dumped(d->engine, file, overlay, d->error);
+        bool restored = row_restore_dumped(d->engine->row, file, overlay, d->error);
         table_file_close(overlay);
         if (!restored) {
             table_file_close(file);
         }
         return restored;
     }
-    void *table;
+    struct row_table *table;
     _Atomic uint64_t done = 0;
     _Atomic bool never = false;
-    CHECK(keeping_of(d)->restore_table(d->engine, file, &table, d->error));
-    CHECK(keeping_of(d)->load(d->engine, table, file, &done, &never, d->error));
+    CHECK((table = row_restore_file(d->engine->row, file, d->error)) != NULL);
+    CHECK(row_restore_load(d->engine->row, table, file, &done, &never, d->error));
     table_file_close(file);
     return true;
 }
@@ -336,8 +331,8 @@ bool dumps_restore(struct dumps *d, const struct counter_config *config)
 {
     end_engine(d);
     d->engine = counters_create(config);
-    keeping_of(d)->set_cold(d->engine, &d->cold);
-    CHECK(keeping_of(d)->restore_begin(d->engine, d->last.state, d->last.state_bytes, d->error));
+    row_set_cold(d->engine->row, &d->cold);
+    CHECK(row_restore_begin(d->engine->row, d->last.state, d->last.state_bytes, d->error));
     for (unsigned layer = 0; layer <= IMAGE_FILE_LAYER; layer++) {
         for (size_t i = 0; i < d->last.count; i++) {
             if (d->last.files[i].layer == layer && !restore_file(d, &d->last.files[i])) {
@@ -345,7 +340,7 @@ bool dumps_restore(struct dumps *d, const struct counter_config *config)
             }
         }
     }
-    return keeping_of(d)->restore_tables(d->engine, d->error);
+    return row_restore_complete(d->engine->row, d->error);
 }
 
 void dumps_restart(struct dumps *d, const struct counter_config *config)
@@ -357,8 +352,8 @@ void dumps_restart(struct dumps *d, const struct counter_config *config)
         printf("%s\n", d->recorder.error);
     }
     CHECK(replayed);
-    CHECK(keeping_of(d)->restore_end(d->engine));
-    keeping_of(d)->set_log(d->engine, &d->recorder.log);
+    CHECK(row_restore_end(d->engine->row));
+    row_set_log(d->engine->row, &d->recorder.log);
     counters_reconfigure(d->engine, config);
     counter_check(d->engine);
 }
@@ -375,7 +370,7 @@ void dumps_run(struct dumps *d, struct engine_op *op, struct change_sink *sink)
         d->engine->functions->change(d->engine, op, sink);
     }
     if (op->status != ENGINE_PENDING) {
-        struct cold_ticket ticket = {op->ticket.wake, op->ticket.target, op->ticket.serial};
+        struct ticket ticket = {op->ticket.wake, op->ticket.target, op->ticket.serial};
         cold_release(d->cold.cold, &ticket);
     }
 }

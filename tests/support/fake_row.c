@@ -22,9 +22,9 @@ struct description {
 
 /* -- the engine's functions -- */
 
-static struct row_table *create(void *engine, const struct row_want *want)
+static struct row_table *create(struct engine *engine, const struct row_want *want)
 {
-    struct fake *fake = engine;
+    struct fake *fake = (struct fake *)engine;
     const unsigned char *region = want->region;
     CHECK(want->region_bytes > 0);
     CHECK(region != NULL || want->description != NULL || want->apart);
@@ -70,9 +70,9 @@ static void destroy(struct row_table *table)
     free(mine);
 }
 
-static void settle(void *engine, struct row_table *table)
+static void settle(struct engine *engine, struct row_table *table)
 {
-    const struct fake *fake = engine;
+    const struct fake *fake = (const struct fake *)engine;
     struct fake_table *mine = (struct fake_table *)table;
     mine->window = mine->described ? mine->window : fake->window;
     if (mine->window != 0 && mine->window < ROW_ID_MAX - table->low) {
@@ -113,10 +113,10 @@ static bool place_one(struct fake *fake, struct row_table *apart, struct row_tab
     return true;
 }
 
-static bool place(void *engine, struct row_table *apart, struct row_table *to,
+static bool place(struct engine *engine, struct row_table *apart, struct row_table *to,
                   struct change_sink *sink)
 {
-    struct fake *fake = engine;
+    struct fake *fake = (struct fake *)engine;
     const struct fake_set *set = &((struct fake_table *)apart)->placed;
     CHECK(!to->cold && apart->is_apart);
     size_t n = set->count;
@@ -177,14 +177,18 @@ static void each_apart(const struct row_table *apart, void (*visit)(void *contex
     }
 }
 
-static const struct row_functions FUNCTIONS = {.create = create,
-                                               .destroy = destroy,
-                                               .settle = settle,
-                                               .place = place,
-                                               .forget = forget,
-                                               .describe = describe,
-                                               .described_bytes = described_bytes,
-                                               .each_apart = each_apart};
+static const struct table_kind KIND = {.name = "fake",
+                                       .create = create,
+                                       .destroy = destroy,
+                                       .settle = settle,
+                                       .place = place,
+                                       .forget = forget,
+                                       .describe = describe,
+                                       .described_bytes = described_bytes,
+                                       .each_apart = each_apart,
+                                       .replay = fake_replay,
+                                       .tap = fake_tap,
+                                       .untap = fake_untap};
 
 /* -- what tests call -- */
 
@@ -203,9 +207,10 @@ void fake_init(struct fake *fake, const struct row_config *config, uint64_t capa
     memset(fake, 0, sizeof(*fake));
     fake->capacity = capacity;
     fake->apart_max = ROW_SAMPLE_MAX;
-    fake->engine.functions = &fake_engine_functions;
     CHECK(pthread_mutex_init(&fake->lock, NULL) == 0);
-    CHECK(row_init(&fake->row, config, &FUNCTIONS, fake, &fake->keeper));
+    CHECK(row_init(&fake->row, config, &KIND, &fake->engine));
+    fake->engine.row = &fake->row;
+    fake->row.keeper = &fake->keeper;
 }
 
 void fake_fini(struct fake *fake)
@@ -328,7 +333,7 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
         [ROW_NO_TABLE] = FAKE_NO_TABLE,
         [ROW_TOO_FAR] = FAKE_TOO_FAR,
     };
-    struct engine_ticket ticket = {.wake = wake, .target = fake};
+    struct ticket ticket = {.wake = wake, .target = fake};
     for (int round = 0;; round++) {
         CHECK(round < ROUNDS_MAX); /* the row has it wait for ever */
         if (fake_has(fake, id)) {

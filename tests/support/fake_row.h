@@ -1,7 +1,7 @@
 /*
  * fake_row.h: an engine that only keeps ids, exactly, to try the row of tables with: each table is
- * a set of ids, and so is the one for ids apart. It checks on the way what a real one relies on: ids
- * are never created twice, nothing in place lies above a new base, counts are what is held.
+ * a set of ids, and so is the one for ids apart. It checks on the way what a real one relies on:
+ * ids are never created twice, nothing in place lies above a new base, counts are what is held.
  *
  * With a recorder it keeps what it does, can be imaged as blurred as a real one, and be made again.
  * Its tables may leave memory: then they are what an image of them holds, with what changed since.
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "row/row.h"
-#include "row/row_log.h"
+#include "row/row_data.h"
 #include "tests/support/fake_set.h"
 #include "tests/support/recorder.h"
 
@@ -33,7 +33,7 @@ enum fake_answer {
 };
 
 struct fake {
-    struct engine engine; /* first; replay and replay_event alone */
+    struct engine engine; /* first; it has no functions */
     struct row row;
     struct engine_keeper keeper; /* nobody is told, until a test says whom */
     pthread_mutex_t lock;        /* of the sets */
@@ -41,7 +41,7 @@ struct fake {
     uint64_t window;           /* ids a table's window spans; 0: no end */
     size_t apart_max;          /* ids */
     bool refuse_create;        /* the next tables are refused */
-    bool refuse_place;          /* what is apart stays so */
+    bool refuse_place;         /* what is apart stays so */
     _Atomic size_t live;       /* structs that exist; destroyed by any thread */
     uint64_t woken;            /* tickets */
     struct recorder *recorder; /* NULL: nothing is kept */
@@ -61,7 +61,7 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id);
 bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict);
 bool fake_has(const struct fake *fake, uint64_t id); /* where its range says */
 bool fake_is_apart(const struct fake *fake, uint64_t id);
-uint64_t fake_apart(const struct fake *fake); /* how many */
+uint64_t fake_apart(const struct fake *fake);     /* how many */
 void fake_remove(struct fake *fake, uint64_t id); /* it is there */
 
 /* The keeper's round while it is asked for, with all checks. */

@@ -51,8 +51,8 @@ static void replay_in_place(struct fake *fake, const struct change *change, uint
     }
 }
 
-static bool replay(struct engine *engine, const struct engine_replay *changes, size_t n,
-                   char error[ENGINE_ERROR_MAX])
+bool fake_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                 char error[ENGINE_ERROR_MAX])
 {
     struct fake *fake = (struct fake *)engine;
     (void)error;
@@ -68,26 +68,18 @@ static bool replay(struct engine *engine, const struct engine_replay *changes, s
     return true;
 }
 
-static bool replay_event(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
-                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX])
-{
-    struct fake *fake = (struct fake *)engine;
-    return !rows || row_replay_event(&fake->row, event, lsn, bytes, length, error);
-}
-
-static const struct engine_keeping KEEPING = {.replay = replay, .replay_event = replay_event};
-const struct engine_functions fake_engine_functions = {.kind = "fake", .keeping = &KEEPING};
-
-/* What came to nothing. */
-static void drop_overlay(void *context, struct row_table *table, bool layer)
+void fake_untap(struct row_table *table)
 {
     struct fake_table *mine = (struct fake_table *)table;
-    (void)context;
-    (void)layer;
-    if (!table->cold && !table->tapped) {
-        fake_set_fini(&mine->added);
-        fake_set_fini(&mine->removed);
-    }
+    fake_set_fini(&mine->added);
+    fake_set_fini(&mine->removed);
+}
+
+void fake_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns)
+{
+    const struct fake_table *mine = (const struct fake_table *)table;
+    (void)cold, (void)overruns;
+    CHECK(mine->added.count == 0 && mine->removed.count == 0);
 }
 
 bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *image)
@@ -96,13 +88,8 @@ bool fake_image_begin(struct fake *fake, uint64_t since, struct fake_image *imag
     if (!row_image_next(&fake->row, since, fake->recorder->head, &image->image)) {
         return false;
     }
-    struct fake_table *mine = (struct fake_table *)row_image_table(&fake->row, &image->image);
-    row_each(&fake->row, drop_overlay, NULL);
-    if (image->image.kind == ROW_IMAGE_DUMP) {
-        CHECK(mine->row.tapped && !mine->row.cold);
-        fake_set_fini(&mine->added);
-        fake_set_fini(&mine->removed);
-    }
+    const struct row_table *table = row_image_table(&fake->row, &image->image);
+    CHECK(image->image.kind != ROW_IMAGE_DUMP || (table->tapped && !table->cold));
     return true;
 }
 

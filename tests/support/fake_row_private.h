@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_TESTS_SUPPORT_FAKE_ROW_PRIVATE_H
 #define ROLLCALL_TESTS_SUPPORT_FAKE_ROW_PRIVATE_H
 
+#include "row/table_kind.h"
 #include "tests/support/fake_row.h"
 #include "tests/support/fake_set.h"
 
@@ -20,7 +21,11 @@ struct fake_table {
     struct fake_set file, added, removed; /* dumped; since its S */
 };
 
-extern const struct engine_functions fake_engine_functions;
+/* As in struct table_kind. */
+bool fake_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                 char error[ENGINE_ERROR_MAX]);
+void fake_tap(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+void fake_untap(struct row_table *table);
 
 bool fake_holds(const struct row_table *table, uint64_t id); /* itself; NULL: no */
 void fake_put(struct row_table *table, uint64_t id);

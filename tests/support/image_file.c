@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "row/row_data.h"
 
 uint32_t image_file_layer(const struct row_image *image)
 {
@@ -40,8 +41,7 @@ enum engine_image image_file_write(const struct image_file *file, struct engine 
     if (!writer) {
         return ENGINE_IMAGE_FAILED;
     }
-    enum engine_image result =
-        engine->functions->keeping->image_write(engine, image, member, writer, stop);
+    enum engine_image result = row_image_write(engine->row, image, member, writer, stop);
     if (result != ENGINE_IMAGE_DONE) {
         table_file_abandon(writer);
         return result;

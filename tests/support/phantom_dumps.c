@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "phantom/phantom_private.h"
+#include "row/row_data.h"
 #include "store/cold.h"
 #include "store/table_file.h"
 #include "tests/support/image_file.h"
@@ -16,11 +17,6 @@
 #define RUNS_MAX     10000u /* wakes of operations that did not wait for theirs are among them */
 
 static const _Atomic bool never = false;
-
-static const struct engine_keeping *keeping_of(const struct engine *engine)
-{
-    return engine->functions->keeping;
-}
 
 void phantom_dumps_init(struct phantom_dumps *dumps, struct vfs *vfs, const char *directory,
                         struct recorder *recorder, uint64_t cache_bytes, uint64_t overlay_max)
@@ -165,7 +161,7 @@ static enum engine_image write_image(struct phantom_dumps *dumps, struct engine 
         keep(dumps, image, name);
     } else {
         dumps->gone[image->kind]++;
-        keeping_of(engine)->image_failed(engine, image);
+        row_image_failed(engine->row, image);
     }
     return result;
 }
@@ -186,7 +182,7 @@ static void complete(struct phantom_dumps *dumps, const struct engine *engine)
     for (size_t i = 0; i < next->count; i++) {
         next->tables[i].kept = false;
     }
-    keeping_of(engine)->each_table(engine, keep_table, next);
+    row_each_serial(engine->row, keep_table, next);
     size_t kept = 0;
     for (size_t i = 0; i < next->count; i++) {
         if (next->tables[i].kept) {
@@ -213,14 +209,14 @@ static void tell_done(struct phantom_dumps *dumps, struct engine *engine)
         const struct phantom_dumps_done *done = &dumps->done[i];
         if (!is_named(&dumps->last, done->file)) {
             stop(dumps);
-            keeping_of(engine)->image_failed(engine, &done->image);
+            row_image_failed(engine->row, &done->image);
             go(dumps);
             continue;
         }
         struct table_file *file = open_file(dumps, done->file, true);
         CHECK(file);
         stop(dumps);
-        file = keeping_of(engine)->image_done(engine, &done->image, file);
+        file = row_image_done(engine->row, &done->image, file);
         go(dumps);
         if (file) {
             cold_forget(dumps->cold.cold, file);
@@ -235,14 +231,14 @@ static void begin(struct phantom_dumps *dumps, struct engine *engine)
     dumps->next = dumps->last;
     dumps->next.any = true;
     dumps->next.c = dumps->recorder->head;
-    keeping_of(engine)->images_begin(engine);
-    dumps->next.state_bytes = keeping_of(engine)->state(engine, dumps->next.state);
+    row_images_begin(engine->row);
+    dumps->next.state_bytes = row_state_write(engine->row, dumps->next.state);
     dumps->done_count = 0;
 }
 
 static bool next_image(struct phantom_dumps *dumps, struct engine *engine, struct row_image *image)
 {
-    return keeping_of(engine)->image_next(engine, dumps->next.c, dumps->recorder->head, image);
+    return row_image_next(engine->row, dumps->next.c, dumps->recorder->head, image);
 }
 
 bool phantom_dumps_round(struct phantom_dumps *dumps, struct engine *engine)
@@ -285,7 +281,7 @@ static bool open_dumped(struct phantom_dumps *dumps, struct engine *engine,
         overlay = open_file(dumps, table->overlay, false);
         opened = overlay != NULL;
     }
-    opened = opened && keeping_of(engine)->restore_dumped(engine, file, overlay, dumps->error);
+    opened = opened && row_restore_dumped(engine->row, file, overlay, dumps->error);
     table_file_close(overlay);
     if (!opened) {
         table_file_close(file);
@@ -297,36 +293,35 @@ static bool load(struct phantom_dumps *dumps, struct engine *engine,
                  const struct phantom_dumps_table *table)
 {
     _Atomic uint64_t done = 0;
-    void *loaded;
+    struct row_table *loaded;
     if (table->dumped) {
         return open_dumped(dumps, engine, table);
     }
     struct table_file *file = open_file(dumps, table->file, false);
-    bool sound = file && keeping_of(engine)->restore_table(engine, file, &loaded, dumps->error) &&
-                 keeping_of(engine)->load(engine, loaded, file, &done, &never, dumps->error);
+    bool sound = file && (loaded = row_restore_file(engine->row, file, dumps->error)) != NULL &&
+                 row_restore_load(engine->row, loaded, file, &done, &never, dumps->error);
     table_file_close(file);
     return sound;
 }
 
 bool phantom_dumps_restore(struct phantom_dumps *dumps, struct engine *engine, size_t batch)
 {
-    const struct engine_keeping *keeping = keeping_of(engine);
     const struct phantom_dumps_set *set = &dumps->last;
     bool sound =
-        keeping->restore_begin(engine, set->state, set->any ? set->state_bytes : 0, dumps->error);
+        row_restore_begin(engine->row, set->state, set->any ? set->state_bytes : 0, dumps->error);
     for (unsigned layer = 0; layer < 2; layer++) {
         for (size_t i = 0; sound && i < set->count; i++) {
             sound = set->tables[i].layer != layer || load(dumps, engine, &set->tables[i]);
         }
     }
-    if (!sound || !keeping->restore_tables(engine, dumps->error)) {
+    if (!sound || !row_restore_complete(engine->row, dumps->error)) {
         return false;
     }
     if (!recorder_replay(dumps->recorder, engine, set->c, set->m, batch)) {
         memcpy(dumps->error, dumps->recorder->error, sizeof(dumps->error));
         return false;
     }
-    CHECK(keeping->restore_end(engine));
+    CHECK(row_restore_end(engine->row));
     return true;
 }
 
@@ -357,8 +352,8 @@ static bool work(struct phantom_dumps *dumps, struct engine *engine)
 enum engine_status phantom_dumps_run(struct phantom_dumps *dumps, struct engine *engine,
                                      struct phantoms_call *call, struct change_sink *sink)
 {
-    struct cold_ticket ticket = {wake, &dumps->woken, 0};
-    call->op.ticket = (struct engine_ticket){wake, &dumps->woken, 0};
+    struct ticket ticket = {wake, &dumps->woken, 0};
+    call->op.ticket = (struct ticket){wake, &dumps->woken, 0};
     enum engine_status status = phantoms_try(engine, call, sink);
     for (unsigned i = 0; status == ENGINE_PENDING && work(dumps, engine); i++) {
         CHECK(i < RUNS_MAX);

@@ -71,7 +71,7 @@ struct engine_op phantom_turn_run(struct phantom_turn *turn, enum engine_verb ve
     struct phantoms_call call;
     for (;;) {
         phantoms_call_init(&call, verb, id, member, "1");
-        call.op.ticket = (struct engine_ticket){wake, &turn->woken, 0};
+        call.op.ticket = (struct ticket){wake, &turn->woken, 0};
         barrier_enter(turn->member);
         enum engine_status status = phantoms_try(turn->keeper->engine, &call, turn->sink);
         barrier_leave(turn->member);

@@ -7,18 +7,18 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "row/row.h"
+#include "phantom/phantom_private.h"
 
 #define PENDING_MAX 100 /* times in a row: the keeper does nothing about it */
 
 struct phantom_config phantoms_config(bool deletes)
 {
     return (struct phantom_config){
-        .table_bytes = PHANTOM_TABLE_BYTES_MIN,
+        .row.table_bytes = ROW_REGION_BYTES_MIN,
         .false_positives = 0.001,
         .deletes = deletes,
-        .tables = 1,
-        .late_room = ROW_LATE_AUTO,
+        .row.tables = 1,
+        .row.late_room = ROW_LATE_AUTO,
     };
 }
 
@@ -29,12 +29,6 @@ struct engine *phantoms_create(const struct phantom_config *config)
     struct engine *engine = phantom_create(config, error);
     CHECK(engine != NULL);
     return engine;
-}
-
-void phantoms_destroy(struct engine *engine)
-{
-    phantom_check(engine);
-    engine->functions->destroy(engine);
 }
 
 void phantoms_call_init(struct phantoms_call *call, enum engine_verb verb, uint64_t id,
@@ -155,11 +149,19 @@ uint64_t phantoms_table_number(const struct engine *engine, unsigned place, cons
     return strtoull(figure.text, NULL, 10);
 }
 
-unsigned phantoms_tables(const struct engine *engine)
+void phantoms_destroy(struct engine *engine)
 {
     struct search search = {.of_table = true};
     stats_of_tables(engine, see, &search);
-    return search.seen;
+    CHECK(search.seen == phantoms_tables(engine));
+    phantom_check(engine);
+    engine->functions->destroy(engine);
+}
+
+/* By the row, not by its figures: those of a table count the bits of its filter. */
+unsigned phantoms_tables(const struct engine *engine)
+{
+    return (unsigned)((const struct phantom *)engine)->row.count;
 }
 
 uint64_t phantoms_members(const struct engine *engine)

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "row/row_data.h"
 
 #define RECORD_HEADER_BYTES 8 /* as the journal's: LSNs are as far apart */
 #define RECORDS_FIRST       1024
@@ -150,21 +151,19 @@ struct replaying {
 static bool flush(struct replaying *replaying)
 {
     size_t count = replaying->count;
-    const struct engine_keeping *keeping = replaying->engine->functions->keeping;
     replaying->count = 0;
-    return count == 0 || keeping->replay(replaying->engine, replaying->changes, count,
-                                         replaying->recorder->error);
+    return count == 0 || row_replay(replaying->engine->row, replaying->changes, count,
+                                    replaying->recorder->error);
 }
 
 static bool replay_event(struct replaying *replaying, uint64_t lsn,
                          const struct change_record_event *event)
 {
-    const struct engine_keeping *keeping = replaying->engine->functions->keeping;
     bool rows = lsn >= replaying->rows_from;
     return event->space != replaying->engine->space ||
            (flush(replaying) &&
-            keeping->replay_event(replaying->engine, event->event, lsn, rows, event->bytes,
-                                  event->length, replaying->recorder->error));
+            row_replay_event(replaying->engine->row, event->event, lsn, rows, event->bytes,
+                             event->length, replaying->recorder->error));
 }
 
 static bool replay_record(struct replaying *replaying, const struct recorder_record *record)

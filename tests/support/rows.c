@@ -156,8 +156,8 @@ struct engine *rows_open(struct counter_config *config, unsigned tables, bool re
 {
     counters_config(config, ROWS_SLOTS);
     config->aux_bytes = AUX_BYTES;
-    config->tables = tables;
-    config->recycle = recycle;
+    config->row.tables = tables;
+    config->row.recycle = recycle;
     return counters_create(config);
 }
 

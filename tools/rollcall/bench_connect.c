@@ -9,15 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PORT_DEFAULT "11211"
-#define HOST_MAX     256
+#define HOST_MAX 256
 
-static int connect_one(const struct addrinfo *to)
+static int connect_one(const struct addrinfo *to, unsigned timeout_ms)
 {
     int on = 1, fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
+    const struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 
     if (fd < 0) {
         return -1;
@@ -25,16 +26,17 @@ static int connect_one(const struct addrinfo *to)
     if (to->ai_family != AF_UNIX) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* of connect, too */
     if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
         return fd;
     }
-    int reason = errno;
+    int reason = errno == EINPROGRESS || errno == EAGAIN ? ETIMEDOUT : errno;
     close(fd);
     errno = reason;
     return -1;
 }
 
-static int connect_unix(const char *path)
+static int connect_unix(const char *path, unsigned timeout_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const struct addrinfo to = {.ai_family = AF_UNIX,
@@ -47,11 +49,12 @@ static int connect_unix(const char *path)
         return -1;
     }
     strcpy(address.sun_path, path);
-    return connect_one(&to);
+    return connect_one(&to, timeout_ms);
 }
 
 /* Cuts "host:port", "[v6]:port" or "host" in two. */
-static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_MAX])
+static bool split_address(const char *text, const char *port_default, char host[HOST_MAX],
+                          char port[HOST_MAX])
 {
     bool bracket = text[0] == '[';
     const char *start = bracket ? text + 1 : text;
@@ -69,18 +72,19 @@ static bool split_address(const char *text, char host[HOST_MAX], char port[HOST_
     if (*rest != '\0' && (*rest != ':' || rest[1] == '\0')) {
         return false;
     }
-    int length = snprintf(port, HOST_MAX, "%s", *rest == ':' ? rest + 1 : PORT_DEFAULT);
+    int length = snprintf(port, HOST_MAX, "%s", *rest == ':' ? rest + 1 : port_default);
     return length > 0 && length < HOST_MAX;
 }
 
 /* -1 with what is wrong in `error`, which is left alone when errno says it. */
-static int connect_tcp(const char *text, char error[BENCH_CONNECT_ERROR_MAX])
+static int connect_tcp(const char *text, const char *port_default, unsigned timeout_ms,
+                       char error[BENCH_CONNECT_ERROR_MAX])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     char host[HOST_MAX], port[HOST_MAX];
     int fd = -1;
 
-    if (!split_address(text, host, port)) {
+    if (!split_address(text, port_default, host, port)) {
         snprintf(error, BENCH_CONNECT_ERROR_MAX, "not host:port, [v6]:port or /path");
         return -1;
     }
@@ -90,7 +94,7 @@ static int connect_tcp(const char *text, char error[BENCH_CONNECT_ERROR_MAX])
         return -1;
     }
     for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
-        fd = connect_one(to);
+        fd = connect_one(to, timeout_ms);
     }
     int reason = errno;
     freeaddrinfo(found);
@@ -98,10 +102,12 @@ static int connect_tcp(const char *text, char error[BENCH_CONNECT_ERROR_MAX])
     return fd;
 }
 
-int bench_connect(const char *address, char error[BENCH_CONNECT_ERROR_MAX])
+int bench_connect(const char *address, const char *port, unsigned timeout_ms,
+                  char error[BENCH_CONNECT_ERROR_MAX])
 {
     char reason[BENCH_CONNECT_ERROR_MAX] = "";
-    int fd = address[0] == '/' ? connect_unix(address) : connect_tcp(address, reason);
+    int fd = address[0] == '/' ? connect_unix(address, timeout_ms)
+                               : connect_tcp(address, port, timeout_ms, reason);
 
     if (fd < 0) {
         snprintf(error, BENCH_CONNECT_ERROR_MAX, "%.120s: %.120s", address,

@@ -4,10 +4,14 @@
 
 #define BENCH_CONNECT_ERROR_MAX 256
 
+#define BENCH_PORT "11211"
+
 /*
- * Connects to host:port, [v6]:port, host (port 11211) or /path; blocks while it does. Returns a
- * descriptor that does not block, to be closed; -1 with `error` when it cannot.
+ * Connects to host:port, [v6]:port, host (then `port`) or /path; blocks while it does, timeout_ms
+ * for each address of a name. Returns a descriptor that does not block, to be closed; -1 with
+ * `error` when it cannot.
  */
-int bench_connect(const char *address, char error[BENCH_CONNECT_ERROR_MAX]);
+int bench_connect(const char *address, const char *port, unsigned timeout_ms,
+                  char error[BENCH_CONNECT_ERROR_MAX]);
 
 #endif

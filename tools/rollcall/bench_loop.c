@@ -19,6 +19,7 @@
 #define EVENTS_A_TURN    64
 #define NS_A_SECOND      1000000000ull
 #define NS_A_US          1e3
+#define CONNECT_MS       10000
 #define LOAD_PIPELINE    200u /* sets sent together; rising order allows one connection only */
 #define LOAD_CONNECTIONS 1u
 
@@ -319,7 +320,7 @@ static void connect_lane(struct bench_loop *loop, struct bench_lane *lane)
 
     lane->words = memory_zalloc(loop->words_a_request * loop->pipeline * sizeof(*lane->words));
     lane->output = memory_zalloc(bench_workload_bytes_max(loop->workload) * loop->pipeline);
-    lane->fd = bench_connect(options->address, error);
+    lane->fd = bench_connect(options->address, BENCH_PORT, CONNECT_MS, error);
     if (lane->fd < 0) {
         snprintf(text, sizeof(text), "connection %" PRIu64 " of %" PRIu64 ": %s", lane->number + 1,
                  options->connections, error);

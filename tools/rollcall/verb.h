@@ -1,5 +1,5 @@
 /*
- * verb.h: what the verbs that look at files have in common: exit statuses, complaints, sizes.
+ * verb.h: the table of verbs, and what they have in common: exit statuses, complaints.
  */
 #ifndef ROLLCALL_TOOLS_VERB_H
 #define ROLLCALL_TOOLS_VERB_H
@@ -15,6 +15,20 @@ enum verb_exit {
     VERB_DAMAGED = EXIT_STATUS_FAILED, /* something is not as it was written, or is missing */
     VERB_USAGE = EXIT_STATUS_USAGE, /* or nothing could be judged: no such file, none of ours … */
 };
+
+struct verb {
+    const char *name;
+    int (*main)(int argc, char **argv); /* argv[0] is the verb */
+    const char *help;
+};
+extern const struct verb verbs[];
+extern const size_t verb_count;
+const char *verb_nearest(const char *wrong); /* NULL: none is near */
+
+const struct verb *verb_find(const char *name); /* NULL: none */
+int verb_refuse(const char *name);              /* tells that there is none; VERB_USAGE */
+void verb_usage(FILE *to);
+int verb_help_main(int argc, char **argv); /* help, help VERB */
 
 /* `rollcall: ...` and a newline to `to`; returns VERB_USAGE. */
 __attribute__((format(printf, 2, 3))) enum verb_exit verb_complain(FILE *to, const char *format,

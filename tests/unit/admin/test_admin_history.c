@@ -83,7 +83,7 @@ static void minute(struct admin_history *history, uint64_t at, uint64_t held, ui
 
     figures->spaces[0].held = held;
     figures->spaces[0].recycled = 7;
-    figures->spaces[0].counts.refused_no_table = refused;
+    figures->spaces[0].refused[ADMIN_REASON_no_table] = refused;
     figures->data.dump_failures = at;
     assert_true(admin_history_minute_due(history, figures->now_us));
     admin_history_minute(history, figures);
@@ -99,7 +99,7 @@ static struct admin_trend trend_of(const struct admin_history *history, uint64_t
 
     figures->spaces[0].held = held;
     figures->spaces[0].recycled = 7;
-    figures->spaces[0].counts.refused_no_table = refused;
+    figures->spaces[0].refused[ADMIN_REASON_no_table] = refused;
     admin_history_trend(history, figures, &figures->spaces[0], &trend);
     free(figures);
     return trend;

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -150,34 +151,77 @@ static void test_due(void **unused)
     assert_in_range(last_us, first_us, first_us + LOG_AGAIN_US);
 }
 
-static unsigned passed(struct log_limit *limit, unsigned lines)
+/* Lines of one place; `kind` of another. */
+static void say(unsigned lines, bool other)
 {
-    unsigned count = 0;
     for (unsigned i = 0; i < lines; i++) {
-        count += log_limit_pass(limit);
+        if (other) {
+            log_warning("another place n=%u", i);
+        } else {
+            log_info("a thing happened n=%u path=%s", i, "x");
+        }
     }
-    return count;
 }
 
-/* Some lines a second; how many were missed is told once, when the second is over. */
+static unsigned count(const char *text, const char *words)
+{
+    unsigned found = 0;
+    while ((text = strstr(text, words)) != NULL) {
+        found++;
+        text++;
+    }
+    return found;
+}
+
+/* So many lines of a place at once, then one a second; each that is left out is told of once. */
 static void test_limit(void **unused)
 {
     (void)unused;
-    struct log_limit limit = {0};
-    assert_int_equal(log_limit_missed(&limit), 0);
-    assert_int_equal(passed(&limit, 1000), LOG_LINES_PER_S);
-    assert_int_equal(log_limit_missed(&limit), 0);
-    now_us += SECOND_US;
-    assert_int_equal(log_limit_missed(&limit), 1000 - LOG_LINES_PER_S);
-    assert_int_equal(log_limit_missed(&limit), 0);
-    assert_int_equal(passed(&limit, LOG_LINES_PER_S), LOG_LINES_PER_S);
-    now_us += SECOND_US;
-    assert_int_equal(log_limit_missed(&limit), 0);
-    for (int second = 0; second < 10; second++) {
-        assert_int_equal(passed(&limit, 100), LOG_LINES_PER_S);
-        now_us += SECOND_US;
+    log_setup("rollcalld", LOG_LEVEL_INFO);
+    capture_begin();
+    say(100, false);
+    say(3, true); /* has a limit of its own */
+    const char *text = capture_end();
+    assert_int_equal(count(text, "a thing happened n="), LOG_BURST);
+    assert_int_equal(count(text, "another place"), 3);
+    assert_null(strstr(text, "left_out"));
+    now_us += LOG_INTERVAL_US;
+    capture_begin();
+    say(2, false);
+    assert_string_equal(capture_end(), "rollcalld: a thing happened n=0 path=x left_out=80\n");
+    /* nothing more comes: somebody else says it */
+    capture_begin();
+    log_tick();
+    assert_string_equal(capture_end(), "");
+    now_us += LOG_INTERVAL_US;
+    capture_begin();
+    log_tick();
+    log_tick();
+    assert_string_equal(capture_end(), "rollcalld: lines like this were left out: "
+                                       "\"a thing happened\" left_out=1\n");
+    now_us += LOG_BURST * LOG_INTERVAL_US;
+    capture_begin();
+    say(LOG_BURST, false);
+    for (unsigned i = 0; i < 2 * LOG_BURST; i++) {
+        log_at(LOG_LEVEL_INFO, "a list");
     }
-    assert_int_equal(log_limit_missed(&limit), 10 * (100 - LOG_LINES_PER_S));
+    text = capture_end();
+    assert_int_equal(count(text, "a thing happened n="), LOG_BURST);
+    assert_int_equal(count(text, "a list"), 2 * LOG_BURST);
+}
+
+static void test_quoted(void **unused)
+{
+    (void)unused;
+    char quoted[LOG_QUOTED_MAX], text[2 * LOG_QUOTED_MAX];
+    assert_string_equal(log_quoted("a b", 3, quoted), "\"a b\"");
+    assert_string_equal(log_quoted("", 0, quoted), "\"\"");
+    assert_string_equal(log_quoted("x\" y=\"\\", 7, quoted), "\"x\\\" y=\\\"\\\\\"");
+    assert_string_equal(log_quoted("a\0b", 3, quoted), "\"a?b\"");
+    memset(text, '"', sizeof(text));
+    size_t length = strlen(log_quoted(text, sizeof(text), quoted));
+    assert_in_range(length, LOG_QUOTED_MAX - 4, LOG_QUOTED_MAX - 1);
+    assert_int_equal(quoted[length - 1], '"');
 }
 
 int main(void)
@@ -185,7 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),   cmocka_unit_test(test_levels),
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_due),
-        cmocka_unit_test(test_limit),   cmocka_unit_test(test_stamped), /* the last: it stays so */
+        cmocka_unit_test(test_limit),   cmocka_unit_test(test_quoted),
+        cmocka_unit_test(test_stamped), /* the last: it stays so */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

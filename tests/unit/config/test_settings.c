@@ -51,10 +51,10 @@ static void test_values(void **unused)
     assert_int_equal(space->slots[1].bits, 64);
     assert_true(space->ids == SPACE_IDS_ANY && space->max_id == 77);
     assert_true(space->role == SPACE_CACHE && space->oldest == SPACE_OLDEST_REFUSE);
-    assert_int_equal(space->table_bytes, 65536);
+    assert_int_equal(space->row.table_bytes, 65536);
     assert_int_equal(space->value_flags, 9);
-    assert_true(space[1].oldest == SPACE_OLDEST_RECYCLE && space[1].late_room == 0.05);
-    assert_int_equal(space[1].tables, 3);
+    assert_true(space[1].oldest == SPACE_OLDEST_RECYCLE && space[1].row.late_room == 0.05);
+    assert_int_equal(space[1].row.tables, 3);
     finish(&run);
 }
 
@@ -77,8 +77,8 @@ static void test_built_in(void **unused)
     assert_true(other->memory_bytes == 64 * MIB);
     assert_string_equal(feed->key, "feed:{id}");
     assert_int_equal(feed->slot_count, 4);
-    assert_true(feed->table_bytes == 16 * MIB && feed->oldest == SPACE_OLDEST_REFUSE);
-    assert_true(feed->late_room < 0 && feed->tables == 5 && feed->id_spacing == 0);
+    assert_true(feed->row.table_bytes == 16 * MIB && feed->oldest == SPACE_OLDEST_REFUSE);
+    assert_true(feed->row.late_room < 0 && feed->row.tables == 5 && feed->id_spacing == 0);
     assert_true(settings->memory_bytes == 4096 * MIB && !settings->memory_given);
     assert_true(settings->threads >= 1 && settings->log_level == LOG_LEVEL_INFO);
     assert_string_equal(settings->listen[0], "127.0.0.1:11211");
@@ -124,7 +124,7 @@ static void test_memcached_flags(void **unused)
     assert_true(settings->daemonize && settings->shutdown_command && settings->lock_memory);
     assert_true(settings->core_files && !settings->flush_all && settings->memory_given);
     assert_true(settings->memory_bytes == 64 * MIB);
-    assert_true(settings->spaces[0].table_bytes == 2 * MIB);
+    assert_true(settings->spaces[0].row.table_bytes == 2 * MIB);
     assert_int_equal(settings->max_connections, 99);
     assert_int_equal(settings->requests_per_turn, 20);
     assert_int_equal(settings->backlog, 5);
@@ -138,11 +138,12 @@ static void test_memcached_flags(void **unused)
     assert_true(settings->daemonize && !settings->flush_all && settings->max_connections == 3);
     assert_int_equal(settings->log_level, LOG_LEVEL_STATES);
     assert_true(settings->list_keys);
-    assert_true(settings->spaces[0].table_bytes == 16 * MIB); /* of the file: -m does not size it */
+    assert_true(settings->spaces[0].row.table_bytes ==
+                16 * MIB); /* of the file: -m does not size it */
     finish(&run);
     settings = good(&run, NULL, "-m 1g -M -W -X -B ascii --set spaces.feed.role=cache");
     assert_true(settings->memory_bytes == 1024 * MIB);
-    assert_true(settings->spaces[0].table_bytes == 32 * MIB);
+    assert_true(settings->spaces[0].row.table_bytes == 32 * MIB);
     assert_true(settings->spaces[0].oldest == SPACE_OLDEST_REFUSE);
     finish(&run);
     settings = good(&run, /* -M says nothing where no table follows another */
@@ -152,7 +153,7 @@ static void test_memcached_flags(void **unused)
     assert_true(settings->spaces[1].oldest == SPACE_OLDEST_REFUSE);
     finish(&run);
     settings = good(&run, NULL, "-m 64 --set spaces.feed.table-size=4M");
-    assert_true(settings->spaces[0].table_bytes == 4 * MIB);
+    assert_true(settings->spaces[0].row.table_bytes == 4 * MIB);
     finish(&run);
 }
 
@@ -356,9 +357,9 @@ static void test_oldest_with_data(void **unused)
     assert_true(space[0].oldest == SPACE_OLDEST_DUMP && space[1].oldest == SPACE_OLDEST_DUMP);
     assert_true(space[2].oldest == SPACE_OLDEST_REFUSE && space[3].oldest == SPACE_OLDEST_RECYCLE);
     settings_phantom_config(&space[1], 1, &config);
-    assert_true(config.dump && !config.recycle && config.dumps_max == 7);
+    assert_true(config.row.dump && !config.row.recycle && config.row.dumps_max == 7);
     settings_phantom_config(&space[3], 3, &config);
-    assert_true(!config.dump && config.recycle);
+    assert_true(!config.row.dump && config.row.recycle);
     finish(&run);
 }
 
@@ -453,19 +454,20 @@ static void test_counter_config(void **unused)
     assert_int_equal(config.slot_count, 2);
     assert_string_equal(config.slots[1].name, "b");
     assert_int_equal(config.slots[1].bits, 9);
-    assert_true(!config.any_ids && config.id_spacing == 5 && config.role_cache);
-    assert_true(config.table_bytes == MIB && config.extend_bytes == 65536);
+    assert_true(!config.row.any_ids && config.id_spacing == 5 && config.role_cache);
+    assert_true(config.row.table_bytes == MIB && config.extend_bytes == 65536);
     assert_true(config.aux_bytes == 8192 && config.value_flags == 3);
-    assert_true(config.tables == 5 && config.recycle && config.late_room == ROW_LATE_AUTO);
+    assert_true(config.row.tables == 5 && config.row.recycle &&
+                config.row.late_room == ROW_LATE_AUTO);
     finish(&run);
     good(&run,
          "spaces: {s: {kind: counter, slots: {a: 2}, tables: 4, late-room: 0.25},\n"
          " u: {kind: counter, slots: {a: 2}, ids: any, role: cache}}",
          "");
     settings_counter_config(&run.settings->spaces[0], 0, &config);
-    assert_true(config.tables == 4 && !config.recycle && config.late_room == 0.25);
+    assert_true(config.row.tables == 4 && !config.row.recycle && config.row.late_room == 0.25);
     settings_counter_config(&run.settings->spaces[1], 1, &config);
-    assert_true(config.tables == 1 && !config.recycle && config.late_room == 0);
+    assert_true(config.row.tables == 1 && !config.row.recycle && config.row.late_room == 0);
     finish(&run);
 }
 
@@ -478,11 +480,12 @@ static void test_phantom_config(void **unused)
     good(&run, "spaces: {s: {kind: phantom, tables: 4, oldest: recycle, late-room: 10%}}", "");
     settings_phantom_config(&run.settings->spaces[0], 3, &config);
     assert_int_equal(config.space, 3);
-    assert_true(config.tables == 4 && config.recycle && config.late_room == 0.1);
+    assert_true(config.row.tables == 4 && config.row.recycle && config.row.late_room == 0.1);
     finish(&run);
     good(&run, "spaces: {s: {kind: phantom, ids: any}}", "");
     settings_phantom_config(&run.settings->spaces[0], 3, &config);
-    assert_true(config.any_ids && config.tables == 1 && !config.recycle && config.late_room == 0);
+    assert_true(config.row.any_ids && config.row.tables == 1 && !config.row.recycle &&
+                config.row.late_room == 0);
     finish(&run);
 }
 

@@ -173,6 +173,8 @@ static const struct {
      "table-size must be 64KiB to 1TiB, a power of two, not '32K'"},
     {"kind: counter, slots: {a: 2}, deletes: no", 46, "deletes is not a key of kind counter"},
     {"kind: counter, slots: {a: 2}, item-max: 1M", 47, "item-max is not a key of kind counter"},
+    {"kind: counter, slots: {a: 2}, role: cache, empty-fields: keep", 64,
+     "empty-fields holds only with role: store"},
     {"kind: counter, slots: {a: 2}, max-id: 9", 45, "max-id holds only with ids: any"},
     {"kind: counter, slots: {a: 2}, ids: any, id-spacing: 9", 59,
      "id-spacing holds only with ids: growing"},

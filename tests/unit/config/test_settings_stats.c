@@ -117,12 +117,18 @@ static void test_need_restart(void **unused)
          "  u: {kind: counter, slots: {x: 3}, ids: any, table-size: 1M, role: cache}\n",
          "");
     assert_int_equal(settings_need_restart(now.settings, next.settings, add_stat, &stats), 4);
-    assert_string_equal(stats.text, "threads=from 2 to 3\n"
-                                    "data=from /x to /y\n"
-                                    "journal.sync=from never to always\n"
-                                    "spaces.u.table-size=from 16MiB to 1MiB\n");
+    assert_string_equal(stats.text, "threads=old=2 new=3\n"
+                                    "data=old=/x new=/y\n"
+                                    "journal.sync=old=never new=always\n"
+                                    "spaces.u.table-size=old=16MiB new=1MiB\n");
+    stats.length = 0;
+    assert_int_equal(settings_changes(now.settings, next.settings, add_stat, &stats), 3);
+    assert_string_equal(stats.text, "max-connections=old=1024 new=9\n"
+                                    "checkpoint.every=old=600000 new=1000\n"
+                                    "checkpoint.journal=old=1GiB new=1MiB\n");
     stats.length = 0;
     assert_int_equal(settings_need_restart(now.settings, now.settings, add_stat, &stats), 0);
+    assert_int_equal(settings_changes(now.settings, now.settings, add_stat, &stats), 0);
     finish(&now);
     finish(&next);
 }
@@ -142,17 +148,17 @@ static const char wanted[] =
 static void test_space_changes(void **unused)
 {
     static const char *const told[] = {
-        "slots=from {x:2} to {x:2,y:3}, in a table opened for it\nrole=from cache to store\n"
-        "table-size=from 16MiB to 1MiB, from the next table on\n"
-        "tables=from 5 to 3, from the next table on\n"
-        "oldest=from recycle to refuse, from the next table on\n"
-        "late-room=from auto to 0.5, from the next table on\n"
-        "extend-memory=from auto to 8KiB, from the next table on\n"
-        "aux-memory=from auto to 16KiB, from the next table on\n"
-        "value-flags=from 0 to 5\n",
-        ("false-positives=from 0.001 to 0.01, from the next table on\ndeletes=from no to yes\n"
-         "exceptions-memory=from auto to 8KiB, from the next table on\n"),
-        "slots=from {x:2} to {x:3}\n",
+        "slots=old={x:2} new={x:2,y:3} since=new_table\nrole=old=cache new=store\n"
+        "table-size=old=16MiB new=1MiB since=next_table\n"
+        "tables=old=5 new=3 since=next_table\n"
+        "oldest=old=recycle new=refuse since=next_table\n"
+        "late-room=old=auto new=0.5 since=next_table\n"
+        "extend-memory=old=auto new=8KiB since=next_table\n"
+        "aux-memory=old=auto new=16KiB since=next_table\n"
+        "value-flags=old=0 new=5\n",
+        ("false-positives=old=0.001 new=0.01 since=next_table\ndeletes=old=no new=yes\n"
+         "exceptions-memory=old=auto new=8KiB since=next_table\n"),
+        "slots=old={x:2} new={x:3}\n",
         "",
     };
     struct run now, next;
@@ -189,9 +195,10 @@ static void test_space_keeps_tables(void **unused)
     good(&now, running, "");
     good(&next, wanted, "");
     settings_space_next(&now.settings->spaces[3], &next.settings->spaces[3], &taken);
-    assert_int_equal(taken.tables, 9);
+    assert_int_equal(taken.row.tables, 9);
     settings_space_next(&now.settings->spaces[2], &next.settings->spaces[2], &taken);
-    assert_true(taken.table_bytes == 16 * MIB && taken.aux_bytes == 0 && taken.slots[0].bits == 3);
+    assert_true(taken.row.table_bytes == 16 * MIB && taken.aux_bytes == 0 &&
+                taken.slots[0].bits == 3);
     finish(&now);
     finish(&next);
 }

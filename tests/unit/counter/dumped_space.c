@@ -15,7 +15,7 @@ enum engine_status space_run(struct dumped_space *space, enum engine_verb verb, 
 {
     struct dumps *d = &space->dumps;
     counters_call_init(&space->call, verb, slot, id, text);
-    space->call.op.ticket = (struct engine_ticket){no_wake, space, ++space->serial};
+    space->call.op.ticket = (struct ticket){no_wake, space, ++space->serial};
     for (;;) {
         dumps_run(d, &space->call.op, &space->sink.sink);
         if (space->call.op.status != ENGINE_PENDING) {
@@ -50,9 +50,9 @@ static int set_up(void **state, uint64_t overlay_bytes, uint64_t aux_bytes, unsi
     struct dumped_space *space = &fixture;
     memset(space, 0, sizeof(*space));
     counters_config(&space->config, "a:20 b:20");
-    space->config.tables = 4;
+    space->config.row.tables = 4;
     space->config.aux_bytes = aux_bytes;
-    space->config.dump = true;
+    space->config.row.dump = true;
     dumps_init(&space->dumps, overlay_bytes, 0, 7);
     dumps_create(&space->dumps, &space->config);
     recorder_sink_init(&space->sink, &space->dumps.recorder);
@@ -111,7 +111,7 @@ void space_begin_anew(struct dumped_space *space)
 {
     dumps_fini(&space->dumps);
     memset(&space->dumps, 0, sizeof(space->dumps));
-    space->config.tables = 8;
+    space->config.row.tables = 8;
     dumps_init(&space->dumps, 1u << 20, 0, 7);
     dumps_create(&space->dumps, &space->config);
     recorder_sink_init(&space->sink, &space->dumps.recorder);

@@ -96,7 +96,7 @@ static void fill_and_print(const char *slots, uint64_t table_bytes, const struct
 {
     struct counter_config config;
     counters_config(&config, slots);
-    config.table_bytes = table_bytes;
+    config.row.table_bytes = table_bytes;
     config.id_spacing = ids->spacing;
     struct counters_table opened;
     counters_table_open(&opened, &config, ids->id(0));
@@ -197,7 +197,7 @@ static void test_spilled_at_capacity(void **unused)
         struct counter_shape shape;
         counters_config(&config, "a:2");
         slots_of_bytes(&config, bytes);
-        config.table_bytes = 16 * MIB;
+        config.row.table_bytes = 16 * MIB;
         config.id_spacing = 8;
         counter_shape_init(&shape, &config, 0);
         bool *this = &seen[shape.group_bytes == TABLE_WIDE_BYTES][shape.places];

@@ -81,7 +81,7 @@ static const struct step slot_steps[] = {
     {ENGINE_REPLACE, 1, 1, "5", ENGINE_ABSENT, 0, NULL}, /* the id is there, the slot is not */
     {ENGINE_CAS, 1, 1, "5", ENGINE_ABSENT, 0, NULL},
     {ENGINE_ADD, 1, 1, "0", ENGINE_DONE, 0, NULL},
-    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "5,0,,"},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_DONE, 0, "0"},
     {ENGINE_REPLACE, 0, 1, "0007  ", ENGINE_DONE, 0, NULL},
     {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "7"},
     {ENGINE_CAS, 0, 1, "8", ENGINE_EXISTS, 0, NULL}, /* token 0 is nobody's */
@@ -94,7 +94,7 @@ static const struct step slot_steps[] = {
     {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "18446744073709551615"},
     {ENGINE_DELETE, 0, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
     {ENGINE_DELETE, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
-    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, ",0,,"},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_DONE, 0, "0"},
     {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
     {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL}, /* the last slot took the record */
 };
@@ -122,6 +122,65 @@ static const struct step record_steps[] = {
     {ENGINE_ADD, REC, 1, "1,2,3,4", ENGINE_DONE, 0, NULL},
     {ENGINE_DELETE, REC, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
     {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+};
+
+/* keep_empty: an empty field leaves its slot. */
+static const struct step keep_steps[] = {
+    {ENGINE_SET, REC, 1, ",,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_ADD, REC, 1, "12,,30,99999999999", ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, REC, 1, ",7,31,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "12,7,31,99999999999"},
+    {ENGINE_REPLACE, REC, 1, ",,,5", ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, REC, 1, ",,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_CAS, REC, 1, ",,,", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "12,7,31,5"},
+    {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, REC, 1, "1,,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "1,,31,5"},
+    {ENGINE_INCR, REC, 1, "1,,,", ENGINE_DONE, 0, "2,,31,5"},
+    {ENGINE_DELETE, REC, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+};
+
+/* A cache: one with an unset slot is absent; what would have changed of it goes. */
+static const struct step incomplete_steps[] = {
+    {ENGINE_SET, 0, 1, "5", ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, 1, 1, "6", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_DONE, 0, "6"}, /* a slot that is set is there */
+    {ENGINE_INCR, 1, 1, "1", ENGINE_DONE, 0, "7"},
+    {ENGINE_INCR, 2, 1, "1", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_INCR, REC, 1, ",,,", ENGINE_ABSENT, 0, NULL}, /* names nothing: nothing goes */
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "5"},
+    {ENGINE_INCR, REC, 1, ",1,1,", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_DONE, 0, "5"},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL}, /* it was to be 8: the store has that */
+    {ENGINE_DECR, REC, 1, "1,,,", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, 0, 1, "5", ENGINE_DONE, 0, NULL},
+    {ENGINE_REPLACE, REC, 1, "1,2,3,4", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, 0, 1, "5", ENGINE_DONE, 0, NULL},
+    {ENGINE_CAS, REC, 1, "1,2,3,4", ENGINE_ABSENT, 0, NULL},
+    {ENGINE_READ, 0, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, 0, 1, "99999999999", ENGINE_DONE, 0, NULL},
+    {ENGINE_ADD, REC, 1, ",2,,4", ENGINE_DONE, 0, NULL}, /* it stores, and 0 for what is empty */
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "0,2,0,4"},
+    {ENGINE_ADD, REC, 1, "1,2,3,4", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_INCR, 2, 1, "1", ENGINE_DONE, 0, "1"},
+    {ENGINE_SET, REC, 1, ",,,9", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "0,0,0,9"},
+    {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, 1, 1, "3", ENGINE_DONE, 0, NULL}, /* the last slot that lacked */
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "0,3,0,9"},
+    {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_DELETE, REC, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, 3, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, REC, 1, ",,,", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "0,0,0,0"},
 };
 
 static const struct step store_steps[] = {
@@ -154,10 +213,8 @@ static const struct step cache_steps[] = {
     {ENGINE_TOUCH, REC, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
     {ENGINE_SET, REC, 1, "1,,3,4", ENGINE_DONE, 0, NULL},
     {ENGINE_INCR, 0, 1, "5", ENGINE_DONE, 0, "6"},
-    {ENGINE_INCR, 1, 1, "5", ENGINE_ABSENT, 0, NULL},
-    {ENGINE_INCR, REC, 1, "1,1,1,1", ENGINE_ABSENT, 0, NULL}, /* one is unset: none changes */
-    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "6,,3,4"},
-    {ENGINE_INCR, REC, 1, "1,,1,1", ENGINE_DONE, 0, "7,,4,5"},
+    {ENGINE_INCR, 1, 1, "5", ENGINE_DONE, 0, "5"},
+    {ENGINE_INCR, REC, 1, "1,,1,1", ENGINE_DONE, 0, "7,5,4,5"},
 };
 
 static const struct step one_slot_steps[] = {
@@ -185,9 +242,15 @@ static void test_record_verbs(void **unused)
     struct engine *store = open_space(SLOTS, false);
     struct engine *cache = open_space(SLOTS, true);
     PLAY(store, record_steps);
-    PLAY(cache, record_steps);
+    PLAY(cache, incomplete_steps);
     close_space(store);
     close_space(cache);
+    struct counter_config config;
+    counters_config(&config, SLOTS);
+    config.keep_empty = true;
+    store = counters_create(&config);
+    PLAY(store, keep_steps);
+    close_space(store);
 }
 
 static void test_incr_by_role(void **unused)
@@ -274,6 +337,8 @@ static void look_for_misses(struct engine *engine)
     assert_int_equal(call.op.miss, ENGINE_MISS_UNSET);
     counters_do(engine, &call, ENGINE_READ, 1, 2, NULL);
     assert_int_equal(call.op.miss, ENGINE_MISS_ABSENT);
+    counters_do(engine, &call, ENGINE_READ, REC, 1, NULL);
+    assert_true(!engine->role_cache || call.op.miss == ENGINE_MISS_INCOMPLETE);
 }
 
 static void test_misses(void **unused)
@@ -284,10 +349,13 @@ static void test_misses(void **unused)
     look_for_misses(engine);
     counters_do(engine, &call, ENGINE_SET, REC, 2, "1");
     close_space(engine);
+    engine = open_space(SLOTS, true);
+    look_for_misses(engine);
+    close_space(engine);
     /* in the group its id says, as soon as that is known */
     struct counter_config config;
     counters_config(&config, SLOTS);
-    config.any_ids = true;
+    config.row.any_ids = true;
     engine = counters_create(&config);
     look_for_misses(engine);
     close_space(engine);
@@ -315,12 +383,140 @@ static void test_slot_names(void **unused)
     close_space(engine);
 }
 
+/* Several slots by one key. */
+static void test_some_names(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space("a:20 ab:20 abc:20", false);
+    struct engine_op op;
+    static const char *const bad[] = {".a+",  ".+a",  ".+",       ".a++ab",
+                                      ".a+a", ".a+b", ".a+abc+a", "a+ab"};
+    assert_true(engine->functions->some(engine, ".abc+a", 6, &op));
+    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 5 && op.order == 2);
+    assert_true(engine->functions->some(engine, ".ab+abc+a", 9, &op));
+    assert_true(op.slot == ENGINE_SLOT_SOME && op.some == 7 && op.order == 0x021);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        assert_false(engine->functions->some(engine, bad[i], strlen(bad[i]), &op));
+    }
+    close_space(engine);
+}
+
+/* Runs an operation on slots 3 and 0, in this order, of id 1. */
+static enum engine_status some(struct engine *engine, struct counters_call *call,
+                               struct counters_sink *sink, enum engine_verb verb, const char *text)
+{
+    counters_call_init(call, verb, ENGINE_SLOT_SOME, 1, text);
+    call->op.some = 1u << 3 | 1u << 0;
+    call->op.order = 0x03;
+    call->op.want_cas = true;
+    counters_sink_init(sink);
+    return counters_run(engine, call, &sink->sink);
+}
+
+static void expect_first(struct engine *engine, const char *text)
+{
+    struct counters_call call;
+    counters_do(engine, &call, ENGINE_READ, REC, 1, NULL);
+    assert_string_equal(call.value, text);
+}
+
+/* What several slots become is one change; one number for all of them answers the first's. */
+static void test_some(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space(SLOTS, false);
+    struct counters_call call;
+    struct counters_sink sink;
+    assert_int_equal(some(engine, &call, &sink, ENGINE_READ, NULL), ENGINE_ABSENT);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_INCR, "7"), ENGINE_DONE);
+    assert_string_equal(call.value, "7");
+    assert_true(sink.put == 1 && sink.last.type == CHANGE_SLOTS && sink.last.named == 9);
+    assert_true(sink.last.values[0] == 7 && sink.last.values[3] == 7);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_INCR, "99999999999,1"), ENGINE_DONE);
+    assert_string_equal(call.value, "100000000006,8");
+    assert_true(sink.put == 1 && sink.last.named == 9);
+    uint64_t token = call.op.cas_now;
+    assert_int_equal(some(engine, &call, &sink, ENGINE_READ, NULL), ENGINE_DONE);
+    assert_string_equal(call.value, "100000000006,8");
+    assert_true(call.op.cas_now == token && token != token_of(engine, REC, 1));
+    assert_int_equal(some(engine, &call, &sink, ENGINE_SET, "5,"), ENGINE_DONE);
+    expect_first(engine, ",,,5"); /* without keep_empty */
+    assert_int_equal(some(engine, &call, &sink, ENGINE_SET, "5"), ENGINE_ERROR);
+    assert_int_equal(call.op.error, ENGINE_E_SOME_FIELDS);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_INCR, "1,2,3"), ENGINE_ERROR);
+    assert_int_equal(call.op.error, ENGINE_E_BAD_DELTA);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_ADD, "1,1"), ENGINE_EXISTS);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_DELETE, NULL), ENGINE_DONE);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_DELETE, NULL), ENGINE_ABSENT);
+    close_space(engine);
+}
+
+/* A cache has all the slots of a key, or what would have changed of them goes. */
+static void test_some_of_cache(void **unused)
+{
+    (void)unused;
+    struct engine *engine = open_space(SLOTS, true);
+    struct counters_call call;
+    struct counters_sink sink;
+    counters_do(engine, &call, ENGINE_SET, 1, 1, "2");
+    counters_do(engine, &call, ENGINE_SET, 0, 1, "1");
+    assert_int_equal(some(engine, &call, &sink, ENGINE_READ, NULL), ENGINE_ABSENT);
+    assert_int_equal(call.op.miss, ENGINE_MISS_INCOMPLETE);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_INCR, "7"), ENGINE_ABSENT);
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, 0, 1, NULL), ENGINE_ABSENT);
+    assert_int_equal(counters_do(engine, &call, ENGINE_READ, 1, 1, NULL), ENGINE_DONE);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_ADD, ",4"), ENGINE_DONE);
+    assert_int_equal(some(engine, &call, &sink, ENGINE_READ, NULL), ENGINE_DONE);
+    assert_string_equal(call.value, "0,4");
+    assert_int_equal(some(engine, &call, &sink, ENGINE_INCR, "7"), ENGINE_DONE);
+    assert_string_equal(call.value, "7");
+    counters_do(engine, &call, ENGINE_SET, 2, 1, "3");
+    expect_first(engine, "11,2,3,7");
+    close_space(engine);
+}
+
+static const struct step named_steps[] = {
+    {ENGINE_SET, REC, 1, "like=3", ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, REC, 1, "read=99999999999,repost=1  ", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, 3, 1, NO_TEXT, ENGINE_DONE, 0, "99999999999"},
+    {ENGINE_READ, 2, 1, NO_TEXT, ENGINE_DONE, 0, "3"},
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+    {ENGINE_SET, REC, 1, "share=1", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "repost=1,repost=2", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "repost=", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "repost=1,", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "repost=1,2", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "=1", ENGINE_ERROR, ENGINE_E_RECORD_FIELDS, NULL},
+    {ENGINE_SET, REC, 1, "comment=2", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, REC, 1, NO_TEXT, ENGINE_DONE, 0, "1,2,3,99999999999"},
+    {ENGINE_ADD, REC, 1, "comment=2", ENGINE_EXISTS, 0, NULL},
+    {ENGINE_REPLACE, REC, 1, "comment=4", ENGINE_DONE, 0, NULL},
+    {ENGINE_INCR, REC, 1, "read=1,comment=5", ENGINE_DONE, 0, "1,9,3,100000000000"},
+    {ENGINE_DECR, REC, 1, "repost=1", ENGINE_DONE, 0, "0,9,3,100000000000"},
+    {ENGINE_INCR, REC, 1, "repost=1,share=1", ENGINE_ERROR, ENGINE_E_BAD_DELTA, NULL},
+    {ENGINE_DELETE, 1, 1, NO_TEXT, ENGINE_DONE, 0, NULL},
+    {ENGINE_SET, REC, 1, "repost=7", ENGINE_DONE, 0, NULL},
+    {ENGINE_READ, 3, 1, NO_TEXT, ENGINE_DONE, 0, "100000000000"}, /* not 0, nor unset */
+    {ENGINE_READ, 1, 1, NO_TEXT, ENGINE_ABSENT, 0, NULL},
+};
+
+static void test_named_fields(void **unused)
+{
+    (void)unused;
+    struct engine *store = open_space(SLOTS, false);
+    struct engine *cache = open_space(SLOTS, true);
+    PLAY(store, named_steps);
+    PLAY(cache, named_steps);
+    close_space(store);
+    close_space(cache);
+}
+
 static void test_ids_any(void **unused)
 {
     (void)unused;
     struct counter_config config;
     counters_config(&config, SLOTS);
-    config.any_ids = true;
+    config.row.any_ids = true;
     config.max_id = 1000;
     struct engine *engine = counters_create(&config);
     static const struct step steps[] = {
@@ -492,21 +688,21 @@ static void test_stats_and_size(void **unused)
     struct counters_call call;
     counters_config(&config, SLOTS);
     counter_config_size(&config, &size);
-    assert_true(size.bytes >= config.table_bytes && size.records > 3000);
+    assert_true(size.bytes >= config.row.table_bytes && size.records > 3000);
     assert_true(size.tables == 1 && size.spare == 0);
     const struct counter_size one = size;
-    config.tables = 4;
+    config.row.tables = 4;
     counter_config_size(&config, &size);
     assert_true(size.tables == 4 && size.spare == 0);
     const uint64_t four = size.bytes; /* and ids apart, of small tables a pool for each */
-    assert_in_range(four, 4 * config.table_bytes, 4 * one.bytes + config.table_bytes);
+    assert_in_range(four, 4 * config.row.table_bytes, 4 * one.bytes + config.row.table_bytes);
     const uint64_t later = (size.records - one.records) / 3; /* it knows the range of its ids */
     assert_true(later > one.records);
-    config.recycle = true;
+    config.row.recycle = true;
     counter_config_size(&config, &size);
     assert_true(size.tables == 3 && size.spare == 1 && size.bytes == four);
     assert_true(size.records == 3 * later && size.bytes_per_record < one.bytes_per_record);
-    config.any_ids = true;
+    config.row.any_ids = true;
     counter_config_size(&config, &size);
     assert_true(size.tables == 1 && size.spare == 0 && size.records < later);
     counters_config(&config, SLOTS);
@@ -525,7 +721,7 @@ static void test_stats_and_size(void **unused)
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
     engine->functions->memory(engine, kinds);
     assert_int_equal(kinds[ENGINE_MEMORY_EXTEND].items, 5); /* it has not settled yet */
-    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.table_bytes);
+    assert_int_equal(kinds[ENGINE_MEMORY_TABLES].held_bytes, config.row.table_bytes);
     assert_int_equal(kinds[ENGINE_MEMORY_AUX].items, 5);
     _Atomic bool stop = false;
     engine->functions->populate(engine, &stop);
@@ -567,6 +763,10 @@ int main(void)
         cmocka_unit_test(test_cas),
         cmocka_unit_test(test_misses),
         cmocka_unit_test(test_slot_names),
+        cmocka_unit_test(test_some_names),
+        cmocka_unit_test(test_some),
+        cmocka_unit_test(test_some_of_cache),
+        cmocka_unit_test(test_named_fields),
         cmocka_unit_test(test_ids_any),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_reconfigure),

@@ -84,8 +84,8 @@ static void what_is_apart_takes_other_slots(void **state)
     const struct row_table *before = row->apart;
     space_set(f, FAR, "3," LARGE);
     counters_config(&f->config, "b:20 c:9 a:20");
-    f->config.tables = 4;
-    f->config.dump = true;
+    f->config.row.tables = 4;
+    f->config.row.dump = true;
     assert_true(row->log->reserve(row->log));
     counters_reconfigure(f->dumps.engine, &f->config);
     space_expect(f, FAR, LARGE ",,3");

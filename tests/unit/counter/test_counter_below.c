@@ -33,8 +33,8 @@
 static struct engine *open_rolled(struct counter_config *config)
 {
     counters_config(config, ROWS_SLOTS);
-    config->tables = 3;
-    config->recycle = true;
+    config->row.tables = 3;
+    config->row.recycle = true;
     config->role_cache = true;
     config->aux_bytes = 64u << 10;
     config->below_bytes = BELOW_BYTES;
@@ -156,7 +156,7 @@ static void test_as_in_a_table(void **unused)
         run_both(&pair);
     }
     set(pair.engine, pair.below, "1,2,,18446744073709551615");
-    expect(pair.engine, pair.below, "1,2,,18446744073709551615");
+    expect(pair.engine, pair.below, "1,2,0,18446744073709551615");
     counters_call_init(&call, ENGINE_READ, REC, pair.below, NULL);
     call.op.want_cas = true;
     counters_run(pair.engine, &call, change_sink_null());
@@ -214,8 +214,8 @@ static void test_dropped(void **unused)
     (void)unused;
     struct counter_config config;
     counters_config(&config, ROWS_SLOTS);
-    config.tables = 5;
-    config.recycle = true;
+    config.row.tables = 5;
+    config.row.recycle = true;
     config.role_cache = true;
     config.below_bytes = BELOW_BYTES;
     struct engine *engine = counters_create(&config);
@@ -257,7 +257,7 @@ static void test_cleared(void **unused)
     counter_check(engine);
     rows_expect_absent(engine, id);
     set(engine, id, ",,5,");
-    expect(engine, id, ",,5,");
+    expect(engine, id, "0,0,5,0");
     assert_true(rows_figure(engine, "below_records") == 0);
     for (uint64_t i = 1; i < ROLLED; i++) {
         rows_put_done(engine, rows_dense(i), i);
@@ -294,9 +294,9 @@ static void test_reconfigured(void **unused)
     counters_reconfigure(engine, &config);
     expect_below(engine, id);
     set(engine, id, "8,");
-    expect(engine, id, "8,");
+    expect(engine, id, "8,0");
     assert_true(rows_figure(engine, "below_bytes_max") == BELOW_BYTES / 2);
-    config.below_bytes = COUNTER_TABLE_BYTES_MIN / 32; /* too little for any */
+    config.below_bytes = ROW_REGION_BYTES_MIN / 32; /* too little for any */
     counters_reconfigure(engine, &config);
     assert_int_equal(counters_do(engine, &call, ENGINE_SET, 0, id, "1"), ENGINE_ERROR);
     rows_close(engine);

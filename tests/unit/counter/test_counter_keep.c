@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/counters.h"
@@ -43,7 +44,7 @@ struct kept {
 static void attach(struct kept *k, struct engine *engine)
 {
     k->engine = engine;
-    engine->functions->keeping->set_log(engine, &k->recorder.log);
+    row_set_log(engine->row, &k->recorder.log);
     recorder_sink_init(&k->sink, &k->recorder);
 }
 
@@ -51,8 +52,8 @@ static void open_kept(struct kept *k, const char *slots, bool any_ids)
 {
     memset(k, 0, sizeof(*k));
     counters_config(&k->config, slots);
-    k->config.any_ids = any_ids;
-    k->config.tables = any_ids ? 1 : 4;
+    k->config.row.any_ids = any_ids;
+    k->config.row.tables = any_ids ? 1 : 4;
     k->config.aux_bytes = 64u << 10;
     recorder_init(&k->recorder);
     k->sim = vfs_sim_create(1);
@@ -60,7 +61,7 @@ static void open_kept(struct kept *k, const char *slots, bool any_ids)
     assert_int_equal(vfs->functions->mkdir(vfs, DIRECTORY), 0);
     checkpoints_init(&k->checkpoints, vfs, DIRECTORY);
     attach(k, counters_create(&k->config));
-    k->engine->functions->keeping->begin(k->engine);
+    row_log_begin(k->engine->row);
 }
 
 static void close_kept(struct kept *k)
@@ -123,7 +124,7 @@ static struct engine *restoring(struct kept *k)
 {
     char error[ENGINE_ERROR_MAX];
     struct engine *engine = counters_create(&k->config);
-    assert_true(engine->functions->keeping->restore_begin(engine, NULL, 0, error));
+    assert_true(row_restore_begin(engine->row, NULL, 0, error));
     assert_true(recorder_replay(&k->recorder, engine, 0, 0, 7));
     return engine;
 }
@@ -171,10 +172,9 @@ static void expect_refused(struct kept *k, const struct counter_config *config, 
 {
     unsigned char state[ENGINE_STATE_MAX];
     char error[ENGINE_ERROR_MAX];
-    const struct engine_keeping *keeping = k->engine->functions->keeping;
-    size_t length = keeping->state(k->engine, state);
+    size_t length = row_state_write(k->engine->row, state);
     struct engine *other = counters_create(config);
-    assert_false(keeping->restore_begin(other, state, length, error));
+    assert_false(row_restore_begin(other->row, state, length, error));
     if (!strstr(error, says)) {
         fail_msg("'%s' does not say '%s'", error, says);
     }
@@ -190,7 +190,7 @@ static void test_state_of_another_space(void **unused)
     config.max_id = 1000;
     expect_refused(&k, &config, "max-id 1099511627776, the configuration says max-id 1000");
     config = k.config;
-    config.any_ids = false;
+    config.row.any_ids = false;
     expect_refused(&k, &config, "ids: any, the configuration says ids: growing");
     close_kept(&k);
 }
@@ -203,22 +203,21 @@ static void test_damaged_state(void **unused)
     unsigned char state[ENGINE_STATE_MAX];
     char error[ENGINE_ERROR_MAX];
     open_kept(&k, SLOTS, false);
-    const struct engine_keeping *keeping = k.engine->functions->keeping;
-    size_t length = keeping->state(k.engine, state);
+    size_t length = row_state_write(k.engine->row, state);
     struct engine *other = counters_create(&k.config);
     for (size_t cut = 1; cut < length; cut++) {
-        assert_false(keeping->restore_begin(other, state, cut, error));
+        assert_false(row_restore_begin(other->row, state, cut, error));
     }
     for (uint64_t i = test_scaled(20000); i > 0; i--) {
         size_t at = test_random_below(&random, length);
         unsigned char was = state[at];
         state[at] = (unsigned char)test_random_next(&random);
-        keeping->restore_begin(other, state, length, error);
-        keeping->replay_event(other, CHANGE_EVENT_SPACE, 1, false, state, length - ROW_SPACE_BYTES,
-                              error);
+        row_restore_begin(other->row, state, length, error);
+        row_replay_event(other->row, CHANGE_EVENT_SPACE, 1, false, state, length - ROW_SPACE_BYTES,
+                         error);
         state[at] = was;
     }
-    assert_false(keeping->restore_end(other)); /* nothing was there: as new */
+    assert_false(row_restore_end(other->row)); /* nothing was there: as new */
     counter_check(other);
     other->functions->destroy(other);
     close_kept(&k);
@@ -290,19 +289,18 @@ static bool load_file(struct kept *k)
 {
     char path[VFS_PATH_MAX];
     char error[ENGINE_ERROR_MAX] = "";
-    void *table;
+    struct row_table *table;
     _Atomic uint64_t done = 0;
     const _Atomic bool stop = false;
     struct table_file *file;
     struct engine *engine = counters_create(&k->config);
-    const struct engine_keeping *keeping = engine->functions->keeping;
     const struct checkpoints_set *last = &k->checkpoints.last;
     assert_true(vfs_path(path, DIRECTORY, last->files[of_table(last)].name));
-    assert_true(keeping->restore_begin(engine, last->state, last->state_bytes, error));
+    assert_true(row_restore_begin(engine->row, last->state, last->state_bytes, error));
     bool loaded = false;
     if (table_file_open(k->checkpoints.vfs, path, false, &file, error) == TABLE_FILE_DONE) {
-        loaded = keeping->restore_table(engine, file, &table, error) &&
-                 keeping->load(engine, table, file, &done, &stop, error);
+        loaded = (table = row_restore_file(engine->row, file, error)) != NULL &&
+                 row_restore_load(engine->row, table, file, &done, &stop, error);
         table_file_close(file);
     }
     assert_true(loaded == (error[0] == '\0'));
@@ -350,8 +348,8 @@ static bool load_foreign(struct kept *k, const unsigned char *pages, size_t coun
     struct table_file_info info;
     char error[ENGINE_ERROR_MAX];
     const uint64_t value[8] = {1};
-    assert_true(k->engine->functions->keeping->image_next(k->engine, 0, k->recorder.head, &image));
-    k->engine->functions->keeping->image_failed(k->engine, &image);
+    assert_true(row_image_next(k->engine->row, 0, k->recorder.head, &image));
+    row_image_failed(k->engine->row, &image);
     info = (struct table_file_info){.kind = "counter",
                                     .space = "test",
                                     .sections = image.sections,
@@ -368,8 +366,7 @@ static bool load_foreign(struct kept *k, const unsigned char *pages, size_t coun
     assert_true(table_file_commit(writer, 0, NULL, error));
     k->checkpoints.last.count = 1;
     snprintf(k->checkpoints.last.files[0].name, CHECKPOINTS_NAME_MAX, "foreign");
-    k->checkpoints.last.state_bytes =
-        k->engine->functions->keeping->state(k->engine, k->checkpoints.last.state);
+    k->checkpoints.last.state_bytes = row_state_write(k->engine->row, k->checkpoints.last.state);
     bool loaded = load_file(k);
     assert_int_equal(
         k->checkpoints.vfs->functions->unlink(k->checkpoints.vfs, DIRECTORY "/foreign"), 0);
@@ -382,8 +379,8 @@ static void test_foreign_contents(void **unused)
     struct kept k;
     open_kept(&k, SLOTS, false);
     set(&k, 5, "1,2,3");
-    size_t pages = k.config.table_bytes / TABLE_PAGE_BYTES;
-    unsigned char *bytes = memory_zalloc(k.config.table_bytes);
+    size_t pages = k.config.row.table_bytes / TABLE_PAGE_BYTES;
+    unsigned char *bytes = memory_zalloc(k.config.row.table_bytes);
     uint32_t *word = (uint32_t *)(void *)(bytes + 3 * TABLE_PAGE_BYTES + TABLE_WIDE_BYTES - 4);
     assert_true(load_foreign(&k, bytes, pages, 5, 0));
     assert_false(load_foreign(&k, bytes, pages, 5, 1));          /* no sub-key of a record */
@@ -402,7 +399,7 @@ static void test_load_stops(void **unused)
     (void)unused;
     struct kept k;
     char error[ENGINE_ERROR_MAX] = "?";
-    void *table;
+    struct row_table *table;
     struct table_file *file;
     _Atomic uint64_t done = 0;
     const _Atomic bool stop = true;
@@ -412,13 +409,12 @@ static void test_load_stops(void **unused)
     const struct checkpoints_set *last = &k.checkpoints.last;
     char path[VFS_PATH_MAX];
     struct engine *engine = counters_create(&k.config);
-    const struct engine_keeping *keeping = engine->functions->keeping;
     assert_true(vfs_path(path, DIRECTORY, last->files[0].name));
-    assert_true(keeping->restore_begin(engine, last->state, last->state_bytes, error));
+    assert_true(row_restore_begin(engine->row, last->state, last->state_bytes, error));
     assert_int_equal(table_file_open(k.checkpoints.vfs, path, false, &file, error),
                      TABLE_FILE_DONE);
-    assert_true(keeping->restore_table(engine, file, &table, error));
-    assert_false(keeping->load(engine, table, file, &done, &stop, error));
+    assert_true((table = row_restore_file(engine->row, file, error)) != NULL);
+    assert_false(row_restore_load(engine->row, table, file, &done, &stop, error));
     assert_string_equal(error, "");
     table_file_close(file);
     engine->functions->destroy(engine);
@@ -431,7 +427,7 @@ static bool replay(struct engine *engine, const struct change *change)
 {
     char error[ENGINE_ERROR_MAX];
     struct engine_replay replay = {UINT64_MAX, *change};
-    return engine->functions->keeping->replay(engine, &replay, 1, error);
+    return row_replay(engine->row, &replay, 1, error);
 }
 
 /* What changes do to a record that an image has as of another time. */
@@ -498,7 +494,7 @@ static void test_replay_overfull(void **unused)
     struct engine_memory kinds[ENGINE_MEMORY_KINDS] = {{0}};
     other->functions->memory(other, kinds);
     held = kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes;
-    assert_true(other->functions->keeping->restore_end(other));
+    assert_true(row_restore_end(other->row));
     memset(kinds, 0, sizeof(kinds));
     other->functions->memory(other, kinds);
     assert_true(kinds[ENGINE_MEMORY_EXTEND].held_bytes + kinds[ENGINE_MEMORY_AUX].held_bytes <

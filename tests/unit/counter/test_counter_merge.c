@@ -2,6 +2,7 @@
  * test_counter_merge.c: a full overlay of a dumped table of the counter engine, and the merge that
  * empties it, also of values beside; where it fails.
  */
+#include "row/row_data.h"
 #include "tests/unit/counter/dumped_space.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
     }
     assert_int_equal(f->call.op.error, ENGINE_E_BUSY);
     space_expect(f, FIRST + changed, changed % 10 == 0 ? "7," LARGE : "7,8");
-    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    assert_true(row_images_wanted(f->dumps.engine->row));
     dumps_round(&f->dumps, NULL, NULL, true); /* fails: both overlays are one again */
     space_expect(f, FIRST, "8," LARGE);
     assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
@@ -36,9 +37,9 @@ static void a_full_overlay_refuses_until_it_is_merged(void **state)
         assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 1);
     }
     assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_ERROR);
-    assert_false(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    assert_false(row_images_wanted(f->dumps.engine->row));
     pass_time(f);
-    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    assert_true(row_images_wanted(f->dumps.engine->row));
     space_round(f);
     assert_int_equal(f->dumps.kinds[ROW_IMAGE_MERGE], 2);
     assert_int_equal(space_run(f, ENGINE_INCR, 0, FIRST + changed, "1"), ENGINE_DONE);
@@ -96,7 +97,7 @@ static void change_some(struct dumped_space *f, uint64_t id, unsigned step, unsi
 
 static uint64_t overlay_bytes(struct row_table *table)
 {
-    struct counter_overlay_size size;
+    struct row_overlay_size size;
     counter_table_overlay_size(counter_table_of(table), &size);
     return size.bytes;
 }
@@ -161,7 +162,7 @@ static void an_overrun_dump_gets_more_room(void **state)
     assert_true(rushing.done);
     assert_int_equal(dumps_cold(&f->dumps), 0);
     assert_int_equal(row->overruns, 1);
-    assert_true(f->dumps.engine->functions->keeping->images_wanted(f->dumps.engine));
+    assert_true(row_images_wanted(f->dumps.engine->row));
     rushing.done = false;
     space_round(f);
     assert_true(rushing.done);

@@ -83,7 +83,7 @@ static void test_pending(void **unused)
     counters_sink_init(&sink);
     do {
         counters_call_init(&call, ENGINE_SET, REC, ++id, "1,2,3,99999999");
-        call.op.ticket = (struct engine_ticket){note_wake, &woken, 7};
+        call.op.ticket = (struct ticket){note_wake, &woken, 7};
         struct engine_op *op = &call.op;
         engine->functions->prepare(engine, &op, 1);
         engine->functions->change(engine, op, &sink.sink);
@@ -492,8 +492,8 @@ static void test_tables_changed(void **unused)
     for (; i < 3 * ROWS_TABLE_WORTH; i++) {
         rows_put_done(engine, rows_dense(i), i);
     }
-    config.table_bytes *= 4;
-    config.tables = 4;
+    config.row.table_bytes *= 4;
+    config.row.tables = 4;
     counters_reconfigure(engine, &config);
     for (; i < 20 * ROWS_TABLE_WORTH; i++) {
         rows_put_done(engine, rows_dense(i), i);
@@ -501,8 +501,8 @@ static void test_tables_changed(void **unused)
     uint64_t there = expect_all(engine, &rows_shapes[0], i);
     printf("four times as large, one more: %" PRIu64 " there\n", there);
     assert_true(there >= 2 * 4 * ROWS_TABLE_WORTH * 9 / 10);
-    config.table_bytes /= 4;
-    config.tables = 8;
+    config.row.table_bytes /= 4;
+    config.row.tables = 8;
     counters_reconfigure(engine, &config);
     for (; i < 40 * ROWS_TABLE_WORTH; i++) {
         rows_put_done(engine, rows_dense(i), i);

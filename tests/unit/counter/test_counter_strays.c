@@ -186,7 +186,7 @@ static void test_room_for_strays(void **unused)
     struct counters_call call;
     uint64_t count = 0, strays = 0;
     counters_config(&config, ROWS_SLOTS);
-    config.table_bytes = 1u << 20;
+    config.row.table_bytes = 1u << 20;
     config.aux_bytes = 1u << 20;
     config.id_spacing = 1;
     struct engine *engine = counters_create(&config);
@@ -224,7 +224,7 @@ static void test_strays_outgrow_the_next_table(void **unused)
     struct counters_call call;
     uint64_t count = 1000, strays = 0, places = 1u << 13; /* the least that a dict has in bytes */
     counters_config(&config, ROWS_SLOTS);
-    config.table_bytes = 4u << 20;
+    config.row.table_bytes = 4u << 20;
     config.aux_bytes = 4u << 20;
     config.id_spacing = 1;
     struct engine *engine = counters_create(&config);
@@ -234,8 +234,8 @@ static void test_strays_outgrow_the_next_table(void **unused)
         rows_put(engine, &call, far_id(strays), strays);
     }
     assert_true(strays * 20 > places); /* bytes of an entry, and some more */
-    config.table_bytes = 64u << 10;
-    config.tables = 80; /* in bytes, more than the first takes */
+    config.row.table_bytes = 64u << 10;
+    config.row.tables = 80; /* in bytes, more than the first takes */
     counters_reconfigure(engine, &config);
     while (rows_figure(engine, "tables") < 3) {
         rows_put_done(engine, rows_shapes[0].id(count), count);
@@ -258,7 +258,7 @@ static void test_spacing_and_stray(void **unused)
     counters_config(&config, ROWS_SLOTS);
     config.aux_bytes = 64u << 10;
     config.id_spacing = 1;
-    config.tables = 4;
+    config.row.tables = 4;
     struct engine *engine = counters_create(&config);
     rows_put_done(engine, 1ull << 60, 77);
     for (uint64_t i = 0; i < 3 * ROWS_TABLE_WORTH; i++) {

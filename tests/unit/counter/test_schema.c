@@ -198,24 +198,24 @@ static void test_tables_that_are_none(void **unused)
     (void)unused;
     struct counter_config config;
     counters_config(&config, "a:10");
-    config.table_bytes = 3u << 20;
+    config.row.table_bytes = 3u << 20;
     expect_refused(&config, "power of two");
-    config.table_bytes = 32u << 10;
+    config.row.table_bytes = 32u << 10;
     expect_refused(&config, "64 KiB");
-    config.table_bytes = 1u << 20;
+    config.row.table_bytes = 1u << 20;
     config.id_spacing = 1ull << 63;
     expect_refused(&config, "id-spacing");
     config.id_spacing = 0;
-    config.tables = 0;
+    config.row.tables = 0;
     expect_refused(&config, "tables");
-    config.tables = ROW_TABLES_MAX + 1;
+    config.row.tables = ROW_TABLES_MAX + 1;
     expect_refused(&config, "tables");
-    config.tables = 1;
-    config.late_room = 1;
+    config.row.tables = 1;
+    config.row.late_room = 1;
     expect_refused(&config, "late-room");
-    config.any_ids = true; /* which knows nothing of these */
+    config.row.any_ids = true; /* which knows nothing of these */
     config.id_spacing = 1ull << 63;
-    config.tables = 0;
+    config.row.tables = 0;
     config.max_id = 0;
     expect_refused(&config, "max-id");
     config.max_id = 1ull << 63;
@@ -266,8 +266,8 @@ static void test_shapes(void **unused)
             left -= part;
         }
         for (unsigned size = 16; size <= 40; size += 6) {
-            config.table_bytes = 1ull << size;
-            config.any_ids = false;
+            config.row.table_bytes = 1ull << size;
+            config.row.any_ids = false;
             for (unsigned spacing = 0; spacing < 63; spacing += 7) {
                 config.id_spacing = spacing ? 1ull << spacing : 0;
                 expect_shape(&config, 0);
@@ -275,7 +275,7 @@ static void test_shapes(void **unused)
             for (unsigned range = 0; range < 63; range += 7) {
                 expect_range_shape(&config, 1ull << range);
             }
-            config.any_ids = true;
+            config.row.any_ids = true;
             for (unsigned id = 0; id < 63; id += 7) {
                 config.max_id = 1ull << id;
                 expect_shape(&config, 0);

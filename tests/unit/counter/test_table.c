@@ -238,7 +238,7 @@ static void test_full_any(void **unused)
     (void)unused;
     struct fixture f;
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
-    f.config.any_ids = true;
+    f.config.row.any_ids = true;
     f.config.max_id = 1u << 20;
     open_table(&f, 0);
     uint64_t count = fill(&f, 0);
@@ -258,7 +258,7 @@ static void test_delete_and_create_again(void **unused)
     struct fixture f;
     struct test_random random = {test_seed()};
     counters_config(&f.config, "a:20 b:20 c:20 d:20");
-    f.config.any_ids = true;
+    f.config.row.any_ids = true;
     f.config.max_id = 1u << 20;
     open_table(&f, 0);
     uint64_t count = fill(&f, 0);

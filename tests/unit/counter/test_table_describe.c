@@ -51,7 +51,7 @@ static struct counter_table *describe_back(const struct counter_config *config,
                             .description = bytes,
                             .description_bytes = length,
                             .region = region,
-                            .region_bytes = config->table_bytes};
+                            .region_bytes = config->row.table_bytes};
     return counter_table_create(config, &want, NULL);
 }
 
@@ -65,8 +65,8 @@ static void test_description(void **unused)
     describe_longest(bytes, &length);
     assert_in_range(length, 1400, ROW_DESCRIPTION_MAX);
     counters_config(&config, SLOTS);
-    assert_int_equal(counter_table_described_bytes(bytes, length), config.table_bytes);
-    void *region = memory_region_create(config.table_bytes);
+    assert_int_equal(counter_table_described_bytes(bytes, length), config.row.table_bytes);
+    void *region = memory_region_create(config.row.table_bytes);
     assert_null(describe_back(&config, bytes, length, region, true)); /* it is settled */
     struct counter_table *table = describe_back(&config, bytes, length, region, false);
     assert_non_null(table);
@@ -74,7 +74,7 @@ static void test_description(void **unused)
     assert_int_equal(counter_table_describe(table, again), length);
     assert_memory_equal(bytes, again, length);
     counter_table_destroy(table);
-    memory_region_destroy(region, config.table_bytes);
+    memory_region_destroy(region, config.row.table_bytes);
 }
 
 /* What is taken for one must be one that can be made. */
@@ -94,7 +94,7 @@ static void test_damaged_description(void **unused)
     memset(damaged, 0, sizeof(damaged));
     memcpy(damaged, bytes, length);
     assert_int_equal(counter_table_described_bytes(damaged, length + 1), 0); /* a byte too many */
-    void *region = memory_region_create(config.table_bytes);
+    void *region = memory_region_create(config.row.table_bytes);
     uint64_t taken = 0;
     for (uint64_t i = test_scaled(100000); i > 0; i--) {
         memcpy(damaged, bytes, length);
@@ -102,7 +102,7 @@ static void test_damaged_description(void **unused)
         size_t at = test_random_below(&random, test_random_once_in(&random, 4) ? length : 130);
         damaged[at] = (unsigned char)test_random_next(&random);
         uint64_t wanted = counter_table_described_bytes(damaged, length);
-        if (wanted != config.table_bytes) {
+        if (wanted != config.row.table_bytes) {
             continue;
         }
         struct counter_table *table = describe_back(&config, damaged, length, region, false);
@@ -110,7 +110,7 @@ static void test_damaged_description(void **unused)
         counter_table_destroy(table);
     }
     assert_true(taken > 0);
-    memory_region_destroy(region, config.table_bytes);
+    memory_region_destroy(region, config.row.table_bytes);
 }
 
 static void note_id(void *context, uint64_t id)

@@ -27,7 +27,7 @@ static struct data *data;
 static void make_space(struct space_settings *space, const char *name, enum space_kind kind)
 {
     *space = (struct space_settings){
-        .kind = kind, .table_bytes = 64u << 10, .tables = 2, .false_positives = 0.001};
+        .kind = kind, .row.table_bytes = 64u << 10, .row.tables = 2, .false_positives = 0.001};
     snprintf(space->name, sizeof(space->name), "%s", name);
     snprintf(space->key, sizeof(space->key), kind == SPACE_PHANTOM ? "%s:{id}:{member}" : "%s:{id}",
              name);

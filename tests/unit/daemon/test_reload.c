@@ -30,7 +30,8 @@ static struct slot_settings slot(const char *name, unsigned bits)
 
 static void make_space(struct space_settings *space, const char *name)
 {
-    *space = (struct space_settings){.kind = SPACE_COUNTER, .table_bytes = 1u << 20, .tables = 1};
+    *space = (struct space_settings){
+        .kind = SPACE_COUNTER, .row.table_bytes = 1u << 20, .row.tables = 1};
     snprintf(space->name, sizeof(space->name), "%s", name);
     snprintf(space->key, sizeof(space->key), "%s:{id}", name);
     space->slots[0] = slot("a", 20);
@@ -175,10 +176,10 @@ static void test_tables_are_let_go(void **state)
     (void)state;
     make_space(&rolling.spaces[2], "r");
     rolling.space_count = 3;
-    rolling.spaces[2].table_bytes = 64u << 10;
-    rolling.spaces[2].tables = 6;
+    rolling.spaces[2].row.table_bytes = 64u << 10;
+    rolling.spaces[2].row.tables = 6;
     rolling.spaces[2].oldest = SPACE_OLDEST_RECYCLE;
-    rolling.spaces[2].late_room = 0;
+    rolling.spaces[2].row.late_room = 0;
     assert_true(reload(&rolling));
     for (unsigned id = 1; id <= ROLLING_IDS; id++) {
         snprintf(request, sizeof(request), "incr r:%u.a 1\r\n", id);
@@ -187,16 +188,16 @@ static void test_tables_are_let_go(void **state)
     }
     harness_ask(fd, "get r:1.a\r\n", "VALUE r:1.a 0 1\r\n1\r\nEND\r\n");
     next = rolling;
-    next.spaces[2].tables = 3;
+    next.spaces[2].row.tables = 3;
     expect_refusal(&next, "space r: tables: 3 of 64 KiB has no room for 1 table with ");
-    next.spaces[2].tables = 6;
+    next.spaces[2].row.tables = 6;
     assert_true(reload(&next)); /* as it is */
     next.spaces[2].oldest = SPACE_OLDEST_REFUSE;
-    next.spaces[2].tables = 3;
+    next.spaces[2].row.tables = 3;
     assert_true(reload(&next)); /* it refuses new ids */
     next.spaces[2].oldest = SPACE_OLDEST_RECYCLE;
     harness_ask(fd, "get r:1.a\r\n", "VALUE r:1.a 0 1\r\n1\r\nEND\r\n");
-    next.spaces[2].tables = 2;
+    next.spaces[2].row.tables = 2;
     let_go(&next.spaces[2], ENGINE_LOSS_TABLES);
     reload_last(&next);
     close(fd);
@@ -291,11 +292,12 @@ static void test_all_or_nothing(void **state)
     assert_false(reload(&next));
     harness_ask(fd, "get f:1\r\n", "VALUE f:1 0 3\r\n7,8\r\nEND\r\n");
     next = harness.settings;
-    next.spaces[0].table_bytes = harness.settings.memory_bytes; /* and the limit cannot be raised */
+    next.spaces[0].row.table_bytes =
+        harness.settings.memory_bytes; /* and the limit cannot be raised */
     next.memory_bytes *= 4;
     assert_false(reload(&next));
     next.memory_bytes = 1u << 20; /* nor is it lowered before the restart */
-    next.spaces[0].table_bytes = harness.settings.spaces[0].table_bytes;
+    next.spaces[0].row.table_bytes = harness.settings.spaces[0].row.table_bytes;
     assert_true(reload(&next));
     assert_int_equal(harness_stat(&harness, "limit_maxbytes"), harness.settings.memory_bytes);
     assert_true(reload(&harness.settings));
@@ -366,10 +368,10 @@ static int setup_tables(void **state)
     harness.create = space_engine_create;
     make_space(&harness.settings.spaces[0], "f");
     make_space(&harness.settings.spaces[1], "c");
-    harness.settings.spaces[0].table_bytes = TABLE_BYTES;
-    harness.settings.spaces[0].tables = 3;
+    harness.settings.spaces[0].row.table_bytes = TABLE_BYTES;
+    harness.settings.spaces[0].row.tables = 3;
     harness.settings.spaces[0].oldest = SPACE_OLDEST_REFUSE;
-    harness.settings.spaces[0].late_room = 0.1;
+    harness.settings.spaces[0].row.late_room = 0.1;
     harness_start(&harness);
     return 0;
 }
@@ -419,8 +421,8 @@ static void test_table_size(void **state)
 
     (void)state;
     each(fd, 1, 2000, "incr f:%u.a 7\r\n", "7\r\n");
-    next.spaces[0].table_bytes = 4 * TABLE_BYTES;
-    next.spaces[0].late_room = 0.25;
+    next.spaces[0].row.table_bytes = 4 * TABLE_BYTES;
+    next.spaces[0].row.late_room = 0.25;
     assert_true(reload(&next));
     assert_true(figure(fd, "tables", "f:0:bytes") == TABLE_BYTES);
     each(fd, 2001, 15000, "incr f:%u.a 7\r\n", "7\r\n");
@@ -442,7 +444,7 @@ static void test_tables_and_oldest(void **state)
     (void)state;
     each(fd, 1, 50000, "incr f:%u.a 7 noreply\r\n", "");
     harness_ask(fd, "incr f:50001.a 1\r\n", "SERVER_ERROR no table free\r\n");
-    next.spaces[0].tables = 5;
+    next.spaces[0].row.tables = 5;
     assert_true(reload(&next));
     harness_ask(fd, "incr f:50001.a 1\r\nincr f:1.a 1\r\n", "1\r\n8\r\n");
     await_figure(fd, "spaces", "f:tables", 4);
@@ -457,7 +459,7 @@ static void test_tables_and_oldest(void **state)
                 "END\r\nCLIENT_ERROR id below the oldest table\r\n");
     struct settings fewer = rolling;
 
-    fewer.spaces[0].tables = 2;
+    fewer.spaces[0].row.tables = 2;
     expect_refusal(&fewer, "space f: tables: 2 of ");
     let_go(&fewer.spaces[0], ENGINE_LOSS_TABLES);
     assert_true(reload(&fewer));

@@ -8,7 +8,7 @@
 #include "base/barrier.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "row/row_log.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 
 #define TOY_MAGIC   0x746f79u
@@ -48,6 +48,12 @@ struct about {
 static struct toy *toy_of(const struct engine *engine)
 {
     return (struct toy *)engine;
+}
+
+/* What the engine calls its row is the toy. */
+static struct toy *toy_in(const struct row *row)
+{
+    return (struct toy *)(void *)row;
 }
 
 /* ---- tables ---- */
@@ -242,26 +248,26 @@ uint64_t toy_reconfigured(const struct engine *engine)
     return toy_of(engine)->reconfigured;
 }
 
-/* ---- keeping ---- */
+/* ---- in place of src/row: storing ---- */
 
-static size_t keep_state(const struct engine *engine, unsigned char bytes[ENGINE_STATE_MAX])
+size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX])
 {
-    memcpy(bytes, &toy_of(engine)->serials, sizeof(uint64_t));
+    memcpy(bytes, &toy_in(row)->serials, sizeof(uint64_t));
     return sizeof(uint64_t);
 }
 
-static void keep_set_log(struct engine *engine, struct change_log *log)
+void row_set_log(struct row *row, struct change_log *log)
 {
-    toy_of(engine)->log = log;
+    toy_in(row)->log = log;
 }
 
-static void keep_begin(struct engine *engine)
+void row_log_begin(struct row *row)
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
     const uint64_t magic = TOY_MAGIC;
 
     drop_all(toy);
-    toy->log->put(toy->log, engine->space, CHANGE_EVENT_SPACE, &magic, sizeof(magic));
+    toy->log->put(toy->log, toy->engine.space, CHANGE_EVENT_SPACE, &magic, sizeof(magic));
     put(toy, CHANGE_EVENT_FIRST, add(toy, (struct about){toy->serials, 0}));
 }
 
@@ -273,15 +279,19 @@ static enum row_image_kind kind_of(const struct table *table)
     return table->file == NULL ? ROW_IMAGE_TABLE : ROW_IMAGE_OVERLAY;
 }
 
-static void keep_images_begin(struct engine *engine)
+void row_images_begin(struct row *row)
 {
-    (void)engine;
+    (void)row;
 }
 
-static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
-                            struct row_image *image)
+void row_set_cold(struct row *row, struct engine_cold *cold)
 {
-    struct toy *toy = toy_of(engine);
+    (void)row, (void)cold; /* its overlays are in the tables */
+}
+
+bool row_image_next(struct row *row, uint64_t since, uint64_t now, struct row_image *image)
+{
+    struct toy *toy = toy_in(row);
 
     for (size_t i = 0; i < toy->count; i++) {
         struct table *table = toy->tables[i];
@@ -308,17 +318,16 @@ static bool keep_image_next(struct engine *engine, uint64_t since, uint64_t now,
     return false;
 }
 
-static enum engine_image keep_image_write(struct engine *engine, const struct row_image *image,
-                                          struct barrier_member *member,
-                                          struct table_file_writer *writer,
-                                          const _Atomic bool *stop)
+enum engine_image row_image_write(const struct row *row, const struct row_image *image,
+                                  struct barrier_member *member, struct table_file_writer *writer,
+                                  const _Atomic bool *stop)
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
     uint64_t values[TOY_RANGE];
 
     toy->images++;
     if (toy->begun != NULL) {
-        toy->begun(toy->context, engine, image->serial);
+        toy->begun(toy->context, &toy->engine, image->serial);
     }
     while (toy->image_for_ever && !*stop) {
         sched_yield();
@@ -345,9 +354,9 @@ static enum engine_image keep_image_write(struct engine *engine, const struct ro
                                                                         : ENGINE_IMAGE_FAILED;
 }
 
-static void keep_image_failed(struct engine *engine, const struct row_image *image)
+void row_image_failed(struct row *row, const struct row_image *image)
 {
-    struct table *table = by_serial(toy_of(engine), image->serial);
+    struct table *table = by_serial(toy_in(row), image->serial);
 
     if (table != NULL && table->start_lsn == image->start_lsn) {
         table->touched = true;
@@ -356,25 +365,25 @@ static void keep_image_failed(struct engine *engine, const struct row_image *ima
     }
 }
 
-static void keep_images_failed(struct engine *engine)
+void row_images_failed(struct row *row)
 {
-    toy_of(engine)->failed_rounds++;
+    toy_in(row)->failed_rounds++;
 }
 
-static bool keep_images_wanted(const struct engine *engine)
+bool row_images_wanted(const struct row *row)
 {
-    for (size_t i = 0; i < toy_of(engine)->count; i++) {
-        if (toy_of(engine)->tables[i]->wanted) {
+    for (size_t i = 0; i < toy_in(row)->count; i++) {
+        if (toy_in(row)->tables[i]->wanted) {
             return true;
         }
     }
     return false;
 }
 
-static struct table_file *keep_image_done(struct engine *engine, const struct row_image *image,
-                                          struct table_file *file)
+struct table_file *row_image_done(struct row *row, const struct row_image *image,
+                                  struct table_file *file)
 {
-    struct table *table = by_serial(toy_of(engine), image->serial);
+    struct table *table = by_serial(toy_in(row), image->serial);
 
     CHECK(table != NULL && !table->touched && table->going && file != NULL &&
           (image->kind == ROW_IMAGE_MERGE) == (table->file != NULL));
@@ -385,25 +394,25 @@ static struct table_file *keep_image_done(struct engine *engine, const struct ro
     return before;
 }
 
-static void keep_each_table(const struct engine *engine, engine_table_visit *visit, void *context)
+void row_each_serial(const struct row *row, engine_table_visit *visit, void *context)
 {
-    for (size_t i = 0; i < toy_of(engine)->count; i++) {
-        visit(context, toy_of(engine)->tables[i]->serial, false);
+    for (size_t i = 0; i < toy_in(row)->count; i++) {
+        visit(context, toy_in(row)->tables[i]->serial, false);
     }
 }
 
 /* ---- restoring ---- */
 
-static bool fail(char error[ENGINE_ERROR_MAX], const char *why)
+static bool fail(char error[ROW_ERROR_MAX], const char *why)
 {
-    snprintf(error, ENGINE_ERROR_MAX, "%s", why);
+    snprintf(error, ROW_ERROR_MAX, "%s", why);
     return false;
 }
 
-static bool restore_begin(struct engine *engine, const void *state, size_t length,
-                          char error[ENGINE_ERROR_MAX])
+bool row_restore_begin(struct row *row, const void *state, size_t length,
+                       char error[ENGINE_ERROR_MAX])
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
 
     drop_all(toy);
     if (length != 0 && length != sizeof(toy->serials)) {
@@ -413,32 +422,33 @@ static bool restore_begin(struct engine *engine, const void *state, size_t lengt
     return true;
 }
 
-static bool restore_table(struct engine *engine, const struct table_file *file, void **table,
-                          char error[ENGINE_ERROR_MAX])
+struct row_table *row_restore_file(struct row *row, const struct table_file *file,
+                                   char error[ENGINE_ERROR_MAX])
 {
     const struct table_file_info *info = table_file_info(file);
     struct about about;
 
     if (info->description_bytes != sizeof(about)) {
-        return fail(error, "no table of a toy");
+        fail(error, "no table of a toy");
+        return NULL;
     }
     memcpy(&about, info->description, sizeof(about));
-    struct table *made = add(toy_of(engine), about);
+    struct table *made = add(toy_in(row), about);
 
     made->touched = false;
     made->start_lsn = info->start_lsn;
-    *table = made;
-    return true;
+    return (struct row_table *)made;
 }
 
-static bool load(struct engine *engine, void *table, const struct table_file *file,
-                 _Atomic uint64_t *done, const _Atomic bool *stop, char error[ENGINE_ERROR_MAX])
+bool row_restore_load(struct row *row, struct row_table *table, const struct table_file *file,
+                      _Atomic uint64_t *done, const _Atomic bool *stop,
+                      char error[ENGINE_ERROR_MAX])
 {
-    struct table *into = table;
+    struct table *into = (struct table *)table;
     void *pages = aligned_alloc(TABLE_FILE_PAGE_BYTES, TABLE_PAGES * TABLE_FILE_PAGE_BYTES);
 
     CHECK(pages != NULL);
-    while (toy_of(engine)->load_for_ever && !*stop) {
+    while (toy_in(row)->load_for_ever && !*stop) {
         sched_yield();
     }
     bool loaded = !*stop;
@@ -453,31 +463,30 @@ static bool load(struct engine *engine, void *table, const struct table_file *fi
     return loaded;
 }
 
-static bool restore_dumped(struct engine *engine, struct table_file *file,
-                           const struct table_file *overlay, char error[ENGINE_ERROR_MAX])
+bool row_restore_dumped(struct row *row, struct table_file *file, const struct table_file *overlay,
+                        char error[ENGINE_ERROR_MAX])
 {
     static const _Atomic bool never = false;
     const struct table_file *last = overlay != NULL ? overlay : file;
     _Atomic uint64_t done = 0;
-    void *table;
+    struct row_table *table = row_restore_file(row, last, error);
 
-    if (!restore_table(engine, last, &table, error) ||
-        !load(engine, table, last, &done, &never, error)) {
+    if (table == NULL || !row_restore_load(row, table, last, &done, &never, error)) {
         return false;
     }
     ((struct table *)table)->file = file;
     return true;
 }
 
-static bool restore_tables(struct engine *engine, char error[ENGINE_ERROR_MAX])
+bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
 {
-    return toy_of(engine)->count > 0 || fail(error, "no tables");
+    return toy_in(row)->count > 0 || fail(error, "no tables");
 }
 
-static bool replay(struct engine *engine, const struct engine_replay *changes, size_t n,
-                   char error[ENGINE_ERROR_MAX])
+bool row_replay(struct row *row, const struct engine_replay *changes, size_t n,
+                char error[ENGINE_ERROR_MAX])
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
 
     for (size_t i = 0; i < n; i++) {
         struct table *table = table_of(toy, changes[i].change.id);
@@ -496,10 +505,10 @@ static bool replay(struct engine *engine, const struct engine_replay *changes, s
     return true;
 }
 
-static bool replay_event(struct engine *engine, enum change_event event, uint64_t lsn, bool rows,
-                         const void *bytes, size_t length, char error[ENGINE_ERROR_MAX])
+bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, bool rows,
+                      const void *bytes, size_t length, char error[ENGINE_ERROR_MAX])
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
     struct about about = {0, 0};
 
     CHECK(lsn >= toy->replayed_lsn);
@@ -526,35 +535,13 @@ static bool replay_event(struct engine *engine, enum change_event event, uint64_
     return true;
 }
 
-static bool restore_end(struct engine *engine)
+bool row_restore_end(struct row *row)
 {
-    struct toy *toy = toy_of(engine);
+    struct toy *toy = toy_in(row);
 
     CHECK(toy->log == NULL);
     return toy->count > 0;
 }
-
-static const struct engine_keeping keeping = {
-    .state = keep_state,
-    .set_log = keep_set_log,
-    .begin = keep_begin,
-    .images_begin = keep_images_begin,
-    .image_next = keep_image_next,
-    .image_write = keep_image_write,
-    .image_failed = keep_image_failed,
-    .images_failed = keep_images_failed,
-    .restore_begin = restore_begin,
-    .restore_table = restore_table,
-    .load = load,
-    .restore_tables = restore_tables,
-    .replay = replay,
-    .replay_event = replay_event,
-    .restore_end = restore_end,
-    .each_table = keep_each_table,
-    .images_wanted = keep_images_wanted,
-    .image_done = keep_image_done,
-    .restore_dumped = restore_dumped,
-};
 
 /* ---- the engine ---- */
 
@@ -581,14 +568,8 @@ static void toy_destroy(struct engine *engine)
 }
 
 static const struct engine_functions functions[] = {
-    [SPACE_COUNTER] = {.kind = "counter",
-                       .maintain = maintain,
-                       .destroy = toy_destroy,
-                       .keeping = &keeping},
-    [SPACE_PHANTOM] = {.kind = "phantom",
-                       .maintain = maintain,
-                       .destroy = toy_destroy,
-                       .keeping = &keeping},
+    [SPACE_COUNTER] = {.kind = "counter", .maintain = maintain, .destroy = toy_destroy},
+    [SPACE_PHANTOM] = {.kind = "phantom", .maintain = maintain, .destroy = toy_destroy},
 };
 
 struct engine *toy_create(const struct space_settings *settings, uint32_t number,
@@ -599,6 +580,7 @@ struct engine *toy_create(const struct space_settings *settings, uint32_t number
     (void)error;
     toy->engine.functions = &functions[settings->kind];
     toy->engine.space = number;
+    toy->engine.row = (struct row *)(void *)toy;
     add(toy, (struct about){0, 0});
     return &toy->engine;
 }

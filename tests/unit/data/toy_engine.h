@@ -1,12 +1,12 @@
 /*
  * toy_engine.h: an engine for the tests of data: numbers behind ids in tables of a fixed range,
- * with all an engine keeps (struct engine_keeping) and none of what makes engines fast.
+ * with all that data asks of a row (row/row_data.h) and none of what makes engines fast.
  *
  * Table t has the ids t * TOY_RANGE up to (t + 1) * TOY_RANGE - 1, and is opened by the first of
  * them; with more than TOY_TABLES_KEPT the lowest is dropped. All of it by whoever sets, who stands
  * for worker and keeper in one: nobody else may use the engine in that moment.
  *
- * A program that links it has no other engines: it stands in for space/spaces_engine.c.
+ * A program that links it has no other engines: it stands in for space/spaces_engine.c and src/row.
  */
 #ifndef ROLLCALL_TESTS_TOY_ENGINE_H
 #define ROLLCALL_TESTS_TOY_ENGINE_H

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/num.h"
 #include "tests/load/kit.h"
 #include "tests/unit/tools/bench_line.h"
 #include "tools/rollcall/bench_random.h"
@@ -81,13 +82,15 @@ static struct record *find(struct server *server, const char *key, int *slot, in
 
 static void print_record(const struct record *record, char *out)
 {
-    *out = '\0';
     for (unsigned i = 0; i < SLOTS; i++) {
-        if (record->set >> i & 1) {
-            sprintf(out + strlen(out), "%llu", record->values[i]);
+        if (i > 0) {
+            *out++ = ',';
         }
-        strcat(out, i + 1 < SLOTS ? "," : "");
+        if (record->set >> i & 1) {
+            out += num_print(out, record->values[i]);
+        }
     }
+    *out = '\0';
 }
 
 static void answer_get(struct server *server, char *keys, char *out)
@@ -106,7 +109,7 @@ static void answer_get(struct server *server, char *keys, char *out)
         }
         if (slot >= 0) {
             there = there && (record->set >> slot & 1);
-            sprintf(value, "%llu", record->values[slot]);
+            value[num_print(value, record->values[slot])] = '\0';
         } else if (member < 0) {
             print_record(record, value);
             if (fails(server, SPOILS)) {
@@ -114,10 +117,10 @@ static void answer_get(struct server *server, char *keys, char *out)
             }
         }
         if (there) {
-            sprintf(out + strlen(out), "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value), value);
+            out += sprintf(out, "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value), value);
         }
     }
-    strcat(out, "END\r\n");
+    strcpy(out, "END\r\n");
 }
 
 static void add_to(struct record *record, int slot, unsigned long long delta)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "row/row_data.h"
 #include "store/cold.h"
 
 #define TWIN_TABLES   64u
@@ -19,8 +20,8 @@
 struct phantom_config cold_config(void)
 {
     struct phantom_config config = phantoms_config(true);
-    config.tables = 3;
-    config.dump = true;
+    config.row.tables = 3;
+    config.row.dump = true;
     config.false_positives = 0.01;
     return config;
 }
@@ -38,10 +39,9 @@ void cold_begin(struct cold_space *space, const struct phantom_config *config, u
     phantom_dumps_init(&space->dumps, vfs, COLD_DIRECTORY, &space->recorder, cache_bytes,
                        overlay_max);
     space->engine = phantoms_create(config);
-    const struct engine_keeping *keeping = space->engine->functions->keeping;
-    keeping->set_cold(space->engine, &space->dumps.cold);
-    keeping->set_log(space->engine, &space->recorder.log);
-    keeping->begin(space->engine);
+    row_set_cold(space->engine->row, &space->dumps.cold);
+    row_set_log(space->engine->row, &space->recorder.log);
+    row_log_begin(space->engine->row);
 }
 
 void cold_end(struct cold_space *space)
@@ -101,7 +101,7 @@ uint64_t cold_roll(struct cold_space *space, unsigned tables)
         for (unsigned m = 0; m < COLD_MEMBERS; m++) {
             assert_int_equal(cold_run(space, ENGINE_SET, id, m), ENGINE_DONE);
         }
-        if (space->engine->functions->keeping->images_wanted(space->engine)) {
+        if (row_images_wanted(space->engine->row)) {
             cold_round(space);
         }
     }
@@ -118,7 +118,7 @@ void cold_round(struct cold_space *space)
 struct engine *cold_restore(struct cold_space *space)
 {
     struct engine *engine = phantoms_create(&space->config);
-    engine->functions->keeping->set_cold(engine, &space->dumps.cold);
+    row_set_cold(engine->row, &space->dumps.cold);
     if (phantom_dumps_restore(&space->dumps, engine, COLD_BATCH)) {
         phantom_check(engine);
         return engine;
@@ -131,14 +131,13 @@ struct engine *cold_restore(struct cold_space *space)
 struct engine *cold_twin(struct cold_space *space)
 {
     struct phantom_config config = space->config;
-    config.dump = false;
-    config.tables = TWIN_TABLES;
+    config.row.dump = false;
+    config.row.tables = TWIN_TABLES;
     struct engine *engine = phantoms_create(&config);
-    const struct engine_keeping *keeping = engine->functions->keeping;
     char error[ENGINE_ERROR_MAX];
-    assert_true(keeping->restore_begin(engine, NULL, 0, error));
+    assert_true(row_restore_begin(engine->row, NULL, 0, error));
     assert_true(recorder_replay(&space->recorder, engine, 0, 0, COLD_BATCH));
-    assert_true(keeping->restore_end(engine));
+    assert_true(row_restore_end(engine->row));
     return engine;
 }
 

@@ -1,5 +1,6 @@
 /* kept_space.c: a phantom space that is kept. */
 #include "tests/unit/phantom/kept_space.h"
+#include "row/row_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +23,8 @@ void kept_begin(struct kept_space *space, const struct phantom_config *config)
     assert_int_equal(vfs->functions->mkdir(vfs, KEPT_DIRECTORY), 0);
     checkpoints_init(&space->checkpoints, vfs, KEPT_DIRECTORY);
     space->engine = phantoms_create(config);
-    space->engine->functions->keeping->set_log(space->engine, &space->recorder.log);
-    space->engine->functions->keeping->begin(space->engine);
+    row_set_log(space->engine->row, &space->recorder.log);
+    row_log_begin(space->engine->row);
 }
 
 void kept_end(struct kept_space *space)

@@ -204,8 +204,7 @@ static void test_capacity(void **unused)
     enum engine_error error;
     phantom_config_size(&config, &size);
     printf("%llu members in %u KiB: %.3f bytes a pair at 0.1 %%\n",
-           (unsigned long long)size.members, PHANTOM_TABLE_BYTES_MIN >> 10,
-           size.bits_per_member / 8);
+           (unsigned long long)size.members, ROW_REGION_BYTES_MIN >> 10, size.bits_per_member / 8);
     assert_true(size.bits_per_member / 8 <= 2.0);
     struct engine *engine = phantoms_create(&config);
     assert_int_equal(fill(engine, &error), size.members);
@@ -220,7 +219,7 @@ static void test_capacity(void **unused)
     assert_false(phantoms_hold(engine, 0, "u0"));
     assert_int_equal(phantoms_do(engine, ENGINE_ADD, 0, "u0"), ENGINE_DONE);
     phantoms_destroy(engine);
-    config.any_ids = true;
+    config.row.any_ids = true;
     config.max_id = 1000;
     engine = phantoms_create(&config);
     assert_int_equal(refused(engine, ENGINE_SET, 1001, "1", false), ENGINE_E_ID_TOO_LARGE);
@@ -272,7 +271,7 @@ static void test_random(void **unused)
     static bool model[RANDOM_MEMBERS];
     struct test_random random = {test_seed()};
     struct phantom_config config = phantoms_config(true);
-    config.table_bytes = 1 << 20; /* so empty that nothing is answered wrongly */
+    config.row.table_bytes = 1 << 20; /* so empty that nothing is answered wrongly */
     struct engine *engine = phantoms_create(&config);
     memset(model, 0, sizeof(model));
     for (uint64_t i = 0, n = test_scaled(RANDOM_STEPS); i < n; i++) {
@@ -359,30 +358,30 @@ static void test_config(void **unused)
     char error[PHANTOM_ERROR_MAX];
     struct phantom_config config = phantoms_config(true);
     assert_true(phantom_config_valid(&config, error));
-    config.table_bytes = 100000;
+    config.row.table_bytes = 100000;
     assert_false(phantom_config_valid(&config, error));
     config = phantoms_config(true);
     config.false_positives = 0;
     assert_false(phantom_config_valid(&config, error));
     config = phantoms_config(true);
-    config.any_ids = true;
+    config.row.any_ids = true;
     assert_false(phantom_config_valid(&config, error));
     config = phantoms_config(true);
     config.exceptions_bytes = 1;
     assert_false(phantom_config_valid(&config, error));
     config = phantoms_config(true);
-    config.recycle = true; /* one table, and it would be the spare */
+    config.row.recycle = true; /* one table, and it would be the spare */
     assert_false(phantom_config_valid(&config, error));
-    config.tables = 2;
+    config.row.tables = 2;
     assert_true(phantom_config_valid(&config, error));
-    config.late_room = 0.95;
+    config.row.late_room = 0.95;
     assert_false(phantom_config_valid(&config, error));
-    config.late_room = 0.9;
+    config.row.late_room = 0.9;
     assert_true(phantom_config_valid(&config, error));
     struct phantom_size size, more;
     phantom_config_size(&config, &size);
     assert_true(size.tables == 1 && size.spare == 1);
-    config.tables = 5;
+    config.row.tables = 5;
     phantom_config_size(&config, &more);
     assert_true(more.tables == 4 && more.spare == 1 && more.members == 4 * size.members);
     assert_in_range(2 * more.bytes, 5 * size.bytes, 5 * size.bytes + size.bytes / 8); /* apart */
@@ -415,7 +414,7 @@ static void test_stats(void **unused)
     assert_int_equal(phantoms_tables(engine), 1);
     engine->functions->memory(engine, kinds);
     assert_int_equal(kinds[ENGINE_MEMORY_FILTERS].items, 2);
-    assert_true(kinds[ENGINE_MEMORY_FILTERS].held_bytes > PHANTOM_TABLE_BYTES_MIN);
+    assert_true(kinds[ENGINE_MEMORY_FILTERS].held_bytes > ROW_REGION_BYTES_MIN);
     (void)fill(engine, &error);
     struct phantoms_figure wrong = phantoms_table_figure(engine, 0, "false_positives");
     assert_int_equal(strncmp(wrong.text, "0.00", 4), 0);

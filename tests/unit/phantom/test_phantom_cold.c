@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "store/cold.h"
 #include "store/table_file.h"
@@ -138,7 +139,7 @@ static void test_batch(void **unused)
     (void)cold_roll(&space, 1);
     for (unsigned i = 0; i < LATE; i++) {
         phantoms_call_init(&calls[i], ENGINE_READ, i, "u1", "");
-        calls[i].op.ticket = (struct engine_ticket){wake_nobody, &space, 1};
+        calls[i].op.ticket = (struct ticket){wake_nobody, &space, 1};
         ops[i] = &calls[i].op;
     }
     struct cold_stats stats;
@@ -148,7 +149,7 @@ static void test_batch(void **unused)
     space.engine->functions->read(space.engine, ops, LATE);
     cold_stats(space.dumps.cold.cold, &stats);
     assert_int_equal(stats.queued + stats.joined + stats.again + stats.hits, asked + LATE);
-    struct cold_ticket ticket = {wake_nobody, &space, 1};
+    struct ticket ticket = {wake_nobody, &space, 1};
     cold_release(space.dumps.cold.cold, &ticket);
     for (unsigned i = 0; i < LATE; i++) {
         assert_true(ops[i]->status == ENGINE_PENDING || ops[i]->status == ENGINE_DONE);
@@ -216,13 +217,13 @@ static void test_pending_changes_nothing(void **unused)
     uint64_t members = phantoms_members(space.engine);
     phantoms_sink_init(&sink);
     phantoms_call_init(&call, ENGINE_ADD, 1, "new", "1");
-    call.op.ticket = (struct engine_ticket){wake_nobody, &space, 1};
+    call.op.ticket = (struct ticket){wake_nobody, &space, 1};
     assert_int_equal(phantoms_try(space.engine, &call, &sink.sink), ENGINE_PENDING);
     assert_int_equal(call.op.error, ENGINE_E_NONE);
     assert_int_equal(sink.reserved + sink.put + sink.cancelled, 0);
     assert_int_equal(phantoms_members(space.engine), members);
     assert_string_equal(phantoms_space_figure(space.engine, "overlay_bytes").text, "0");
-    struct cold_ticket ticket = {wake_nobody, &space, 1};
+    struct ticket ticket = {wake_nobody, &space, 1};
     cold_release(space.dumps.cold.cold, &ticket);
     cold_end(&space);
 }
@@ -238,7 +239,7 @@ static void test_bad_page(void **unused)
     (void)cold_roll(&space, 1);
     uint64_t no = foreign(&space, 2, false);
     const char *path = oldest_file(&space);
-    for (uint64_t page = 0; page < config.table_bytes / 4096; page++) {
+    for (uint64_t page = 0; page < config.row.table_bytes / 4096; page++) {
         assert_true(vfs_sim_flip(space.sim, path, (1 + page) * 4096 + 99, 3));
     }
     struct engine_op op = cold_op(&space, space.engine, ENGINE_READ, 2, 2);
@@ -274,10 +275,10 @@ static void test_no_room(void **unused)
     assert_int_equal(phantoms_members(space.engine), members);
     assert_int_equal(cold_run(&space, ENGINE_DELETE, 1, NEW), ENGINE_DONE); /* needs none */
     assert_int_equal(cold_run(&space, ENGINE_SET, 1, NEW), ENGINE_DONE);
-    assert_true(space.engine->functions->keeping->images_wanted(space.engine));
+    assert_true(row_images_wanted(space.engine->row));
     cold_round(&space);
     assert_int_equal(space.dumps.images[ROW_IMAGE_MERGE], 1);
-    assert_false(space.engine->functions->keeping->images_wanted(space.engine));
+    assert_false(row_images_wanted(space.engine->row));
     assert_int_equal(cold_run(&space, ENGINE_SET, 1, number), ENGINE_DONE);
     for (uint64_t n = NEW; n <= number; n++) {
         assert_true(cold_holds(&space, space.engine, 1, n));
@@ -295,7 +296,7 @@ static void test_dump_fails(void **unused)
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     space.dumps.fails[ROW_IMAGE_DUMP] = 2;
     uint64_t id = 0;
-    while (!space.engine->functions->keeping->images_wanted(space.engine)) {
+    while (!row_images_wanted(space.engine->row)) {
         assert_int_equal(cold_run(&space, ENGINE_SET, id / COLD_MEMBERS, id % COLD_MEMBERS),
                          ENGINE_DONE);
         id++;
@@ -360,16 +361,18 @@ static void test_given_up(void **unused)
     (void)cold_roll(&space, 1);
     struct phantom_table *hot = phantom_table_of(((struct phantom *)space.engine)->row.tables[1]);
     phantom_table_tap(hot, &space.dumps.cold, 0);
-    for (unsigned i = 0; i < 1000 && !phantom_dump_given_up(hot->dump); i++) {
+    atomic_store(&hot->row.tap, ROW_TAP_WRITING);
+    for (unsigned i = 0; i < 1000 && !row_tap_is_given_up(&hot->row); i++) {
         assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + i), ENGINE_DONE);
     }
-    assert_true(phantom_dump_given_up(hot->dump));
-    assert_false(phantom_dump_written(hot->dump));
+    assert_true(row_tap_is_given_up(&hot->row));
+    assert_false(row_tap_written(&hot->row));
     assert_int_equal(cold_run(&space, ENGINE_SET, hot->row.base, NEW + 1000), ENGINE_DONE);
     phantom_check(space.engine);
     phantom_table_untap(hot);
     phantom_table_tap(hot, &space.dumps.cold, 0);
-    assert_true(phantom_dump_written(hot->dump)); /* too late to give up */
+    atomic_store(&hot->row.tap, ROW_TAP_WRITING);
+    assert_true(row_tap_written(&hot->row)); /* too late to give up */
     struct engine_op op = {.error = ENGINE_E_NONE};
     for (unsigned i = 0; i < 1000 && op.error == ENGINE_E_NONE; i++) {
         op = cold_op(&space, space.engine, ENGINE_SET, hot->row.base, NEW + 2000 + i);
@@ -396,7 +399,7 @@ static void test_figures(void **unused)
     }
     assert_true((double)said > before * ASKED / 2 && (double)said < before * ASKED * 2);
     assert_int_equal(phantoms_table_number(space.engine, 0, "bytes"), 0);
-    assert_true(phantoms_table_number(space.engine, 0, "file_bytes") > config.table_bytes);
+    assert_true(phantoms_table_number(space.engine, 0, "file_bytes") > config.row.table_bytes);
     assert_int_equal(cold_run(&space, ENGINE_SET, 1, foreign(&space, 1, false)), ENGINE_DONE);
     assert_int_equal(phantoms_table_number(space.engine, 0, "overlay_lines"), 1);
     assert_string_equal(phantoms_space_figure(space.engine, "overlay_bytes").text, "86");
@@ -412,7 +415,7 @@ static void test_dropped(void **unused)
     (void)unused;
     static struct cold_space space;
     struct phantom_config config = cold_config();
-    config.dumps_max = 1;
+    config.row.dumps_max = 1;
     cold_begin(&space, &config, CACHE, OVERLAY_MAX);
     uint64_t id = cold_roll(&space, 1);
     assert_int_equal(cold_run(&space, ENGINE_SET, 0, NEW), ENGINE_DONE);
@@ -498,13 +501,12 @@ static void expect_refused(struct cold_space *space, bool cold, const char *name
 {
     char error[ENGINE_ERROR_MAX] = "";
     struct engine *engine = phantoms_create(&space->config);
-    const struct engine_keeping *keeping = engine->functions->keeping;
     struct table_file *file = open_named(space, name);
     struct table_file *overlay = overlay_name ? open_named(space, overlay_name) : NULL;
-    keeping->set_cold(engine, cold ? &space->dumps.cold : NULL);
-    assert_true(keeping->restore_begin(engine, space->dumps.last.state,
-                                       space->dumps.last.state_bytes, error));
-    assert_false(keeping->restore_dumped(engine, file, overlay, error));
+    row_set_cold(engine->row, cold ? &space->dumps.cold : NULL);
+    assert_true(row_restore_begin(engine->row, space->dumps.last.state,
+                                  space->dumps.last.state_bytes, error));
+    assert_false(row_restore_dumped(engine->row, file, overlay, error));
     assert_non_null(strstr(error, why));
     table_file_close(overlay);
     table_file_close(file); /* it stayed the caller's */
@@ -531,8 +533,8 @@ static void test_refused(void **unused)
     while (tables[second].overlay[0] == '\0') {
         second++;
     }
-    expect_refused(&space, false, tables[first].file, NULL, "nothing is set up");
-    expect_refused(&space, true, tables[first].file, tables[second].overlay, "another's");
+    expect_refused(&space, false, tables[first].file, NULL, "none is read here");
+    expect_refused(&space, true, tables[first].file, tables[second].overlay, "of another table");
     expect_refused(&space, true, tables[first].overlay, NULL, "pages");
     expect_refused(&space, true, tables[first].file, tables[first].file, "an overlay needs");
     cold_end(&space);

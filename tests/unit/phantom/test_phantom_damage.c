@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "phantom/phantom_private.h"
+#include "row/row_data.h"
 #include "store/table_file.h"
 #include "tests/support/random.h"
 #include "tests/unit/phantom/kept_space.h"
@@ -124,8 +125,8 @@ static void test_wrong_files(void **unused)
     (void)unused;
     static const struct wrong_file wrongs[] = {
         {"phantom", 2, 16, APART, 0, 0x34, 5, NULL},
-        {"counter", 2, 16, APART, 0, 0x34, 5, "not a table of a phantom space"},
-        {"phantom", 2, 16, 1, 0, 0x34, 5, "another table than its header says"},
+        {"counter", 2, 16, APART, 0, 0x34, 5, "another kind of space"},
+        {"phantom", 2, 16, 1, 0, 0x34, 5, "another table than it describes"},
         {"phantom", 2, 16, APART, 1, 0x34, 5, "not the pages"},
         {"phantom", 0, 16, APART, 0, 0x34, 5, "not the sections"},
         {"phantom", 2, 17, APART, 0, 0x34, 5, "section 1"},
@@ -137,18 +138,17 @@ static void test_wrong_files(void **unused)
     struct row_image image;
     struct phantom_config config = phantoms_config(true);
     kept_begin(&space, &config);
-    const struct engine_keeping *keeping = space.engine->functions->keeping;
-    assert_true(keeping->image_next(space.engine, 0, 0, &image));
-    assert_true(keeping->image_next(space.engine, 0, 0, &image)); /* of what is apart */
+    assert_true(row_image_next(space.engine->row, 0, 0, &image));
+    assert_true(row_image_next(space.engine->row, 0, 0, &image)); /* of what is apart */
     for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
         char error[ENGINE_ERROR_MAX] = "";
         _Atomic uint64_t done = 0;
-        void *table;
+        struct row_table *table;
         struct engine *engine = phantoms_create(&config);
         struct table_file *file = write_wrong(&space, &image, &wrongs[i]);
-        assert_true(keeping->restore_begin(engine, NULL, 0, error));
-        bool loaded = keeping->restore_table(engine, file, &table, error) &&
-                      keeping->load(engine, table, file, &done, &never, error);
+        assert_true(row_restore_begin(engine->row, NULL, 0, error));
+        bool loaded = (table = row_restore_file(engine->row, file, error)) != NULL &&
+                      row_restore_load(engine->row, table, file, &done, &never, error);
         assert_true(loaded == !wrongs[i].says);
         assert_true(loaded || strstr(error, wrongs[i].says));
         engine->functions->destroy(engine);
@@ -165,17 +165,16 @@ static void test_load_stops(void **unused)
     char error[ENGINE_ERROR_MAX] = "";
     _Atomic uint64_t done = 0;
     struct row_image image;
-    void *table;
+    struct row_table *table;
     struct phantom_config config = phantoms_config(true);
     kept_begin(&space, &config);
-    const struct engine_keeping *keeping = space.engine->functions->keeping;
-    assert_true(keeping->image_next(space.engine, 0, 0, &image));
+    assert_true(row_image_next(space.engine->row, 0, 0, &image));
     struct wrong_file right = {"phantom", 2, 16, 0, 16, 0x34, 5, NULL};
     struct table_file *file = write_wrong(&space, &image, &right);
     struct engine *engine = phantoms_create(&config);
-    assert_true(keeping->restore_begin(engine, NULL, 0, error));
-    assert_true(keeping->restore_table(engine, file, &table, error));
-    assert_false(keeping->load(engine, table, file, &done, &always, error));
+    assert_true(row_restore_begin(engine->row, NULL, 0, error));
+    assert_true((table = row_restore_file(engine->row, file, error)) != NULL);
+    assert_false(row_restore_load(engine->row, table, file, &done, &always, error));
     assert_string_equal(error, "");
     engine->functions->destroy(engine);
     table_file_close(file);
@@ -189,8 +188,8 @@ static void test_damaged_records(void **unused)
     static struct kept_space space;
     struct test_random random = {test_seed()};
     struct phantom_config config = phantoms_config(true);
-    config.tables = 3;
-    config.recycle = true;
+    config.row.tables = 3;
+    config.row.recycle = true;
     config.false_positives = 0.00001;
     kept_begin(&space, &config);
     kept_roll(&space, 0, 100);
@@ -248,7 +247,7 @@ static void test_impossible_changes(void **unused)
         char error[ENGINE_ERROR_MAX] = "";
         struct phantom_config config = phantoms_config(true);
         struct engine *engine = phantoms_create(&config);
-        assert_false(engine->functions->keeping->replay(engine, &changes[i], 1, error));
+        assert_false(row_replay(engine->row, &changes[i], 1, error));
         assert_true(error[0] != '\0');
         engine->functions->destroy(engine);
     }

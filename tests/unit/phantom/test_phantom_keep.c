@@ -13,6 +13,7 @@
 #include "base/dict.h"
 #include "phantom/phantom_private.h"
 #include "row/row.h"
+#include "row/row_data.h"
 #include "tests/unit/phantom/kept_space.h"
 
 #define HALF_WRONG    0.5
@@ -38,9 +39,9 @@ static struct phantom_shape shape_of(bool any_ids, bool deletes, uint64_t except
 {
     struct phantom_config config = phantoms_config(deletes);
     struct phantom_shape shape;
-    config.any_ids = any_ids;
+    config.row.any_ids = any_ids;
     config.exceptions_bytes = exceptions_bytes;
-    config.table_bytes <<= any_ids;
+    config.row.table_bytes <<= any_ids;
     phantom_shape_init(&shape, &config);
     return shape;
 }
@@ -102,7 +103,7 @@ static void test_both(void **unused)
     static struct kept_space space;
     struct phantom_config config = phantoms_config(true);
     config.false_positives = HALF_WRONG;
-    config.late_room = 0.1;
+    config.row.late_room = 0.1;
     kept_begin(&space, &config);
     kept_roll(&space, 0, 1000);
     for (uint64_t m = 0; m < REACHED_PAIRS; m++) {
@@ -137,7 +138,7 @@ static void test_other_ids(void **unused)
     kept_begin(&space, &config);
     kept_roll(&space, 0, 100);
     kept_checkpoint(&space);
-    space.config.any_ids = true;
+    space.config.row.any_ids = true;
     space.config.max_id = 1000;
     assert_null(kept_restore(&space));
     assert_non_null(strstr(space.checkpoints.error, "`ids: growing`"));
@@ -148,10 +149,10 @@ static void test_other_ids(void **unused)
         assert_int_equal(kept_run(&space, ENGINE_SET, i, i), ENGINE_DONE);
     }
     kept_checkpoint(&space);
-    space.config.any_ids = false;
+    space.config.row.any_ids = false;
     assert_null(kept_restore(&space));
     assert_non_null(strstr(space.checkpoints.error, "`ids: any`"));
-    space.config.any_ids = true;
+    space.config.row.any_ids = true;
     struct engine *again = kept_restore(&space);
     assert_non_null(again);
     assert_true(kept_holds(again, 999, 999));
@@ -266,13 +267,13 @@ static void test_as_its_place_says(void **unused)
         .change = {.type = CHANGE_MEMBER_DELETE, .place = CHANGE_INSIDE, .id = 9, .member = {1, 2}},
     };
     for (unsigned i = 0; i < 2; i++) { /* not twice */
-        assert_true(engine->functions->keeping->replay(engine, &change, 1, error));
+        assert_true(row_replay(engine->row, &change, 1, error));
         assert_string_equal(phantoms_space_figure(engine, "exceptions").text, "1");
     }
     change.change.type = CHANGE_MEMBER_ADD;
     change.change.place = CHANGE_THERE;
     for (unsigned i = 0; i < 2; i++) {
-        assert_true(engine->functions->keeping->replay(engine, &change, 1, error));
+        assert_true(row_replay(engine->row, &change, 1, error));
         assert_string_equal(phantoms_space_figure(engine, "exceptions").text, "0");
     }
     phantoms_destroy(engine);
@@ -285,7 +286,7 @@ static void test_unchanged_needs_no_image(void **unused)
     (void)unused;
     static struct kept_space space;
     struct phantom_config config = phantoms_config(true);
-    config.tables = 4;
+    config.row.tables = 4;
     kept_begin(&space, &config);
     kept_roll(&space, 0, 3000);
     kept_checkpoint(&space);
@@ -315,7 +316,7 @@ static void test_layers_have_their_own(void **unused)
     (void)unused;
     static struct kept_space space;
     struct phantom_config config = phantoms_config(true);
-    config.tables = 4;
+    config.row.tables = 4;
     kept_begin(&space, &config);
     uint64_t n = 0;
     while (phantoms_table_number(space.engine, 0, "layers") == 1) {
@@ -348,7 +349,7 @@ static void test_failing_images(void **unused)
     static const _Atomic bool always = true;
     static const _Atomic bool never = false;
     struct phantom_config config = phantoms_config(true);
-    config.table_bytes = 4u << 20; /* more than a block of the file */
+    config.row.table_bytes = 4u << 20; /* more than a block of the file */
     kept_begin(&space, &config);
     kept_roll(&space, 0, 500);
     struct checkpoints *checkpoints = &space.checkpoints;

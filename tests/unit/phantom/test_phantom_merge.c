@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "store/table_file.h"
 #include "tests/unit/phantom/cold_space.h"
@@ -41,7 +42,7 @@ static uint64_t lines(const struct scene *scene)
 
 static bool wanted(const struct scene *scene)
 {
-    return scene->space.engine->functions->keeping->images_wanted(scene->space.engine);
+    return row_images_wanted(scene->space.engine->row);
 }
 
 static void add(struct scene *scene)
@@ -293,7 +294,7 @@ static void test_crowded_again(void **unused)
     crowd(&scene);
     struct engine *again = cold_restore(&scene.space);
     assert_non_null(again);
-    assert_true(again->functions->keeping->images_wanted(again));
+    assert_true(row_images_wanted(again->row));
     phantoms_destroy(again);
     cold_end(&scene.space);
 }
@@ -304,7 +305,7 @@ static void test_crowded_again(void **unused)
 static void begin_layered(struct cold_space *space)
 {
     struct phantom_config config = cold_config();
-    config.tables = 4;
+    config.row.tables = 4;
     cold_begin(space, &config, CACHE, OVERLAY_MAX);
 }
 
@@ -371,6 +372,13 @@ static void change_late(struct cold_space *space, uint64_t *late)
     assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + 1), ENGINE_DONE);
 }
 
+static bool is_half(const struct row_table *table)
+{
+    struct row_overlay_size size;
+    phantom_dump_size(phantom_table_of((struct row_table *)table)->dump, &size);
+    return size.half;
+}
+
 static void test_layer(void **unused)
 {
     (void)unused;
@@ -386,7 +394,7 @@ static void test_layer(void **unused)
     compare_layered(&space, ids, late);
     cold_round(&space);
     compare_layered(&space, ids, late);
-    while (!phantom_dump_crowded(phantom_table_of(t->row.further)->dump)) {
+    while (!is_half(t->row.further)) {
         assert_int_equal(cold_run(&space, ENGINE_SET, AN_ID, NEW + late++), ENGINE_DONE);
     }
     cold_round(&space);
@@ -434,7 +442,7 @@ static uint64_t roll_leaving(struct cold_space *space, uint64_t *late)
     while (!cold_oldest(space->engine)->row.further) {
         assert_int_equal(cold_run(space, ENGINE_SET, AN_ID, NEW + (*late)++), ENGINE_DONE);
     }
-    while (!space->engine->functions->keeping->images_wanted(space->engine)) {
+    while (!row_images_wanted(space->engine->row)) {
         assert_int_equal(cold_run(space, ENGINE_SET, n / COLD_MEMBERS, n % COLD_MEMBERS),
                          ENGINE_DONE);
         n++;

@@ -38,7 +38,7 @@ struct space {
 static struct phantom_config row_config(unsigned tables, double wrong)
 {
     struct phantom_config config = phantoms_config(true);
-    config.tables = tables;
+    config.row.tables = tables;
     config.false_positives = wrong;
     return config;
 }
@@ -118,7 +118,7 @@ static void test_roll_and_recycle(void **unused)
     static const unsigned shifts[] = {0, 22};
     for (size_t s = 0; s < sizeof(shifts) / sizeof(shifts[0]); s++) {
         struct phantom_config config = row_config(TABLES, 0.01);
-        config.recycle = true;
+        config.row.recycle = true;
         struct space space = open_space(&config);
         space.shift = shifts[s];
         uint64_t end = WORTH * space.capacity / MEMBERS;
@@ -146,7 +146,7 @@ static void test_nothing_is_denied(void **unused)
 {
     (void)unused;
     struct phantom_config config = row_config(TABLES, HALF_WRONG);
-    config.recycle = true;
+    config.row.recycle = true;
     struct space space = open_space(&config);
     uint64_t end = WORTH * space.capacity / MEMBERS;
     /* Each id comes with one member now, and the others when the ids behind it have come. */
@@ -166,7 +166,7 @@ static void test_below(void **unused)
 {
     (void)unused;
     struct phantom_config config = row_config(3, 0.001);
-    config.recycle = true;
+    config.row.recycle = true;
     struct space space = open_space(&config);
     roll(&space, 0, 3 * space.capacity / MEMBERS);
     struct engine_op op = run(&space, ENGINE_READ, 0, 'u', 0);
@@ -249,7 +249,7 @@ static void test_strays(void **unused)
 {
     (void)unused;
     struct phantom_config config = row_config(TABLES, HALF_WRONG);
-    config.late_room = 0.1;
+    config.row.late_room = 0.1;
     struct space space = open_space(&config);
     uint64_t end = space.capacity * 8 / 10 / MEMBERS;
     roll(&space, 0, end);
@@ -294,15 +294,15 @@ static void test_strays_outgrow_the_next_table(void **unused)
     (void)unused;
     char error[PHANTOM_ERROR_MAX];
     struct phantom_config config = row_config(TABLES, HALF_WRONG);
-    config.table_bytes *= 16;
+    config.row.table_bytes *= 16;
     struct space space = open_space(&config);
     roll(&space, 0, 100);
     uint64_t members = 0;
     while (run(&space, ENGINE_ADD, strays[1], 'u', members).status == ENGINE_DONE) {
         members++;
     }
-    config.table_bytes /= 16;
-    config.tables *= 16;
+    config.row.table_bytes /= 16;
+    config.row.tables *= 16;
     assert_true(phantom_reconfigure(space.engine, &config, error));
     uint64_t end = 100;
     while (phantoms_tables(space.engine) < 3) { /* one of the old size, and one of the new */
@@ -323,7 +323,7 @@ static void test_reached(void **unused)
 {
     (void)unused;
     struct phantom_config config = row_config(1, HALF_WRONG);
-    config.late_room = 0.1;
+    config.row.late_room = 0.1;
     struct space space = open_space(&config);
     roll(&space, 0, 1000);
     uint64_t id = 7000; /* further than four times what the table spans */
@@ -445,7 +445,7 @@ static void test_random(void **unused)
     static bool there[RANDOM_PAIRS];
     struct test_random random = {test_seed()};
     struct phantom_config config = row_config(TABLES, PHANTOM_FALSE_POSITIVES_MIN);
-    config.exceptions_bytes = config.table_bytes;
+    config.exceptions_bytes = config.row.table_bytes;
     struct space space = open_space(&config);
     unsigned wrong = 0;
     memset(there, 0, sizeof(there));
@@ -487,16 +487,16 @@ static void test_reconfigure(void **unused)
     heat(&space, space.capacity * 3 / 4);
     uint64_t next = phantoms_table_number(space.engine, 0, "last_id") + 1;
     assert_int_equal(phantoms_tables(space.engine), 2);
-    config.table_bytes *= 2;
+    config.row.table_bytes *= 2;
     config.false_positives = 0.0001;
-    config.tables++;
+    config.row.tables++;
     assert_true(phantom_reconfigure(space.engine, &config, error));
     uint64_t end = next + space.capacity * 3 / 4 / MEMBERS;
     roll(&space, next, end); /* a third one opens; a fourth, as ids are sparser than they were */
     assert_in_range(phantoms_tables(space.engine), 3, 4);
     assert_int_equal(phantoms_table_number(space.engine, 1, "capacity"), space.capacity);
-    assert_int_equal(phantoms_table_number(space.engine, 1, "bytes"), config.table_bytes / 2);
-    assert_int_equal(phantoms_table_number(space.engine, 2, "bytes"), config.table_bytes);
+    assert_int_equal(phantoms_table_number(space.engine, 1, "bytes"), config.row.table_bytes / 2);
+    assert_int_equal(phantoms_table_number(space.engine, 2, "bytes"), config.row.table_bytes);
     double wrong =
         strtod(phantoms_table_figure(space.engine, 2, "false_positives_at_capacity").text, NULL);
     assert_true(wrong > 0 && wrong <= config.false_positives);

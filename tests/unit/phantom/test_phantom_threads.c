@@ -157,7 +157,7 @@ static void test_one_winner(void **unused)
     struct phantom_config config = phantoms_config(false);
     /* So strict and so empty that no pair is taken for there at its first add. */
     config.false_positives = PHANTOM_FALSE_POSITIVES_MIN;
-    config.table_bytes = 16 << 20;
+    config.row.table_bytes = 16 << 20;
     struct engine *engine = phantoms_create(&config);
     uint64_t pairs = pairs_to_race();
     memset(wins, 0, sizeof(wins));
@@ -173,8 +173,8 @@ static void test_one_winner_across_layers(void **unused)
     (void)unused;
     struct phantom_config config = phantoms_config(true);
     config.false_positives = PHANTOM_FALSE_POSITIVES_MIN;
-    config.table_bytes = LAYERED_BYTES;
-    config.tables = 3;
+    config.row.table_bytes = LAYERED_BYTES;
+    config.row.tables = 3;
     struct phantom_size size;
     phantom_config_size(&config, &size);
     struct engine *engine = phantoms_create(&config);
@@ -208,8 +208,8 @@ static void test_rolling(void **unused)
 {
     (void)unused;
     struct phantom_config config = phantoms_config(true);
-    config.tables = ROLL_TABLES + 1;
-    config.recycle = true;
+    config.row.tables = ROLL_TABLES + 1;
+    config.row.recycle = true;
     struct phantom_size size;
     phantom_config_size(&config, &size);
     struct engine *engine = phantoms_create(&config);

@@ -11,44 +11,13 @@
 #include <pthread.h>
 
 #include "base/clock.h"
-#include "plain/plain.h"
 #include "plain/ring.h"
+#include "plain_run.h"
 #include "tests/support/random.h"
 
-#define MEMORY_BYTES (1u << 20)
-#define ITEM_MAX     4096u
-
 static struct engine *engine;
-static char value_room[ENGINE_VALUE_MAX];
-static char seen[ITEM_MAX];
+static char seen[PLAIN_RUN_ITEM_MAX];
 static struct engine_hit hit;
-
-static int make(void **state)
-{
-    const struct plain_config config = {.memory_bytes = MEMORY_BYTES, .item_bytes_max = ITEM_MAX};
-
-    (void)state;
-    engine = plain_create(&config);
-    return engine == NULL;
-}
-
-static int drop(void **state)
-{
-    (void)state;
-    plain_check(engine);
-    engine->functions->destroy(engine);
-    return 0;
-}
-
-static struct engine_op op_on(enum engine_verb verb, const char *key, const char *text)
-{
-    return (struct engine_op){.verb = verb,
-                              .member = key,
-                              .member_length = (uint32_t)strlen(key),
-                              .text = text,
-                              .text_length = (uint32_t)strlen(text),
-                              .value = value_room};
-}
 
 static void run(struct engine_op *op)
 {
@@ -58,7 +27,7 @@ static void run(struct engine_op *op)
 
 static enum engine_status change(enum engine_verb verb, const char *key, const char *text)
 {
-    struct engine_op op = op_on(verb, key, text);
+    struct engine_op op = plain_run_op(verb, key, text);
 
     run(&op);
     return op.status;
@@ -75,7 +44,7 @@ static bool note(void *context, const struct engine_hit *found)
 
 static enum engine_status look(const char *key, bool room)
 {
-    struct engine_op op = op_on(ENGINE_READ, key, "");
+    struct engine_op op = plain_run_op(ENGINE_READ, key, "");
     struct engine_op *ops = &op;
 
     engine->functions->prepare(engine, &ops, 1);
@@ -116,7 +85,7 @@ static void test_storing(void **state)
 
 static void test_tokens(void **state)
 {
-    struct engine_op op = op_on(ENGINE_CAS, "k", "b");
+    struct engine_op op = plain_run_op(ENGINE_CAS, "k", "b");
 
     (void)state;
     op.cas = 1;
@@ -135,7 +104,7 @@ static void test_tokens(void **state)
     assert_int_equal(look("k", true), ENGINE_DONE);
     assert_int_equal(op.cas_now, hit.cas);
     for (enum engine_verb verb = ENGINE_DELETE; verb <= ENGINE_PREPEND; verb++) {
-        struct engine_op compared = op_on(verb, "k", "c");
+        struct engine_op compared = plain_run_op(verb, "k", "c");
 
         compared.compare = true;
         compared.cas = hit.cas + 1;
@@ -147,7 +116,7 @@ static void test_tokens(void **state)
 
 static void test_numbers(void **state)
 {
-    struct engine_op op = op_on(ENGINE_INCR, "n", "5");
+    struct engine_op op = plain_run_op(ENGINE_INCR, "n", "5");
 
     (void)state;
     assert_int_equal(change(ENGINE_INCR, "n", "1"), ENGINE_ABSENT);
@@ -171,22 +140,22 @@ static void test_numbers(void **state)
     char front[2000];
     snprintf(front, sizeof(front), "%01500d", 7); /* more zeros than are looked behind */
     assert_int_equal(change(ENGINE_SET, "n", front), ENGINE_DONE);
-    op = op_on(ENGINE_INCR, "n", "1");
+    op = plain_run_op(ENGINE_INCR, "n", "1");
     run(&op);
     assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
     assert_int_equal(change(ENGINE_SET, "n", " +000"), ENGINE_DONE);
     assert_int_equal(change(ENGINE_INCR, "n", "5"), ENGINE_DONE);
     expect("n", "5    ");
-    op = op_on(ENGINE_INCR, "n", "x");
+    op = plain_run_op(ENGINE_INCR, "n", "x");
     run(&op);
     assert_int_equal(op.error, ENGINE_E_BAD_DELTA);
     assert_int_equal(change(ENGINE_SET, "n", "1x"), ENGINE_DONE);
-    op = op_on(ENGINE_INCR, "n", "1");
+    op = plain_run_op(ENGINE_INCR, "n", "1");
     run(&op);
     assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
     expect("n", "1x");
     assert_int_equal(change(ENGINE_SET, "n", "100000000000000000000"), ENGINE_DONE);
-    op = op_on(ENGINE_INCR, "n", "1");
+    op = plain_run_op(ENGINE_INCR, "n", "1");
     run(&op);
     assert_int_equal(op.error, ENGINE_E_NON_NUMERIC);
 }
@@ -194,7 +163,7 @@ static void test_numbers(void **state)
 /* A count may set when its value expires. */
 static void test_count_touches(void **state)
 {
-    struct engine_op op = op_on(ENGINE_INCR, "k", "1");
+    struct engine_op op = plain_run_op(ENGINE_INCR, "k", "1");
 
     (void)state;
     assert_int_equal(change(ENGINE_SET, "k", "5"), ENGINE_DONE);
@@ -211,7 +180,7 @@ static void test_count_touches(void **state)
 
 static void test_expiry(void **state)
 {
-    struct engine_op op = op_on(ENGINE_SET, "k", "a");
+    struct engine_op op = plain_run_op(ENGINE_SET, "k", "a");
 
     (void)state;
     op.expires_s = clock_monotonic_s() + 100;
@@ -224,7 +193,7 @@ static void test_expiry(void **state)
     expect("k", "ab");
     assert_int_equal(hit.flags, 7);
     assert_in_range(hit.ttl_s, 90, 100);
-    op = op_on(ENGINE_TOUCH, "k", "");
+    op = plain_run_op(ENGINE_TOUCH, "k", "");
     run(&op);
     expect("k", "ab");
     assert_int_equal(hit.ttl_s, -1);
@@ -241,7 +210,7 @@ static void test_no_room_for_an_answer(void **state)
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
     assert_int_equal(look("k", false), ENGINE_EXISTS);
     expect("k", "a");
-    struct engine_op op = op_on(ENGINE_READ, "k", "");
+    struct engine_op op = plain_run_op(ENGINE_READ, "k", "");
     struct engine_op *ops = &op;
     bool room = false;
 
@@ -255,8 +224,8 @@ static void test_no_room_for_an_answer(void **state)
 /* To the byte. */
 static void test_largest(void **state)
 {
-    static char large[ITEM_MAX];
-    size_t length = ITEM_MAX - sizeof(struct ring_item) - strlen("k");
+    static char large[PLAIN_RUN_ITEM_MAX];
+    size_t length = PLAIN_RUN_ITEM_MAX - sizeof(struct ring_item) - strlen("k");
 
     (void)state;
     memset(large, 'x', length);
@@ -268,13 +237,13 @@ static void test_largest(void **state)
 
 static void test_too_large(void **state)
 {
-    static char large[ITEM_MAX + 1];
+    static char large[PLAIN_RUN_ITEM_MAX + 1];
     struct engine_op op;
 
     (void)state;
-    memset(large, 'x', ITEM_MAX);
+    memset(large, 'x', PLAIN_RUN_ITEM_MAX);
     assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
-    op = op_on(ENGINE_REPLACE, "k", large);
+    op = plain_run_op(ENGINE_REPLACE, "k", large);
     run(&op);
     assert_int_equal(op.status, ENGINE_ERROR);
     assert_int_equal(op.error, ENGINE_E_TOO_LARGE);
@@ -321,8 +290,8 @@ static void test_cost(void **state)
         bytes += strlen(key) + strlen(value);
     } while (engine->functions->recycled(engine) == 0);
     engine->functions->memory(engine, kinds);
-    assert_true(kinds[ENGINE_MEMORY_PLAIN].held_bytes <= MEMORY_BYTES);
-    assert_true((MEMORY_BYTES - bytes) / count <= 64);
+    assert_true(kinds[ENGINE_MEMORY_PLAIN].held_bytes <= PLAIN_RUN_MEMORY_BYTES);
+    assert_true((PLAIN_RUN_MEMORY_BYTES - bytes) / count <= 64);
 }
 
 enum { THREADS = 4, ROUNDS = 20000, COUNTERS = 64 };
@@ -334,7 +303,7 @@ static void *count_up(void *context)
 
     (void)context;
     for (uint64_t i = 0; i < test_scaled(ROUNDS); i++) {
-        struct engine_op op = op_on(ENGINE_INCR, key, "1");
+        struct engine_op op = plain_run_op(ENGINE_INCR, key, "1");
 
         snprintf(key, sizeof(key), "%llu", (unsigned long long)(i % COUNTERS));
         op.member_length = (uint32_t)strlen(key);
@@ -374,19 +343,18 @@ static void test_threads(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
     const struct CMUnitTest tests[] = {
-        TEST(test_storing),
-        TEST(test_tokens),
-        TEST(test_numbers),
-        TEST(test_expiry),
-        TEST(test_no_room_for_an_answer),
-        TEST(test_too_large),
-        TEST(test_largest),
-        TEST(test_count_touches),
-        TEST(test_flushes),
-        TEST(test_cost),
-        TEST(test_threads),
+        PLAIN_RUN_TEST(test_storing, &engine),
+        PLAIN_RUN_TEST(test_tokens, &engine),
+        PLAIN_RUN_TEST(test_numbers, &engine),
+        PLAIN_RUN_TEST(test_expiry, &engine),
+        PLAIN_RUN_TEST(test_no_room_for_an_answer, &engine),
+        PLAIN_RUN_TEST(test_too_large, &engine),
+        PLAIN_RUN_TEST(test_largest, &engine),
+        PLAIN_RUN_TEST(test_count_touches, &engine),
+        PLAIN_RUN_TEST(test_flushes, &engine),
+        PLAIN_RUN_TEST(test_cost, &engine),
+        PLAIN_RUN_TEST(test_threads, &engine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

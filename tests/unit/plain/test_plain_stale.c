@@ -12,38 +12,17 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "plain/plain.h"
+#include "plain_run.h"
 
 static struct engine *engine;
-static char value_room[ENGINE_VALUE_MAX];
 static struct engine_hit hit;
-
-static int make(void **state)
-{
-    const struct plain_config config = {.memory_bytes = 1u << 20, .item_bytes_max = 4096};
-    (void)state;
-    engine = plain_create(&config);
-    return engine == NULL;
-}
-
-static int drop(void **state)
-{
-    (void)state;
-    plain_check(engine);
-    engine->functions->destroy(engine);
-    return 0;
-}
 
 static struct engine_op op_on(enum engine_verb verb, const char *key, const char *text,
                               const struct engine_extended *extended)
 {
-    return (struct engine_op){.verb = verb,
-                              .member = key,
-                              .member_length = (uint32_t)strlen(key),
-                              .text = text,
-                              .text_length = (uint32_t)strlen(text),
-                              .value = value_room,
-                              .extended = extended};
+    struct engine_op op = plain_run_op(verb, key, text);
+    op.extended = extended;
+    return op;
 }
 
 static enum engine_status run(struct engine_op *op)
@@ -225,13 +204,12 @@ static void test_walk(void **state)
     assert_int_equal(seen[0], 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_lease), TEST(test_recache), TEST(test_stale), TEST(test_empty_and_tokens),
-        TEST(test_reads), TEST(test_walk),
+        PLAIN_RUN_TEST(test_lease, &engine), PLAIN_RUN_TEST(test_recache, &engine),
+        PLAIN_RUN_TEST(test_stale, &engine), PLAIN_RUN_TEST(test_empty_and_tokens, &engine),
+        PLAIN_RUN_TEST(test_reads, &engine), PLAIN_RUN_TEST(test_walk, &engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,8 +28,8 @@ static struct engine *create(const struct space_settings *settings, uint32_t num
 /* What a real engine would take, too: a reload says what it holds. */
 static void name_space(struct space_settings *space, const char *name, enum space_role role)
 {
-    space->table_bytes = 1u << 20;
-    space->tables = 1;
+    space->row.table_bytes = 1u << 20;
+    space->row.tables = 1;
     strcpy(space->slots[0].name, "a");
     strcpy(space->slots[1].name, "b");
     space->slots[0].bits = space->slots[1].bits = 20;
@@ -120,6 +120,26 @@ void harness_fini(struct harness *harness)
     spaces_drop(harness->spaces, NULL);
     assert_int_equal(harness->budget.used_bytes, 0);
     free(harness->settings.version_shown);
+}
+
+int harness_setup(void **state)
+{
+    const struct harness_of *of = *state;
+
+    harness_init(of->harness, of->threads);
+    if (of->set != NULL) {
+        of->set(&of->harness->settings);
+    }
+    harness_start(of->harness);
+    return 0;
+}
+
+int harness_teardown(void **state)
+{
+    const struct harness_of *of = *state;
+
+    harness_fini(of->harness);
+    return 0;
 }
 
 int harness_connect(const struct harness *harness)

@@ -35,6 +35,17 @@ void harness_start(struct harness *harness);  /* after init, and changes of the 
 void harness_listen(struct harness *harness); /* clients may connect */
 void harness_fini(struct harness *harness);
 
+/* What cmocka's prestate is with these two: the server of a test begins and ends with it. */
+struct harness_of {
+    struct harness *harness;
+    unsigned threads;
+    void (*set)(struct settings *settings); /* NULL: as they are */
+};
+int harness_setup(void **state);
+int harness_teardown(void **state);
+#define HARNESS_TEST(name, of)                                                                     \
+    cmocka_unit_test_prestate_setup_teardown(name, harness_setup, harness_teardown, of)
+
 int harness_connect(const struct harness *harness);
 void harness_send(int fd, const void *bytes, size_t length);
 void harness_say(int fd, const char *text);

@@ -23,39 +23,20 @@
 
 static struct harness harness;
 
-static int setup(void **state)
+static void let_flush(struct settings *settings)
 {
-    (void)state;
-    harness_init(&harness, 2);
-    harness_start(&harness);
-    return 0;
-}
-
-static int setup_flush(void **state)
-{
-    (void)state;
-    harness_init(&harness, 2);
-    harness.settings.flush_all = true;
-    harness_start(&harness);
-    return 0;
+    settings->flush_all = true;
 }
 
 /* Turns that end for nothing but a full output. */
-static int setup_greedy(void **state)
+static void be_greedy(struct settings *settings)
 {
-    (void)state;
-    harness_init(&harness, 2);
-    harness.settings.requests_per_turn = 1000000;
-    harness_start(&harness);
-    return 0;
+    settings->requests_per_turn = 1000000;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    harness_fini(&harness);
-    return 0;
-}
+static struct harness_of usual = {&harness, 2, NULL};
+static struct harness_of flushing = {&harness, 2, let_flush};
+static struct harness_of greedy = {&harness, 2, be_greedy};
 
 __attribute__((format(printf, 2, 3))) static void print(struct buf *buf, const char *format, ...)
 {
@@ -574,33 +555,30 @@ static void test_two_workers(void **state)
 
 int main(void)
 {
-#define TEST(name)        cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_FLUSH(name)  cmocka_unit_test_setup_teardown(name, setup_flush, teardown)
-#define TEST_GREEDY(name) cmocka_unit_test_setup_teardown(name, setup_greedy, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_command),
-        TEST(test_past_exptime_deletes),
-        TEST(test_order_in_a_batch),
-        TEST(test_two_spaces_in_one_get),
-        TEST(test_one_byte_at_a_time),
-        TEST(test_pending_read_keeps_order),
-        TEST(test_pending_starts_all_keys),
-        TEST(test_pending_change),
-        TEST(test_gone_while_suspended),
-        TEST(test_stop_while_suspended),
-        TEST(test_blocks_of_a_long_get),
-        TEST(test_failed_read),
-        TEST(test_failed_read_in_a_later_block),
-        TEST(test_output_full),
-        TEST_GREEDY(test_output_full),
-        TEST(test_many_pipelined),
-        TEST_GREEDY(test_many_pipelined),
-        TEST(test_closed_at_every_point),
-        TEST(test_quiet),
-        TEST(test_cache_without_room),
-        TEST_FLUSH(test_flush_all_at_once),
-        TEST(test_binary_is_closed),
-        TEST(test_two_workers),
+        HARNESS_TEST(test_each_command, &usual),
+        HARNESS_TEST(test_past_exptime_deletes, &usual),
+        HARNESS_TEST(test_order_in_a_batch, &usual),
+        HARNESS_TEST(test_two_spaces_in_one_get, &usual),
+        HARNESS_TEST(test_one_byte_at_a_time, &usual),
+        HARNESS_TEST(test_pending_read_keeps_order, &usual),
+        HARNESS_TEST(test_pending_starts_all_keys, &usual),
+        HARNESS_TEST(test_pending_change, &usual),
+        HARNESS_TEST(test_gone_while_suspended, &usual),
+        HARNESS_TEST(test_stop_while_suspended, &usual),
+        HARNESS_TEST(test_blocks_of_a_long_get, &usual),
+        HARNESS_TEST(test_failed_read, &usual),
+        HARNESS_TEST(test_failed_read_in_a_later_block, &usual),
+        HARNESS_TEST(test_output_full, &usual),
+        HARNESS_TEST(test_output_full, &greedy),
+        HARNESS_TEST(test_many_pipelined, &usual),
+        HARNESS_TEST(test_many_pipelined, &greedy),
+        HARNESS_TEST(test_closed_at_every_point, &usual),
+        HARNESS_TEST(test_quiet, &usual),
+        HARNESS_TEST(test_cache_without_room, &usual),
+        HARNESS_TEST(test_flush_all_at_once, &flushing),
+        HARNESS_TEST(test_binary_is_closed, &usual),
+        HARNESS_TEST(test_two_workers, &usual),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

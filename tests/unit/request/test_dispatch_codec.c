@@ -19,22 +19,13 @@
 
 static struct harness harness;
 
-static int setup(void **state)
+static void set_create(struct settings *settings)
 {
-    (void)state;
-    harness_init(&harness, 1);
-    harness.settings.spaces[0].binary_create = false; /* f */
-    harness.settings.spaces[1].binary_create = true;  /* c */
-    harness_start(&harness);
-    return 0;
+    settings->spaces[0].binary_create = false; /* f */
+    settings->spaces[1].binary_create = true;  /* c */
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    harness_fini(&harness);
-    return 0;
-}
+static struct harness_of creating = {&harness, 1, set_create};
 
 /* incr by 1, or else 7. The opaque is no zeros, as a pointer of meta would be. */
 static void binary_incr(int fd, const char *key)
@@ -99,8 +90,8 @@ static void test_meta_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_initial, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_meta_count, setup, teardown),
+        HARNESS_TEST(test_initial, &creating),
+        HARNESS_TEST(test_meta_count, &creating),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

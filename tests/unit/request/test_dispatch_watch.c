@@ -18,21 +18,12 @@
 
 static struct harness harness;
 
-static int setup(void **state)
+static void set_slow(struct settings *settings)
 {
-    (void)state;
-    harness_init(&harness, 1);
-    harness.settings.slow_request_ms = 1;
-    harness_start(&harness);
-    return 0;
+    settings->slow_request_ms = 1;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    harness_fini(&harness);
-    return 0;
-}
+static struct harness_of watched = {&harness, 1, set_slow};
 
 static uint64_t timed(enum watch_class class, enum watch_tier tier)
 {
@@ -129,9 +120,9 @@ static void test_waited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_once_each, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_long_get, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_waited, setup, teardown),
+        HARNESS_TEST(test_once_each, &watched),
+        HARNESS_TEST(test_long_get, &watched),
+        HARNESS_TEST(test_waited, &watched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,20 +16,7 @@
 
 static struct harness harness;
 
-static int setup(void **state)
-{
-    (void)state;
-    harness_init(&harness, 2);
-    harness_start(&harness);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    harness_fini(&harness);
-    return 0;
-}
+static struct harness_of usual = {&harness, 2, NULL};
 
 static char *stats(const char *argument)
 {
@@ -325,16 +312,15 @@ static void test_others(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_names_that_tools_need),
-        TEST(test_names_are_plain),
-        TEST(test_classes_are_kinds_of_memory),
-        TEST(test_spaces_and_tables),
-        TEST(test_many_tables),
-        TEST(test_words_behind),
-        TEST(test_reset),
-        TEST(test_others),
+        HARNESS_TEST(test_names_that_tools_need, &usual),
+        HARNESS_TEST(test_names_are_plain, &usual),
+        HARNESS_TEST(test_classes_are_kinds_of_memory, &usual),
+        HARNESS_TEST(test_spaces_and_tables, &usual),
+        HARNESS_TEST(test_many_tables, &usual),
+        HARNESS_TEST(test_words_behind, &usual),
+        HARNESS_TEST(test_reset, &usual),
+        HARNESS_TEST(test_others, &usual),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "row/row_data.h"
 #include "tests/support/row_equal.h"
 
 #define BATCH     64
@@ -46,7 +47,7 @@ void kept_replace(struct kept *kept)
     fake_fini(&kept->rows);
     fake_init(&kept->rows, &kept->config, KEPT_CAPACITY);
     kept->rows.apart_max = APART_MAX;
-    row_restore_begin(&kept->rows.row);
+    row_restore_clear(&kept->rows.row);
 }
 
 void kept_note(struct kept *kept, uint64_t id)
@@ -100,7 +101,7 @@ void again_begin(struct kept *kept)
 {
     fake_init(&kept->again, &kept->config, KEPT_CAPACITY);
     kept->again.window = kept->rows.window;
-    row_restore_begin(&kept->again.row);
+    row_restore_clear(&kept->again.row);
     assert_null(row_find(&kept->again.row, KEPT_FIRST));
 }
 
@@ -252,7 +253,7 @@ bool checkpoint_step(struct checkpoint *point, struct kept *kept, work_fn *work,
     }
     if (!good || point->fail) {
         point->fail = false;
-        row_image_failed(&kept->rows.row, &image.image, false);
+        row_image_failed(&kept->rows.row, &image.image);
         fake_image_fini(&image);
         return true;
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "tests/unit/row/kept_row.h"
 
@@ -25,6 +26,13 @@ struct rig {
     struct engine_keeper imager;
     unsigned told;
 };
+
+/* Changes found no room meanwhile. */
+static void fail_overrun(struct row *row, const struct row_image *image)
+{
+    row_tap_overran(row_image_table(row, image));
+    row_image_failed(row, image);
+}
 
 static void tell(void *context)
 {
@@ -84,7 +92,7 @@ static bool begins(struct rig *rig, struct fake_image *image)
 
 static void give_up(struct rig *rig, struct fake_image *image)
 {
-    row_image_failed(row_of(rig), &image->image, false);
+    row_image_failed(row_of(rig), &image->image);
     fake_image_fini(image);
 }
 
@@ -353,7 +361,7 @@ static void test_round_failed(void **unused)
     assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
     for (unsigned round = 0; round < 3; round++) {
         assert_int_equal(kept_add_one(&rig->kept, next), FAKE_WAITS);
-        row_cold_round_failed(row);
+        row_images_failed(row);
         fake_maintain(&rig->kept.rows);
         assert_int_equal(row->waiters.count, 0); /* woken, and refused */
         assert_int_equal(kept_add_one(&rig->kept, next), FAKE_NO_TABLE);
@@ -403,7 +411,7 @@ static void test_round_failed_without_dumps(void **unused)
     struct rig *rig = rig_begin(4, 0);
     struct row *row = row_of(rig);
     kept_add(&rig->kept, FIRST, FILL);
-    row_cold_round_failed(row);
+    row_images_failed(row);
     assert_false(row->dump_failed);
     kept_add(&rig->kept, FIRST + FILL, 2 * FILL);
     assert_true(row_cold_wanted(row));
@@ -446,7 +454,7 @@ static unsigned overrun_round(struct rig *rig)
             dumps += dump;
             if (dump) {
                 assert_false(row_cold_wanted(row_of(rig)));
-                row_image_failed(row_of(rig), &image.image, true);
+                fail_overrun(row_of(rig), &image.image);
             }
             fake_image_fini(&image);
             rig->kept.recorder.head++;
@@ -523,7 +531,7 @@ static void test_overrun_reconfigured(void **unused)
     row_reconfigure(row, &config, false);
     fake_maintain(&rig->kept.rows);
     assert_int_equal(kept_add_one(&rig->kept, FIRST + 200), FAKE_WAITS);
-    row_image_failed(row, &image.image, true);
+    fail_overrun(row, &image.image);
     fake_image_fini(&image);
     fake_maintain(&rig->kept.rows);
     assert_int_equal(row->waiters.count, 0);

@@ -2,7 +2,7 @@
  * test_row_log.c: the state of a table as bytes, events and when there is no room for them, and
  * which images a checkpoint needs.
  */
-#include "row/row_log.h"
+#include "row/row_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +108,7 @@ static void restore_damaged(struct kept *kept, const unsigned char *good, size_t
     memcpy(words, good, length);
     words[damage->word] = damage->value;
     size_t used = row->region_count;
-    row_restore_begin(row);
+    row_restore_clear(row);
     if (row_restore_table(row, words, length, false, 1, error) != NULL) {
         fail_msg("taken with word %zu as %llu", damage->word, (unsigned long long)damage->value);
     }
@@ -137,7 +137,7 @@ static void test_bad_states(void **unused)
     assert_non_null(row_restore_table(row, bytes, length, false, 1, error));
     assert_null(row_restore_table(row, bytes, length, false, 1, error)); /* twice */
     assert_null(row_restore_table(row, bytes, length, true, 1, error));  /* no layer */
-    row_restore_begin(row);
+    row_restore_clear(row);
     assert_false(row_restore_end(row));
     kept_row_end(&kept);
 }
@@ -160,7 +160,7 @@ static void test_incomplete(void **unused)
     assert_true(fake_image_begin(&kept.rows, 0, &apart));
     struct row *row = &kept.rows.row;
     row->log = NULL;
-    row_restore_begin(row);
+    row_restore_clear(row);
     assert_true(row_restore_complete(row, error)); /* of nothing */
     static const size_t order[] = {0, 3, 2};
     for (size_t i = 0; i < 3; i++) {
@@ -174,7 +174,7 @@ static void test_incomplete(void **unused)
     assert_true(row_restore_end(row));
     fake_check(&kept.rows);
 
-    row_restore_begin(row);
+    row_restore_clear(row);
     struct row_state state;
     memcpy(&state, images[3].image.table, sizeof(state));
     uint64_t serial = state.serial;
@@ -188,7 +188,7 @@ static void test_incomplete(void **unused)
     state.serial = serial;
     memcpy(images[3].image.table, &state, sizeof(state));
 
-    row_restore_begin(row);
+    row_restore_clear(row);
     memcpy(&state, images[0].image.table, sizeof(state));
     state.flags |= ROW_STATE_LAYERED;
     state.last = ROW_ID_MAX;
@@ -196,7 +196,7 @@ static void test_incomplete(void **unused)
     memcpy(images[0].image.table, &state, sizeof(state));
     assert_true(fake_load(&kept.rows, &images[0], NULL, error));
     assert_false(row_restore_complete(row, error));
-    row_restore_begin(row);
+    row_restore_clear(row);
     assert_false(row_restore_end(row));
     kept_row_end(&kept);
 }
@@ -215,7 +215,7 @@ static void test_space(void **unused)
     assert_true(recycled > 0 && row->recycled_tables > 0);
     row_describe(row, bytes);
     row->log = NULL;
-    row_restore_begin(row);
+    row_restore_clear(row);
     assert_int_equal(row->serials, 0);
     assert_false(row_restore_space(row, bytes, sizeof(bytes) - 1, error));
     assert_true(row_restore_space(row, bytes, sizeof(bytes), error));
@@ -282,7 +282,7 @@ static void test_refused(void **unused)
     uint64_t head = kept.recorder.head;
     kept.recorder.refuse = true;
     enum row_verdict verdict;
-    struct engine_ticket ticket = {0};
+    struct ticket ticket = {0};
     for (int round = 0; round < 3; round++) {
         row->denied_us = round > 0; /* time has passed */
         assert_true(fake_try(&kept.rows, FIRST + SAMPLE, &verdict));
@@ -409,7 +409,7 @@ static void test_image_touched(void **unused)
     /* One that could not be kept is made again. */
     fake_remove(&kept.rows, FIRST);
     assert_true(fake_image_begin(&kept.rows, kept.recorder.head, &image));
-    row_image_failed(&kept.rows.row, &image.image, false);
+    row_image_failed(&kept.rows.row, &image.image);
     assert_int_equal(needed(&kept, 0), 1);
     kept_row_end(&kept);
 }
@@ -428,7 +428,7 @@ static void test_image_recycled(void **unused)
     row_recycle(&kept.rows.row, kept_table(&kept, 1));
     assert_null(row_image_table(&kept.rows.row, &below.image));
     assert_null(row_image_table(&kept.rows.row, &gone.image));
-    row_image_failed(&kept.rows.row, &gone.image, false); /* nobody's any more */
+    row_image_failed(&kept.rows.row, &gone.image); /* nobody's any more */
     assert_int_equal(needed(&kept, 0), 1);
     fake_maintain(&kept.rows);
     kept_row_end(&kept);

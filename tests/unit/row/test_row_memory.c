@@ -502,14 +502,13 @@ static void test_init_refused(void **unused)
     struct fake rows;
     memset(&rows, 0, sizeof(rows));
     begin(&rows, 2, false);
-    struct row_functions functions = *rows.row.functions;
     struct row_config config = rows.row.config;
     struct row other;
     config.table_bytes = (uint64_t)1 << 60;
-    assert_false(row_init(&other, &config, &functions, &rows, &rows.keeper));
+    assert_false(row_init(&other, &config, rows.row.kind, &rows.engine));
     config = rows.row.config;
     rows.refuse_create = true;
-    assert_false(row_init(&other, &config, &functions, &rows, &rows.keeper));
+    assert_false(row_init(&other, &config, rows.row.kind, &rows.engine));
     rows.refuse_create = false;
     fake_fini(&rows);
 }

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "row/row_state.h"
 #include "tests/unit/row/kept_row.h"
@@ -270,7 +271,7 @@ static void test_other_config(void **unused)
     kept.config.late_room = ROW_LATE_AUTO;
     kept.config.late_start = 0.5;
     fake_init(&kept.again, &kept.config, 3 * CAPACITY);
-    row_restore_begin(&kept.again.row);
+    row_restore_clear(&kept.again.row);
     again_replay(&kept, 0, 0);
     again_same(&kept, true);
     assert_true(kept.again.row.late_room > 0.09 && kept.again.row.late_room < 0.11);
@@ -297,7 +298,7 @@ static void expect_refused(struct kept *kept, enum change_event event, const voi
     char error[ROW_ERROR_MAX] = "";
     struct row *row = &kept->again.row;
     size_t count = row->count;
-    assert_false(row_replay_event(row, event, kept->recorder.head, bytes, length, error));
+    assert_false(row_replay_table(row, event, kept->recorder.head, bytes, length, error));
     assert_string_not_equal(error, "");
     assert_int_equal(row->count, count);
 }
@@ -348,7 +349,7 @@ static void test_refused(void **unused)
     state.serial = 2;
     memcpy(bytes, &state, sizeof(state));
     char error[ROW_ERROR_MAX] = "";
-    assert_true(row_replay_event(&kept.again.row, CHANGE_EVENT_OPEN, kept.recorder.head, bytes,
+    assert_true(row_replay_table(&kept.again.row, CHANGE_EVENT_OPEN, kept.recorder.head, bytes,
                                  length, error));
     fake_fini(&kept.again);
     kept_row_end(&kept);

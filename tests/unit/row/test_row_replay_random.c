@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "row/row_data.h"
 #include "row/row_private.h"
 #include "tests/support/random.h"
 #include "tests/unit/row/kept_row.h"

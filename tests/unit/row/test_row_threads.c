@@ -96,7 +96,7 @@ static void wake(void *target, uint64_t serial)
 static bool turn(struct worker *worker, uint64_t id)
 {
     struct shared *shared = worker->shared;
-    struct engine_ticket ticket = {.wake = wake, .target = &worker->bell};
+    struct ticket ticket = {.wake = wake, .target = &worker->bell};
     enum row_verdict verdict;
     barrier_enter(worker->member);
     bool in_a_table = fake_try(&shared->rows, id, &verdict);

@@ -35,7 +35,8 @@ static void test_words(void **state)
     assert_string_equal(space.slot_words, "bad key for space feed: slots repost,comment,like,read");
     assert_string_equal(space.delta_words,
                         "needs 4 numbers: repost,comment,like,read, or name a slot");
-    assert_string_equal(space.record_words, "record needs 4 numbers");
+    assert_string_equal(space.record_words,
+                        "record needs 4 numbers: repost,comment,like,read, or NAME=N");
     make("one", 1, names);
     assert_string_equal(space.slot_words, "bad key for space one: slots repost");
     assert_string_equal(space.record_words, "record needs 1 number");
@@ -61,6 +62,7 @@ static void test_long_names(void **state)
         assert_true(strlen(space.slot_words) < SPACES_WORDS_MAX - 1 ||
                     space.slot_words[SPACES_WORDS_MAX - 1] == '\0');
         assert_non_null(strstr(space.delta_words, ", or name a slot"));
+        assert_non_null(strstr(space.record_words, ", or NAME=N"));
     }
 }
 

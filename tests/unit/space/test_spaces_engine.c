@@ -18,10 +18,10 @@ static struct space_settings counter(const char *name, unsigned tables, enum spa
     struct space_settings settings = {
         .kind = SPACE_COUNTER,
         .slot_count = 4,
-        .table_bytes = 16 * MIB,
-        .tables = tables,
+        .row.table_bytes = 16 * MIB,
+        .row.tables = tables,
         .oldest = oldest,
-        .late_room = -1,
+        .row.late_room = -1,
         .max_id = COUNTER_MAX_ID_DEFAULT,
     };
     static const char *const slots[] = {"repost", "comment", "like", "read"};
@@ -69,11 +69,11 @@ static void test_counters(void **state)
 
     (void)state;
     any.ids = SPACE_IDS_ANY;
-    any.table_bytes = 1024 * MIB;
+    any.row.table_bytes = 1024 * MIB;
     expect_counter(&rolling, "feed: 4 + 1 tables x 16 MiB");
     expect_counter(&refusing, "feed: 5 tables x 16 MiB");
     expect_counter(&two, "feed: 1 + 1 tables x 16 MiB");
-    lone.table_bytes = 64 * MIB;
+    lone.row.table_bytes = 64 * MIB;
     expect_counter(&lone, "feed: 1 table x 64 MiB");
     expect_counter(&any, "user: 1 table x 1 GiB");
 }

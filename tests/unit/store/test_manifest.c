@@ -211,7 +211,7 @@ static void test_random_round_trips(void **state)
         manifest->journal_lsn = test_random_next(&random);
         uint64_t spaces = test_random_below(&random, 6);
         for (uint64_t i = 0; i < spaces; i++) {
-            char word[8];
+            char word[24];
             snprintf(word, sizeof(word), "s%" PRIu64, i);
             struct manifest_space *space = manifest_add_space(manifest, word, 100 - i, "kind");
             for (uint64_t k = test_random_below(&random, MANIFEST_DATA_MAX + 1); k-- > 0;) {

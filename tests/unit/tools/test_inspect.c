@@ -470,7 +470,7 @@ static void test_counter_told(void **unused)
     struct counter_config config;
     struct counters_table opened;
     counters_config(&config, "like:20 few:4");
-    config.table_bytes = 64u << 10;
+    config.row.table_bytes = 64u << 10;
     counters_table_open(&opened, &config, 1);
     size_t bytes = counter_table_describe(opened.table, described.bytes + ROW_STATE_BYTES);
     counters_table_close(&opened);
@@ -501,7 +501,7 @@ static void test_phantom_told(void **unused)
     (void)unused;
     struct described described = {.info.sections = 0};
     struct phantom_config config = {
-        .table_bytes = 64u << 10, .false_positives = 0.001, .tables = 1};
+        .row.table_bytes = 64u << 10, .false_positives = 0.001, .row.tables = 1};
     struct phantom_shape shape;
     phantom_shape_init(&shape, &config);
     phantom_shape_describe(&shape, described.bytes + ROW_STATE_BYTES);

@@ -1,0 +1,155 @@
+/*
+ * counter_replay.c: changes of the journal made again. What an image holds may be newer than a
+ * change, so each says all that is needed: which slots become what, and where the record lies.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "counter/counter_private.h"
+#include "row/table_kind.h"
+
+/* A change, and where it belongs. */
+struct target {
+    struct row_table *table; /* NULL: it is left out */
+    struct counter_locus locus;
+};
+
+/* What an image has learned of slots is not told by those before it (counter_table_preview). */
+static struct counter_table *taking_part(const struct counter *counter, struct row_table *table)
+{
+    struct counter_table *this = counter_table_of(table);
+    if (UNLIKELY(counter_table_is_previewed(this))) {
+        counter_table_set_view(this, &counter->config);
+    }
+    return this;
+}
+
+static bool change_valid(const struct counter *counter, const struct change *change)
+{
+    bool slots = change->type == CHANGE_SLOTS && (change->named & ~counter->names.all) == 0 &&
+                 (change->set & ~change->named) == 0 && change->place <= CHANGE_THERE_APART;
+    bool deletes = change->type == CHANGE_DELETE && change->place <= CHANGE_APART;
+    return change->id <= ROW_ID_MAX && (slots || deletes);
+}
+
+/* A dumped table is counted by what changes say: each once, those below its own S not. */
+static bool is_counted(const struct row_table *holder, const struct engine_replay *replay)
+{
+    return holder->cold && replay->lsn >= holder->start_lsn;
+}
+
+/*
+ * Off that of which it was, wherever what is left of it was found: an image may show what was
+ * deleted while it was written. (None is left to count: a journal that does not say which it was.)
+ */
+static void count_deleted(struct row_table *table, const struct engine_replay *replay)
+{
+    bool layer = replay->change.place == CHANGE_INSIDE;
+    struct row_table *holder = layer ? table->further : table;
+    if (holder && is_counted(holder, replay) && atomic_load(&holder->count) > 0) {
+        row_removed(table, holder, replay->change.id);
+    }
+}
+
+static enum counter_replayed replay_on(struct row_table *holder, const struct counter_locus *locus,
+                                       const struct engine_replay *replay, bool *created)
+{
+    struct counter_table *table = counter_table_of(holder);
+    if (LIKELY(!holder->cold)) {
+        return counter_table_replay(table, locus, &replay->change, created);
+    }
+    enum counter_replayed replayed =
+        counter_table_replay_cold(table, locus, &replay->change, created);
+    *created = *created && is_counted(holder, replay);
+    return replayed;
+}
+
+/* The row counts what came and went. */
+static void count_replayed(struct counter *counter, const struct target *target,
+                           struct row_table *holder, const struct engine_replay *replay,
+                           bool created)
+{
+    const struct change *change = &replay->change;
+    if (target->table->is_apart) {
+        row_replay_apart(&counter->row, change->id, created);
+    } else if (change->type == CHANGE_DELETE) {
+        count_deleted(target->table, replay);
+    } else if (change->place != CHANGE_THERE) {
+        row_replay_created(&counter->row, target->table, holder, change->id, created);
+    }
+}
+
+static bool replay_one(struct counter *counter, const struct target *target,
+                       const struct engine_replay *replay, char *error)
+{
+    const struct change *change = &replay->change;
+    struct row_table *holder = target->table;
+    struct counter_locus locus = target->locus;
+    bool created = false;
+    enum counter_replayed replayed = replay_on(holder, &locus, replay, &created);
+    if (UNLIKELY(replayed == COUNTER_REPLAY_FURTHER)) {
+        holder = holder->further;
+        struct counter_table *layer = taking_part(counter, holder);
+        counter_table_locate(layer, change->id, true, &locus);
+        replayed = replay_on(holder, &locus, replay, &created);
+    }
+    if (replayed >= COUNTER_REPLAY_FULL) {
+        snprintf(error, ENGINE_ERROR_MAX, "%s the change of id %" PRIu64 " at %" PRIu64,
+                 replayed == COUNTER_REPLAY_FULL ? "no memory for"
+                                                 : "a file of a dumped table cannot be read for",
+                 change->id, replay->lsn);
+        return false;
+    }
+    count_replayed(counter, target, holder, replay, created);
+    return true;
+}
+
+static struct row_table *target_of(const struct counter *counter, const struct change *change,
+                                   uint64_t lsn)
+{
+    bool apart = change->place == CHANGE_APART ||
+                 (change->type == CHANGE_SLOTS && change->place == CHANGE_THERE_APART);
+    return apart ? row_replay_find_apart(&counter->row, lsn)
+                 : row_replay_find(&counter->row, change->id, lsn);
+}
+
+/* What was put in place is not apart any more. */
+static void leave_apart(struct counter *counter, const struct engine_replay *replay)
+{
+    const struct change *change = &replay->change;
+    bool placed = change->type == CHANGE_SLOTS && change->place == CHANGE_INSIDE;
+    struct row_table *apart =
+        placed ? row_replay_was_apart(&counter->row, change->id, replay->lsn) : NULL;
+    if (UNLIKELY(apart != NULL)) {
+        counter_table_drop_apart(taking_part(counter, apart), change->id);
+    }
+}
+
+bool counter_replay(struct engine *engine, const struct engine_replay *changes, size_t n,
+                    char error[ENGINE_ERROR_MAX])
+{
+    struct counter *counter = counter_of(engine);
+    struct target targets[ROW_REPLAY_BATCH];
+    CHECK(n <= ROW_REPLAY_BATCH);
+    for (size_t i = 0; i < n; i++) {
+        const struct change *change = &changes[i].change;
+        if (!change_valid(counter, change)) {
+            snprintf(error, ENGINE_ERROR_MAX, "the change at %" PRIu64 " is none of this space",
+                     changes[i].lsn);
+            return false;
+        }
+        targets[i].table = target_of(counter, change, changes[i].lsn);
+        if (targets[i].table) {
+            counter_table_locate(taking_part(counter, targets[i].table), change->id, true,
+                                 &targets[i].locus);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        leave_apart(counter, &changes[i]);
+        if (targets[i].table && !replay_one(counter, &targets[i], &changes[i], error)) {
+            return false;
+        }
+    }
+    return true;
+}

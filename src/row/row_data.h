@@ -1,0 +1,114 @@
+/*
+ * row_data.h: what a data directory asks of a row: its state and images for a checkpoint, its dumps
+ * and merges, and all of it back at a start. The order of things, and why it is sound, stands in
+ * row/row_log.h; dumped tables in row/row_cold.h.
+ *
+ * Storing: row_set_log and row_log_begin for a space that is new; changes go to a sink that stores
+ * them. A checkpoint calls, with the world stopped, row_images_begin, row_state_write, and
+ * row_image_next until there is no next; between two of them row_image_write. For each image that
+ * became durable, and is named by a manifest, row_image_done; for each other one row_image_failed.
+ *
+ * Restoring, nobody else there: row_restore_begin with the state that was stored; row_restore_file
+ * and row_restore_load, or row_restore_dumped, for each file in the order of their tables, layers
+ * after theirs; row_restore_complete; row_replay and row_replay_event in the order of the journal;
+ * row_restore_end. No log is set before that.
+ *
+ * Thread rule: row_images_wanted: any thread. row_image_write: one thread, outside the barrier. The
+ * rest: world stopped, or nobody else there.
+ */
+#ifndef ROLLCALL_ROW_ROW_DATA_H
+#define ROLLCALL_ROW_ROW_DATA_H
+
+#include "row/row_log.h"
+
+struct table_file;
+struct table_file_writer;
+
+/* ---- storing ---- */
+
+/* Changes of the row go to this log from now on; the row's number is its engine's. */
+void row_set_log(struct row *row, struct change_log *log);
+/* Puts SPACE and FIRST: replay of a new space begins with them. */
+void row_log_begin(struct row *row);
+/* Puts SPACE: what the kind needs of the space has changed. Without a log: nothing. */
+void row_log_space(struct row *row);
+
+/* Writes the space as it is but its tables; returns how many bytes. */
+size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX]);
+
+/*
+ * Where dumped tables are read. Before row_restore_begin; without it no table leaves memory. NULL:
+ * as without.
+ */
+void row_set_cold(struct row *row, struct engine_cold *cold);
+
+/*
+ * True: a table is to be dumped, or a file to be merged: row_image_next yields it. row->imager is
+ * told when that becomes so.
+ */
+bool row_images_wanted(const struct row *row);
+
+/*
+ * Writes the image. GONE: the table was touched meanwhile; STOPPED: *stop was true; FAILED: see
+ * table_file_writer_error(). Then the writer is to be abandoned. Blocks; takes `member` in and out
+ * of the barrier in pieces of less than a millisecond (NULL: nobody else is there).
+ */
+enum engine_image row_image_write(const struct row *row, const struct row_image *image,
+                                  struct barrier_member *member, struct table_file_writer *writer,
+                                  const _Atomic bool *stop);
+/*
+ * The image is durable, and so is a manifest that names it. DUMP, MERGE: `file` is it, open, the
+ * table's from now on. Returns the file that it replaces (NULL: none), which nobody reads any more
+ * once the world goes: the caller's, to forget (store/cold.h) and close.
+ */
+struct table_file *row_image_done(struct row *row, const struct row_image *image,
+                                  struct table_file *file);
+/*
+ * The round failed, whatever the cause: requests that wait for a dump are refused, until the dump
+ * is tried again. The taps stay on: the manifest that names a dump may be on the disk.
+ */
+void row_images_failed(struct row *row);
+
+/* Calls visit for each table and layer as files name it: a checkpoint retains their files. */
+void row_each_serial(const struct row *row, engine_table_visit *visit, void *context);
+
+/* ---- restoring ---- */
+
+/*
+ * Takes the tables away, then takes the state that was stored. length 0: the space has begun, and
+ * there was no checkpoint since; SPACE and FIRST come in the journal, unless it ended before that.
+ */
+bool row_restore_begin(struct row *row, const void *state, size_t length,
+                       char error[ENGINE_ERROR_MAX]);
+/*
+ * Makes a table of the file's description and start_lsn, and prepares its memory. One at a time.
+ * NULL with `error`.
+ */
+struct row_table *row_restore_file(struct row *row, const struct table_file *file,
+                                   char error[ENGINE_ERROR_MAX]);
+/* Reads the table's contents, as table_kind.load. Several tables at once, a thread each. */
+bool row_restore_load(struct row *row, struct row_table *table, const struct table_file *file,
+                      _Atomic uint64_t *done, const _Atomic bool *stop,
+                      char error[ENGINE_ERROR_MAX]);
+/*
+ * In place of both: a dumped table, with the image of its overlay (NULL: there is none). True:
+ * `file` is the row's; `overlay` stays the caller's.
+ */
+bool row_restore_dumped(struct row *row, struct table_file *file, const struct table_file *overlay,
+                        char error[ENGINE_ERROR_MAX]);
+/*
+ * Replays changes of this space, in order: give 64 or so at a time, which are prefetched together.
+ * False with `error`: one cannot be carried out.
+ */
+bool row_replay(struct row *row, const struct engine_replay *changes, size_t n,
+                char error[ENGINE_ERROR_MAX]);
+/* rows: events of tables count too (not below M); else SPACE alone. */
+bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, bool rows,
+                      const void *bytes, size_t length, char error[ENGINE_ERROR_MAX]);
+/*
+ * All was replayed: tables take part, and ask for what they need. False: nothing was restored at
+ * all, the row is as new: row_set_log and row_log_begin come next. CHECKs that memory suffices.
+ */
+bool row_restore_end(struct row *row);
+
+#endif

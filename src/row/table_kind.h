@@ -1,0 +1,157 @@
+/*
+ * table_kind.h: what a row asks of its tables: counters, filters, and the toy of the tests are such
+ * kinds. A kind embeds struct row_table as the first member of its own struct.
+ *
+ * The row decides which table is opened, imaged, dumped or merged, and when; a kind says what a
+ * table is as memory and as bytes. A function that may be NULL says so. Those of a part that a kind
+ * does not have (images, dumps) may be NULL all together.
+ *
+ * Thread rule: unless a function says otherwise the world is stopped, or nobody else is there.
+ */
+#ifndef ROLLCALL_ROW_TABLE_KIND_H
+#define ROLLCALL_ROW_TABLE_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "row/row.h"
+#include "row/row_log.h"
+
+struct dict;
+struct row_writing;
+struct table_file;
+
+/* What is in memory of a table that is dumped, or is about to be. */
+struct row_overlay_size {
+    uint64_t entries, bytes, held_bytes; /* of the older one, too, but for `bytes` */
+    uint64_t older_bytes;                /* 0: no merge is under way */
+    bool half;                           /* half of its places are taken, or one found none */
+    bool merges;                         /* it has something that a merge would free */
+};
+
+#define ROW_REPLAY_BATCH 64u /* changes */
+
+struct table_kind {
+    const char *name; /* "counter": what its files and stats say */
+    unsigned sifted;  /* sections of images that `owns` is asked about: bit s is section s */
+
+    /* ---- a table ---- */
+
+    /*
+     * Fills capacity, window_last, is_apart and apart_first (UINT64_MAX) of a new zeroed struct.
+     * NULL: memory is refused.
+     */
+    struct row_table *(*create)(struct engine *engine, const struct row_want *want);
+    /* Frees all but its region, if it has one; nobody can reach it, others may use other tables. */
+    void (*destroy)(struct row_table *table);
+    /* A first table knows its ids: `low` and the frontier have been set. NULL: any ids are fine. */
+    void (*settle)(struct engine *engine, struct row_table *table);
+    /*
+     * Returns how many records or members are lost with a table and its layer. NULL: as many as
+     * they count.
+     */
+    uint64_t (*held)(const struct row_table *table);
+    /* Ids that row_route() gave no table for have one again. NULL: the kind need not know. */
+    void (*reopened)(struct engine *engine);
+
+    /* ---- ids apart ---- */
+
+    /*
+     * Takes ids of to's range from `apart` into `to`, or its layer, in rising order, until
+     * row_place() says no for one or there is no room; changes, each whole, go to the sink. `to`
+     * may be a new table for ids apart: its dict grows. False, with nothing changed: it cannot. An
+     * id of which no slot shows is taken off `apart` alone.
+     */
+    bool (*place)(struct engine *engine, struct row_table *apart, struct row_table *to,
+                  struct change_sink *sink);
+    /* Calls visit for the id of each record or pair apart. */
+    void (*each_apart)(const struct row_table *apart, void (*visit)(void *context, uint64_t id),
+                       void *context);
+    /* Forgets ids apart from `first` to `last`; returns how many records or pairs they were. */
+    uint64_t (*forget)(struct row_table *apart, uint64_t first, uint64_t last);
+
+    /* ---- as bytes ---- */
+
+    /*
+     * Writes what the kind needs of the space, but for the row's part; returns how many bytes.
+     * take: the same again, at `lsn` of the journal. False with `error`: they are of another kind
+     * of space, or of one that cannot become this.
+     */
+    size_t (*write_space)(const struct engine *engine, unsigned char bytes[ROW_KIND_SPACE_MAX]);
+    bool (*take_space)(struct engine *engine, uint64_t lsn, const void *bytes, size_t length,
+                       char error[ENGINE_ERROR_MAX]);
+    /*
+     * Writes what `create` needs to make the table again, at most ROW_DESCRIPTION_MAX
+     * (row/row_log.h).
+     */
+    size_t (*describe)(const struct row_table *table, unsigned char *bytes);
+    /* Returns the bytes of region that a description needs. 0: it is no description. */
+    uint64_t (*described_bytes)(const void *description, size_t bytes);
+    /*
+     * Replays changes of the space, in order, ROW_REPLAY_BATCH at most: all their memory is asked
+     * for before the first is used. False with `error`: one cannot be carried out.
+     */
+    bool (*replay)(struct engine *engine, const struct engine_replay *changes, size_t n,
+                   char error[ENGINE_ERROR_MAX]);
+
+    /* ---- images ---- */
+
+    /* Returns how many sections an image of this table has, and fills in their values' bytes. */
+    unsigned (*image_sections)(const struct row_table *table, enum row_image_kind image,
+                               uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX]);
+    /*
+     * Copies at most `most` pages (TABLE_FILE_PAGE_BYTES) from page `first` on, each as it is at
+     * one moment; returns how many, 0 at the end. Inside the barrier, while the table is used.
+     */
+    uint64_t (*copy_pages)(const struct row_table *table, uint64_t first, uint64_t most, void *to);
+    /*
+     * Returns the dict whose entries are a part of a section, in order; NULL: there is none (any
+     * more). Inside the barrier.
+     */
+    const struct dict *(*section)(const struct row_table *table, unsigned section, unsigned part);
+    /* False: the entry stood there for a moment only, no journal tells of it. Inside the barrier.
+     */
+    bool (*owns)(const struct row_table *table, uint64_t id, uint8_t sub);
+    /*
+     * Fills a new table with what its file has. `done` is raised by the bytes read so far. False
+     * with `error`, which is empty if the cause was *stop. Several tables at once, each by a thread
+     * of its own.
+     */
+    bool (*load)(struct engine *engine, struct row_table *table, const struct table_file *file,
+                 _Atomic uint64_t *done, const _Atomic bool *stop, char error[ENGINE_ERROR_MAX]);
+    /* All was replayed, the table is about to be shared. NULL: nothing is to be done. */
+    void (*restored)(struct engine *engine, struct row_table *table);
+
+    /* ---- dumps (row/row_cold.h) ---- */
+
+    /* The image of its dump begins: from here on its changes go into a new, empty overlay, too. */
+    void (*tap)(struct row_table *table, struct engine_cold *cold, unsigned overruns);
+    /* The dump came to nothing: the overlay goes. */
+    void (*untap)(struct row_table *table);
+    /* It leaves memory: `file`, the table's own from now on, has its image since the tap. */
+    void (*dumped)(struct row_table *table, struct table_file *file);
+    /*
+     * Makes a table dumped that was made without a region: `file` has its pages, `overlay` (NULL:
+     * there is none) what changed since. True: the file is the table's own. False with `error`.
+     */
+    bool (*load_dumped)(struct engine *engine, struct row_table *table, struct engine_cold *cold,
+                        struct table_file *file, const struct table_file *overlay,
+                        char error[ENGINE_ERROR_MAX]);
+    /* Any thread inside the barrier. */
+    void (*overlay_size)(const struct row_table *table, struct row_overlay_size *size);
+    /* The overlay becomes the older one, which changes no more. False: memory is refused. */
+    bool (*merge_begin)(struct row_table *table);
+    /*
+     * Writes the table's next file from its file and its older overlay. Outside the barrier, but
+     * for row_writing_enter() (row/row_image.h); may block.
+     */
+    enum engine_image (*merge_write)(const struct row_writing *w);
+    /*
+     * `file` has all that the file and the older overlay had: returns the file before. NULL: the
+     * merge failed, and both overlays become one again as far as memory allows; returns NULL.
+     */
+    struct table_file *(*merge_end)(struct row_table *table, struct table_file *file);
+};
+
+#endif

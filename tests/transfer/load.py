@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Out and in: what `rollcall export` writes and `rollcall load` reads, against a daemon of its own.
+
+    tests/transfer/load.py
+
+$ROLLCALLD and $ROLLCALL name the programs. Formats there and back, modes, columns, refused lines and
+exit statuses; a load that is killed at random and taken up again; one beside a daemon that is killed
+and comes back; an export while ids come and go.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+import judge  # noqa: E402
+from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
+
+SECONDS_MAX = 120  # of one call
+KEYS = 500  # of one get
+DONE, FAILED, USAGE = range(3)
+REFUSED, TOO_MANY = 5, 6
+CONFIG = """threads: 2
+memory: 512MiB
+data: %s
+spaces:
+  feed:
+    kind: counter
+    key: feed:{id}
+    slots: {repost: 20, comment: 20, like: 20, read: 20}
+    table-size: 64KiB
+    tables: 4
+    oldest: dump
+  user:
+    kind: counter
+    key: "u_{id}_n"
+    ids: any
+    slots: {fans: 20}
+    table-size: 1MiB
+  liked:
+    kind: phantom
+    key: liked:{id}:{member}
+    false-positives: 0.000001
+    table-size: 1MiB
+"""
+
+
+class Served(Victim):
+    """At a socket too, which is the same after a kill."""
+
+    def __init__(self, folder, path):
+        options = argparse.Namespace(connect=None, config=folder.config)
+        protocol.Daemon.__init__(self, options, ["-l", path])
+
+
+class Case:
+    def __init__(self):
+        self.folder = Folder()
+        self.rng = random.Random(seed_of_run())
+        self.daemon = None
+        self.server = os.path.join(self.folder.own(self.path("run")), "socket")
+        with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write(CONFIG % self.folder.data)
+
+    def path(self, name):
+        return os.path.join(self.folder.path, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def start(self):
+        self.daemon = Served(self.folder, self.server)
+        self.daemon.serve()
+
+    def command(self, verb, *arguments):
+        program = os.environ.get("ROLLCALL", os.path.join(protocol.TOP, "build", "rollcall"))
+        return [program, verb, "--server", self.server, *arguments]
+
+    def call(self, verb, *arguments, status=DONE, stdin=None):
+        """stdout; the exit status must be the one that is expected"""
+        done = subprocess.run(self.command(verb, *arguments), input=stdin, capture_output=True,
+                              text=True, timeout=SECONDS_MAX, check=False)
+        if done.returncode != status:
+            raise Failure("%s %s ended with %d, not %d:\n%s" % (
+                verb, " ".join(arguments), done.returncode, status, done.stderr))
+        return done.stdout + done.stderr if status != DONE else done.stdout
+
+    def get(self, keys):
+        """key -> value"""
+        found = {}
+        client = self.daemon.connect()
+        for at in range(0, len(keys), KEYS):
+            request = b"get " + b" ".join(key.encode() for key in keys[at:at + KEYS]) + b"\r\n"
+            lines = client.ask(request).split(b"\r\n")
+            for i, line in enumerate(lines):
+                if line.startswith(b"VALUE "):
+                    found[line.split()[1].decode()] = lines[i + 1].decode()
+        client.socket.close()
+        return found
+
+    def expect(self, values):
+        found = self.get(list(values))
+        for key, value in values.items():
+            if found.get(key) != value:
+                raise Failure("%s is %r, not %r" % (key, found.get(key), value))
+
+    # ---- the cases ----
+
+    def formats_in_and_out(self):
+        """Each format in, both out, and in again: the same."""
+        self.call("load", "feed",
+                  self.write("a.csv", 'id,like,repost,comment,read\n1,3,1,,4\n"2",,,5,\n\n3,9,,,'))
+        self.expect({"feed:1": "1,,3,4", "feed:2": ",5,,", "feed:3": ",,9,"})
+        self.call("load", "feed", "--columns", "id,-,like",
+                  self.write("b.tsv", "4\tx\t7\n3\t\t10\r\n"))
+        self.expect({"feed:4": ",,7,", "feed:3": ",,10,"})
+        self.call("load", "feed", "-f", "ndjson", stdin=(
+            '{"id":5,"like":2}\n { "read" : "8", "id":6,"like":null, "comment":1 } \n'))
+        self.expect({"feed:5": ",,2,", "feed:6": ",1,,8"})
+        self.call("load", "user", "-f", "csv", "-c", "id,fans", stdin="1099511627776,5\n7,99999999\n")
+        tsv = "id\trepost\tcomment\tlike\tread\n" \
+              "1\t1\t\t3\t4\n2\t\t5\t\t\n3\t\t\t10\t\n4\t\t\t7\t\n5\t\t\t2\t\n6\t\t1\t\t8\n"
+        self.same(self.call("export", "feed", "-f", "tsv", "-q"), tsv)
+        self.same(self.call("export", "user", "-q"),
+                  '{"id":7,"fans":99999999}\n{"id":1099511627776,"fans":5}\n')
+        self.same(self.call("export", "feed", "--from", "3", "--to", "4", "-q"),
+                  '{"id":3,"like":10}\n{"id":4,"like":7}\n')
+        ndjson = self.write("feed.ndjson", self.call("export", "feed", "-q"))
+        client = self.daemon.connect()
+        for number in range(1, 7):
+            client.ask(b"delete feed:%d\r\n" % number, (b"DELETED\r\n",))
+        self.call("load", "feed", ndjson)
+        self.same(self.call("export", "feed", "-f", "tsv", "-q"), tsv)
+        part = self.write("part.tsv", tsv[:-7])
+        self.call("export", "feed", "-f", "tsv", "-q", "-o", part, status=USAGE)
+        self.call("export", "feed", "-f", "tsv", "-q", "-o", part, "--resume")
+        self.call("export", "feed", "-f", "tsv", "-q", "-o", part, "--resume")
+        with open(part, encoding="ascii") as file:
+            self.same(file.read(), tsv)
+
+    @staticmethod
+    def same(found, expected):
+        if found != expected:
+            raise Failure("%r\nis not\n%r" % (found, expected))
+
+    def modes(self):
+        self.call("load", "feed", "-f", "csv", "-c", "id,like", "-q", stdin="11,5\n12,6\n")
+        self.call("load", "feed", "-f", "csv", "-c", "id,like,read", "-m", "add",
+                  stdin="11,7,1\n13,8,\n13,9,\n")
+        self.expect({"feed:11": ",,5,1", "feed:12": ",,6,", "feed:13": ",,8,"})
+        self.call("load", "feed", "-f", "csv", "-c", "id,like,read", "-m", "max",
+                  stdin="11,7,0\n12,1,\n14,4,4\n14,5,1\n13,8,\n" + "14,3,6\n" * 300)
+        self.expect({"feed:11": ",,7,1", "feed:12": ",,6,", "feed:13": ",,8,", "feed:14": ",,5,6"})
+        self.call("load", "liked", "-f", "csv", "-c", "id,member", stdin='1,u9\n1,"u""7"\n2,u9\n')
+        found = self.get(["liked:1:u9", 'liked:1:u"7', "liked:2:u9", "liked:2:u7"])
+        self.same(sorted(found), ['liked:1:u"7', "liked:1:u9", "liked:2:u9"])
+
+    def refusals(self):
+        lines = "21,1\nx,1\n22,x\n22,2,3\n23\n24,\n9223372036854775808,1\n25,5\n"
+        reject = self.path("rejects")
+        said = self.call("load", "feed", "-f", "csv", "-c", "id,like", "--max-errors", "6",
+                         "--reject", reject, stdin=lines, status=REFUSED)
+        if "line 2: not a number: id: x,1" not in said:
+            raise Failure("it does not say what is wrong: " + said)
+        with open(reject, encoding="ascii") as file:
+            self.same(file.read(), "x,1\n22,x\n22,2,3\n23\n24,\n9223372036854775808,1\n")
+        self.expect({"feed:21": ",,1,", "feed:25": ",,5,"})
+        self.call("load", "feed", "-f", "csv", "-c", "id,like", "--max-errors", "5", stdin=lines,
+                  status=TOO_MANY)
+        self.call("load", "feed", "-f", "csv", "-c", "id,like", stdin="26,1\n" * 3 + "y,1\n",
+                  status=TOO_MANY)
+        self.call("load", "user", "-f", "csv", "-c", "id,fans", "--max-errors", "1",
+                  stdin="27,1\n4611686018427387904,1\n", status=REFUSED)  # above max-id
+        for arguments in (["feed", "-f", "csv", "-c", "id,likes"], ["feed", "-f", "csv", "-c", "like"],
+                          ["nope", "-f", "csv"], ["liked", "-f", "csv", "-c", "id,like"],
+                          ["feed", "/nonexistent.csv"]):
+            self.call("load", *arguments, stdin="1,1\n", status=FAILED)
+        for arguments in (["feed"], [], ["feed", "-f", "xml"], ["feed", "x.txt"],
+                          ["feed", "-f", "csv", "--batch", "0"], ["feed", "--nope"]):
+            self.call("load", *arguments, stdin="1,1\n", status=USAGE)
+        self.same(self.call("load", "feed", "-f", "ndjson", "--max-errors", "9",
+                            stdin='{"id":1,"liek":1}\n', status=REFUSED).count("no slot"), 1)
+
+    def killed_and_taken_up(self):
+        """Each row adds an id of its own; counts must be those of one run."""
+        rows = 150000
+        path = self.write("long.csv", "id,like\n" + "".join(
+            "%d,%d\n" % (1000000 + i, i % 1000) for i in range(rows)))
+        state = self.path("long.state")
+        command = self.command("load", "feed", "-q", "--batch", "300", "--checkpoint", state, path)
+        kills = 0
+        for _ in range(200):
+            load = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            try:
+                load.wait(self.rng.uniform(0.005, 0.08 + kills * 0.01))  # slow machines get on, too
+                break
+            except subprocess.TimeoutExpired:
+                load.kill()
+                load.wait()
+                kills += 1
+        if kills == 0 or load.returncode != DONE:
+            raise Failure("%d kills, and it ended with %d" % (kills, load.returncode))
+        said = subprocess.run(self.command("load", "feed", "--checkpoint", state, path),
+                              stderr=subprocess.PIPE, text=True, check=True, timeout=SECONDS_MAX)
+        if not said.stderr.startswith("%d stored, 0 kept as they were, 0 refused" % rows):
+            raise Failure("counted otherwise: " + said.stderr)
+        self.expect({"feed:%d" % (1000000 + i): ",,%d," % (i % 1000) for i in range(rows)})
+        self.call("load", "feed", "--checkpoint", state, "-m", "add", path, status=USAGE)
+        return "%d kills" % kills
+
+    def beside_a_daemon_that_is_killed(self):
+        rows = 200000
+        path = self.write("more.csv", "id,like,read\n" + "".join(
+            "%d,%d,1\n" % (5000000 + i, i % 777) for i in range(rows)))
+        load = subprocess.Popen(self.command("load", "feed", "-q", "--batch", "500", path),
+                                stderr=subprocess.PIPE, text=True)
+        kills = 0
+        while load.poll() is None and kills < 3:
+            time.sleep(self.rng.uniform(0.05, 0.2))
+            self.daemon.kill_now()
+            self.start()
+            kills += 1
+        _, said = load.communicate(timeout=SECONDS_MAX)
+        if load.returncode != DONE:
+            raise Failure("the load ended with %d: %s" % (load.returncode, said))
+        self.expect({"feed:%d" % (5000000 + i): ",,%d,1" % (i % 777) for i in range(rows)})
+        return "%d kills" % kills
+
+    def export_under_load(self):
+        """Ids that stay are there once each, in order, whatever comes and goes meanwhile."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self.churn, args=(stop,))
+        thread.start()
+        try:
+            for _ in range(3):
+                lines = self.call("export", "feed", "-q", "--from", "5000000").splitlines()
+                ids = [json.loads(line)["id"] for line in lines]
+                if any(left >= right for left, right in zip(ids, ids[1:])):
+                    raise Failure("ids are not in order")
+                stay = set(range(5000000, 5200000, 2)) - set(ids)
+                if stay:
+                    raise Failure("%d ids that stay are not there: %s" % (
+                        len(stay), sorted(stay)[:5]))
+        finally:
+            stop.set()
+            thread.join()
+
+    def churn(self, stop):
+        client = self.daemon.connect()
+        rng = random.Random(5)
+        newest = 5200000
+        while not stop.is_set():
+            request = b""
+            for _ in range(200):
+                one = rng.randrange(5000000, 5200000) | 1
+                request += b"delete feed:%d noreply\r\n" % one if rng.random() < 0.5 else \
+                    b"incr feed:%d.read 1 noreply\r\n" % one
+                request += b"set feed:%d.like 0 0 1 noreply\r\n1\r\n" % newest
+                newest += 1
+            client.ask(request + b"mn\r\n", (b"MN\r\n",))
+        client.socket.close()
+
+    def run(self):
+        self.start()
+        try:
+            for case in (self.formats_in_and_out, self.modes, self.refusals,
+                         self.killed_and_taken_up, self.beside_a_daemon_that_is_killed,
+                         self.export_under_load):
+                began = time.monotonic()
+                said = case()
+                print("ok   %-32s %5.1f s  %s" % (case.__name__, time.monotonic() - began,
+                                                  said or ""), flush=True)
+            problem = self.daemon.stop(False)
+            if problem:
+                raise Failure(problem)
+        except (Failure, judge.Lost, OSError, subprocess.SubprocessError) as problem:
+            print("FAIL %s" % problem)
+            print(self.daemon.output()[-2000:])
+            return 1
+        finally:
+            if self.daemon.alive():
+                self.daemon.kill_now()
+            self.folder.remove()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(Case().run())

@@ -1,0 +1,274 @@
+/* backup.c: the verb backup: its command line, and the order of its steps. */
+#include "tools/rollcall/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "store/vfs.h"
+#include "tools/rollcall/backup_private.h"
+#include "tools/rollcall/wire.h"
+
+#define PATIENCE_S 5 /* for the daemon's word where its data lies */
+
+struct backup {
+    const char *server;
+    char data[VFS_PATH_MAX]; /* "": the daemon says */
+    char *to;
+    bool copies, unverified, quiet;
+    struct copy copy;
+    struct backup_set set;
+    struct dir_lock lock;
+    uint64_t lsn;
+};
+
+/* ---- where from, where to ---- */
+
+static bool ask_daemon(struct backup *backup)
+{
+    struct wire wire;
+
+    wire_init(&wire, backup->server, PATIENCE_S);
+    bool told = wire_connect(&wire, NULL, NULL) &&
+                wire_stat(&wire, "settings", "data", backup->data, sizeof(backup->data));
+
+    if (told && backup->data[0] != '/') {
+        told = false;
+        snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory",
+                 backup->server);
+    }
+    if (!told) {
+        verb_complain(stderr, "%s; --data names the directory without a daemon", wire.error);
+    }
+    wire_fini(&wire);
+    return told;
+}
+
+/* Names of a backup that was killed before it had begun. */
+static bool is_from_before(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, DIR_LOCK_NAME) == 0 ||
+           strcmp(name, BACKUP_BEGUN COPY_PART) == 0;
+}
+
+/* Is there anything else in it? */
+static bool directory_is_empty(const char *path)
+{
+    DIR *directory = opendir(path);
+    bool empty = true;
+
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        empty = empty && is_from_before(entry->d_name);
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return empty;
+}
+
+static bool backup_may_begin(const struct backup *backup)
+{
+    char path[VFS_PATH_MAX];
+    uint64_t lsn;
+    bool begun = vfs_path(path, backup->to, BACKUP_BEGUN) && access(path, F_OK) == 0;
+
+    if (!begun && backup_is_whole(backup->to, &lsn)) { /* else a kill came at its very end */
+        verb_complain(stderr,
+                      "%s: it holds a whole backup up to %" PRIu64 "; name another directory",
+                      backup->to, lsn);
+        return false;
+    }
+    if (!begun && !directory_is_empty(backup->to)) {
+        verb_complain(stderr,
+                      "%s: it is not empty, and holds no backup that was begun; name another "
+                      "directory",
+                      backup->to);
+        return false;
+    }
+    return true;
+}
+
+/* ---- steps ---- */
+
+static bool write_note(struct backup *backup, const char *name)
+{
+    char text[BACKUP_MAX];
+    int length = snprintf(text, sizeof(text),
+                          "rollcall-backup 1\nlsn %" PRIu64 "\ntime %" PRIu64 "\nfrom %.2000s\n",
+                          backup->lsn, clock_wall_s(), backup->data);
+
+    return copy_write(&backup->copy, name, text, (size_t)length, 0);
+}
+
+static bool lock_directory(struct backup *backup)
+{
+    switch (dir_lock_take(vfs_real(), backup->to, &backup->lock)) {
+    case DIR_LOCK_TAKEN:
+        return true;
+    case DIR_LOCK_HELD:
+        return copy_fail(&backup->copy, NULL, "another backup, or a daemon, is at work in it");
+    default:
+        return copy_fail(&backup->copy, NULL, strerror(errno));
+    }
+}
+
+static bool backup_begin(struct backup *backup)
+{
+    struct copy *copy = &backup->copy;
+
+    copy->link = !backup->copies;
+    return copy_begin(copy, backup->data, backup->to) && copy_make_directory(copy) &&
+           lock_directory(backup) && write_note(backup, BACKUP_BEGUN) &&
+           copy_remove(copy, BACKUP_NAME) && copy_remove(copy, MANIFEST_NAME) && copy_sync(copy) &&
+           backup_take(copy, &backup->set);
+}
+
+static bool copy_tables(struct backup *backup)
+{
+    struct copy *copy = &backup->copy;
+
+    for (size_t i = 0; i < backup->set.table_count; i++) {
+        if (!copy_file(copy, &backup->set.tables[i], true)) {
+            return false;
+        }
+        progress_tell(&copy->progress, copy->done, copy->whole, NULL);
+    }
+    return true;
+}
+
+static bool backup_copy(struct backup *backup)
+{
+    struct copy *copy = &backup->copy;
+
+    copy->whole = backup_bytes(&backup->set);
+    progress_init(&copy->progress, backup->quiet ? NULL : stderr, "bytes", 0);
+    return copy_tables(backup) && backup_journal_copy(copy, &backup->set, &backup->lsn) &&
+           backup_sweep(copy, &backup->set) &&
+           copy_write(copy, MANIFEST_NAME, backup->set.manifest_text, backup->set.manifest_length,
+                      0) &&
+           copy_sync(copy);
+}
+
+static bool backup_end(struct backup *backup)
+{
+    struct copy *copy = &backup->copy;
+
+    progress_clear(&copy->progress);
+    if (!backup->unverified && !backup_verify(copy, backup->quiet)) {
+        return copy_fail(copy, NULL, "it is not sound; remove it and begin anew");
+    }
+    return write_note(backup, BACKUP_NAME) && copy_sync(copy) && copy_remove(copy, BACKUP_BEGUN) &&
+           copy_sync(copy);
+}
+
+static void say_done(const struct backup *backup)
+{
+    char size[SIZE_TEXT_MAX];
+    const struct copy *copy = &backup->copy;
+
+    printf("%s: up to LSN %" PRIu64 ", %" PRIu64 " tables linked, %" PRIu64 " copied, %" PRIu64
+           " there already, %zu segments, %s%s\n",
+           backup->to, backup->lsn, copy->linked, copy->copied, copy->kept,
+           backup->set.segment_count, size_text(size, copy->whole),
+           backup->unverified ? "" : ", verified");
+}
+
+/* ---- the command line ---- */
+
+static void backup_help(void)
+{
+    puts(
+        "usage: rollcall backup [options] DIR\n"
+        "Makes a backup of a running daemon's data directory in DIR: table files by hard link on\n"
+        "the same file system, else copied, and the journal up to one LSN. The daemon is not held\n"
+        "up. Then DIR is verified. A backup that was killed goes on when it is made again.\n"
+        "Started as the daemon's user or root, on its machine.\n"
+        "Exit status: 0 done and sound, 1 not, 2 bad options, or DIR is not for it.\n"
+        "\n"
+        "  -s, --server ADDRESS   of the daemon (" WIRE_SERVER ")\n"
+        "      --data DATA        its data directory, without asking; it need not run\n"
+        "      --copy             no hard links\n"
+        "      --no-verify        not to read it once more\n"
+        "  -q, --quiet            no progress\n"
+        "  -h, --help             this text\n"
+        "\n"
+        "DIR is a data directory: rollcall restore DIR NEW makes one of it that is apart from it.");
+}
+
+/* -1: go on. */
+static int backup_arguments(struct backup *backup, int argc, char **argv)
+{
+    static const struct option known[] = {{"server", required_argument, NULL, 's'},
+                                          {"data", required_argument, NULL, 'd'},
+                                          {"copy", no_argument, NULL, 'c'},
+                                          {"no-verify", no_argument, NULL, 'n'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    int got;
+
+    opterr = 0;
+    while ((got = getopt_long(argc, argv, "s:qh", known, NULL)) != -1) {
+        switch (got) {
+        case 's':
+            backup->server = optarg;
+            break;
+        case 'd':
+            snprintf(backup->data, sizeof(backup->data), "%s", optarg);
+            break;
+        case 'c':
+            backup->copies = true;
+            break;
+        case 'n':
+            backup->unverified = true;
+            break;
+        case 'q':
+            backup->quiet = true;
+            break;
+        case 'h':
+            backup_help();
+            return VERB_SOUND;
+        default:
+            return (int)verb_complain(
+                stderr, "unknown option %s, or it lacks a value; see rollcall backup --help",
+                argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc) {
+        return (int)verb_complain(stderr, "backup takes one directory; see rollcall backup --help");
+    }
+    backup->to = argv[optind];
+    return -1;
+}
+
+int backup_main(int argc, char **argv)
+{
+    struct backup backup = {.server = WIRE_SERVER, .lock = {.fd = -1}};
+    int status = backup_arguments(&backup, argc, argv);
+
+    if (status >= 0) {
+        return status;
+    }
+    if (!backup_may_begin(&backup) || (backup.data[0] == '\0' && !ask_daemon(&backup))) {
+        return VERB_USAGE;
+    }
+    bool done = backup_begin(&backup) && backup_copy(&backup) && backup_end(&backup);
+
+    if (done && !backup.quiet) {
+        say_done(&backup);
+    }
+    if (!done) {
+        progress_clear(&backup.copy.progress);
+        verb_complain(stderr, "%s", backup.copy.error);
+    }
+    backup_let_go(&backup.set);
+    dir_lock_give(vfs_real(), &backup.lock);
+    return done ? VERB_SOUND : VERB_DAMAGED;
+}

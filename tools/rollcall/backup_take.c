@@ -1,0 +1,198 @@
+/*
+ * backup_take.c: opens what belongs together. A manifest is read, then the files it names are
+ * opened, then the segments of the journal: a checkpoint that comes between may have deleted some,
+ * and then a newer manifest is there. Once all are open they stay, whatever is deleted.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "store/vfs.h"
+#include "tools/rollcall/backup_private.h"
+#include "tools/rollcall/verify.h"
+
+#define TAKES_MAX 1000 /* one right behind the other: each needs a checkpoint in between */
+
+void backup_let_go(struct backup_set *set)
+{
+    for (size_t i = 0; i < set->table_count; i++) {
+        copy_unpin(&set->tables[i]);
+    }
+    backup_journal_close(set);
+    free(set->tables);
+    manifest_destroy(set->manifest);
+    free(set->manifest_text);
+    *set = (struct backup_set){.manifest = NULL};
+}
+
+static bool take_fail(struct copy *copy, const char *what)
+{
+    snprintf(copy->error, sizeof(copy->error), "%.400s: %.500s", copy->from, what);
+    return false;
+}
+
+static bool take_manifest(struct copy *copy, struct backup_set *set)
+{
+    char path[VFS_PATH_MAX];
+    char why[MANIFEST_ERROR_MAX];
+
+    if (!vfs_path(path, copy->from, MANIFEST_NAME)) {
+        return take_fail(copy, strerror(errno));
+    }
+    set->manifest_text = vfs_read_file(vfs_real(), path, MANIFEST_BYTES_MAX, &set->manifest_length);
+    if (set->manifest_text == NULL) {
+        return take_fail(copy, errno == ENOENT ? "no MANIFEST is there: no data directory"
+                                               : strerror(errno));
+    }
+    if (manifest_parse(set->manifest_text, set->manifest_length, path, &set->manifest, why) !=
+        MANIFEST_SOUND) {
+        return take_fail(copy, why);
+    }
+    return true;
+}
+
+static size_t count_table_files(const struct manifest *manifest)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        count += manifest->spaces[i].files_count;
+    }
+    return count;
+}
+
+static enum backup_found open_tables(struct copy *copy, struct backup_set *set)
+{
+    size_t count = count_table_files(set->manifest);
+
+    if (!copy_allow_files(copy, count)) {
+        return BACKUP_FAILED;
+    }
+    set->tables = memory_zalloc((count + 1) * sizeof(*set->tables));
+    for (size_t i = 0; i < set->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &set->manifest->spaces[i];
+
+        for (size_t k = 0; k < space->files_count; k++) {
+            switch (copy_pin(copy, space->files[k].name, &set->tables[set->table_count])) {
+            case COPY_ABSENT:
+                snprintf(copy->error, sizeof(copy->error), "%.400s/%.200s: it is missing",
+                         copy->from, space->files[k].name);
+                return BACKUP_AGAIN;
+            case COPY_FAILED:
+                return BACKUP_FAILED;
+            default:
+                set->table_count++;
+            }
+        }
+    }
+    return BACKUP_FOUND;
+}
+
+static enum backup_found take_once(struct copy *copy, struct backup_set *set)
+{
+    if (!take_manifest(copy, set)) {
+        return BACKUP_FAILED;
+    }
+    enum backup_found found = open_tables(copy, set);
+
+    if (found != BACKUP_FOUND) {
+        return found;
+    }
+    found = backup_journal_open(copy, set, set->manifest->journal_lsn);
+    if (found == BACKUP_AGAIN) {
+        (void)take_fail(copy, "the journal does not reach back to the manifest");
+    }
+    return found;
+}
+
+bool backup_take(struct copy *copy, struct backup_set *set)
+{
+    enum backup_found found = BACKUP_AGAIN;
+
+    *set = (struct backup_set){.manifest = NULL};
+    for (unsigned i = 0; i < TAKES_MAX && found == BACKUP_AGAIN; i++) {
+        backup_let_go(set);
+        found = take_once(copy, set);
+    }
+    return found == BACKUP_FOUND;
+}
+
+uint64_t backup_bytes(const struct backup_set *set)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < set->table_count; i++) {
+        bytes += set->tables[i].bytes;
+    }
+    for (size_t i = 0; i < set->segment_count; i++) {
+        bytes += set->segments[i].pin.bytes;
+    }
+    return bytes;
+}
+
+/* ---- what is left over ---- */
+
+static bool is_of(const struct backup_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->segment_count; i++) {
+        if (strcmp(set->segments[i].pin.name, name) == 0) {
+            return true;
+        }
+    }
+    return manifest_find_file(set->manifest, name) != NULL;
+}
+
+/* A name only a daemon, or a copy, gives. */
+static bool is_left_over(const struct backup_set *set, const char *name)
+{
+    uint64_t start;
+    bool ours = manifest_name_ours(name) || journal_name_parse(name, &start) ||
+                verb_ends_with(name, COPY_PART);
+
+    return ours && strcmp(name, MANIFEST_NAME) != 0 && !is_of(set, name);
+}
+
+bool backup_sweep(struct copy *copy, const struct backup_set *set)
+{
+    DIR *directory = opendir(copy->to);
+    bool good = directory != NULL;
+
+    for (struct dirent *entry; good && (entry = readdir(directory)) != NULL;) {
+        if (is_left_over(set, entry->d_name)) {
+            good = copy_remove(copy, entry->d_name);
+        }
+    }
+    if (directory == NULL) {
+        return copy_fail(copy, NULL, strerror(errno));
+    }
+    closedir(directory);
+    return good;
+}
+
+/* ---- judging ---- */
+
+bool backup_verify(const struct copy *copy, bool quiet)
+{
+    const struct verify_options options = {
+        .directory = copy->to, .quiet = true, .progress = !quiet && copy->progress.terminal};
+
+    return verify_locked(vfs_real(), &options, stderr, stderr) == VERB_SOUND;
+}
+
+bool backup_is_whole(const char *directory, uint64_t *lsn)
+{
+    char path[VFS_PATH_MAX];
+    size_t length;
+    char *text = vfs_path(path, directory, BACKUP_NAME)
+                     ? vfs_read_file(vfs_real(), path, BACKUP_MAX, &length)
+                     : NULL;
+    bool whole = text != NULL && sscanf(text, "rollcall-backup 1\nlsn %" SCNu64 "\n", lsn) == 1;
+
+    free(text);
+    return whole;
+}

@@ -1,0 +1,464 @@
+/*
+ * export.c: the verb export. The daemon sends the ids in their order (`lru_crawler export`), so
+ * wherever it ends it can be taken up again: after the connection broke by itself, later with
+ * --from or --resume.
+ */
+#include "tools/rollcall/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/num.h"
+#include "engine/engine.h"
+#include "tools/rollcall/progress.h"
+#include "tools/rollcall/verb.h"
+#include "tools/rollcall/wire.h"
+
+#define ID_MAX        ((uint64_t)INT64_MAX)
+#define HEAD          "EXPORT "
+#define OUT_BYTES     (1u << 20) /* of the output's buffer */
+#define TAIL_BYTES    4096       /* the last line of a file is in these */
+#define PATIENCE_MAX  86400u
+#define SPACE_MAX     64
+#define RECORD_FIELDS ENGINE_SLOTS_MAX
+
+enum export_format { EXPORT_NDJSON, EXPORT_TSV };
+
+struct export
+{
+    const char *server;
+    const char *space;
+    const char *output; /* NULL: stdout */
+    enum export_format format;
+    uint64_t from, to;
+    bool resume, quiet;
+    unsigned patience_s;
+    FILE *out;
+    struct wire wire;
+    struct progress progress;
+    uint64_t done, whole; /* records */
+    bool headed;
+    size_t slot_count;
+    char slots[RECORD_FIELDS][ENGINE_SPACE_NAME_MAX + 1];
+};
+
+/* ---- the file ---- */
+
+static bool complain_file(const struct export *export, const char *what)
+{
+    verb_complain(stderr, "%s: %s", export->output != NULL ? export->output : "stdout", what);
+    return false;
+}
+
+/* The id a line of ours begins with. */
+static bool line_id(const struct export *export, const char *line, size_t length, uint64_t *id)
+{
+    static const char json[] = "{\"id\":";
+    size_t skip = export->format == EXPORT_NDJSON ? sizeof(json) - 1 : 0;
+
+    if (length < skip || memcmp(line, json, skip) != 0) {
+        return false;
+    }
+    return num_read(line + skip, length - skip, id) > 0;
+}
+
+/* Cuts off a half line, and goes on behind the last whole one. */
+static bool find_end(struct export *export, int fd)
+{
+    char tail[TAIL_BYTES];
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
+    ssize_t got = pread(fd, tail, sizeof(tail), from);
+    const char *end = got > 0 ? memrchr(tail, '\n', (size_t)got) : NULL;
+    uint64_t last;
+
+    if (size < 0 || got < 0) {
+        return complain_file(export, strerror(errno));
+    }
+    if (end == NULL) {
+        return size == 0 || complain_file(export, "it ends in no line of an export");
+    }
+    const char *line = end > tail ? memrchr(tail, '\n', (size_t)(end - tail)) : NULL;
+
+    line = line != NULL ? line + 1 : tail;
+    export->headed = true;
+    if (line_id(export, line, (size_t)(end - line), &last)) {
+        export->from = last + 1;
+    } else if (!(export->format == EXPORT_TSV && strncmp(line, "id\t", 3) == 0)) {
+        return complain_file(export, "its last line is none of an export in this format");
+    }
+    if (ftruncate(fd, from + (end - tail) + 1) != 0 || lseek(fd, 0, SEEK_END) < 0) {
+        return complain_file(export, strerror(errno));
+    }
+    return true;
+}
+
+static bool open_output(struct export *export)
+{
+    if (export->output == NULL) {
+        export->out = stdout;
+        return setvbuf(stdout, NULL, _IOFBF, OUT_BYTES) == 0;
+    }
+    int flags = export->resume ? O_RDWR | O_CREAT : O_WRONLY | O_CREAT | O_EXCL;
+    int fd = open(export->output, flags | O_CLOEXEC, 0600);
+
+    if (fd < 0) {
+        return complain_file(export, errno == EEXIST ? "it is there already; --resume goes on with "
+                                                       "it"
+                                                     : strerror(errno));
+    }
+    if (export->resume && !find_end(export, fd)) {
+        close(fd);
+        return false;
+    }
+    export->out = fdopen(fd, "w");
+    CHECK(export->out != NULL);
+    return setvbuf(export->out, NULL, _IOFBF, OUT_BYTES) == 0;
+}
+
+static bool close_output(struct export *export)
+{
+    bool written = fflush(export->out) == 0 && !ferror(export->out);
+
+    if (export->output != NULL) {
+        written = (fsync(fileno(export->out)) == 0 || errno == EINVAL) && written;
+        written = fclose(export->out) == 0 && written;
+    }
+    return written || complain_file(export, strerror(errno));
+}
+
+/* ---- lines ---- */
+
+/* "EXPORT feed repost,comment,like" */
+static bool take_head(struct export *export, char *line)
+{
+    char *save = NULL;
+    char *names = strchr(line + sizeof(HEAD) - 1, ' ');
+    bool headed = export->slot_count > 0; /* of a connection before */
+    size_t count = 0;
+
+    for (char *name = names != NULL ? strtok_r(names, " ,", &save) : NULL; name != NULL;
+         name = strtok_r(NULL, ",", &save)) {
+        if (count == RECORD_FIELDS || strlen(name) > ENGINE_SPACE_NAME_MAX ||
+            (headed && strcmp(export->slots[count], name) != 0)) {
+            return false;
+        }
+        strcpy(export->slots[count++], name);
+    }
+    if (count == 0 || (headed && count != export->slot_count)) {
+        return false;
+    }
+    export->slot_count = count;
+    return true;
+}
+
+static void put_head(struct export *export)
+{
+    if (export->format == EXPORT_TSV && !export->headed) {
+        fputs("id", export->out);
+        for (size_t i = 0; i < export->slot_count; i++) {
+            fprintf(export->out, "\t%s", export->slots[i]);
+        }
+        fputc('\n', export->out);
+    }
+    export->headed = true;
+}
+
+static void put_json(struct export *export, const char *id, size_t id_length, const char *record)
+{
+    fputs("{\"id\":", export->out);
+    fwrite(id, 1, id_length, export->out);
+    for (size_t i = 0; i < export->slot_count; i++) {
+        size_t length = strcspn(record, ",");
+
+        if (length > 0) {
+            fprintf(export->out, ",\"%s\":%.*s", export->slots[i], (int)length, record);
+        }
+        record += length + (record[length] == ',');
+    }
+    fputs("}\n", export->out);
+}
+
+static void put_tsv(struct export *export, const char *id, size_t id_length, char *record)
+{
+    for (char *at = record; (at = strchr(at, ',')) != NULL;) {
+        *at++ = '\t';
+    }
+    fwrite(id, 1, id_length, export->out);
+    fputc('\t', export->out);
+    fputs(record, export->out);
+    fputc('\n', export->out);
+}
+
+/* "123 1,,3": False: it is none, or the last one that is wanted was before. */
+static bool export_record(struct export *export, char *line, size_t length, bool *ended)
+{
+    uint64_t id;
+    size_t digits = num_read(line, length, &id);
+
+    if (digits == 0 || line[digits] != ' ') {
+        return false;
+    }
+    *ended = id > export->to;
+    if (*ended) {
+        return false;
+    }
+    if (export->format == EXPORT_TSV) {
+        put_tsv(export, line, digits, line + digits + 1);
+    } else {
+        put_json(export, line, digits, line + digits + 1);
+    }
+    export->done++;
+    export->from = id + 1;
+    *ended = id == export->to;
+    return !*ended;
+}
+
+/* ---- the connection ---- */
+
+enum export_end { EXPORT_DONE, EXPORT_LOST, EXPORT_REFUSED, EXPORT_BUSY };
+
+static enum export_end export_refused(struct export *export, const char *line)
+{
+    progress_clear(&export->progress);
+    verb_complain(stderr, "%s: %s", export->server, line);
+    return EXPORT_REFUSED;
+}
+
+/* All that this connection gives. */
+static enum export_end export_take_all(struct export *export)
+{
+    char request[SPACE_MAX + 64];
+    size_t length;
+    bool ended = false;
+    int bytes = snprintf(request, sizeof(request), "lru_crawler export %s %" PRIu64 "\r\n",
+                         export->space, export->from);
+    char *line =
+        wire_send(&export->wire, request, (size_t)bytes) ? wire_line(&export->wire, &length) : NULL;
+
+    if (line == NULL) {
+        return EXPORT_LOST;
+    }
+    if (strncmp(line, "BUSY", 4) == 0) {
+        return EXPORT_BUSY;
+    }
+    if (strncmp(line, HEAD, sizeof(HEAD) - 1) != 0) {
+        return export_refused(export, line);
+    }
+    if (!take_head(export, line)) {
+        return export_refused(export, "the space has other slots than before; begin anew");
+    }
+    put_head(export);
+    while ((line = wire_line(&export->wire, &length)) != NULL) {
+        if (!export_record(export, line, length, &ended)) {
+            break;
+        }
+        progress_tell(&export->progress, export->done, export->whole, NULL);
+        if (ferror(export->out)) {
+            return EXPORT_DONE; /* close_output says it */
+        }
+    }
+    if (line == NULL) {
+        return EXPORT_LOST;
+    }
+    return ended || strcmp(line, "END") == 0 ? EXPORT_DONE : export_refused(export, line);
+}
+
+static void tell_waits(void *context, const char *why)
+{
+    struct export *export = context;
+
+    progress_tell(&export->progress, export->done, export->whole, why);
+}
+
+/* How many there will be, about. */
+static void ask_whole(struct export *export)
+{
+    char name[SPACE_MAX + 16];
+    char text[32];
+
+    snprintf(name, sizeof(name), "%s:records", export->space);
+    if (export->from == 0 && export->to == ID_MAX &&
+        wire_stat(&export->wire, "spaces", name, text, sizeof(text))) {
+        (void)num_parse(text, strlen(text), &export->whole);
+    }
+}
+
+/* Goes on as long as there is something new from time to time. */
+static bool run_export(struct export *export)
+{
+    enum export_end end = EXPORT_LOST;
+    uint64_t before = UINT64_MAX;
+    unsigned busy_s = 0;
+
+    while (end == EXPORT_LOST || end == EXPORT_BUSY) {
+        bool went_on = before != export->from;
+
+        before = export->from;
+        if (!wire_connect(&export->wire, tell_waits, export)) {
+            end = EXPORT_LOST;
+            break;
+        }
+        if (export->slot_count == 0) {
+            ask_whole(export);
+        }
+        end = export_take_all(export);
+        wire_close(&export->wire);
+        if ((end == EXPORT_LOST && !went_on) || export->from > export->to) {
+            break;
+        }
+        busy_s = end == EXPORT_BUSY && !went_on ? busy_s + 1 : 0;
+        if (busy_s > export->wire.patience_s) {
+            break;
+        }
+        if (end == EXPORT_BUSY) {
+            sleep(1);
+        }
+    }
+    progress_clear(&export->progress);
+    bool whole = end == EXPORT_DONE || export->from > export->to;
+    if (!whole && end != EXPORT_REFUSED) {
+        verb_complain(stderr, "%s; go on with --from %" PRIu64,
+                      end == EXPORT_BUSY ? "the daemon makes as many lists as it may"
+                                         : export->wire.error,
+                      export->from);
+    }
+    return whole;
+}
+
+/* ---- the command line ---- */
+
+static void export_help(void)
+{
+    puts("usage: rollcall export [options] SPACE\n"
+         "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
+         "is there all the while is written once, with the counts it has at some time meanwhile.\n"
+         "Exit status: 0 all is written, 1 it is not, 2 bad options.\n"
+         "\n"
+         "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER ")\n"
+         "  -f, --format FORMAT    ndjson: {\"id\":7,\"like\":3}; tsv: a line of names, then "
+         "numbers\n"
+         "      --from ID          begin there\n"
+         "      --to ID            end there\n"
+         "  -o, --output FILE      a new file; else stdout\n"
+         "      --resume           go on behind the last line of FILE\n"
+         "      --timeout SECONDS  the longest wait for the daemon (60)\n"
+         "  -q, --quiet            no progress\n"
+         "  -h, --help             this text\n"
+         "\n"
+         "A slot that is unset is left out (tsv: empty). rollcall load reads both formats.");
+}
+
+/* False: it was said. */
+static bool export_number(const char *option, const char *text, uint64_t most, uint64_t *number)
+{
+    if (num_parse(text, strlen(text), number) && *number <= most) {
+        return true;
+    }
+    verb_complain(stderr, "%s must be a number up to %" PRIu64 ", not \"%s\"", option, most, text);
+    return false;
+}
+
+static bool take_option(struct export *export, int option, const char *text)
+{
+    uint64_t number;
+
+    switch (option) {
+    case 's':
+        export->server = text;
+        return true;
+    case 'f':
+        export->format = strcmp(text, "tsv") == 0 ? EXPORT_TSV : EXPORT_NDJSON;
+        if (export->format == EXPORT_TSV || strcmp(text, "ndjson") == 0) {
+            return true;
+        }
+        verb_complain(stderr, "--format must be ndjson or tsv, not \"%s\"", text);
+        return false;
+    case 'F':
+        return export_number("--from", text, ID_MAX, &export->from);
+    case 'T':
+        return export_number("--to", text, ID_MAX, &export->to);
+    case 'o':
+        export->output = text;
+        return true;
+    case 'r':
+        export->resume = true;
+        return true;
+    case 'q':
+        export->quiet = true;
+        return true;
+    default:
+        if (!export_number("--timeout", text, PATIENCE_MAX, &number)) {
+            return false;
+        }
+        export->patience_s = (unsigned)number;
+        return true;
+    }
+}
+
+/* -1: go on. */
+static int read_arguments(struct export *export, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"server", required_argument, NULL, 's'},  {"format", required_argument, NULL, 'f'},
+        {"from", required_argument, NULL, 'F'},    {"to", required_argument, NULL, 'T'},
+        {"output", required_argument, NULL, 'o'},  {"resume", no_argument, NULL, 'r'},
+        {"timeout", required_argument, NULL, 't'}, {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},          {0}};
+    int got;
+
+    opterr = 0;
+    while ((got = getopt_long(argc, argv, "s:f:o:qh", known, NULL)) != -1) {
+        if (got == 'h') {
+            export_help();
+            return VERB_SOUND;
+        }
+        if (got == '?') {
+            return (int)verb_complain(stderr,
+                                      "unknown option %s, or it lacks a value; see rollcall "
+                                      "export --help",
+                                      argv[optind - 1]);
+        }
+        if (!take_option(export, got, optarg)) {
+            return VERB_USAGE;
+        }
+    }
+    if (optind + 1 != argc || strlen(argv[optind]) >= SPACE_MAX || strchr(argv[optind], ' ')) {
+        return (int)verb_complain(stderr, "export takes one space; see rollcall export --help");
+    }
+    if (export->resume && export->output == NULL) {
+        return (int)verb_complain(stderr, "--resume goes on with a file: it needs --output FILE");
+    }
+    export->space = argv[optind];
+    return -1;
+}
+
+int export_main(int argc, char **argv)
+{
+    struct export export = {.server = WIRE_SERVER, .to = ID_MAX, .patience_s = WIRE_PATIENCE_S};
+    int status = read_arguments(&export, argc, argv);
+
+    if (status >= 0) {
+        return status;
+    }
+    if (!open_output(&export)) {
+        return VERB_USAGE;
+    }
+    wire_init(&export.wire, export.server, export.patience_s);
+    progress_init(&export.progress, export.quiet ? NULL : stderr, "records", 0);
+    bool done = export.from > export.to || run_export(&export);
+
+    wire_fini(&export.wire);
+    done = close_output(&export) && done;
+    if (done && !export.quiet) {
+        fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export.done,
+                progress_rate(&export.progress, export.done));
+    }
+    return done ? VERB_SOUND : VERB_DAMAGED;
+}

@@ -1,0 +1,10 @@
+/*
+ * export.h: the verb export: the records of a space of a running daemon, in the order of their ids,
+ * to a file or stdout.
+ */
+#ifndef ROLLCALL_TOOLS_EXPORT_H
+#define ROLLCALL_TOOLS_EXPORT_H
+
+int export_main(int argc, char **argv);
+
+#endif

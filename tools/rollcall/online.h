@@ -1,0 +1,73 @@
+/*
+ * online.h: the verbs that ask a running daemon, and what they have in common: one table of
+ * options, of which a verb names those it takes; help with examples first; exit statuses as
+ * base/exit_status.h. Data goes to stdout, everything else to stderr.
+ */
+#ifndef ROLLCALL_TOOLS_ONLINE_H
+#define ROLLCALL_TOOLS_ONLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/rollcall/online_link.h"
+
+#define ONLINE_TIMEOUT_MS_MAX  600000u
+#define ONLINE_INTERVAL_MS_MIN 100u
+#define ONLINE_WORDS_MAX       1000 /* what follows the options */
+
+enum online_sort {
+    ONLINE_BY_NAME,
+    ONLINE_BY_HELD,
+    ONLINE_BY_MEMORY,
+    ONLINE_BY_READS,
+    ONLINE_BY_CHANGES,
+    ONLINE_BY_FULL,
+    ONLINE_SORTS
+};
+extern const char *const online_sorts[ONLINE_SORTS + 1];
+
+struct online_options {
+    struct online_target target;
+    bool json, help, fail_missing;
+    enum online_sort sort;
+    unsigned interval_ms, looks;
+    /* of `plan` */
+    uint64_t ids_per_day, pairs_per_day;
+    unsigned days, pairs_days;
+    char *slots, *from, *data;
+    uint64_t id_spacing, memory_bytes, disk_bytes;
+    double false_positives;
+    bool deletes, recycle;
+    const char *words[ONLINE_WORDS_MAX];
+    size_t word_count;
+};
+
+struct online_verb {
+    const char *name;  /* conf diff: of two words */
+    const char *words; /* what follows the options, for the usage line */
+    const char *does;
+    const char *examples;     /* lines */
+    const char *const *takes; /* names of options, NULL at the end; those of a server always */
+    size_t words_least, words_most;
+    int (*run)(const struct online_options *options);
+    bool server_word; /* the one word is the server, as of bench */
+    bool no_server;
+};
+
+/* Parses and runs; returns the exit status. argv[0] is the verb. */
+int online_main(const struct online_verb *verb, int argc, char **argv);
+
+int online_status_main(int argc, char **argv);
+int online_tables_main(int argc, char **argv);
+int online_hot_main(int argc, char **argv);
+int online_get_main(int argc, char **argv);
+int online_conf_main(int argc, char **argv);
+int online_top_main(int argc, char **argv);
+int online_plan_main(int argc, char **argv);
+int online_completion_main(int argc, char **argv);
+
+/* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */
+bool online_colours(int fd);
+
+#endif

@@ -1,0 +1,27 @@
+/* online_top.h: the lines of `rollcall top`. */
+#ifndef ROLLCALL_TOOLS_ONLINE_TOP_H
+#define ROLLCALL_TOOLS_ONLINE_TOP_H
+
+#include <jansson.h>
+
+#include "tools/rollcall/online.h"
+#include "tools/rollcall/online_text.h"
+
+#define ONLINE_TOP_LINES_MAX 128
+#define ONLINE_TOP_ROWS_MIN  8 /* of a screen: fewer are not filled well */
+
+struct online_lines {
+    size_t count;
+    size_t heading;                                 /* number of the line that is one */
+    bool wrong;                                     /* the first line says what is */
+    char at[ONLINE_TOP_LINES_MAX][ONLINE_LINE_MAX]; /* may be longer than the screen is wide */
+};
+
+/*
+ * At most `rows` lines of a view with its rates (online_rates.h); spaces that do not fit are left
+ * out, which a line says. error: of the last look, "" if none; then the view is an older one.
+ */
+void online_top_compose(const json_t *view, enum online_sort sort, const char *error, unsigned rows,
+                        struct online_lines *lines);
+
+#endif

@@ -1,0 +1,96 @@
+/* verb_table.c: the verbs of rollcall, one row each: a verb is that and a file of its own. Help. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "tools/rollcall/backup.h"
+#include "tools/rollcall/bench.h"
+#include "tools/rollcall/export.h"
+#include "tools/rollcall/inspect.h"
+#include "tools/rollcall/load.h"
+#include "tools/rollcall/online.h"
+#include "tools/rollcall/repair.h"
+#include "tools/rollcall/verb.h"
+#include "tools/rollcall/verify.h"
+
+const struct verb verbs[] = {
+    {"status", online_status_main, "how a daemon is, and what each of its spaces holds"},
+    {"top", online_top_main, "the same, live, with rates"},
+    {"tables", online_tables_main, "the tables of its spaces: ids, fill, state"},
+    {"hot", online_hot_main, "ids and members asked for most"},
+    {"get", online_get_main, "all slots of an id, or a member, and the table that has it"},
+    {"conf", online_conf_main, "diff FILE: what a daemon runs with, and the file says otherwise"},
+    {"plan", online_plan_main, "how much memory and disk it takes, and the configuration"},
+    {"bench", bench_main, "send load to a server, check its replies, print rates and latencies"},
+    {"verify", verify_main, "check a data directory: every checksum, order and count"},
+    {"repair", repair_main,
+     "make a damaged data directory one a daemon starts with, and say the loss"},
+    {"inspect", inspect_main, "print a manifest, a journal segment or a table file as text"},
+    {"export", export_main, "write the records of a space of a running daemon to a file"},
+    {"load", load_main, "load counters or members from files into a running daemon"},
+    {"backup", backup_main, "copy the data of a running daemon, up to one moment"},
+    {"restore", restore_main, "make a data directory of a backup"},
+    {"completion", online_completion_main, "a script for bash, zsh or fish"},
+    {"help", verb_help_main, "this text; rollcall VERB --help for the options of one"},
+};
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+const size_t verb_count = VERBS;
+
+const char *verb_nearest(const char *wrong)
+{
+    const char *names[VERBS];
+
+    for (size_t i = 0; i < VERBS; i++) {
+        names[i] = verbs[i].name;
+    }
+    return options_nearest(wrong, names, VERBS);
+}
+
+void verb_usage(FILE *to)
+{
+    fputs("  rollcall status\n"
+          "  rollcall top -s 10.0.0.5:11211\n"
+          "  rollcall plan --ids-per-day 20M --days 30 --slots repost:14,like:18\n\n"
+          "usage: rollcall VERB [options]\n\n",
+          to);
+    for (size_t i = 0; i < verb_count; i++) {
+        fprintf(to, "  %-11s %s\n", verbs[i].name, verbs[i].help);
+    }
+    fputs("\n  -V, --version\n  -h, --help\n", to);
+}
+
+const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < verb_count; i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            return &verbs[i];
+        }
+    }
+    return NULL;
+}
+
+int verb_refuse(const char *name)
+{
+    const char *nearest = verb_nearest(name);
+
+    return (int)verb_complain(stderr, "unknown verb \"%s\"%s%s; see rollcall help", name,
+                         nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
+}
+
+/* help, help VERB */
+int verb_help_main(int argc, char **argv)
+{
+    char help[] = "--help";
+    const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
+
+    if (argc > 1 && verb == NULL) {
+        return verb_refuse(argv[1]);
+    }
+    if (verb != NULL && verb->main != verb_help_main) {
+        char *words[] = {argv[1], help, NULL};
+
+        return verb->main(2, words);
+    }
+    verb_usage(stdout);
+    return 0;
+}
