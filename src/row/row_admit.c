@@ -295,7 +295,8 @@ enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t 
     if (wants != 0) {
         return wait_for(row, table, wants);
     }
-    return is_within_row(row, table, id) ? ROW_NO_TABLE : ROW_TOO_FAR;
+    bool helps = is_within_row(row, table, id) || row_ahead_may_open(row, table, id);
+    return helps ? ROW_NO_TABLE : ROW_TOO_FAR;
 }
 
 void row_wait(struct row *row, const struct ticket *ticket)

@@ -55,18 +55,24 @@ static size_t pick(const struct row *row, const struct row_table *table, uint64_
     return n;
 }
 
+/* Under the lock: those within a reach of the id, itself too; to ids if that is not NULL. */
+static size_t pick_near(const struct row *row, const struct row_table *table, uint64_t id,
+                        uint64_t *ids)
+{
+    uint64_t reach = row_reach(table);
+    return pick(row, table, id > reach ? id - reach : 0, row_policy_add(id, reach), ids);
+}
+
 static bool is_clustered(const struct row *row, const struct row_table *table, uint64_t id)
 {
     uint64_t ids[ROW_AHEAD_KEPT];
-    uint64_t reach = row_reach(table);
-    uint64_t low = id > reach ? id - reach : 0;
-    size_t n = pick(row, table, low, row_policy_add(id, reach), ids);
+    size_t n = pick_near(row, table, id, ids);
     if (n < ROW_CLUSTER) {
         return false;
     }
     row_policy_sort(ids, n);
     size_t first;
-    return row_policy_cluster(ids, n, ROW_CLUSTER, reach, id, &first);
+    return row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), id, &first);
 }
 
 /* Under the lock: were the newest `least` ahead of the table three in four of what came to it? */
@@ -157,6 +163,14 @@ uint32_t row_ahead_wants(struct row *row, const struct row_table *table)
     }
     row_unlock(row);
     return wants;
+}
+
+bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id)
+{
+    row_lock(row);
+    bool may = may_cluster(row, table) && pick_near(row, table, id, NULL) > 1;
+    row_unlock(row);
+    return may;
 }
 
 void row_ahead_restore(struct row *row, const struct row_table *table, uint64_t id)

@@ -245,6 +245,11 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
                         uint64_t placed);
 /* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
+/*
+ * True: others near this remembered id are remembered, too, and a table may open for such once
+ * there are ROW_CLUSTER of them. Any thread inside.
+ */
+bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id);
 /* True: the stream has left the table for ids ahead of it. Any thread inside. */
 bool row_ahead_leaps(struct row *row, const struct row_table *table);
 /* Copies the remembered ids of its range to ids, in the order they came. Any thread inside. */

@@ -531,12 +531,33 @@ static void test_refused_apart(void **unused)
     begin_dense(&rows, CAPACITY / 2);
     rows.apart_max = 3;
     add(&rows, FAR, 3);
-    assert_int_equal(fake_add(&rows, FAR + 3), FAKE_TOO_FAR);
+    assert_int_equal(fake_add(&rows, 2 * FAR), FAKE_TOO_FAR);
     rows.refuse_create = true;
     add(&rows, FIRST + CAPACITY / 2, CAPACITY / 2 - 10);
     fake_maintain(&rows);
     assert_true(table(&rows, 0)->refused);
-    assert_int_equal(fake_add(&rows, FAR + 3), FAKE_NO_TABLE);
+    assert_int_equal(fake_add(&rows, 2 * FAR), FAKE_NO_TABLE);
+    fake_fini(&rows);
+}
+
+/* A stream leaps while strays have all the room apart: one id alone is far, more of them are not. */
+static void test_refused_leap(void **unused)
+{
+    (void)unused;
+    struct fake rows;
+    begin_dense(&rows, CAPACITY / 2);
+    rows.apart_max = 3;
+    for (uint64_t i = 1; i <= 3; i++) {
+        add(&rows, i * FAR, 1);
+    }
+    assert_int_equal(fake_add(&rows, 10 * FAR), FAKE_TOO_FAR);
+    uint64_t id = 10 * FAR + 1;
+    for (; rows.row.count == 1; id++) {
+        enum fake_answer answer = fake_add(&rows, id);
+        assert_int_equal(answer, rows.row.count == 1 ? FAKE_NO_TABLE : FAKE_ADDED);
+    }
+    assert_true(id <= 10 * FAR + ROW_CLUSTER);
+    add(&rows, 10 * FAR, id - 1 - 10 * FAR); /* tried again; the last one is there */
     fake_fini(&rows);
 }
 
@@ -607,6 +628,7 @@ int main(void)
         cmocka_unit_test(test_bulk),
         cmocka_unit_test(test_bulk_scattered),
         cmocka_unit_test(test_too_far),
+        cmocka_unit_test(test_refused_leap),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_refused_apart),
