@@ -86,15 +86,19 @@ bool row_restore_begin(struct row *row, const void *state, size_t length,
            row_restore_space(row, (const unsigned char *)state + own, ROW_SPACE_BYTES, error);
 }
 
-/* Of a file and what its table was made as. */
-static bool row_data_fits(const struct row *row, const struct row_table *table,
-                          const struct table_file *file, char error[ENGINE_ERROR_MAX])
+/* Asked first: nothing else of a file of another kind means anything here. */
+static bool row_data_is_of_kind(const struct row *row, const struct table_file *file,
+                                char error[ENGINE_ERROR_MAX])
 {
-    const struct table_file_info *info = table_file_info(file);
-    if (strcmp(info->kind, row->kind->name) != 0) {
-        return row_data_refuse_file(error, file, "it is a table of another kind of space");
-    }
-    return info->serial == table->serial ||
+    return strcmp(table_file_info(file)->kind, row->kind->name) == 0 ||
+           row_data_refuse_file(error, file, "it is a table of another kind of space");
+}
+
+/* Of a file and what its table was made as. */
+static bool row_data_fits(const struct row_table *table, const struct table_file *file,
+                          char error[ENGINE_ERROR_MAX])
+{
+    return table_file_info(file)->serial == table->serial ||
            row_data_refuse_file(error, file, "its header names another table than it describes");
 }
 
@@ -103,6 +107,9 @@ struct row_table *row_restore_file(struct row *row, const struct table_file *fil
 {
     const struct table_file_info *info = table_file_info(file);
     char why[ROW_ERROR_MAX];
+    if (!row_data_is_of_kind(row, file, error)) {
+        return NULL;
+    }
     struct row_table *table =
         row_restore_table(row, info->description, info->description_bytes,
                           (info->layer & LAYER_BIT) != 0, info->start_lsn, why);
@@ -110,7 +117,7 @@ struct row_table *row_restore_file(struct row *row, const struct table_file *fil
         row_data_refuse_file(error, file, why);
         return NULL;
     }
-    return row_data_fits(row, table, file, error) ? table : NULL;
+    return row_data_fits(table, file, error) ? table : NULL;
 }
 
 bool row_restore_load(struct row *row, struct row_table *table, const struct table_file *file,
@@ -147,6 +154,9 @@ bool row_restore_dumped(struct row *row, struct table_file *file, const struct t
     if (row->cold == NULL) {
         return row_data_refuse_file(error, file, "it is a dumped table, and none is read here");
     }
+    if (!row_data_is_of_kind(row, file, error)) {
+        return false;
+    }
     if (!row_data_belong(table_file_info(file), info)) {
         return row_data_refuse_file(error, last, "it is an overlay of another table");
     }
@@ -156,7 +166,7 @@ bool row_restore_dumped(struct row *row, struct table_file *file, const struct t
     if (table == NULL) {
         return row_data_refuse_file(error, last, why);
     }
-    return row_data_fits(row, table, last, error) &&
+    return row_data_fits(table, last, error) &&
            row->kind->load_dumped(row->engine, table, row->cold, file, in_front, error);
 }
 

@@ -540,7 +540,8 @@ static void test_refused_apart(void **unused)
     fake_fini(&rows);
 }
 
-/* A stream leaps while strays have all the room apart: one id alone is far, more of them are not. */
+/* A stream leaps while strays have all the room apart: one id alone is far, more of them are not.
+ */
 static void test_refused_leap(void **unused)
 {
     (void)unused;
