@@ -1,4 +1,7 @@
-/* num.c: decimal numbers. Eight digits at a time are read, four at a time are printed. */
+/*
+ * num.c: decimal numbers. Eight digits at a time are read; up to three are printed from a table,
+ * four at a time of longer ones.
+ */
 #include "base/num.h"
 
 #include "base/check.h"
@@ -107,10 +110,12 @@ static inline size_t print_first(char *text, uint32_t value)
     return 4 - zeros;
 }
 
-/* Apart: its recursion would have the short ones save registers too. */
-__attribute__((noinline)) static size_t print_long(char *text, uint64_t value)
+size_t num_print_long(char *text, uint64_t value)
 {
     size_t digits;
+    if (value < FOUR_DIGITS) {
+        return print_first(text, (uint32_t)value);
+    }
     if (value < EIGHT_DIGITS) {
         digits = print_first(text, (uint32_t)value / FOUR_DIGITS);
     } else {
@@ -122,7 +127,16 @@ __attribute__((noinline)) static size_t print_long(char *text, uint64_t value)
     return digits + 4;
 }
 
-size_t num_print(char *text, uint64_t value)
-{
-    return value < FOUR_DIGITS ? print_first(text, (uint32_t)value) : print_long(text, value);
-}
+#define DIGIT(n) (uint32_t)('0' + (n) % 10)
+#define ONE(n)                                                                                     \
+    ((n) < 10    ? DIGIT(n) | 1u << 24                                                             \
+     : (n) < 100 ? DIGIT((n) / 10) | DIGIT(n) << 8 | 2u << 24                                      \
+                 : DIGIT((n) / 100) | DIGIT((n) / 10) << 8 | DIGIT(n) << 16 | 3u << 24)
+#define FIVE(n)    ONE(n), ONE((n) + 1), ONE((n) + 2), ONE((n) + 3), ONE((n) + 4)
+#define TEN(n)     FIVE(n), FIVE((n) + 5)
+#define FIFTY(n)   TEN(n), TEN((n) + 10), TEN((n) + 20), TEN((n) + 30), TEN((n) + 40)
+#define HUNDRED(n) FIFTY(n), FIFTY((n) + 50)
+#define FIVE_HUNDRED(n)                                                                            \
+    HUNDRED(n), HUNDRED((n) + 100), HUNDRED((n) + 200), HUNDRED((n) + 300), HUNDRED((n) + 400)
+
+const uint32_t num_short_texts[NUM_SHORT] = {FIVE_HUNDRED(0), FIVE_HUNDRED(500)};

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
 #define NUM_DIGITS_SAFE 19 /* so many digits always fit */
@@ -27,10 +28,27 @@ bool num_parse(const char *text, size_t length, uint64_t *value);
  */
 size_t num_read(const char *text, size_t length, uint64_t *value);
 
+#define NUM_SHORT 1000u
+
+/* The text of each number below NUM_SHORT, its first byte lowest, and in the last byte how long it
+ * is: 4 KiB. */
+extern const uint32_t num_short_texts[NUM_SHORT];
+
+/* num_print() of any number. */
+size_t num_print_long(char *text, uint64_t value);
+
 /*
  * Writes value in decimal to text, which has room for NUM_DIGITS_MAX bytes: any of them may be
  * written, also behind the digits. No NUL is. Returns the number of digits.
  */
-size_t num_print(char *text, uint64_t value);
+static inline size_t num_print(char *text, uint64_t value)
+{
+    if (value >= NUM_SHORT) {
+        return num_print_long(text, value);
+    }
+    uint32_t entry = num_short_texts[value];
+    memcpy(text, &entry, sizeof(entry));
+    return entry >> 24;
+}
 
 #endif

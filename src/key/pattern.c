@@ -57,16 +57,23 @@ static inline const char *read_suffix(const struct pattern_space *space, const c
     return space->with_member || at == end || *at == '.' ? at : NULL;
 }
 
+/* Of a key of this space, and of no other: where its front ends; NULL: it is none as it stands. */
+static inline const char *read_front(const struct pattern_space *space, const char *key,
+                                     const char *end, uint64_t *id)
+{
+    if (!begins_with(key, end, &space->prefix)) {
+        return NULL;
+    }
+    const char *at = key + space->prefix.length;
+    size_t digits = read_id(at, end, id);
+    return digits > 0 ? read_suffix(space, at + digits, end) : NULL;
+}
+
 bool pattern_space_owns(const struct pattern_space *space, const char *key, size_t length)
 {
-    const char *end = key + length;
-    const char *at = key + space->prefix.length;
-    if (length > PATTERN_KEY_MAX || !begins_with(key, end, &space->prefix)) {
-        return false;
-    }
     uint64_t id;
-    size_t digits = read_id(at, end, &id);
-    const char *rest = digits > 0 ? read_suffix(space, at + digits, end) : NULL;
+    const char *end = key + length;
+    const char *rest = length <= PATTERN_KEY_MAX ? read_front(space, key, end, &id) : NULL;
     return rest != NULL && (!space->with_member || rest < end);
 }
 
@@ -195,6 +202,22 @@ static bool has_marks(const char *key, size_t length)
 {
     return memchr(key, '{', length) != NULL || memchr(key, '}', length) != NULL ||
            memmem(key, length, HASH_MARK, HASH_LENGTH) != NULL;
+}
+
+enum pattern_result pattern_match_next(const struct pattern_set *set, const char *key,
+                                       size_t length, struct pattern_match *match)
+{
+    const char *end = key + length;
+    if (LIKELY(match->space < set->spaces_count)) {
+        const struct pattern_space *space = &set->spaces[match->space];
+        const char *rest = read_front(space, key, end, &match->id);
+        if (LIKELY(rest != NULL && (!space->with_member || rest < end))) {
+            match->rest = rest;
+            match->rest_length = (uint32_t)(end - rest);
+            return space->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
+        }
+    }
+    return pattern_match(set, key, length, match);
 }
 
 enum pattern_result pattern_match(const struct pattern_set *set, const char *key, size_t length,

@@ -63,6 +63,13 @@ enum pattern_result pattern_match(const struct pattern_set *set, const char *key
                                   struct pattern_match *match);
 
 /*
+ * The same of a key that follows another: match is that one's, or zeros, and its space is tried
+ * first, since one page is of one space.
+ */
+enum pattern_result pattern_match_next(const struct pattern_set *set, const char *key,
+                                       size_t length, struct pattern_match *match);
+
+/*
  * Does a key of no space look like one of a space's, a letter wrong? Its text before the first ':'
  * or '.' is then that of *space's pattern, or differs by one letter, or by two that changed places.
  * Of texts with three letters at least. Cost: a comparison a space of about that length.

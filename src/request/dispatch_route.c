@@ -61,7 +61,7 @@ static enum key_kind find(struct dispatch_worker *worker, const struct request_k
 {
     struct pattern_match *match = &worker->match;
     enum pattern_result result =
-        pattern_match(worker->spaces->patterns, bytes->bytes, bytes->length, match);
+        pattern_match_next(worker->spaces->patterns, bytes->bytes, bytes->length, match);
 
     if (UNLIKELY(result == PATTERN_NONE)) {
         return find_plain(worker, bytes, key);
@@ -151,8 +151,10 @@ static void fill_change(const struct dispatch_worker *worker, const struct reque
     }
 }
 
-static void route_key(struct dispatch_worker *worker, const struct request *request,
-                      const struct request_key *bytes, bool past, struct dispatch_key *key)
+static inline __attribute__((always_inline)) void route_key(struct dispatch_worker *worker,
+                                                            const struct request *request,
+                                                            const struct request_key *bytes,
+                                                            bool past, struct dispatch_key *key)
 {
     struct engine_op *op = &key->op;
     enum key_kind kind = find(worker, bytes, key);
