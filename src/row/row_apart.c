@@ -208,6 +208,10 @@ static bool is_in_memory(const struct row_table *table)
 void row_apart_place(struct row *row, struct row_table *table)
 {
     struct log_sink sink = {{&log_sink_functions}, row->log};
+    if (atomic_load(&table->apart) == 0 && row_may_be_apart(table, ROW_ID_MAX)) {
+        row_apart_see(
+            row); /* the last piece took all there were: no id of the table is asked for there */
+    }
     if (!is_in_memory(table) || atomic_load(&table->apart) == 0) {
         return;
     }

@@ -162,12 +162,29 @@ static void test_all_apart(void **unused)
     kept_row_end(&kept);
 }
 
+/* All of the sample goes in place in whole pieces: then no change looks among the ids apart. */
+static void test_none_left(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct row_config config = fake_config(2, false);
+    config.sample = 2 * CHANGE_STOPPED_MAX;
+    kept_begin_with(&kept, &config);
+    kept.rows.apart_max = config.sample;
+    kept_add(&kept, FIRST, config.sample + 1);
+    fake_maintain(&kept.rows);
+    assert_int_equal(fake_apart(&kept.rows), 0);
+    assert_false(row_may_be_apart(kept_table(&kept, 0), ROW_ID_MAX));
+    kept_row_end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none_passed),
         cmocka_unit_test(test_passed),
         cmocka_unit_test(test_all_apart),
+        cmocka_unit_test(test_none_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
