@@ -124,6 +124,8 @@ static void dress(struct text_parser *parser, struct request *request, const str
     request->plain_only = (meta->flags.letters & ~of_ids) != 0;
     request->meta.line = line->tokens[1].bytes;
     request->meta.length = (uint32_t)(line->text_end - line->tokens[1].bytes);
+    request->meta.key_length = (uint16_t)line->tokens[1].length;
+    request->meta.letters = meta->flags.letters;
 }
 
 static struct request *meta_push(struct text_parser *parser, enum verb verb,

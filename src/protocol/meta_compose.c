@@ -1,8 +1,9 @@
 /*
  * meta_compose.c: replies to meta requests.
  *
- * What is asked for is read from the request's line once more, in its order: a line is short, and
- * so a request carries no list of flags. Where there is no room a reply is left out whole.
+ * What is asked for is read from behind the key of the request's line once more, in its order: that
+ * is short, and so a request carries a set of flags and no list. Where there is no room a reply is
+ * left out whole.
  */
 #include "base/check.h"
 #include "protocol/meta_private.h"
@@ -39,23 +40,12 @@ static const char *line_end(const struct request *request)
 
 static struct text_token sent_key(const struct request *request)
 {
-    const char *at = request->meta.line;
-    struct text_token key;
-    bool there = meta_next(&at, line_end(request), &key);
-    CHECK(there);
-    return key;
+    return (struct text_token){.bytes = request->meta.line, .length = request->meta.key_length};
 }
 
 static bool asks(const struct request *request, char letter)
 {
-    struct text_token token = sent_key(request);
-    const char *at = token.bytes + token.length;
-    while (meta_next(&at, line_end(request), &token)) {
-        if (token.bytes[0] == letter) {
-            return true;
-        }
-    }
-    return false;
+    return (request->meta.letters & META_LETTER(letter)) != 0;
 }
 
 static char *room(struct buf *out, const struct request *request, size_t value_length)

@@ -47,7 +47,8 @@ static inline bool meta_next(const char **from, const char *end, struct text_tok
         at++;
     }
     token->bytes = at;
-    *from = text_tokens_end(at, end);
+    bool is_letter = end - at == 1 || (end - at > 1 && at[1] == ' '); /* as most flags */
+    *from = is_letter ? at + 1 : text_tokens_end(at, end);
     token->length = (size_t)(*from - at);
     return token->length > 0;
 }

@@ -133,7 +133,9 @@ struct request_key {
 struct request_meta {
     const char *line; /* NULL: no meta request */
     uint32_t length;
-    bool info; /* me: what is known of the key, no value */
+    uint16_t key_length; /* as sent */
+    bool info;           /* me: what is known of the key, no value */
+    uint64_t letters;    /* the flags it has, a bit each (meta_private.h) */
 };
 
 /* What answers need of a binary request. */
