@@ -11,7 +11,7 @@
  * that is being refused: about 20. The rest is for what it was started with.
  */
 #define OWN          32
-#define OWN_A_LOOP   4 /* of libevent, and the queue; each worker has a loop, and the main thread */
+#define OWN_A_LOOP   4 /* epoll, its queue, what libevent has: of each worker and the main thread */
 #define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
 #define FILES_SHARE 8 /* one in so many descriptors, where there are not enough for all */

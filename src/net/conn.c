@@ -12,24 +12,13 @@
 #include "net/private.h"
 #include "net/tls.h"
 
-static void on_event(evutil_socket_t fd, short what, void *argument);
+static void on_event(void *owner);
 
-/* Asks for other socket events than now. False: the loop refused, the connection must be closed. */
-static bool want(struct net_conn *conn, short events)
+/* Asks for other socket events than now. False: the kernel refused, the connection must be closed.
+ */
+static bool want(struct net_conn *conn, uint32_t events)
 {
-    if (conn->wanted == events) {
-        return true;
-    }
-    if (conn->wanted != 0) {
-        event_del(&conn->event);
-    }
-    conn->wanted = events;
-    if (events == 0) {
-        return true;
-    }
-    short flags = (short)(events | EV_PERSIST);
-    return event_assign(&conn->event, conn->worker->base, conn->fd, flags, on_event, conn) == 0 &&
-           event_add(&conn->event, NULL) == 0;
+    return net_poll_want(&conn->worker->poll, &conn->watcher, conn->fd, events);
 }
 
 /* No memory for it. */
@@ -52,6 +41,7 @@ void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct ne
     }
     conn->magic = NET_CONN_MAGIC;
     conn->fd = fd;
+    conn->watcher = (struct net_watcher){.ready = on_event, .owner = conn};
     conn->serial = serial;
     conn->worker = worker;
     conn->tls = session;
@@ -60,7 +50,7 @@ void net_conn_open(struct net_worker *worker, int fd, uint64_t serial, struct ne
     buf_init(&conn->in, NET_INPUT_MAX, &worker->budget);
     buf_init(&conn->out, NET_OUTPUT_MAX, &worker->budget);
     net_worker_enter(worker, conn);
-    if (!want(conn, EV_READ)) {
+    if (!want(conn, EPOLLIN)) {
         net_conn_close(conn);
     }
 }
@@ -147,7 +137,7 @@ static void conn_finish(struct net_conn *conn)
     conn->in_done = 0;
     conn->lingering = true;
     conn->progress_us = conn->worker->now_us;
-    if (shutdown(conn->fd, SHUT_WR) != 0 || !want(conn, EV_READ)) {
+    if (shutdown(conn->fd, SHUT_WR) != 0 || !want(conn, EPOLLIN)) {
         net_conn_close(conn);
     }
 }
@@ -165,23 +155,23 @@ static bool holds_more(const struct net_conn *conn)
 
 static bool want_to_read(struct net_conn *conn)
 {
-    return want(conn, is_turned(conn) ? EV_WRITE : EV_READ);
+    return want(conn, is_turned(conn) ? EPOLLOUT : EPOLLIN);
 }
 
 /* Decides what the connection waits for, once its turn's output is sent or kept. */
 static void conn_settle(struct net_conn *conn)
 {
     if (conn->out.length > 0) {
-        if (!want(conn, is_turned(conn) ? EV_READ : EV_WRITE)) {
+        if (!want(conn, is_turned(conn) ? EPOLLIN : EPOLLOUT)) {
             net_conn_close(conn);
         }
         return;
     }
     /*
-     * A queued or suspended connection goes on asking for EV_READ: mostly nothing comes, and two
+     * A queued or suspended connection goes on asking for EPOLLIN: mostly nothing comes, and two
      * system calls are saved. See on_event.
      */
-    if ((conn->wanted == EV_WRITE || conn->next == NET_WAIT) && !want_to_read(conn)) {
+    if ((conn->watcher.events == EPOLLOUT || conn->next == NET_WAIT) && !want_to_read(conn)) {
         net_conn_close(conn);
         return;
     }
@@ -489,11 +479,9 @@ static bool is_draining(const struct net_conn *conn)
     return conn->out.length > 0 && conn->hold == NET_HOLD_NONE;
 }
 
-static void on_event(evutil_socket_t fd, short what, void *argument)
+static void on_event(void *owner)
 {
-    struct net_conn *conn = argument;
-    (void)fd;
-    (void)what;
+    struct net_conn *conn = owner;
     CHECK(conn->magic == NET_CONN_MAGIC);
     net_worker_awake(conn->worker);
     if (is_draining(conn)) {
@@ -557,7 +545,7 @@ void net_conn_check(const struct net_conn *conn)
     CHECK(conn->magic == NET_CONN_MAGIC);
     CHECK(conn->in.length == 0 ? conn->in_done == 0 : conn->in_done < conn->in.length);
     CHECK(conn->out.length == 0 ? conn->out_done == 0 : conn->out_done < conn->out.length);
-    CHECK(conn->tls != NULL || (conn->wanted == EV_WRITE) == draining);
+    CHECK(conn->tls != NULL || (conn->watcher.events == EPOLLOUT) == draining);
     CHECK(conn->queued == (more && !draining && !waits));
     CHECK(!waits || (conn->out.length > 0) == (conn->hold == NET_HOLD_SEALED));
 }

@@ -1,6 +1,8 @@
 #include "net/net.h"
 
 #include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /*
- * net.h: sockets. Listeners, worker threads with one event loop each, connections. The one folder
- * that knows libevent.
+ * net.h: sockets. Listeners, worker threads with one event loop each, connections.
  *
  * net moves bytes; what they mean is the service's. For every connection that can go on, its worker
  * calls service->turn() with the bytes it has; the service consumes some of them, appends answers

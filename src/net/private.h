@@ -21,14 +21,13 @@
 #ifndef ROLLCALL_NET_PRIVATE_H
 #define ROLLCALL_NET_PRIVATE_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/queue.h>
 
 #include "base/log.h"
 #include "net/net.h"
+#include "net/poll.h"
 
 struct net_tls; /* net/tls.h */
 
@@ -63,7 +62,7 @@ enum net_hold_place {
 /*
  * Invariants (net_conn_check):
  * 1. in_done <= in.length, out_done <= out.length, and a buffer that is used up holds nothing.
- * 2. without TLS wanted is EV_WRITE exactly while draining.
+ * 2. without TLS its events are EPOLLOUT exactly while draining.
  * 3. queued exactly while next is AGAIN, or WAIT with bytes in the TLS session, and nothing is to
  * be sent, gathered, held, waiting or sealed.
  * 4. `out` holds nothing while gathered, held or waiting, and all the answers while sealed.
@@ -73,6 +72,7 @@ struct net_conn {
     int fd;
     uint64_t serial;
     struct net_worker *worker;
+    struct net_watcher watcher;   /* of its socket */
     struct net_tls *tls;          /* NULL: no TLS, or none any more: lingering */
     struct net_conn *bucket_next; /* in the worker's table */
     TAILQ_ENTRY(net_conn) run;    /* while in one of the lists of its worker */
@@ -81,7 +81,6 @@ struct net_conn {
     uint32_t in_done;
     uint32_t out_done;
     uint64_t progress_us; /* when a request last began or ended, or output was taken */
-    short wanted;         /* the socket events asked for: EV_READ, EV_WRITE or 0 */
     uint8_t next;         /* enum net_next */
     uint8_t hold;         /* enum net_hold_place */
     bool queued;
@@ -92,12 +91,10 @@ struct net_conn {
         uint32_t length;
     } held;
     uint64_t wait; /* waiting, sealed: the number that lets them go */
-    struct event event;
     uint64_t state[NET_STATE_BYTES_MAX / sizeof(uint64_t)];
 };
 
-_Static_assert(sizeof(struct net_conn) <= 1024 + sizeof(struct event),
-               "an idle connection costs at most 1 KiB beyond libevent's");
+_Static_assert(sizeof(struct net_conn) <= 1024, "an idle connection costs at most 1 KiB");
 
 /* From other threads to a worker: a socket to adopt, or (fd -1) a connection to wake. */
 struct net_letter {
@@ -140,7 +137,6 @@ struct net_worker {
     struct net_common *common;
     struct net_metrics metrics;
     unsigned index;
-    struct event_base *base;
     void *state;               /* the service's */
     struct budget_part budget; /* of the private buffers of its connections */
     uint64_t now_us;
@@ -158,8 +154,8 @@ struct net_worker {
     size_t conn_count;
     size_t sweep_next; /* bucket the sweep goes on with; bucket_count: none is running */
 
-    struct event tick;
-    struct event mail_event;
+    uint64_t tick_us; /* when the next tick is due */
+    struct net_watcher mail_watcher;
     int mail_fd; /* eventfd: written when `mail` stops being empty, for a release, and to stop */
     pthread_mutex_t mail_lock;   /* of `mail` */
     struct net_letters mail;     /* arriving */
@@ -168,6 +164,7 @@ struct net_worker {
     pthread_t thread;
     bool started;
     sem_t opened; /* posted when worker_open has returned */
+    struct net_poll poll;
 };
 
 /* worker.c */

@@ -155,12 +155,8 @@ static void sweep_some(struct net_worker *worker)
     }
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *argument)
+static void worker_tick(struct net_worker *worker)
 {
-    struct net_worker *worker = argument;
-    (void)fd;
-    (void)what;
-    net_worker_awake(worker);
     if (worker->sweep_next == worker->bucket_count) {
         worker->sweep_next = 0;
     }
@@ -179,11 +175,25 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     }
 }
 
-static void wake_up(struct net_worker *worker)
+/* How long the worker may sleep, by the time of the last wake-up: a tick that comes a little late
+ * is none the worse. */
+static int sleep_ms(const struct net_worker *worker)
 {
     bool busy = worker->run_count > 0 || worker->sweep_next < worker->bucket_count;
-    (void)event_base_loop(worker->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
+    if (busy || worker->tick_us <= worker->now_us) {
+        return 0;
+    }
+    return (int)((worker->tick_us - worker->now_us) / 1000 + 1);
+}
+
+static void wake_up(struct net_worker *worker)
+{
+    net_poll_wait(&worker->poll, sleep_ms(worker));
     net_worker_awake(worker);
+    if (UNLIKELY(worker->now_us >= worker->tick_us)) {
+        worker->tick_us = worker->now_us + NET_SWEEP_S * 1000000u;
+        worker_tick(worker);
+    }
     net_hold_awake(worker);
     run_queued(worker);
     net_gather_send(worker);
@@ -248,13 +258,12 @@ static void take_mail(struct net_worker *worker)
     worker->mail_now = arrived;
 }
 
-static void on_mail(evutil_socket_t fd, short what, void *argument)
+static void on_mail(void *owner)
 {
-    struct net_worker *worker = argument;
+    struct net_worker *worker = owner;
     uint64_t count;
-    (void)what;
     net_worker_awake(worker);
-    (void)!read(fd, &count,
+    (void)!read(worker->mail_fd, &count,
                 sizeof(count)); /* before the mail is taken: a later letter signals anew */
     take_mail(worker);
     for (size_t i = 0; i < worker->mail_now.count; i++) {
@@ -296,6 +305,8 @@ static void *worker_main(void *argument)
     struct net_worker *worker = argument;
     const struct net_service *service = &worker->common->service;
     worker->state = service->worker_open(service->context, worker);
+    worker->now_us = clock_monotonic_us();
+    worker->tick_us = worker->now_us + NET_SWEEP_S * 1000000u;
     sem_post(&worker->opened);
     while (!atomic_load(&worker->stopping)) {
         wake_up(worker);
@@ -326,26 +337,11 @@ bool net_worker_start(struct net_worker *worker)
     return true;
 }
 
-static struct event_base *create_base(void)
+static bool worker_watch(struct net_worker *worker)
 {
-    struct event_config *config = event_config_new();
-    struct event_base *base = NULL;
-    if (config != NULL) {
-        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK); /* one thread uses it */
-        base = event_base_new_with_config(config);
-        event_config_free(config);
-    }
-    return base;
-}
-
-static bool worker_add_events(struct net_worker *worker)
-{
-    struct timeval every = {.tv_sec = NET_SWEEP_S};
-    return event_assign(&worker->tick, worker->base, -1, EV_PERSIST, on_tick, worker) == 0 &&
-           event_add(&worker->tick, &every) == 0 &&
-           event_assign(&worker->mail_event, worker->base, worker->mail_fd, EV_READ | EV_PERSIST,
-                        on_mail, worker) == 0 &&
-           event_add(&worker->mail_event, NULL) == 0;
+    worker->mail_watcher = (struct net_watcher){.ready = on_mail, .owner = worker};
+    return net_poll_init(&worker->poll) &&
+           net_poll_want(&worker->poll, &worker->mail_watcher, worker->mail_fd, EPOLLIN);
 }
 
 struct net_worker *net_worker_create(struct net_common *common, unsigned index)
@@ -369,9 +365,9 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     worker->mail_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     worker->read = malloc(NET_READ_BYTES);
     worker->buckets = calloc(worker->bucket_count, sizeof(struct net_conn *));
-    worker->base = create_base();
+    worker->poll.fd = -1;
     if (worker->mail_fd < 0 || worker->read == NULL || worker->buckets == NULL ||
-        worker->base == NULL || !worker_add_events(worker)) {
+        !worker_watch(worker)) {
         int saved = errno;
         net_worker_destroy(worker);
         errno = saved;
@@ -396,9 +392,7 @@ void net_worker_destroy(struct net_worker *worker)
         return;
     }
     net_worker_stop(worker);
-    if (worker->base != NULL) {
-        event_base_free(worker->base); /* takes the events off it */
-    }
+    net_poll_fini(&worker->poll);
     if (worker->mail_fd >= 0) {
         close(worker->mail_fd);
     }

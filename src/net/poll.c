@@ -1,0 +1,62 @@
+/* poll.c: a worker's loop over epoll. */
+#include "net/poll.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+bool net_poll_init(struct net_poll *poll)
+{
+    poll->at = poll->count = 0;
+    poll->fd = epoll_create1(EPOLL_CLOEXEC);
+    return poll->fd >= 0;
+}
+
+void net_poll_fini(struct net_poll *poll)
+{
+    if (poll->fd >= 0) {
+        close(poll->fd);
+    }
+    poll->fd = -1;
+}
+
+/* Of those that came and are still to be delivered. */
+static void drop_events(struct net_poll *poll, const struct net_watcher *watcher)
+{
+    for (int i = poll->at; i < poll->count; i++) {
+        if (poll->events[i].data.ptr == watcher) {
+            poll->events[i].data.ptr = NULL;
+        }
+    }
+}
+
+bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events)
+{
+    uint32_t before = watcher->events;
+    struct epoll_event event = {.events = events, .data.ptr = watcher};
+    if (before == events) {
+        return true;
+    }
+    drop_events(poll, watcher);
+    int call = before == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    bool done = epoll_ctl(poll->fd, call, fd, &event) == 0;
+    CHECK(done || call == EPOLL_CTL_ADD); /* of a socket it knows it needs no memory */
+    watcher->events = done ? events : 0;
+    return done;
+}
+
+void net_poll_wait(struct net_poll *poll, int wait_ms)
+{
+    int count = epoll_wait(poll->fd, poll->events, NET_POLL_EVENTS, wait_ms);
+    CHECK(count >= 0 || errno == EINTR);
+    poll->count = count;
+    for (poll->at = 0; poll->at < poll->count;) {
+        struct net_watcher *watcher = poll->events[poll->at++].data.ptr;
+        if (LIKELY(watcher != NULL)) {
+            watcher->ready(watcher->owner);
+        }
+    }
+    poll->count = 0;
+}
