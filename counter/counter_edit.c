@@ -13,6 +13,11 @@ static enum engine_status edit_cold(struct counter_changing *c, struct counter_t
         table, locus, c->edit, c->counter->engine.space, c->sink, &reader, &c->op->error);
     c->waits = !reader.pending;
     row_cold_changed(&c->counter->row, counter_table_in_row(table));
+    bool full =
+        status == ENGINE_ERROR && c->op->error == ENGINE_E_BUSY && reader.error == ENGINE_E_NONE;
+    if (UNLIKELY(full) && row_cold_awaits(&c->counter->row, counter_table_in_row(table))) {
+        status = ENGINE_PENDING; /* and BUSY, if that takes too long */
+    }
     return status;
 }
 

@@ -75,6 +75,12 @@ static size_t counter_kind_describe(const struct row_table *table, unsigned char
     return counter_table_describe(counter_kind_table(table), bytes);
 }
 
+static size_t counter_kind_describe_next(const struct row_table *table, unsigned char *bytes,
+                                         unsigned *doubles)
+{
+    return counter_table_describe_next(counter_kind_table(table), bytes, doubles);
+}
+
 static unsigned counter_kind_sections(const struct row_table *table, enum row_image_kind image,
                                       uint32_t value_bytes[ROW_IMAGE_SECTIONS_MAX])
 {
@@ -199,6 +205,7 @@ const struct table_kind counter_kind = {
     .write_space = counter_write_space,
     .take_space = counter_take_space,
     .describe = counter_kind_describe,
+    .describe_next = counter_kind_describe_next,
     .described_bytes = counter_table_described_bytes,
     .replay = counter_replay,
     .image_sections = counter_kind_sections,

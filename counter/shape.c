@@ -52,6 +52,22 @@ void table_shape_derive(struct counter_shape *shape)
     shape->meta_bytes = shape->places > TABLE_NARROW_PLACES ? META_WIDE_BYTES : LOCK_WORD_BYTES;
 }
 
+void table_shape_double(struct counter_shape *shape, unsigned times)
+{
+    CHECK(times <= table_shape_doubles_max(shape));
+    shape->table_bytes <<= times;
+    shape->capacity <<= times;
+    table_shape_derive(shape);
+}
+
+/* A bit of the remainder at least stays, and a file has no more groups than a table may have. */
+unsigned table_shape_doubles_max(const struct counter_shape *shape)
+{
+    unsigned bits = shape->window_bits - shape->group_bits - 1;
+    unsigned larger = bits_of(ROW_REGION_BYTES_MAX / shape->table_bytes) - 1;
+    return bits < larger ? bits : larger;
+}
+
 /* Sets everything that follows from table bytes, payload, remainder and group size. */
 static void set_groups(struct counter_shape *shape, unsigned group_bytes, unsigned rem_bytes)
 {

@@ -116,6 +116,8 @@ static bool set_kind(struct counter_table *t, const struct counter_config *confi
                        : want->description || want->apart);
     /* With ids: any there is no row to roll: the table is full when its dict is. */
     t->row.capacity = config->row.any_ids ? UINT64_MAX : t->shape.capacity;
+    bool grows = !config->row.any_ids && !want->apart;
+    t->row.grows_to = grows ? t->shape.capacity << table_shape_doubles_max(&t->shape) : 0;
     return true;
 }
 
@@ -155,6 +157,14 @@ struct counter_table *counter_table_create(const struct counter_config *config,
         return NULL;
     }
     return t;
+}
+
+void table_reshape(struct counter_table *t, unsigned times)
+{
+    CHECK(!t->memory && t->row.capacity == t->shape.capacity);
+    table_shape_double(&t->shape, times);
+    t->row.capacity = t->shape.capacity;
+    t->row.fill <<= times;
 }
 
 void table_leave_memory(struct counter_table *t)
@@ -274,14 +284,19 @@ void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_c
     }
 }
 
-uint64_t table_words_id(const struct counter_table *t, const shared_word *words, uint64_t group,
-                        uint32_t place, uint32_t word)
+uint64_t table_words_id_of(const struct counter_table *t, unsigned group_bits,
+                           const shared_word *words, uint64_t group, uint32_t place, uint32_t word)
 {
     uint64_t rem = group_rem(t, words, place);
     bool alternate = group_choices(t, words, word) >> place & 1;
     uint64_t home = alternate ? group_other(t, group, rem_hash(t, rem)) : group;
-    unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
-    return permute_back(&t->permute, home << rem_bits | rem) + t->origin;
+    return permute_back(&t->permute, home << (t->shape.window_bits - group_bits) | rem) + t->origin;
+}
+
+uint64_t table_words_id(const struct counter_table *t, const shared_word *words, uint64_t group,
+                        uint32_t place, uint32_t word)
+{
+    return table_words_id_of(t, t->shape.group_bits, words, group, place, word);
 }
 
 uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t place,

@@ -170,8 +170,10 @@ const struct counter_view *counter_table_view(const struct counter_table *table)
 bool counter_table_can_view(const struct counter_table *table, const struct counter_config *config);
 void counter_table_set_view(struct counter_table *table, const struct counter_config *config);
 
-/* As table_kind.describe and described_bytes. The format: table_describe.c. */
+/* As table_kind.describe, describe_next and described_bytes. The format: table_describe.c. */
 size_t counter_table_describe(const struct counter_table *table, unsigned char *bytes);
+size_t counter_table_describe_next(const struct counter_table *table, unsigned char *bytes,
+                                   unsigned *doubles);
 uint64_t counter_table_described_bytes(const void *description, size_t length);
 /*
  * For a reader of files: what a description says, each field as a name and a number (`slot NAME`:
@@ -306,6 +308,8 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
  * front of that lies the *overlay*: whole records that changed since, the values beside included.
  * An entry with nothing set says that the id is gone. While the file and the overlay are merged
  * into the next file, that overlay is the *older* one, unchanging, and an empty one lies in front.
+ * Where the table has come to hold more than its file is shaped for, the next file has two, four,
+ * eight times as many groups (table_merge.c).
  * A stripe's lock stands in for every id's home.
  */
 

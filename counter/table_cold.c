@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "counter/table_private.h"
+#include "row/row_log.h"
 #include "store/cold.h"
 #include "store/table_file.h"
 
@@ -398,6 +399,38 @@ void counter_table_dumped(struct counter_table *t, struct table_file *file)
     t->file = table_file_hold(file, t->overlay->cold);
 }
 
+/* False: it is of no table that merges could have made of this one. */
+static bool read_shape(const struct counter_table *t, const struct table_file_info *info,
+                       struct counter_shape *shape)
+{
+    struct table_description is;
+    if (info->description_bytes < ROW_STATE_BYTES ||
+        !table_description_read(&is, (const unsigned char *)info->description + ROW_STATE_BYTES,
+                                info->description_bytes - ROW_STATE_BYTES)) {
+        return false;
+    }
+    *shape = is.shape;
+    return is.origin == t->origin && is.secret == t->secret &&
+           memcmp(is.odd, t->permute.odd, sizeof(is.odd)) == 0 &&
+           shape->window_bits == t->shape.window_bits && shape->places == t->shape.places &&
+           shape->group_bytes == t->shape.group_bytes && shape->rem_bytes == t->shape.rem_bytes;
+}
+
+/*
+ * It gets as many groups as its file has: the description is the overlay's, whose image may have
+ * begun before the merge ended that wrote the file. False: it is no file of this table.
+ */
+static bool reshape_by(struct counter_table *t, const struct table_file *file)
+{
+    struct counter_shape shape;
+    if (!read_shape(t, table_file_info(file), &shape) || shape.group_bits < t->shape.group_bits ||
+        shape.group_bits - t->shape.group_bits > table_shape_doubles_max(&t->shape)) {
+        return false;
+    }
+    table_reshape(t, shape.group_bits - t->shape.group_bits);
+    return shape.capacity == t->shape.capacity;
+}
+
 /* Is it the file of this table? */
 static bool file_fits(const struct counter_table *t, const struct table_file *file, uint64_t pages)
 {
@@ -421,7 +454,7 @@ bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *col
     uint64_t extend = 0;
     uint64_t aux = 0;
     CHECK(!t->memory && !t->overlay);
-    if (!file_fits(t, file, t->shape.table_bytes / TABLE_PAGE_BYTES)) {
+    if (!reshape_by(t, file) || !file_fits(t, file, t->shape.table_bytes / TABLE_PAGE_BYTES)) {
         return refuse(error, file, "it is not as its description says");
     }
     if (overlay) {
@@ -447,11 +480,6 @@ uint64_t counter_table_file_bytes(const struct counter_table *t)
     return t->file ? table_file_info(t->file->file)->file_bytes : 0;
 }
 
-static bool is_half(const struct dict *dict)
-{
-    return 2 * dict_count(dict) > dict_places(dict);
-}
-
 void counter_table_overlay_size(const struct counter_table *t, struct row_overlay_size *size)
 {
     const struct table_overlay *overlay = t->overlay;
@@ -460,7 +488,7 @@ void counter_table_overlay_size(const struct counter_table *t, struct row_overla
     if (overlay) {
         size->entries = dict_count(overlay->extend);
         size->bytes = atomic_load(&overlay->bytes);
-        size->half = is_half(overlay->extend) || is_half(overlay->aux);
+        size->half = table_overlay_is_half(overlay);
         size->merges = size->entries > 0;
         size->held_bytes = dict_pool_bytes(overlay->extend) + dict_pool_bytes(overlay->aux);
     }

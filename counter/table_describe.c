@@ -43,7 +43,8 @@ static void encode_shape(struct encoder *to, const struct counter_shape *shape)
     encode_u8(to, shape->window_bits);
 }
 
-size_t counter_table_describe(const struct counter_table *t, unsigned char *bytes)
+static size_t describe_as(const struct counter_table *t, const struct counter_shape *shape,
+                          unsigned char *bytes)
 {
     CHECK(t->magic == TABLE_MAGIC);
     struct encoder to = encode_to(bytes, ROW_DESCRIPTION_MAX);
@@ -53,13 +54,28 @@ size_t counter_table_describe(const struct counter_table *t, unsigned char *byte
     for (unsigned i = 0; i < PERMUTE_ROUNDS; i++) {
         encode_u64(&to, t->permute.odd[i]);
     }
-    encode_shape(&to, &t->shape);
+    encode_shape(&to, shape);
     encode_slots(&to, t->schema.slots, t->schema.slot_count);
     encode_u8(&to, t->schema.extra_count);
     for (unsigned i = 0; i < t->schema.extra_count; i++) {
         encode_slot(&to, &t->schema.extras[i]);
     }
     return (size_t)(to.at - bytes);
+}
+
+size_t counter_table_describe(const struct counter_table *t, unsigned char *bytes)
+{
+    return describe_as(t, &t->shape, bytes);
+}
+
+size_t counter_table_describe_next(const struct counter_table *t, unsigned char *bytes,
+                                   unsigned *doubles)
+{
+    struct counter_shape shape = t->shape;
+    CHECK(t->older);
+    *doubles = t->doubles;
+    table_shape_double(&shape, t->doubles);
+    return describe_as(t, &shape, bytes);
 }
 
 static void decode_shape(struct decoder *from, struct counter_shape *shape)

@@ -4,6 +4,11 @@
  * Records move only within a page, so the groups are read, changed and written a piece at a time,
  * in a table that is never whole: its memory is given back behind the writer. Its dicts are loaded
  * whole; they hold little.
+ *
+ * A table that holds more than its file is shaped for gets a file of 2^doubles times as many
+ * groups. A group's number is longer by so many bits of the same permuted id, so the records of a
+ * page are those of the 2^doubles pages that take its place, and no other page has any: the piece
+ * is as before, but each record is put in anew, and so is what had spilled.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +20,18 @@
 #include "store/dict_image.h"
 
 #define MERGE_PIECE_PAGES (TABLE_FILE_BLOCK_BYTES / TABLE_FILE_PAGE_BYTES)
+#define MERGE_PIECE_BYTES (MERGE_PIECE_PAGES * TABLE_PAGE_BYTES)
 #define MERGE_TAKE        4096u /* entries looked at in one piece of take */
 #define MERGE_OUTSIDE     UINT64_MAX
 
-/* An id of the overlay, and the page its home lies in. */
+/* An id of the overlay, or one that had spilled, and the page its home lies in. */
 struct place {
     uint64_t page, id;
+};
+
+struct places {
+    struct place *at;
+    size_t count, room, next; /* next: the first whose page is still to come */
 };
 
 struct counter_merge {
@@ -28,9 +39,11 @@ struct counter_merge {
     struct counter_table *table; /* that is written */
     void *memory;                /* of its groups */
     uint64_t bytes;
+    struct counter_shape from;     /* of the file that is read */
+    unsigned doubles;              /* the file that is written has 2^doubles times as many groups */
     struct table_overlay *overlay; /* a copy of the older one */
-    struct place *places;
-    size_t count, room;
+    struct places changed;         /* its ids */
+    struct places spilled;         /* ids of the extend section, where their homes are others now */
     uint64_t at[COUNTER_TABLE_SECTIONS]; /* of the walks that copy */
     unsigned section;
     bool failed; /* memory was refused */
@@ -39,9 +52,10 @@ struct counter_merge {
 
 /* ---- what is taken from the table ---- */
 
-static struct counter_table *make_table(const struct counter_table *t, void *memory)
+static struct counter_table *make_table(const struct counter_table *t, void *memory, uint64_t bytes)
 {
     unsigned char description[ROW_DESCRIPTION_MAX];
+    unsigned doubles;
     struct counter_config config = {0};
     bool unsettled = t->origin == TABLE_NO_WINDOW;
     for (size_t i = 0; i < t->schema.slot_count; i++) {
@@ -52,9 +66,9 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
     struct row_want want = {
         .first = unsettled,
         .description = description,
-        .description_bytes = counter_table_describe(t, description),
+        .description_bytes = counter_table_describe_next(t, description, &doubles),
         .region = memory,
-        .region_bytes = t->shape.table_bytes,
+        .region_bytes = bytes,
     };
     struct counter_table *table = counter_table_create(&config, &want, NULL);
     if (table) {
@@ -63,21 +77,36 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
     return table;
 }
 
+static void places_init(struct places *places, uint64_t room)
+{
+    *places = (struct places){.room = room};
+    places->at = memory_zalloc((room + 1) * sizeof(*places->at));
+}
+
+static void places_add(struct places *places, const struct counter_table *t,
+                       const struct counter_locus *locus)
+{
+    CHECK(places->count < places->room);
+    uint64_t page = locus->group == TABLE_OUTSIDE ? MERGE_OUTSIDE : locus->group / t->page_groups;
+    places->at[places->count++] = (struct place){page, locus->id};
+}
+
 struct counter_merge *counter_merge_create(const struct counter_table *t)
 {
     struct counter_merge *merge = memory_zalloc(sizeof(*merge));
     CHECK(t->older && t->file);
     merge->file = t->file;
     atomic_fetch_add(&merge->file->users, 1);
-    merge->bytes = t->shape.table_bytes;
+    merge->from = t->shape;
+    merge->doubles = t->doubles;
+    merge->bytes = t->shape.table_bytes << t->doubles;
     merge->memory = memory_region_create(merge->bytes);
-    merge->table = merge->memory ? make_table(t, merge->memory) : NULL;
+    merge->table = merge->memory ? make_table(t, merge->memory, merge->bytes) : NULL;
     merge->overlay =
         table_overlay_create(t, NULL, dict_count(t->older->extend), dict_count(t->older->aux));
-    merge->room = dict_count(t->older->extend);
-    merge->places = memory_zalloc(merge->room * sizeof(*merge->places));
-    merge->piece = memory_zalloc(MERGE_PIECE_PAGES * TABLE_PAGE_BYTES);
-    merge->failed = !merge->table || !merge->overlay;
+    places_init(&merge->changed, dict_count(t->older->extend));
+    merge->piece = memory_region_create(MERGE_PIECE_BYTES);
+    merge->failed = !merge->table || !merge->overlay || !merge->piece;
     return merge;
 }
 
@@ -90,8 +119,9 @@ void counter_merge_destroy(struct counter_merge *merge)
     memory_region_destroy(merge->memory, merge->bytes);
     table_overlay_destroy(merge->overlay);
     table_file_let_go(merge->file);
-    free(merge->places);
-    free(merge->piece);
+    free(merge->changed.at);
+    free(merge->spilled.at);
+    memory_region_destroy(merge->piece, MERGE_PIECE_BYTES);
     free(merge);
 }
 
@@ -107,12 +137,8 @@ static void take_record(void *context, uint64_t id, uint8_t sub, const uint64_t 
 {
     struct counter_merge *merge = context;
     struct counter_locus locus;
-    const struct counter_table *t = merge->table;
-    counter_table_locate(t, id, false, &locus);
-    CHECK(merge->count < merge->room); /* it does not change */
-    bool outside = locus.group == TABLE_OUTSIDE;
-    merge->places[merge->count++] =
-        (struct place){outside ? MERGE_OUTSIDE : locus.group / t->page_groups, id};
+    counter_table_locate(merge->table, id, false, &locus);
+    places_add(&merge->changed, merge->table, &locus); /* it does not change */
     copy_entry(&merge->overlay->extend, merge, id, sub, value);
 }
 
@@ -148,24 +174,115 @@ static int by_page(const void *a, const void *b)
     return (left->page > right->page) - (left->page < right->page);
 }
 
-/* The records whose home lies in pages up to this one; *next: the first whose does not. */
-static bool put_up_to(struct counter_merge *merge, uint64_t page, size_t *next)
+static void places_sort(struct places *places)
+{
+    if (places->count > 0) {
+        qsort(places->at, places->count, sizeof(*places->at), by_page);
+    }
+}
+
+/* Returns the next one whose home lies in pages up to this one; NULL: there is none. */
+static const struct place *places_next(struct places *places, uint64_t page)
+{
+    bool more = places->next < places->count && places->at[places->next].page <= page;
+    return more ? &places->at[places->next++] : NULL;
+}
+
+static bool grow_dicts(struct counter_merge *merge)
+{
+    if (table_dicts_grow(merge->table)) {
+        return true;
+    }
+    log_warning("no memory for merging the changes of a dumped table");
+    return false;
+}
+
+/* The changed records whose home lies in pages up to this one. */
+static bool put_up_to(struct counter_merge *merge, uint64_t page)
 {
     struct counter_table *t = merge->table;
-    for (; *next < merge->count && merge->places[*next].page <= page; (*next)++) {
-        uint64_t id = merge->places[*next].id;
+    for (const struct place *at; (at = places_next(&merge->changed, page)) != NULL;) {
         struct table_record record;
         struct counter_locus locus;
-        table_overlay_get(t, merge->overlay, id, table_subs_all(&t->schema), &record);
-        counter_table_locate(t, id, true, &locus);
+        table_overlay_get(t, merge->overlay, at->id, table_subs_all(&t->schema), &record);
+        counter_table_locate(t, at->id, true, &locus);
         while (!table_put_record(t, &locus, &record)) {
-            if (!table_dicts_grow(t)) {
-                log_warning("no memory for merging the changes of a dumped table");
+            if (!grow_dicts(merge)) {
                 return false;
             }
         }
     }
     return true;
+}
+
+/* ---- into more groups ---- */
+
+static bool put_in_anew(struct counter_merge *merge, uint64_t id, const uint64_t *payload)
+{
+    struct counter_locus locus;
+    bool done = false;
+    counter_table_locate(merge->table, id, true, &locus);
+    CHECK(locus.group != TABLE_OUTSIDE);
+    while (!done) {
+        struct table_hold hold;
+        table_hold_home(merge->table, &locus, &hold);
+        done = table_insert_counted(merge->table, &locus, &hold, payload);
+        table_release(&hold);
+        if (!done && !grow_dicts(merge)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool split_group(struct counter_merge *merge, const shared_word *words, uint64_t group)
+{
+    const struct counter_table *t = merge->table;
+    uint32_t word = *group_lock(t, words);
+    uint32_t count = group_count(t, word);
+    size_t bytes = t->shape.payload_bytes;
+    bool done = true;
+    for (uint32_t place = 0; place < count && place < t->shape.places && done; place++) {
+        uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
+        words_copy_out(words, place * bytes, bytes, payload);
+        uint64_t id = table_words_id_of(t, merge->from.group_bits, words, group, place, word);
+        done = put_in_anew(merge, id, payload);
+    }
+    return done;
+}
+
+/* What had spilled from these pages: the dict has it under no home's mark. */
+static bool take_spilled_up_to(struct counter_merge *merge, uint64_t page)
+{
+    struct counter_table *t = merge->table;
+    bool done = true;
+    for (const struct place *at; done && (at = places_next(&merge->spilled, page)) != NULL;) {
+        uint64_t payload[SCHEMA_PAYLOAD_WORDS] = {0};
+        bool there = dict_get(t->extend, at->id, 0, payload);
+        CHECK(there);
+        dict_delete(t->extend, at->id, 0);
+        done = put_in_anew(merge, at->id, payload);
+    }
+    return done;
+}
+
+static void note_spilled(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    struct counter_merge *merge = context;
+    struct counter_locus locus;
+    (void)sub;
+    (void)value;
+    counter_table_locate(merge->table, id, false, &locus);
+    if (locus.group != TABLE_OUTSIDE) {
+        places_add(&merge->spilled, merge->table, &locus);
+    }
+}
+
+static void find_spilled(struct counter_merge *merge)
+{
+    places_init(&merge->spilled, dict_count(merge->table->extend));
+    dict_each(merge->table->extend, note_spilled, merge);
+    places_sort(&merge->spilled);
 }
 
 struct loading {
@@ -203,28 +320,69 @@ bool table_load_sections(struct counter_table *t, const struct table_file *file,
            load_dict(t, file, COUNTER_TABLE_AUX, &t->aux, error);
 }
 
-static enum engine_image write_piece(struct counter_merge *merge, uint64_t first, unsigned count,
-                                     size_t *next, struct table_file_writer *writer)
+static bool read_pages(struct counter_merge *merge, uint64_t first, unsigned count, void *to)
+{
+    char error[TABLE_FILE_ERROR_MAX];
+    if (table_file_load_pages(merge->file->file, first, count, to, NULL, NULL, error) ==
+        TABLE_FILE_DONE) {
+        return true;
+    }
+    log_warning("%s", error);
+    return false;
+}
+
+/* Pages of the file as they are. */
+static bool merge_as_it_is(struct counter_merge *merge, uint64_t first, unsigned count)
 {
     struct counter_table *t = merge->table;
-    char error[TABLE_FILE_ERROR_MAX];
     char *memory = (char *)t->memory + first * TABLE_PAGE_BYTES;
-    if (table_file_load_pages(merge->file->file, first, count, memory, NULL, NULL, error) !=
-        TABLE_FILE_DONE) {
-        log_warning("%s", error);
-        return ENGINE_IMAGE_FAILED;
+    if (!read_pages(merge, first, count, memory)) {
+        return false;
     }
     for (uint64_t i = 0; i < (uint64_t)count * t->page_groups; i++) { /* in tests alone */
         uint64_t group = first * t->page_groups + i;
         table_shadow_group(t, group, *group_lock(t, group_words(t, group)));
     }
-    if (!put_up_to(merge, first + count - 1, next)) {
-        return ENGINE_IMAGE_FAILED;
+    return true;
+}
+
+/* Pages of the file, each as 2^doubles. */
+static bool merge_split(struct counter_merge *merge, uint64_t first, unsigned count)
+{
+    const struct counter_table *t = merge->table;
+    size_t words = t->shape.group_bytes / sizeof(shared_word);
+    bool done = read_pages(merge, first, count, merge->piece);
+    for (uint64_t i = 0; i < (uint64_t)count * t->page_groups && done; i++) {
+        const shared_word *group = (const shared_word *)(const void *)merge->piece + i * words;
+        done = split_group(merge, group, first * t->page_groups + i);
     }
-    counter_table_copy_pages(t, first, count, merge->piece);
-    memory_region_clear(memory, (size_t)count * TABLE_PAGE_BYTES);
-    return table_file_append_pages(writer, merge->piece, count) ? ENGINE_IMAGE_DONE
-                                                                : ENGINE_IMAGE_FAILED;
+    return done && take_spilled_up_to(merge, ((first + count) << merge->doubles) - 1);
+}
+
+static bool append_pages(struct counter_merge *merge, uint64_t first, uint64_t count,
+                         struct table_file_writer *writer)
+{
+    struct counter_table *t = merge->table;
+    bool done = true;
+    for (uint64_t at = first; at < first + count && done; at += MERGE_PIECE_PAGES) {
+        uint64_t left = first + count - at;
+        unsigned some = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
+        counter_table_copy_pages(t, at, some, merge->piece);
+        done = table_file_append_pages(writer, merge->piece, some);
+    }
+    memory_region_clear((char *)t->memory + first * TABLE_PAGE_BYTES, count * TABLE_PAGE_BYTES);
+    return done;
+}
+
+/* Some pages of the file, with what changed of them. */
+static bool write_piece(struct counter_merge *merge, uint64_t first, unsigned count,
+                        struct table_file_writer *writer)
+{
+    uint64_t to = first << merge->doubles;
+    uint64_t pages = (uint64_t)count << merge->doubles;
+    bool taken =
+        merge->doubles > 0 ? merge_split(merge, first, count) : merge_as_it_is(merge, first, count);
+    return taken && put_up_to(merge, to + pages - 1) && append_pages(merge, to, pages, writer);
 }
 
 static bool write_section(struct counter_merge *merge, unsigned section,
@@ -241,40 +399,43 @@ static bool write_section(struct counter_merge *merge, unsigned section,
 }
 
 static enum engine_image write_pages(struct counter_merge *merge, struct table_file_writer *writer,
-                                     const _Atomic bool *stop, size_t *next)
+                                     const _Atomic bool *stop)
 {
-    uint64_t pages = merge->table->shape.table_bytes / TABLE_PAGE_BYTES;
-    enum engine_image result = ENGINE_IMAGE_DONE;
-    for (uint64_t at = 0; at < pages && result == ENGINE_IMAGE_DONE;) {
+    uint64_t pages = merge->from.table_bytes / TABLE_PAGE_BYTES;
+    for (uint64_t at = 0; at < pages; at += MERGE_PIECE_PAGES) {
         uint64_t left = pages - at;
         unsigned count = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
-        result = *stop ? ENGINE_IMAGE_STOPPED : write_piece(merge, at, count, next, writer);
-        at += count;
+        if (*stop) {
+            return ENGINE_IMAGE_STOPPED;
+        }
+        if (!write_piece(merge, at, count, writer)) {
+            return ENGINE_IMAGE_FAILED;
+        }
     }
-    return result;
+    return ENGINE_IMAGE_DONE;
 }
 
 enum engine_image counter_merge_write(struct counter_merge *merge, struct table_file_writer *writer,
                                       const _Atomic bool *stop)
 {
     char error[ENGINE_ERROR_MAX];
-    size_t next = 0;
     if (merge->failed) {
         log_warning("no memory for merging the changes of a dumped table");
         return ENGINE_IMAGE_FAILED;
     }
-    if (merge->count > 0) {
-        qsort(merge->places, merge->count, sizeof(*merge->places), by_page);
-    }
+    places_sort(&merge->changed);
     if (!table_load_sections(merge->table, merge->file->file, error)) {
         log_warning("%s", error);
         return ENGINE_IMAGE_FAILED;
     }
-    enum engine_image result = write_pages(merge, writer, stop, &next);
+    if (merge->doubles > 0) {
+        find_spilled(merge);
+    }
+    enum engine_image result = write_pages(merge, writer, stop);
     if (result != ENGINE_IMAGE_DONE) {
         return result;
     }
-    bool done = put_up_to(merge, MERGE_OUTSIDE, &next);
+    bool done = put_up_to(merge, MERGE_OUTSIDE);
     for (unsigned i = 0; i < COUNTER_TABLE_SECTIONS && done; i++) {
         done = write_section(merge, i, writer);
     }
@@ -283,18 +444,31 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
 
 /* ---- what the table does with it ---- */
 
+/* A table that just fits is as full as one in memory may be. */
+static unsigned doubles_for(const struct counter_table *t)
+{
+    uint64_t count = atomic_load(&t->row.count);
+    unsigned most = table_shape_doubles_max(&t->shape);
+    unsigned doubles = 0;
+    while (doubles < most && count > t->shape.capacity << doubles) {
+        doubles++;
+    }
+    return doubles;
+}
+
 bool counter_table_merge_begin(struct counter_table *t)
 {
     CHECK(!t->memory && t->file);
     if (t->older) {
         return false;
     }
-    struct table_overlay *front = table_overlay_create(t, t->overlay->cold, 0, 0);
+    struct table_overlay *front = table_overlay_create_next(t);
     if (!front) {
         return false;
     }
     t->older = t->overlay;
     t->overlay = front;
+    t->doubles = doubles_for(t);
     return true;
 }
 
@@ -303,8 +477,10 @@ static struct table_file *merged(struct counter_table *t, struct table_file *fil
     CHECK(atomic_load(&t->file->users) == 1);
     struct table_file *before = t->file->file;
     t->file->file = file;
-    table_overlay_destroy(t->older);
+    table_overlay_discard(t, t->older);
     t->older = NULL;
+    table_reshape(t, t->doubles);
+    t->doubles = 0;
     return before;
 }
 
@@ -329,5 +505,6 @@ struct table_file *counter_table_merge_end(struct counter_table *t, struct table
     table_overlay_destroy(t->overlay);
     t->overlay = t->older;
     t->older = NULL;
+    t->doubles = 0;
     return NULL;
 }

@@ -15,9 +15,11 @@
 #include "row/row_cold.h"
 #include "store/dict_image.h"
 
-#define OVERLAY_SHARE    32u         /* of the table's bytes: each of both dicts */
-#define OVERLAY_POOL_MIN (16u << 10) /* bytes */
-#define OVERLAY_SPARE    3u          /* a pool takes entries of a third of its bytes for sure */
+#define OVERLAY_SHARE     32u         /* of the table's bytes: each of both dicts */
+#define OVERLAY_POOL_MIN  (16u << 10) /* bytes */
+#define OVERLAY_WIDER     2u          /* times the one before, where that was half full */
+#define OVERLAY_MOST_PART 8u          /* of all overlays may have, at most one part in so many */
+#define OVERLAY_SPARE     3u          /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t usual_bytes(const struct counter_table *t)
 {
@@ -38,6 +40,7 @@ static struct table_overlay *create(const struct counter_table *t, struct engine
 {
     struct table_overlay *overlay = memory_zalloc(sizeof(*overlay));
     overlay->cold = cold;
+    overlay->pool_bytes = extend_bytes;
     overlay->extend = dict_create(t->shape.payload_bytes, extend_bytes, clock_random());
     overlay->aux = dict_create(sizeof(uint64_t), aux_bytes, clock_random());
     if (overlay->extend && overlay->aux) {
@@ -52,6 +55,22 @@ struct table_overlay *table_overlay_create(const struct counter_table *t, struct
 {
     return create(t, cold, pool_bytes(t, t->shape.payload_bytes, extend_entries),
                   pool_bytes(t, sizeof(uint64_t), aux_entries));
+}
+
+/*
+ * One that fills quickly is of a table to which much comes late: each merge writes the whole file,
+ * so there should be few. It takes memory as far as it is used, and counts as much.
+ */
+struct table_overlay *table_overlay_create_next(const struct counter_table *t)
+{
+    struct engine_cold *cold = t->overlay->cold;
+    uint64_t bytes = usual_bytes(t);
+    uint64_t wider = OVERLAY_WIDER * t->overlay->pool_bytes;
+    uint64_t most = cold ? cold->overlay_bytes_max / OVERLAY_MOST_PART : 0;
+    wider = wider < most ? wider : most;
+    bool half = table_overlay_is_half(t->overlay);
+    bytes = half && wider > bytes ? wider : bytes;
+    return create(t, cold, bytes, bytes);
 }
 
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
@@ -90,6 +109,23 @@ void table_overlay_destroy(struct table_overlay *overlay)
     dict_destroy(overlay->aux);
     dict_destroy(overlay->extend);
     free(overlay);
+}
+
+static void table_overlay_drop(void *overlay)
+{
+    table_overlay_destroy(overlay);
+}
+
+/* Giving back its memory takes longer than the world may be stopped. */
+void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay)
+{
+    account(overlay, false);
+    overlay->cold = NULL;
+    if (t->in_row) {
+        row_discard(t->in_row, overlay, table_overlay_drop);
+    } else {
+        table_overlay_destroy(overlay);
+    }
 }
 
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
@@ -157,6 +193,16 @@ bool table_overlay_put(const struct counter_table *t, struct table_overlay *over
     drop_values(overlay, id, old.subs & ~record->subs);
     account(overlay, true);
     return true;
+}
+
+static bool is_half(const struct dict *dict)
+{
+    return 2 * dict_count(dict) > dict_places(dict);
+}
+
+bool table_overlay_is_half(const struct table_overlay *overlay)
+{
+    return is_half(overlay->extend) || is_half(overlay->aux);
 }
 
 bool table_overlay_open(const struct table_overlay *overlay, bool dumped)

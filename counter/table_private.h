@@ -67,6 +67,7 @@ struct counter_table {
     /* With the world stopped. `memory` and `extend` NULL: the table is dumped. */
     struct table_overlay *overlay, *older; /* overlay of one in memory: it is tapped */
     struct counter_file *file;
+    unsigned doubles; /* the file of the merge under way has 2^doubles times as many groups */
     uint64_t *shadow; /* full ids beside the places; only with ROLLCALL_SHADOW_IDS */
     struct counter_schema schema;
 };
@@ -317,6 +318,8 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict);
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload,
                                       enum table_ask ask, enum change_place *place);
+/* A dict has no room: FULL, or WAIT until the table is dumped. */
+enum table_insert_result table_insert_full(struct counter_table *t);
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
                           struct table_hold *hold, const uint64_t *payload);
@@ -403,16 +406,22 @@ struct table_overlay {
     struct dict *extend; /* id -> payload: what it became, or nothing set: gone */
     struct dict *aux;
     struct engine_cold *cold; /* whose budget it counts in; NULL: nobody's */
+    uint64_t pool_bytes;      /* as `extend` was asked for: at least what its levels have */
     _Atomic uint64_t bytes;   /* as counted there */
 };
 
 /* NULL: memory is refused. It takes so many entries at least. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
+/* That which lies in front of a merge: wider than the one before, if that has become half full. */
+struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 /* So, of a table that is to be dumped, and was in vain for so many overruns. */
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
                                                struct engine_cold *cold, unsigned overruns);
-void table_overlay_destroy(struct table_overlay *overlay); /* NULL: no-op */
+bool table_overlay_is_half(const struct table_overlay *overlay); /* of its places */
+void table_overlay_destroy(struct table_overlay *overlay);       /* NULL: no-op */
+/* The same with the world stopped: it counts no more, and is destroyed later. */
+void table_overlay_discard(const struct counter_table *t, struct table_overlay *overlay);
 /* False: it says nothing of the id. Values beside: of `subs`. Readers look at the stripe. */
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
                        uint64_t id, uint64_t subs, struct table_record *record);
@@ -492,6 +501,15 @@ bool table_description_read(struct table_description *description, const void *b
                             size_t length);
 /* Sets all of a shape that follows from table_bytes, group_bytes, places. */
 void table_shape_derive(struct counter_shape *shape);
+/*
+ * Makes it one of 2^times as many groups: the number of a group is longer by so many bits, which
+ * the remainder gives up, so what lies in page p comes to lie in the 2^times pages from p << times
+ * on. doubles_max: the most times.
+ */
+void table_shape_double(struct counter_shape *shape, unsigned times);
+unsigned table_shape_doubles_max(const struct counter_shape *shape);
+/* The same of a dumped table. World stopped, or nobody else there. */
+void table_reshape(struct counter_table *t, unsigned times);
 
 /* The word of a group without lock and version, as images have it. */
 static inline uint32_t group_word_still(const struct counter_table *t, uint32_t word)
@@ -505,6 +523,9 @@ uint64_t table_place_id(const struct counter_table *t, uint64_t group, uint32_t 
 /* The same of a copy of the group. */
 uint64_t table_words_id(const struct counter_table *t, const shared_word *words, uint64_t group,
                         uint32_t place, uint32_t word);
+/* The same where the table has 2^group_bits groups, whatever its shape says. */
+uint64_t table_words_id_of(const struct counter_table *t, unsigned group_bits,
+                           const shared_word *words, uint64_t group, uint32_t place, uint32_t word);
 
 /* Fills both dicts from the sections of a file; they grow. Blocks for the disk. False: `error`. */
 bool table_load_sections(struct counter_table *t, const struct table_file *file, char *error);

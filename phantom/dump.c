@@ -281,12 +281,13 @@ void phantom_dump_merge(struct phantom_dump *dump)
     dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
 }
 
-static struct table_file *merged(struct phantom_dump *dump, struct table_file *file)
+static struct table_file *merged(struct phantom_dump *dump, struct table_file *file,
+                                 struct dict **spent)
 {
     struct table_file *before = dump->file;
     dump->file = file;
     give_back(dump, dict_count(dump->older));
-    dict_destroy(dump->older);
+    *spent = dump->older;
     dump->older = NULL;
     return before;
 }
@@ -332,11 +333,13 @@ static void unmerge(struct phantom_dump *dump)
     give_back(dump, before - phantom_dump_lines(dump));
 }
 
-struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file)
+struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file,
+                                          struct dict **spent)
 {
     CHECK(dump->older);
+    *spent = NULL;
     if (file) {
-        return merged(dump, file);
+        return merged(dump, file, spent);
     }
     unmerge(dump);
     return NULL;

@@ -82,7 +82,8 @@ void phantom_dump_take_back(struct phantom_dump *dump);
  * make two overlays one again is refused, both stay. */
 void phantom_dump_size(const struct phantom_dump *dump, struct row_overlay_size *size);
 void phantom_dump_merge(struct phantom_dump *dump);
-struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file);
+struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct table_file *file,
+                                          struct dict **spent); /* NULL, or to be destroyed */
 
 /* ---- for images, figures and checks ---- */
 

@@ -231,9 +231,19 @@ static enum engine_image phantom_kind_merge_write(const struct row_writing *w)
     return result == ENGINE_IMAGE_DONE ? row_writing_sections(w) : result;
 }
 
+static void phantom_kind_destroy_dict(void *dict)
+{
+    dict_destroy(dict);
+}
+
 static struct table_file *phantom_kind_merge_end(struct row_table *table, struct table_file *file)
 {
-    return phantom_dump_merge_end(phantom_table_of(table)->dump, file);
+    struct dict *spent;
+    struct table_file *before = phantom_dump_merge_end(phantom_table_of(table)->dump, file, &spent);
+    if (spent) {
+        row_discard(table->owner, spent, phantom_kind_destroy_dict);
+    }
+    return before;
 }
 
 const struct table_kind phantom_kind = {

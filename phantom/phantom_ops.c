@@ -297,8 +297,15 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
         return;
     }
     carry_out_rule(&edit, rule, sink);
+    struct row_table *holder = &phantom_table_holder(edit.table)->row;
     if (UNLIKELY(edit.lines != NULL)) {
-        row_cold_changed(&phantom->row, &phantom_table_holder(edit.table)->row);
+        row_cold_changed(&phantom->row, holder);
+    }
+    if (UNLIKELY(op->status != ENGINE_PENDING && op->error == ENGINE_E_BUSY) &&
+        row_cold_awaits(&phantom->row, holder)) {
+        op->status = ENGINE_PENDING; /* and BUSY, if that takes too long */
+        op->wants_table = true;
+        row_wait(&phantom->row, &op->ticket);
     }
 }
 
@@ -352,7 +359,8 @@ void phantom_change(struct engine *engine, struct engine_op *op, struct change_s
     if (op->error == ENGINE_E_NONE) {
         change(phantom, op, rule_of(op), sink);
     }
-    if (op->error != ENGINE_E_NONE) {
+    bool waits = op->status == ENGINE_PENDING && op->error == ENGINE_E_BUSY;
+    if (op->error != ENGINE_E_NONE && !waits) {
         op->status = ENGINE_ERROR;
     }
 }

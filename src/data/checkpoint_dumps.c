@@ -134,6 +134,15 @@ static void checkpoint_dumps_hand_over(struct data *data)
     }
 }
 
+static void checkpoint_dumps_settle(const struct data *data)
+{
+    for (const struct checkpoint_pending *at = data->pending; at != NULL; at = at->next) {
+        const struct engine *engine = at->space->engine;
+
+        row_images_settle(engine->row);
+    }
+}
+
 static void checkpoint_dumps_count(struct data *data, const struct row_image *image)
 {
     if (image->kind == ROW_IMAGE_DUMP) {
@@ -171,6 +180,7 @@ void checkpoint_finish_dumps(struct checkpoint_round *round)
         checkpoint_stop_world(round);
         checkpoint_dumps_hand_over(data);
         checkpoint_go(round);
+        checkpoint_dumps_settle(data);
         POINT("handed over, not yet forgotten");
     }
     checkpoint_set_keeper(round, CHECKPOINT_KEEPER_FREE);

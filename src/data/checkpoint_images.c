@@ -208,6 +208,7 @@ static void checkpoint_images_give_up(struct checkpoint_round *round,
     checkpoint_stop_world(round);
     row_image_failed(engine->row, image);
     checkpoint_go(round);
+    row_images_settle(engine->row);
 }
 
 /* True: the file is whole and durable. GONE: *gone, there is none. */
@@ -297,6 +298,7 @@ static bool next_image(struct checkpoint_round *round, struct checkpoint_space *
         checkpoint_list_tables(space);
     }
     checkpoint_go(round);
+    row_images_settle(engine->row);
     return found;
 }
 

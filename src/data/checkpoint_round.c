@@ -141,6 +141,9 @@ static void throw_away(struct checkpoint_round *round)
     }
     checkpoint_go(round);
     for (size_t i = 0; i < round->count; i++) {
+        const struct engine *engine = round->spaces[i]->space->engine;
+
+        row_images_settle(engine->row);
         checkpoint_close_dumps(round->spaces[i]);
         for (size_t k = 0; k < round->spaces[i]->image_count; k++) {
             checkpoint_unlink(round, round->spaces[i]->images[k]->file.name);
@@ -154,15 +157,22 @@ static void throw_away(struct checkpoint_round *round)
  */
 static void end_waits(struct checkpoint_round *round, struct spaces *const *spaces)
 {
+    struct row *failed[SETTINGS_SPACES_MAX];
+    size_t count = 0;
+
     checkpoint_stop_world(round);
     for (size_t i = 0; i < (*spaces)->count; i++) {
         struct engine *engine = (*spaces)->at[i]->engine;
 
         if (data_stores(&(*spaces)->at[i]->settings)) {
             row_images_failed(engine->row);
+            failed[count++] = engine->row;
         }
     }
     checkpoint_go(round);
+    for (size_t i = 0; i < count; i++) {
+        row_images_settle(failed[i]);
+    }
 }
 
 static void checkpoint_round_fini(struct checkpoint_round *round)

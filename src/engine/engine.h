@@ -86,7 +86,8 @@ enum engine_error {
     ENGINE_E_ID_TOO_LARGE,  /* above max-id of an `ids: any` space */
     ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for such is full */
     ENGINE_E_ID_BELOW,      /* its table was recycled */
-    ENGINE_E_BUSY,          /* the queue of disk reads is full */
+    ENGINE_E_BUSY,          /* the queue of disk reads is full; no room for what changes of a
+                               dumped table, and none came in time */
     ENGINE_E_JOURNAL_BUSY,  /* the sink had no room */
     ENGINE_E_READ_FAILED,   /* the disk could not give it */
     ENGINE_E_TOO_LARGE,     /* a value longer than the space takes */
@@ -150,7 +151,7 @@ struct engine_op {
     struct ticket ticket;
 
     enum engine_status status;
-    enum engine_error error; /* PENDING: NONE */
+    enum engine_error error; /* PENDING: NONE; BUSY: to be answered if it takes too long */
     enum engine_miss miss;   /* when READ or TOUCH ended in ABSENT */
     uint32_t value_length;
     char *value;           /* caller: room for ENGINE_VALUE_MAX bytes; engine: the text, no NUL */
@@ -259,7 +260,7 @@ struct engine_cold {
 };
 
 /* One part in so many is for tables that are being dumped: new ids wait for their memory, while
- * changes of those that have been are put off until a merge makes room. */
+ * changes of those that have been wait until a merge makes room. */
 #define ENGINE_OVERLAY_DUMPS 4
 
 /* What overlays may hold before one of a table that is being dumped, or has been, takes no more. */

@@ -1,6 +1,7 @@
 /*
  * How long a request may wait: for a table (a dump or an opening that does not end), for a page of
- * a dumped one (a disk that hangs), for flush_all. Who waits for room in the journal has a bound of
+ * a dumped one (a disk that hangs), for a merge that makes room for its change (op->error is BUSY
+ * then), for flush_all. Who waits for room in the journal has a bound of
  * its own (dispatch_journal.c).
  *
  * The clock is a connection's, as only its first request can wait, and begins when that does. Once
@@ -31,11 +32,16 @@ bool dispatch_wait(struct dispatch_worker *worker, const struct request *request
 bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *request,
                       struct engine *engine, struct engine_op *op)
 {
-    worker->conn->waits_for = op->wants_table ? WATCH_TABLE : WATCH_DISK;
+    bool merge = op->error == ENGINE_E_BUSY;
+
+    worker->conn->waits_for = op->wants_table && !merge ? WATCH_TABLE : WATCH_DISK;
     if (op->error == ENGINE_E_JOURNAL_BUSY || dispatch_wait(worker, request)) {
         return true;
     }
     op->status = ENGINE_ERROR;
+    if (merge) {
+        return false;
+    }
     op->error = op->wants_table ? ENGINE_E_NO_TABLE_FREE : ENGINE_E_READ_FAILED;
     if (op->wants_table && engine->functions->waited != NULL) {
         engine->functions->waited(engine);

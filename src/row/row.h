@@ -44,6 +44,8 @@
  *
  * A closed table at its capacity takes one layer, a second table of the same shape from the same
  * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
+ * When that is full too, or the memory for what spills is, and tables are dumped, both are dumped
+ * out of turn: their files grow (row/row_cold.h).
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
  * of them is always spare and zeroed: when the spare is taken, the table opened longest ago is
@@ -136,6 +138,7 @@ struct row_want {
 #define ROW_WANT_LAYER   32u
 #define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
 #define ROW_WANT_PLACE   128u /* ids apart that are not ahead any more go in place */
+#define ROW_WANT_LEAVE   256u /* it is full, and its layer: it is to be dumped, as its file grows */
 
 struct row_region { /* under the row's lock, except memory and bytes: those stay */
     void *memory;
@@ -167,6 +170,8 @@ struct row_table {
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
+    uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
+                               0: its capacity */
     uint64_t fill;          /* at which the next table opens */
     uint64_t opened_s;      /* wall clock */
     uint64_t closed_serial; /* tables made by the time it closed */
@@ -264,8 +269,11 @@ struct row {
     bool dump_failed;         /* the last dump failed: new ids that need memory are refused */
     bool dump_paused;         /* no dump for the rest of this round of images */
     bool merge_paused;        /* likewise no merge: one has failed */
+    bool round_failed;        /* the last round: no change waits for a merge until the next */
     bool overrun_told;        /* an overrun was logged since the last dump that succeeded */
     unsigned overruns;        /* dumps in a row that changes overran (row/row_cold.h) */
+    unsigned merges;          /* under way */
+    _Atomic bool wake_due;    /* what waits for a merge is to be looked at again */
     _Atomic bool dump_wanted; /* row_cold_wanted() */
     _Atomic bool merge_wanted;  /* of some overlay that is too large */
     _Atomic uint64_t denied_us; /* clock at which it is tried again, if asked for; 0: not denied */
@@ -285,7 +293,8 @@ struct row {
     struct row_waiters waiters;
     size_t region_count;
     struct row_region *regions[ROW_TABLES_MAX];
-    struct row_table *retired; /* linked by `further`, to be destroyed by the keeper */
+    struct row_table *retired;       /* linked by `further`, to be destroyed by the keeper */
+    struct row_discarded *discarded; /* row_discard(): to be destroyed outside a stop */
 };
 
 /*
@@ -382,6 +391,13 @@ enum row_verdict {
  * be stored after all, row_removed() takes that back.
  */
 enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id);
+
+/*
+ * Asked under the id's lock: the memory of `table`, or its layer, has no room for an id that was
+ * admitted, and what row_admit() counted was taken back. ROW_WAIT: the table is dumped, out of its
+ * turn if need be, and takes the id then. ROW_NO_TABLE: it stays refused.
+ */
+enum row_verdict row_no_memory(struct row *row, struct row_table *table);
 
 /*
  * Asked for a new id that row_route() gave no table for. ROW_BELOW; or, where the stream has come
@@ -482,11 +498,11 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
  * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
- * count is at most its capacity, and no id apart is below its table's apart_first; R7 `sample` only
- * with an unsettled table; R8 serials differ and are below `serials`, nothing is half restored; R9
- * dumped tables have no region, tapped ones are leaving, and so is their layer, a table that awaits
- * a dump wants something; R10 recycled ids lie in the range of the table that remembers them, and
- * the ranges are counted.
+ * count is at most its capacity (dumped: what it grows to), and no id apart is below its table's
+ * apart_first; R7 `sample` only with an unsettled table; R8 serials differ and are below `serials`,
+ * nothing is half restored; R9 dumped tables have no region, tapped ones are leaving, and so is
+ * their layer, a table that awaits a dump wants something; R10 recycled ids lie in the range of the
+ * table that remembers them, and the ranges are counted.
  */
 void row_check(const struct row *row);
 

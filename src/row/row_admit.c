@@ -82,10 +82,32 @@ static enum row_verdict wait_for(struct row *row, struct row_table *table, uint3
     return ROW_WAIT;
 }
 
+/* A closed one is dumped out of turn if it is not going yet: its file takes more. */
+static enum row_verdict row_leave_full(struct row *row, struct row_table *table,
+                                       const struct row_table *holder)
+{
+    bool grows = row->cold != NULL && holder->grows_to > holder->capacity && !holder->cold;
+    if (!grows || !(row->config.dump || table->leaving)) {
+        return ROW_NO_TABLE;
+    }
+    if (row->dump_failed) {
+        (void)may_ask(row, &row->again_us);
+        return ROW_NO_TABLE;
+    }
+    return wait_for(row, table, row_is_going(table) ? 0 : ROW_WANT_LEAVE);
+}
+
+enum row_verdict row_no_memory(struct row *row, struct row_table *table)
+{
+    const struct row_table *holder = table->further != NULL ? table->further : table;
+    bool late = table->settled && (table->closed || row_is_going(table));
+    return late ? row_leave_full(row, table, holder) : ROW_NO_TABLE;
+}
+
 static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
 {
     if (bit == ROW_WANT_LAYER && row_is_going(table)) {
-        return ROW_NO_TABLE;
+        return row_leave_full(row, table, table);
     }
     if (table->refused && !may_ask(row, &row->again_us)) {
         return ROW_NO_TABLE;
@@ -126,8 +148,10 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
 static enum row_verdict admit_late(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;
-    if (!row_take_place(table->further ? table->further : table, &count)) {
-        return table->further ? ROW_NO_TABLE : full(row, table, ROW_WANT_LAYER);
+    struct row_table *holder = table->further ? table->further : table;
+    if (!row_take_place(holder, &count)) {
+        return table->further ? row_leave_full(row, table, holder)
+                              : full(row, table, ROW_WANT_LAYER);
     }
     atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
     row_stream_note(row, table, id, row_came(table) + atomic_load(&table->late));
@@ -221,7 +245,7 @@ static enum row_verdict admit_going(struct row *row, struct row_table *table, ui
         return full(row, table, ROW_WANT_OPEN);
     }
     if (!row_take_place(table, &count)) {
-        return ROW_NO_TABLE;
+        return row_leave_full(row, table, table);
     }
     row_pass(table, id);
     id_span_note(&table->ids, id);

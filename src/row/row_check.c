@@ -22,7 +22,7 @@ static void check_table(const struct row *row, size_t i)
     CHECK(table->settled || row->count == 1);                                            /* R3 */
     CHECK(table->trusted <= frontier);                                                   /* R2 */
     uint64_t count = row_count_of(table);
-    CHECK(count <= table->capacity); /* R6 */
+    CHECK(count <= row_most_of(table)); /* R6 */
     check_region(table);
     CHECK(table->settled || !table->leaving);                            /* R9 */
     CHECK(!table->awaiting || atomic_load(&table->wants) != 0);          /* R9 */
@@ -40,7 +40,7 @@ static void check_layer(const struct row_table *table)
     CHECK(layer->cold || layer->region != table->region);            /* R5 */
     CHECK(layer->cold || !table->tapped || layer->tapped);           /* R9 */
     CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
-    CHECK(row_count_of(layer) <= layer->capacity);                   /* R6 */
+    CHECK(row_count_of(layer) <= row_most_of(layer));                /* R6 */
 }
 
 static size_t regions_used(const struct row *row)

@@ -37,7 +37,8 @@ void row_cold_leave(struct row *row, struct row_table *table)
         table->further->leaving = !table->further->cold;
     }
     row_ahead_forget(row, table);
-    atomic_fetch_and(&table->wants, ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER));
+    atomic_fetch_and(&table->wants,
+                     ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER | ROW_WANT_LEAVE));
     atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* once it is dumped they stay apart */
 }
 
@@ -127,6 +128,8 @@ void row_cold_failed(struct row *row, struct row_table *table, bool overran)
 void row_images_failed(struct row *row)
 {
     bool leaving = false;
+    row->round_failed = true;
+    atomic_store(&row->wake_due, true);
     for (size_t i = 0; i < row->count && !leaving; i++) {
         const struct row_table *table = row->tables[i];
         leaving = table->leaving || (table->further != NULL && table->further->leaving);

@@ -40,6 +40,11 @@
  * With dumps_max the keeper recycles the dumped table opened longest ago when there are more. No
  * event says that a table was dumped: the manifest does, by the role of its file.
  *
+ * A dumped table takes what comes late, as far as the kind's files grow (row_table.grows_to): the
+ * overlay takes it, and the next merge writes a file that is large enough. A change that finds no
+ * room in the overlay waits for the merge that is under way or about to be; so its client hears
+ * `busy` only where merges fail, or take longer than a request may wait.
+ *
  * After a merge failed, the round of images goes on without a further merge, so that a file that
  * cannot be read, or a full disk, stops no checkpoint. For some seconds the next rounds pass over
  * that table and merge others, as changes wait for room in their overlays.
@@ -137,6 +142,11 @@ static inline bool row_tap_written(struct row_table *table)
 
 /* A dumped table (or layer) was changed, or could not be: is a merge due? Inside. */
 void row_cold_changed(struct row *row, const struct row_table *holder);
+/*
+ * A change of a dumped or tapped table (or layer) found no room, and row_cold_changed() was told.
+ * True: a merge, or the end of a dump, makes room soon: row_wait(), pending with BUSY. Inside.
+ */
+bool row_cold_awaits(const struct row *row, const struct row_table *holder);
 /* True: no merge of this table failed in the last seconds. Inside. */
 bool row_cold_may_merge(const struct row_table *table);
 

@@ -13,7 +13,8 @@
  * after theirs; row_restore_complete; row_replay and row_replay_event in the order of the journal;
  * row_restore_end. No log is set before that.
  *
- * Thread rule: row_images_wanted: any thread. row_image_write: one thread, outside the barrier. The
+ * Thread rule: row_images_wanted: any thread. row_image_write, row_images_settle: one thread,
+ * outside the barrier. The
  * rest: world stopped, or nobody else there.
  */
 #ifndef ROLLCALL_ROW_ROW_DATA_H
@@ -64,8 +65,13 @@ enum engine_image row_image_write(const struct row *row, const struct row_image 
 struct table_file *row_image_done(struct row *row, const struct row_image *image,
                                   struct table_file *file);
 /*
- * The round failed, whatever the cause: requests that wait for a dump are refused, until the dump
- * is tried again. The taps stay on: the manifest that names a dump may be on the disk.
+ * Call after each stop in which images began, ended or failed, when the world goes: wakes requests
+ * that wait for a merge, and destroys what images have made useless, both too long for a stop.
+ */
+void row_images_settle(struct row *row);
+/*
+ * The round failed, whatever the cause: requests that wait for a dump or a merge are refused, until
+ * it is tried again. The taps stay on: the manifest that names a dump may be on the disk.
  */
 void row_images_failed(struct row *row);
 

@@ -27,6 +27,7 @@ void row_dispose(struct row *row)
         table = next;
     }
     row_regions_give_left(row);
+    row_destroy_discarded(row);
 }
 
 /* -- whose memory is used again; with the world stopped -- */

@@ -141,7 +141,8 @@ static void row_image_begin(const struct row *row, struct row_table *table,
     image->start_lsn = now;
     image->touches = table->touches;
     image->layer = !table->is_apart && row_find(row, table->base) != table;
-    image->table_bytes = row_describe_table(row, table, image->table);
+    image->table_bytes = kind == ROW_IMAGE_MERGE ? row_describe_next(row, table, image->table)
+                                                 : row_describe_table(row, table, image->table);
     if (row->kind->image_sections != NULL) {
         image->sections = row->kind->image_sections(table, kind, image->section_value_bytes);
     }
@@ -154,6 +155,7 @@ void row_images_begin(struct row *row)
 {
     row->dump_paused = false;
     row->merge_paused = false;
+    row->round_failed = false;
     row_merge_see(row);
 }
 
@@ -255,6 +257,14 @@ struct table_file *row_image_done(struct row *row, const struct row_image *image
     }
     struct row_table *table = row_image_owner(row, image);
     return row_merge_is(table, image) ? row_merge_end(row, table, file) : file;
+}
+
+void row_images_settle(struct row *row)
+{
+    if (atomic_exchange(&row->wake_due, false)) {
+        row_wake(row);
+    }
+    row_destroy_discarded(row);
 }
 
 /* ---- the row ---- */

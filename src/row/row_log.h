@@ -60,6 +60,9 @@
 /* State and description of a table or layer; returns their bytes. */
 size_t row_describe_table(const struct row *row, const struct row_table *table,
                           unsigned char bytes[ROW_TABLE_BYTES_MAX]);
+/* The same as the file of the merge under way will have it. */
+size_t row_describe_next(const struct row *row, const struct row_table *table,
+                         unsigned char bytes[ROW_TABLE_BYTES_MAX]);
 
 /* Decodes a state for a reader of files: calls `field` with each field as a name and a number. */
 typedef void row_state_field(void *context, const char *name, uint64_t value);

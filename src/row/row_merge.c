@@ -53,6 +53,13 @@ void row_cold_changed(struct row *row, const struct row_table *holder)
     }
 }
 
+bool row_cold_awaits(const struct row *row, const struct row_table *holder)
+{
+    bool due = atomic_load(&row->merge_wanted) && row_cold_may_merge(holder);
+    bool soon = row->cold != NULL && !row->merge_paused && !row->round_failed;
+    return soon && (holder->tapped || row->merges > 0 || due);
+}
+
 bool row_cold_may_merge(const struct row_table *table)
 {
     return table->merge_us == 0 || clock_monotonic_us() >= table->merge_us;
@@ -113,6 +120,7 @@ static void row_merge_none(struct row *row)
 {
     uint64_t least = 0;
     atomic_store(&row->merge_wanted, false); /* the next change asks again */
+    atomic_store(&row->wake_due, true);
     if (!row_merge_again(row)) {
         return;
     }
@@ -139,6 +147,8 @@ struct row_table *row_merge_next(struct row *row)
     }
     POINT("merge begins");
     choice.table->merging = true;
+    row->merges++;
+    atomic_store(&row->wake_due, true); /* its new overlay has room */
     return choice.table;
 }
 
@@ -153,6 +163,9 @@ bool row_merge_is(const struct row_table *table, const struct row_image *image)
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file)
 {
     table->merging = false;
+    CHECK(row->merges > 0);
+    row->merges--;
+    atomic_store(&row->wake_due, true);
     struct table_file *before = row->kind->merge_end(table, file);
     if (file != NULL) { /* the new overlay may have filled meanwhile */
         row_cold_changed(row, table);

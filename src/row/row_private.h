@@ -217,12 +217,18 @@ static inline uint64_t row_came(const struct row_table *table)
     return row_admitted(table) + atomic_load_explicit(&table->apart, memory_order_relaxed);
 }
 
+/* Returns how many ids it may hold: a dumped one as many as merges write files for. */
+static inline uint64_t row_most_of(const struct row_table *holder)
+{
+    return holder->cold ? row_larger(holder->capacity, holder->grows_to) : holder->capacity;
+}
+
 /* Takes a place in `holder`, a table or layer; *count: with this one. False: it is full. Any thread
  * inside. */
 static inline bool row_take_place(struct row_table *holder, uint64_t *count)
 {
     *count = atomic_fetch_add_explicit(&holder->count, 1, memory_order_relaxed) + 1;
-    if (LIKELY(*count <= holder->capacity)) {
+    if (LIKELY(*count <= holder->capacity) || *count <= row_most_of(holder)) {
         return true;
     }
     atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed);
@@ -328,6 +334,7 @@ void row_count_dropped(struct row *row);
 void row_retire(struct row *row, struct row_table *table); /* and its layer: the keeper disposes */
 void row_retire_all(struct row *row);
 void row_retire_one(struct row *row, struct row_table *table); /* it stands nowhere */
+void row_destroy_discarded(struct row *row); /* row_discard()'s. Any thread outside */
 /*
  * Retires the newest table in memory and returns its region, zeroed and still taken. NULL: there is
  * none.

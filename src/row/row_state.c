@@ -51,10 +51,11 @@ static uint64_t flags_of(const struct row *row, const struct row_table *table)
     return flags;
 }
 
-size_t row_describe_table(const struct row *row, const struct row_table *table,
-                          unsigned char bytes[ROW_TABLE_BYTES_MAX])
+/* Writes the state in front of the kind's `length` bytes. */
+static size_t row_state_describe(const struct row *row, const struct row_table *table,
+                                 unsigned doubles, unsigned char bytes[ROW_TABLE_BYTES_MAX],
+                                 size_t length)
 {
-    size_t length = row->kind->describe(table, bytes + ROW_STATE_BYTES);
     CHECK(length <= ROW_DESCRIPTION_MAX);
     struct row_state state = {.version = ROW_STATE_VERSION,
                               .flags = flags_of(row, table),
@@ -66,8 +67,8 @@ size_t row_describe_table(const struct row *row, const struct row_table *table,
                               .step = table->step,
                               .range = table->range,
                               .reach_min = table->reach_min,
-                              .capacity = table->capacity,
-                              .fill = table->fill,
+                              .capacity = table->capacity << doubles,
+                              .fill = table->fill << doubles,
                               .opened_s = table->opened_s,
                               .description_bytes = length,
                               .closed_serial = table->closed_serial,
@@ -87,6 +88,24 @@ size_t row_describe_table(const struct row *row, const struct row_table *table,
     state.dropped.count = table->dropped.count;
     memcpy(bytes, &state, sizeof(state));
     return ROW_STATE_BYTES + length;
+}
+
+size_t row_describe_table(const struct row *row, const struct row_table *table,
+                          unsigned char bytes[ROW_TABLE_BYTES_MAX])
+{
+    return row_state_describe(row, table, 0, bytes,
+                              row->kind->describe(table, bytes + ROW_STATE_BYTES));
+}
+
+size_t row_describe_next(const struct row *row, const struct row_table *table,
+                         unsigned char bytes[ROW_TABLE_BYTES_MAX])
+{
+    unsigned doubles = 0;
+    if (row->kind->describe_next == NULL) {
+        return row_describe_table(row, table, bytes);
+    }
+    size_t length = row->kind->describe_next(table, bytes + ROW_STATE_BYTES, &doubles);
+    return row_state_describe(row, table, doubles, bytes, length);
 }
 
 /* -- back -- */
@@ -154,11 +173,16 @@ static bool frontier_is_sound(const struct row_state *s)
            (!closed || (row_state_has(s, ROW_STATE_SETTLED) && s->frontier == s->last));
 }
 
-/* R6. */
+/* R6; of a dumped table an image of its overlay may count more than its file is shaped for. */
 static bool counts_are_sound(const struct row_state *s)
 {
-    return s->capacity > 0 && s->fill > 0 && s->fill <= s->capacity &&
-           (s->count <= s->capacity || row_state_has(s, ROW_STATE_APART));
+    return s->capacity > 0 && s->fill > 0 && s->fill <= s->capacity;
+}
+
+static bool row_state_holds(const struct row_described *described)
+{
+    const struct row_state *s = &described->state;
+    return s->count <= s->capacity || described->cold || row_state_has(s, ROW_STATE_APART);
 }
 
 static bool kind_is_sound(const struct row_state *s)
@@ -247,6 +271,11 @@ struct row_table *row_state_make(struct row *row, const struct row_described *de
     const struct row_state *state = &described->state;
     unsigned long long serial = state->serial;
     uint64_t bytes = row->kind->described_bytes(described->description, described->bytes);
+    if (!row_state_holds(described)) {
+        row_fail(error, "table %llu of ids from %llu cannot be as it is described", serial,
+                 (unsigned long long)state->base);
+        return NULL;
+    }
     if (bytes == 0) {
         row_fail(error, "table %llu is described as none can be", serial);
         return NULL;

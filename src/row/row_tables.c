@@ -2,9 +2,11 @@
  * with the world stopped. */
 #include "row/row_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 static uint64_t fill_of(const struct row *row, uint64_t capacity)
 {
@@ -111,6 +113,8 @@ void row_count_dropped(struct row *row)
 
 void row_retire_one(struct row *row, struct row_table *table)
 {
+    row->merges -= table->merging; /* its end will find no table */
+    table->merging = false;
     row_lock(row);
     table->further = row->retired;
     row->retired = table;
@@ -142,6 +146,36 @@ void row_retire_all(struct row *row)
 {
     while (row->count > 0) {
         row_retire(row, row->tables[0]);
+    }
+}
+
+/* What kinds have no use for any more. */
+struct row_discarded {
+    struct row_discarded *next;
+    void *object;
+    void (*destroy)(void *object);
+};
+
+void row_discard(struct row *row, void *object, void (*destroy)(void *object))
+{
+    struct row_discarded *add = memory_zalloc(sizeof(*add));
+    row_lock(row);
+    *add = (struct row_discarded){row->discarded, object, destroy};
+    row->discarded = add;
+    row_unlock(row);
+}
+
+void row_destroy_discarded(struct row *row)
+{
+    row_lock(row);
+    struct row_discarded *at = row->discarded;
+    row->discarded = NULL;
+    row_unlock(row);
+    while (at != NULL) {
+        struct row_discarded *next = at->next;
+        at->destroy(at->object);
+        free(at);
+        at = next;
     }
 }
 

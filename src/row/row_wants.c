@@ -286,13 +286,23 @@ static bool want_layer(struct row *row, struct row_table *table)
     return false;
 }
 
+/* More ids of its range come than it can hold in memory. */
+static bool want_leave(struct row *row, struct row_table *table)
+{
+    if (row->config.dump && row->cold != NULL && table->closed && !row_is_going(table) &&
+        !row->dump_failed) {
+        row_cold_leave(row, table);
+    }
+    return false;
+}
+
 static const struct {
     uint32_t bit;
     want_fn *serve;
 } WANTS[] = {
     {ROW_WANT_SETTLE, want_settle}, {ROW_WANT_CLUSTER, want_cluster}, {ROW_WANT_BULK, want_bulk},
     {ROW_WANT_OPEN, want_open},     {ROW_WANT_LAYER, want_layer},     {ROW_WANT_REACH, want_reach},
-    {ROW_WANT_PLACE, want_place},   {ROW_WANT_RENEW, want_renew},
+    {ROW_WANT_LEAVE, want_leave},   {ROW_WANT_PLACE, want_place},     {ROW_WANT_RENEW, want_renew},
 };
 
 bool row_serve(struct row *row, struct row_table *table)

@@ -32,6 +32,12 @@ struct row_overlay_size {
 
 #define ROW_REPLAY_BATCH 64u /* changes */
 
+/*
+ * For a kind: `object` is of no use from here on, and is destroyed outside the stop, which would
+ * last longer for it. The row does that at the latest when it ends.
+ */
+void row_discard(struct row *row, void *object, void (*destroy)(void *object));
+
 struct table_kind {
     const char *name; /* "counter": what its files and stats say */
     unsigned sifted;  /* sections of images that `owns` is asked about: bit s is section s */
@@ -86,6 +92,11 @@ struct table_kind {
      * (row/row_log.h).
      */
     size_t (*describe)(const struct row_table *table, unsigned char *bytes);
+    /*
+     * The same of a table as the file of the merge under way will have it: its capacity and fill
+     * are 2^*doubles times as large. NULL: a file is never larger than the one before.
+     */
+    size_t (*describe_next)(const struct row_table *table, unsigned char *bytes, unsigned *doubles);
     /* Returns the bytes of region that a description needs. 0: it is no description. */
     uint64_t (*described_bytes)(const void *description, size_t bytes);
     /*

@@ -156,6 +156,7 @@ static void take_images(struct dumps *d, struct barrier *barrier, struct barrier
         bool more = row_image_next(d->engine->row, d->next.c, d->recorder.head, &image->image);
         d->next.m = d->recorder.head;
         go(barrier);
+        row_images_settle(d->engine->row);
         if (!more) {
             return;
         }
@@ -265,6 +266,7 @@ static void tell_done(struct dumps *d, struct dumps_image *image, struct barrier
     stop(barrier);
     struct table_file *old = row_image_done(d->engine->row, &image->image, file);
     go(barrier);
+    row_images_settle(d->engine->row);
     if (old) {
         cold_forget(d->cold.cold, old);
         table_file_close(old);
@@ -368,6 +370,9 @@ void dumps_run(struct dumps *d, struct engine_op *op, struct change_sink *sink)
         d->engine->functions->read(d->engine, &op, 1);
     } else {
         d->engine->functions->change(d->engine, op, sink);
+    }
+    if (op->status == ENGINE_PENDING && op->error == ENGINE_E_BUSY && !d->waits) {
+        op->status = ENGINE_ERROR; /* as when a merge takes too long */
     }
     if (op->status != ENGINE_PENDING) {
         struct ticket ticket = {op->ticket.wake, op->ticket.target, op->ticket.serial};

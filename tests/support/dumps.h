@@ -50,6 +50,7 @@ struct dumps {
     struct dumps_set last, next;
     struct dumps_image images[DUMPS_FILES_MAX];
     size_t image_count;
+    bool waits; /* dumps_run() leaves a change that waits for a merge pending; false: it is busy */
     uint64_t numbers;
     uint64_t kinds[4], gone, failed; /* images so far */
     char error[ENGINE_ERROR_MAX];

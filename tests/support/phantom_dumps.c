@@ -218,6 +218,7 @@ static void tell_done(struct phantom_dumps *dumps, struct engine *engine)
         stop(dumps);
         file = row_image_done(engine->row, &done->image, file);
         go(dumps);
+        row_images_settle(engine->row);
         if (file) {
             cold_forget(dumps->cold.cold, file);
             table_file_close(file);

@@ -55,6 +55,9 @@ enum engine_status phantoms_try(struct engine *engine, struct phantoms_call *cal
     } else {
         engine->functions->change(engine, op, sink);
     }
+    if (op->status == ENGINE_PENDING && op->error == ENGINE_E_BUSY) {
+        op->status = ENGINE_ERROR; /* as when a merge takes too long */
+    }
     return op->status;
 }
 
