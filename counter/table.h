@@ -238,6 +238,24 @@ struct counter_edit {
     bool created;                    /* replay alone: it was not there */
 };
 
+/* An increment of one slot. The caller fills all but `now`. */
+struct counter_add {
+    unsigned slot;
+    bool down; /* decr: not below 0 */
+    uint32_t space;
+    uint64_t delta;
+    struct change_sink *sink;
+    uint64_t now; /* what the slot holds afterwards */
+};
+
+/*
+ * Carries it out if it is a simple one: the record is in memory, at home, and its slot holds a
+ * number that fits its place before and after. False: it is not, or the sink has no room; nothing
+ * was changed: counter_table_edit() knows. Of an id that may be apart: not to be called.
+ */
+bool counter_table_add(struct counter_table *table, const struct counter_locus *locus,
+                       struct counter_add *add);
+
 /*
  * Carries out an edit. Returns its status, or ENGINE_ERROR with *error, or ENGINE_PENDING: a new id
  * for which the row changes first; row_wait() is the caller's. The sink gets the change, if any, in

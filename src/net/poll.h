@@ -37,5 +37,10 @@ void net_poll_fini(struct net_poll *poll);
 bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events);
 /* Waits for so many milliseconds at most and calls whoever is ready. A signal ends it early. */
 void net_poll_wait(struct net_poll *poll, int wait_ms);
+/* Of a watcher that is called: nobody is called behind it, as far as is known. */
+static inline bool net_poll_is_last(const struct net_poll *poll)
+{
+    return poll->at >= poll->count;
+}
 
 #endif

@@ -50,7 +50,7 @@ void text_compose_value(struct buf *out, const struct request *request,
         return;
     }
     char *to = TEXT_PUT(start, "VALUE ");
-    to = text_put(to, key->bytes, key->length);
+    to = text_put_short(to, key->bytes, key->length);
     *to++ = ' ';
     to = text_put_number(to, hit->flags);
     *to++ = ' ';
@@ -60,7 +60,7 @@ void text_compose_value(struct buf *out, const struct request *request,
         to = text_put_number(to, hit->cas);
     }
     to = TEXT_PUT(to, "\r\n");
-    to = text_put(to, hit->value, hit->value_length);
+    to = text_put_short(to, hit->value, hit->value_length);
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
 }

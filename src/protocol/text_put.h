@@ -10,11 +10,30 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/num.h"
 
 static inline char *text_put(char *to, const char *bytes, size_t length)
 {
     memcpy(to, bytes, length);
+    return to + length;
+}
+
+/*
+ * The same of what is mostly 8 to 32 bytes long, a key or a record: as two pieces that may overlap,
+ * where a call of memcpy() costs more than the copy.
+ */
+static inline char *text_put_short(char *to, const char *bytes, size_t length)
+{
+    if (LIKELY(length - 16 <= 16)) {
+        memcpy(to, bytes, 16);
+        memcpy(to + length - 16, bytes + length - 16, 16);
+    } else if (LIKELY(length - 8 <= 8)) {
+        memcpy(to, bytes, 8);
+        memcpy(to + length - 8, bytes + length - 8, 8);
+    } else {
+        memcpy(to, bytes, length);
+    }
     return to + length;
 }
 

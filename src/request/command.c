@@ -332,6 +332,11 @@ bool command_has_keys(enum verb verb)
     return commands[verb][KEY_NONE] != NULL;
 }
 
+const struct command *const *command_row(enum verb verb)
+{
+    return commands[verb];
+}
+
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past)
 {
     const struct command *command = commands[verb][kind];

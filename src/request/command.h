@@ -106,6 +106,9 @@ struct command {
     bool delta;                   /* the text must be one, whatever the engine answers */
 };
 
+/* The rows of a verb, by kind of key, as long as nothing else is to be asked. */
+const struct command *const *command_row(enum verb verb);
+
 /*
  * The row of a verb on a kind of key; past: with an exptime that lies behind us. Never NULL for a
  * verb with keys.

@@ -56,12 +56,14 @@ struct dispatch_key {
 /*
  * Invariants: 1. cursor <= count <= DISPATCH_CHUNK_KEYS. 2. Keys before read_to are changes,
  * answered without an engine, or read. 3. uniform: every key has an engine, and all the same.
+ * 4. gets: no key is a change, or deleted after it was read.
  */
 struct dispatch_chunk {
     uint32_t count;
     uint32_t cursor;
     uint32_t read_to;
     bool uniform;
+    bool gets;
     struct dispatch_key keys[DISPATCH_CHUNK_KEYS];
     struct engine_op *ops[DISPATCH_CHUNK_KEYS]; /* of keys, once and for all */
     char values[DISPATCH_CHUNK_KEYS][DISPATCH_VALUE_STRIDE];
@@ -179,9 +181,25 @@ void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net);
 void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
-struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker); /* the next routed key */
+void dispatch_chunk_next(struct dispatch_worker *worker);
+void dispatch_read_run(struct dispatch_worker *worker);
+
+/* The next routed key. */
+static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+{
+    if (UNLIKELY(worker->chunk->cursor == worker->chunk->count)) {
+        dispatch_chunk_next(worker);
+    }
+    return &worker->chunk->keys[worker->chunk->cursor++];
+}
+
 /* Reads the key just taken, and its neighbours, unless that was done. */
-void dispatch_read(struct dispatch_worker *worker);
+static inline void dispatch_read(struct dispatch_worker *worker)
+{
+    if (worker->chunk->cursor > worker->chunk->read_to) {
+        dispatch_read_run(worker);
+    }
+}
 
 /* A key of the request once more, apart from the chunks and prepared; valid until the next. */
 struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,

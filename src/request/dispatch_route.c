@@ -24,6 +24,15 @@ void dispatch_alone_init(struct dispatch_worker *worker)
     worker->alone.extended = &worker->alone_extended;
 }
 
+/* What the keys of one request have in common. */
+struct route {
+    const struct request *request;
+    const struct command *const *row; /* its verb's, by kind of key */
+    bool past;                        /* its exptime is */
+    bool usual;                       /* the row is all there is to ask */
+    bool gets;                        /* usual, and a get: it changes nothing and brings nothing */
+};
+
 /* A key of no space of ids. */
 static enum key_kind find_plain(struct dispatch_worker *worker, const struct request_key *bytes,
                                 struct dispatch_key *key)
@@ -56,8 +65,8 @@ find_some(const struct engine *engine, const struct pattern_match *match, struct
 }
 
 /* Finds what a key names: fills space and the operation's id, slot or member. */
-static enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
-                          struct dispatch_key *key)
+static inline enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
+                                 struct dispatch_key *key)
 {
     struct pattern_match *match = &worker->match;
     enum pattern_result result =
@@ -130,9 +139,10 @@ static void fill_plain(const struct request *request, struct dispatch_key *key)
 }
 
 /* What only a change needs, or any operation of a plain space. */
-static void fill_change(const struct dispatch_worker *worker, const struct request *request,
-                        enum key_kind kind, bool past, struct dispatch_key *key)
+static void fill_change(const struct dispatch_worker *worker, const struct route *route,
+                        enum key_kind kind, struct dispatch_key *key)
 {
+    const struct request *request = route->request;
     struct engine_op *op = &key->op;
 
     op->cas = request->cas;
@@ -145,42 +155,79 @@ static void fill_change(const struct dispatch_worker *worker, const struct reque
         op->create_initial = false;
         op->create_never = true;
     }
-    op->expires = past && kind == KEY_MEMBER;
+    op->expires = route->past && kind == KEY_MEMBER;
     if (UNLIKELY(kind == KEY_PLAIN)) {
         fill_plain(request, key);
     }
 }
 
-static inline __attribute__((always_inline)) void route_key(struct dispatch_worker *worker,
-                                                            const struct request *request,
-                                                            const struct request_key *bytes,
-                                                            bool past, struct dispatch_key *key)
+/* The row of the command table for a key of a request that is not usual. */
+static __attribute__((noinline)) const struct command *
+find_command(const struct route *route, enum key_kind *kind, struct dispatch_key *key)
+{
+    const struct request *request = route->request;
+    const struct command *look = NULL;
+
+    if (request->value_length > PROTOCOL_VALUE_MAX && *kind != KEY_PLAIN) {
+        *kind = KEY_LARGE;
+    }
+    if (request->value_length == 0 && request->verb == VERB_ADD) {
+        look = command_find_look(key->space, *kind, route->past);
+    }
+    const struct command *command =
+        look != NULL ? look : command_find(request->verb, *kind, route->past);
+
+    if (request->plain_only || request->extended != NULL) {
+        command = command_find_extended(command, request, *kind);
+    }
+    key->delete_after = route->past && look == NULL && command_deletes_after(request->verb, *kind);
+    return command;
+}
+
+/* What keys of a get do without. */
+static inline void fill_rest(const struct dispatch_worker *worker, const struct route *route,
+                             enum key_kind kind, struct dispatch_key *key)
 {
     struct engine_op *op = &key->op;
-    enum key_kind kind = find(worker, bytes, key);
 
-    if (UNLIKELY(request->value_length > PROTOCOL_VALUE_MAX) && kind != KEY_PLAIN) {
-        kind = KEY_LARGE;
-    }
-    const struct command *look = NULL;
-    if (UNLIKELY(request->value_length == 0) && request->verb == VERB_ADD) {
-        look = command_find_look(key->space, kind, past);
-    }
-    key->command = look != NULL ? look : command_find(request->verb, kind, past);
-    if (UNLIKELY(request->plain_only || request->extended != NULL)) {
-        key->command = command_find_extended(key->command, request, kind);
-    }
-    key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);
-    op->verb = key->command->verb;
-    op->text = request->value;
-    op->text_length = request->value_length;
-    op->want_cas = request->want_cas;
+    op->text = route->request->value;
+    op->text_length = route->request->value_length;
     op->created = false;
     op->copied_bytes = 0;
     if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
-        fill_change(worker, request, kind, past, key);
+        fill_change(worker, route, kind, key);
     }
-    op->ticket.serial = worker->serial;
+}
+
+static struct route request_route_of(const struct request *request)
+{
+    bool past = request->exptime != 0 && command_exptime_past(request->exptime);
+    bool usual = !past && !request->plain_only && request->extended == NULL &&
+                 request->value_length <= PROTOCOL_VALUE_MAX &&
+                 (request->value_length > 0 || request->verb != VERB_ADD);
+
+    return (struct route){.request = request,
+                          .row = command_row(request->verb),
+                          .past = past,
+                          .usual = usual,
+                          .gets = usual && request->verb == VERB_GET};
+}
+
+static inline __attribute__((always_inline)) void route_key(struct dispatch_worker *worker,
+                                                            const struct route *route,
+                                                            const struct request_key *bytes,
+                                                            struct dispatch_key *key)
+{
+    enum key_kind kind = find(worker, bytes, key);
+
+    key->delete_after = false;
+    key->command = LIKELY(route->usual) ? route->row[kind] : find_command(route, &kind, key);
+    key->op.verb = key->command->verb;
+    key->op.want_cas = route->request->want_cas;
+    key->op.ticket.serial = worker->serial;
+    if (!route->gets || UNLIKELY(kind == KEY_PLAIN)) {
+        fill_rest(worker, route, kind, key);
+    }
 }
 
 enum batch_call { BATCH_PREPARE, BATCH_READ };
@@ -241,82 +288,99 @@ static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chu
     }
 }
 
-static bool is_past(const struct request *request)
-{
-    return request->exptime != 0 && command_exptime_past(request->exptime);
-}
-
 struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
                                           const struct request *request,
                                           const struct request_key *bytes)
 {
+    const struct route route = request_route_of(request);
     struct dispatch_key *key = &worker->alone;
 
-    route_key(worker, request, bytes, is_past(request), key);
+    route_key(worker, &route, bytes, key);
     return key;
+}
+
+/* Routes the next keys of one request, up to a full chunk. */
+static uint32_t load_request(struct dispatch_worker *worker, const struct request *request,
+                             struct dispatch_chunk *chunk, uint32_t count)
+{
+    const struct route route = request_route_of(request);
+    const struct request_key *bytes = &worker->batch.keys[request->first_key];
+    uint32_t left = request->keys - worker->route_key;
+    uint32_t room = DISPATCH_CHUNK_KEYS - count;
+    uint32_t end = count + (left < room ? left : room);
+
+    bool uniform = chunk->uniform;
+
+    bytes += worker->route_key;
+    worker->route_key += end - count;
+    chunk->gets &= route.gets;
+    for (; count < end; count++) {
+        struct dispatch_key *key = &chunk->keys[count];
+
+        route_key(worker, &route, bytes++, key);
+        if (UNLIKELY(key->space != chunk->keys[0].space ||
+                     key->command->call == COMMAND_CALL_NONE)) {
+            uniform = false;
+        }
+    }
+    chunk->uniform = uniform;
+    if (worker->route_key == request->keys) {
+        worker->route_request++;
+        worker->route_key = 0;
+    }
+    return count;
 }
 
 /* Routes and prepares the next keys of the batch into a chunk that was run. */
 static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *chunk)
 {
     const struct request_batch *batch = &worker->batch;
-    const struct space *space = NULL;
-    bool uniform = true;
     uint32_t count = 0;
 
+    chunk->uniform = true;
+    chunk->gets = true;
     while (count < DISPATCH_CHUNK_KEYS && worker->route_request < batch->request_count) {
         const struct request *request = &batch->requests[worker->route_request];
-        uint32_t keys = command_has_keys(request->verb) ? request->keys : 0;
-        const struct request_key *bytes = &batch->keys[request->first_key];
-        bool past = is_past(request);
 
-        while (worker->route_key < keys && count < DISPATCH_CHUNK_KEYS) {
-            struct dispatch_key *key = &chunk->keys[count];
-
-            route_key(worker, request, &bytes[worker->route_key++], past, key);
-            space = count == 0 ? key->space : space;
-            uniform &= key->space == space && key->command->call != COMMAND_CALL_NONE;
-            count++;
-        }
-        if (worker->route_key == keys) {
+        if (request->keys > 0 && command_has_keys(request->verb)) {
+            count = load_request(worker, request, chunk, count);
+        } else {
             worker->route_request++;
-            worker->route_key = 0;
         }
     }
     chunk->count = count;
     chunk->cursor = 0;
     chunk->read_to = 0;
-    chunk->uniform = uniform;
+    if (count == 0) {
+        return;
+    }
     if (UNLIKELY(worker->own.sample_in <= count)) {
         dispatch_watch_keys(worker, chunk);
     } else {
         worker->own.sample_in -= count;
     }
-    if (count > 0) {
-        by_engine(worker, chunk, 0, count, BATCH_PREPARE);
-    }
+    by_engine(worker, chunk, 0, count, BATCH_PREPARE);
 }
 
 void dispatch_route_begin(struct dispatch_worker *worker)
 {
     worker->route_request = 0;
     worker->route_key = 0;
+    worker->next->count = worker->next->cursor = 0;
     chunk_load(worker, worker->chunk);
-    chunk_load(worker, worker->next);
+    if (UNLIKELY(worker->route_request < worker->batch.request_count)) {
+        chunk_load(worker, worker->next);
+    }
 }
 
-struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+void dispatch_chunk_next(struct dispatch_worker *worker)
 {
-    struct dispatch_chunk *chunk = worker->chunk;
+    struct dispatch_chunk *done = worker->chunk;
 
-    if (UNLIKELY(chunk->cursor == chunk->count)) {
-        worker->chunk = worker->next;
-        worker->next = chunk;
-        chunk_load(worker, chunk);
-        chunk = worker->chunk;
-        CHECK(chunk->cursor < chunk->count);
-    }
-    return &chunk->keys[chunk->cursor++];
+    worker->chunk = worker->next;
+    worker->next = done;
+    chunk_load(worker, done);
+    CHECK(worker->chunk->cursor < worker->chunk->count);
 }
 
 /* Where the run of reads that begins at `from` ends: at a change, or what must run alone. */
@@ -324,6 +388,9 @@ static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
 {
     uint32_t to = from + 1;
 
+    if (chunk->gets) {
+        return chunk->count;
+    }
     if (chunk->keys[from].delete_after) {
         return to;
     }
@@ -334,14 +401,10 @@ static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
     return to;
 }
 
-void dispatch_read(struct dispatch_worker *worker)
+void dispatch_read_run(struct dispatch_worker *worker)
 {
     struct dispatch_chunk *chunk = worker->chunk;
     uint32_t from = chunk->cursor - 1;
-
-    if (from < chunk->read_to) {
-        return;
-    }
     uint32_t to = reads_end(chunk, from);
 
     chunk->read_to = to;

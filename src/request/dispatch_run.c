@@ -109,6 +109,7 @@ struct block {
     bool pending;
     bool failed; /* the worker's result holds the line */
     bool deletes;
+    struct hit hit; /* of an engine of ids: as such all have it, but for value, token and flags */
     uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key
                                     that is to be deleted */
 };
@@ -198,15 +199,11 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
         block_miss(worker, request, bytes);
         return;
     }
-    struct hit hit = {.value = op->value,
-                      .value_length = op->value_length,
-                      .cas = op->cas_now,
-                      .flags = key->space->engine->flags,
-                      .ttl_s = -1,
-                      .ttl_touched_s = -1,
-                      .ttl_made_s = -1};
-
-    worker->codec->compose_value(worker->out, request, bytes, &hit);
+    block->hit.value = op->value;
+    block->hit.value_length = op->value_length;
+    block->hit.cas = op->cas_now;
+    block->hit.flags = key->space->engine->flags;
+    worker->codec->compose_value(worker->out, request, bytes, &block->hit);
     tally_of(worker, key->space)->hits++;
     block->hits++;
 }
@@ -287,25 +284,34 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
     }
 }
 
-static void block_key(struct dispatch_worker *worker, const struct request *request,
-                      const struct request_key *bytes, struct block *block)
+/* A key that is read alone, or not at all. */
+static __attribute__((noinline)) void block_odd(struct dispatch_worker *worker,
+                                                const struct request *request,
+                                                const struct request_key *bytes,
+                                                struct dispatch_key *key, struct block *block)
 {
-    struct dispatch_key *key = dispatch_key_next(worker);
-
-    if (UNLIKELY(key->command->call == COMMAND_CALL_VISIT)) {
+    if (key->command->call == COMMAND_CALL_VISIT) {
         block_visit(worker, request, bytes, key, block);
         return;
     }
-    if (UNLIKELY(key->command->call == COMMAND_CALL_NONE) && block_refused(worker, key, block)) {
+    if (block_refused(worker, key, block)) {
         return;
     }
-    if (UNLIKELY(key->command->call == COMMAND_CALL_NONE)) {
-        block_miss(worker, request, bytes);
-        if (key->space != NULL) {
-            tally_of(worker, key->space)->bad++;
-        } else {
-            block->no_space++;
-        }
+    block_miss(worker, request, bytes);
+    if (key->space != NULL) {
+        tally_of(worker, key->space)->bad++;
+    } else {
+        block->no_space++;
+    }
+}
+
+static inline void block_key(struct dispatch_worker *worker, const struct request *request,
+                             const struct request_key *bytes, struct block *block)
+{
+    struct dispatch_key *key = dispatch_key_next(worker);
+
+    if (UNLIKELY(key->command->call != COMMAND_CALL_READ)) {
+        block_odd(worker, request, bytes, key, block);
         return;
     }
     dispatch_read(worker);
@@ -403,6 +409,7 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     struct block block;
 
     memset(&block, 0, offsetof(struct block, found));
+    block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
     if (UNLIKELY(worker->conn->skip_get)) {
         return skip_block(worker, request);
     }

@@ -88,6 +88,19 @@ static void set_all_slots(void *context)
     edit(meeting, meeting->id, ALL, ++meeting->number);
 }
 
+/* The same by increments. */
+static void add_to_all_slots(void *context)
+{
+    struct meeting *meeting = context;
+    struct counter_add add = {.delta = 1, .sink = change_sink_null()};
+    struct counter_locus locus;
+    counter_table_locate(meeting->opened.table, meeting->id, true, &locus);
+    for (add.slot = 0; add.slot < SLOTS; add.slot++) {
+        CHECK(counter_table_add(meeting->opened.table, &locus, &add));
+    }
+    meeting->number++;
+}
+
 /* The last record takes the place of the first one, and another comes to where it lay. */
 static void replace_first(void *context)
 {
@@ -127,14 +140,15 @@ static void expect_whole(const struct meeting *meeting)
 }
 
 /* All slots of a record change while it is read. FURTHER, from the look: somebody else answers. */
-static void read_while_changed(look_fn *look_with, const uint64_t *base, uint64_t stride)
+static void read_while_changed(look_fn *look_with, step_fn *change, const uint64_t *base,
+                               uint64_t stride)
 {
     struct meeting meeting;
     uint64_t whole = 0;
     begin(&meeting, look_with, base, "a:20 b:20 c:20", 1);
     prepare(&meeting, 5);
     set_all_slots(&meeting);
-    for (uint64_t n = 0; step_run(n, look, set_all_slots, &meeting); n += stride) {
+    for (uint64_t n = 0; step_run(n, look, change, &meeting); n += stride) {
         if (meeting.look != COUNTER_FURTHER) {
             expect_whole(&meeting);
             whole++;
@@ -148,14 +162,15 @@ static void test_look_while_changed(void **unused)
 {
     static const uint64_t base[SLOTS] = {0, 100, 200};
     (void)unused;
-    read_while_changed(counter_table_look, base, 1);
+    read_while_changed(counter_table_look, set_all_slots, base, 1);
+    read_while_changed(counter_table_look, add_to_all_slots, base, 1);
 }
 
 static void test_read_while_changed(void **unused)
 {
     static const uint64_t base[SLOTS] = {0, 100, 200};
     (void)unused;
-    read_while_changed(counter_table_read, base, STRIDE);
+    read_while_changed(counter_table_read, set_all_slots, base, STRIDE);
 }
 
 /* Two values lie in the dict beside, each in a bucket of its own, one in the record. */
@@ -163,7 +178,7 @@ static void test_read_while_changed_beside(void **unused)
 {
     static const uint64_t base[SLOTS] = {0, LARGE, 2 * LARGE};
     (void)unused;
-    read_while_changed(counter_table_read, base, STRIDE);
+    read_while_changed(counter_table_read, set_all_slots, base, STRIDE);
 }
 
 /* As many ids as a group has places, and one more, all with their home in one group. */
