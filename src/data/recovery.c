@@ -110,6 +110,11 @@ static bool open_journal(struct recovery *recovery)
         return data_refuse(recovery->error, "%s", why);
     }
     journal_log_init(&data->log, data->journal);
+    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &data->manifest->spaces[i];
+
+        journal_log_name(&data->log, (uint32_t)space->number, space->name, space->kind);
+    }
     return true;
 }
 

@@ -52,7 +52,7 @@
 #define ROW_DESCRIPTION_MAX (CHANGE_EVENT_BYTES_MAX - ROW_STATE_BYTES) /* of the engine's part */
 #define ROW_TABLE_BYTES_MAX CHANGE_EVENT_BYTES_MAX                     /* both */
 #define ROW_SPACE_BYTES     64                                         /* of row_describe */
-#define ROW_KIND_SPACE_MAX  CHANGE_EVENT_BYTES_MAX                     /* of the kind's part */
+#define ROW_KIND_SPACE_MAX  1952 /* of the kind's part: CHANGE_EVENT_BYTES_MAX less a space's head */
 #define ROW_ERROR_MAX       256
 
 /* ---- tables as bytes ---- */
