@@ -118,6 +118,12 @@ static bool open_journal(struct recovery *recovery)
     return true;
 }
 
+static bool refuse_room(const struct recovery *recovery)
+{
+    return data_refuse(recovery->error, "%s: the journal has no room to begin with",
+                       recovery->data->directory);
+}
+
 /* Makes the configuration the one of now: it may have changed since. */
 static bool begin_space(struct recovery *recovery, const struct recovery_space *begun)
 {
@@ -129,12 +135,15 @@ static bool begin_space(struct recovery *recovery, const struct recovery_space *
 
     row_set_log(engine->row, log);
     if (!log->reserve(log)) {
-        return data_refuse(recovery->error, "%s: the journal has no room to begin with",
-                           recovery->data->directory);
+        return refuse_room(recovery);
     }
     if (!restored) {
         row_log_begin(engine->row);
         return true;
+    }
+    row_log_restored(engine->row);
+    if (!log->reserve(log)) {
+        return refuse_room(recovery);
     }
     return space_reconfigure(space, &space->settings, why) ||
            data_refuse(recovery->error, "%s", why);
