@@ -19,7 +19,8 @@
 
 #define TRIES_MAX 1000 /* of one batch */
 
-enum part { PART_APART, PART_TABLE, PART_LAYER, PARTS };
+/* PART_LAYER and on: each layer of the table. */
+enum part { PART_APART, PART_TABLE, PART_LAYER, PARTS = PART_LAYER + ROW_LAYERS_MAX };
 
 struct collecting {
     struct counter *counter;
@@ -56,7 +57,10 @@ static struct row_table *find_part(const struct collecting *c, enum part part)
         return row->apart;
     }
     struct row_table *table = row_find_from(row, c->to->from);
-    return part == PART_TABLE ? table : table->further;
+    for (unsigned i = PART_TABLE; i < (unsigned)part && table; i++) {
+        table = table->further;
+    }
+    return table;
 }
 
 /* Inside; else `changed`. */

@@ -31,13 +31,13 @@ static enum engine_status edit_one(struct counter_changing *c, struct counter_ta
                : edit_cold(c, table, locus);
 }
 
-/* In the table or its layer. */
+/* In the table or its layers: the last one has what no other has. */
 static enum engine_status edit_in_place(struct counter_changing *c)
 {
     struct counter_table *table = counter_op_table(c->op);
     struct counter_locus locus = counter_op_locus(c->op);
     enum engine_status status = edit_one(c, table, &locus);
-    if (UNLIKELY(c->edit->elsewhere)) {
+    while (UNLIKELY(c->edit->elsewhere)) {
         table = counter_layer_of(table);
         counter_table_locate(table, c->op->id, true, &locus);
         status = edit_one(c, table, &locus);

@@ -283,8 +283,8 @@ static void read_further(const struct counter *counter, struct engine_op *op)
         return;
     }
     enum counter_look look = read_one(counter, op, table, &locus, &values);
-    struct counter_table *layer = counter_layer_of(table);
-    if (look == COUNTER_ABSENT && layer) {
+    for (struct counter_table *layer = counter_layer_of(table); look == COUNTER_ABSENT && layer;
+         layer = counter_layer_of(layer)) {
         counter_table_locate(layer, op->id, false, &locus);
         look = read_one(counter, op, layer, &locus, &values);
     }

@@ -109,9 +109,8 @@ static void emit_table(const struct counter *counter, const struct row_table *ta
     struct emit_numbered numbered;
     struct emitter own = emit_numbered(&numbered, to, table->serial);
     counter_table_stats(this, &stats);
-    add(&sums, table);
-    if (table->further) {
-        add(&sums, table->further);
+    for (const struct row_table *layer = table; layer; layer = layer->further) {
+        add(&sums, layer);
     }
     row_emit_table(&counter->row, table, to);
     emit_u64(&own, "window_first", stats.settled ? stats.window_first : 0);

@@ -124,8 +124,8 @@ static enum engine_status copy_to(struct counter_table *to, uint64_t id,
     do {
         status = table_edit(&change, TABLE_ASK_PLACE, &error);
     } while (UNLIKELY(status == ENGINE_ERROR) && to->row.is_apart && table_dicts_grow(to));
-    if (edit.elsewhere) {
-        change.table = counter_table_of(to->row.further);
+    while (edit.elsewhere) {
+        change.table = counter_table_of(change.table->row.further);
         counter_table_locate(change.table, id, true, &locus);
         status = table_edit(&change, TABLE_ASK_PLACE, &error);
     }

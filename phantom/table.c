@@ -247,7 +247,7 @@ void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *
 
 struct phantom_table *phantom_table_holder(struct phantom_table *t)
 {
-    return t->row.further ? phantom_table_of(t->row.further) : t;
+    return phantom_table_of(row_last_layer(&t->row));
 }
 
 void phantom_table_set_bits(struct phantom_table *t, uint64_t hash)

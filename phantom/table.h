@@ -177,7 +177,7 @@ static inline void phantom_table_prefetch(const struct phantom_table *table, uin
         return;
     }
     phantom_filter_prefetch(&table->filter, hash);
-    if (UNLIKELY(layer != NULL)) {
+    for (; UNLIKELY(layer != NULL); layer = layer->further) {
         phantom_filter_prefetch(&((const struct phantom_table *)layer)->filter, hash);
     }
 }
@@ -188,7 +188,7 @@ static inline struct phantom_table *phantom_apart_of(const struct phantom_table 
     return table->row.owner ? phantom_table_of(table->row.owner->apart) : NULL;
 }
 
-/* Returns what new members go to: the layer, or the table if it has none. */
+/* Returns what new members go to: the last layer, or the table if it has none. */
 struct phantom_table *phantom_table_holder(struct phantom_table *table);
 
 /* A: is it apart? */
@@ -200,9 +200,11 @@ bool phantom_table_confirms(const struct phantom_table *table, const struct phan
 static inline bool phantom_table_filtered(const struct phantom_table *table, uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
-    return phantom_filter_holds(&table->filter, hash) ||
-           (UNLIKELY(layer != NULL) &&
-            phantom_filter_holds(&((const struct phantom_table *)layer)->filter, hash));
+    bool holds = phantom_filter_holds(&table->filter, hash);
+    for (; UNLIKELY(layer != NULL) && !holds; layer = layer->further) {
+        holds = phantom_filter_holds(&((const struct phantom_table *)layer)->filter, hash);
+    }
+    return holds;
 }
 
 /* Is it there? In this and what follows, `table` is never a layer. Nothing is away. */

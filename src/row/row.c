@@ -157,8 +157,9 @@ void row_each(const struct row *row, row_visit *visit, void *context)
 {
     for (size_t i = 0; i < row->count; i++) {
         visit(context, row->tables[i], false);
-        if (row->tables[i]->further != NULL) {
-            visit(context, row->tables[i]->further, true);
+        struct row_table *layer = row->tables[i]->further;
+        for (; layer != NULL; layer = layer->further) {
+            visit(context, layer, true);
         }
     }
     if (row->apart != NULL) {

@@ -45,7 +45,8 @@
  * A closed table at its capacity takes one layer, a second table of the same shape from the same
  * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
  * When that is full too, or the memory for what spills is, and tables are dumped, both are dumped
- * out of turn: their files grow (row/row_cold.h).
+ * out of turn: their files grow (row/row_cold.h). In a row without a log further layers follow, up
+ * to ROW_LAYERS_MAX, each for what the one before has no room for.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
  * of them is always spare and zeroed: when the spare is taken, the table opened longest ago is
@@ -100,6 +101,11 @@
 #define ROW_SAMPLES    64   /* ids of a table that say how dense they are */
 #define ROW_ARRIVALS   64   /* new ids of the row that say where the stream is */
 #define ROW_LOOKED_AT  16   /* newest tables looked at one by one before a binary search */
+
+/*
+ * Layers of a table. With a log it is one: images, journal and files know of a table and its layer.
+ */
+#define ROW_LAYERS_MAX 15
 
 /*
  * The room of a row for ids apart is a table's usual pool for one table in so many, and at least a
@@ -176,26 +182,25 @@ struct row_table {
     uint64_t opened_s;      /* wall clock */
     uint64_t closed_serial; /* tables made by the time it closed */
     struct row *owner;      /* NULL: an engine's table on its own */
-    struct row_table *further; /* its layer: takes every new id */
+    struct row_table *further; /* its next layer; the last one takes every new id */
     struct row_region *region; /* NULL: it is dumped */
     bool settled;
-    bool closed;        /* frontier = last: only late ids come */
-    bool refused;       /* no table can be had for it, until the row changes */
-    bool refused_jump;  /* no table can be had for its ahead ids; it may have room yet */
-    bool warned;        /* `refused` was logged; until a table opens */
-    bool jumped;        /* it was opened for ahead ids */
-    bool is_apart;      /* it is a row's `apart`, and stands nowhere */
-    bool cold;          /* it is dumped: it has no region (row/row_cold.h) */
-    bool leaving;       /* it is to be dumped, with its layer */
-    bool tapped;        /* the image of its dump is being made */
-    bool whole;         /* each change is journaled as the whole record: WHOLE (row/row_cold.h) */
-    bool whole_due;     /* that event is put when there is a log */
-    bool merging;       /* its next file is being written */
-    bool awaiting;      /* its wants wait until a dump has ended */
-    bool touched;       /* an image of it must begin anew (row/row_log.h) */
-    bool layer_due;     /* restoring: it has a layer, which is still to come */
-    uint64_t touches;   /* times it was touched */
-    uint64_t start_lsn; /* S of its last image, or of the event that made it */
+    bool closed;          /* frontier = last: only late ids come */
+    bool refused;         /* no table can be had for it, until the row changes */
+    bool refused_jump;    /* no table can be had for its ahead ids; it may have room yet */
+    bool warned;          /* `refused` was logged; until a table opens */
+    bool jumped;          /* it was opened for ahead ids */
+    bool is_apart;        /* it is a row's `apart`, and stands nowhere */
+    bool cold;            /* it is dumped: it has no region (row/row_cold.h) */
+    bool leaving;         /* it is to be dumped, with its layer */
+    bool tapped;          /* the image of its dump is being made */
+    bool merging;         /* its next file is being written */
+    bool awaiting;        /* its wants wait until a dump has ended */
+    bool touched;         /* an image of it must begin anew (row/row_log.h) */
+    _Atomic bool starved; /* its memory had no room for an id; by any thread */
+    bool layer_due;       /* restoring: it has a layer, which is still to come */
+    uint64_t touches;     /* times it was touched */
+    uint64_t start_lsn;   /* S of its last image, or of the event that made it */
     uint64_t cluster_from, bulk_from; /* `noted` at which its ahead ids may open one again */
     uint64_t seen;                    /* ids that had come by the last opening */
     uint64_t merge_lsn;               /* S of the merge under way */
@@ -372,6 +377,15 @@ static inline struct row_table *row_route(const struct row *row, uint64_t id)
     return table;
 }
 
+/* Returns what takes new ids of its range: its last layer, or the table itself. */
+static inline struct row_table *row_last_layer(struct row_table *table)
+{
+    while (table->further != NULL) {
+        table = table->further;
+    }
+    return table;
+}
+
 /* Returns the smallest id above a table's range; 0: there is none. */
 static inline uint64_t row_next_base(const struct row_table *table)
 {
@@ -498,14 +512,14 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
 /*
  * CHECKs: R1 bases rise, ranges meet, the last ends at ROW_ID_MAX; R2 frontier is within base - 1
  * .. last, trusted not above it; R3 closed says what it means (a table that came to its end between
- * two others closes at the next change); R4 a layer has no layer, is counted once; R5 each used
+ * two others closes at the next change); R4 layers have the range of their table, and
+ * with a log there is one; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (dumped: what it grows to), and no id apart is below its table's
  * apart_first; R7 `sample` only with an unsettled table; R8 serials differ and are below `serials`,
- * nothing is half restored; R9 dumped tables have no region, they and those that leave are
- * whole, tapped ones are leaving, and so is their layer, a table that awaits a dump wants
- * something; R10 recycled ids lie in the range of the table that remembers them, and the ranges are
- * counted.
+ * nothing is half restored; R9 dumped tables have no region, tapped ones are leaving, and so is
+ * their layer, a table that awaits a dump wants something; R10 recycled ids lie in the range of the
+ * table that remembers them, and the ranges are counted.
  */
 void row_check(const struct row *row);
 

@@ -97,22 +97,23 @@ static enum row_verdict row_leave_full(struct row *row, struct row_table *table,
     return wait_for(row, table, row_is_going(table) ? 0 : ROW_WANT_LEAVE);
 }
 
-enum row_verdict row_no_memory(struct row *row, struct row_table *table)
-{
-    const struct row_table *holder = table->further != NULL ? table->further : table;
-    bool late = table->settled && (table->closed || row_is_going(table));
-    return late ? row_leave_full(row, table, holder) : ROW_NO_TABLE;
-}
-
 static enum row_verdict full(struct row *row, struct row_table *table, uint32_t bit)
 {
-    if (bit == ROW_WANT_LAYER && row_is_going(table)) {
-        return row_leave_full(row, table, table);
-    }
     if (table->refused && !may_ask(row, &row->again_us)) {
         return ROW_NO_TABLE;
     }
     return wait_for(row, table, bit);
+}
+
+enum row_verdict row_no_memory(struct row *row, struct row_table *table)
+{
+    struct row_table *holder = row_last_layer(table);
+    bool late = row_is_late(table) || (table->settled && row_is_going(table));
+    if (late && row_may_layer(row, table)) {
+        atomic_store(&holder->starved, true);
+        return full(row, table, ROW_WANT_LAYER);
+    }
+    return late ? row_leave_full(row, table, holder) : ROW_NO_TABLE;
 }
 
 static enum row_verdict admit_any(struct row_table *table, uint64_t id)
@@ -148,10 +149,10 @@ static enum row_verdict admit_unsettled(struct row *row, struct row_table *table
 static enum row_verdict admit_late(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;
-    struct row_table *holder = table->further ? table->further : table;
+    struct row_table *holder = row_last_layer(table);
     if (!row_take_place(holder, &count)) {
-        return table->further ? row_leave_full(row, table, holder)
-                              : full(row, table, ROW_WANT_LAYER);
+        return row_may_layer(row, table) ? full(row, table, ROW_WANT_LAYER)
+                                         : row_leave_full(row, table, holder);
     }
     atomic_fetch_add_explicit(&table->late, 1, memory_order_relaxed);
     row_stream_note(row, table, id, row_came(table) + atomic_load(&table->late));
@@ -279,7 +280,7 @@ enum row_verdict row_admit_again(struct row *row, uint64_t id)
 
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id)
 {
-    CHECK(holder == table || holder == table->further);
+    CHECK(holder == table || holder->base == table->base);
     CHECK(atomic_fetch_sub_explicit(&holder->count, 1, memory_order_relaxed) > 0);
     if (table->is_apart) {
         row_apart_removed(table, id);

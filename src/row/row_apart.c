@@ -160,8 +160,7 @@ bool row_place(struct row *row, struct row_table *to, uint64_t id)
     bool late = to->closed || to->further != NULL;
     bool reached = late || row_is_going(to) ? id <= row_frontier_of(to) : id <= row_limit(to);
     uint64_t count;
-    if (row->places_left == 0 || !reached ||
-        !row_take_place(to->further != NULL ? to->further : to, &count)) {
+    if (row->places_left == 0 || !reached || !row_take_place(row_last_layer(to), &count)) {
         return false;
     }
     row->places_left--;

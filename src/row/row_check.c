@@ -8,7 +8,6 @@ static void check_region(const struct row_table *table)
     CHECK(region == NULL || (region->used && !region->left && region->bytes > 0)); /* R5 */
     CHECK(!table->cold || (!table->leaving && !table->tapped));                    /* R9 */
     CHECK(table->leaving || !table->tapped);                                       /* R9 */
-    CHECK(table->whole || (!table->leaving && !table->cold));                      /* R9 */
 }
 
 static void check_table(const struct row *row, size_t i)
@@ -30,18 +29,28 @@ static void check_table(const struct row *row, size_t i)
     CHECK(row_dropped_sound(&table->dropped, table->base, table->last)); /* R10 */
 }
 
-static void check_layer(const struct row_table *table)
+static void check_layer(const struct row_table *table, const struct row_table *layer)
 {
-    const struct row_table *layer = table->further;
-    if (layer == NULL) {
-        return;
-    }
-    CHECK(table->settled && layer->further == NULL); /* R4 */
+    CHECK(table->settled && layer->serial == table->serial); /* R4, R8 */
     check_region(layer);
     CHECK(layer->cold || layer->region != table->region);            /* R5 */
     CHECK(layer->cold || !table->tapped || layer->tapped);           /* R9 */
     CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
     CHECK(row_count_of(layer) <= row_most_of(layer));                /* R6 */
+}
+
+/* Returns how many of it and its layers are in memory. */
+static size_t check_layers(const struct row *row, const struct row_table *table)
+{
+    size_t layers = 0;
+    size_t near = !table->cold;
+    for (const struct row_table *layer = table->further; layer != NULL; layer = layer->further) {
+        check_layer(table, layer);
+        near += !layer->cold;
+        layers++;
+    }
+    CHECK(layers <= (row->log == NULL ? ROW_LAYERS_MAX : 1)); /* R4 */
+    return near;
 }
 
 static size_t regions_used(const struct row *row)
@@ -71,9 +80,8 @@ static void check_serials(const struct row *row)
 {
     for (size_t i = 0; i < row->count; i++) {
         const struct row_table *table = row->tables[i];
-        CHECK(table->serial < row->serials);                                      /* R8 */
-        CHECK(table->further == NULL || table->further->serial == table->serial); /* R8 */
-        CHECK(!table->layer_due);                                                 /* R8 */
+        CHECK(table->serial < row->serials); /* R8 */
+        CHECK(!table->layer_due);            /* R8 */
         for (size_t j = 0; j < i; j++) {
             CHECK(row->tables[j]->serial != table->serial); /* R8 */
         }
@@ -107,10 +115,7 @@ void row_check(const struct row *row)
         dropped += row->tables[i]->dropped.count;
         CHECK(i == 0 || row->bases[i - 1] < row->bases[i]); /* R1 */
         check_table(row, i);
-        check_layer(row->tables[i]);
-        const struct row_table *layer = row->tables[i]->further;
-        tables += !row->tables[i]->cold;
-        tables += layer != NULL && !layer->cold;
+        tables += check_layers(row, row->tables[i]);
     }
     check_serials(row);
     check_apart(row);

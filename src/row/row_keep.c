@@ -35,7 +35,7 @@ void row_dispose(struct row *row)
 /* Ids that came in place, here and in the layer. */
 static uint64_t placed_so_far(const struct row_table *table)
 {
-    return row_admitted(table) + (table->further ? row_count_of(table->further) : 0);
+    return row_count_all(table) + atomic_load_explicit(&table->gone, memory_order_relaxed);
 }
 
 void row_see_table(struct row_table *table)
@@ -159,7 +159,7 @@ uint64_t row_held(const struct row *row, const struct row_table *table)
     if (row->kind->held != NULL) {
         return row->kind->held(table);
     }
-    return row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
+    return row_count_all(table);
 }
 
 /* ---- dropping ---- */

@@ -11,9 +11,11 @@ static struct row_bounds bounds_of(const struct row_config *config)
 
 static uint64_t losses_bytes_of(const struct row_table *table)
 {
-    uint64_t bytes = table->cold ? 0 : table->region->bytes;
-    bool layer = table->further != NULL && !table->further->cold;
-    return bytes + (layer ? table->further->region->bytes : 0);
+    uint64_t bytes = 0;
+    for (; table != NULL; table = table->further) {
+        bytes += table->cold ? 0 : table->region->bytes;
+    }
+    return bytes;
 }
 
 /* The oldest of those in memory, or not, that was opened at `serial` or later. */

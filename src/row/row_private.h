@@ -241,6 +241,12 @@ static inline bool row_is_going(const struct row_table *table)
     return table->cold || table->leaving;
 }
 
+/* True: it is closed, or took over a range when it had a layer: what it takes is late. */
+static inline bool row_is_late(const struct row_table *table)
+{
+    return table->closed || table->further != NULL;
+}
+
 /* row_ahead.c: the ahead ids remembered */
 
 /*
@@ -341,13 +347,34 @@ void row_destroy_discarded(struct row *row); /* row_discard()'s. Any thread outs
  */
 struct row_region *row_take_newest(struct row *row);
 
-/* Gives a layer all of the range of its table. */
+/* Gives its layers all of the range of a table. */
 static inline void row_follow_layer(struct row_table *table)
 {
-    if (table->further != NULL) {
-        table->further->last = table->last;
-        atomic_store(&table->further->frontier, table->last);
+    for (struct row_table *layer = table->further; layer != NULL; layer = layer->further) {
+        layer->last = table->last;
+        atomic_store(&layer->frontier, table->last);
     }
+}
+
+/* Returns how many ids (pairs) it and its layers hold. */
+static inline uint64_t row_count_all(const struct row_table *table)
+{
+    uint64_t count = 0;
+    for (; table != NULL; table = table->further) {
+        count += row_count_of(table);
+    }
+    return count;
+}
+
+/* True: it may have one layer more. Any thread inside. */
+static inline bool row_may_layer(const struct row *row, const struct row_table *table)
+{
+    unsigned layers = 0;
+    bool going = table->cold || table->leaving;
+    for (; table->further != NULL; table = table->further) {
+        layers++;
+    }
+    return !going && layers < (row->log == NULL ? ROW_LAYERS_MAX : 1);
 }
 
 /* row_apart.c: ids apart; all stopped, but row_apart_note, _removed, _is_passed and _passed */
@@ -438,7 +465,6 @@ void row_log_await(struct row *row); /* waits outside the barrier until there li
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
 void row_log_drop(struct row *row, const struct row_table *table,
                   const struct row_dropped *dropped);
-void row_log_whole(struct row *row, const struct row_table *table);
 
 /*
  * Returns the table (or layer) of the image, touched or not. NULL: it is recycled. Stopped, or
@@ -450,10 +476,6 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
 
 /* The table is to be dumped, with its layer. */
 void row_cold_leave(struct row *row, struct row_table *table);
-/* Its changes, and those of its layer, are whole from here on: WHOLE was put, or replayed. */
-void row_cold_make_whole(struct row_table *table);
-/* The same, and puts WHOLE, unless it is so already. */
-void row_cold_go_whole(struct row *row, struct row_table *table);
 /* The image of its dump begins. */
 void row_cold_tap(struct row *row, struct row_table *table);
 /* The table is not to be dumped any more, unless its image has begun; nor is its layer. */

@@ -62,16 +62,21 @@ size_t row_regions_free(const struct row *row)
     return n;
 }
 
+/* Of it and its layers. */
 static uint64_t stays_bytes(const struct row_table *table)
 {
-    return table != NULL && !table->cold && !table->leaving ? table->region->bytes : 0;
+    uint64_t bytes = 0;
+    for (; table != NULL; table = table->further) {
+        bytes += !table->cold && !table->leaving ? table->region->bytes : 0;
+    }
+    return bytes;
 }
 
 bool row_fits(const struct row *row, size_t more)
 {
     uint64_t used = 0;
     for (size_t i = 0; i < row->count; i++) {
-        used += stays_bytes(row->tables[i]) + stays_bytes(row->tables[i]->further);
+        used += stays_bytes(row->tables[i]);
     }
     return used + more * row->config.table_bytes <= budget_of(row);
 }

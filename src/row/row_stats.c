@@ -25,7 +25,10 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     uint64_t cold = 0;
     uint64_t leaving = 0;
     for (size_t i = 0; i < row->count; i++) {
-        layers += row->tables[i]->further != NULL;
+        const struct row_table *layer = row->tables[i]->further;
+        for (; layer != NULL; layer = layer->further) {
+            layers++;
+        }
         cold += row->tables[i]->cold;
         leaving += row->tables[i]->leaving;
     }
@@ -60,7 +63,11 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
     struct emitter own = emit_numbered(&numbered, to, table->serial);
     uint64_t first = id_span_first(&table->ids);
     uint64_t late = atomic_load(&table->late);
-    uint64_t count = row_count_of(table) + (table->further ? row_count_of(table->further) : 0);
+    uint64_t count = row_count_all(table);
+    uint64_t layers = 0;
+    for (const struct row_table *layer = table; layer != NULL; layer = layer->further) {
+        layers++;
+    }
     uint64_t reach = table->settled ? row_reach(table) : 0;
     emit_u64(&own, "base", table->base);
     emit_u64(&own, "range_last", table->last);
@@ -70,7 +77,7 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
     emit_u64(&own, "late", late);
     emit_u64(&own, "apart", atomic_load(&table->apart));
     emit_u64(&own, "dropped_ranges", table->dropped.count);
-    emit_u64(&own, "layers", table->further ? 2 : 1);
+    emit_u64(&own, "layers", layers);
     emit_u64(&own, "opened_at", table->opened_s);
     if (!row->config.any_ids) {
         emit_u64(&own, "reach", reach < ROW_ID_MAX ? reach : ROW_ID_MAX);

@@ -131,8 +131,10 @@ static void take_off(struct row *row, const struct row_table *table)
     memmove(row->bases + at, row->bases + at + 1, behind * sizeof(row->bases[0]));
     row->count--;
     row->dropped_ranges -= table->dropped.count;
-    if (table->further != NULL) {
-        row_retire_one(row, table->further);
+    for (struct row_table *layer = table->further; layer != NULL;) {
+        struct row_table *next = layer->further;
+        row_retire_one(row, layer);
+        layer = next;
     }
 }
 

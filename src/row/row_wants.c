@@ -24,10 +24,8 @@ static void learn_late_room(struct row *row, const struct row_table *table)
     for (size_t i = row_index_of(row, table); i > 0; i--) {
         const struct row_table *before = row->tables[i - 1];
         if (before->closed && before->closed_serial <= table->serial) {
-            uint64_t count = row_count_of(before);
-            count += before->further ? row_count_of(before->further) : 0;
-            row->late_room =
-                row_policy_late_room(row->late_room, atomic_load(&before->late), count);
+            row->late_room = row_policy_late_room(row->late_room, atomic_load(&before->late),
+                                                  row_count_all(before));
             return;
         }
     }
@@ -251,16 +249,16 @@ void row_attach_layer(struct row_table *table, struct row_table *layer)
     layer->window_last = table->window_last;
     layer->low = table->low;
     layer->closed = true;
-    layer->whole = table->whole;
-    table->further = layer;
+    row_last_layer(table)->further = layer;
     row_follow_layer(table);
     row_touch(table);
 }
 
 static bool want_layer(struct row *row, struct row_table *table)
 {
-    if (!table->closed || table->further != NULL || row_count_of(table) < table->capacity ||
-        row_is_going(table)) {
+    const struct row_table *last = row_last_layer(table);
+    bool holds = row_count_of(last) < last->capacity && !atomic_load(&last->starved);
+    if (!row_is_late(table) || holds || !row_may_layer(row, table)) {
         return false;
     }
     struct row_region *region = row_region_take_for(row, table->region->bytes);
@@ -290,7 +288,7 @@ static bool want_layer(struct row *row, struct row_table *table)
 /* More ids of its range come than it can hold in memory. */
 static bool want_leave(struct row *row, struct row_table *table)
 {
-    if (row->config.dump && row->cold != NULL && table->closed && !row_is_going(table) &&
+    if (row->config.dump && row->cold != NULL && row_is_late(table) && !row_is_going(table) &&
         !row->dump_failed) {
         row_cold_leave(row, table);
     }

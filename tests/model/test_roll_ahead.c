@@ -188,16 +188,32 @@ static bool run_case(const struct roll_kind *kind, const struct roll_shape *shap
     return recycle ? lost * RECYCLED_PART <= all : !r->wrong && percent >= of->least;
 }
 
-/* Of random seeds: the stream was refused between a table's end and the next one. */
+/*
+ * Of random seeds. The first two: the stream was refused between a table's end and the next one.
+ * The others: where a table and its one layer were full.
+ */
+static const struct {
+    uint64_t seed;
+    size_t i;
+} found_before[] = {
+    {392831694, 83},   /* phantom, random: six writers */
+    {1259626334, 83},  /* the same */
+    {2610572076, 97},  /* counter, seconds: three writers in bursts */
+    {553037617, 105},  /* phantom, seconds: the same */
+    {2880359396, 105}, /* the same */
+    {2985748035, 105}, /* the same */
+    {553037617, 147},  /* counter, random: scattered over a hundred tables */
+    {2540321601, 147}, /* the same */
+};
+
 static void test_found_before(void **unused)
 {
-    static const uint64_t seeds[] = {392831694, 1259626334};
-    const size_t i = 83; /* phantom, random: six writers */
     (void)unused;
-    for (size_t at = 0; at < sizeof(seeds) / sizeof(seeds[0]); at++) {
+    for (size_t at = 0; at < sizeof(found_before) / sizeof(found_before[0]); at++) {
+        size_t i = found_before[at].i;
         assert_true(run_case(&roll_kinds[i / ROLL_SHAPES % ROLL_KINDS],
                              &roll_shapes[i % ROLL_SHAPES], &cases[i / ROLL_KINDS / ROLL_SHAPES],
-                             false, seeds[at] + i));
+                             false, found_before[at].seed + i));
     }
 }
 

@@ -21,10 +21,11 @@
 #include "tests/model/roll_stream.h"
 
 #define TABLES          24u
-#define TABLES_FEW      5u /* recycling */
-#define RUNS            2u /* of each kind and shape: without recycling, and with */
-#define TABLES_WORTH    8u /* of things a run goes through */
-#define NORMAL_WORTH    3u /* then tables' worth of normal ids */
+#define TABLES_FEW      5u  /* recycling */
+#define RUNS            2u  /* of each kind and shape: without recycling, and with */
+#define TABLES_WORTH    8u  /* of things a run goes through */
+#define WORTH_REFUSING  14u /* at most, without recycling: they fit */
+#define NORMAL_WORTH    3u  /* then tables' worth of normal ids */
 #define STRAYS_MAX      14u
 #define LAZY_MAX        50u
 #define CHECK_EVERY     9973u
@@ -36,7 +37,7 @@
 struct run {
     struct roll_stream stream;
     unsigned strays;
-    bool wild;
+    bool wild, recycle;
 };
 
 static uint64_t below(struct run *r, uint64_t bound)
@@ -134,7 +135,9 @@ static void step(struct run *r)
 
 static void steps(struct run *r)
 {
+    uint64_t most = r->recycle ? UINT64_MAX : WORTH_REFUSING * r->stream.model.roll.capacity;
     uint64_t end = test_scaled(TABLES_WORTH * r->stream.model.roll.capacity);
+    end = end < most ? end : most;
     uint64_t surprises = r->wild ? WILD_EVENTS : STRAYS_MAX;
     r->stream.next = 1;
     while (r->stream.next < end) {
@@ -158,6 +161,7 @@ static void run_one(const struct roll_kind *kind, const struct roll_shape *shape
     roll_stream_init(&r->stream, kind, shape, recycle ? TABLES_FEW : TABLES, recycle, seed,
                      recycle ? "recycling" : "refusing");
     r->wild = wild;
+    r->recycle = recycle;
     m->may_refuse = wild;
     m->roll.lazy = 1 + (unsigned)below(r, LAZY_MAX);
     steps(r);

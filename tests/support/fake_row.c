@@ -254,10 +254,19 @@ void fake_take(struct row_table *table, uint64_t id)
     }
 }
 
+/* Which of a table (NULL: no) and its layers holds it; NULL: none. */
+static const struct row_table *fake_holder_of(const struct row_table *table, uint64_t id)
+{
+    while (table != NULL && !fake_holds(table, id)) {
+        table = table->further;
+    }
+    return table;
+}
+
 static bool is_there(struct fake *fake, const struct row_table *table, uint64_t id)
 {
     pthread_mutex_lock(&fake->lock);
-    bool there = fake_holds(table, id) || fake_holds(table->further, id) ||
+    bool there = fake_holder_of(table, id) != NULL ||
                  (row_may_be_apart(table, id) && fake_holds(fake->row.apart, id));
     pthread_mutex_unlock(&fake->lock);
     return there;
@@ -277,7 +286,7 @@ static void record(struct fake *fake, enum change_type type, enum change_place p
 
 struct row_table *fake_holder_of_new(struct row_table *table)
 {
-    return table->further ? table->further : table;
+    return row_last_layer(table);
 }
 
 static void put_inside(struct fake *fake, struct row_table *table, uint64_t id)
@@ -365,8 +374,7 @@ enum fake_answer fake_add(struct fake *fake, uint64_t id)
 bool fake_has(const struct fake *fake, uint64_t id)
 {
     const struct row_table *table = row_find(&fake->row, id);
-    return table != NULL &&
-           (fake_holds(table, id) || fake_holds(table->further, id) || fake_is_apart(fake, id));
+    return table != NULL && (fake_holder_of(table, id) != NULL || fake_is_apart(fake, id));
 }
 
 bool fake_is_apart(const struct fake *fake, uint64_t id)
@@ -381,7 +389,7 @@ uint64_t fake_apart(const struct fake *fake)
 
 void fake_take_out(struct row_table *table, uint64_t id)
 {
-    struct row_table *holder = fake_holds(table, id) ? table : table->further;
+    struct row_table *holder = (struct row_table *)fake_holder_of(table, id);
     row_changed(holder);
     fake_take(holder, id);
     row_removed(table, holder, id);
@@ -443,15 +451,15 @@ static void check_one(const struct fake *fake, const struct row_table *table)
         uint64_t id = mine->placed.ids[i];
         CHECK(id >= FAKE_REMOVED || (id <= table->frontier && id <= table->window_last));
         CHECK(id >= FAKE_REMOVED || !fake_is_apart(fake, id));
-        CHECK(id >= FAKE_REMOVED || !fake_holds(table->further, id));
+        CHECK(id >= FAKE_REMOVED || fake_holder_of(table->further, id) == NULL);
     }
 }
 
 /* What is in a layer is not above the frontier, though the range may be. */
-static void check_reached(const struct row_table *table)
+static void check_reached(const struct row_table *table, const struct row_table *layer)
 {
-    const struct fake_set *set = &((const struct fake_table *)table->further)->placed;
-    CHECK(table->further->base == table->base && table->further->last == table->last);
+    const struct fake_set *set = &((const struct fake_table *)layer)->placed;
+    CHECK(layer->base == table->base && layer->last == table->last);
     for (size_t i = 0; i < set->places; i++) {
         CHECK(set->ids[i] >= FAKE_REMOVED || set->ids[i] <= table->frontier);
     }
@@ -465,9 +473,10 @@ void fake_check(const struct fake *fake)
     for (size_t i = 0; i < fake->row.count; i++) {
         const struct row_table *table = fake->row.tables[i];
         check_one(fake, table);
-        if (table->further != NULL) {
-            check_one(fake, table->further);
-            check_reached(table);
+        const struct row_table *layer = table->further;
+        for (; layer != NULL; layer = layer->further) {
+            check_one(fake, layer);
+            check_reached(table, layer);
         }
     }
 }

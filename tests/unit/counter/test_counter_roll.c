@@ -20,7 +20,8 @@
 #include "tests/support/rows.h"
 #include "tests/support/table_figures.h"
 
-#define REC ENGINE_SLOT_RECORD
+#define REC       ENGINE_SLOT_RECORD
+#define SCATTERED 15000u /* ids: more than four tables of 64 KiB hold */
 
 /* ---- settling ---- */
 
@@ -383,7 +384,43 @@ static void test_half_late(void **unused)
 }
 
 /* One closed table, filled until it has a layer and that is full too. */
-static void test_one_layer(void **unused)
+/* Ids in random order over an empty row: all of them, while there is memory for layers. */
+static void test_scattered(void **unused)
+{
+    (void)unused;
+    struct test_random random = {17};
+    struct counter_config config;
+    struct counters_call call;
+    struct engine *engine = rows_open(&config, 8, false);
+    uint64_t *ids = calloc(SCATTERED, sizeof(*ids));
+    assert_non_null(ids);
+    for (uint64_t i = 0; i < SCATTERED; i++) {
+        uint64_t with = test_random_below(&random, i + 1);
+        ids[i] = ids[with];
+        ids[with] = i;
+    }
+    for (uint64_t i = 0; i < SCATTERED; i++) {
+        rows_put_done(engine, rows_dense(ids[i]), ids[i]);
+    }
+    assert_true(rows_figure(engine, "layers") >= 2);
+    counter_check(engine);
+    for (uint64_t i = 0; i < SCATTERED; i += 2) {
+        counters_do(engine, &call, ENGINE_DELETE, REC, rows_dense(ids[i]), NULL);
+        assert_int_equal(call.op.status, ENGINE_DONE);
+    }
+    for (uint64_t i = 0; i < SCATTERED; i++) {
+        if (i % 2 == 0) {
+            rows_expect_absent(engine, rows_dense(ids[i]));
+        } else {
+            assert_true(rows_expect(engine, rows_dense(ids[i]), ids[i]));
+        }
+    }
+    assert_true(rows_figure(engine, "records") == SCATTERED / 2);
+    rows_close(engine);
+    free(ids);
+}
+
+static void test_layers(void **unused)
 {
     (void)unused;
     struct test_random random = {test_seed()};
@@ -404,9 +441,10 @@ static void test_one_layer(void **unused)
         }
         late++;
     }
-    assert_true(rows_figure(engine, "layers") == 1);
-    assert_true(rows_table_figure(engine, 0, "layers") == 2);
-    printf("one layer: %" PRIu64 " in order, %" PRIu64 " late\n", i / 4, late);
+    assert_true(rows_figure(engine, "layers") == 2);
+    assert_true(rows_table_figure(engine, 0, "layers") == 3);
+    assert_true(rows_figure(engine, "spare") == 0);
+    printf("two layers: %" PRIu64 " in order, %" PRIu64 " late\n", i / 4, late);
     counter_check(engine);
     for (unsigned round = 0; round < 20000; round++) {
         uint64_t k = test_random_below(&random, last);
@@ -519,9 +557,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settles),       cmocka_unit_test(test_pending),
         cmocka_unit_test(test_roll),          cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_half_late),     cmocka_unit_test(test_one_layer),
+        cmocka_unit_test(test_half_late),     cmocka_unit_test(test_layers),
         cmocka_unit_test(test_slots_changed), cmocka_unit_test(test_tables_changed),
-        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped),       cmocka_unit_test(test_scattered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,13 +86,27 @@ static void test_layer(void **unused)
     add(&rows, FIRST, 1);
     assert_int_equal(first->count, CAPACITY - 1);
     assert_int_equal(first->further->count, 2);
-    /* The layer is full: no other. */
+    /* The layer is full: another one, for all that is new. */
     for (uint64_t i = 101; i < 898; i++) {
         add(&rows, FIRST + 2 * i + 1, 1);
     }
     add(&rows, 1, 201);
     assert_int_equal(first->further->count, CAPACITY);
-    assert_int_equal(fake_add(&rows, 202), FAKE_NO_TABLE);
+    assert_null(first->further->further);
+    add(&rows, 202, 1);
+    const struct row_table *second = first->further->further;
+    assert_non_null(second);
+    assert_int_equal(second->count, 1);
+    assert_int_equal(second->serial, first->serial);
+    fake_remove(&rows, 201);
+    add(&rows, 201, 1);
+    assert_int_equal(first->further->count, CAPACITY - 1);
+    assert_int_equal(second->count, 2);
+    fake_check(&rows);
+    /* No memory is left for a third one. */
+    add(&rows, 203, CAPACITY - 2);
+    assert_int_equal(second->count, CAPACITY);
+    assert_int_equal(fake_add(&rows, 5000), FAKE_NO_TABLE);
     fake_check(&rows);
     fake_fini(&rows);
 }
