@@ -57,7 +57,7 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
 bool counter_table_add(struct counter_table *t, const struct counter_locus *locus,
                        struct counter_add *add)
 {
-    bool here = t->memory && !t->overlay && locus->group != TABLE_OUTSIDE;
+    bool here = t->memory && !table_is_whole(t) && locus->group != TABLE_OUTSIDE;
     if (UNLIKELY(!here) || !add->sink->functions->reserve(add->sink)) {
         return false;
     }

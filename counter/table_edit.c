@@ -271,7 +271,7 @@ static void set_before(struct work *w)
     const struct counter_table *t = w->c.table;
     struct counter_values *after = &w->c.edit->after;
     uint32_t slots = w->c.edit->named | t->view.aux_only;
-    if (UNLIKELY(t->overlay)) {
+    if (UNLIKELY(table_is_whole(t))) {
         slots = counter_view_all(&t->view); /* the sink gets them all */
     }
     w->before.set = w->in_aux = 0;
@@ -374,9 +374,9 @@ static bool carry_out(struct work *w)
         table_tap(w->c.table, w->c.locus->id, erased ? NULL : payload_of(w));
     }
     if (here) {
-        /* Tapped: whole, so that replay need not look into the file (row/row_cold.h). */
-        uint32_t named =
-            UNLIKELY(w->c.table->overlay) ? counter_view_all(&w->c.table->view) : w->c.edit->named;
+        /* Whole, so that replay need not look into the file (row/row_cold.h). */
+        uint32_t named = UNLIKELY(table_is_whole(w->c.table)) ? counter_view_all(&w->c.table->view)
+                                                              : w->c.edit->named;
         table_change_hand_over(&w->c, named, erased);
     }
     table_release(&w->hold);

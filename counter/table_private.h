@@ -443,6 +443,12 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
 
+/* Is each change journaled as the whole record? Tapped or dumped it is so, too, on its own. */
+static inline bool table_is_whole(const struct counter_table *t)
+{
+    return t->row.whole || t->overlay;
+}
+
 /* A change of a tapped table was made, under the home's lock: what the record is now; payload NULL:
  * nothing. */
 void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);

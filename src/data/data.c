@@ -18,6 +18,7 @@ bool data_number(struct data *data, const char *space, const char *kind, uint32_
     bool given = data_give_number(data, space, kind, number, error);
 
     if (given && !known && data->journal != NULL) {
+        journal_log_name(&data->log, *number, space, kind);
         given = data_store(data, error);
     }
     pthread_mutex_unlock(&data->lock);

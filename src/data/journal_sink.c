@@ -1,6 +1,9 @@
 #include "data/journal_sink.h"
 
-#include "engine/change_record.h"
+#include <string.h>
+
+#include "base/check.h"
+#include "row/row_log.h"
 
 #define CHANGE_ROOM (JOURNAL_HEADER_BYTES + CHANGE_RECORD_BYTES_MAX)
 /* Each event has a header, its length and up to 7 zeroes besides, and a state of 192 bytes. */
@@ -8,6 +11,8 @@
 #define EVENT_WORDS (CHANGE_EVENT_BYTES_MAX / 8 + 2)
 
 _Static_assert(EVENT_WORDS * 8 <= JOURNAL_PAYLOAD_MAX, "an event is one record");
+_Static_assert(ROW_KIND_SPACE_MAX + CHANGE_SPACE_HEAD_BYTES <= CHANGE_EVENT_BYTES_MAX,
+               "SPACE has room for its head");
 _Static_assert(CHANGE_STOPPED_MAX *CHANGE_ROOM <= EVENTS_ROOM, "changes fit in their place");
 _Static_assert(2 * EVENTS_ROOM < JOURNAL_BUFFER_BYTES_MIN, "there is such room");
 
@@ -113,10 +118,27 @@ bool journal_log_room(struct journal_log *log, size_t events)
     return journal_sink_reserve(&log->writer, events * JOURNAL_RECORD_MAX);
 }
 
+/* In front of what the engine keeps: whose it is. */
+static size_t with_head(const struct change_space_head *head, const void *bytes, size_t length,
+                        unsigned char whole[CHANGE_EVENT_BYTES_MAX])
+{
+    CHECK(head->name[0] != '\0' && length <= CHANGE_EVENT_BYTES_MAX - CHANGE_SPACE_HEAD_BYTES);
+    change_space_head_encode(head, whole);
+    memcpy(whole + CHANGE_SPACE_HEAD_BYTES, bytes, length);
+    return CHANGE_SPACE_HEAD_BYTES + length;
+}
+
 static void log_put(struct change_log *log, uint32_t space, enum change_event event,
                     const void *bytes, size_t length)
 {
     uint64_t words[EVENT_WORDS];
+    unsigned char headed[CHANGE_EVENT_BYTES_MAX];
+
+    if (event == CHANGE_EVENT_SPACE) {
+        CHECK(space <= CHANGE_SPACE_MAX);
+        length = with_head(&log_of(log)->heads[space], bytes, length, headed);
+        bytes = headed;
+    }
     size_t whole = change_record_encode_event(words, bytes, length);
 
     (void)journal_put(&log_of(log)->writer, CHANGE_RECORD_EVENT, (uint8_t)space, (uint8_t)event,
@@ -132,7 +154,14 @@ void journal_log_init(struct journal_log *log, struct journal *journal)
 {
     log->log = (struct change_log){
         .reserve = log_reserve, .await = log_await, .put = log_put, .change = log_change};
+    memset(log->heads, 0, sizeof(log->heads));
     journal_writer_init(&log->writer, journal);
+}
+
+void journal_log_name(struct journal_log *log, uint32_t number, const char *name, const char *kind)
+{
+    CHECK(number <= CHANGE_SPACE_MAX);
+    change_space_head_init(&log->heads[number], name, kind);
 }
 
 void journal_log_fini(struct journal_log *log)

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/change.h"
+#include "engine/change_record.h"
 #include "store/journal.h"
 
 struct journal_sink {
@@ -37,10 +37,16 @@ void journal_sink_want_room(struct journal_sink *sink);
 struct journal_log {
     struct change_log log; /* first */
     struct journal_writer writer;
+    struct change_space_head heads[CHANGE_SPACE_MAX + 1]; /* by number; of those it was told */
 };
 
 void journal_log_init(struct journal_log *log, struct journal *journal);
 void journal_log_fini(struct journal_log *log);
+/*
+ * A space of that number is called so, before its first event: SPACE says it in front of what the
+ * engine gives (engine/change_record.h). Again with the same: no-op. By who gives numbers.
+ */
+void journal_log_name(struct journal_log *log, uint32_t number, const char *name, const char *kind);
 /* Room for so many events of any length; as reserve(). */
 bool journal_log_room(struct journal_log *log, size_t events);
 /* Has what was put written soon, and gives surplus room back. World stopped, or nobody else there.

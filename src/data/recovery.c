@@ -110,7 +110,18 @@ static bool open_journal(struct recovery *recovery)
         return data_refuse(recovery->error, "%s", why);
     }
     journal_log_init(&data->log, data->journal);
+    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &data->manifest->spaces[i];
+
+        journal_log_name(&data->log, (uint32_t)space->number, space->name, space->kind);
+    }
     return true;
+}
+
+static bool refuse_room(const struct recovery *recovery)
+{
+    return data_refuse(recovery->error, "%s: the journal has no room to begin with",
+                       recovery->data->directory);
 }
 
 /* Makes the configuration the one of now: it may have changed since. */
@@ -124,12 +135,15 @@ static bool begin_space(struct recovery *recovery, const struct recovery_space *
 
     row_set_log(engine->row, log);
     if (!log->reserve(log)) {
-        return data_refuse(recovery->error, "%s: the journal has no room to begin with",
-                           recovery->data->directory);
+        return refuse_room(recovery);
     }
     if (!restored) {
         row_log_begin(engine->row);
         return true;
+    }
+    row_log_restored(engine->row);
+    if (!log->reserve(log)) {
+        return refuse_room(recovery);
     }
     return space_reconfigure(space, &space->settings, why) ||
            data_refuse(recovery->error, "%s", why);

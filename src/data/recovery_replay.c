@@ -1,4 +1,5 @@
 /* recovery_replay.c: the journal into engines. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -34,11 +35,71 @@ static bool take_event(struct recovery *recovery, struct recovery_space *space, 
 {
     struct engine *engine = space->space->engine;
     char why[ENGINE_ERROR_MAX];
+    size_t head = event->event == CHANGE_EVENT_SPACE ? CHANGE_SPACE_HEAD_BYTES : 0;
 
     return recovery_replay_flush(recovery, space) &&
-           (row_replay_event(engine->row, event->event, lsn, lsn >= space->m, event->bytes,
-                             event->length, why) ||
+           (row_replay_event(engine->row, event->event, lsn, lsn >= space->m,
+                             (const unsigned char *)event->bytes + head, event->length - head,
+                             why) ||
             refuse_record(recovery, lsn, why));
+}
+
+/* ---- which space an event SPACE is of ---- */
+
+static struct recovery_space *recovery_replay_named(struct recovery *recovery, const char *name)
+{
+    for (size_t i = 0; i < recovery->count; i++) {
+        if (strcmp(recovery->spaces[i]->space->name, name) == 0) {
+            return recovery->spaces[i];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * A space the manifest does not name began here: that manifest is older than the space, as in a
+ * copy that was taken while the space was added. False: the configuration has no such space.
+ */
+static bool begin_named(struct recovery *recovery, uint64_t lsn, uint32_t number,
+                        const struct change_space_head *head)
+{
+    struct recovery_space *space = recovery_replay_named(recovery, head->name);
+    char why[ENGINE_ERROR_MAX];
+
+    if (space == NULL || space->known != NULL ||
+        strcmp(space->space->engine->functions->kind, head->kind) != 0) {
+        snprintf(why, sizeof(why), "space %s, of kind %s, begins with the number %u, and the %s",
+                 head->name, head->kind, number,
+                 space == NULL          ? "configuration lacks it: put it back"
+                 : space->known != NULL ? "manifest has it with another one"
+                                        : "configuration has it of another kind");
+        return refuse_record(recovery, lsn, why);
+    }
+    space->known = manifest_add_space(recovery->data->manifest, head->name, number, head->kind);
+    if (space->known == NULL) {
+        return refuse_record(recovery, lsn, "a space that is not allowed, or one too many");
+    }
+    recovery->by_number[number] = space;
+    space->space->engine->space = number;
+    return row_restore_begin(space->space->engine->row, NULL, 0, why) ||
+           refuse_record(recovery, lsn, why);
+}
+
+static bool recovery_replay_take_head(struct recovery *recovery, uint64_t lsn,
+                                      const struct change_record_event *event)
+{
+    const struct recovery_space *space = recovery->by_number[event->space];
+    struct change_space_head head;
+
+    if (!change_space_head_decode(event->bytes, event->length, &head)) {
+        return refuse_record(recovery, lsn, "it does not say which space it is of");
+    }
+    if (space == NULL) {
+        return begin_named(recovery, lsn, event->space, &head);
+    }
+    return (strcmp(space->known->name, head.name) == 0 &&
+            strcmp(space->known->kind, head.kind) == 0) ||
+           refuse_record(recovery, lsn, "it is of another space than the manifest says");
 }
 
 static bool take_change(struct recovery *recovery, struct recovery_space *space, uint64_t lsn,
@@ -63,6 +124,10 @@ static bool recovery_replay_take(struct recovery *recovery, const struct journal
 
     if (kind == CHANGE_RECORD_IS_BAD) {
         return refuse_record(recovery, record->lsn, "not a record this program knows");
+    }
+    if (kind == CHANGE_RECORD_IS_EVENT && event.event == CHANGE_EVENT_SPACE &&
+        !recovery_replay_take_head(recovery, record->lsn, &event)) {
+        return false;
     }
     struct recovery_space *space = recovery_replay_space_of(
         recovery, kind == CHANGE_RECORD_IS_CHANGE ? change.space : event.space);

@@ -14,6 +14,8 @@
 #define SLOTS_SHIFT  16 /* of `set` behind `named` */
 #define MEMBER_WORDS 3  /* id and two hashes */
 
+_Static_assert(CHANGE_SPACE_NAME_MAX + CHANGE_SPACE_KIND_MAX + 1 == CHANGE_SPACE_HEAD_BYTES,
+               "a head is both words");
 _Static_assert(CHANGE_SLOTS_MAX == 1 << SLOT_BITS, "a slot's number fits its bits");
 
 /* ---- to words ---- */
@@ -78,6 +80,55 @@ size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t len
         memcpy(words + 1, bytes, length);
     }
     return count * WORD;
+}
+
+/* ---- the head of SPACE ---- */
+
+static void change_record_put_word(char *to, const char *word, size_t most)
+{
+    size_t length = strlen(word);
+    CHECK(length > 0 && length <= most);
+    memcpy(to, word, length + 1);
+}
+
+void change_space_head_init(struct change_space_head *head, const char *name, const char *kind)
+{
+    memset(head, 0, sizeof(*head));
+    change_record_put_word(head->name, name, CHANGE_SPACE_NAME_MAX);
+    change_record_put_word(head->kind, kind, CHANGE_SPACE_KIND_MAX);
+}
+
+void change_space_head_encode(const struct change_space_head *head,
+                              unsigned char bytes[CHANGE_SPACE_HEAD_BYTES])
+{
+    memcpy(bytes, head->name, CHANGE_SPACE_NAME_MAX);
+    memcpy(bytes + CHANGE_SPACE_NAME_MAX, head->kind, sizeof(head->kind));
+}
+
+/* A word and zeroes behind it, in a field of so many bytes. */
+static bool change_record_is_word(const unsigned char *field, size_t bytes, size_t most)
+{
+    size_t length = strnlen((const char *)field, bytes);
+    bool clean = length > 0 && length <= most;
+    for (size_t i = length; i < bytes; i++) {
+        clean = clean && field[i] == 0;
+    }
+    return clean;
+}
+
+bool change_space_head_decode(const void *bytes, size_t length, struct change_space_head *head)
+{
+    const unsigned char *name = bytes;
+    const unsigned char *kind = name + CHANGE_SPACE_NAME_MAX;
+    memset(head, 0, sizeof(*head));
+    if (length < CHANGE_SPACE_HEAD_BYTES ||
+        !change_record_is_word(name, CHANGE_SPACE_NAME_MAX, CHANGE_SPACE_NAME_MAX) ||
+        !change_record_is_word(kind, sizeof(head->kind), CHANGE_SPACE_KIND_MAX)) {
+        return false;
+    }
+    memcpy(head->name, name, CHANGE_SPACE_NAME_MAX);
+    memcpy(head->kind, kind, sizeof(head->kind));
+    return true;
 }
 
 /* ---- back ---- */
@@ -171,7 +222,7 @@ static decode_fn *const DECODERS[] = {
 static bool decode_event(uint8_t a, uint8_t b, const uint64_t *words, size_t count,
                          struct change_record_event *event)
 {
-    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_APART || words[0] > CHANGE_EVENT_BYTES_MAX ||
+    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_WHOLE || words[0] > CHANGE_EVENT_BYTES_MAX ||
         count != 1 + (words[0] + WORD - 1) / WORD) {
         return false;
     }

@@ -13,6 +13,11 @@
  *     ..._MEMBER_DELETE   space  place                       id, member[0], member[1]
  *     ..._EVENT           space  event                       length, bytes, zeroes to a whole word
  *
+ * The event SPACE begins with a head of CHANGE_SPACE_HEAD_BYTES: the name of the space (32 bytes)
+ * and its kind (16), each filled up with zeroes. With the number in `a` that is all a reader of the
+ * journal needs to know a space that no file names yet; the log of the journal puts it there, and
+ * what replays takes it off, so engines and rows never see it.
+ *
  * Pure functions, any thread.
  */
 #ifndef ROLLCALL_ENGINE_CHANGE_RECORD_H
@@ -50,6 +55,22 @@ void change_record_encode(const struct change *change, struct change_record *rec
 /* The payload of an event: words[] of at least CHANGE_EVENT_BYTES_MAX / 8 + 2. Returns its bytes.
  */
 size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t length);
+
+/* Which space it is, as the event SPACE says in front of what the engine keeps. */
+#define CHANGE_SPACE_NAME_MAX   32 /* characters */
+#define CHANGE_SPACE_KIND_MAX   15
+#define CHANGE_SPACE_HEAD_BYTES 48
+struct change_space_head {
+    char name[CHANGE_SPACE_NAME_MAX + 1];
+    char kind[CHANGE_SPACE_KIND_MAX + 1];
+};
+
+/* Both of one character or more, and no more than there is room for. */
+void change_space_head_init(struct change_space_head *head, const char *name, const char *kind);
+void change_space_head_encode(const struct change_space_head *head,
+                              unsigned char bytes[CHANGE_SPACE_HEAD_BYTES]);
+/* False: the bytes of an event do not begin with one. What the words may be is not asked. */
+bool change_space_head_decode(const void *bytes, size_t length, struct change_space_head *head);
 
 enum change_record_kind { CHANGE_RECORD_IS_CHANGE, CHANGE_RECORD_IS_EVENT, CHANGE_RECORD_IS_BAD };
 

@@ -194,6 +194,8 @@ struct row_table {
     bool cold;            /* it is dumped: it has no region (row/row_cold.h) */
     bool leaving;         /* it is to be dumped, with its layer */
     bool tapped;          /* the image of its dump is being made */
+    bool whole;           /* each change is journaled as the whole record: WHOLE (row/row_cold.h) */
+    bool whole_due;       /* that event is put when there is a log */
     bool merging;         /* its next file is being written */
     bool awaiting;        /* its wants wait until a dump has ended */
     bool touched;         /* an image of it must begin anew (row/row_log.h) */
@@ -517,9 +519,10 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (dumped: what it grows to), and no id apart is below its table's
  * apart_first; R7 `sample` only with an unsettled table; R8 serials differ and are below `serials`,
- * nothing is half restored; R9 dumped tables have no region, tapped ones are leaving, and so is
- * their layer, a table that awaits a dump wants something; R10 recycled ids lie in the range of the
- * table that remembers them, and the ranges are counted.
+ * nothing is half restored; R9 dumped tables have no region, they and those that leave are
+ * whole, tapped ones are leaving, and so is their layer, a table that awaits a dump wants
+ * something; R10 recycled ids lie in the range of the table that remembers them, and the ranges are
+ * counted.
  */
 void row_check(const struct row *row);
 

@@ -8,6 +8,7 @@ static void check_region(const struct row_table *table)
     CHECK(region == NULL || (region->used && !region->left && region->bytes > 0)); /* R5 */
     CHECK(!table->cold || (!table->leaving && !table->tapped));                    /* R9 */
     CHECK(table->leaving || !table->tapped);                                       /* R9 */
+    CHECK(table->whole || (!table->leaving && !table->cold));                      /* R9 */
 }
 
 static void check_table(const struct row *row, size_t i)

@@ -28,9 +28,28 @@ void row_cold_see(struct row *row)
     }
 }
 
+void row_cold_make_whole(struct row_table *table)
+{
+    table->whole = true;
+    if (table->further != NULL) {
+        table->further->whole = true;
+    }
+    row_touch(table);
+}
+
+void row_cold_go_whole(struct row *row, struct row_table *table)
+{
+    if (!table->whole) {
+        row_cold_make_whole(table);
+        table->whole_due = row->log == NULL; /* a start: it has none yet */
+        row_log_whole(row, table);
+    }
+}
+
 void row_cold_leave(struct row *row, struct row_table *table)
 {
     CHECK(table->settled && !table->cold);
+    row_cold_go_whole(row, table);
     table->leaving = true;
     table->awaiting = false;
     if (table->further != NULL) {

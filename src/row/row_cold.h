@@ -10,12 +10,18 @@
  *         '--------------'
  *     file durable, named by the manifest --- world stopped: cold, region given back
  *
- * From S on every change of a tapped table also goes into the overlay as a whole record, and is
- * journaled whole (all slots named). The file is right for all that did not change since S, so file
- * and overlay together are the table, and replay never reads the disk. Until the switch the table
- * is read and changed in memory as any other: there is no state between the two. Changes of a
- * dumped table are whole as well. The overlay begins empty at each DUMP image: a second DUMP image
- * of the same table may follow without the tap having been off.
+ * Before a table leaves for the first time the event WHOLE says so. From there on every change of
+ * it and of its layers is journaled whole (all slots named), for good: whether it is dumped or not,
+ * in this process or another one, here or on a machine that replays this journal and dumps it when
+ * that likes. Its state has it, and the event touches the table: no image of before goes on to
+ * hold, or a start would know nothing of it (tests/litmus/whole.py finds both).
+ *
+ * From S on every change of a tapped table also goes into the overlay as a whole record. The file
+ * is right for all that did not change since S, so file and overlay together are the table, and
+ * replay never reads the disk. Until the switch the table is read and changed in memory as any
+ * other: there is no state between the two. Changes of a dumped table are whole as well. The
+ * overlay begins empty at each DUMP image: a second DUMP image of the same table may follow without
+ * the tap having been off.
  *
  * The row dumps the table it would have recycled (row.h), when the next opening would find no free
  * region. Ids that the table holds apart above its frontier stay in memory

@@ -31,6 +31,9 @@ struct table_file_writer;
 void row_set_log(struct row *row, struct change_log *log);
 /* Puts SPACE and FIRST: replay of a new space begins with them. */
 void row_log_begin(struct row *row);
+/* Puts what the end of a restore had no log for: behind row_set_log, which has been asked for room.
+ */
+void row_log_restored(struct row *row);
 /* Puts SPACE: what the kind needs of the space has changed. Without a log: nothing. */
 void row_log_space(struct row *row);
 

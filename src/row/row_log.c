@@ -43,6 +43,14 @@ void row_log_drop(struct row *row, const struct row_table *table, const struct r
     }
 }
 
+void row_log_whole(struct row *row, const struct row_table *table)
+{
+    const uint64_t words[ROW_WHOLE_BYTES / sizeof(uint64_t)] = {table->serial, table->base};
+    if (row->log != NULL) {
+        row->log->put(row->log, row->space, CHANGE_EVENT_WHOLE, words, sizeof(words));
+    }
+}
+
 bool row_drop_read(const void *bytes, size_t length, uint64_t *serial, uint64_t *base,
                    struct row_dropped *dropped)
 {

@@ -7,10 +7,10 @@
  * event: its row_state (ROW_STATE_BYTES), then the engine's description (table_kind.describe).
  * OPEN holds the new table, LAYER the new layer. DROP is ROW_DROP_BYTES: serial and base of the
  * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
- * each. An opening that took its table's place (the same base) needs no DROP, nor do tables that
- * FIRST ends. APART is the new table for ids apart, which takes all of the one before. Replay works
- * out what else follows (the range of the table below, which table closes) as it was worked out
- * before.
+ * each. WHOLE is ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h).
+ * An opening that took its table's place (the same base) needs no DROP, nor do tables that FIRST
+ * ends. APART is the new table for ids apart, which takes all of the one before. Replay works out
+ * what else follows (the range of the table below, which table closes) as it was worked out before.
  *
  * Ids apart. Where a change was made it says (enum change_place), so the table for ids apart is
  * replayed by its own S and needs no routing. An id that goes in place is one change: from its LSN
@@ -47,12 +47,13 @@
 
 #define ROW_STATE_WORDS     (26 + 2 * ROW_DROPPED_MAX) /* the first is the format's version */
 #define ROW_STATE_BYTES     (ROW_STATE_WORDS * 8)
+#define ROW_WHOLE_BYTES     16
 #define ROW_DROP_BYTES      16 /* and the ranges recycled */
 #define ROW_DROP_BYTES_MAX  (ROW_DROP_BYTES + 16 * ROW_DROPPED_MAX)
 #define ROW_DESCRIPTION_MAX (CHANGE_EVENT_BYTES_MAX - ROW_STATE_BYTES) /* of the engine's part */
 #define ROW_TABLE_BYTES_MAX CHANGE_EVENT_BYTES_MAX                     /* both */
 #define ROW_SPACE_BYTES     64                                         /* of row_describe */
-#define ROW_KIND_SPACE_MAX  CHANGE_EVENT_BYTES_MAX                     /* of the kind's part */
+#define ROW_KIND_SPACE_MAX  1952 /* of the kind's part, less than an event: its head */
 #define ROW_ERROR_MAX       256
 
 /* ---- tables as bytes ---- */

@@ -465,6 +465,7 @@ void row_log_await(struct row *row); /* waits outside the barrier until there li
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table);
 void row_log_drop(struct row *row, const struct row_table *table,
                   const struct row_dropped *dropped);
+void row_log_whole(struct row *row, const struct row_table *table);
 
 /*
  * Returns the table (or layer) of the image, touched or not. NULL: it is recycled. Stopped, or
@@ -476,6 +477,10 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
 
 /* The table is to be dumped, with its layer. */
 void row_cold_leave(struct row *row, struct row_table *table);
+/* Its changes, and those of its layer, are whole from here on: WHOLE was put, or replayed. */
+void row_cold_make_whole(struct row_table *table);
+/* The same, and puts WHOLE, unless it is so already. */
+void row_cold_go_whole(struct row *row, struct row_table *table);
 /* The image of its dump begins. */
 void row_cold_tap(struct row *row, struct row_table *table);
 /* The table is not to be dumped any more, unless its image has begun; nor is its layer. */

@@ -1,5 +1,7 @@
 /* row_replay.c: events and creations happen again, nobody else there. What decided them is not
  * asked any more; what follows from them goes through the functions it went through before. */
+#include <string.h>
+
 #include "row/row_private.h"
 #include "row/row_state.h"
 
@@ -212,6 +214,23 @@ static bool replay_drop(struct row *row, const void *bytes, size_t length,
     return true;
 }
 
+static bool replay_whole(struct row *row, const void *bytes, size_t length,
+                         char error[ROW_ERROR_MAX])
+{
+    uint64_t words[ROW_WHOLE_BYTES / sizeof(uint64_t)];
+    if (length != sizeof(words)) {
+        return row_fail(error, "%zu bytes name no table", length);
+    }
+    memcpy(words, bytes, sizeof(words));
+    struct row_table *table = row_find(row, words[1]);
+    if (table == NULL || table->base != words[1] || table->serial != words[0] || !table->settled) {
+        return row_fail(error, "table %llu is to be whole, but is not there",
+                        (unsigned long long)words[0]);
+    }
+    row_cold_make_whole(table);
+    return true;
+}
+
 typedef bool replay_fn(struct row *row, const struct row_described *described, uint64_t lsn,
                        char error[ROW_ERROR_MAX]);
 
@@ -238,8 +257,9 @@ bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, co
                       size_t length, char error[ROW_ERROR_MAX])
 {
     CHECK(row->log == NULL);
-    bool done = event == CHANGE_EVENT_DROP ? replay_drop(row, bytes, length, error)
-                                           : replay_table(row, event, lsn, bytes, length, error);
+    bool done = event == CHANGE_EVENT_DROP    ? replay_drop(row, bytes, length, error)
+                : event == CHANGE_EVENT_WHOLE ? replay_whole(row, bytes, length, error)
+                                              : replay_table(row, event, lsn, bytes, length, error);
     row_dispose(row);
     return done;
 }

@@ -47,6 +47,7 @@ static uint64_t flags_of(const struct row *row, const struct row_table *table)
     flags |= own != NULL && own->further == table ? ROW_STATE_LAYER : 0;
     flags |= table->is_apart ? ROW_STATE_APART : 0;
     flags |= table->further != NULL ? ROW_STATE_LAYERED : 0;
+    flags |= table->whole ? ROW_STATE_WHOLE : 0;
     flags |= row->config.any_ids ? ROW_STATE_ANY_IDS : 0;
     return flags;
 }
@@ -239,6 +240,7 @@ static void take_state(struct row_table *table, const struct row_state *state)
     table->closed_serial = state->closed_serial;
     table->closed = row_state_has(state, ROW_STATE_CLOSED);
     table->jumped = row_state_has(state, ROW_STATE_JUMPED);
+    table->whole = row_state_has(state, ROW_STATE_WHOLE);
     atomic_store(&table->frontier, state->frontier);
     atomic_store(&table->trusted, state->trusted);
     atomic_store(&table->newer_least, state->newer_least);

@@ -1,5 +1,5 @@
 /*
- * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 3.
+ * row_state.h: the state of a table as it is stored: words in the machine's byte order, version 4.
  *
  *     word   what                        word   what
  *     0      version of the format       14     closed_serial
@@ -24,16 +24,17 @@
 
 #include "row/row_log.h"
 
-#define ROW_STATE_VERSION 3
+#define ROW_STATE_VERSION 4
 
 #define ROW_STATE_SETTLED 1u
 #define ROW_STATE_CLOSED  2u
 #define ROW_STATE_JUMPED  4u
-#define ROW_STATE_LAYER   8u  /* it is one */
-#define ROW_STATE_LAYERED 16u /* it has one */
-#define ROW_STATE_ANY_IDS 32u /* one table over all ids */
-#define ROW_STATE_APART   64u /* the one for ids apart */
-#define ROW_STATE_FLAGS   127u
+#define ROW_STATE_LAYER   8u   /* it is one */
+#define ROW_STATE_LAYERED 16u  /* it has one */
+#define ROW_STATE_ANY_IDS 32u  /* one table over all ids */
+#define ROW_STATE_APART   64u  /* the one for ids apart */
+#define ROW_STATE_WHOLE   128u /* its changes are journaled whole */
+#define ROW_STATE_FLAGS   255u
 
 struct row_state {
     uint64_t version, flags, serial, base, last, window_last, low, step, range, reach_min;

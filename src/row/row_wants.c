@@ -249,6 +249,7 @@ void row_attach_layer(struct row_table *table, struct row_table *layer)
     layer->window_last = table->window_last;
     layer->low = table->low;
     layer->closed = true;
+    layer->whole = table->whole;
     row_last_layer(table)->further = layer;
     row_follow_layer(table);
     row_touch(table);

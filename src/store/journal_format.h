@@ -64,7 +64,7 @@
 #include "store/vfs.h"
 
 #define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
-#define JOURNAL_VERSION    3u                    /* 2: nothing told the run of the system */
+#define JOURNAL_VERSION    4u                    /* 3: events did not name their spaces */
 #define JOURNAL_FEATURES   0u                    /* known ones */
 #define JOURNAL_PAGE_BYTES 4096u
 #define JOURNAL_NAME_MAX   32

@@ -40,8 +40,10 @@ STREAM, LATER, FAR, OLD = "of the stream", "late", "far ahead", "old"
 BUSY, NO_TABLE, TOO_FAR = (b"SERVER_ERROR busy", b"SERVER_ERROR no table free",
                            b"CLIENT_ERROR id too far ahead")
 # Kind of id -> reason -> the most, of the commands of the kind. A change waits for a merge when the overlay is
-# full; it is busy where that takes five seconds (of 28 seeds none was). A dumped filter takes no more than it was made for. New ids are refused for a while when changes overrun a dump or the disk takes too long for one (in crash.py, too: 0.02), and the first ids of a
-# stream that leaps where the room apart is full of strays: one of a leap is too far, as nobody knows of more.
+# full; it is busy where that takes five seconds. A dumped filter takes no more members than it was made for. New
+# ids are refused for a while when changes overrun a dump or the disk takes too long for one (in crash.py, too:
+# 0.02), and the first ids of a stream that leaps where the room apart is full of strays: one of a leap is too far,
+# as nobody knows of more.
 LEAPS = GAP / NEXT
 REFUSED_MAX = {
     STREAM: {NO_TABLE: 0.01, BUSY: 0.002, TOO_FAR: LEAPS},

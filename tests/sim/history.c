@@ -319,7 +319,7 @@ static uint64_t base_of(enum change_event event, const void *bytes, size_t lengt
     uint64_t base = 0;
     size_t description;
     *last = 0;
-    if (event == CHANGE_EVENT_DROP) {
+    if (event == CHANGE_EVENT_DROP || event == CHANGE_EVENT_WHOLE) {
         struct row_dropped dropped;
         uint64_t serial;
         CHECK(row_drop_read(bytes, length, &serial, &base, &dropped));

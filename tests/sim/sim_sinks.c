@@ -64,7 +64,8 @@ static void log_put(struct change_log *log, uint32_t space, enum change_event ev
 
     sim_pass(sim, SIM_POINT_PUT);
     inner->log.put(&inner->log, space, event, bytes, length);
-    uint64_t whole = JOURNAL_HEADER_BYTES + change_record_encode_event(words, bytes, length);
+    uint64_t head = event == CHANGE_EVENT_SPACE ? CHANGE_SPACE_HEAD_BYTES : 0;
+    uint64_t whole = JOURNAL_HEADER_BYTES + head + change_record_encode_event(words, bytes, length);
 
     struct history_event put = history_event_of(space, event, bytes, length);
 

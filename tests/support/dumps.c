@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "counter/counter_private.h"
 #include "row/row_data.h"
+#include "row/row_private.h"
 #include "store/table_file.h"
 #include "tests/support/counters.h"
 #include "tests/support/image_file.h"
@@ -74,6 +75,10 @@ bool dumps_leave(struct dumps *d, size_t table)
     struct row_table *leaves = row_of(d)->tables[table];
     bool may = leaves->settled && leaves->closed && !leaves->cold && !leaves->leaving;
     if (may) {
+        if (!leaves->whole && d->engine->row->log != NULL) {
+            CHECK(d->recorder.log.reserve(&d->recorder.log));
+        }
+        row_cold_go_whole(row_of(d), leaves);
         leaves->leaving = true;
         if (leaves->further) {
             leaves->further->leaving = !leaves->further->cold;

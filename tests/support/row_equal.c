@@ -35,6 +35,7 @@ static void same_shape(const struct row_table *live, const struct row_table *aga
     }
     assert_int_equal(live->settled, again->settled);
     assert_int_equal(live->jumped, again->jumped);
+    assert_int_equal(live->whole, again->whole);
     assert_int_equal(at_end(live), at_end(again));
     assert_int_equal(live->dropped.count, again->dropped.count);
     assert_memory_equal(live->dropped.at, again->dropped.at,

@@ -22,7 +22,7 @@ static const char *const event_names[] = {
     [CHANGE_EVENT_SPACE] = "space",      [CHANGE_EVENT_FIRST] = "first table",
     [CHANGE_EVENT_SETTLE] = "settle",    [CHANGE_EVENT_OPEN] = "open",
     [CHANGE_EVENT_LAYER] = "layer",      [CHANGE_EVENT_DROP] = "drop",
-    [CHANGE_EVENT_APART] = "apart anew",
+    [CHANGE_EVENT_APART] = "apart anew", [CHANGE_EVENT_WHOLE] = "whole",
 };
 
 static const char *const slot_places[] = {
@@ -93,6 +93,18 @@ static void put_change(FILE *to, const struct change *change)
     }
 }
 
+static void inspect_record_put_event(FILE *to, const struct change_record_event *event)
+{
+    struct change_space_head head;
+    size_t at = 0;
+    if (event->event == CHANGE_EVENT_SPACE &&
+        change_space_head_decode(event->bytes, event->length, &head)) {
+        fprintf(to, " %s, of kind %s;", head.name, head.kind);
+        at = CHANGE_SPACE_HEAD_BYTES;
+    }
+    inspect_event(to, (const unsigned char *)event->bytes + at, event->length - at);
+}
+
 void inspect_record(FILE *to, const struct journal_record *record)
 {
     struct change change;
@@ -109,7 +121,7 @@ void inspect_record(FILE *to, const struct journal_record *record)
     case CHANGE_RECORD_IS_EVENT:
         fprintf(to, "space %u %s:", event.space,
                 name_of(event_names, LENGTH(event_names), event.event));
-        inspect_event(to, event.bytes, event.length);
+        inspect_record_put_event(to, &event);
         break;
     case CHANGE_RECORD_IS_BAD:
         if (record->bytes > 0 && record->type >= JOURNAL_TYPES_RESERVED) {

@@ -535,6 +535,10 @@ static void test_sink_tapped(void **unused)
     counter_table_untap(f.table);
     assert_int_equal(set_slot(&f, 1, 1, 3), ENGINE_DONE);
     assert_int_equal(f.sink.last.named, 2);
+    counter_table_in_row(f.table)->whole = true; /* for good, tapped or not */
+    assert_int_equal(set_slot(&f, 1, 1, 5), ENGINE_DONE);
+    assert_int_equal(f.sink.last.named, 15);
+    assert_true(f.sink.last.values[0] == 9 && f.sink.last.values[1] == 5);
     close_table(&f);
 }
 

@@ -489,6 +489,76 @@ static void test_number_while_running(void **state)
     assert_true(data_run_end(&run));
 }
 
+static void add_third(const char *name)
+{
+    run.settings.spaces[2] = run.settings.spaces[0];
+    strcpy(run.settings.spaces[2].name, name);
+    snprintf(run.settings.spaces[2].key, sizeof(run.settings.spaces[2].key), "%s:{id}", name);
+    run.settings.space_count = 3;
+}
+
+/* A manifest older than a space, as a copy may have that was taken while it was added: the journal
+ * says what the space is, or what is to be put back. */
+static void test_space_of_the_journal(void **state)
+{
+    (void)state;
+    fill();
+    char *before = read_file(MANIFEST_NAME);
+
+    add_third("c");
+    assert_true(data_run_begin(&run));
+    uint32_t number = data_run_engine(&run, 2)->space;
+
+    data_run_kill(&run);
+    write_file(MANIFEST_NAME, before);
+    run.settings.space_count = 2;
+    refused("space c, of kind counter, begins with the number 3", "lacks it: put it back");
+    add_third("d"); /* another name is another space */
+    refused("space c, of kind counter", "lacks it");
+    add_third("c");
+    run.settings.spaces[2].kind = SPACE_PHANTOM;
+    refused("space c, of kind counter", "of another kind");
+    add_third("c");
+    assert_true(data_run_begin(&run));
+    assert_int_equal(data_run_engine(&run, 2)->space, number);
+    data_run_check(&run);
+    data_run_restart(&run);
+    assert_int_equal(data_run_engine(&run, 2)->space, number);
+    assert_true(data_run_end(&run));
+    free(before);
+}
+
+/* Gives a manifest's text the checksum it should have. */
+static void sign(char *text)
+{
+    char *last = strstr(text, "checksum ");
+
+    assert_non_null(last);
+    snprintf(last, strlen(last) + 1, "checksum %016llx\n",
+             (unsigned long long)hash_bytes(text, (size_t)(last - text), CHECKSUM_SEED));
+}
+
+/* A manifest that gives two spaces each other's numbers: their events say so. */
+static void test_numbers_exchanged(void **state)
+{
+    (void)state;
+    static const char first[] = "space a number 1", second[] = "space b number 2";
+
+    assert_true(data_run_begin(&run));
+    data_run_kill(&run);
+    char *text = read_file(MANIFEST_NAME);
+    char *a = strstr(text, first);
+    char *b = strstr(text, second);
+
+    assert_true(a != NULL && b != NULL);
+    a[strlen(first) - 1] = '2';
+    b[strlen(second) - 1] = '1';
+    sign(text);
+    write_file(MANIFEST_NAME, text);
+    refused("journal record at ", "it is of another space than the manifest says");
+    free(text);
+}
+
 static void test_leftovers(void **state)
 {
     (void)state;
@@ -580,6 +650,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clean_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_number_while_running, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_space_of_the_journal, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_numbers_exchanged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leftovers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stop_while_loading, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill_behind_recovery, setup, teardown),

@@ -271,6 +271,11 @@ void row_log_begin(struct row *row)
     put(toy, CHANGE_EVENT_FIRST, add(toy, (struct about){toy->serials, 0}));
 }
 
+void row_log_restored(struct row *row)
+{
+    (void)row;
+}
+
 static enum row_image_kind kind_of(const struct table *table)
 {
     if (table->wanted || table->going) {

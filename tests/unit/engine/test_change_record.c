@@ -133,6 +133,29 @@ static void test_events(void **unused)
     }
 }
 
+/* Words of all lengths that are allowed; a byte behind a word, none, or too few bytes is no head.
+ */
+static void test_space_head(void **unused)
+{
+    static const char *const names[] = {"a", "feed", "abcdefghijklmnopqrstuvwxyz012345"};
+    unsigned char bytes[CHANGE_SPACE_HEAD_BYTES];
+    struct change_space_head head, read;
+    (void)unused;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        change_space_head_init(&head, names[i], "counter");
+        change_space_head_encode(&head, bytes);
+        assert_true(change_space_head_decode(bytes, sizeof(bytes), &read));
+        assert_string_equal(read.name, names[i]);
+        assert_string_equal(read.kind, "counter");
+        assert_false(change_space_head_decode(bytes, sizeof(bytes) - 1, &read));
+        bytes[sizeof(bytes) - 1] = 'x';
+        assert_false(change_space_head_decode(bytes, sizeof(bytes), &read));
+        bytes[sizeof(bytes) - 1] = 0;
+        bytes[0] = 0;
+        assert_false(change_space_head_decode(bytes, sizeof(bytes), &read));
+    }
+}
+
 struct bad {
     uint8_t type, b;
     size_t bytes;
@@ -163,7 +186,7 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 24, {8, 1}}, /* too many */
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 16, {UINT64_MAX, 1}},
     {CHANGE_RECORD_EVENT, 0, 16, {8, 1}},
-    {CHANGE_RECORD_EVENT, CHANGE_EVENT_APART + 1, 16, {8, 1}},
+    {CHANGE_RECORD_EVENT, CHANGE_EVENT_WHOLE + 1, 16, {8, 1}},
 };
 
 static void test_bad(void **unused)
@@ -182,7 +205,8 @@ static void test_bad(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes), cmocka_unit_test(test_sizes),
-                                       cmocka_unit_test(test_events), cmocka_unit_test(test_bad)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_sizes), cmocka_unit_test(test_events),
+        cmocka_unit_test(test_space_head), cmocka_unit_test(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,6 +329,11 @@ static void test_refused(void **unused)
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 16); /* another serial */
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 24);
     expect_refused(&kept, CHANGE_EVENT_DROP, drop, 32); /* what was dropped lies below its base */
+    uint64_t whole[3] = {9, 0, 0};
+    expect_refused(&kept, CHANGE_EVENT_WHOLE, whole, 16); /* another serial */
+    whole[1] = 5;
+    expect_refused(&kept, CHANGE_EVENT_WHOLE, whole, 16); /* at no base */
+    expect_refused(&kept, CHANGE_EVENT_WHOLE, whole, 24);
     struct row_state state;
     memcpy(&state, bytes, sizeof(state));
     state.serial = 5;
