@@ -44,9 +44,10 @@ static void late_run(struct late *late, enum engine_verb verb, uint64_t id, cons
 {
     struct dumped_space *space = late->space;
     enum engine_status status = ENGINE_PENDING;
+    space->serial++; /* one ticket for all tries: pages are promised to it */
     for (unsigned tries = 0; status == ENGINE_PENDING;) {
         counters_call_init(&space->call, verb, ENGINE_SLOT_RECORD, id, text);
-        space->call.op.ticket = (struct ticket){no_wake, space, ++space->serial};
+        space->call.op.ticket = (struct ticket){no_wake, space, space->serial};
         dumps_run(&space->dumps, &space->call.op, &space->sink.sink);
         status = space->call.op.status;
         if (status == ENGINE_PENDING && space->call.op.wants_table) {
@@ -316,6 +317,67 @@ static void a_larger_file_that_fails_is_written_again(void **state)
     late_end(&late);
 }
 
+static void note_wake(void *target, uint64_t serial)
+{
+    (void)serial;
+    (*(unsigned *)target)++;
+}
+
+/* Not busy: pending until a merge has begun, and woken once. */
+static void a_change_waits_for_the_merge(void **state)
+{
+    struct late late;
+    unsigned woken = 0;
+    enum engine_status status = ENGINE_DONE;
+    late_begin(&late, *state, true);
+    struct dumped_space *space = late.space;
+    struct engine_op *op = &space->call.op;
+    space->dumps.waits = true;
+    for (uint64_t i = 0; status == ENGINE_DONE; i++) {
+        assert_true(i < late.count);
+        do {
+            counters_call_init(&space->call, ENGINE_SET, ENGINE_SLOT_RECORD, late.ids[i], "1,2");
+            op->ticket = (struct ticket){note_wake, &woken, 1};
+            dumps_run(&space->dumps, op, &space->sink.sink);
+            status = op->status;
+        } while (status == ENGINE_PENDING && !op->wants_table);
+    }
+    assert_int_equal(status, ENGINE_PENDING);
+    assert_int_equal(op->error, ENGINE_E_BUSY);
+    assert_true(row_images_wanted(space->dumps.engine->row));
+    struct row *row = space_row(space);
+    assert_int_equal(row->waiters.count, 1);
+    woken = 0; /* by pages, so far */
+    space_round(space);
+    assert_int_equal(woken, 1);
+    assert_int_equal(row->waiters.count, 0);
+    late_set(&late, op->id);
+    late_end(&late);
+}
+
+/* A round that fails makes no room: who would wait is busy at once, until the next round. */
+static void nobody_waits_for_a_round_that_failed(void **state)
+{
+    struct late late;
+    late_begin(&late, *state, true);
+    struct dumped_space *space = late.space;
+    struct row *row = space_row(space);
+    uint64_t waits = row->waits;
+    uint64_t i = 0;
+    while (!row_images_wanted(row)) {
+        late_set(&late, late.ids[i++]);
+    }
+    row_images_failed(row);
+    while (space_run(space, ENGINE_SET, ENGINE_SLOT_RECORD, late.ids[i], "1,2") == ENGINE_DONE) {
+        assert_true(++i < late.count);
+    }
+    assert_int_equal(space->call.op.error, ENGINE_E_BUSY);
+    assert_int_equal(row->waits, waits);
+    space_round(space);
+    late_set(&late, late.ids[i]);
+    late_end(&late);
+}
+
 /* Table and layer are full: both leave memory, and the layer's file takes the rest. */
 static void a_full_table_in_memory_is_dumped_out_of_turn(void **state)
 {
@@ -345,6 +407,8 @@ int main(void)
         LATE(a_restart_finds_any_shape),
         LATE(an_overlay_of_the_shape_before_fits),
         LATE(a_larger_file_that_fails_is_written_again),
+        LATE(a_change_waits_for_the_merge),
+        LATE(nobody_waits_for_a_round_that_failed),
         LATE(a_full_table_in_memory_is_dumped_out_of_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,7 +309,7 @@ static void test_flush_all_and_gone(void **state)
     }
 }
 
-/* For a table, a page: each request of a connection for itself, and others go on. */
+/* For a table, a page, a merge: each request of a connection for itself, and others go on. */
 static void test_too_long(void **state)
 {
     int fd = harness_connect(&harness);
@@ -317,9 +317,11 @@ static void test_too_long(void **state)
     (void)state;
     fake_engine_need_table(harness.store, 7);
     fake_engine_hold(harness.store, 8);
-    harness_ask(fd, "incr f:7.a 3\r\nget f:1.a f:8.a\r\nincr f:1.a 1\r\n",
-                "SERVER_ERROR no table free\r\nSERVER_ERROR disk read failed\r\n1\r\n");
-    assert_int_equal(fake_engine_waited(harness.store), 1);
+    fake_engine_hold_busy(harness.store, 9);
+    harness_ask(fd, "incr f:7.a 3\r\nget f:1.a f:8.a\r\nincr f:1.a 1\r\nincr f:9.a 1\r\n",
+                "SERVER_ERROR no table free\r\nSERVER_ERROR disk read failed\r\n1\r\n"
+                "SERVER_ERROR busy\r\n");
+    assert_int_equal(fake_engine_waited(harness.store), 1); /* nobody else is refused for a merge */
     harness_ask(fd, "delete f:8.a\r\ngat -1 f:8.a\r\nmn\r\n",
                 "SERVER_ERROR disk read failed\r\nSERVER_ERROR disk read failed\r\nMN\r\n");
     start_keeper();

@@ -106,6 +106,30 @@ static void test_generations(void **unused)
     cold_end(&scene.space);
 }
 
+/* An add that finds the overlay full leaves its ticket, which the merge wakes. */
+static void test_full_waits(void **unused)
+{
+    (void)unused;
+    static struct scene scene;
+    begin(&scene, OVERLAY_MAX);
+    struct row *row = &((struct phantom *)scene.space.engine)->row;
+    crowd(&scene);
+    uint64_t waits = row->waits;
+    struct engine_op op;
+    do {
+        op = cold_op(&scene.space, scene.space.engine, ENGINE_SET, AN_ID, scene.next++);
+    } while (op.status == ENGINE_DONE);
+    assert_int_equal(op.error, ENGINE_E_BUSY); /* as if it took too long: phantoms_try() */
+    assert_int_equal(row->waits, waits + 1);
+    assert_int_equal(row->waiters.count, 1);
+    cold_round(&scene.space);
+    assert_int_equal(row->waiters.count, 0);
+    scene.next--;
+    add(&scene);
+    compare(&scene);
+    cold_end(&scene.space);
+}
+
 static void pass_time(struct scene *scene)
 {
     struct row *row = &((struct phantom *)scene->space.engine)->row;
@@ -525,19 +549,13 @@ static void test_untold(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generations),
-        cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_bad_page),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_bad_page_of_one),
-        cmocka_unit_test(test_touched),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_many_small),
-        cmocka_unit_test(test_crowded_again),
-        cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_layer_alone),
-        cmocka_unit_test(test_untold),
-        cmocka_unit_test(test_layer_beside_a_bad_file),
+        cmocka_unit_test(test_full_waits), cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_failed),     cmocka_unit_test(test_bad_page),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_bad_page_of_one),
+        cmocka_unit_test(test_touched),    cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_many_small), cmocka_unit_test(test_crowded_again),
+        cmocka_unit_test(test_layer),      cmocka_unit_test(test_layer_alone),
+        cmocka_unit_test(test_untold),     cmocka_unit_test(test_layer_beside_a_bad_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ struct fake {
     pthread_cond_t changed;
     uint64_t held[MARKS_MAX];
     size_t held_count;
+    uint64_t busy; /* one of them, which waits for a merge */
     uint64_t broken[MARKS_MAX];
     size_t broken_count;
     struct kept kept[TICKETS_MAX];
@@ -114,6 +115,10 @@ static bool waits(struct fake *fake, struct engine_op *op)
         return false;
     }
     keep_ticket(fake, op);
+    if (fake->busy == op->id) {
+        op->wants_table = true;
+        op->error = ENGINE_E_BUSY;
+    }
     return true;
 }
 
@@ -503,6 +508,12 @@ void fake_engine_hold(struct engine *engine, uint64_t id)
     CHECK(fake->held_count < MARKS_MAX);
     fake->held[fake->held_count++] = id;
     pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_engine_hold_busy(struct engine *engine, uint64_t id)
+{
+    fake_engine_hold(engine, id);
+    fake_of(engine)->busy = id;
 }
 
 void fake_engine_release(struct engine *engine, uint64_t id)

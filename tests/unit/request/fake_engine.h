@@ -19,6 +19,8 @@ struct engine *fake_engine_create(bool role_cache);
 
 /* From now on operations on id answer PENDING, and their tickets are kept. */
 void fake_engine_hold(struct engine *engine, uint64_t id);
+/* The same, as an operation does that waits for a merge: BUSY if that takes too long. */
+void fake_engine_hold_busy(struct engine *engine, uint64_t id);
 /* No longer; the tickets kept for it are woken. */
 void fake_engine_release(struct engine *engine, uint64_t id);
 /* Blocks until at least n tickets are kept. */
