@@ -28,7 +28,7 @@
 #define FIRST_ID    5000u
 #define IDS_MAX     80000u
 #define WORKERS     3u
-#define PENDING_MAX 1000000u
+#define PENDING_MAX 1000u /* alone: each try makes a round, with threads others make it */
 #define LARGE       (1ull << 40)
 #define STEPS       60u
 #define OPS_A_STEP  2000u
@@ -52,7 +52,8 @@ struct world {
     size_t past_count, past_room;
     _Atomic uint64_t newest;
     _Atomic bool stop;
-    _Atomic uint64_t done; /* operations */
+    _Atomic unsigned working; /* workers that have not ended */
+    _Atomic uint64_t done;    /* operations */
     struct barrier *barrier;
     uint64_t refused, pending;
     struct test_random random;
@@ -99,7 +100,7 @@ static void run(struct worker *w, struct counters_call *call)
 {
     call->op.ticket = (struct ticket){wake, w, ++w->serial};
     for (unsigned tries = 0;; tries++) {
-        CHECK(tries < PENDING_MAX);
+        CHECK(w->member || tries < PENDING_MAX);
         if (w->member) {
             barrier_enter(w->member);
         }
@@ -406,21 +407,43 @@ static void *work_on(void *context)
     while (!w->world->stop) {
         work(w, 20);
     }
+    w->world->working--;
     return NULL;
 }
 
 static void start(struct world *world, struct worker *workers)
 {
     world->stop = false;
+    world->working = WORKERS;
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i].member = barrier_join(world->barrier);
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work_on, &workers[i]), 0);
     }
 }
 
-static void end(struct world *world, struct worker *workers)
+static void serve(struct world *world, struct barrier_member *member)
+{
+    if (row_images_wanted(world->dumps.engine->row)) {
+        dumps_round(&world->dumps, world->barrier, member, false);
+    }
+    sched_yield();
+}
+
+static void go_on_for(struct world *world, struct barrier_member *member, uint64_t operations)
+{
+    uint64_t until = world->done + operations;
+    while (world->done < until) {
+        serve(world, member);
+    }
+}
+
+/* Who waits for a table to leave is served until the last of them has ended. */
+static void end(struct world *world, struct worker *workers, struct barrier_member *member)
 {
     world->stop = true;
+    while (world->working > 0) {
+        serve(world, member);
+    }
     for (unsigned i = 0; i < WORKERS; i++) {
         pthread_join(workers[i].thread, NULL);
         barrier_resign(workers[i].member);
@@ -443,19 +466,6 @@ static void *keep(void *context)
         sched_yield();
     }
     return NULL;
-}
-
-/* Who waits for a table to leave is served meanwhile. */
-static void go_on_for(struct world *world, struct barrier_member *member, uint64_t operations)
-{
-    struct dumps *d = &world->dumps;
-    uint64_t until = world->done + operations;
-    while (world->done < until) {
-        if (row_images_wanted(d->engine->row)) {
-            dumps_round(d, world->barrier, member, false);
-        }
-        sched_yield();
-    }
 }
 
 static void while_threads_go_on(void **state)
@@ -481,10 +491,7 @@ static void while_threads_go_on(void **state)
             go_on_for(world, member, OPS_A_STEP);
             dumps_round(&world->dumps, world->barrier, member, k == 3);
         }
-        /* Who waits for a table to leave is served while they end. */
-        world->stop = true;
-        dumps_round(&world->dumps, world->barrier, member, false);
-        end(world, workers);
+        end(world, workers, member);
         keeper.stop = true;
         pthread_join(keeper.thread, NULL);
         counter_check(world->dumps.engine);
