@@ -17,10 +17,11 @@ text { font: 12px system-ui, sans-serif; fill: #57606a }
 .end { text-anchor: end } .middle { text-anchor: middle }
 .grid { stroke: #8c959f; stroke-opacity: .35 }
 .null { stroke: #cf222e; stroke-width: 2 } .bare { stroke-dasharray: 3 2 }
-.rollcalld { fill: #1a7f37 } .memcached { fill: #9a6700 } .redis { fill: #8250df }
+.rollcalld { fill: #1a7f37 } .memcached { fill: #9a6700 } .redis { fill: #8250df } .peer { fill: #0969da }
 @media (prefers-color-scheme: dark) {
 text { fill: #9198a1 } .head { fill: #f0f6fc } .null { stroke: #ff7b72 }
-.rollcalld { fill: #3fb950 } .memcached { fill: #d29922 } .redis { fill: #a371f7 } }
+.rollcalld { fill: #3fb950 } .memcached { fill: #d29922 } .redis { fill: #a371f7 }
+.peer { fill: #4493f8 } }
 </style>"""
 
 
@@ -58,9 +59,9 @@ def draw_group(group, place, y, out):
     for server, name, value in group["bars"]:
         end = place(value)
         out.append('<text class="end" x="%d" y="%d">%s</text>' % (
-            LEFT - 8, y + 12, escape("%s: %s" % (NAMES[server], name))))
+            LEFT - 8, y + 12, escape("%s: %s" % (NAMES.get(server, server), name))))
         out.append('<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="2"/>' % (
-            server, LEFT, y, max(end - LEFT, 1), BAR))
+            server if server in NAMES else "peer", LEFT, y, max(end - LEFT, 1), BAR))
         out.append('<text x="%.1f" y="%d">%.3g µs</text>' % (
             label_at(end, lines), y + 12, value))
         y += BAR + GAP

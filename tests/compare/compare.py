@@ -9,6 +9,8 @@ was wrong or something does not run; a missed goal is told and is no failure.
 import argparse
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,7 +24,7 @@ import scale  # noqa: E402
 import works  # noqa: E402
 from generator import Generator  # noqa: E402
 from report import Report  # noqa: E402
-from servers import Failure, Places  # noqa: E402
+from servers import PORT, Failure, Places  # noqa: E402
 
 PARTS = ("work", "memory", "scale")
 MILLION = 1000000
@@ -49,6 +51,18 @@ def names(choices):
     return parse
 
 
+def peer(text):
+    """NAME=COMMAND of --peer: the name and the command's words."""
+    name, _, command = text.partition("=")
+    words = shlex.split(command)
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,15}", name) or any(server == name for server, _ in plan.LOADS):
+        raise argparse.ArgumentTypeError("%r: a name is 1 to 16 of a-z, 0-9, -, and no other server's" % name)
+    if not words or not any(PORT in word for word in words):
+        raise argparse.ArgumentTypeError("%r: the command must say %s, where it is to listen" % (
+            command, PORT))
+    return name, words
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog="tools/compare", description="rollcalld, memcached and Redis side by side, on this "
@@ -68,6 +82,9 @@ def arguments():
         help="of %s (all)" % ",".join(scale.PARTS))
     add("--shape", choices=list(plan.SPACING), default="seconds",
         help="of ids: dense or seconds << 22 (seconds)")
+    add("--peer", type=peer, action="append", default=[], metavar="NAME=COMMAND",
+        help="one more server in the works: it listens on 127.0.0.1:{port} and takes memcached's text "
+        "commands, such as 'mine=/opt/mine -p {port}'; may be given again")
     options = parser.parse_args()
     for name, value in (QUICK if options.quick else FULL).items():
         if getattr(options, name, None) is None:
@@ -123,6 +140,8 @@ def write(folder, report):
 
 def main():
     options = arguments()
+    for name, _ in options.peer:
+        plan.WORKS, plan.GOALS = plan.with_peer(plan.WORKS, plan.GOALS, name)
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         print("tools/compare: needs two cores: one for the server, one for the load generator")
@@ -131,7 +150,7 @@ def main():
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
     folder = tempfile.mkdtemp(prefix="rollcall-compare-")
     os.chmod(folder, 0o711)  # daemons that are not root read their configuration there
-    places = Places(os.environ["ROLLCALL_BUILD"], folder)
+    places = Places(os.environ["ROLLCALL_BUILD"], folder, options.peer)
     report = Report(options, places.versions(), cores)
     failed = False
     try:

@@ -212,7 +212,7 @@ def idle(room, options, ids, _):
         found[name] = figures
         rows.append([name] + ["%.0f" % one for one in figures])
     beyond = [mine - null for mine, null in zip(found["rollcalld"], found["null on libevent"])]
-    goals = [("idle connection beyond libevent's, %s: at most %d bytes" % (what, plan.IDLE_GOAL),
+    goals = [("idle connection beyond the null server's, %s: at most %d bytes" % (what, plan.IDLE_GOAL),
               each, each <= plan.IDLE_GOAL)
              for what, each in zip(("only connected", "asked once"), beyond)]
     return Part("%s idle connections: resident memory" % number(count), rows, (), goals)

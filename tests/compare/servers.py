@@ -44,6 +44,7 @@ LIKED = """  liked:
     tables: %(tables)d
 """
 TABLE_MIN = 65536
+PORT = "{port}"  # in the command of a peer
 
 
 class Failure(Exception):
@@ -193,16 +194,20 @@ class Shape:
 class Places:
     """Where the programs are, and what they write."""
 
-    def __init__(self, build, work):
+    def __init__(self, build, work, peers=()):
+        """peers: (name, the words that start it; "{port}" is where it is to listen)."""
+        self.peers = dict(peers)
         self.rollcalld = os.path.join(build, "rollcalld")
         self.load = os.path.join(build, "tests", "load", "load")
         self.null = os.path.join(build, "tests", "bench", "null_server")
         self.work = work
 
     def versions(self):
-        return {"rollcalld": version_of([self.rollcalld, "-V"]),
-                "memcached": version_of(["memcached", "-V"]),
-                "redis": version_of(["redis-server", "--version"])}
+        versions = {"rollcalld": version_of([self.rollcalld, "-V"]),
+                    "memcached": version_of(["memcached", "-V"]),
+                    "redis": version_of(["redis-server", "--version"])}
+        versions.update({name: " ".join(words) for name, words in self.peers.items()})
+        return versions
 
     def start_rollcalld(self, shape, cores, threads=1, connections=CONNECTIONS):
         config = tempfile.NamedTemporaryFile("w", dir=self.work, suffix=".yaml", delete=False)
@@ -226,6 +231,10 @@ class Places:
         return Server(["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "",
                        "--appendonly", "no", "--io-threads", "1", "--daemonize", "no",
                        "--dir", self.work], port, cores)
+
+    def start_peer(self, name, cores):
+        port = free_port()
+        return Server([word.replace(PORT, str(port)) for word in self.peers[name]], port, cores)
 
     def start_null(self, words, cores):
         port = free_port()

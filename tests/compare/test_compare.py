@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """test_compare.py: what tools/compare computes from its runs, without running any."""
+import argparse
 import os
 import sys
 import unittest
@@ -7,6 +8,7 @@ import xml.dom.minidom
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import compare  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
 import works  # noqa: E402
@@ -68,6 +70,31 @@ class Ratios(unittest.TestCase):
                 self.assertIn((way.server, way.layout), plan.LOADS)
         self.assertEqual(set(plan.LOADS), set(plan.BYTES_ABOUT))
         self.assertEqual(set(plan.LOADS), set(plan.LAYOUT_TEXT))
+
+
+class Peers(unittest.TestCase):
+    def test_a_peer_goes_the_ways_of_memcached_in_text(self):
+        works_with, goals = plan.with_peer(plan.WORKS, plan.GOALS, "mine")
+        try:
+            for before, work in zip(plan.WORKS, works_with):
+                added = work.ways[len(before.ways):]
+                texts = [way for way in before.ways
+                         if way.server == "memcached" and "binary" not in way.words]
+                self.assertEqual([way._replace(server="memcached") for way in added], texts)
+                self.assertEqual({way.server for way in added}, {"mine"})
+            self.assertEqual({goal.work for goal in goals if goal.server == "mine"}, {"page", "exist"})
+            self.assertIn(("mine", "records"), plan.LOADS)
+        finally:
+            for known in (plan.LOADS, plan.LAYOUT_TEXT, plan.BYTES_ABOUT):
+                for key in [key for key in known if key[0] == "mine"]:
+                    del known[key]
+
+    def test_what_a_peer_is_called_and_how_it_starts(self):
+        self.assertEqual(compare.peer("mine=/opt/mine -l 'a b' -p {port}"),
+                         ("mine", ["/opt/mine", "-l", "a b", "-p", "{port}"]))
+        for wrong in ("mine", "mine=/opt/mine", "=x {port}", "redis=x {port}", "A=x {port}"):
+            with self.assertRaises(argparse.ArgumentTypeError):
+                compare.peer(wrong)
 
 
 class Sizes(unittest.TestCase):

@@ -26,6 +26,8 @@ class Fleet:
             return self.places.start_rollcalld(shape or Shape(ids, self.spacing), [self.core])
         if server == "memcached":
             return self.places.start_memcached([self.core])
+        if server in self.places.peers:
+            return self.places.start_peer(server, [self.core])
         return self.places.start_redis([self.core])
 
     def check(self, server, layout, ids):
