@@ -213,6 +213,14 @@ enum counter_look {
 enum counter_look counter_table_look(const struct counter_table *table,
                                      const struct counter_locus *locus, uint32_t wanted,
                                      struct counter_values *values);
+/*
+ * The text of a whole record, as counter_record_print() has it, if it lies at home, needs no dict,
+ * and any of it is set. text: room for ENGINE_VALUE_MAX bytes. *whole: all of its slots are set.
+ * Returns the length; 0: it is not so, and *text says nothing; counter_table_look() knows.
+ */
+size_t counter_table_print(const struct counter_table *table, const struct counter_locus *locus,
+                           char *text, bool *whole);
+
 /* The same wherever it lies: COUNTER_FOUND or COUNTER_ABSENT. */
 enum counter_look counter_table_read(const struct counter_table *table,
                                      const struct counter_locus *locus, uint32_t wanted,

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counter/record.h"
 #include "tests/support/counters.h"
 #include "tests/support/random.h"
 
@@ -95,6 +96,21 @@ static enum engine_status unset_slots(struct fixture *f, uint64_t id, uint32_t s
     return edit_slots(f, id, slots, &none);
 }
 
+/* The text of a record that is asked for at once is that of its values. */
+static void expect_printed(struct fixture *f, const struct counter_locus *locus,
+                           const struct counter_values *values)
+{
+    char text[ENGINE_VALUE_MAX], printed[ENGINE_VALUE_MAX];
+    bool whole = false;
+    unsigned count = counter_table_view(f->table)->slot_count;
+    size_t length = counter_table_print(f->table, locus, printed, &whole);
+    if (length > 0) {
+        assert_int_equal(length, counter_record_print(text, values, count));
+        assert_memory_equal(text, printed, length);
+        assert_int_equal(whole, values->set == (1u << count) - 1);
+    }
+}
+
 static bool read_record(struct fixture *f, uint64_t id, struct counter_values *values)
 {
     struct counter_locus locus;
@@ -103,6 +119,7 @@ static bool read_record(struct fixture *f, uint64_t id, struct counter_values *v
     enum counter_look first = counter_table_look(f->table, &locus, all, values);
     enum counter_look look = counter_table_read(f->table, &locus, all, values);
     assert_true(look == first || first == COUNTER_FURTHER);
+    expect_printed(f, &locus, values);
     return look == COUNTER_FOUND;
 }
 

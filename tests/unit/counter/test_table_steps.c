@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
+#include "counter/record.h"
 #include "tests/support/counters.h"
 #include "tests/support/step.h"
 
@@ -166,6 +167,29 @@ static void test_look_while_changed(void **unused)
     read_while_changed(counter_table_look, add_to_all_slots, base, 1);
 }
 
+/* As text at once. */
+static enum counter_look look_printed(const struct counter_table *table,
+                                      const struct counter_locus *locus, uint32_t wanted,
+                                      struct counter_values *values)
+{
+    char text[ENGINE_VALUE_MAX];
+    bool whole;
+    size_t length = counter_table_print(table, locus, text, &whole);
+    (void)wanted;
+    if (length == 0) {
+        return COUNTER_FURTHER;
+    }
+    CHECK(whole && counter_record_parse(text, length, SLOTS, values));
+    return COUNTER_FOUND;
+}
+
+static void test_print_while_changed(void **unused)
+{
+    static const uint64_t base[SLOTS] = {0, 100, 200};
+    (void)unused;
+    read_while_changed(look_printed, set_all_slots, base, 1);
+}
+
 static void test_read_while_changed(void **unused)
 {
     static const uint64_t base[SLOTS] = {0, 100, 200};
@@ -246,9 +270,9 @@ static void test_read_while_moved(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_look_while_changed),        cmocka_unit_test(test_read_while_changed),
-        cmocka_unit_test(test_read_while_changed_beside), cmocka_unit_test(test_look_while_moved),
-        cmocka_unit_test(test_read_while_moved),
+        cmocka_unit_test(test_look_while_changed), cmocka_unit_test(test_print_while_changed),
+        cmocka_unit_test(test_read_while_changed), cmocka_unit_test(test_read_while_changed_beside),
+        cmocka_unit_test(test_look_while_moved),   cmocka_unit_test(test_read_while_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
