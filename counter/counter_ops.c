@@ -209,8 +209,8 @@ static void read_below(const struct counter *counter, struct engine_op *op)
 }
 
 /* A whole record, the short way. False: nothing was done. */
-static bool read_record(const struct counter *counter, struct engine_op *op,
-                        const struct counter_table *table, const struct counter_locus *locus)
+static bool read_printed(const struct counter *counter, struct engine_op *op,
+                         const struct counter_table *table, const struct counter_locus *locus)
 {
     bool whole;
     size_t length = op->slot == ENGINE_SLOT_RECORD && op->verb == ENGINE_READ
@@ -241,7 +241,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     enum counter_look look = COUNTER_FURTHER;
     struct counter_locus locus = counter_op_locus(op);
     if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
-        if (LIKELY(read_record(counter, op, table, &locus))) {
+        if (LIKELY(read_printed(counter, op, table, &locus))) {
             return;
         }
         look = counter_table_look(table, &locus, counter_op_slots(counter, op), &values);

@@ -46,12 +46,17 @@ static inline size_t read_eight(const char *text, size_t length, uint64_t *value
 /* The digits that stand behind the first sixteen, one by one: few are left. */
 static inline size_t read_rest(const char *text, size_t length, uint64_t *value)
 {
+    uint64_t number = *value; /* the text might lie over *value, as far as the compiler knows */
+    size_t end = length < NUM_DIGITS_SAFE ? length : NUM_DIGITS_SAFE;
     size_t digits = 16;
-    for (unsigned digit; digits < length && digits < NUM_DIGITS_SAFE &&
-                         (digit = (unsigned char)text[digits] - (unsigned)'0') <= 9;
-         digits++) {
-        *value = *value * 10 + digit;
+    for (; digits < end; digits++) {
+        unsigned digit = (unsigned char)text[digits] - (unsigned)'0';
+        if (digit > 9) {
+            break;
+        }
+        number = number * 10 + digit;
     }
+    *value = number;
     return digits;
 }
 

@@ -50,7 +50,11 @@ static inline const char *read_suffix(const struct pattern_space *space, const c
                                       const char *end)
 {
     size_t suffix = space->suffix.length;
-    if (suffix > 0 && !begins_with(at, end, &space->suffix)) {
+    if (LIKELY(suffix == 1)) { /* a ':' before the member, as a rule */
+        if (at == end || *at != space->suffix.bytes[0]) {
+            return NULL;
+        }
+    } else if (suffix > 0 && !begins_with(at, end, &space->suffix)) {
         return NULL;
     }
     at += suffix;

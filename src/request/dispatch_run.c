@@ -315,10 +315,11 @@ static inline void block_key(struct dispatch_worker *worker, const struct reques
         return;
     }
     dispatch_read(worker);
-    switch (key->op.status) {
-    case ENGINE_DONE:
+    if (LIKELY(key->op.status == ENGINE_DONE)) {
         block_hit(worker, request, bytes, key, block);
         return;
+    }
+    switch (key->op.status) {
     case ENGINE_PENDING:
         block->pending = true;
         if (!dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
