@@ -203,7 +203,8 @@ static enum table_insert_result store(struct work *w)
 {
     plan_aux(w);
     if (UNLIKELY(w->aux_new | w->aux_changed) && !put_aux_new(w)) {
-        return w->ask == TABLE_ASK_ADMIT ? table_insert_full(w->c.table) : TABLE_INSERT_FULL;
+        return w->ask == TABLE_ASK_ADMIT ? table_insert_full(w->c.table, !w->present)
+                                         : TABLE_INSERT_FULL;
     }
     enum table_insert_result result = TABLE_INSERTED;
     w->c.put = CHANGE_THERE;

@@ -228,10 +228,10 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict)
     return results[verdict];
 }
 
-enum table_insert_result table_insert_full(struct counter_table *t)
+enum table_insert_result table_insert_full(struct counter_table *t, bool anew)
 {
     bool waits = t->in_row && !t->row.is_apart && !t->in_row->config.any_ids &&
-                 row_no_memory(t->in_row, &t->root->row) == ROW_WAIT;
+                 row_no_memory(t->in_row, &t->root->row, anew) == ROW_WAIT;
     return waits ? TABLE_INSERT_WAIT : TABLE_INSERT_FULL;
 }
 
@@ -253,7 +253,7 @@ enum table_insert_result table_insert(struct counter_table *t, const struct coun
     if (ask == TABLE_ASK_ADMIT || ask == TABLE_ASK_PLACE) {
         row_removed(&t->root->row, &t->row, locus->id);
     }
-    return ask == TABLE_ASK_ADMIT ? table_insert_full(t) : TABLE_INSERT_FULL;
+    return ask == TABLE_ASK_ADMIT ? table_insert_full(t, true) : TABLE_INSERT_FULL;
 }
 
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,

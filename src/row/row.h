@@ -412,10 +412,11 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
 
 /*
  * Asked under the id's lock: the memory of `table`, or its layer, has no room for an id that was
- * admitted, and what row_admit() counted was taken back. ROW_WAIT: the table is dumped, out of its
+ * admitted, and what row_admit() counted was taken back; or, not anew, for what an id that is there
+ * is to become: a further layer would not help that. ROW_WAIT: the table is dumped, out of its
  * turn if need be, and takes the id then. ROW_NO_TABLE: it stays refused.
  */
-enum row_verdict row_no_memory(struct row *row, struct row_table *table);
+enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool anew);
 
 /*
  * Asked for a new id that row_route() gave no table for. ROW_BELOW; or, where the stream has come

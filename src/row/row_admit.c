@@ -105,11 +105,11 @@ static enum row_verdict full(struct row *row, struct row_table *table, uint32_t 
     return wait_for(row, table, bit);
 }
 
-enum row_verdict row_no_memory(struct row *row, struct row_table *table)
+enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool anew)
 {
     struct row_table *holder = row_last_layer(table);
     bool late = row_is_late(table) || (table->settled && row_is_going(table));
-    if (late && row_may_layer(row, table)) {
+    if (late && anew && row_may_layer(row, table)) {
         atomic_store(&holder->starved, true);
         return full(row, table, ROW_WANT_LAYER);
     }

@@ -420,6 +420,29 @@ static void test_scattered(void **unused)
     free(ids);
 }
 
+/* A layer has no room for what a record of its table is to become: none is made for that. */
+static void test_no_layer_beside(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct counters_call call;
+    struct engine *engine = rows_open(&config, 8, false);
+    uint64_t i = 0;
+    for (; rows_figure(engine, "tables") < 2; i++) {
+        rows_put_done(engine, rows_dense(i), i);
+    }
+    uint64_t k = 0;
+    while (k < i && counters_do(engine, &call, ENGINE_SET, 0, rows_dense(k),
+                                "18446744073709551615") == ENGINE_DONE) {
+        k++;
+    }
+    assert_true(k < i);
+    assert_int_equal(call.op.error, ENGINE_E_OUT_OF_MEMORY);
+    assert_true(rows_figure(engine, "layers") == 0);
+    assert_true(rows_expect(engine, rows_dense(k), k));
+    rows_close(engine);
+}
+
 static void test_layers(void **unused)
 {
     (void)unused;
@@ -555,11 +578,17 @@ static void test_tables_changed(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settles),       cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_roll),          cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_half_late),     cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_slots_changed), cmocka_unit_test(test_tables_changed),
-        cmocka_unit_test(test_dropped),       cmocka_unit_test(test_scattered),
+        cmocka_unit_test(test_settles),
+        cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_roll),
+        cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_half_late),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_slots_changed),
+        cmocka_unit_test(test_tables_changed),
+        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_scattered),
+        cmocka_unit_test(test_no_layer_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
