@@ -176,7 +176,7 @@ static struct manifest *build(struct checkpoint_round *round)
     const struct manifest *before = round->data->manifest;
     struct manifest *next = manifest_create();
 
-    next->epoch = before->epoch;
+    manifest_copy_head(next, before);
     next->journal_lsn = round->dumps_only ? before->journal_lsn : round->c;
     next->table_event_lsn = round->dumps_only ? before->table_event_lsn : 0;
     for (size_t i = 0; i < before->spaces_count; i++) {

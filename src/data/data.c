@@ -33,10 +33,8 @@ static struct manifest *without(const struct manifest *manifest, const char *spa
 {
     struct manifest *copy = manifest_create();
 
-    copy->epoch = manifest->epoch;
+    manifest_copy_head(copy, manifest);
     copy->clean_stop = manifest->clean_stop;
-    copy->table_event_lsn = manifest->table_event_lsn;
-    copy->journal_lsn = manifest->journal_lsn;
     for (size_t i = 0; i < manifest->spaces_count; i++) {
         const struct manifest_space *from = &manifest->spaces[i];
 

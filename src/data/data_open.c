@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -217,6 +218,8 @@ static bool begin_new(struct data *data, char error[DATA_ERROR_MAX])
                            data->directory, found, data->directory);
     }
     data->manifest = manifest_create();
+    data->manifest->stream[0] = clock_random();
+    data->manifest->stream[1] = clock_random() | 1; /* never all zero */
     return true;
 }
 

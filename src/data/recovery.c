@@ -49,6 +49,7 @@ static void recovery_fini(struct recovery *recovery)
     for (size_t i = 0; i < recovery->count; i++) {
         free(recovery->spaces[i]);
     }
+    free(recovery->reigns);
 }
 
 /* ---- the manifest of this start ---- */
@@ -66,10 +67,8 @@ static bool store_manifest(struct recovery *recovery)
     struct manifest *manifest = data->manifest;
     uint32_t number;
 
-    if (!ended_cleanly(recovery)) {
-        uint64_t seen = recovery->scan.epoch;
-
-        manifest->epoch = (seen > manifest->epoch ? seen : manifest->epoch) + 1;
+    if (!ended_cleanly(recovery) && !recovery_begin_reign(recovery)) {
+        return false;
     }
     manifest->clean_stop = false;
     for (size_t i = 0; i < recovery->count; i++) {
@@ -115,7 +114,7 @@ static bool open_journal(struct recovery *recovery)
 
         journal_log_name(&data->log, (uint32_t)space->number, space->name, space->kind);
     }
-    return true;
+    return recovery_put_reign(recovery);
 }
 
 static bool refuse_room(const struct recovery *recovery)
@@ -183,8 +182,8 @@ static bool check_losses(struct recovery *recovery)
 static bool recovery_run(struct recovery *recovery)
 {
     return recovery_tables(recovery) && !*recovery->stop && recovery_replay(recovery) &&
-           !*recovery->stop && check_losses(recovery) && store_manifest(recovery) &&
-           open_journal(recovery) && recovery_begin_spaces(recovery);
+           !*recovery->stop && check_losses(recovery) && recovery_history(recovery) &&
+           store_manifest(recovery) && open_journal(recovery) && recovery_begin_spaces(recovery);
 }
 
 bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *stop,

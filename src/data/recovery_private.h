@@ -4,6 +4,7 @@
  *     recovery.c          the order of things; ends it: manifest, journal, logs
  *     recovery_tables.c   table files into engines, several at once
  *     recovery_replay.c   the journal into engines
+ *     recovery_history.c  who reigned since when, of manifest and journal
  *     recovery_progress.c what is said meanwhile
  *
  * All on the thread of data_recover, but the loaders of recovery_tables.c.
@@ -37,6 +38,9 @@ struct recovery {
     unsigned logged_tenth; /* of the bytes, by then */
     uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
     uint64_t needed_lsn;   /* the journal must reach this far: files and states are of that time */
+    struct journal_reign *reigns; /* those the journal has */
+    size_t reign_count, reign_room;
+    bool reign_begins; /* with this start, where the scan has ended */
     struct journal_scan scan;
     enum journal_scan_end scan_end;
 };
@@ -50,6 +54,20 @@ bool recovery_tables(struct recovery *recovery);
 
 /* Replays the journal. As above. */
 bool recovery_replay(struct recovery *recovery);
+
+/* ---- recovery_history.c ---- */
+
+/* A reign of the journal (journal_reign_fn). */
+bool recovery_take_reign(void *context, const struct journal_reign *reign);
+/*
+ * Behind the scan: the manifest's history becomes what both say. A reign whose record was not
+ * written, or was cut off, is none. False: `error`: they contradict each other.
+ */
+bool recovery_history(struct recovery *recovery);
+/* Adds that of this start, the next epoch. False: `error`. */
+bool recovery_begin_reign(struct recovery *recovery);
+/* If it was added: its record, the first of the new journal. False: `error`. */
+bool recovery_put_reign(struct recovery *recovery);
 
 /* ---- recovery_progress.c: called often, say something seldom ---- */
 

@@ -206,6 +206,7 @@ bool recovery_replay(struct recovery *recovery)
     struct data *data = recovery->data;
 
     recovery->scan.from = data->manifest->journal_lsn;
+    recovery->scan.reign = recovery_take_reign;
     recovery_tell_replay(recovery);
     recovery->scan_end =
         journal_scan(data->vfs, data->directory, &recovery->scan, on_record, recovery);

@@ -67,6 +67,22 @@ uint64_t journal_put(struct journal_writer *writer, uint8_t type, uint8_t a, uin
     return lsn;
 }
 
+bool journal_begin_reign(struct journal *journal, struct journal_reign *reign)
+{
+    const uint64_t payload[] = {reign->epoch, reign->node, reign->unix_s};
+    const size_t words = sizeof(payload) / JOURNAL_UNIT;
+    struct journal_writer writer;
+    journal_writer_init(&writer, journal);
+    bool begun = journal_reserve(&writer, JOURNAL_REIGN_BYTES);
+    if (begun) {
+        writer.credit -= JOURNAL_REIGN_BYTES;
+        reign->lsn = journal_ring_put(&journal->ring, JOURNAL_REIGN, 0, 0, payload, words);
+        begun = journal_commit(&writer);
+    }
+    journal_writer_fini(&writer);
+    return begun;
+}
+
 void journal_set_limit(struct journal *journal)
 {
     uint64_t allocated = journal->current->end;

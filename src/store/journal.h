@@ -80,10 +80,17 @@ struct journal_config {
 };
 
 struct journal;
+struct journal_reign;
 
 /* Begins a new segment at start_lsn, starts the sync thread. NULL with `error`. All below start_lsn
  * is durable when it returns. */
 struct journal *journal_open(const struct journal_config *config, char error[JOURNAL_ERROR_MAX]);
+/*
+ * A reign begins here: puts its record (lsn is filled in) and has it written. Nothing else was put
+ * since the start, or whoever puts is stopped. False: as journal_commit, or there is no room for
+ * it.
+ */
+bool journal_begin_reign(struct journal *journal, struct journal_reign *reign);
 /* Writes and syncs all, notes the clean end in the stream, ends the thread. Writers are gone. NULL:
  * no-op. */
 void journal_close(struct journal *journal);
@@ -208,14 +215,24 @@ enum journal_scan_end {
 
 #define JOURNAL_FROM_OLDEST UINT64_MAX /* whatever there is: for verify, inspect */
 
+/* Who leads from an LSN on, as the record there says. */
+struct journal_reign {
+    uint64_t lsn;    /* where that record begins */
+    uint64_t epoch;  /* rises from one to the next */
+    uint64_t node;   /* a hash of its name; 0: it has none */
+    uint64_t unix_s; /* when it began, by its clock */
+};
+typedef bool journal_reign_fn(void *context, const struct journal_reign *reign);
+
 struct journal_scan {
-    uint64_t from;       /* in: records at or above this LSN are given */
-    uint64_t first;      /* out: where the oldest segment begins */
-    uint64_t end;        /* out: behind the last sound record: the start_lsn of the next open */
-    uint64_t sum;        /* out: for the next open, with `end` */
-    uint64_t durable;    /* out: the highest durable mark seen */
-    uint64_t epoch;      /* out: the highest seen */
-    uint64_t torn_bytes; /* out: cut off behind `end`; up to where 1 MiB holds nothing */
+    uint64_t from;           /* in: records at or above this LSN are given */
+    journal_reign_fn *reign; /* in: reigns likewise, with the same context; NULL: they are not */
+    uint64_t first;          /* out: where the oldest segment begins */
+    uint64_t end;            /* out: behind the last sound record: the start_lsn of the next open */
+    uint64_t sum;            /* out: for the next open, with `end` */
+    uint64_t durable;        /* out: the highest durable mark seen */
+    uint64_t epoch;          /* out: the highest seen */
+    uint64_t torn_bytes;     /* out: cut off behind `end`; up to where 1 MiB holds nothing */
     /* out: TORN: sound records of the stream behind `end`, which are cut off too: a power cut left
      * them without what is before them, or that was damaged */
     uint64_t lost_records, lost_bytes;
@@ -227,7 +244,8 @@ struct journal_scan {
 /*
  * Reads the stream of a directory in order. Never changes a file. Segments must follow one another
  * without a gap from the one that holds `from`; older ones are not read. It is damage too if none
- * holds `from`, or the stream ends below it. The journal's own records are not given. No segment at
+ * holds `from`, or the stream ends below it. The journal's own records are not given, but
+ * reigns. No segment at
  * all: CLEAN and `empty`, with end = from, if from is 0 or JOURNAL_FROM_OLDEST (then end is 0).
  */
 enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,

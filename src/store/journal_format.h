@@ -37,11 +37,13 @@
  *
  *     record: a multiple of 8 bytes; it never crosses the end of its segment
  *          0     4  checksum: of the XXH3 of the payload, seeded with the next 4 bytes, and the LSN
- *          4     1  type: 1 pad (fills a segment's end), 2 closed (a clean end), 16.. the caller's
+ *          4     1  type: 1 pad (fills a segment's end), 2 closed (a clean end), 3 a reign begins,
+ *                   16.. the caller's
  *          5     1  length in units of 8 bytes, this header included
  *          6     1  a \ the caller's
  *          7     1  b /
  *          8     .  payload
+ *     reign: 24 bytes of payload: epoch, the node that leads (0: it has no name), wall clock (s)
  *     Eight zero bytes where a record would begin: nothing was written here.
  *
  * A segment that was written again after a failed sync may take the place of several: then it is
@@ -61,11 +63,12 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "store/journal.h"
 #include "store/vfs.h"
 
 #define JOURNAL_MAGIC      0x6c6e72756f6a4352ull /* "RCjournl" */
-#define JOURNAL_VERSION    4u                    /* 3: events did not name their spaces */
-#define JOURNAL_FEATURES   0u                    /* known ones */
+#define JOURNAL_VERSION    4u /* 3: no reigns, and events did not name their spaces */
+#define JOURNAL_FEATURES   0u /* known ones */
 #define JOURNAL_PAGE_BYTES 4096u
 #define JOURNAL_NAME_MAX   32
 #define JOURNAL_SPARE_NAME "journal-next" VFS_TEMPORARY  /* the next segment, until its turn */
@@ -73,7 +76,9 @@
 #define JOURNAL_MARKS      2
 #define JOURNAL_UNIT       8u
 
-enum journal_own_type { JOURNAL_PAD = 1, JOURNAL_CLOSED = 2 };
+enum journal_own_type { JOURNAL_PAD = 1, JOURNAL_CLOSED = 2, JOURNAL_REIGN = 3 };
+
+#define JOURNAL_REIGN_BYTES 32u /* of its record */
 
 /* A segment as its successor knows it. */
 struct journal_link {
@@ -148,6 +153,14 @@ static inline uint8_t journal_word_type(uint64_t word)
 static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record */
 {
     return (word >> 40 & 0xff) * JOURNAL_UNIT;
+}
+
+/* Is there such a type, and of that length? Those of the caller are the caller's. */
+static inline bool journal_word_known(uint64_t word)
+{
+    uint8_t type = journal_word_type(word);
+    return type >= JOURNAL_TYPES_RESERVED || type == JOURNAL_PAD || type == JOURNAL_CLOSED ||
+           (type == JOURNAL_REIGN && journal_word_bytes(word) == JOURNAL_REIGN_BYTES);
 }
 
 /* Odd, their bits without a pattern: 2^64 over the golden ratio, and over its like in three

@@ -101,7 +101,7 @@ static enum salvage_step judge(struct salvage *salvage, struct salvage_item *ite
         return SALVAGE_GAP;
     }
     item->why = "a record's type is unknown";
-    if (type < JOURNAL_TYPES_RESERVED && type != JOURNAL_PAD && type != JOURNAL_CLOSED) {
+    if (!journal_word_known(word)) {
         return SALVAGE_GAP;
     }
     item->why = NULL;

@@ -89,21 +89,33 @@ static enum step judge_record(struct reader *reader, const unsigned char *bytes,
 {
     uint64_t whole = journal_word_bytes(word);
     uint64_t left = journal_end_of(&reader->segment->header) - reader->at;
-    uint8_t type = journal_word_type(word);
     if (whole > left || reader->at + whole > reader->segment->end) {
         return bad(reader, "a record is longer than what is left");
     }
     if ((uint32_t)word != journal_record_checksum(bytes, reader->at)) {
         return bad(reader, "a record's checksum does not fit");
     }
-    if (type < JOURNAL_TYPES_RESERVED && type != JOURNAL_PAD && type != JOURNAL_CLOSED) {
+    if (!journal_word_known(word)) {
         return bad(reader, "a record's type is unknown");
     }
     return STEP_GO_ON;
 }
 
+static bool give_reign(struct reader *reader, const unsigned char *bytes)
+{
+    uint64_t words[JOURNAL_REIGN_BYTES / JOURNAL_UNIT];
+    memcpy(words, bytes, sizeof(words));
+    const struct journal_reign reign = {
+        .lsn = reader->at, .epoch = words[1], .node = words[2], .unix_s = words[3]};
+    return reader->scan->reign(reader->context, &reign);
+}
+
 static bool journal_scan_give(struct reader *reader, const unsigned char *bytes, uint64_t word)
 {
+    if (journal_word_type(word) == JOURNAL_REIGN && reader->scan->reign != NULL &&
+        reader->at >= reader->scan->from) {
+        return give_reign(reader, bytes);
+    }
     if (journal_word_type(word) < JOURNAL_TYPES_RESERVED || reader->at < reader->scan->from) {
         return true;
     }
@@ -417,7 +429,7 @@ enum journal_scan_end journal_scan(struct vfs *vfs, const char *directory,
                             .record = record,
                             .context = context,
                             .fd = -1};
-    *scan = (struct journal_scan){.from = scan->from};
+    *scan = (struct journal_scan){.from = scan->from, .reign = scan->reign};
     enum journal_scan_end end = JOURNAL_SCAN_FAILED;
     if (journal_chain_init(&reader.chain, vfs, directory, scan->error)) {
         reader.window = memory_zalloc(WINDOW_BYTES);

@@ -95,6 +95,33 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest);
 }
 
+void manifest_copy_head(struct manifest *to, const struct manifest *from)
+{
+    to->epoch = from->epoch;
+    to->table_event_lsn = from->table_event_lsn;
+    to->journal_lsn = from->journal_lsn;
+    memcpy(to->stream, from->stream, sizeof(to->stream));
+    memcpy(to->history, from->history, sizeof(to->history));
+    to->history_count = from->history_count;
+}
+
+bool manifest_add_reign(struct manifest *manifest, uint64_t epoch, uint64_t lsn)
+{
+    size_t count = manifest->history_count;
+    const struct manifest_reign *last = count > 0 ? &manifest->history[count - 1] : NULL;
+    if (epoch == 0 || (last && (epoch <= last->epoch || lsn <= last->lsn))) {
+        return false;
+    }
+    if (count == MANIFEST_HISTORY_MAX) {
+        count--;
+        memmove(manifest->history, manifest->history + 1, count * sizeof(*manifest->history));
+    }
+    manifest->history[count] = (struct manifest_reign){epoch, lsn};
+    manifest->history_count = count + 1;
+    manifest->epoch = epoch > manifest->epoch ? epoch : manifest->epoch;
+    return true;
+}
+
 struct manifest_space *manifest_find_space(struct manifest *manifest, const char *name)
 {
     for (size_t i = 0; i < manifest->spaces_count; i++) {

@@ -8,11 +8,15 @@
  * The text, line by line; words are separated by one space, numbers decimal, hex lower-case:
  *
  *     line                            times    meaning
- *     rollcall-manifest 1             1        format version
+ *     rollcall-manifest 2             1        format version
  *     epoch N                         1        of the start that wrote it
  *     stop clean | stop no            1        clean: the server ended whole, nothing came after
  *     table-event LSN                 1        of the last table event (open, dump, recycle) in it
  *     journal LSN                     1        replay begins here: the oldest S that is needed
+ *     stream HEX                      1        32 digits, not all zero: made at random with the
+ *                                              directory; the journal's records are of this stream
+ *     history EPOCH LSN               any      \ from this LSN on that epoch reigned (journal.h);
+ *                                              / both rise, EPOCH up to that of the second line
  *     space NAME number N kind KIND   a space  number: stable, never given to another space
  *     data LABEL HEX                  any      \ of the space above: opaque bytes (`-`: none);
  *     file NAME role R serial N       any      / a table file. role: image (loaded at a start) or
@@ -38,8 +42,10 @@
 #define MANIFEST_NAME           "MANIFEST"
 #define MANIFEST_PROBE_NAME     "probe" VFS_TEMPORARY /* made and deleted by each start */
 #define MANIFEST_TABLE_SUFFIX   ".table"              /* ends the names of table files */
-#define MANIFEST_VERSION        1u
-#define MANIFEST_BYTES_MAX      (64u << 20) /* of the text */
+#define MANIFEST_VERSION        2u                    /* 1: neither stream nor history */
+#define MANIFEST_BYTES_MAX      (64u << 20)           /* of the text */
+#define MANIFEST_STREAM_WORDS   2
+#define MANIFEST_HISTORY_MAX    1024 /* lines: the oldest goes */
 #define MANIFEST_SPACES_MAX     64
 #define MANIFEST_DATA_MAX       8            /* labels of a space */
 #define MANIFEST_DATA_BYTES_MAX (64u << 10)  /* of one label */
@@ -76,12 +82,19 @@ struct manifest_space {
     size_t files_count, files_capacity;
 };
 
+struct manifest_reign {
+    uint64_t epoch, lsn;
+};
+
 /* Fields may be read freely, the plain numbers set; lists change through the functions below. */
 struct manifest {
     uint64_t epoch;
     bool clean_stop;
     uint64_t table_event_lsn;
     uint64_t journal_lsn;
+    uint64_t stream[MANIFEST_STREAM_WORDS]; /* both 0: none yet, so it cannot be stored */
+    struct manifest_reign history[MANIFEST_HISTORY_MAX];
+    size_t history_count;
     struct manifest_space spaces[MANIFEST_SPACES_MAX];
     size_t spaces_count;
 };
@@ -90,7 +103,7 @@ enum manifest_state {
     MANIFEST_SOUND,
     MANIFEST_NONE,    /* there is no such file */
     MANIFEST_DAMAGED, /* not as it was written */
-    MANIFEST_NEWER,   /* sound, of a version this program does not know */
+    MANIFEST_NEWER,   /* sound, of another version than this program knows */
     MANIFEST_FAILED,  /* could not be read */
 };
 
@@ -98,6 +111,11 @@ enum manifest_state {
 
 struct manifest *manifest_create(void);           /* empty; never NULL. Large: not for the stack */
 void manifest_destroy(struct manifest *manifest); /* NULL: no-op */
+
+/* All but the spaces, and whether it ended cleanly. */
+void manifest_copy_head(struct manifest *to, const struct manifest *from);
+/* False, nothing changed: epoch or LSN do not rise. The epoch of the manifest follows. */
+bool manifest_add_reign(struct manifest *manifest, uint64_t epoch, uint64_t lsn);
 
 /* NULL: there is none. Valid as long as the manifest. */
 struct manifest_space *manifest_find_space(struct manifest *manifest, const char *name);

@@ -114,6 +114,19 @@ static bool put_space(struct buf *text, const struct manifest_space *space)
     return done;
 }
 
+/* Lines of the journal's stream: what it is, who reigned. */
+static bool put_stream(struct buf *text, const struct manifest *manifest)
+{
+    CHECK(manifest->stream[0] != 0 || manifest->stream[1] != 0);
+    bool done = put(text, "stream %016" PRIx64 "%016" PRIx64 "\n", manifest->stream[0],
+                    manifest->stream[1]);
+    for (size_t i = 0; done && i < manifest->history_count; i++) {
+        done = put(text, "history %" PRIu64 " %" PRIu64 "\n", manifest->history[i].epoch,
+                   manifest->history[i].lsn);
+    }
+    return done;
+}
+
 bool manifest_compose(const struct manifest *manifest, struct buf *text)
 {
     size_t begin = text->length;
@@ -121,7 +134,8 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text)
                     "rollcall-manifest %u\nepoch %" PRIu64 "\nstop %s\ntable-event %" PRIu64
                     "\njournal %" PRIu64 "\n",
                     MANIFEST_VERSION, manifest->epoch, manifest->clean_stop ? "clean" : "no",
-                    manifest->table_event_lsn, manifest->journal_lsn);
+                    manifest->table_event_lsn, manifest->journal_lsn) &&
+                put_stream(text, manifest);
     for (size_t i = 0; done && i < manifest->spaces_count; i++) {
         done = put_space(text, &manifest->spaces[i]);
     }
@@ -248,6 +262,36 @@ static bool parse_journal(struct parser *parser)
     return number(parser, 1, &parser->manifest->journal_lsn);
 }
 
+static bool parse_stream(struct parser *parser)
+{
+    const size_t digits = 2 * sizeof(uint64_t);
+    struct word hex = parser->words[1];
+    uint64_t *stream = parser->manifest->stream;
+    bool good = hex.length == MANIFEST_STREAM_WORDS * digits;
+    for (size_t i = 0; good && i < hex.length; i++) {
+        int value = hex_value(hex.text[i]);
+        good = value >= 0;
+        stream[i / digits] = stream[i / digits] << 4 | (uint64_t)value;
+    }
+    good = good && (stream[0] != 0 || stream[1] != 0);
+    return good || wrong(parser, "32 digits 0-9a-f, not all 0, should be there");
+}
+
+static bool parse_history(struct parser *parser)
+{
+    struct manifest *manifest = parser->manifest;
+    uint64_t epoch;
+    uint64_t lsn;
+    if (!number(parser, 1, &epoch) || !number(parser, 2, &lsn)) {
+        return false;
+    }
+    if (parser->space || manifest->history_count == MANIFEST_HISTORY_MAX) {
+        return wrong(parser, "a `history` behind a space, or one too many");
+    }
+    return (epoch <= manifest->epoch && manifest_add_reign(manifest, epoch, lsn)) ||
+           wrong(parser, "epochs and LSNs of `history` should rise, up to the epoch of line 2");
+}
+
 static bool parse_space(struct parser *parser)
 {
     char name[MANIFEST_SPACE_NAME_MAX + 1];
@@ -343,11 +387,16 @@ struct line_kind {
 
 /* Each once, in this order. */
 static const struct line_kind head_lines[] = {
-    {"rollcall-manifest", 2, parse_version}, {"epoch", 2, parse_epoch},     {"stop", 2, parse_stop},
-    {"table-event", 2, parse_table_event},   {"journal", 2, parse_journal},
+    {"rollcall-manifest", 2, parse_version},
+    {"epoch", 2, parse_epoch},
+    {"stop", 2, parse_stop},
+    {"table-event", 2, parse_table_event},
+    {"journal", 2, parse_journal},
+    {"stream", 2, parse_stream},
 };
 
 static const struct line_kind body_lines[] = {
+    {"history", 3, parse_history},
     {"space", 6, parse_space},
     {"data", 3, parse_data},
     {"file", 4 + 2 * FILE_NUMBERS, parse_file},
@@ -445,7 +494,7 @@ enum manifest_state manifest_parse(const char *text, size_t length, const char *
         return MANIFEST_SOUND;
     }
     manifest_destroy(parser.manifest);
-    if (same && parser.version > MANIFEST_VERSION) {
+    if (same && parser.version > 0 && parser.version != MANIFEST_VERSION) {
         return newer(&parser);
     }
     if (parsed) {

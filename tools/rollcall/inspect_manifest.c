@@ -72,6 +72,12 @@ static void print(const struct inspect *inspect, const struct manifest *manifest
     inspect_field(inspect, "table event", "the last one in it: LSN %" PRIu64,
                   manifest->table_event_lsn);
     inspect_field(inspect, "journal", "replay begins at LSN %" PRIu64, manifest->journal_lsn);
+    inspect_field(inspect, "stream", "%016" PRIx64 "%016" PRIx64, manifest->stream[0],
+                  manifest->stream[1]);
+    for (size_t i = 0; i < manifest->history_count; i++) {
+        inspect_field(inspect, "reign", "epoch %" PRIu64 " from LSN %" PRIu64,
+                      manifest->history[i].epoch, manifest->history[i].lsn);
+    }
     for (size_t i = 0; i < manifest->spaces_count; i++) {
         print_space(inspect, &manifest->spaces[i]);
     }

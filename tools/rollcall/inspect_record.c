@@ -1,6 +1,7 @@
 /* inspect_record.c: a record of the journal as a line: changes and events as engine/change_record.h
  * reads them, all else in hex. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine/change_record.h"
 #include "store/journal_format.h"
@@ -10,6 +11,7 @@
 static const char *const type_names[] = {
     [JOURNAL_PAD] = "pad",
     [JOURNAL_CLOSED] = "closed",
+    [JOURNAL_REIGN] = "reign",
     [CHANGE_RECORD_SLOT] = "slot",
     [CHANGE_RECORD_SLOTS] = "slots",
     [CHANGE_RECORD_DELETE] = "delete",
@@ -110,6 +112,13 @@ void inspect_record(FILE *to, const struct journal_record *record)
     struct change change;
     struct change_record_event event;
     enum change_record_kind kind = CHANGE_RECORD_IS_BAD;
+    if (record->type == JOURNAL_REIGN) {
+        uint64_t words[JOURNAL_REIGN_BYTES / JOURNAL_UNIT - 1];
+        memcpy(words, record->payload, sizeof(words));
+        fprintf(to, "epoch %" PRIu64 " of node %016" PRIx64 " since %" PRIu64, words[0], words[1],
+                words[2]);
+        return;
+    }
     if (record->type >= JOURNAL_TYPES_RESERVED) {
         kind = change_record_decode(record->type, record->a, record->b, record->payload,
                                     record->bytes, &change, &event);

@@ -158,9 +158,7 @@ static bool record_fits(void *context, const void *block)
     uint64_t word;
     memcpy(&word, block, sizeof(word));
     uint64_t bytes = journal_word_bytes(word);
-    uint8_t type = journal_word_type(word);
-    return bytes > 0 && bytes <= at->room &&
-           (type >= JOURNAL_TYPES_RESERVED || type == JOURNAL_PAD || type == JOURNAL_CLOSED) &&
+    return bytes > 0 && bytes <= at->room && journal_word_known(word) &&
            (uint32_t)word == journal_record_checksum(block, at->lsn);
 }
 

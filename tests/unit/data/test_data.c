@@ -162,17 +162,26 @@ static void test_damaged_manifest(void **state)
     refused(MANIFEST_NAME, "rollcall repair /data");
 }
 
-static void test_newer_manifest(void **state)
+static void refused_version(unsigned version)
 {
-    (void)state;
     char text[256];
-    int length = snprintf(text, sizeof(text), "rollcall-manifest 2\nwhatever comes\n");
+    char what[32];
+    int length = snprintf(text, sizeof(text), "rollcall-manifest %u\nwhatever comes\n", version);
 
-    fill();
     snprintf(text + length, sizeof(text) - (size_t)length, "checksum %016llx\n",
              (unsigned long long)hash_bytes(text, (size_t)length, CHECKSUM_SEED));
     write_file(MANIFEST_NAME, text);
-    refused(MANIFEST_NAME, "format version 2");
+    snprintf(what, sizeof(what), "format version %u", version);
+    refused(MANIFEST_NAME, what);
+}
+
+/* Nor one of before. */
+static void test_newer_manifest(void **state)
+{
+    (void)state;
+    fill();
+    refused_version(MANIFEST_VERSION + 1);
+    refused_version(MANIFEST_VERSION - 1);
 }
 
 static void test_other_spaces(void **state)

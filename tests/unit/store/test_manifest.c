@@ -50,6 +50,12 @@ static struct manifest *sample(uint64_t epoch)
     manifest->clean_stop = true;
     manifest->table_event_lsn = 123456;
     manifest->journal_lsn = 65536;
+    manifest->stream[0] = 0xab;
+    manifest->stream[1] = 0xcd;
+    if (epoch > 3) {
+        assert_true(manifest_add_reign(manifest, 3, 0));
+        assert_true(manifest_add_reign(manifest, epoch, 65600));
+    }
     struct manifest_space *feed = manifest_add_space(manifest, "feed", 1, "counter");
     assert_non_null(feed);
     assert_true(manifest_set_data(feed, "secrets", "\x00\x9f\xa0\xff", 4));
@@ -113,11 +119,14 @@ static void test_text(void **state)
 {
     (void)state;
     static const char lines[] =
-        "rollcall-manifest 1\n"
+        "rollcall-manifest 2\n"
         "epoch 7\n"
         "stop clean\n"
         "table-event 123456\n"
         "journal 65536\n"
+        "stream 00000000000000ab00000000000000cd\n"
+        "history 3 0\n"
+        "history 7 65600\n"
         "space feed number 1 kind counter\n"
         "data secrets 009fa0ff\n"
         "data row -\n"
@@ -209,6 +218,10 @@ static void test_random_round_trips(void **state)
         manifest->epoch = test_random_next(&random);
         manifest->clean_stop = test_random_below(&random, 2);
         manifest->journal_lsn = test_random_next(&random);
+        manifest->stream[test_random_below(&random, 2)] = test_random_next(&random) | 1;
+        for (uint64_t i = 1; i < test_random_below(&random, 9); i++) {
+            (void)manifest_add_reign(manifest, i, test_random_next(&random));
+        }
         uint64_t spaces = test_random_below(&random, 6);
         for (uint64_t i = 0; i < spaces; i++) {
             char word[24];
@@ -282,7 +295,8 @@ static void test_every_length(void **state)
 
 /* ---- texts with a right checksum ---- */
 
-#define HEAD          "rollcall-manifest 1\nepoch 7\nstop no\ntable-event 1\njournal 2\n"
+#define STREAM        "stream 000000000000000a0000000000000b01\n"
+#define HEAD          "rollcall-manifest 2\nepoch 7\nstop no\ntable-event 1\njournal 2\n" STREAM
 #define FILE_OF(name) "file " name " role dump serial 2 layer 1 generation 4 start 10 end 20"
 #define REST          " first 30 last 40 bytes 50\n"
 #define SPACE         "space feed number 1 kind counter\n"
@@ -303,54 +317,69 @@ static void test_wrong_lines(void **state)
         const char *lines, *says;
     } wrongs[] = {
         {"", "M:1: "},
-        {"rollcall-manifest 1\n", "M:2: it ends"},
+        {"rollcall-manifest 2\n", "M:2: it ends"},
         {"rollcall-manifest 0\n", "M:1: an unknown version"},
         {"rollcall-manifest x\n", "M:1: a number"},
         {"something 1\n", "M:1: not the line"},
-        {"rollcall-manifest 1\nstop no\n", "M:2: not the line"},
-        {"rollcall-manifest 1\nepoch 18446744073709551616\n", "M:2: a number"},
-        {"rollcall-manifest 1\nepoch -1\n", "M:2: a number"},
-        {"rollcall-manifest 1\nepoch 1 1\n", "M:2: not the line"},
-        {"rollcall-manifest 1\nepoch  1\n", "M:2: words"},
-        {"rollcall-manifest 1\nepoch 1 \n", "M:2: words"},
-        {"rollcall-manifest 1\nepoch 1\nstop maybe\n", "M:3: `stop` is"},
-        {HEAD "\n", "M:6: words"},
-        {HEAD "epoch 8\n", "M:6: not the line"},
-        {HEAD "a b c d e f g h i j k l m n o p q r s t u v w x y\n", "M:6: words"},
-        {HEAD "space feed number 1 kind\n", "M:6: not the line"},
-        {HEAD "space feed nummer 1 kind counter\n", "M:6: `space NAME"},
-        {HEAD "space feed number one kind counter\n", "M:6: a number"},
-        {HEAD "space Feed number 1 kind counter\n", "M:6: a space that is not allowed"},
-        {HEAD "space feed number 1 kind a/b\n", "M:6: a space that is not allowed"},
-        {HEAD "space a23456789012345678901234567890123 number 1 kind counter\n", "M:6: `space"},
-        {HEAD "space feed number 1 kind a234567890123456\n", "M:6: `space"},
-        {HEAD SPACE SPACE, "M:7: a space that is not allowed, there already"},
-        {HEAD SPACE "space like number 1 kind counter\n", "M:7: a space that is not allowed"},
-        {HEAD "data row 00\n", "M:6: `data"},
-        {HEAD SPACE "data row 0\n", "M:7: pairs of digits"},
-        {HEAD SPACE "data row 0g\n", "M:7: pairs of digits"},
-        {HEAD SPACE "data row 0A\n", "M:7: pairs of digits"},
-        {HEAD SPACE "data R 00\n", "M:7: a label"},
-        {HEAD SPACE "data a234567890123456 00\n", "M:7: `data"},
-        {HEAD SPACE "data row 00\ndata row 00\n", "M:8: the space has that label"},
-        {HEAD FILE_OF("f") REST, "M:6: `file"},
-        {HEAD SPACE FILE_OF("f") "\n", "M:7: not the line"},
-        {HEAD SPACE FILE_OF("f") REST FILE_OF("f") REST, "M:8: a file that is not allowed"},
+        {"rollcall-manifest 2\nstop no\n", "M:2: not the line"},
+        {"rollcall-manifest 2\nepoch 18446744073709551616\n", "M:2: a number"},
+        {"rollcall-manifest 2\nepoch -1\n", "M:2: a number"},
+        {"rollcall-manifest 2\nepoch 1 1\n", "M:2: not the line"},
+        {"rollcall-manifest 2\nepoch  1\n", "M:2: words"},
+        {"rollcall-manifest 2\nepoch 1 \n", "M:2: words"},
+        {"rollcall-manifest 2\nepoch 1\nstop maybe\n", "M:3: `stop` is"},
+        {HEAD "\n", "M:7: words"},
+        {HEAD "epoch 8\n", "M:7: not the line"},
+        {HEAD "a b c d e f g h i j k l m n o p q r s t u v w x y\n", "M:7: words"},
+        {HEAD "space feed number 1 kind\n", "M:7: not the line"},
+        {HEAD "space feed nummer 1 kind counter\n", "M:7: `space NAME"},
+        {HEAD "space feed number one kind counter\n", "M:7: a number"},
+        {HEAD "space Feed number 1 kind counter\n", "M:7: a space that is not allowed"},
+        {HEAD "space feed number 1 kind a/b\n", "M:7: a space that is not allowed"},
+        {HEAD "space a23456789012345678901234567890123 number 1 kind counter\n", "M:7: `space"},
+        {HEAD "space feed number 1 kind a234567890123456\n", "M:7: `space"},
+        {HEAD SPACE SPACE, "M:8: a space that is not allowed, there already"},
+        {HEAD SPACE "space like number 1 kind counter\n", "M:8: a space that is not allowed"},
+        {HEAD "data row 00\n", "M:7: `data"},
+        {HEAD SPACE "data row 0\n", "M:8: pairs of digits"},
+        {HEAD SPACE "data row 0g\n", "M:8: pairs of digits"},
+        {HEAD SPACE "data row 0A\n", "M:8: pairs of digits"},
+        {HEAD SPACE "data R 00\n", "M:8: a label"},
+        {HEAD SPACE "data a234567890123456 00\n", "M:8: `data"},
+        {HEAD SPACE "data row 00\ndata row 00\n", "M:9: the space has that label"},
+        {HEAD FILE_OF("f") REST, "M:7: `file"},
+        {HEAD SPACE FILE_OF("f") "\n", "M:8: not the line"},
+        {HEAD SPACE FILE_OF("f") REST FILE_OF("f") REST, "M:9: a file that is not allowed"},
         {HEAD SPACE FILE_OF("f") REST "space like number 2 kind k\n" FILE_OF("f") REST,
-         "M:9: a file that is not allowed"},
-        {HEAD SPACE FILE_OF("..") REST, "M:7: a file that is not allowed"},
-        {HEAD SPACE FILE_OF("a/b") REST, "M:7: a file that is not allowed"},
-        {HEAD SPACE FILE_OF("MANIFEST") REST, "M:7: a file that is not allowed"},
-        {HEAD SPACE FILE_OF("f") " first 41 last 40 bytes 50\n", "M:7: a file that is not"},
-        {HEAD SPACE FILE_OF("f") "1 first 30 last 40 bytes x\n", "M:7: a number"},
-        {HEAD SPACE FILE_OF("f") "1 last 30 first 40 bytes 1\n", "M:7: a name of"},
+         "M:10: a file that is not allowed"},
+        {HEAD SPACE FILE_OF("..") REST, "M:8: a file that is not allowed"},
+        {HEAD SPACE FILE_OF("a/b") REST, "M:8: a file that is not allowed"},
+        {HEAD SPACE FILE_OF("MANIFEST") REST, "M:8: a file that is not allowed"},
+        {HEAD SPACE FILE_OF("f") " first 41 last 40 bytes 50\n", "M:8: a file that is not"},
+        {HEAD SPACE FILE_OF("f") "1 first 30 last 40 bytes x\n", "M:8: a number"},
+        {HEAD SPACE FILE_OF("f") "1 last 30 first 40 bytes 1\n", "M:8: a name of"},
         {HEAD SPACE "file f role else serial 2 layer 1 generation 4 start 10 end 20" REST,
-         "M:7: `file"},
+         "M:8: `file"},
         {HEAD SPACE "file f role dump serial 2 layer 1 generation 4 start 21 end 20" REST,
-         "M:7: a file that is not allowed"},
+         "M:8: a file that is not allowed"},
+        {HEAD SPACE "history 1 5\n", "M:8: a `history` behind a space"},
+        {HEAD "history 1\n", "M:7: not the line"},
+        {HEAD "history 0 5\n", "M:7: epochs and LSNs"},
+        {HEAD "history 8 5\n", "M:7: epochs and LSNs"},
+        {HEAD "history 2 5\nhistory 2 6\n", "M:8: epochs and LSNs"},
+        {HEAD "history 2 5\nhistory 3 5\n", "M:8: epochs and LSNs"},
+        {"rollcall-manifest 2\nepoch 7\nstop no\ntable-event 1\njournal 2\nstream 0a\n",
+         "M:6: 32 digits"},
+        {"rollcall-manifest 2\nepoch 7\nstop no\ntable-event 1\njournal 2\n"
+         "stream 00000000000000000000000000000000\n",
+         "M:6: 32 digits"},
+        {"rollcall-manifest 2\nepoch 7\nstop no\ntable-event 1\njournal 2\n"
+         "stream 0000000000000000000000000000000G\n",
+         "M:6: 32 digits"},
     };
     char error[MANIFEST_ERROR_MAX];
     assert_int_equal(parse_sealed(HEAD, error), MANIFEST_SOUND);
+    assert_int_equal(parse_sealed(HEAD "history 2 0\nhistory 7 16\n" SPACE, error), MANIFEST_SOUND);
     assert_int_equal(parse_sealed(HEAD SPACE "data row 00ff\n" FILE_OF("f") REST, error),
                      MANIFEST_SOUND);
     for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
@@ -381,8 +410,11 @@ static void test_newer(void **state)
 {
     (void)state;
     char error[MANIFEST_ERROR_MAX];
-    assert_int_equal(parse_sealed("rollcall-manifest 2\nwhatever comes\n", error), MANIFEST_NEWER);
-    assert_says(error, "version 2");
+    assert_int_equal(parse_sealed("rollcall-manifest 3\nwhatever comes\n", error), MANIFEST_NEWER);
+    assert_says(error, "version 3, this program knows 2");
+    /* nor one of before */
+    assert_int_equal(parse_sealed("rollcall-manifest 1\nepoch 7\n", error), MANIFEST_NEWER);
+    assert_says(error, "version 1, this program knows 2; use the one that wrote it");
 }
 
 /* A text cut together at random is never more than damaged. */
@@ -408,10 +440,31 @@ static void test_fuzz(void **state)
 
 /* ---- limits ---- */
 
+/* Of more reigns than there is place for the oldest go. */
+static void test_history_limit(void **state)
+{
+    (void)state;
+    struct manifest *manifest = manifest_create();
+    manifest->stream[1] = 1;
+    for (uint64_t i = 1; i <= MANIFEST_HISTORY_MAX + 2; i++) {
+        assert_true(manifest_add_reign(manifest, 2 * i, 100 * i));
+        assert_false(manifest_add_reign(manifest, 2 * i, 100 * i + 1));
+        assert_false(manifest_add_reign(manifest, 2 * i + 1, 100 * i));
+        assert_int_equal(manifest->epoch, 2 * i);
+    }
+    assert_int_equal(manifest->history_count, MANIFEST_HISTORY_MAX);
+    assert_int_equal(manifest->history[0].epoch, 6);
+    assert_int_equal(manifest->history[MANIFEST_HISTORY_MAX - 1].lsn,
+                     100 * (MANIFEST_HISTORY_MAX + 2));
+    assert_round_trip(manifest);
+    manifest_destroy(manifest);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
     struct manifest *manifest = manifest_create();
+    manifest->stream[1] = 1;
     char name[MANIFEST_FILE_NAME_MAX + 2];
     static unsigned char bytes[MANIFEST_DATA_BYTES_MAX + 1];
     memset(bytes, 0xa5, sizeof(bytes));
@@ -449,6 +502,7 @@ static void test_too_large(void **state)
     char error[MANIFEST_ERROR_MAX];
     static unsigned char bytes[MANIFEST_DATA_BYTES_MAX];
     struct manifest *manifest = manifest_create();
+    manifest->stream[1] = 1;
     for (unsigned i = 0; i < MANIFEST_SPACES_MAX; i++) {
         char name[16];
         snprintf(name, sizeof(name), "%u", i);
@@ -589,10 +643,11 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(test_text),       UNIT(test_content),      UNIT(test_random_round_trips),
-        UNIT(test_every_byte), UNIT(test_every_length), UNIT(test_wrong_lines),
-        UNIT(test_long_data),  UNIT(test_newer),        UNIT(test_fuzz),
-        UNIT(test_limits),     SIM(test_too_large),     SIM(test_load),
-        SIM(test_store_fails), UNIT(test_power_cut),    UNIT(test_names)};
+        UNIT(test_text),          UNIT(test_content),      UNIT(test_random_round_trips),
+        UNIT(test_every_byte),    UNIT(test_every_length), UNIT(test_wrong_lines),
+        UNIT(test_long_data),     UNIT(test_newer),        UNIT(test_fuzz),
+        UNIT(test_history_limit), UNIT(test_limits),       SIM(test_too_large),
+        SIM(test_load),           SIM(test_store_fails),   UNIT(test_power_cut),
+        UNIT(test_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,7 @@ void data_store_manifest(struct data *data)
     char error[MANIFEST_ERROR_MAX];
     struct manifest *manifest = manifest_create();
     manifest->epoch = 4;
+    manifest->stream[0] = 4;
     manifest->table_event_lsn = data->second_lsn;
     manifest->journal_lsn = data->journal_lsn;
     for (unsigned i = 0; i < DATA_TABLES; i++) {

@@ -92,7 +92,7 @@ static void test_manifest(void **state)
     struct run *run = *state;
     char part[64];
     const char *text = inspect(run, MANIFEST_NAME, 100);
-    said_has(text, "manifest     format 1\nepoch        4\nstop         no");
+    said_has(text, "manifest     format 2\nepoch        4\nstop         no");
     snprintf(part, sizeof(part), "replay begins at LSN %" PRIu64 "\n", run->data->journal_lsn);
     said_has(text, part);
     said_has(text, "\nspace feed: number 5, kind counter, 1 file\n  data schema, 2 bytes: 0102\n");

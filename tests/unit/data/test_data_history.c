@@ -1,0 +1,225 @@
+/* Who reigned since when: the manifest says what the journal says, whatever end a process had. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "data_run.h"
+#include "store/manifest.h"
+#include "toy_engine.h"
+
+#define TEXT_MAX      (1u << 20)
+#define CHECKSUM_SEED 0x54534546494e414dull /* of a manifest */
+#define CUTS          24
+#define REIGNS_MAX    64
+
+static struct data_run run;
+
+static int setup(void **state)
+{
+    (void)state;
+    data_run_init(&run, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    data_run_fini(&run);
+    return 0;
+}
+
+static struct manifest *load(void)
+{
+    struct manifest *manifest;
+    char error[MANIFEST_ERROR_MAX];
+
+    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
+                     MANIFEST_SOUND);
+    return manifest;
+}
+
+static char *read_text(void)
+{
+    size_t length;
+    char *text = vfs_read_file(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY "/" MANIFEST_NAME, TEXT_MAX,
+                               &length);
+
+    assert_non_null(text);
+    return text;
+}
+
+static void write_text(const char *text)
+{
+    assert_true(vfs_replace_file(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, MANIFEST_NAME, text,
+                                 strlen(text)));
+}
+
+struct reigns {
+    size_t count;
+    struct journal_reign at[REIGNS_MAX];
+};
+
+static bool take_reign(void *context, const struct journal_reign *reign)
+{
+    struct reigns *reigns = context;
+
+    assert_true(reigns->count < REIGNS_MAX);
+    reigns->at[reigns->count++] = *reign;
+    return true;
+}
+
+static bool pass_over(void *context, const struct journal_record *record)
+{
+    (void)context;
+    (void)record;
+    return true;
+}
+
+/* Of a running daemon: what the manifest has from the journal's beginning on is what that has.
+ * Returns how many reigns there ever were. */
+static size_t same_history(void)
+{
+    struct reigns reigns = {0};
+    struct journal_scan scan = {.from = JOURNAL_FROM_OLDEST, .reign = take_reign};
+    struct manifest *manifest = load();
+    size_t count = manifest->history_count;
+    size_t older = 0;
+
+    (void)journal_scan(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &scan, pass_over, &reigns);
+    while (older < count && manifest->history[older].lsn < scan.first) {
+        older++;
+    }
+    assert_int_equal(count - older, reigns.count);
+    for (size_t i = 0; i < reigns.count; i++) {
+        assert_int_equal(manifest->history[older + i].lsn, reigns.at[i].lsn);
+        assert_int_equal(manifest->history[older + i].epoch, reigns.at[i].epoch);
+        assert_int_equal(reigns.at[i].node, 0);
+    }
+    assert_int_equal(manifest->history[count - 1].epoch, manifest->epoch);
+    manifest_destroy(manifest);
+    return count;
+}
+
+/* A reign begins with each start behind no clean stop, at the end of the stream; checkpoints and
+ * clean stops go on with it, and the stream stays what it is. */
+static void test_reigns(void **state)
+{
+    (void)state;
+    assert_true(data_run_begin(&run));
+    assert_int_equal(same_history(), 1);
+    struct manifest *first = load();
+
+    assert_int_equal(first->history[0].lsn, 0);
+    for (unsigned i = 2; i < 6; i++) {
+        data_run_fill(&run, 2, i);
+        uint64_t head = journal_head(data_journal(run.data));
+
+        data_run_restart(&run);
+        assert_int_equal(same_history(), i);
+        struct manifest *now = load();
+
+        assert_int_equal(now->history[i - 1].lsn, head);
+        assert_memory_equal(now->stream, first->stream, sizeof(first->stream));
+        manifest_destroy(now);
+    }
+    assert_true(data_run_end(&run));
+    data_run_start(&run);
+    assert_int_equal(same_history(), 5);
+    data_run_fill(&run, 3, 9);
+    assert_true(data_run_checkpoint(&run));
+    assert_int_equal(same_history(), 5);
+    data_run_restart(&run);
+    assert_int_equal(same_history(), 6);
+    assert_true(data_run_end(&run));
+    manifest_destroy(first);
+}
+
+/* A power cut may take the record of a reign that the manifest has already: then it never was, and
+ * its epoch is not given again. */
+static void test_power_cuts(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    unsigned taken = 0;
+
+    for (uint64_t seed = 1; seed <= CUTS; seed++) {
+        assert_true(data_run_begin(&run));
+        (void)same_history();
+        struct manifest *now = load();
+        size_t count = now->history_count;
+
+        assert_true(now->epoch > last);
+        taken += count >= 2 && now->history[count - 2].epoch + 1 < now->epoch;
+        last = now->epoch;
+        manifest_destroy(now);
+        if (seed % 3 == 0) {
+            data_run_fill(&run, 1, seed);
+        }
+        data_run_power_cut(&run, seed);
+    }
+    assert_true(taken > 0 && taken < CUTS - 1);
+    assert_true(data_run_begin(&run));
+    assert_true(data_run_end(&run));
+}
+
+/* A manifest of before the reign, as in a copy: the journal says the rest. */
+static void test_older_manifest(void **state)
+{
+    (void)state;
+    assert_true(data_run_begin(&run));
+    data_run_fill(&run, 2, 1);
+    char *before = read_text();
+
+    data_run_restart(&run);
+    data_run_fill(&run, 2, 2);
+    data_run_kill(&run);
+    write_text(before);
+    assert_true(data_run_begin(&run));
+    data_run_check(&run);
+    assert_int_equal(same_history(), 3);
+    assert_true(data_run_end(&run));
+    free(before);
+}
+
+/* One that says otherwise than the journal is of another directory. */
+static void test_contradiction(void **state)
+{
+    (void)state;
+    static const char second[] = "\nhistory 2 ";
+
+    assert_true(data_run_begin(&run));
+    data_run_fill(&run, 2, 1);
+    data_run_restart(&run);
+    data_run_kill(&run);
+    char *text = read_text();
+    char *at = strstr(text, second);
+    char *last = strstr(text, "checksum ");
+
+    assert_true(at != NULL && last != NULL);
+    *(strchr(at + 1, '\n') - 1) ^= 1; /* another LSN: the next one, as it is even */
+    snprintf(last, strlen(last) + 1, "checksum %016llx\n",
+             (unsigned long long)hash_bytes(text, (size_t)(last - text), CHECKSUM_SEED));
+    write_text(text);
+    free(text);
+    assert_false(data_run_begin(&run));
+    assert_non_null(strstr(run.error, "epoch 2 begins there, and the history in /data/MANIFEST"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_reigns, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_manifest, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_contradiction, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
