@@ -27,7 +27,9 @@ struct collecting {
     struct engine_collect *to;
     uint64_t serials[PARTS];
     bool has[PARTS];
-    bool top; /* no table is above this one */
+    bool top;      /* no table is above this one */
+    uint64_t at;   /* of a parted row: the batch is of all parts, and here is the next one's base */
+    uint64_t next; /* the base of the one after it; 0: there is none */
     bool changed;
 };
 
@@ -56,7 +58,7 @@ static struct row_table *find_part(const struct collecting *c, enum part part)
     if (part == PART_APART) {
         return row->apart;
     }
-    struct row_table *table = row_find_from(row, c->to->from);
+    struct row_table *table = row_find_from(row, row->parted ? c->at : c->to->from);
     for (unsigned i = PART_TABLE; i < (unsigned)part && table; i++) {
         table = table->further;
     }
@@ -81,7 +83,12 @@ static void collecting_look(struct collecting *c)
         c->serials[i] = table ? table->serial : 0;
     }
     c->top = row_next_base(root) == 0;
-    engine_collect_begin(c->to, root->last);
+    c->next = row_next_base(root);
+    if (!c->counter->row.parted) {
+        engine_collect_begin(c->to, root->last);
+    } else if (c->at == 0) {
+        engine_collect_begin(c->to, ROW_ID_MAX);
+    }
 }
 
 /* ---- in memory ---- */
@@ -253,11 +260,28 @@ static enum engine_collect_end collect_once(struct collecting *c)
     return end;
 }
 
+/*
+ * Ids lie in parts by their keys, so all parts are looked at for one batch. One that has grown
+ * meanwhile is looked at again: its records are in what has followed it.
+ */
+static enum engine_collect_end collect_parts(struct collecting *c)
+{
+    enum engine_collect_end end = ENGINE_COLLECT_DONE;
+    unsigned tries = 0;
+    c->at = 0;
+    do {
+        end = collect_once(c);
+        tries = c->changed ? tries + 1 : 0;
+        c->at = c->changed ? c->at : c->next;
+    } while (end == ENGINE_COLLECT_DONE && tries < TRIES_MAX && (c->changed || c->at != 0));
+    return end;
+}
+
 enum engine_collect_end counter_collect(struct engine *engine, struct engine_collect *collect)
 {
     struct collecting c = {.counter = (struct counter *)engine, .to = collect};
     for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
-        enum engine_collect_end end = collect_once(&c);
+        enum engine_collect_end end = c.counter->row.parted ? collect_parts(&c) : collect_once(&c);
         if (end != ENGINE_COLLECT_DONE) {
             return end;
         }

@@ -4,8 +4,9 @@
 #include "base/dict.h"
 #include "counter/counter_private.h"
 
-#define SAMPLE_SHARE 4u /* of the room of the extend dict, for the first table's sample */
-#define DENSE_RANGE  1  /* of ids: any that two bytes of remainder hold */
+#define SAMPLE_SHARE 4u  /* of the room of the extend dict, for the first table's sample */
+#define DENSE_RANGE  1   /* of ids: any that two bytes of remainder hold */
+#define PARTS_USED   0.9 /* of what several parts hold when full: each is between two sizes */
 
 static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
 {
@@ -40,16 +41,40 @@ static uint64_t apart_bytes(const struct counter_config *config, const struct co
 {
     struct counter_shape apart = *shape;
     counter_shape_apart(&apart, config);
-    return config->row.any_ids ? 0 : apart.extend_bytes + apart.aux_bytes;
+    return apart.extend_bytes + apart.aux_bytes;
+}
+
+/* In parts, as many as what is set aside has room for; one more while records go to it. */
+static void size_of_parts(const struct counter_config *config, struct counter_size *size)
+{
+    struct counter_shape part;
+    counter_shape_init(&part, config, 0);
+    uint64_t aside = config->row.table_bytes;
+    uint64_t held = held_bytes(&part);
+    bool several = aside > part.table_bytes;
+    for (uint64_t bytes = part.table_bytes; bytes < aside && part.part_bits > 1; bytes *= 2) {
+        counter_shape_part(&part,
+                           part.part_bits - 1); /* a part of fewer keys stores less of each */
+    }
+    *size = (struct counter_size){.tables = 1, .bytes = row_part_aside_bytes(aside)};
+    size->bytes = several ? size->bytes + held : held > size->bytes ? held : size->bytes;
+    double parts = (double)aside / (double)part.table_bytes;
+    double used = several ? PARTS_USED : 1;
+    size->records = (uint64_t)(parts * used * (double)part.capacity);
+    size->bytes_per_record = (double)row_part_aside_bytes(aside) / (double)size->records;
 }
 
 void counter_config_size(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape first, later;
+    if (config->row.any_ids) {
+        size_of_parts(config, size);
+        return;
+    }
     /* Later tables of dense ids; by id-spacing they all are alike. */
     counter_shape_init(&first, config, 0);
-    counter_shape_init(&later, config, config->row.any_ids || config->id_spacing ? 0 : DENSE_RANGE);
-    unsigned tables = config->row.any_ids ? 1 : config->row.tables;
+    counter_shape_init(&later, config, config->id_spacing ? 0 : DENSE_RANGE);
+    unsigned tables = config->row.tables;
     size->spare = row_config_spare(&config->row);
     size->tables = tables - size->spare;
     size->records = size->tables * later.capacity;

@@ -49,6 +49,34 @@ static void counter_kind_reopened(struct engine *engine)
     counter_forget_below(counter_of(engine));
 }
 
+/* ---- parts ---- */
+
+static uint64_t counter_kind_part_key(const struct row_table *table, uint64_t id)
+{
+    return counter_table_key(counter_kind_table(table), id);
+}
+
+static uint64_t counter_kind_part_top(const struct row_table *table)
+{
+    return UINT64_MAX >> (64 - counter_table_shape(counter_kind_table(table))->window_bits);
+}
+
+static uint64_t counter_kind_part_fill(const struct row_table *table, uint64_t base, uint64_t last,
+                                       uint64_t bytes)
+{
+    return counter_table_part_fill(counter_kind_table(table), base, last, bytes);
+}
+
+static uint64_t counter_kind_part_pools(const struct row_table *table)
+{
+    return counter_table_pool_bytes(counter_kind_table(table));
+}
+
+static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
+{
+    return counter_table_part_move(counter_table_of(from), counter_table_of(to));
+}
+
 /* ---- ids apart ---- */
 
 static bool counter_kind_place(struct engine *engine, struct row_table *apart, struct row_table *to,
@@ -199,6 +227,11 @@ const struct table_kind counter_kind = {
     .destroy = counter_kind_destroy,
     .settle = counter_kind_settle,
     .reopened = counter_kind_reopened,
+    .part_key = counter_kind_part_key,
+    .part_top = counter_kind_part_top,
+    .part_fill = counter_kind_part_fill,
+    .part_pools = counter_kind_part_pools,
+    .part_move = counter_kind_part_move,
     .place = counter_kind_place,
     .each_apart = counter_kind_each_apart,
     .forget = counter_kind_forget,

@@ -30,6 +30,14 @@ static const uint16_t wide_thousandths[TABLE_PLACES_MAX + 1] = {
     961, 963, 965, 967, 969, 971, 972, 973, 974, 975, 976, 977, 978, 979, 980, 981,
 };
 
+/*
+ * The same of parts, with groups of 128 bytes, when 1/2 % have spilled: above it a part grows.
+ */
+static const uint16_t part_thousandths[TABLE_PLACES_MAX + 1] = {
+    0,   312, 632, 755, 832, 865, 893, 910, 919, 934, 939, 944, 946, 953, 956, 958, 959,
+    964, 964, 967, 969, 970, 970, 972, 973, 974, 976, 977, 977, 978, 978, 979, 979,
+};
+
 static unsigned bits_of(uint64_t n)
 {
     return n ? 64 - (unsigned)__builtin_clzll(n) : 0;
@@ -121,10 +129,6 @@ static void set_window(struct counter_shape *shape, unsigned group_bytes, unsign
 static void set_size(struct counter_shape *shape, const struct counter_config *config,
                      uint64_t range, unsigned group_bytes)
 {
-    if (config->row.any_ids) {
-        set_window(shape, group_bytes, bits_of(config->max_id));
-        return;
-    }
     if (!range && !config->id_spacing) {
         set_window(shape, group_bytes, ID_BITS);
         return;
@@ -158,11 +162,74 @@ static void set_pools(struct counter_shape *shape, const struct counter_config *
     shape->aux_bytes = pool_at_least(DICT_POOL_MIN, aux);
 }
 
+/* ---- parts ---- */
+
+/* Pools of a part: 1/2 % of its records spill, and few values are large. */
+#define PART_EXTEND_SHARE 64
+#define PART_AUX_SHARE    128
+
+static uint64_t power_from(uint64_t bytes)
+{
+    return bytes <= 1 ? 1 : 1ull << bits_of(bytes - 1);
+}
+
+static void set_part(struct counter_shape *shape, unsigned group_bytes)
+{
+    shape->group_bytes = group_bytes;
+    uint64_t groups = shape->table_bytes / group_bytes;
+    unsigned __int128 keys = (unsigned __int128)1 << shape->part_bits;
+    uint64_t home_keys = (uint64_t)((keys + groups - 1) / groups);
+    shape->rem_bytes = home_keys <= 1 ? 1 : (bits_of(home_keys - 1) + 7) / 8;
+    shape->places = places_of(group_bytes, shape->payload_bytes + shape->rem_bytes);
+    table_shape_derive(shape);
+    const uint16_t *load = group_bytes == TABLE_WIDE_BYTES ? wide_thousandths : part_thousandths;
+    shape->capacity = shape->groups * shape->places * load[shape->places] / 1000;
+}
+
+void counter_shape_part(struct counter_shape *shape, unsigned part_bits)
+{
+    shape->part_bits = part_bits;
+    struct counter_shape wide = *shape;
+    set_part(shape, TABLE_PART_BYTES);
+    set_part(&wide, TABLE_WIDE_BYTES);
+    if ((double)shape->capacity < WIDE_GAIN * (double)wide.capacity) {
+        *shape = wide;
+    }
+    shape->extend_bytes =
+        pool_at_least(EXTEND_BYTES_LEAST, power_from(shape->table_bytes / PART_EXTEND_SHARE));
+    shape->aux_bytes =
+        pool_at_least(DICT_POOL_MIN, power_from(shape->table_bytes / PART_AUX_SHARE));
+    CHECK(shape->places >= 1 && shape->rem_bytes <= 8 && shape->capacity >= 1);
+}
+
+/* The first part of a space of any ids. */
+static void set_first_part(struct counter_shape *shape, const struct counter_config *config,
+                           unsigned payload_bytes)
+{
+    *shape = (struct counter_shape){.table_bytes = row_part_first_bytes(&config->row),
+                                    .payload_bytes = payload_bytes,
+                                    .window_bits = bits_of(config->max_id)};
+    /* A home's keys are told apart by a bit at least, as in every table. */
+    unsigned least = bits_of(shape->table_bytes / TABLE_PART_BYTES) + 1;
+    shape->window_bits = shape->window_bits > least ? shape->window_bits : least;
+    counter_shape_part(shape, shape->window_bits);
+    if (config->extend_bytes) {
+        shape->extend_bytes = pool_at_least(DICT_POOL_MIN, config->extend_bytes);
+    }
+    if (config->aux_bytes) {
+        shape->aux_bytes = pool_at_least(DICT_POOL_MIN, config->aux_bytes);
+    }
+}
+
 void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,
                         uint64_t range)
 {
     struct counter_schema schema;
     counter_schema_init(&schema, config);
+    if (config->row.any_ids) {
+        set_first_part(shape, config, schema.payload_bytes);
+        return;
+    }
     struct counter_shape narrow = {.table_bytes = config->row.table_bytes,
                                    .payload_bytes = schema.payload_bytes};
     struct counter_shape wide = narrow;

@@ -56,6 +56,22 @@ static void set_keys(struct counter_table *t, uint64_t secret, const uint64_t ke
     permute_init(&t->permute, t->shape.window_bits, keys);
 }
 
+/* A part takes records of another one as they are. */
+static void set_as_part(struct counter_table *t, const struct counter_config *config,
+                        const struct row_want *want)
+{
+    const struct counter_table *of = (const void *)want->part_of;
+    t->schema = of->schema;
+    t->shape = (struct counter_shape){.table_bytes = want->region_bytes,
+                                      .payload_bytes = of->shape.payload_bytes,
+                                      .window_bits = of->shape.window_bits};
+    counter_shape_part(&t->shape, counter_part_bits(want->base, want->last, of->shape.window_bits));
+    table_part_pools(&t->shape, of);
+    t->origin = of->origin;
+    set_keys(t, of->secret, of->permute.odd);
+    counter_table_set_view(t, config);
+}
+
 /* A new table: as the root it is a layer of, or by what is known of its ids. */
 static void set_new(struct counter_table *t, const struct counter_config *config,
                     const struct row_want *want)
@@ -107,7 +123,9 @@ static bool set_kind(struct counter_table *t, const struct counter_config *confi
 {
     t->root = want->layer_of ? (struct counter_table *)(void *)want->layer_of : t;
     t->extend_times = t->aux_times = want->description ? TABLE_ROOMY : 1;
-    if (!want->description) {
+    if (!want->description && want->part_of) {
+        set_as_part(t, config, want);
+    } else if (!want->description) {
         set_new(t, config, want);
     } else if (!set_described(t, config, want)) {
         return false;
@@ -282,9 +300,13 @@ void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_c
         return; /* below the origin wraps to far above it */
     }
     uint64_t x = permute_forward(&t->permute, id - t->origin);
-    unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
-    locus->group = x >> rem_bits;
-    locus->rem = x & ((1ull << rem_bits) - 1);
+    if (UNLIKELY(t->shape.part_bits != 0)) {
+        table_part_locate(t, x, locus);
+    } else {
+        unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
+        locus->group = x >> rem_bits;
+        locus->rem = x & ((1ull << rem_bits) - 1);
+    }
     if (LIKELY(t->memory)) {
         prefetch_group(t, locus->group, for_change);
     }
@@ -296,6 +318,9 @@ uint64_t table_words_id_of(const struct counter_table *t, unsigned group_bits,
     uint64_t rem = group_rem(t, words, place);
     bool alternate = group_choices(t, words, word) >> place & 1;
     uint64_t home = alternate ? group_other(t, group, rem_hash(t, rem)) : group;
+    if (t->shape.part_bits != 0) {
+        return permute_back(&t->permute, table_part_key(t, home, rem)) + t->origin;
+    }
     return permute_back(&t->permute, home << (t->shape.window_bits - group_bits) | rem) + t->origin;
 }
 

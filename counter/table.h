@@ -70,6 +70,7 @@
 
 #define TABLE_PAGE_BYTES    4096u
 #define TABLE_GROUP_BYTES   64u
+#define TABLE_PART_BYTES    128u /* of a part, as a rule */
 #define TABLE_WIDE_BYTES    256u
 #define TABLE_NARROW_PLACES 10u /* up to here the choice bits fit into the lock word */
 #define TABLE_PLACES_MAX    32u /* choice bits of a wide group */
@@ -84,13 +85,14 @@
 /* What a table is made of. */
 struct counter_shape {
     uint64_t table_bytes;
-    uint64_t groups; /* a power of two */
+    uint64_t groups; /* a power of two; of a part whole pages */
     unsigned group_bits;
     unsigned group_bytes;   /* TABLE_GROUP_BYTES or TABLE_WIDE_BYTES */
     unsigned places;        /* S */
     unsigned payload_bytes; /* P */
     unsigned rem_bytes;     /* R */
     unsigned window_bits;   /* w */
+    unsigned part_bits;     /* b of a part (table_part.c); 0: it is none */
     unsigned meta_bytes;    /* 4 or 8 */
     uint64_t capacity;      /* records at which about 1 % have spilled */
     uint64_t extend_bytes, aux_bytes;
@@ -98,6 +100,12 @@ struct counter_shape {
 /* range: ids a full table spans; 0: not known. */
 void counter_shape_init(struct counter_shape *shape, const struct counter_config *config,
                         uint64_t range);
+
+/*
+ * Of a part over 2^part_bits keys: the caller has set table_bytes, payload_bytes, window_bits.
+ * capacity: records at which about 1/2 % have spilled.
+ */
+void counter_shape_part(struct counter_shape *shape, unsigned part_bits);
 
 /* Of a space's first table becomes that of its ids apart: pools alone. */
 void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config);
@@ -295,6 +303,16 @@ enum counter_replayed {
 enum counter_replayed counter_table_replay(struct counter_table *table,
                                            const struct counter_locus *locus,
                                            const struct change *change, bool *created);
+
+/* ---- parts (table_part.c, row/row_parts.h): as part_* of struct table_kind ---- */
+
+uint64_t counter_table_key(const struct counter_table *table, uint64_t id);
+uint64_t counter_table_part_fill(const struct counter_table *table, uint64_t base, uint64_t last,
+                                 uint64_t bytes);
+bool counter_table_part_move(struct counter_table *from, struct counter_table *to);
+uint64_t counter_table_pool_bytes(const struct counter_table *table);
+/* b, of a part with these keys: 2^b of them from a multiple of that on. last may be ROW_ID_MAX. */
+unsigned counter_part_bits(uint64_t base, uint64_t last, unsigned window_bits);
 
 /* ---- images (store/table_file.h): the groups' pages, and a section for each dict ---- */
 

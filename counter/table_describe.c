@@ -12,6 +12,7 @@
  *     80      4     group bytes / 64, places, remainder bytes, window bits: a byte each
  *     84            slots: how many; of each bits, number (2), length of name, name
  *                   extras: how many; the same of each, bits 0
+ *                   version 3 alone: b of a part (table_part.c), a byte
  *
  * All else follows from these. Nothing is behind it.
  */
@@ -24,9 +25,10 @@
 
 #define DESCRIPTION_MAGIC   0x7266746e756f6300u /* "counter" and the version */
 #define DESCRIPTION_VERSION 2u
+#define DESCRIPTION_PART    3u /* the version of a part's */
 #define FIXED_BYTES         84u
 
-_Static_assert(FIXED_BYTES + ENCODE_SLOTS_BYTES_MAX + 1 +
+_Static_assert(FIXED_BYTES + ENCODE_SLOTS_BYTES_MAX + 2 +
                        SCHEMA_EXTRAS_MAX * ENCODE_SLOT_BYTES_MAX <=
                    ROW_DESCRIPTION_MAX,
                "the longest description has its place");
@@ -48,7 +50,8 @@ static size_t describe_as(const struct counter_table *t, const struct counter_sh
 {
     CHECK(t->magic == TABLE_MAGIC);
     struct encoder to = encode_to(bytes, ROW_DESCRIPTION_MAX);
-    encode_u64(&to, DESCRIPTION_MAGIC | DESCRIPTION_VERSION);
+    bool part = t->shape.part_bits != 0;
+    encode_u64(&to, DESCRIPTION_MAGIC | (part ? DESCRIPTION_PART : DESCRIPTION_VERSION));
     encode_u64(&to, t->origin);
     encode_u64(&to, t->secret);
     for (unsigned i = 0; i < PERMUTE_ROUNDS; i++) {
@@ -59,6 +62,9 @@ static size_t describe_as(const struct counter_table *t, const struct counter_sh
     encode_u8(&to, t->schema.extra_count);
     for (unsigned i = 0; i < t->schema.extra_count; i++) {
         encode_slot(&to, &t->schema.extras[i]);
+    }
+    if (part) {
+        encode_u8(&to, t->shape.part_bits);
     }
     return (size_t)(to.at - bytes);
 }
@@ -96,22 +102,35 @@ static bool is_pool(uint64_t bytes)
     return bytes >= DICT_POOL_MIN && bytes <= ROW_REGION_BYTES_MAX;
 }
 
+/* Do the remainders of a part tell the keys of one home apart? */
+static bool part_tells(const struct counter_shape *shape)
+{
+    unsigned __int128 keys = (unsigned __int128)1 << shape->part_bits;
+    return keys <= (unsigned __int128)shape->groups << (8 * (shape->rem_bytes & 15));
+}
+
 /* Could it be that of a table? Sets what follows from it. */
 static bool shape_valid(struct counter_shape *shape)
 {
     uint64_t bytes = shape->table_bytes;
-    bool sized = bytes >= ROW_REGION_BYTES_MIN && bytes <= ROW_REGION_BYTES_MAX &&
-                 (bytes & (bytes - 1)) == 0;
-    bool grouped =
-        shape->group_bytes == TABLE_GROUP_BYTES || shape->group_bytes == TABLE_WIDE_BYTES;
+    bool part = shape->part_bits != 0;
+    bool sized = part ? bytes >= ROW_PART_BYTES_MIN && bytes <= ROW_PART_BYTES_MAX &&
+                            bytes % TABLE_PAGE_BYTES == 0 && shape->part_bits <= shape->window_bits
+                      : bytes >= ROW_REGION_BYTES_MIN && bytes <= ROW_REGION_BYTES_MAX &&
+                            (bytes & (bytes - 1)) == 0;
+    bool grouped = shape->group_bytes == (part ? TABLE_PART_BYTES : TABLE_GROUP_BYTES) ||
+                   shape->group_bytes == TABLE_WIDE_BYTES;
     if (!sized || !grouped || shape->places < 1 || shape->places > TABLE_PLACES_MAX) {
         return false;
     }
     table_shape_derive(shape);
     unsigned place_bytes = shape->payload_bytes + shape->rem_bytes;
     unsigned window = shape->window_bits;
-    bool held = window <= TABLE_ID_BITS && window > shape->group_bits && shape->rem_bytes <= 8 &&
-                window - shape->group_bits <= 8 * shape->rem_bytes;
+    bool told =
+        part ? part_tells(shape)
+             : window > shape->group_bits && window - shape->group_bits <= 8 * shape->rem_bytes;
+    bool held = window >= 1 && window <= TABLE_ID_BITS && told && shape->rem_bytes >= 1 &&
+                shape->rem_bytes <= 8;
     return held && shape->places * place_bytes + shape->meta_bytes <= shape->group_bytes &&
            shape->capacity >= 1 && shape->capacity <= shape->groups * shape->places &&
            is_pool(shape->extend_bytes) && is_pool(shape->aux_bytes);
@@ -135,7 +154,9 @@ static void decode_schema(struct decoder *from, struct counter_schema *schema)
 bool table_description_read(struct table_description *is, const void *bytes, size_t length)
 {
     struct decoder from = decode_from(bytes, length);
-    if (decode_u64(&from) != (DESCRIPTION_MAGIC | DESCRIPTION_VERSION)) {
+    uint64_t magic = decode_u64(&from);
+    bool part = magic == (DESCRIPTION_MAGIC | DESCRIPTION_PART);
+    if (!part && magic != (DESCRIPTION_MAGIC | DESCRIPTION_VERSION)) {
         return false;
     }
     is->origin = decode_u64(&from);
@@ -147,7 +168,9 @@ bool table_description_read(struct table_description *is, const void *bytes, siz
     }
     decode_shape(&from, &is->shape);
     decode_schema(&from, &is->schema);
-    if (!decode_ended(&from) || !odd || is->origin > TABLE_NO_WINDOW) {
+    is->shape.part_bits = part ? decode_u8(&from) : 0;
+    if ((part && (is->shape.part_bits == 0 || is->origin != 0)) || !decode_ended(&from) || !odd ||
+        is->origin > TABLE_NO_WINDOW) {
         return false;
     }
     is->shape.payload_bytes = is->schema.payload_bytes;
@@ -207,6 +230,9 @@ bool counter_table_explain(const void *description, size_t length, row_state_fie
     field(context, "places", is.shape.places);
     field(context, "remainder_bytes", is.shape.rem_bytes);
     field(context, "window_bits", is.shape.window_bits);
+    if (is.shape.part_bits != 0) {
+        field(context, "part_bits", is.shape.part_bits);
+    }
     tell_schema(&is.schema, field, context);
     return true;
 }

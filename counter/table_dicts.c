@@ -10,11 +10,9 @@
  */
 #include "counter/table_private.h"
 
-#define DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
-
 uint64_t table_dict_takes(const struct dict *dict, unsigned times)
 {
-    return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * DICT_TAKES / 100;
+    return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * TABLE_DICT_TAKES / 100;
 }
 
 /* Makes it so many times as large as described. False: that cannot be. */

@@ -230,7 +230,8 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict)
 
 enum table_insert_result table_insert_full(struct counter_table *t, bool anew)
 {
-    bool waits = t->in_row && !t->row.is_apart && !t->in_row->config.any_ids &&
+    bool waits = t->in_row && !t->row.is_apart &&
+                 (t->in_row->parted || !t->in_row->config.any_ids) &&
                  row_no_memory(t->in_row, &t->root->row, anew) == ROW_WAIT;
     return waits ? TABLE_INSERT_WAIT : TABLE_INSERT_FULL;
 }

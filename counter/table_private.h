@@ -318,7 +318,8 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict);
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload,
                                       enum table_ask ask, enum change_place *place);
-/* A dict has no room: FULL; or WAIT, until there is a layer for what is new, or it is dumped. */
+/* A dict has no room: FULL; or WAIT, until there is a layer for what is new, the table is dumped, or
+ * the part has grown. */
 enum table_insert_result table_insert_full(struct counter_table *t, bool anew);
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,
@@ -473,6 +474,7 @@ void table_set_window(struct counter_table *t, uint64_t low);
 /* Of a described table: what was in its dicts by another hash must fit again. */
 #define TABLE_ROOMY 2u
 
+#define TABLE_DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
 /* Entries a dict takes for sure, were it that many times smaller. */
 uint64_t table_dict_takes(const struct dict *dict, unsigned times);
 /* Nobody else there; false: memory is refused. The fuller one becomes larger. */
@@ -485,6 +487,20 @@ void table_dicts_bound(struct counter_table *t);
 void table_dicts_trim(struct counter_table *t);
 /* What spilled goes back to the groups, as far as there is room. Nobody else there. */
 void table_take_back_spilled(struct counter_table *t);
+
+/* ---- parts (table_part.c) ---- */
+
+/* Fills group and remainder of a key, of a part. */
+void table_part_locate(const struct counter_table *t, uint64_t key, struct counter_locus *locus);
+/* The key of a remainder and its home, of a part. */
+uint64_t table_part_key(const struct counter_table *t, uint64_t home, uint64_t rem);
+/* Pools of one that takes records of another: at least what those need. */
+void table_part_pools(struct counter_shape *shape, const struct counter_table *of);
+/* What the row routes an id by, as far as the table's range says. */
+static inline uint64_t table_route_of(const struct counter_table *t, uint64_t id)
+{
+    return t->in_row && t->in_row->parted && !t->row.is_apart ? counter_table_key(t, id) : id;
+}
 
 /* ---- ids apart (table_place.c) ---- */
 

@@ -385,6 +385,10 @@ static void follow_places(struct admin_space *space)
         space->room.held = newest->held;
         space->room.free_tables = space->spare;
     }
+    if (space->any_ids && space->kind == SPACE_COUNTER) {
+        forecast_growing(&space->room, space->records, space->capacity, space->growth_left_bytes,
+                         space->bytes_each);
+    }
     space->places = forecast_places(&space->room);
 }
 

@@ -68,7 +68,8 @@
     X(leaving_tables)                                                                              \
     X(recycled_tables)                                                                             \
     X(dropped_ranges)                                                                              \
-    X(waits)
+    X(waits)                                                                                       \
+    X(growth_left_bytes)
 
 #define ADMIN_FIELD(name)                uint64_t name;
 #define ADMIN_COUNT_FIELD(name, meaning) uint64_t name;

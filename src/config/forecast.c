@@ -65,6 +65,13 @@ uint64_t forecast_places(const struct forecast_room *room)
     return left + (room->any_ids ? 0 : (room->free_tables - kept) * room->capacity);
 }
 
+void forecast_growing(struct forecast_room *room, uint64_t held, uint64_t capacity,
+                      uint64_t left_bytes, double bytes_each)
+{
+    room->held = held;
+    room->capacity = capacity + (bytes_each > 0 ? (uint64_t)((double)left_bytes / bytes_each) : 0);
+}
+
 double forecast_full_in_s(const struct forecast_room *room, double added_each_s)
 {
     uint64_t places = forecast_places(room);

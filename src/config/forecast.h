@@ -28,9 +28,16 @@ void forecast_space(const struct space_settings *space, uint32_t number, struct 
 struct forecast_room {
     uint64_t capacity, held; /* of the newest table; capacity 0: there is none yet */
     uint64_t free_tables;
-    bool any_ids; /* one table, no further ones */
+    bool any_ids; /* no further tables; counters of such grow: forecast_growing() */
     bool refuses; /* new ids when all is full; else the oldest table makes room */
 };
+
+/*
+ * The room of a space that grows in parts: what all of them hold and are made for, as many bytes as
+ * they may grow by, and what a record costs where a part is full.
+ */
+void forecast_growing(struct forecast_room *room, uint64_t held, uint64_t capacity,
+                      uint64_t left_bytes, double bytes_each);
 
 /* New ids or members that fit before a table must go, or they are refused. */
 uint64_t forecast_places(const struct forecast_room *room);

@@ -54,8 +54,9 @@ static const struct settings_row space_rows[] = {
                 OF_SPACE(ids),
                 .words = ids_words,
                 .initial = "growing",
-                .help = "growing: ids that grow with time. any: user ids, hashes; one table over "
-                        "0 to max-id."},
+                .help =
+                    "growing: ids that grow with time. any: user ids, hashes, from 0 to "
+                    "max-id. Counters of such grow as far as memory allows; a filter does not."},
      .kinds = KIND_ID},
     {.option = {.name = "max-id",
                 .type = OPTION_NUMBER,
@@ -106,8 +107,10 @@ static const struct settings_row space_rows[] = {
                 .min = ROW_REGION_BYTES_MIN,
                 .max = ROW_REGION_BYTES_MAX,
                 .initial = "16MiB",
-                .help = "Size of one table. A changed one holds from the next table on; with ids: "
-                        "any after a restart."},
+                .help =
+                    "Size of one table. A changed one holds from the next table on. Counters "
+                    "with ids: any: what is set aside for the space, before it takes what the "
+                    "others leave of memory; a filter: all it has. Both change with a restart."},
      .kinds = KIND_ID},
     {.option = {.name = "tables",
                 .type = OPTION_NUMBER,

@@ -355,7 +355,9 @@ static bool reload_carry_out(struct server *server, const struct settings *next,
         return false;
     }
     keeper_attach(server->keeper, spaces);
+    server_share_memory(server, next, spaces);
     if (!publish(server, next, spaces, &changes)) {
+        server_share_memory(server, server->settings, before);
         take_numbers_back(server, spaces);
         spaces_drop(spaces, before);
         return false;

@@ -86,6 +86,7 @@ enum change_event {
     CHANGE_EVENT_DROP,      /* a table is gone, and what lay apart up to its frontier */
     CHANGE_EVENT_APART,     /* ids apart lie in a new table, of the configuration of now */
     CHANGE_EVENT_WHOLE,     /* from here on every change of a table is whole */
+    CHANGE_EVENT_PART,      /* a part has grown (row/row_parts.h) */
 };
 
 #define CHANGE_EVENT_BYTES_MAX  2000        /* of one event: fits a journal's record */

@@ -222,7 +222,7 @@ static decode_fn *const DECODERS[] = {
 static bool decode_event(uint8_t a, uint8_t b, const uint64_t *words, size_t count,
                          struct change_record_event *event)
 {
-    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_WHOLE || words[0] > CHANGE_EVENT_BYTES_MAX ||
+    if (b < CHANGE_EVENT_SPACE || b > CHANGE_EVENT_PART || words[0] > CHANGE_EVENT_BYTES_MAX ||
         count != 1 + (words[0] + WORD - 1) / WORD) {
         return false;
     }

@@ -216,6 +216,11 @@ struct engine_keeper {
     void *context;
 };
 
+/* Memory that spaces of any ids share, beyond what is set aside for each (row/row_parts.h). */
+struct engine_growth {
+    _Atomic uint64_t most, used; /* bytes */
+};
+
 struct barrier;
 struct cold;
 struct row;
@@ -341,12 +346,14 @@ struct engine_functions {
 
 struct engine {
     const struct engine_functions *functions;
-    uint32_t space;              /* number of the space, for changes */
-    uint32_t flags;              /* value-flags: the flags values are read back with */
-    bool role_cache;             /* role: cache, else store */
-    struct engine_keeper keeper; /* set by the server before the engine is shared */
-    struct engine_keeper imager; /* likewise: told that row_images_wanted() */
-    struct row *row;             /* its tables; NULL: it has none, and nothing survives a restart */
+    uint32_t space;               /* number of the space, for changes */
+    uint32_t flags;               /* value-flags: the flags values are read back with */
+    bool role_cache;              /* role: cache, else store */
+    struct engine_keeper keeper;  /* set by the server before the engine is shared */
+    struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
+    struct engine_growth *growth; /* likewise; NULL: there is none */
+    const char *name;             /* likewise: of the space, for the log; NULL: it has none */
+    struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
 
 #endif

@@ -37,6 +37,21 @@ static void destroy_wakers(struct server_waker *wakers, unsigned threads)
     free(wakers);
 }
 
+/* One part more than it holds, while records go to it. */
+#define GROWTH_SPARE_BYTES row_part_aside_bytes(ROW_PART_BYTES_MAX)
+
+void server_share_memory(struct server *server, const struct settings *settings,
+                         const struct spaces *spaces)
+{
+    uint64_t sum = settings_memory_sum(settings, NULL) + GROWTH_SPARE_BYTES;
+
+    atomic_store(&server->growth.most, sum < server->memory_bytes ? server->memory_bytes - sum : 0);
+    for (size_t i = 0; i < spaces->count; i++) {
+        spaces->at[i]->engine->growth = &server->growth;
+        spaces->at[i]->engine->name = spaces->at[i]->name;
+    }
+}
+
 struct server *server_create(const struct settings *settings, struct spaces *spaces)
 {
     struct server *server = memory_zalloc(sizeof(*server));
@@ -60,6 +75,7 @@ struct server *server_create(const struct settings *settings, struct spaces *spa
     server->keeper = keeper_create(server->barrier, flush_run, server->flush);
     server->wait_us = SERVER_WAIT_US;
     keeper_attach(server->keeper, spaces);
+    server_share_memory(server, settings, spaces);
     server->started_s = clock_monotonic_us() / 1000000;
     server->watchdog_us = notify_watchdog_us();
     server->rounds_us = memory_zalloc(server->threads * sizeof(server->rounds_us[0]));
@@ -71,6 +87,9 @@ void server_destroy(struct server *server)
 {
     if (server == NULL) {
         return;
+    }
+    for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
+        server->spaces->at[i]->engine->growth = NULL; /* they outlive it */
     }
     keeper_destroy(server->keeper);
     lister_destroy(server->lister);

@@ -10,10 +10,10 @@
  * that changed something, or that may tell of a change nobody has written yet, are held until they
  * are written, under sync: always until they are durable (dispatch_journal.c).
  *
- * The order of an end: keeper_end and lister_end; data_stop, after which no read of a dumped table wakes anybody
- * (those wake net itself, so it has to live until then); net_destroy, which ends the workers and
- * gives their sinks and pages back; then the journal is closed (data_close); then server_destroy;
- * the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
+ * The order of an end: keeper_end and lister_end; data_stop, after which no read of a dumped table
+ * wakes anybody (those wake net itself, so it has to live until then); net_destroy, which ends the
+ * workers and gives their sinks and pages back; then the journal is closed (data_close); then
+ * server_destroy; the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
  * it was asked to wake until it is closed, which is after net is gone: so it wakes a
  * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
  *
@@ -82,6 +82,7 @@ struct server {
     struct auth_delay *auth_delay;
     unsigned threads;
     uint64_t memory_bytes;           /* the limit it was started with: a reload cannot raise it */
+    struct engine_growth growth;     /* what of it the settings leave to spaces of any ids */
     struct command_metrics *metrics; /* [threads]; one more: what `stats reset` subtracts */
     struct watch *watches;           /* [threads] */
     struct net_metrics net_base;     /* likewise */
@@ -95,6 +96,13 @@ struct server {
     bool (*signalled)(void *context, int signal_number);
     void *signalled_context;
 };
+
+/*
+ * Shares what the settings leave of memory among the spaces' engines, which grow into it
+ * (row/row_parts.h). Before the spaces are published, or while nothing is maintained.
+ */
+void server_share_memory(struct server *server, const struct settings *settings,
+                         const struct spaces *spaces);
 
 /* A server for settings->threads workers. Settings and spaces stay the caller's. Never NULL. */
 struct server *server_create(const struct settings *settings, struct spaces *spaces);

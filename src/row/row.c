@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "row/row_data.h"
-#include "row/row_private.h"
+#include "row/row_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,11 +39,12 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
     row->late_room = late_room_at_start(config);
     row_stream_forget(row);
     CHECK(pthread_mutex_init(&row->lock, NULL) == 0);
+    row->parted = row->config.any_ids && kind->part_key != NULL;
     if (!row_regions_init(row)) {
         goto no_regions;
     }
     struct row_region *region = row_region_take(row);
-    if (row_first_table(row, region) == NULL) {
+    if (region == NULL || row_first_table(row, region) == NULL) {
         errno = ENOMEM;
         goto no_table;
     }
@@ -65,6 +66,7 @@ no_regions:
 
 void row_fini(struct row *row)
 {
+    row_parts_discharge(row);
     row_retire_all(row);
     row_apart_end(row);
     row_dispose(row);
@@ -95,6 +97,7 @@ void row_clear(struct row *row)
         CHECK(row_first_table(row, region) != NULL);
     }
     row_log_first(row);
+    row_parts_charge(row);
     row_cold_try(row);
     row_wake(row);
     row_ask(row);

@@ -123,6 +123,9 @@ struct row_want {
     uint64_t range; /* ids a full table spans, as the last one showed; 0: not known */
     bool first;     /* nothing is known: unsettled until its sample is full (not with any_ids) */
     bool apart;     /* a dict alone, for ids apart: no region, and the pools region_bytes give */
+    const struct row_table *part_of;  /* not NULL: a part that takes records of this one: by its
+                                         keys,  from base to last (row/row_parts.h) */
+    uint64_t last;                    /* with part_of */
     const struct row_table *layer_of; /* not NULL: a layer of this table, of exactly its shape */
     /*
      * Not NULL: makes the table as it was described (table_kind.describe), whatever the
@@ -145,6 +148,9 @@ struct row_want {
 #define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
 #define ROW_WANT_PLACE   128u /* ids apart that are not ahead any more go in place */
 #define ROW_WANT_LEAVE   256u /* it is full, and its layer: it is to be dumped, as its file grows */
+/* Of parts (row/row_parts.h): to grow; at once, as somebody waits for it. */
+#define ROW_WANT_GROW     512u
+#define ROW_WANT_GROW_NOW 1024u
 
 struct row_region { /* under the row's lock, except memory and bytes: those stay */
     void *memory;
@@ -153,6 +159,7 @@ struct row_region { /* under the row's lock, except memory and bytes: those stay
     bool used;         /* by a table, retired or not, or left by a dump; else zeroed */
     bool left;         /* its table was dumped: the keeper clears it */
     bool gone;         /* of no use any more: given back with its last pin */
+    bool loose;        /* of a part: it is in no list, and goes to the system with its part */
     unsigned pins;     /* by threads that make it resident */
 };
 
@@ -249,6 +256,7 @@ struct row {
     struct row_table *tables[ROW_ROUTES_MAX];
     struct row_table *apart; /* ids apart; NULL: any_ids, or nothing is restored yet */
     bool apart_old;          /* it is of another configuration: the keeper makes it anew */
+    bool parted;             /* any_ids, and its tables are parts: bases are keys (row_parts.h) */
     unsigned places_left;    /* ids that may go in place before the log is asked again */
     struct row_config config;
     const struct table_kind *kind;
@@ -263,6 +271,10 @@ struct row {
         uint64_t dumps_max, tables, table_bytes;
     } stored;
     bool untidy; /* the keeper may find memory of retired tables, or for a new configuration */
+    bool growth_warned;           /* that a part cannot grow was logged; until one does */
+    uint64_t growth_told;         /* bytes at which growing was logged */
+    uint64_t charged;             /* bytes of all parts that it has of engine->growth */
+    _Atomic uint64_t loose_bytes; /* of regions of parts */
     /* Called when the keeper has something to do. NULL: a test calls row_maintain() itself. */
     const struct engine_keeper *keeper;
     /*
@@ -365,13 +377,22 @@ static inline struct row_table *row_find_from(const struct row *row, uint64_t id
     return table != NULL ? table : row->tables[0];
 }
 
+/* As row_find(), of an id of a parted row. */
+struct row_table *row_find_part(const struct row *row, uint64_t id);
+
+/* As row_find(), whatever the bases are. */
+static inline struct row_table *row_table_of(const struct row *row, uint64_t id)
+{
+    return UNLIKELY(row->parted) ? row_find_part(row, id) : row_find(row, id);
+}
+
 /*
  * Returns the table that a key of the id is looked for in. NULL: below the oldest, or among ids
  * that were recycled with their table; for a new id there ask row_admit_again().
  */
 static inline struct row_table *row_route(const struct row *row, uint64_t id)
 {
-    struct row_table *table = row_find(row, id);
+    struct row_table *table = row_table_of(row, id);
     if (UNLIKELY(row->dropped_ranges > 0) && table != NULL &&
         row_dropped_has(&table->dropped, id)) {
         return NULL;
@@ -414,7 +435,7 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
  * Asked under the id's lock: the memory of `table`, or its layer, has no room for an id that was
  * admitted, and what row_admit() counted was taken back; or, not anew, for what an id that is there
  * is to become: a further layer would not help that. ROW_WAIT: the table is dumped, out of its
- * turn if need be, and takes the id then. ROW_NO_TABLE: it stays refused.
+ * turn if need be, or the part grows, and takes the id then. ROW_NO_TABLE: it stays refused.
  */
 enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool anew);
 

@@ -107,6 +107,9 @@ static enum row_verdict full(struct row *row, struct row_table *table, uint32_t 
 
 enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool anew)
 {
+    if (row->parted) {
+        return full(row, table, ROW_WANT_GROW_NOW);
+    }
     struct row_table *holder = row_last_layer(table);
     bool late = row_is_late(table) || (table->settled && row_is_going(table));
     if (late && anew && row_may_layer(row, table)) {
@@ -116,13 +119,25 @@ enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool an
     return late ? row_leave_full(row, table, holder) : ROW_NO_TABLE;
 }
 
-static enum row_verdict admit_any(struct row_table *table, uint64_t id)
+/* A part is nearly full: it is to grow before somebody has to wait for it. */
+static void part_filled(struct row *row, struct row_table *part)
+{
+    if (!part->refused || may_ask(row, &row->again_us)) {
+        row_want(row, part, ROW_WANT_GROW);
+    }
+}
+
+static enum row_verdict admit_any(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;
     if (!row_take_place(table, &count)) {
         return ROW_NO_TABLE;
     }
-    row_raise_to(&table->frontier, id);
+    if (!row->parted) {
+        row_raise_to(&table->frontier, id);
+    } else if (UNLIKELY(count >= table->fill)) {
+        part_filled(row, table);
+    }
     id_span_note(&table->ids, id);
     return ROW_INSIDE;
 }
@@ -255,10 +270,10 @@ static enum row_verdict admit_going(struct row *row, struct row_table *table, ui
 
 enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id)
 {
-    CHECK(table->base <= id && id <= table->last);
     if (row->config.any_ids) {
-        return admit_any(table, id);
+        return admit_any(row, table, id);
     }
+    CHECK(table->base <= id && id <= table->last);
     if (UNLIKELY(!table->settled)) {
         return admit_unsettled(row, table, id);
     }

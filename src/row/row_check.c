@@ -120,8 +120,8 @@ void row_check(const struct row *row)
     }
     check_serials(row);
     check_apart(row);
-    CHECK(dropped == row->dropped_ranges);                                 /* R10 */
-    CHECK(regions_used(row) >= tables + retired_count(row));               /* R5 */
-    CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX); /* R7 */
-    CHECK(!row->tables[0]->settled || row->sample_count == 0);             /* R7 */
+    CHECK(dropped == row->dropped_ranges);                                  /* R10 */
+    CHECK(row->parted || regions_used(row) >= tables + retired_count(row)); /* R5 */
+    CHECK(row->tables[0]->settled || row->sample_count <= ROW_SAMPLE_MAX);  /* R7 */
+    CHECK(!row->tables[0]->settled || row->sample_count == 0);              /* R7 */
 }

@@ -17,14 +17,19 @@
 #define ROW_LATE_ROOM_LIMIT  0.9
 #define ROW_REGION_BYTES_MIN (64u << 10)
 #define ROW_REGION_BYTES_MAX (1ull << 40)
+#define ROW_PART_BYTES_MAX   (4u << 20) /* of a part of a row of any ids: as much as a stop moves */
+#define ROW_PART_BYTES_MIN   (16u << 10)
+#define ROW_PART_POOLS       16 /* a part's pools take 1/16 of it at most, as a rule */
 
 struct row_config {
-    bool any_ids;         /* one table over all ids: nothing else but table_bytes applies */
+    bool any_ids;         /* over all ids, in parts (row/row_parts.h): nothing else but table_bytes
+                             applies, which is what is set aside for them */
     bool recycle;         /* a table is recycled when one is needed; else new ids are refused */
     bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h) */
     unsigned dumps_max;   /* dumped tables, at most; 0: any number */
     unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */
+    uint64_t part_bytes;  /* of a part at most; 0: ROW_PART_BYTES_MAX. Tests have less */
     double late_room;     /* share of a capacity kept for late ids, or ROW_LATE_AUTO */
     double late_start;    /* what ROW_LATE_AUTO begins with */
     unsigned sample;      /* ROW_SAMPLE_MIN to ROW_SAMPLE_MAX: as many fit apart in a table */
@@ -35,6 +40,24 @@ struct row_config {
  * Returns what is wrong and what would be right; NULL: nothing. max_id: with any_ids alone.
  */
 const char *row_config_wrong(const struct row_config *config, uint64_t max_id);
+
+/* Returns the bytes of the largest part of a row of any ids, and of its first one. */
+static inline uint64_t row_part_bytes_max(const struct row_config *config)
+{
+    return config->part_bytes != 0 ? config->part_bytes : ROW_PART_BYTES_MAX;
+}
+
+static inline uint64_t row_part_first_bytes(const struct row_config *config)
+{
+    uint64_t most = row_part_bytes_max(config);
+    return config->table_bytes < most ? config->table_bytes : most;
+}
+
+/* Returns what is set aside for such a row: parts of so many bytes with their pools. */
+static inline uint64_t row_part_aside_bytes(uint64_t table_bytes)
+{
+    return table_bytes + table_bytes / ROW_PART_POOLS;
+}
 
 /* Returns how many tables one is the spare of: 1 or 0. */
 static inline unsigned row_config_spare(const struct row_config *config)

@@ -2,11 +2,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
-#include "row/row_private.h"
+#include "row/row_parts.h"
 
 #define JUMP_PART       4 /* a table opened for ahead ids is one of the others once it holds 1/4 */
 #define DENIED_PAUSE_US 100000u /* until the log is asked again whether it has room */
 #define AGAIN_PAUSE_US  (10u * 1000000u)
+#define ROW_WANT_PARTS  (ROW_WANT_GROW | ROW_WANT_GROW_NOW) /* row_parts_maintain() */
 #define DROPS_AT_ONCE   64 /* by each of the loops below: the log has room for their events */
 
 _Static_assert(3 * DROPS_AT_ONCE * (ROW_DROP_BYTES_MAX + 16) + 3 * ROW_TABLE_BYTES_MAX <=
@@ -433,7 +434,7 @@ static void allow_again(struct row *row)
 }
 
 /* Room for an event. False: new ids are refused for a while, and all stays as it is. */
-static bool log_room(struct row *row)
+bool row_keep_log_room(struct row *row)
 {
     bool room = row_log_room(row);
     atomic_store(&row->denied_us, room ? 0 : clock_monotonic_us() + DENIED_PAUSE_US);
@@ -446,7 +447,7 @@ static bool drop_dumped(struct row *row)
 {
     struct row_table *table = dumped_too_many(row);
     while (table != NULL) {
-        if (!log_room(row)) {
+        if (!row_keep_log_room(row)) {
             return false;
         }
         row_recycle(row, table);
@@ -483,7 +484,7 @@ static bool serve_all(struct row *row, uint32_t bits, bool *again)
     bool room = true;
     struct row_table *table = next_wanting(row, bits);
     while (room && !*again && table != NULL) {
-        room = log_room(row);
+        room = row_keep_log_room(row);
         *again = room && row_serve(row, table);
         table = next_wanting(row, bits);
     }
@@ -501,11 +502,11 @@ static bool act(struct row *row)
     atomic_store(&row->denied, false);
     bool again = false;
     bool room = drop_dumped(row);
-    if (row->apart_old && room && log_room(row)) {
+    if (row->apart_old && room && row_keep_log_room(row)) {
         row_apart_renew(row);
     }
     /* What is apart goes in place when nothing else is wanted, and before its table is followed. */
-    room = room && serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW), &again);
+    room = room && serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW | ROW_WANT_PARTS), &again);
     if (room && !again && place_what_may(row) && serve_all(row, ROW_WANT_RENEW, &again)) {
         (void)place_what_may(row);
     }
@@ -539,6 +540,9 @@ void row_maintain(struct row *row, struct barrier *barrier)
     clean_up(row);
     while (asked && act_stopped(row, barrier)) {
         clean_up(row);
+    }
+    if (asked && row->parted) {
+        row_parts_maintain(row, barrier);
     }
     if (asked) {
         row_wake(row);

@@ -9,8 +9,9 @@
  * recycled table; then the ranges of its ids that the table below is to know as recycled, two words
  * each. WHOLE is ROW_WHOLE_BYTES, serial and base of a table that is to be dumped (row/row_cold.h).
  * An opening that took its table's place (the same base) needs no DROP, nor do tables that FIRST
- * ends. APART is the new table for ids apart, which takes all of the one before. Replay works out
- * what else follows (the range of the table below, which table closes) as it was worked out before.
+ * ends. PART is a part that has grown (row/row_parts.h). APART is the new table for ids apart,
+ * which takes all of the one before. Replay works out what else follows (the range of the table
+ * below, which table closes) as it was worked out before.
  *
  * Ids apart. Where a change was made it says (enum change_place), so the table for ids apart is
  * replayed by its own S and needs no routing. An id that goes in place is one change: from its LSN
@@ -156,7 +157,7 @@ bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, co
  */
 static inline struct row_table *row_replay_find(const struct row *row, uint64_t id, uint64_t lsn)
 {
-    struct row_table *table = row_find(row, id);
+    struct row_table *table = row_table_of(row, id);
     return table != NULL && table->start_lsn <= lsn ? table : NULL;
 }
 /* Returns the table for ids apart, to replay a change at lsn on; NULL: leave it out there. */

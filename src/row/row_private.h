@@ -473,6 +473,9 @@ void row_log_whole(struct row *row, const struct row_table *table);
  */
 struct row_table *row_image_owner(const struct row *row, const struct row_image *image);
 
+/* row_keep.c: the same room, and new ids are refused for a while if there is none. Stopped. */
+bool row_keep_log_room(struct row *row);
+
 /* row_cold.c: dumps; all stopped */
 
 /* The table is to be dumped, with its layer. */

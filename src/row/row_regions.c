@@ -1,6 +1,6 @@
 /* row_regions.c: the memory of tables. The list and what it says are under the row's lock; the
  * system is asked without it. Only the keeper adds and takes away. */
-#include "row/row_private.h"
+#include "row/row_parts.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -48,7 +48,7 @@ uint64_t row_held_bytes(const struct row *row)
     row_lock(row);
     uint64_t held = held_bytes(row);
     row_unlock(row);
-    return held;
+    return held + atomic_load(&row->loose_bytes);
 }
 
 size_t row_regions_free(const struct row *row)
@@ -83,7 +83,7 @@ bool row_fits(const struct row *row, size_t more)
 
 bool row_regions_init(struct row *row)
 {
-    for (unsigned i = 0; i < row->config.tables; i++) {
+    for (unsigned i = 0; i < row->config.tables && !row->parted; i++) {
         struct row_region *region = make_region(row->config.table_bytes);
         if (region == NULL) {
             int error = errno;
@@ -122,6 +122,9 @@ static struct row_region *take(struct row *row, uint64_t least, uint64_t most)
 
 struct row_region *row_region_take(struct row *row)
 {
+    if (row->parted) {
+        return row_part_region(row, row_part_first_bytes(&row->config));
+    }
     return take(row, row->config.table_bytes, row->config.table_bytes);
 }
 
@@ -155,6 +158,10 @@ void row_region_clear(struct row *row, struct row_region *region)
 void row_region_give(struct row *row, struct row_region *region)
 {
     if (region == NULL) {
+        return;
+    }
+    if (region->loose) {
+        row_part_region_give(row, region);
         return;
     }
     row_region_clear(row, region);
@@ -229,7 +236,8 @@ static uint64_t missing_bytes(const struct row *row)
     row_lock(row);
     uint64_t bytes = row->config.table_bytes;
     bool fits = held_bytes(row) + bytes <= budget_of(row);
-    bool missing = (fits || first_of_size(row, 0)) && row->region_count < ROW_TABLES_MAX;
+    bool missing =
+        !row->parted && (fits || first_of_size(row, 0)) && row->region_count < ROW_TABLES_MAX;
     row_unlock(row);
     return missing ? bytes : 0;
 }
@@ -237,6 +245,9 @@ static uint64_t missing_bytes(const struct row *row)
 /* Of the restored row: tables keep the bytes they had, whatever the configuration says by now. */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
 {
+    if (row->parted) {
+        return row_part_region(row, bytes);
+    }
     struct row_region *region = take(row, bytes, bytes);
     bool full = row->region_count == ROW_TABLES_MAX;
     if (region == NULL && (!full || drop_one(row, true))) {

@@ -2,7 +2,7 @@
  * asked any more; what follows from them goes through the functions it went through before. */
 #include <string.h>
 
-#include "row/row_private.h"
+#include "row/row_parts.h"
 #include "row/row_state.h"
 
 void row_replay_forget(struct row *row)
@@ -237,7 +237,7 @@ typedef bool replay_fn(struct row *row, const struct row_described *described, u
 static replay_fn *const REPLAYS[] = {
     [CHANGE_EVENT_FIRST] = replay_first, [CHANGE_EVENT_SETTLE] = replay_settle,
     [CHANGE_EVENT_OPEN] = replay_open,   [CHANGE_EVENT_LAYER] = replay_layer,
-    [CHANGE_EVENT_APART] = replay_apart,
+    [CHANGE_EVENT_APART] = replay_apart, [CHANGE_EVENT_PART] = row_parts_replay,
 };
 
 static bool replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
@@ -271,7 +271,7 @@ static void came_inside(struct row *row, struct row_table *table, uint64_t id, b
 {
     bool late = table->closed || table->further != NULL;
     if (late || row->config.any_ids) {
-        row_raise_to(&table->frontier, id);
+        row_raise_to(&table->frontier, row->parted ? 0 : id);
         atomic_fetch_add(&table->late, late && counted);
         return;
     }
@@ -284,7 +284,7 @@ static void came_inside(struct row *row, struct row_table *table, uint64_t id, b
 void row_replay_created(struct row *row, struct row_table *table, struct row_table *holder,
                         uint64_t id, bool counted)
 {
-    CHECK(table->base <= id && id <= table->last);
+    CHECK(row->config.any_ids || (table->base <= id && id <= table->last));
     CHECK(holder == table || holder->base == table->base);
     row_changed(holder);
     atomic_fetch_add(&holder->count, counted);

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "row/row_parts.h"
 #include "row/row_policy.h"
-#include "row/row_private.h"
 #include "row/row_state.h"
 
 /* ---- tables ---- */
@@ -236,6 +236,7 @@ static bool restore_first(struct row *row)
 {
     struct row_region *region = row_region_take(row);
     CHECK(region != NULL && row_first_table(row, region) != NULL && row_apart_begin(row));
+    row_parts_charge(row);
     return false;
 }
 
@@ -267,6 +268,7 @@ bool row_restore_decide(struct row *row)
     }
     find_late_room(row);
     row_see_activity(row);
+    row_parts_charge(row);
     if (row->config.dump && !row->config.any_ids) {
         leave_more(row);
     }

@@ -196,7 +196,6 @@ static bool kind_is_sound(const struct row_state *s)
     return one_of != (ROW_STATE_LAYER | ROW_STATE_LAYERED) && (one_of == 0 || (settled && !any)) &&
            (!layer || row_state_has(s, ROW_STATE_CLOSED)) &&
            (settled || (s->base == 0 && s->last == ROW_ID_MAX && !any)) &&
-           (!any || (s->base == 0 && s->last == ROW_ID_MAX)) &&
            apart == (s->serial >= ROW_APART_SERIALS) &&
            (!apart || (s->flags == (ROW_STATE_APART | ROW_STATE_SETTLED) && s->base == 0 &&
                        s->last == ROW_ID_MAX));

@@ -1,5 +1,5 @@
 /* row_stats.c: figures, and the check of what must hold. */
-#include "row/row_private.h"
+#include "row/row_parts.h"
 
 #define SHARE_DIGITS 4
 
@@ -19,6 +19,16 @@ static const char *oldest_of(const struct row *row)
     return row->config.dump ? "dump" : "refuse";
 }
 
+static uint64_t frontier_of(const struct row *row)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; row->parted && i < row->count; i++) { /* the largest id, in whichever part */
+        last = row_larger(last, id_span_last(&row->tables[i]->ids));
+    }
+    bool one = row->count > 0 && !row->parted;
+    return one ? row_frontier_of(row->tables[row->count - 1]) : last;
+}
+
 void row_emit_space(const struct row *row, const struct emitter *to)
 {
     uint64_t layers = 0;
@@ -36,7 +46,7 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "layers", layers);
     emit_u64(to, "tables_max", row->config.tables);
     emit_u64(to, "spare", row_regions_free(row));
-    emit_u64(to, "frontier", row->count ? row_frontier_of(row->tables[row->count - 1]) : 0);
+    emit_u64(to, "frontier", frontier_of(row));
     emit_u64(to, "ahead_ids", row->apart ? row_count_of(row->apart) : 0);
     emit_real(to, "late_room", SHARE_DIGITS, row->late_room);
     emit_text(to, "oldest", oldest_of(row));
@@ -46,6 +56,7 @@ void row_emit_space(const struct row *row, const struct emitter *to)
     emit_u64(to, "recycled_ids", row->recycled_ids);
     emit_u64(to, "dropped_ranges", row->dropped_ranges);
     emit_u64(to, "waits", waits_of(row));
+    emit_u64(to, "growth_left_bytes", row->parted ? row_parts_left(row) : 0);
 }
 
 static const char *state_of(const struct row_table *table)

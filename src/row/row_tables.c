@@ -54,7 +54,30 @@ struct row_table *row_make_table(struct row *row, struct row_want *want, uint64_
     if (row->config.any_ids || want->apart) {
         table->window_last = ROW_ID_MAX;
     }
+    if (row->parted && want->description == NULL) {
+        table->fill = row->kind->part_fill(table, table->base, table->last, region->bytes);
+    }
     return table;
+}
+
+/* Parts are alike, so the one is near where it would be if they were equal. */
+struct row_table *row_find_part(const struct row *row, uint64_t id)
+{
+    if (row->count <= 1) {
+        return row->count == 1 ? row->tables[0] : NULL;
+    }
+    const struct row_table *first = row->tables[0];
+    uint64_t key = row->kind->part_key(first, id);
+    double share = (double)key / ((double)row->kind->part_top(first) + 1);
+    size_t at = (size_t)(share * (double)row->count);
+    at = at < row->count ? at : row->count - 1;
+    while (key < row->bases[at]) {
+        at--;
+    }
+    while (at + 1 < row->count && key >= row->bases[at + 1]) {
+        at++;
+    }
+    return row->tables[at];
 }
 
 void row_stand(struct row *row, struct row_table *table)

@@ -61,6 +61,24 @@ struct table_kind {
     /* Ids that row_route() gave no table for have one again. NULL: the kind need not know. */
     void (*reopened)(struct engine *engine);
 
+    /* ---- parts of a row of any ids (row/row_parts.h); NULL: its one table never grows ---- */
+
+    /* Returns the key of an id: alike in all parts of a row. Any thread inside. */
+    uint64_t (*part_key)(const struct row_table *table, uint64_t id);
+    /* Returns the largest key; one more is a power of two. */
+    uint64_t (*part_top)(const struct row_table *table);
+    /* Returns the records at which a part of these keys and bytes is to grow. */
+    uint64_t (*part_fill)(const struct row_table *table, uint64_t base, uint64_t last,
+                          uint64_t bytes);
+    /* Returns the bytes of its pools. */
+    uint64_t (*part_pools)(const struct row_table *table);
+    /*
+     * Moves all records of to's keys into `to`, a new part, and counts them there. Of `from` they
+     * are no more; where it has other keys, too, it is sound afterwards. False: memory is refused,
+     * `from` is as it was, and `to` is to be destroyed.
+     */
+    bool (*part_move)(struct row_table *from, struct row_table *to);
+
     /* ---- ids apart ---- */
 
     /*

@@ -87,8 +87,16 @@ static void describe_counter(const struct space_settings *settings, char *text, 
     char ids[32];
 
     forecast_space(settings, 0, &holds);
-    text_tables(holds.tables, holds.spare, settings->row.table_bytes, tables);
     text_count(holds.holds, ids, sizeof(ids));
+    if (settings->ids == SPACE_IDS_ANY) { /* what is there already is the engine's to tell */
+        size_text(tables, settings->row.table_bytes);
+        snprintf(text, size,
+                 "%s: %s set aside, for about %s ids, %.1f bytes each; it grows as far as `memory` "
+                 "allows",
+                 settings->name, tables, ids, holds.bytes_each);
+        return;
+    }
+    text_tables(holds.tables, holds.spare, settings->row.table_bytes, tables);
     snprintf(text, size, "%s: %s, about %s ids, %.1f bytes each", settings->name, tables, ids,
              holds.bytes_each);
 }

@@ -58,6 +58,7 @@
 #define ABSENT          1u /* hashes of what is not a record */
 #define BELOW           2u
 #define NO_COPY         UINT64_MAX
+#define GROWTH_BYTES    (16u << 20)
 
 struct profile {
     const char *name;
@@ -68,6 +69,7 @@ struct profile {
     uint64_t table_bytes;
     unsigned tables; /* 0: ids: any */
     bool recycle;
+    uint64_t part_bytes; /* of ids: any: it grows in such parts. 0: it does not grow */
 };
 
 /* What a space held when the next record was to be at lsn. */
@@ -92,6 +94,7 @@ struct run {
     uint64_t *texts;
     uint64_t done, ops_all, asked, lazy;
     uint64_t offset; /* of the ids: raised when the space is cleared */
+    struct engine_growth growth;
     uint64_t ends, exact_ends, cut_ends, aborted, restored_tables, layers, refused;
 };
 
@@ -118,14 +121,15 @@ static uint64_t random_id(uint64_t index)
 }
 
 static const struct profile profiles[] = {
-    {"dense", "s0:20 s1:12 s2:40", dense_id, 0, 30000, 64u << 10, 4, true},
-    {"dense, spacing given", "s0:4 s1:7 s2:2", dense_id, 1, 30000, 64u << 10, 5, true},
-    {"seconds", "s0:20 s1:20 s2:20 s3:20", seconds_id, 8388, 20000, 64u << 10, 6, true},
-    {"milliseconds", "s0:5 s1:64", milliseconds_id, 0, 12000, 64u << 10, 6, false},
-    {"any", "s0:10 s1:64 s2:3", random_id, 0, 4000, 64u << 10, 0, false},
-    {"any, many pages", "s0:16 s1:3", random_id, 0, 60000, 1u << 20, 0, false},
+    {"dense", "s0:20 s1:12 s2:40", dense_id, 0, 30000, 64u << 10, 4, true, 0},
+    {"dense, spacing given", "s0:4 s1:7 s2:2", dense_id, 1, 30000, 64u << 10, 5, true, 0},
+    {"seconds", "s0:20 s1:20 s2:20 s3:20", seconds_id, 8388, 20000, 64u << 10, 6, true, 0},
+    {"milliseconds", "s0:5 s1:64", milliseconds_id, 0, 12000, 64u << 10, 6, false, 0},
+    {"any", "s0:10 s1:64 s2:3", random_id, 0, 4000, 64u << 10, 0, false, 0},
+    {"any, many pages", "s0:16 s1:3", random_id, 0, 60000, 1u << 20, 0, false, 0},
+    {"any, grows", "s0:20 s1:64 s2:3", random_id, 0, 40000, 64u << 10, 0, false, 32u << 10},
     {"wide", "s0:64 s1:64 s2:64 s3:64 s4:2 s5:3 s6:30 s7:31 s8:32 s9:33", dense_id, 1, 4000,
-     64u << 10, 5, true},
+     64u << 10, 5, true, 0},
 };
 
 #define PROFILES (sizeof(profiles) / sizeof(*profiles))
@@ -374,10 +378,17 @@ static void count_tables(void *context, uint64_t serial, bool layer)
     r->layers += layer;
 }
 
+static struct engine *create(struct run *r)
+{
+    struct engine *engine = counters_create(&r->config);
+    engine->growth = &r->growth;
+    return engine;
+}
+
 static struct engine *restore(struct run *r)
 {
     bool fresh = false;
-    struct engine *engine = counters_create(&r->config);
+    struct engine *engine = create(r);
     size_t batch = 1 + below(r, BATCH_MAX);
     if (!checkpoints_restore(&r->checkpoints, engine, &r->recorder, batch, &fresh)) {
         fail_msg("%s, after %" PRIu64 ": %s", r->profile->name, r->done, r->checkpoints.error);
@@ -535,8 +546,10 @@ static void start(struct run *r, const struct profile *profile, uint64_t seed)
     r->config.row.tables = profile->tables ? profile->tables : 1;
     r->config.row.recycle = profile->recycle;
     r->config.row.table_bytes = profile->table_bytes;
+    r->config.row.part_bytes = profile->part_bytes;
     r->config.aux_bytes = once_in(r, 2) ? profile->table_bytes : 0; /* else it is often full */
-    r->engine = counters_create(&r->config);
+    r->growth.most = profile->part_bytes ? GROWTH_BYTES : 0;
+    r->engine = create(r);
     recorder_init(&r->recorder);
     recorder_sink_init(&r->sink, &r->recorder);
     r->sim = vfs_sim_create(seed);

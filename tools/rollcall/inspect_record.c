@@ -25,6 +25,7 @@ static const char *const event_names[] = {
     [CHANGE_EVENT_SETTLE] = "settle",    [CHANGE_EVENT_OPEN] = "open",
     [CHANGE_EVENT_LAYER] = "layer",      [CHANGE_EVENT_DROP] = "drop",
     [CHANGE_EVENT_APART] = "apart anew", [CHANGE_EVENT_WHOLE] = "whole",
+    [CHANGE_EVENT_PART] = "part",
 };
 
 static const char *const slot_places[] = {

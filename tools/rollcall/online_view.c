@@ -284,6 +284,15 @@ static void add_memory(json_t *space, const json_t *newest)
                                       : 0));
 }
 
+void online_grows(const json_t *space, struct forecast_room *room)
+{
+    if (room->any_ids && strcmp(online_text(space, "kind"), "counter") == 0) {
+        forecast_growing(room, online_number(space, "records"), online_number(space, "capacity"),
+                         online_number(space, "growth_left_bytes"),
+                         online_real(space, "bytes_each"));
+    }
+}
+
 /* What follows from the newest table: room, a rate, and when it is full. */
 static void add_forecast(json_t *space, const json_t *newest, uint64_t now_s)
 {
@@ -300,6 +309,7 @@ static void add_forecast(json_t *space, const json_t *newest, uint64_t now_s)
     if (newest == NULL) {
         return;
     }
+    online_grows(space, &room);
     if (now_s >= opened_s + ONLINE_RATE_S_MIN) {
         added = (double)room.held / (double)(now_s - opened_s);
     }

@@ -40,4 +40,8 @@ json_t *online_find_space(const json_t *view, const char *name); /* NULL: none *
 /* The newest table of a space; NULL: none. */
 json_t *online_newest(const json_t *space);
 
+/* A space of counters of any ids has the room of all its parts, and of what they may grow by. */
+struct forecast_room;
+void online_grows(const json_t *space, struct forecast_room *room);
+
 #endif

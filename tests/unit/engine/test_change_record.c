@@ -186,7 +186,7 @@ static const struct bad BADS[] = {
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 24, {8, 1}}, /* too many */
     {CHANGE_RECORD_EVENT, CHANGE_EVENT_OPEN, 16, {UINT64_MAX, 1}},
     {CHANGE_RECORD_EVENT, 0, 16, {8, 1}},
-    {CHANGE_RECORD_EVENT, CHANGE_EVENT_WHOLE + 1, 16, {8, 1}},
+    {CHANGE_RECORD_EVENT, CHANGE_EVENT_PART + 1, 16, {8, 1}},
 };
 
 static void test_bad(void **unused)

@@ -1,0 +1,66 @@
+/*
+ * row_parts.h: a row of any ids grows in parts.
+ *
+ *     key 0                                                                    2^w - 1
+ *     | part, 3.6 MiB | part, 2.1 MiB | part, 2.4 MiB    | part, 3.1 MiB       |
+ *
+ * Such a row has no frontier and no late ids. Its tables are *parts*: each holds the ids whose
+ * *key* lies in its range, and the key is the id permuted (table_kind.part_key), so all parts fill
+ * alike. base, last and the row's bases are keys here, not ids. A new row has one part, of
+ * `table_bytes` or ROW_PART_BYTES_MAX.
+ *
+ * Growing. A part that has come to its fill, or whose pools are full, is replaced by a larger one,
+ * or, if that would be larger than its largest size, by two, each of half the keys. That happens in
+ * one stop for each new part: the records of its range go from the old part into the new one. So a
+ * stop moves what one part holds at most, and requests go on between the stops. What finds no room
+ * meanwhile waits (ROW_WAIT), most do not: a part is asked for at its fill, when its pool for what
+ * spills has room still.
+ *
+ * Sizes. A part's sizes are its largest one, times 8/9, times 8/9 of that, and so on. The largest
+ * is between 8/9 of ROW_PART_BYTES_MAX and that, and differs from part to part, in the order of
+ * the bits of the range's number, backwards: so neighbours are at different points between two
+ * sizes, only a few parts grow at a time, and memory an id hardly changes as the space grows.
+ *
+ * Memory. A space may hold `table_bytes` with pools, which was set aside at the start, and beyond
+ * that what all spaces share (struct engine_growth): what the others leave of `memory`. If neither
+ * is left new ids are refused; it is tried again every ten seconds, when somebody needs it.
+ *
+ * A table of a version that knew no parts is the part of all keys. It gives its records up a part
+ * at a time, from the smallest key on.
+ *
+ * Events. PART is a new part, after its records came in (row/row_log.h): it takes all of its range
+ * from the part with the same base, which is gone if nothing is left of it, and begins above
+ * otherwise. Replay moves the same records; where they lie in the part may differ.
+ *
+ * Thread rule: as row_private.h.
+ */
+#ifndef ROLLCALL_ROW_ROW_PARTS_H
+#define ROLLCALL_ROW_ROW_PARTS_H
+
+#include "row/row_private.h"
+#include "row/row_state.h"
+
+/* Memory of a part, resident: of nobody's list. NULL: it is refused. Any thread. */
+struct row_region *row_part_region(struct row *row, uint64_t bytes);
+/* Gives it back to the system. Any thread. */
+void row_part_region_give(struct row *row, struct row_region *region);
+
+/*
+ * Has parts that are full grow, one in each stop, until none wants to or memory is not to be had.
+ * Keeper.
+ */
+void row_parts_maintain(struct row *row, struct barrier *barrier);
+
+/* Replays PART. Nobody else there. False with `error`. */
+bool row_parts_replay(struct row *row, const struct row_described *described, uint64_t lsn,
+                      char error[ROW_ERROR_MAX]);
+
+/* Returns how many bytes of parts and pools the row may hold more. Any thread inside. */
+uint64_t row_parts_left(const struct row *row);
+
+/* Counts what the row holds beyond what was set aside for it. Stopped, or nobody else there. */
+void row_parts_charge(struct row *row);
+/* It holds nothing any more. */
+void row_parts_discharge(struct row *row);
+
+#endif
