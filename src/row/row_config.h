@@ -18,7 +18,7 @@
 #define ROW_REGION_BYTES_MIN (64u << 10)
 #define ROW_REGION_BYTES_MAX (1ull << 40)
 #define ROW_PART_BYTES_MAX   (4u << 20) /* of a part of a row of any ids: as much as a stop moves */
-#define ROW_PART_BYTES_MIN   (16u << 10)
+#define ROW_PART_BYTES_MIN   (8u << 10)
 #define ROW_PART_POOLS       16 /* a part's pools take 1/16 of it at most, as a rule */
 
 struct row_config {

@@ -43,12 +43,14 @@ struct profile {
     uint64_t indices; /* of a table for any ids; 0: they roll */
     uint64_t table_bytes;
     unsigned tables;
+    uint64_t part_bytes; /* of any ids: of its largest part; 0: all it may have */
 };
 
 static const struct profile profiles[] = {
-    {"any, full", "a:20 b:4 c:20 d:30", 60000, 512u << 10, 1},
-    {"any, wide", "a:64 b:64 c:64 d:64 e:20 f:3", 9000, 256u << 10, 1},
-    {"rolling", "a:20 b:4 c:20", 0, 64u << 10, 5},
+    {"any, full", "a:20 b:4 c:20 d:30", 60000, 512u << 10, 1, 0},
+    {"any, wide", "a:64 b:64 c:64 d:64 e:20 f:3", 9000, 256u << 10, 1, 0},
+    {"any, grows", "a:20 b:4 c:20 d:30", 60000, 1u << 20, 1, 64u << 10},
+    {"rolling", "a:20 b:4 c:20", 0, 64u << 10, 5, 0},
 };
 
 struct shared {
@@ -200,6 +202,7 @@ static void start(struct shared *s, const struct profile *profile)
     s->config.row.any_ids = profile->indices > 0;
     s->config.row.table_bytes = profile->table_bytes;
     s->config.row.tables = profile->tables;
+    s->config.row.part_bytes = profile->part_bytes;
     s->config.row.recycle = profile->tables > 1;
     s->config.aux_bytes = profile->table_bytes / 2;
     s->slots = s->config.slot_count;

@@ -53,7 +53,7 @@
 #define SIM_DIRECTORY   "/data"
 #define SIM_MEMBERS_MAX 32 /* bytes of a member's text */
 #define SIM_RECENT      64 /* members added shortly before */
-#define SIM_CODES       30 /* points with names */
+#define SIM_CODES       31 /* points with names */
 #define SIM_CODE_ANY    SIM_CODES
 
 enum sim_point {

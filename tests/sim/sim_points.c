@@ -29,6 +29,7 @@ static const struct sim_code codes[SIM_CODES] = {
     {"opening", 3, false, false},
     {"opened, nothing inserted", 3, false, false},
     {"ids apart, not in place", 4, false, false},
+    {"part filled, not in place", 2, false, false},
     {"files synced, no manifest names them", 4, false, false},
     {"manifest stored, nothing deleted", 4, false, false},
     {"frozen", 4, true, false},

@@ -27,12 +27,14 @@ static void set_slots(struct space_settings *space, size_t count, unsigned bits)
     }
 }
 
-static void set_any(struct space_settings *space)
+/* It grows in parts, or has one whose pages are copied in two pieces. */
+static void set_any(struct space_settings *space, bool grows)
 {
     set_slots(space, 3, 20);
     space->ids = SPACE_IDS_ANY;
     space->max_id = 1u << 20;
-    space->row.table_bytes = 512u << 10; /* its pages are copied in two pieces */
+    space->row.table_bytes = 512u << 10;
+    space->row.part_bytes = grows ? 16u << 10 : 0;
     space->row.tables = 1;
 }
 
@@ -76,7 +78,7 @@ static void set_spaces(struct sim *sim)
     }
     if (sim->seed % 4 == 1) {
         set_space(second, "b", SPACE_COUNTER);
-        set_any(second);
+        set_any(second, sim->seed % 8 == 5);
     }
 }
 

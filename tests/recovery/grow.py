@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""A space of any ids grows in parts while its daemon is killed: is each acknowledged id there, once?
+
+    tests/recovery/grow.py [--seed N]
+
+$ROLLCALLD as in crash.py. Ids that no two of are alike are counted once each, 500 outstanding, while checkpoints are
+made; kill -9 comes at a random moment, ROUNDS times. After each start every acknowledged id must hold 1, every other
+one that was sent 1 or nothing. The space must have grown in each round, to several parts at the end, and nobody may
+have waited longer than FELT_S for a block. Then it is told to take no more memory than it has (a small `memory`): new
+ids are refused, and the others go on. Lines are `ok` or `FAIL` with the reason; exit 1 if one failed.
+"""
+import os
+import random
+import sys
+import threading
+import time
+
+from victim import Failure, Folder, Victim, seed_of_run
+
+CONFIG = """threads: 2
+memory: %s
+data: %s
+journal: {sync: everysec, segment: 16MiB, buffer: 4MiB}
+checkpoint: {every: 1s, journal: 16MiB}
+spaces:
+  user: {kind: counter, slots: {a: 20, b: 20, c: 20, d: 20}, ids: any, table-size: 64KiB}
+"""
+ROUNDS = 3
+BLOCK = 500  # ids at once
+KEYS = 200  # of a get
+LIVES_S = (1.0, 2.5)  # of a daemon
+FELT_S = 3  # no request waits longer for a part: 20 ms, and as many times more on a machine with much else to do
+MULTIPLIER = 0x9E3779B97F4A7C15  # odd: no two indices have one id
+MASK = (1 << 40) - 1
+FULL = b"SERVER_ERROR out of memory storing object"
+
+
+def id_of(index):
+    return index * MULTIPLIER & MASK
+
+
+def configure(folder, memory):
+    with open(folder.config, "w", encoding="ascii") as file:
+        file.write(CONFIG % (memory, folder.data))
+
+
+class Lines:
+    """A connection, read by lines."""
+
+    def __init__(self, daemon):
+        self.socket = daemon.connect().socket
+        self.file = self.socket.makefile("rb", 1 << 16)
+
+    def ask(self, text, count):
+        """The answers to so many commands; fewer: the connection ended."""
+        lines = []
+        try:
+            self.socket.sendall(text)
+            while len(lines) < count:
+                line = self.file.readline()
+                if not line.endswith(b"\r\n"):
+                    break
+                lines.append(line[:-2])
+        except OSError:
+            pass
+        return lines
+
+    def get(self, first, count):
+        """What ids from an index on hold."""
+        text = b"get " + b" ".join(b"user:%d.a" % id_of(index) for index in range(first, first + count)) + b"\r\n"
+        self.socket.sendall(text)
+        held = {}
+        line = self.file.readline()
+        while line.startswith(b"VALUE user:"):
+            held[int(line.split()[1][5:-2])] = int(self.file.readline())
+            line = self.file.readline()
+        if line != b"END\r\n":
+            raise Failure("a page is answered %r" % line)
+        return held
+
+    def figure(self, name):
+        self.socket.sendall(b"stats spaces\r\n")
+        found = None
+        for line in iter(self.file.readline, b"END\r\n"):
+            if line.startswith(b"STAT user:%s " % name):
+                found = int(line.split()[2])
+        return found
+
+
+class Adder:
+    """Counts ids in a thread of its own, until the daemon is gone or refuses one."""
+
+    def __init__(self, daemon, first):
+        self.client = Lines(daemon)
+        self.acknowledged = self.sent = first
+        self.longest_s, self.refused = 0.0, set()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        answers = [b""] * BLOCK
+        while len(answers) == BLOCK and not self.refused:
+            block = range(self.sent, self.sent + BLOCK)
+            self.sent = block.stop
+            began = time.monotonic()
+            answers = self.client.ask(b"".join(b"incr user:%d.a 1\r\n" % id_of(index) for index in block), BLOCK)
+            self.longest_s = max(self.longest_s, time.monotonic() - began)
+            self.refused = set(answers) - {b"1"}
+            self.acknowledged += 0 if self.refused else len(answers)
+
+    def join(self):
+        self.thread.join()
+        return self
+
+
+def check(client, sent, doubtful):
+    """doubtful: indices that were sent and not acknowledged."""
+    for first in range(0, sent, KEYS):
+        count = min(KEYS, sent - first)
+        held = client.get(first, count)
+        for index in range(first, first + count):
+            least = 0 if index in doubtful else 1
+            if not least <= held.get(id_of(index), 0) <= 1:
+                raise Failure("id %d, the %dth of %d, holds %s" % (
+                    id_of(index), index, sent, held.get(id_of(index))))
+
+
+def start(folder):
+    daemon = Victim(folder)
+    daemon.serve()
+    return daemon
+
+
+def killed_while_it_grows(folder, rand):
+    configure(folder, "512MiB")
+    daemon = start(folder)
+    first = parts = 0
+    doubtful = set()
+    for _ in range(ROUNDS):
+        adder = Adder(daemon, first)
+        time.sleep(rand.uniform(*LIVES_S))
+        daemon.kill_now()
+        adder.join()
+        if adder.refused or adder.longest_s > FELT_S:
+            raise Failure("answered %s, the longest block took %.1f s" % (adder.refused, adder.longest_s))
+        daemon.check_log()
+        daemon = start(folder)
+        client = Lines(daemon)
+        doubtful.update(range(adder.acknowledged, adder.sent))
+        check(client, adder.sent, doubtful)
+        if not adder.sent - len(doubtful) <= client.figure(b"records") <= adder.sent:
+            raise Failure("records are counted wrongly")
+        before, parts = parts, client.figure(b"tables")
+        first = adder.sent
+    if parts < 2 or parts < before:
+        raise Failure("%d ids lie in %d parts, %d before" % (first, parts, before))
+    return daemon
+
+
+def full(folder, _rand):
+    configure(folder, "32MiB")
+    daemon = start(folder)
+    adder = Adder(daemon, 0).join()
+    if adder.refused != {FULL} and adder.refused != {FULL, b"1"}:
+        raise Failure("new ids are answered %s:\n%s" % (adder.refused, daemon.output()))
+    if "space user cannot grow" not in daemon.output():
+        raise Failure("the log does not say so:\n%s" % daemon.output())
+    client = Lines(daemon)
+    check(client, adder.acknowledged, ())
+    if client.ask(b"incr user:%d.a 0\r\n" % id_of(1), 1) != [b"1"]:
+        raise Failure("an id that is there cannot be counted")
+    return daemon
+
+
+def run(case, rand):
+    name = case.__name__.replace("_", " ")
+    folder = Folder()
+    daemon = None
+    try:
+        daemon = case(folder, rand)
+        print("ok   %s" % name)
+        return True
+    except Failure as failure:
+        folder.keep()
+        print("FAIL %s (%s): %s" % (name, folder.path, failure))
+        return False
+    finally:
+        if daemon is not None:
+            daemon.kill()
+        folder.remove()
+
+
+def main():
+    words = sys.argv[1:]
+    seed = seed_of_run(int(words[1]) if words[:1] == ["--seed"] else 0)
+    print("seed %d" % seed)
+    rand = random.Random(seed)
+    failed = [case for case in (killed_while_it_grows, full) if not run(case, rand)]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("ROLLCALLD", "rollcalld")
+    sys.exit(main())
