@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/point.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
 
@@ -99,6 +100,7 @@ static bool open_new(struct copy *copy, struct backup_set *set, bool *more)
     for (struct dirent *entry; good && (entry = readdir(directory)) != NULL;) {
         if (journal_name_parse(entry->d_name, &start) && !is_open(set, entry->d_name)) {
             *more = true;
+            POINT_SLOW(BACKUP_POINT_SEGMENT);
             good = pin_segment(copy, set, entry->d_name);
         }
     }
@@ -117,14 +119,39 @@ static bool last_is_sealed(const struct backup_set *set)
     return set->segment_count > 0 && set->segments[set->segment_count - 1].mark.sealed;
 }
 
-static bool reaches_back(const struct backup_set *set, uint64_t from)
+/*
+ * Lets go of what lies before a gap: a directory is not read at one moment, so a segment may be
+ * open whose successors were deleted before they were. Returns where the rest begins.
+ */
+static uint64_t drop_before_gap(struct backup_set *set)
 {
-    bool reaches = false;
+    size_t first = set->segment_count;
+    uint64_t start = UINT64_MAX; /* the last one ends nothing */
 
-    for (size_t i = 0; i < set->segment_count; i++) {
-        reaches = reaches || set->segments[i].header.start <= from;
+    while (first > 0) {
+        const struct journal_header *header = &set->segments[first - 1].header;
+
+        if (start != UINT64_MAX && journal_end_of(header) < start) {
+            break;
+        }
+        start = header->start < start ? header->start : start;
+        first--;
     }
-    return reaches;
+    for (size_t i = 0; i < first; i++) {
+        copy_unpin(&set->segments[i].pin);
+    }
+    set->segment_count -= first;
+    if (first > 0) {
+        memmove(set->segments, set->segments + first, set->segment_count * sizeof(*set->segments));
+    }
+    return start;
+}
+
+bool backup_journal_hold(struct copy *copy, struct backup_set *set)
+{
+    bool more;
+
+    return open_new(copy, set, &more);
 }
 
 enum backup_found backup_journal_open(struct copy *copy, struct backup_set *set, uint64_t from)
@@ -136,7 +163,7 @@ enum backup_found backup_journal_open(struct copy *copy, struct backup_set *set,
             return BACKUP_FAILED;
         }
     }
-    return !last_is_sealed(set) && reaches_back(set, from) ? BACKUP_FOUND : BACKUP_AGAIN;
+    return !last_is_sealed(set) && drop_before_gap(set) <= from ? BACKUP_FOUND : BACKUP_AGAIN;
 }
 
 void backup_journal_close(struct backup_set *set)
@@ -213,7 +240,12 @@ static bool copy_segment(struct copy *copy, const struct backup_segment *segment
 bool backup_journal_copy(struct copy *copy, const struct backup_set *set, uint64_t *lsn)
 {
     for (size_t i = 0; i < set->segment_count; i++) {
-        if (!copy_segment(copy, &set->segments[i], lsn)) {
+        const struct backup_segment *segment = &set->segments[i];
+
+        if (i > 0 && segment->header.start > *lsn) { /* its predecessor's records ended before */
+            return journal_fail(copy, segment->pin.name, "records before it are missing");
+        }
+        if (!copy_segment(copy, segment, lsn)) {
             return false;
         }
     }

@@ -19,10 +19,12 @@
 #include "tools/rollcall/copy.h"
 #include "tools/rollcall/verb.h"
 
-#define BACKUP_NAME    "BACKUP"
-#define BACKUP_BEGUN   "BACKUP.begun"
-#define BACKUP_MAX     4096 /* bytes of either */
-#define BACKUP_JOURNAL "journal-"
+#define BACKUP_NAME  "BACKUP"
+#define BACKUP_BEGUN "BACKUP.begun"
+#define BACKUP_MAX   4096 /* bytes of either */
+/* Points (base/point.h) of a test: a manifest was read; before each segment is opened. */
+#define BACKUP_POINT_MANIFEST "backup manifest read"
+#define BACKUP_POINT_SEGMENT  "backup segment"
 
 /* A segment, and its header page as it was when it was opened: marks in it are behind the data. */
 struct backup_segment {
@@ -51,7 +53,12 @@ void backup_let_go(struct backup_set *set);
 /* All bytes of it. */
 uint64_t backup_bytes(const struct backup_set *set);
 
-/* Opens the segments that are there. AGAIN: they do not reach back to `from`. */
+/* Opens the segments that are there, whatever they reach back to. False with copy->error. */
+bool backup_journal_hold(struct copy *copy, struct backup_set *set);
+/*
+ * Opens those that came since, and lets go of what lies before a gap. AGAIN: the rest does not
+ * reach back to `from`. FAILED with copy->error.
+ */
 enum backup_found backup_journal_open(struct copy *copy, struct backup_set *set, uint64_t from);
 void backup_journal_close(struct backup_set *set);
 /* Copies them. *lsn: where the last whole record ends. False with copy->error. */

@@ -1,7 +1,8 @@
 /*
- * backup_take.c: opens what belongs together. A manifest is read, then the files it names are
- * opened, then the segments of the journal: a checkpoint that comes between may have deleted some,
- * and then a newer manifest is there. Once all are open they stay, whatever is deleted.
+ * backup_take.c: opens what belongs together. First the segments of the journal, so that what the
+ * manifest needs is there still when that is read; then the manifest, the files it names, and the
+ * segments that came meanwhile. A checkpoint between may have deleted some of the files, and then a
+ * newer manifest is there. Once all are open they stay, whatever is deleted.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/point.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
 #include "tools/rollcall/verify.h"
@@ -95,9 +97,10 @@ static enum backup_found open_tables(struct copy *copy, struct backup_set *set)
 
 static enum backup_found take_once(struct copy *copy, struct backup_set *set)
 {
-    if (!take_manifest(copy, set)) {
+    if (!backup_journal_hold(copy, set) || !take_manifest(copy, set)) {
         return BACKUP_FAILED;
     }
+    POINT(BACKUP_POINT_MANIFEST);
     enum backup_found found = open_tables(copy, set);
 
     if (found != BACKUP_FOUND) {
