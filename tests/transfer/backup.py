@@ -264,6 +264,64 @@ def refusals(options):
     folder.remove()
 
 
+def flip(path, offset):
+    """One bit of a file that may have other names."""
+    with open(path, "rb") as file:
+        bytes_ = bytearray(file.read())
+    bytes_[offset] ^= 1
+    os.unlink(path)
+    with open(path, "wb") as file:
+        file.write(bytes_)
+
+
+def expect_restore(backup, directory, status, words):
+    done = subprocess.run(call("restore", "-q", backup, directory), capture_output=True, text=True,
+                          timeout=SECONDS_MAX, check=False)
+    if done.returncode != status or words not in done.stderr:
+        raise Failure("restore ended with %d, not %d: %s" % (done.returncode, status, done.stderr))
+
+
+def restores(options, rng):
+    """Each file is as the backup's list has it, and nothing but its own unfinished restore is gone on
+    with."""
+    one = Round(1, options, rng)
+    try:
+        one.start()
+        writer = Writer(one.daemon, 1)
+        writer.start()
+        one.await_dumps()
+        backup = os.path.join(one.folder.path, "backup")
+        subprocess.run(call("backup", "-q", "-s", server_of(one.daemon), "--copy", backup), check=True)
+        subprocess.run(call("backup", "-q", "-s", server_of(one.daemon), backup + "2"), check=True)
+        writer.ended = True
+        writer.join(SECONDS_MAX)
+        new = os.path.join(one.folder.path, "new")
+        os.mkdir(new + ".restoring")
+        with open(new + ".restoring/MANIFEST", "w", encoding="ascii"):
+            pass  # somebody else's
+        expect_restore(backup, new, 2, "no unfinished restore of this backup")
+        if os.listdir(new + ".restoring") != ["MANIFEST"]:
+            raise Failure("what was not its own was changed")
+        os.unlink(new + ".restoring/MANIFEST")
+        table = next(name for name in sorted(os.listdir(backup)) if name.endswith(".table"))
+        whole = os.path.join(backup, table)
+        flip(whole, os.path.getsize(whole) // 2)
+        expect_restore(backup, new, 1, "it is not as it was when the backup was made")
+        expect_restore(backup + "2", new, 2, "no unfinished restore of this backup")
+        flip(whole, os.path.getsize(whole) // 2)
+        expect_restore(backup, new, 0, "")
+        if os.path.exists(new + "/RESTORE.begun"):
+            raise Failure("a restore that is whole says that it was begun")
+        expect_restore(backup, new, 2, "not empty")
+        os.mkdir(new + "2")
+        expect_restore(backup, new + "2", 0, "")
+        listed = os.path.join(backup, "BACKUP")
+        flip(listed, os.path.getsize(listed) // 2)
+        expect_restore(backup, new + "3", 2, "its checksum does not hold")
+    finally:
+        one.end()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=4)
@@ -274,6 +332,7 @@ def main():
     rng = random.Random(seed)
     print("seed %d" % seed, flush=True)
     refusals(options)
+    restores(options, rng)
     for number in range(options.rounds):
         one = Round(number, options, rng)
         try:

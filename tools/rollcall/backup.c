@@ -1,7 +1,6 @@
 /* backup.c: the verb backup: its command line, and the order of its steps. */
 #include "tools/rollcall/backup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -10,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/size.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
@@ -51,41 +49,20 @@ static bool ask_daemon(struct backup *backup)
     return told;
 }
 
-/* Names of a backup that was killed before it had begun. */
-static bool is_from_before(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, DIR_LOCK_NAME) == 0 ||
-           strcmp(name, BACKUP_BEGUN COPY_PART) == 0;
-}
-
-/* Is there anything else in it? */
-static bool directory_is_empty(const char *path)
-{
-    DIR *directory = opendir(path);
-    bool empty = true;
-
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
-        empty = empty && is_from_before(entry->d_name);
-    }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    return empty;
-}
-
 static bool backup_may_begin(const struct backup *backup)
 {
     char path[VFS_PATH_MAX];
-    uint64_t lsn;
+    struct backup_list list;
     bool begun = vfs_path(path, backup->to, BACKUP_BEGUN) && access(path, F_OK) == 0;
 
-    if (!begun && backup_is_whole(backup->to, &lsn)) { /* else a kill came at its very end */
+    if (!begun && backup_list_read(backup->to, &list) == BACKUP_WHOLE) {
         verb_complain(stderr,
                       "%s: it holds a whole backup up to %" PRIu64 "; name another directory",
-                      backup->to, lsn);
+                      backup->to, list.lsn);
+        backup_list_fini(&list);
         return false;
     }
-    if (!begun && !directory_is_empty(backup->to)) {
+    if (!begun && !copy_is_empty(backup->to, BACKUP_BEGUN)) {
         verb_complain(stderr,
                       "%s: it is not empty, and holds no backup that was begun; name another "
                       "directory",
@@ -97,14 +74,12 @@ static bool backup_may_begin(const struct backup *backup)
 
 /* ---- steps ---- */
 
-static bool write_note(struct backup *backup, const char *name)
+static bool backup_write_begun(struct backup *backup)
 {
-    char text[BACKUP_MAX];
-    int length = snprintf(text, sizeof(text),
-                          "rollcall-backup 1\nlsn %" PRIu64 "\ntime %" PRIu64 "\nfrom %.2000s\n",
-                          backup->lsn, clock_wall_s(), backup->data);
+    char text[BACKUP_NOTE_MAX];
+    int length = snprintf(text, sizeof(text), "from %.2000s\n", backup->data);
 
-    return copy_write(&backup->copy, name, text, (size_t)length, 0);
+    return copy_write(&backup->copy, BACKUP_BEGUN, text, (size_t)length, 0);
 }
 
 static bool lock_directory(struct backup *backup)
@@ -125,9 +100,8 @@ static bool backup_begin(struct backup *backup)
 
     copy->link = !backup->copies;
     return copy_begin(copy, backup->data, backup->to) && copy_make_directory(copy) &&
-           lock_directory(backup) && write_note(backup, BACKUP_BEGUN) &&
-           copy_remove(copy, BACKUP_NAME) && copy_remove(copy, MANIFEST_NAME) && copy_sync(copy) &&
-           backup_take(copy, &backup->set);
+           lock_directory(backup) && backup_write_begun(backup) && copy_remove(copy, BACKUP_NAME) &&
+           copy_remove(copy, MANIFEST_NAME) && copy_sync(copy) && backup_take(copy, &backup->set);
 }
 
 static bool copy_tables(struct backup *backup)
@@ -147,7 +121,7 @@ static bool backup_copy(struct backup *backup)
 {
     struct copy *copy = &backup->copy;
 
-    copy->whole = backup_bytes(&backup->set);
+    copy->whole = backup_bytes(&backup->set) * (backup->unverified ? 1 : 2); /* and read again */
     progress_init(&copy->progress, backup->quiet ? NULL : stderr, "bytes", 0);
     return copy_tables(backup) && backup_journal_copy(copy, &backup->set, &backup->lsn) &&
            backup_sweep(copy, &backup->set) &&
@@ -164,8 +138,10 @@ static bool backup_end(struct backup *backup)
     if (!backup->unverified && !backup_verify(copy, backup->quiet)) {
         return copy_fail(copy, NULL, "it is not sound; remove it and begin anew");
     }
-    return write_note(backup, BACKUP_NAME) && copy_sync(copy) && copy_remove(copy, BACKUP_BEGUN) &&
-           copy_sync(copy);
+    bool listed = backup_list_write(copy, &backup->set, backup->lsn, !backup->unverified);
+
+    progress_clear(&copy->progress);
+    return listed && copy_sync(copy) && copy_remove(copy, BACKUP_BEGUN) && copy_sync(copy);
 }
 
 static void say_done(const struct backup *backup)
@@ -176,7 +152,7 @@ static void say_done(const struct backup *backup)
     printf("%s: up to LSN %" PRIu64 ", %" PRIu64 " tables linked, %" PRIu64 " copied, %" PRIu64
            " there already, %zu segments, %s%s\n",
            backup->to, backup->lsn, copy->linked, copy->copied, copy->kept,
-           backup->set.segment_count, size_text(size, copy->whole),
+           backup->set.segment_count, size_text(size, backup_bytes(&backup->set)),
            backup->unverified ? "" : ", verified");
 }
 
@@ -188,7 +164,8 @@ static void backup_help(void)
         "usage: rollcall backup [options] DIR\n"
         "Makes a backup of a running daemon's data directory in DIR: table files by hard link on\n"
         "the same file system, else copied, and the journal up to one LSN. The daemon is not held\n"
-        "up. Then DIR is verified. A backup that was killed goes on when it is made again.\n"
+        "up. Then DIR is verified, and BACKUP lists its files with their checksums. A backup that\n"
+        "was killed goes on when it is made again.\n"
         "Started as the daemon's user or root, on its machine.\n"
         "Exit status: 0 done and sound, 1 not, 2 bad options, or DIR is not for it.\n"
         "\n"

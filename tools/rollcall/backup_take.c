@@ -186,16 +186,3 @@ bool backup_verify(const struct copy *copy, bool quiet)
 
     return verify_locked(vfs_real(), &options, stderr, stderr) == VERB_SOUND;
 }
-
-bool backup_is_whole(const char *directory, uint64_t *lsn)
-{
-    char path[VFS_PATH_MAX];
-    size_t length;
-    char *text = vfs_path(path, directory, BACKUP_NAME)
-                     ? vfs_read_file(vfs_real(), path, BACKUP_MAX, &length)
-                     : NULL;
-    bool whole = text != NULL && sscanf(text, "rollcall-backup 1\nlsn %" SCNu64 "\n", lsn) == 1;
-
-    free(text);
-    return whole;
-}

@@ -1,5 +1,6 @@
 #include "tools/rollcall/copy.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/dir_lock.h"
 #include "store/vfs.h"
 
 #define PIECE_BYTES (4u << 20)
@@ -266,4 +268,27 @@ bool copy_sync(struct copy *copy)
 {
     return vfs_real()->functions->sync_dir(vfs_real(), copy->to) == 0 ||
            copy_fail(copy, NULL, strerror(errno));
+}
+
+/* Names of a copy that was killed before it had begun. */
+static bool is_from_before(const char *name, const char *note)
+{
+    size_t length = strlen(note);
+
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, DIR_LOCK_NAME) == 0 ||
+           (strncmp(name, note, length) == 0 && strcmp(name + length, COPY_PART) == 0);
+}
+
+bool copy_is_empty(const char *path, const char *note)
+{
+    DIR *directory = opendir(path);
+    bool empty = directory != NULL || errno == ENOENT;
+
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        empty = empty && is_from_before(entry->d_name, note);
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return empty;
 }

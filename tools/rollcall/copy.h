@@ -61,6 +61,9 @@ bool copy_write(struct copy *copy, const char *name, const void *bytes, size_t l
 /* Removes it; one that is not there is fine. */
 bool copy_remove(struct copy *copy, const char *name);
 bool copy_sync(struct copy *copy); /* the directory */
+/* Is nothing in it but a lock and what a kill left of the first file, `note`? Also if there is no
+ * such directory. */
+bool copy_is_empty(const char *directory, const char *note);
 
 bool copy_fail(struct copy *copy, const char *name, const char *what);
 

@@ -1,6 +1,8 @@
 /*
  * restore.c: the verb restore: a data directory of a backup. It is made beside its place, in
- * DIR.restoring, verified, and gets its name last: a daemon never finds half of one.
+ * DIR.restoring, each file checked against the backup's list, verified, and gets its name last: a
+ * daemon never finds half of one. RESTORE.begun in it names the backup by its list's checksum, so
+ * that nothing but an unfinished restore of the same backup is gone on with.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -15,26 +17,63 @@
 #include "tools/rollcall/backup.h"
 #include "tools/rollcall/backup_private.h"
 
-#define RESTORING ".restoring"
+#define RESTORING     ".restoring"
+#define RESTORE_BEGUN "RESTORE.begun"
+#define BEGUN_MAX     64 /* bytes of that */
 
 struct restore {
     char *from, *to;
     bool links, quiet;
     char making[VFS_PATH_MAX]; /* DIR.restoring */
-    uint64_t lsn;              /* of the backup */
+    struct backup_list list;
     struct copy copy;
     struct backup_set set;
     struct dir_lock lock;
 };
 
-/* False: it was said. */
-static bool restore_may_begin(struct restore *restore)
+static int print_begun(const struct restore *restore, char text[BEGUN_MAX])
 {
-    if (!backup_is_whole(restore->from, &restore->lsn)) {
+    return snprintf(text, BEGUN_MAX, "rollcall-restore 1\nbackup %016" PRIx64 "\n",
+                    restore->list.sum);
+}
+
+/* Was a restore of this backup begun in it? */
+static bool is_begun(const struct restore *restore, const char *directory)
+{
+    char path[VFS_PATH_MAX];
+    char begun[BEGUN_MAX];
+    size_t length;
+    char *text = vfs_path(path, directory, RESTORE_BEGUN)
+                     ? vfs_read_file(vfs_real(), path, BEGUN_MAX, &length)
+                     : NULL;
+    size_t expected = (size_t)print_begun(restore, begun);
+    bool same = text != NULL && length == expected && memcmp(text, begun, length) == 0;
+
+    free(text);
+    return same;
+}
+
+static bool read_list(struct restore *restore)
+{
+    switch (backup_list_read(restore->from, &restore->list)) {
+    case BACKUP_WHOLE:
+        return true;
+    case BACKUP_NONE:
         verb_complain(stderr, "%s: no whole backup is there (no file " BACKUP_NAME ")",
                       restore->from);
         return false;
+    default:
+        verb_complain(stderr,
+                      "%s/" BACKUP_NAME
+                      ": it is damaged, or of another version: its checksum does not hold",
+                      restore->from);
+        return false;
     }
+}
+
+/* False: it was said. */
+static bool restore_may_begin(struct restore *restore)
+{
     size_t length = strlen(restore->to);
 
     while (length > 1 && restore->to[length - 1] == '/') {
@@ -45,10 +84,16 @@ static bool restore_may_begin(struct restore *restore)
         return false;
     }
     snprintf(restore->making, sizeof(restore->making), "%s" RESTORING, restore->to);
-    if (rmdir(restore->to) != 0 && errno != ENOENT) {
-        verb_complain(stderr, "%s: %s; restore makes a new directory", restore->to,
-                      errno == ENOTEMPTY || errno == EEXIST ? "it is there, and not empty"
-                                                            : strerror(errno));
+    if (!copy_is_empty(restore->to, RESTORE_BEGUN) && !is_begun(restore, restore->to)) {
+        verb_complain(stderr, "%s: it is there, and not empty; restore makes a new directory",
+                      restore->to);
+        return false;
+    }
+    if (!copy_is_empty(restore->making, RESTORE_BEGUN) && !is_begun(restore, restore->making)) {
+        verb_complain(stderr,
+                      "%s: it is not empty, and holds no unfinished restore of this backup; remove "
+                      "it, or name another directory",
+                      restore->making);
         return false;
     }
     return true;
@@ -73,6 +118,35 @@ static bool restore_copy_tables(struct restore *restore)
     return true;
 }
 
+static bool restore_write_begun(struct restore *restore)
+{
+    char text[BEGUN_MAX];
+    size_t length = (size_t)print_begun(restore, text);
+
+    return copy_write(&restore->copy, RESTORE_BEGUN, text, length, 0);
+}
+
+/* All that the manifest needs is listed, and what is listed is what it needs. */
+static bool list_fits(struct restore *restore)
+{
+    const struct backup_set *set = &restore->set;
+    bool fits = restore->list.count == set->table_count + set->segment_count + 1;
+
+    for (size_t i = 0; i < set->table_count; i++) {
+        fits = fits && backup_list_find(&restore->list, set->tables[i].name) != NULL;
+    }
+    for (size_t i = 0; i < set->segment_count; i++) {
+        fits = fits && backup_list_find(&restore->list, set->segments[i].pin.name) != NULL;
+    }
+    if (!fits) {
+        snprintf(restore->copy.error, sizeof(restore->copy.error),
+                 "%.400s: its files are not those that " BACKUP_NAME
+                 " lists: the backup was changed since it was made, by a daemon?",
+                 restore->from);
+    }
+    return fits;
+}
+
 static bool restore_copy(struct restore *restore)
 {
     struct copy *copy = &restore->copy;
@@ -81,21 +155,22 @@ static bool restore_copy(struct restore *restore)
 
     copy->link = restore->links;
     if (!copy_begin(copy, restore->from, restore->making) || !copy_make_directory(copy) ||
-        !restore_lock(restore) || !backup_take(copy, &restore->set)) {
+        !restore_lock(restore) || !restore_write_begun(restore) || !copy_sync(copy) ||
+        !backup_take(copy, &restore->set) || !list_fits(restore)) {
         return false;
     }
-    copy->whole = backup_bytes(set);
+    copy->whole = 2 * backup_bytes(set); /* all is read again */
     progress_init(&copy->progress, restore->quiet ? NULL : stderr, "bytes", 0);
     if (!copy_remove(copy, MANIFEST_NAME) || !restore_copy_tables(restore) ||
         !backup_journal_copy(copy, set, &lsn)) {
         return false;
     }
-    if (lsn != restore->lsn) {
+    if (lsn != restore->list.lsn) {
         return copy_fail(copy, NULL, "the backup was changed since it was made, by a daemon?");
     }
     return backup_sweep(copy, set) &&
            copy_write(copy, MANIFEST_NAME, set->manifest_text, set->manifest_length, 0) &&
-           copy_sync(copy);
+           backup_list_check(copy, &restore->list) && copy_sync(copy);
 }
 
 /* The directory gets its name. */
@@ -116,18 +191,32 @@ static bool restore_name(struct restore *restore)
     } else {
         slash[slash == parent] = '\0';
     }
-    return (rename(restore->making, restore->to) == 0 &&
-            vfs_real()->functions->sync_dir(vfs_real(), parent) == 0) ||
-           copy_fail(copy, NULL, strerror(errno));
+    if (rename(restore->making, restore->to) != 0 || /* takes the place of an empty directory */
+        vfs_real()->functions->sync_dir(vfs_real(), parent) != 0) {
+        return copy_fail(copy, NULL, strerror(errno));
+    }
+    copy->to = restore->to;
+    return copy_remove(copy, RESTORE_BEGUN) && copy_sync(copy);
+}
+
+static uint64_t bytes_of(const struct backup_list *list)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        bytes += list->files[i].bytes;
+    }
+    return bytes;
 }
 
 static void restore_help(void)
 {
     puts(
         "usage: rollcall restore [options] BACKUP DIR\n"
-        "Makes a new data directory DIR of a backup that rollcall backup made, and verifies it. A\n"
-        "daemon that starts with it holds what was there at the backup's LSN. What was killed\n"
-        "goes on when it is asked for again. DIR gets the owner of BACKUP.\n"
+        "Makes a new data directory DIR of a backup that rollcall backup made: every file must be\n"
+        "as the backup's list has it (checksums), and all of it sound. A daemon that starts with\n"
+        "it holds what was there at the backup's LSN. What was killed goes on when it is asked\n"
+        "for again. A DIR that is there must be empty. DIR gets the owner of BACKUP.\n"
         "Exit status: 0 done and sound, 1 not, 2 bad options, or there is no backup, or DIR is.\n"
         "\n"
         "      --link    table files by hard link: no daemon ever changes them\n"
@@ -178,22 +267,28 @@ int restore_main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
-    if (!restore_may_begin(&restore)) {
+    if (!read_list(&restore) || !restore_may_begin(&restore)) {
+        backup_list_fini(&restore.list);
         return VERB_USAGE;
     }
-    bool done = restore_copy(&restore) && restore_name(&restore);
+    bool named = is_begun(&restore, restore.to); /* a kill came at its very end */
+
+    restore.copy.to = restore.to;
+    bool done = named ? copy_remove(&restore.copy, RESTORE_BEGUN)
+                      : restore_copy(&restore) && restore_name(&restore);
 
     if (done && !restore.quiet) {
         char size[SIZE_TEXT_MAX];
 
-        printf("%s: as of LSN %" PRIu64 ", %s, verified\n", restore.to, restore.lsn,
-               size_text(size, restore.copy.whole));
+        printf("%s: as of LSN %" PRIu64 ", %s, verified\n", restore.to, restore.list.lsn,
+               size_text(size, bytes_of(&restore.list)));
     }
     if (!done) {
         progress_clear(&restore.copy.progress);
         verb_complain(stderr, "%s", restore.copy.error);
     }
     backup_let_go(&restore.set);
+    backup_list_fini(&restore.list);
     dir_lock_give(vfs_real(), &restore.lock);
     return done ? VERB_SOUND : VERB_DAMAGED;
 }
