@@ -318,8 +318,8 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict);
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,
                                       struct table_hold *hold, const uint64_t *payload,
                                       enum table_ask ask, enum change_place *place);
-/* A dict has no room: FULL; or WAIT, until there is a layer for what is new, the table is dumped, or
- * the part has grown. */
+/* A dict has no room: FULL; or WAIT, until there is a layer for what is new, the table is dumped,
+ * or the part has grown. */
 enum table_insert_result table_insert_full(struct counter_table *t, bool anew);
 /* The same for one that is counted already: in place as far as there is room. False: none. */
 bool table_insert_counted(struct counter_table *t, const struct counter_locus *locus,

@@ -14,7 +14,8 @@
  *
  * Thread rule: a worker writes its own; any thread reads. Hot keys and slow requests have a lock
  * that the worker only tries: while somebody reads, a sample is dropped. Cost to the worker: 170
- * instructions a turn, its clock call included, 14 for each further request and 6 a key (callgrind).
+ * instructions a turn, its clock call included, 14 for each further request and 6 a key
+ * (callgrind).
  */
 #ifndef ROLLCALL_REQUEST_WATCH_H
 #define ROLLCALL_REQUEST_WATCH_H

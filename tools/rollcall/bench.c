@@ -12,7 +12,6 @@
 #include "tools/rollcall/bench_run.h"
 #include "tools/rollcall/bench_workload.h"
 
-
 static const struct bench_dialect *const dialects[] = {
     [BENCH_TEXT] = &bench_dialect_text,
     [BENCH_BINARY] = &bench_dialect_binary,

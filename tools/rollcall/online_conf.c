@@ -149,14 +149,15 @@ static int conf_run(const struct online_options *options)
 
     if (strcmp(options->words[0], "diff") != 0) {
         return (int)verb_complain(stderr, "unknown \"conf %s\"; there is: rollcall conf diff FILE",
-                             options->words[0]);
+                                  options->words[0]);
     }
     if (options->word_count < 2) {
         return (int)verb_complain(stderr, "which file? rollcall conf diff FILE");
     }
     if (online_is_http(&options->target)) {
-        return (int)verb_complain(stderr, "the status page has no settings: give -s the address that "
-                                     "memcached clients use");
+        return (int)verb_complain(stderr,
+                                  "the status page has no settings: give -s the address that "
+                                  "memcached clients use");
     }
     if (!conf_read(options->words[1], &file)) {
         return EXIT_STATUS_USAGE;

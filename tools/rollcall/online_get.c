@@ -297,7 +297,7 @@ static int get_run(const struct online_options *options)
 
     if (online_is_http(&options->target)) {
         return (int)verb_complain(stderr, "the status page has no keys: give -s the address that "
-                                     "memcached clients use");
+                                          "memcached clients use");
     }
     run.view = online_view(&options->target, ONLINE_NEWEST, false, &status, error);
     if (run.view == NULL) {

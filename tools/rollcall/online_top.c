@@ -139,7 +139,8 @@ static int top_run(const struct online_options *options)
     bool screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !options->json;
 
     if (!screen && options->looks == 0 && !options->json) {
-        return (int)verb_complain(stderr, "top wants a terminal; without one give --looks N, or --json");
+        return (int)verb_complain(stderr,
+                                  "top wants a terminal; without one give --looks N, or --json");
     }
     if (!top_look(&top)) {
         verb_complain(stderr, "%s", top.error);

@@ -74,7 +74,8 @@ int verb_refuse(const char *name)
     const char *nearest = verb_nearest(name);
 
     return (int)verb_complain(stderr, "unknown verb \"%s\"%s%s; see rollcall help", name,
-                         nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "");
+                              nearest != NULL ? "; did you mean " : "",
+                              nearest != NULL ? nearest : "");
 }
 
 /* help, help VERB */
