@@ -28,7 +28,7 @@
 #define FIRST_ID    5000u
 #define IDS_MAX     80000u
 #define WORKERS     3u
-#define PENDING_MAX 1000u /* alone: each try makes a round, with threads others make it */
+#define PENDING_MAX 1000000u /* alone; with threads the bound is the limit of the test */
 #define LARGE       (1ull << 40)
 #define STEPS       60u
 #define OPS_A_STEP  2000u
