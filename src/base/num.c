@@ -5,43 +5,13 @@
 #include "base/num.h"
 
 #include "base/check.h"
-#include "base/text_word.h"
+#include "base/digits.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#define FOUR_DIGITS  10000u
-#define EIGHT_DIGITS 100000000u
+#define FOUR_DIGITS 10000u
 
 static const uint32_t powers[] = {
-    1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, EIGHT_DIGITS,
+    1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, DIGITS_EIGHT,
 };
-
-/*
- * The digits text[0..length) begins with, up to eight of them, 0: none. Moved to the end of the
- * word, with zeros in front, any number of them is read as eight: in three multiplications
- * neighbours are joined to pairs, pairs to fours, fours to the number, all lanes of the word at
- * once.
- */
-static inline size_t read_eight(const char *text, size_t length, uint64_t *value)
-{
-    uint64_t word = text_word(text, length) ^ TEXT_WORD_OF_BYTE('0');
-    /* The first lane above 9 is found exactly, those behind it may be carried into. */
-    uint64_t others = ((word + TEXT_WORD_OF_BYTE(0x76)) | word) & TEXT_WORD_OF_BYTE(0x80);
-    size_t digits = 8;
-    if (others != 0) {
-        digits = (size_t)__builtin_ctzll(others) / 8;
-        if (UNLIKELY(digits == 0)) {
-            return 0;
-        }
-        word <<= 64 - 8 * digits;
-    }
-    word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffu;
-    word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffffu;
-    *value = (word * 10000 + (word >> 32)) & 0xffffffffu;
-    return digits;
-}
 
 /* The digits that stand behind the first sixteen, one by one: few are left. */
 static inline size_t read_rest(const char *text, size_t length, uint64_t *value)
@@ -60,55 +30,20 @@ static inline size_t read_rest(const char *text, size_t length, uint64_t *value)
     return digits;
 }
 
-#ifdef __SSE2__
-
-/* Reads sixteen bytes as digits; false: not all of them are. As read_eight() joins neighbours. */
-static inline bool read_sixteen(const char *text, uint64_t *value)
-{
-    __m128i digits =
-        _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)text), _mm_set1_epi8('0'));
-    __m128i small = _mm_cmpeq_epi8(_mm_min_epu8(digits, _mm_set1_epi8(9)), digits);
-    if (_mm_movemask_epi8(small) != 0xffff) {
-        return false;
-    }
-    __m128i tens = _mm_mullo_epi16(_mm_and_si128(digits, _mm_set1_epi16(0xff)), _mm_set1_epi16(10));
-    __m128i pairs = _mm_add_epi16(tens, _mm_srli_epi16(digits, 8));
-    __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
-    fours = _mm_packs_epi32(fours, fours);
-    __m128i eights = _mm_madd_epi16(fours, _mm_set1_epi32(1 << 16 | 10000));
-    uint64_t both = (uint64_t)_mm_cvtsi128_si64(eights);
-    *value = (both & UINT32_MAX) * EIGHT_DIGITS + (both >> 32);
-    return true;
-}
-
-#else
-
-static inline bool read_sixteen(const char *text, uint64_t *value)
-{
-    uint64_t last;
-    if (read_eight(text, 8, value) < 8 || read_eight(text + 8, 8, &last) < 8) {
-        return false;
-    }
-    *value = *value * EIGHT_DIGITS + last;
-    return true;
-}
-
-#endif
-
 size_t num_read(const char *text, size_t length, uint64_t *value)
 {
     uint64_t number;
-    if (length >= 16 && read_sixteen(text, &number)) {
+    if (length >= 16 && digits_sixteen(text, &number)) {
         size_t read = read_rest(text, length, &number);
         *value = number;
         return read;
     }
-    size_t digits = read_eight(text, length, value);
+    size_t digits = digits_eight(text, length, value);
     if (digits < 8) {
         return digits;
     }
     uint64_t next = 0;
-    size_t more = read_eight(text + 8, length - 8, &next);
+    size_t more = digits_eight(text + 8, length - 8, &next);
     CHECK(more < 8); /* else there were sixteen */
     *value = *value * powers[more] + next;
     return 8 + more;
@@ -171,11 +106,11 @@ size_t num_print_long(char *text, uint64_t value)
     if (value < FOUR_DIGITS) {
         return print_first(text, (uint32_t)value);
     }
-    if (value < EIGHT_DIGITS) {
+    if (value < DIGITS_EIGHT) {
         digits = print_first(text, (uint32_t)value / FOUR_DIGITS);
     } else {
-        digits = num_print(text, value / EIGHT_DIGITS);
-        print_four(text + digits, (uint32_t)(value % EIGHT_DIGITS) / FOUR_DIGITS);
+        digits = num_print(text, value / DIGITS_EIGHT);
+        print_four(text + digits, (uint32_t)(value % DIGITS_EIGHT) / FOUR_DIGITS);
         digits += 4;
     }
     print_four(text + digits, (uint32_t)(value % FOUR_DIGITS));

@@ -40,4 +40,13 @@ static inline uint64_t text_word(const char *text, size_t length)
            (uint64_t)(unsigned char)text[last] << 8 * last;
 }
 
+/* Ones in the places of the first `length` bytes. */
+static inline uint64_t text_word_mask(size_t length)
+{
+    if (length >= TEXT_WORD_BYTES) {
+        return UINT64_MAX;
+    }
+    return ~(UINT64_MAX << 8 * length);
+}
+
 #endif

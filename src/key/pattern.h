@@ -33,12 +33,27 @@ enum pattern_result {
     PATTERN_MEMBER, /* space, id and member */
 };
 
+#define PATTERN_HEAD_MAX 16 /* bytes of a head */
+
+/*
+ * What keys of one page begin with: the fixed text of their space and the first digits of an id of
+ * seventeen or more, those in front of the last sixteen. A key that begins so needs no more than
+ * these sixteen read.
+ */
+struct pattern_head {
+    uint64_t set; /* the number of the set it is of; 0: there is none */
+    uint32_t length;
+    uint64_t text[PATTERN_HEAD_MAX / 8], mask[PATTERN_HEAD_MAX / 8];
+    uint64_t id; /* of the first digits: what the sixteen are added to */
+};
+
 struct pattern_match {
     uint32_t space; /* as given to pattern_set_create */
     uint32_t rest_length;
     uint64_t id;
     const char *rest; /* RECORD: the tail, into the key or into `scratch`; MEMBER: into the key */
     char scratch[PATTERN_KEY_MAX]; /* used only by keys with braces or |#| */
+    struct pattern_head head;      /* pattern_match_next(): of this key or one before */
 };
 
 struct pattern_set;

@@ -112,7 +112,9 @@ struct pattern_set *pattern_set_create(const char *const *texts, size_t n,
                                        uint32_t *second)
 {
     CHECK(n <= PATTERN_SPACES_MAX);
+    static _Atomic uint64_t numbers;
     struct pattern_set *set = memory_zalloc(sizeof(*set));
+    set->number = ++numbers;
     new_node(set, "", 0);
     for (size_t i = 0; i < n; i++) {
         pattern_space_init(&set->spaces[i], texts[i]);

@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "base/text_word.h"
-#include "base/words.h"
 #include "key/pattern_tree.h"
 
 #include <stdarg.h>
@@ -130,7 +129,7 @@ void pattern_text_set(struct pattern_text *text, const char *bytes, size_t lengt
     memmove(text->bytes, bytes, length);
     text->length = (uint8_t)length;
     text->head = text_word(text->bytes, length);
-    text->mask = length == 0 ? 0 : words_low_mask(length < 8 ? length : 8);
+    text->mask = text_word_mask(length);
 }
 
 void pattern_space_init(struct pattern_space *space, const char *text)

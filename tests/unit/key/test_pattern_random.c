@@ -2,6 +2,7 @@
  * test_pattern_random.c: random keys, and random sets of patterns, against a matcher that is naive
  * on purpose.
  */
+#include "base/digits.h"
 #include "tests/unit/key/pattern_expect.h"
 
 #define RANDOM_KEYS    150000
@@ -238,6 +239,55 @@ static void test_random_keys(void **unused)
     pattern_set_destroy(set);
 }
 
+/* An id near the one before: as on a page, though sometimes of another length. */
+static void next_id(uint64_t *id)
+{
+    static const uint64_t far[] = {1000, 100000000, DIGITS_SIXTEEN / 10, DIGITS_SIXTEEN,
+                                   PATTERN_ID_MAX};
+    uint64_t by = far[random_below(COUNT(far))];
+    *id = random_below(20) > 0 ? (*id / by * by + random_state % by) % PATTERN_ID_MAX
+                               : random_state >> (1 + random_below(63));
+}
+
+/* Keys one behind the other, whose heads are the same as a rule, by two sets in turns; one of them
+ * is a new one now and then, and may lie where the one before it lay. */
+static void test_pages(void **unused)
+{
+    (void)unused;
+    static const char *const ends[] = {"", ".like", ":u9", "7", ":", "x"};
+    const char *others[] = {"feed:{id}.x", "liked:{id}:{member}", "{id}"};
+    struct pattern_set *set = build(spaces, COUNT(spaces));
+    struct pattern_set *other = build(others, COUNT(others));
+    struct pattern_match match = {0};
+    uint64_t id = 1;
+    struct parts parts = cut(spaces[0]);
+    int keys = scaled(RANDOM_KEYS);
+    for (int i = 0; i < keys; i++) {
+        char key[KEY_ROOM];
+        next_id(&id);
+        if (random_below(5) == 0) {
+            parts = cut(spaces[random_below(COUNT(spaces))]);
+        }
+        snprintf(key, sizeof(key), "%s%s%" PRIu64 "%s%s", parts.prefix,
+                 random_below(20) == 0 ? "0" : "", id, parts.suffix,
+                 ends[random_below(COUNT(ends))]);
+        if (random_below(10) == 0) {
+            mutate(key);
+        }
+        bool in_other = random_below(10) == 0;
+        struct expected expected =
+            in_other ? naive(others, COUNT(others), key) : naive(spaces, COUNT(spaces), key);
+        assert_match_by(pattern_match_next, in_other ? other : set, key, strlen(key), &match,
+                        &expected);
+        if (random_below(50) == 0) {
+            pattern_set_destroy(other);
+            other = build(others, COUNT(others));
+        }
+    }
+    pattern_set_destroy(other);
+    pattern_set_destroy(set);
+}
+
 static void random_fixed(char *text, uint32_t length_max)
 {
     static const char bytes[] = "aa11007:.";
@@ -333,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_pages),
         cmocka_unit_test(test_random_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
