@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "net/direct.h"
 #include "net/peer.h"
 #include "net/private.h"
 #include "net/tls.h"
@@ -220,7 +221,7 @@ static void keep_private(struct net_conn *conn, size_t consumed)
 
 static ssize_t send_plain(int fd, const char *bytes, size_t length)
 {
-    ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+    ssize_t sent = direct_send(fd, bytes, length, MSG_NOSIGNAL);
     return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
 }
 
@@ -388,7 +389,7 @@ static ssize_t receive(struct net_conn *conn, size_t length_max)
     if (UNLIKELY(conn->tls != NULL)) {
         return receive_tls(conn, length_max);
     }
-    ssize_t got = recv(conn->fd, conn->worker->read, length_max, 0);
+    ssize_t got = direct_recv(conn->fd, conn->worker->read, length_max, 0);
     if (got > 0) {
         metric_add(&conn->worker->metrics.bytes_read, (uint64_t)got);
         return got;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "net/direct.h"
 
 bool net_poll_init(struct net_poll *poll)
 {
@@ -49,7 +50,7 @@ bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, u
 
 void net_poll_wait(struct net_poll *poll, int wait_ms)
 {
-    int count = epoll_wait(poll->fd, poll->events, NET_POLL_EVENTS, wait_ms);
+    int count = direct_epoll_wait(poll->fd, poll->events, NET_POLL_EVENTS, wait_ms);
     CHECK(count >= 0 || errno == EINTR);
     poll->count = count;
     for (poll->at = 0; poll->at < poll->count;) {
