@@ -422,6 +422,30 @@ static bool change_simply(struct counter *counter, struct engine_op *op, struct 
     return true;
 }
 
+/* What nearly every set is, of one slot or of all: it asks for nothing and leaves no slot empty.
+ * False: it is something else, and nothing was changed. */
+static bool set_simply(struct counter *counter, struct engine_op *op, const struct intent *intent,
+                       struct change_sink *sink)
+{
+    struct counter_table *table = counter_op_table(op);
+    const struct counter_values *operand = &intent->operand;
+    if (op->verb != ENGINE_SET || operand->set != counter_op_slots(counter, op) ||
+        UNLIKELY(!table) || UNLIKELY(counter_may_be_apart(table, op->id))) {
+        return false;
+    }
+    struct counter_locus locus = counter_op_locus(op);
+    struct counter_put put = {operand->set, counter->engine.space, operand->value, sink};
+    if (!counter_table_put(table, &locus, &put)) {
+        return false;
+    }
+    op->status = ENGINE_DONE;
+    op->error = ENGINE_E_NONE;
+    if (UNLIKELY(op->want_cas)) {
+        op->cas_now = counter_token_of(counter, op, operand);
+    }
+    return true;
+}
+
 /* Any change, by way of a decision under the lock. */
 static void change_edit(struct counter *counter, struct engine_op *op, struct change_sink *sink)
 {
@@ -437,7 +461,9 @@ static void change_edit(struct counter *counter, struct engine_op *op, struct ch
         fail(op, error);
         return;
     }
-    carry_out(counter, op, &intent, sink);
+    if (!set_simply(counter, op, &intent, sink)) {
+        carry_out(counter, op, &intent, sink);
+    }
 }
 
 void counter_change(struct engine *engine, struct engine_op *op, struct change_sink *sink)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/num.h"
 
@@ -33,28 +34,36 @@ bool counter_number_parse(const char *text, size_t length, uint64_t *value)
     return num_parse(text, without_spaces(text, length), value);
 }
 
+/* A field that is not read as digits and no more: spaces behind it, or twenty digits. Returns where
+ * it ends; NULL: it is no number. */
+static __attribute__((noinline)) const char *parse_odd(const char *at, const char *end,
+                                                       uint64_t *value, bool *set)
+{
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    const char *stop = comma ? comma : end;
+    size_t digits = without_spaces(at, (size_t)(stop - at));
+    *set = digits > 0;
+    return !*set || num_parse(at, digits, value) ? stop : NULL;
+}
+
 bool counter_record_parse(const char *text, size_t length, unsigned count,
                           struct counter_values *values)
 {
+    const char *end = text + length;
     values->set = 0;
     for (unsigned i = 0; i < count; i++) {
-        const char *comma = memchr(text, ',', length);
+        size_t digits = num_read(text, (size_t)(end - text), &values->value[i]);
+        const char *stop = text + digits;
+        bool set = digits > 0;
+        if (UNLIKELY(stop < end && *stop != ',')) {
+            stop = parse_odd(text, end, &values->value[i], &set);
+        }
         bool last = i + 1 == count;
-        if (last != (comma == NULL)) {
+        if (stop == NULL || last != (stop == end)) {
             return false;
         }
-        size_t field = comma ? (size_t)(comma - text) : length;
-        size_t digits = without_spaces(text, field);
-        if (digits > 0) {
-            if (!num_parse(text, digits, &values->value[i])) {
-                return false;
-            }
-            values->set |= 1u << i;
-        }
-        if (!last) {
-            text += field + 1;
-            length -= field + 1;
-        }
+        values->set |= (uint32_t)set << i;
+        text = stop + 1;
     }
     return true;
 }

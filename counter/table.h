@@ -272,6 +272,18 @@ struct counter_add {
 bool counter_table_add(struct counter_table *table, const struct counter_locus *locus,
                        struct counter_add *add);
 
+/* New numbers for some slots, whatever they are. The caller fills all. */
+struct counter_put {
+    uint32_t named; /* bit a slot, one at least */
+    uint32_t space;
+    const uint64_t *values; /* [slot], of those named */
+    struct change_sink *sink;
+};
+
+/* The same for these: what they replace lies in its place, set or not, and the numbers fit. */
+bool counter_table_put(struct counter_table *table, const struct counter_locus *locus,
+                       const struct counter_put *put);
+
 /*
  * Carries out an edit. Returns its status, or ENGINE_ERROR with *error, or ENGINE_PENDING: a new id
  * for which the row changes first; row_wait() is the caller's. The sink gets the change, if any, in

@@ -102,6 +102,21 @@ static void add_to_all_slots(void *context)
     meeting->number++;
 }
 
+/* The same at once, by the short way of sets. */
+static void put_all_slots(void *context)
+{
+    struct meeting *meeting = context;
+    uint64_t values[SLOTS];
+    struct counter_put put = {.named = ALL, .values = values, .sink = change_sink_null()};
+    struct counter_locus locus;
+    meeting->number++;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        values[i] = meeting->base[i] + meeting->number;
+    }
+    counter_table_locate(meeting->opened.table, meeting->id, true, &locus);
+    CHECK(counter_table_put(meeting->opened.table, &locus, &put));
+}
+
 /* The last record takes the place of the first one, and another comes to where it lay. */
 static void replace_first(void *context)
 {
@@ -165,6 +180,7 @@ static void test_look_while_changed(void **unused)
     (void)unused;
     read_while_changed(counter_table_look, set_all_slots, base, 1);
     read_while_changed(counter_table_look, add_to_all_slots, base, 1);
+    read_while_changed(counter_table_look, put_all_slots, base, 1);
 }
 
 /* As text at once. */

@@ -1,6 +1,6 @@
 /*
- * test_table_add.c: the short way of increments: what it adds, what it says to the journal, and
- * what it leaves to counter_table_edit(), changing nothing.
+ * test_table_short.c: the short way of increments and sets: what it makes of a record, what it says
+ * to the journal, and what it leaves to counter_table_edit(), changing nothing.
  */
 #include "counter/table.h"
 
@@ -67,6 +67,18 @@ static bool add(struct fixture *f, uint64_t id, unsigned slot, bool down, uint64
     assert_int_equal(f->sink.put, put + added);
     assert_true(!added || f->sink.last.values[slot] == add.now);
     return added;
+}
+
+static bool put(struct fixture *f, uint64_t id, uint32_t named, uint64_t value)
+{
+    uint64_t values[] = {value, value, value};
+    struct counter_put put = {named, SPACE, values, &f->sink.sink};
+    struct counter_locus locus;
+    unsigned before = f->sink.put;
+    counter_table_locate(f->opened.table, id, true, &locus);
+    bool done = counter_table_put(f->opened.table, &locus, &put);
+    assert_int_equal(f->sink.put, before + done);
+    return done;
 }
 
 static void expect(struct fixture *f, uint32_t set, uint64_t first, uint64_t second)
@@ -136,12 +148,61 @@ static void test_leaves_what_is_large(void **unused)
     close_it(&f);
 }
 
+static void test_puts(void **unused)
+{
+    (void)unused;
+    struct fixture f;
+    open_with(&f, "a:20 b:20 c:20", 10);
+    struct row_table *row = counter_table_in_row(f.opened.table);
+    atomic_store(&row->changed, false);
+    assert_true(put(&f, ID, 2, 500000));
+    assert_true(atomic_load(&row->changed)); /* the next checkpoint writes it */
+    assert_int_equal(f.sink.last.type, CHANGE_SLOTS);
+    assert_int_equal(f.sink.last.space, SPACE);
+    assert_int_equal(f.sink.last.place, CHANGE_THERE);
+    assert_true(f.sink.last.id == ID);
+    assert_int_equal(f.sink.last.named, 2);
+    assert_int_equal(f.sink.last.set, 2);
+    assert_true(f.sink.last.values[1] == 500000);
+    expect(&f, 3, 10, 500000);
+    assert_true(put(&f, ID, 5, 0)); /* c is unset before */
+    assert_int_equal(f.sink.last.set, 5);
+    assert_true(f.sink.last.values[0] == 0 && f.sink.last.values[2] == 0);
+    expect(&f, 7, 0, 500000);
+    assert_false(put(&f, ID + 1, 7, 1));
+    f.sink.full = true;
+    assert_false(put(&f, ID, 7, 1));
+    counters_sink_init(&f.sink);
+    expect(&f, 7, 0, 500000);
+    close_it(&f);
+}
+
+/* As soon as one number lies beside, or is to, no other is changed. */
+static void test_puts_no_large(void **unused)
+{
+    (void)unused;
+    struct fixture f;
+    open_with(&f, "a:4 b:4 c:4", 1);
+    assert_true(put(&f, ID, 3, NIBBLE_A));
+    assert_false(put(&f, ID, 3, NIBBLE_A + 1));
+    expect(&f, 3, NIBBLE_A, NIBBLE_A);
+    close_it(&f);
+    open_with(&f, "a:20 b:4 c:4", 100); /* b's lies beside */
+    assert_false(put(&f, ID, 3, 1));
+    expect(&f, 3, 100, 100);
+    assert_true(put(&f, ID, 1, 1));
+    expect(&f, 3, 1, 100);
+    close_it(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adds),
         cmocka_unit_test(test_leaves_what_is_not_there),
         cmocka_unit_test(test_leaves_what_is_large),
+        cmocka_unit_test(test_puts),
+        cmocka_unit_test(test_puts_no_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
