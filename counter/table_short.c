@@ -15,8 +15,8 @@ static uint64_t sum_of(const struct counter_add *add, uint64_t value)
 }
 
 /* `change` has the values. */
-static void hand_over(struct change *change, uint32_t named, uint32_t space, uint64_t id,
-                      struct change_sink *sink)
+static void short_hand_over(struct change *change, uint32_t named, uint32_t space, uint64_t id,
+                            struct change_sink *sink)
 {
     change->type = CHANGE_SLOTS;
     change->space = space;
@@ -57,7 +57,7 @@ static bool add_held(struct counter_table *t, const struct counter_locus *locus,
     home->changed = true;
     struct change change;
     change.values[add->slot] = add->now;
-    hand_over(&change, 1u << add->slot, add->space, locus->id, add->sink);
+    short_hand_over(&change, 1u << add->slot, add->space, locus->id, add->sink);
     return true;
 }
 
@@ -78,8 +78,8 @@ bool counter_table_add(struct counter_table *t, const struct counter_locus *locu
 }
 
 /* Do the values fit their places, and lies none of what they replace elsewhere? */
-static bool fits(const struct counter_view *view, struct table_packed packed,
-                 const struct counter_put *put)
+static bool put_fits(const struct counter_view *view, struct table_packed packed,
+                     const struct counter_put *put)
 {
     for (uint32_t named = put->named; named; named &= named - 1) {
         unsigned i = (unsigned)__builtin_ctz(named);
@@ -102,7 +102,7 @@ static bool put_held(struct counter_table *t, const struct counter_locus *locus,
     }
     table_shadow_check(t, home->group, (uint32_t)place, locus->id);
     struct table_packed packed = table_packed_at(t, home->words, (uint32_t)place);
-    if (!fits(&t->view, packed, put)) {
+    if (!put_fits(&t->view, packed, put)) {
         return false;
     }
     row_changed(&t->row);
@@ -113,7 +113,7 @@ static bool put_held(struct counter_table *t, const struct counter_locus *locus,
         change.values[i] = put->values[i];
     }
     home->changed = true;
-    hand_over(&change, put->named, put->space, locus->id, put->sink);
+    short_hand_over(&change, put->named, put->space, locus->id, put->sink);
     return true;
 }
 

@@ -124,7 +124,7 @@ static enum text_step run_line(struct text_parser *parser, struct text_line *lin
  * An increment as clients send it, "incr KEY DELTA" and no word or space more: a short way, since
  * most changes are such lines. False: it is read as any line. The same as parse_line() else.
  */
-static bool parse_delta(struct text_parser *parser, enum verb verb)
+static bool parse_increment(struct text_parser *parser, enum verb verb)
 {
     static const size_t verb_length = sizeof("incr ") - 1;
     const char *start = parser->bytes + parser->at;
@@ -150,7 +150,7 @@ static bool parse_delta(struct text_parser *parser, enum verb verb)
     return true;
 }
 
-static bool begins_delta(const struct text_parser *parser, enum verb *verb)
+static bool begins_increment(const struct text_parser *parser, enum verb *verb)
 {
     static const char incr[] = "incr ";
     static const char decr[] = "decr ";
@@ -218,8 +218,8 @@ static enum text_step step(struct text_parser *parser)
     if (begins_get(parser, &get)) {
         return text_get_begin(parser, &get);
     }
-    return begins_delta(parser, &verb) && parse_delta(parser, verb) ? TEXT_NEXT
-                                                                    : parse_line(parser);
+    return begins_increment(parser, &verb) && parse_increment(parser, verb) ? TEXT_NEXT
+                                                                            : parse_line(parser);
 }
 
 static enum protocol_result text_parse(const struct protocol_state *state, const char *bytes,
