@@ -142,6 +142,14 @@ static void look_at_machine(const struct admin_view *view, struct admin_attentio
             readable_bytes(resident, (double)figures->resident_bytes),
             readable_bytes(limit, (double)figures->memory_bytes));
     }
+    if (huge_are_few(figures->huge)) {
+        say(attention,
+            "Only %s of %s of tables lie in huge pages: look-ups take longer than they need. Set "
+            "/sys/kernel/mm/transparent_hugepage/enabled to madvise, and start again when memory "
+            "is free in pieces of 2 MiB.",
+            readable_bytes(limit, (double)figures->huge.huge),
+            readable_bytes(resident, (double)figures->huge.resident));
+    }
     if (admin_history_jump(view->history, figures->now_us, &by_s, &ago_s)) {
         say(attention,
             "The wall clock was set by %+" PRId64 " seconds, %s ago. Ids made from the time may be "

@@ -296,6 +296,7 @@ static void read_process(struct admin_figures *figures, const struct server *ser
     figures->threads = server->threads;
     figures->memory_bytes = server->memory_bytes;
     figures->resident_bytes = memory_resident_bytes();
+    figures->huge = huge_sums();
     net_metrics_sum(server->net, &figures->net);
     snprintf(figures->address, sizeof(figures->address), "%s",
              net_address(server->net, 0) != NULL ? net_address(server->net, 0) : "");

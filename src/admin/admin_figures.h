@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/huge.h"
 #include "config/forecast.h"
 #include "data/data.h"
 #include "request/server.h"
@@ -178,6 +179,7 @@ struct admin_figures {
     bool has_data, has_journal, has_cold;
     unsigned threads, max_connections;
     uint64_t memory_bytes, resident_bytes;
+    struct huge_bytes huge; /* of tables, as of the last look */
     double cpu_s;
     enum journal_sync sync;
     char address[128];

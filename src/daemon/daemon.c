@@ -14,6 +14,7 @@
 #include "admin/admin.h"
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/huge.h"
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/thread.h"
@@ -529,6 +530,9 @@ static void daemon_serve(struct daemon *daemon)
     if (begun) {
         begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
     }
+    if (begun && !huge_start()) {
+        log_warning("cannot start a thread: %s; huge pages are not looked at", strerror(errno));
+    }
     if (begun && begin_serving(daemon)) {
         net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     }
@@ -541,6 +545,7 @@ static void daemon_finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
+    huge_end();
     join_reloader(daemon);
     admin_destroy(daemon->admin);
     if (daemon->server != NULL) {

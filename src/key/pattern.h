@@ -41,7 +41,7 @@ enum pattern_result {
  * these sixteen read.
  */
 struct pattern_head {
-    uint64_t set; /* the number of the set it is of; 0: there is none */
+    uint64_t set; /* the number of the set it is of, which goes with its texts; 0: there is none */
     uint32_t length;
     uint64_t text[PATTERN_HEAD_MAX / 8], mask[PATTERN_HEAD_MAX / 8];
     uint64_t id; /* of the first digits: what the sixteen are added to */

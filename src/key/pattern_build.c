@@ -2,6 +2,7 @@
 #include "key/pattern.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "key/pattern_tree.h"
 
@@ -112,15 +113,15 @@ struct pattern_set *pattern_set_create(const char *const *texts, size_t n,
                                        uint32_t *second)
 {
     CHECK(n <= PATTERN_SPACES_MAX);
-    static _Atomic uint64_t numbers;
     struct pattern_set *set = memory_zalloc(sizeof(*set));
-    set->number = ++numbers;
     new_node(set, "", 0);
     for (size_t i = 0; i < n; i++) {
         pattern_space_init(&set->spaces[i], texts[i]);
         insert_space(set, (uint8_t)i);
+        set->number = hash_bytes(texts[i], strlen(texts[i]) + 1, set->number);
     }
     set->spaces_count = n;
+    set->number += set->number == 0;
     if (find_clash(set, error, first, second)) {
         pattern_set_destroy(set);
         return NULL;

@@ -139,8 +139,8 @@ static bool parse_increment(struct text_parser *parser, enum verb verb)
     }
     const char *delta_end = text_tokens_line_end(space + 1, newline);
     struct text_token token = {.bytes = key, .length = (size_t)(space - key)};
-    if (token.length - 1 >= PROTOCOL_KEY_MAX || delta_end == space + 1) {
-        return false;
+    if (token.length - 1 >= PROTOCOL_KEY_MAX || delta_end == space + 1 || space[1] == 'n') {
+        return false; /* the last: of noreply, maybe */
     }
     struct request *request =
         text_push(parser, verb, parser->at, (size_t)(newline + 1 - parser->bytes));

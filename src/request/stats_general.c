@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/huge.h"
 #include "base/memory.h"
 #include "request/stats_private.h"
 
@@ -87,6 +88,9 @@ static void emit_process(struct stats_out *out)
     emit_time(out, "rusage_user", &usage.ru_utime);
     emit_time(out, "rusage_system", &usage.ru_stime);
     stats_number(out, "resident_bytes", memory_resident_bytes());
+    struct huge_bytes huge = huge_sums();
+    stats_number(out, "tables_resident_bytes", huge.resident);
+    stats_number(out, "huge_page_bytes", huge.huge);
 }
 
 static void emit_connections(struct stats_out *out)

@@ -1,4 +1,5 @@
 /* row_stats.c: figures, and the check of what must hold. */
+#include "base/huge.h"
 #include "row/row_parts.h"
 
 #define SHARE_DIGITS 4
@@ -67,6 +68,20 @@ static const char *state_of(const struct row_table *table)
     return table->closed ? "closed" : "open";
 }
 
+/* Of the table and its layers. */
+static struct huge_bytes huge_bytes_of(const struct row_table *table)
+{
+    struct huge_bytes sum = {0, 0};
+    for (; table != NULL; table = table->further) {
+        if (table->region != NULL) {
+            struct huge_bytes own = huge_of(table->region->memory, table->region->bytes);
+            sum.resident += own.resident;
+            sum.huge += own.huge;
+        }
+    }
+    return sum;
+}
+
 void row_emit_table(const struct row *row, const struct row_table *table, const struct emitter *to)
 {
     CHECK(row->count > 0);
@@ -94,6 +109,9 @@ void row_emit_table(const struct row *row, const struct row_table *table, const 
         emit_u64(&own, "reach", reach < ROW_ID_MAX ? reach : ROW_ID_MAX);
         emit_u64(&own, "fill", table->fill);
     }
+    struct huge_bytes huge = huge_bytes_of(table);
+    emit_u64(&own, "resident_bytes", huge.resident);
+    emit_u64(&own, "huge_page_bytes", huge.huge);
     emit_share(&own, "late_share", late < count ? late : count, count);
     emit_u64(&own, "cold", table->cold);
     emit_text(&own, "state", state_of(table));
