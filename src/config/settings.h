@@ -33,6 +33,8 @@
 #define SETTINGS_SLOT_BITS_MAX                64
 #define SETTINGS_RECORD_BITS_MAX              512
 #define SETTINGS_SEGMENT_UNIT                 4096
+#define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
+#define SETTINGS_COPIES_MAX                   16
 #define SETTINGS_CHECKPOINT_MS_MIN            100
 #define SETTINGS_CHECKPOINT_MS_MAX            (30 * 86400 * 1000ull)
 #define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN (1ull << 20)
@@ -123,6 +125,13 @@ struct settings {
         uint64_t overlay_bytes;
         unsigned open_files; /* of dumped tables, at one time: daemon/descriptors.h. 0: a few */
     } cold;
+    struct {
+        char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
+        char *group;
+        uint64_t keep_bytes;
+        unsigned copies;
+        uint64_t copy_rate; /* bytes a second; 0: no limit */
+    } replication;
     unsigned max_connections;
     unsigned backlog;
     unsigned requests_per_turn; /* -R */
@@ -182,6 +191,8 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
  */
 struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
+/* May a node, or a group of them, be called so? */
+bool settings_node_name_good(const char *name);
 
 /* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).
  */

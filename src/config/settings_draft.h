@@ -25,7 +25,7 @@
 /* What the admin listener holds at most: figures, their history, answers on their way. */
 #define SETTINGS_ADMIN_BYTES (16ull << 20)
 
-#define SETTINGS_ROWS_MAX       48
+#define SETTINGS_ROWS_MAX       64
 #define SETTINGS_FILE_BYTES_MAX (1u << 20)
 #define SETTINGS_KEYS_MAX       256 /* keys of one mapping */
 #define SETTINGS_PORT_DEFAULT   "11211"

@@ -22,6 +22,7 @@
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "data/data.h"
+#include "repl/feed.h"
 #include "request/lister.h"
 #include "request/server.h"
 #include "space/populate.h"
@@ -558,6 +559,7 @@ static void daemon_finish(struct daemon *daemon)
     net_destroy(daemon->net);
     if (daemon->server != NULL) {
         daemon->server->data = NULL;
+        repl_feeds_stop(daemon->server->feeds);
         populate_stop(daemon->server->populate);
         populate_go(daemon->server->populate, NULL);
     }

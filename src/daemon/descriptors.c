@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "daemon/process.h"
 #include "data/data.h"
+#include "repl/feed.h"
 
 /*
  * Of its own: 3 standard ones, lock, wake-up and reserve of the listeners, log; the checkpoint's
@@ -12,6 +13,7 @@
  */
 #define OWN          32
 #define OWN_A_LOOP   4 /* epoll, its queue, what libevent has: of each worker and the main thread */
+#define OWN_A_FEED   4 /* its socket, wake-up, segment, and what it looks for one with */
 #define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
 #define FILES_SHARE 8 /* one in so many descriptors, where there are not enough for all */
@@ -22,6 +24,9 @@ static uint64_t own(const struct settings *settings)
 
     if (settings->admin != NULL) {
         count += ADMIN_CONNECTIONS_MAX + 1 + OWN_A_LOOP;
+    }
+    if (settings->replication.name != NULL) {
+        count += REPL_FEEDS_MAX * OWN_A_FEED;
     }
     if (settings->data != NULL) {
         /* what is written and not yet durable keeps its segments open; each loader has one file */

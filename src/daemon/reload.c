@@ -7,6 +7,7 @@
 #include "data/data.h"
 #include "data/forget.h"
 #include "data/journal_sink.h"
+#include "repl/feed.h"
 #include "space/populate.h"
 
 #define MIB               1048576.0
@@ -378,6 +379,7 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
     keeper_go(server->keeper, server->spaces);
     if (applied && server->data != NULL) {
         data_reconfigure(server->data, next);
+        repl_feeds_reconfigure(server->feeds, next);
     }
     if (applied) {
         net_reconfigure(server->net, next->max_connections, next->idle_timeout_s,

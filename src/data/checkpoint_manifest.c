@@ -188,6 +188,21 @@ static struct manifest *build(struct checkpoint_round *round)
     return next;
 }
 
+/* What a start does not need of the journal goes, but for what stays for followers, as long as the
+ * disk has room for it. */
+static void trim_journal(struct data *data)
+{
+    uint64_t needed = data->manifest->journal_lsn;
+    uint64_t keep = data->keep_bytes;
+    uint64_t from = needed > keep ? needed - keep : 0;
+
+    journal_may_drop(data->journal, needed);
+    if (!journal_trim(data->journal, journal_room(data->journal) == JOURNAL_ROOM ? from : needed)) {
+        log_debug("a segment of the journal stays for now below_lsn=%llu",
+                  (unsigned long long)needed);
+    }
+}
+
 /*
  * Under the lock, when it is stored: files and journal it does not need. A round for dumps alone
  * deletes those that the manifest before has named, or there would be a look at every file of the
@@ -203,10 +218,7 @@ static void delete_old(const struct checkpoint_round *round, const struct manife
         data_sweep(data);
         data->leftovers = false;
     }
-    if (!journal_trim(data->journal, data->manifest->journal_lsn)) {
-        log_debug("a segment of the journal stays for now below_lsn=%llu",
-                  (unsigned long long)data->manifest->journal_lsn);
-    }
+    trim_journal(data);
     data_count_files(data);
 }
 

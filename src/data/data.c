@@ -73,6 +73,19 @@ void data_number_undo(struct data *data, const char *space)
 
 /* ---- while it runs ---- */
 
+size_t data_history(struct data *data, uint64_t stream[MANIFEST_STREAM_WORDS],
+                    struct manifest_reign reigns[MANIFEST_HISTORY_MAX])
+{
+    pthread_mutex_lock(&data->lock);
+    const struct manifest *manifest = data->manifest;
+    size_t count = manifest->history_count;
+
+    memcpy(stream, manifest->stream, sizeof(manifest->stream));
+    memcpy(reigns, manifest->history, count * sizeof(*reigns));
+    pthread_mutex_unlock(&data->lock);
+    return count;
+}
+
 struct journal *data_journal(struct data *data)
 {
     return data->journal;
@@ -92,6 +105,7 @@ void data_reconfigure(struct data *data, const struct settings *settings)
 {
     data->checkpoint_every_ms = settings->checkpoint.every_ms;
     data->checkpoint_journal_bytes = settings->checkpoint.journal_bytes;
+    data->keep_bytes = settings->replication.name != NULL ? settings->replication.keep_bytes : 0;
 }
 
 void data_stats(const struct data *data, struct data_stats *stats)

@@ -30,6 +30,7 @@
 #include "config/settings.h"
 #include "space/spaces.h"
 #include "store/journal.h"
+#include "store/manifest.h"
 
 #define DATA_ERROR_MAX 1024
 /* Files of dumped tables open at one time beside one for each thread that reads them: that of a
@@ -111,6 +112,11 @@ void data_stop(struct data *data);
 bool data_close(struct data *data, struct spaces *spaces, bool clean);
 /* After data_close, if anything was recovered, and after the engines: frees it. NULL: no-op. */
 void data_destroy(struct data *data);
+
+/* What tells its stream from others, and who reigned since when. Any thread that may wait for the
+ * disk; after data_recover. Returns how many reigns there are. */
+size_t data_history(struct data *data, uint64_t stream[MANIFEST_STREAM_WORDS],
+                    struct manifest_reign reigns[MANIFEST_HISTORY_MAX]);
 
 struct data_stats {
     uint64_t load_done_bytes, load_total_bytes; /* of the start, also while it loads */

@@ -61,6 +61,8 @@ struct data {
     uint64_t segment_bytes, buffer_bytes;
     _Atomic uint64_t checkpoint_every_ms, checkpoint_journal_bytes; /* 0: not for that reason */
 
+    _Atomic uint64_t keep_bytes; /* of journal that no start needs, for followers */
+
     pthread_mutex_t lock;
     struct manifest *manifest; /* as it is stored, or was to be stored and is next */
     uint64_t generation;       /* of the last table file: no name is used twice */

@@ -193,6 +193,8 @@ static void conn_settle(struct net_conn *conn)
     case NET_CLOSE:
         conn_finish(conn);
         return;
+    case NET_LEAVE: /* it is gone */
+        break;
     }
     CHECK(false);
 }
@@ -308,6 +310,10 @@ static void conn_take_turn(struct net_conn *conn, const char *bytes, size_t leng
         metric_add(&worker->metrics.conn_yields, 1);
     }
     size_t left = length - turn.consumed;
+    if (UNLIKELY(conn->next == NET_LEAVE)) {
+        net_conn_leave(conn, bytes + turn.consumed, left);
+        return;
+    }
     conn->unread = conn->next == NET_CLOSE && left > 0;
     bool kept = true;
     if (!shared) {

@@ -75,6 +75,7 @@ struct net_metrics {
 };
 
 struct net;
+struct net_tls;         /* net/tls.h */
 struct net_tls_context; /* net/tls.h */
 struct net_worker;
 struct net_conn;
@@ -84,6 +85,15 @@ enum net_next {
     NET_AGAIN,     /* more can be done with what is left: fairness, or the output was full */
     NET_SUSPENDED, /* nothing until net_wake(); then turn() is called again with what is left */
     NET_CLOSE,     /* send what is in `out`, then close */
+    NET_LEAVE,     /* `out` is empty, nothing is to be held: it is the service's from now on */
+};
+
+/* A connection that leaves net, by service->left. */
+struct net_left {
+    int fd;              /* does not block; the service's */
+    struct net_tls *tls; /* its session, the service's; NULL: none */
+    const char *in;      /* what was read of it and not consumed; valid during the call */
+    size_t in_length;
 };
 
 struct net_turn {
@@ -119,6 +129,8 @@ struct net_service {
     /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May
      * be NULL. */
     void (*tick)(void *worker_state);
+    /* After NET_LEAVE, before `closed`: takes socket and session. NULL: there is no NET_LEAVE. */
+    void (*left)(void *worker_state, struct net_conn *conn, const struct net_left *left);
     /* The connection is gone, whatever the reason: also while suspended, or its answers held. */
     void (*closed)(void *worker_state, struct net_conn *conn);
     /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */

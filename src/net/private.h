@@ -29,8 +29,6 @@
 #include "net/net.h"
 #include "net/poll.h"
 
-struct net_tls; /* net/tls.h */
-
 #define NET_CONN_MAGIC     0x6e636f6eu
 #define NET_SWEEP_S        1    /* how often time-outs are looked at */
 #define NET_SWEEP_BUCKETS  1024 /* of the connection table in one wake-up */
@@ -201,6 +199,10 @@ void net_conn_close_for_budget(struct net_conn *conn);
  * that hold more than conn then would: the one with most first. False: nobody does.
  */
 bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, size_t length);
+
+/* leave.c */
+/* After NET_LEAVE: hands socket, session and the bytes that are left to the service. It is gone. */
+void net_conn_leave(struct net_conn *conn, const char *bytes, size_t length);
 
 /* gather.c */
 void net_gather_init(struct net_gathered *gathered);

@@ -222,9 +222,11 @@ static const struct text_command commands[] = {
     COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
     COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),
     COMMAND("cas", VERB_CAS, 6, 7, 2, parse_storage),
+    COMMAND("copy", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("delete", VERB_DELETE, 2, 4, 2, parse_delete),
     COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
     COMMAND("flush_all", VERB_FLUSH_ALL, 1, 3, 1, parse_flush_all),
+    COMMAND("follow", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("get", VERB_GET, 2, 0, 0, parse_get),
     COMMAND("gets", VERB_GET, 2, 0, 0, parse_get),
     COMMAND("gat", VERB_GAT, 3, 0, 0, parse_gat),
@@ -252,10 +254,10 @@ static const struct text_command commands[] = {
 
 /* Where the commands of each letter begin, and where those of 'z' would end. A test sees to it that
  * every command is found. */
-static const uint8_t begins[LETTERS + 1] = {0,  2,  2,  3,  5,  5,  6,  10, 10, 11, 11, 11, 12, 18,
-                                            18, 18, 19, 20, 21, 24, 25, 25, 27, 27, 27, 27, 27};
+static const uint8_t begins[LETTERS + 1] = {0,  2,  2,  4,  6,  6,  8,  12, 12, 13, 13, 13, 14, 20,
+                                            20, 20, 21, 22, 23, 26, 27, 27, 29, 29, 29, 29, 29};
 
-_Static_assert(sizeof(commands) / sizeof(commands[0]) == 27, "begins[] goes with the table");
+_Static_assert(sizeof(commands) / sizeof(commands[0]) == 29, "begins[] goes with the table");
 
 const struct text_command *text_commands_find(const struct text_token *verb)
 {

@@ -29,8 +29,9 @@
  *                                 neither DURABLE nor APPLIED is above WRITTEN
  *
  *     C  copy 1 GROUP NAME
- *     S  MANIFEST BYTES + text    its files stay, and the journal from its `journal` LSN, while
- *                                 this connection lives: an unlink or a trim does not take them
+ *     S  MANIFEST BYTES + text    its files stay while this connection lives: an unlink does not
+ *                                 take them. The journal from its `journal` LSN on stays as far
+ *                                 as `keep` goes: if that was too little, follow says COPY again
  *      | BUSY SECONDS | SERVER_ERROR TEXT
  *     C  file NAME OFFSET         any number, pipelined, of files the manifest names
  *     S  FILE NAME OFFSET BYTES + bytes   from OFFSET to the file's end. In the order asked for

@@ -22,7 +22,7 @@ static run_fn *const runners[VERB_COUNT] = {
     [VERB_STATS] = dispatch_run_admin,    [VERB_CRAWLER] = dispatch_list_crawler,
     [VERB_SHUTDOWN] = dispatch_run_admin, [VERB_NOOP] = dispatch_run_admin,
     [VERB_QUIT] = dispatch_run_admin,     [VERB_SASL_LIST] = dispatch_run_admin,
-    [VERB_SASL] = dispatch_run_admin,
+    [VERB_SASL] = dispatch_run_admin,     [VERB_FEED] = dispatch_run_feed,
 };
 
 void *dispatch_open(void *context, struct net_worker *net_worker)
@@ -132,7 +132,7 @@ static void count_meta(struct dispatch_worker *worker, uint32_t answered)
 static bool is_run_again(enum dispatch_end end)
 {
     return end == DISPATCH_FULL || end == DISPATCH_PENDING || end == DISPATCH_CUT ||
-           end == DISPATCH_AGAIN;
+           end == DISPATCH_AGAIN || end == DISPATCH_LEAVE;
 }
 
 /* Runs the batch up to what stops it. *stopped_at: requests that need not be seen again. */
@@ -203,6 +203,8 @@ static enum net_next after_batch(const struct dispatch_worker *worker, enum disp
         return NET_SUSPENDED;
     case DISPATCH_CLOSE:
         return NET_CLOSE;
+    case DISPATCH_LEAVE:
+        return NET_LEAVE;
     case DISPATCH_FULL: /* an answer that does not fit even an empty output never will */
         return worker->out->length > 0 ? NET_AGAIN : NET_CLOSE;
     case DISPATCH_DONE:

@@ -34,6 +34,7 @@ void dispatch_tick(void *worker_state);
 void dispatch_journal_moved(void *server);
 void dispatch_journal_room(void *server);
 void dispatch_closed(void *worker_state, struct net_conn *conn);
+void dispatch_left(void *worker_state, struct net_conn *conn, const struct net_left *left);
 size_t dispatch_state_bytes(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "repl/feed.h"
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
 
@@ -70,6 +71,9 @@ void dispatch_journal_moved(void *context)
 
     for (unsigned i = 0; i < server->threads; i++) {
         dispatch_journal_release(&server->wakers[i], upto, failed);
+    }
+    if (server->feeds != NULL) {
+        repl_feeds_moved(server->feeds);
     }
 }
 

@@ -174,6 +174,7 @@ enum dispatch_end {
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
     DISPATCH_AGAIN,   /* not done: it is run again in the next turn */
     DISPATCH_CLOSE,   /* done; close the connection */
+    DISPATCH_LEAVE,   /* not done: the connection goes on elsewhere, with this request */
 };
 
 /* dispatch_route.c */
@@ -276,6 +277,9 @@ enum dispatch_end dispatch_records_export(struct dispatch_worker *worker,
                                           const struct request *request, const char *space,
                                           uint64_t from);
 void dispatch_records_closed(struct dispatch_worker *worker, const struct net_conn *conn);
+
+/* dispatch_feed.c: follow and copy: the connection becomes a feed's. */
+enum dispatch_end dispatch_run_feed(struct dispatch_worker *worker, const struct request *request);
 
 /* dispatch_admin.c: one without. */
 enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struct request *request);

@@ -78,6 +78,7 @@ void dispatch_trace_turn(const struct dispatch_worker *worker, const struct net_
         [NET_AGAIN] = "goes on in another turn",
         [NET_SUSPENDED] = "waits for the engine, the disk or a login",
         [NET_CLOSE] = "is to be closed",
+        [NET_LEAVE] = "is a follower's",
     };
     log_at(LOG_LEVEL_STATES, "%d: read %zu of %zu bytes, answered %zu; %s",
            net_conn_fd(worker->net_conn), turn->consumed, turn->in_length, turn->out->length,

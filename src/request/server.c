@@ -10,6 +10,7 @@
 #include "base/notify.h"
 #include "data/data.h"
 #include "data/journal_sink.h"
+#include "repl/feed.h"
 #include "request/auth_delay.h"
 #include "request/dispatch.h"
 #include "request/flush.h"
@@ -91,6 +92,7 @@ void server_destroy(struct server *server)
     for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
         server->spaces->at[i]->engine->growth = NULL; /* they outlive it */
     }
+    repl_feeds_destroy(server->feeds);
     keeper_destroy(server->keeper);
     lister_destroy(server->lister);
     flush_destroy(server->flush);
@@ -120,6 +122,7 @@ void server_loaded(struct server *server, struct data *data)
 {
     server->data = data;
     server->cold = data_cold(data);
+    server->feeds = repl_feeds_create(server->settings, data);
     server_keep(server, data_journal(data), &data_log(data)->log);
 }
 
@@ -177,6 +180,7 @@ void server_service(struct server *server, struct net_service *service)
         .turn = dispatch_turn,
         .commit = dispatch_commit,
         .tick = dispatch_tick,
+        .left = dispatch_left,
         .closed = dispatch_closed,
         .signalled = on_signal,
         .state_bytes = dispatch_state_bytes(),

@@ -12,10 +12,11 @@
  *
  * The order of an end: keeper_end and lister_end; data_stop, after which no read of a dumped table
  * wakes anybody (those wake net itself, so it has to live until then); net_destroy, which ends the
- * workers and gives their sinks and pages back; then the journal is closed (data_close); then
- * server_destroy; the spaces, with the files of dumped tables; data_destroy. The journal wakes whom
- * it was asked to wake until it is closed, which is after net is gone: so it wakes a
- * server_waker, which lives as long as the server and passes nothing on once its worker has ended.
+ * workers and gives their sinks and pages back; repl_feeds_stop; then the journal is closed
+ * (data_close); then server_destroy; the spaces, with the files of dumped tables; data_destroy. The
+ * journal wakes whom it was asked to wake until it is closed, which is after net is gone: so it
+ * wakes a server_waker, which lives as long as the server and passes nothing on once its worker has
+ * ended.
  *
  * Thread rule: create, attach, destroy on the main thread; publish by who reloads; fields marked
  * (barrier) are read inside it; figures are written by their worker and read by anyone.
@@ -48,6 +49,7 @@
 
 struct auth_delay;
 struct data;
+struct repl_feeds; /* repl/feed.h */
 struct watch;
 
 /* What the journal wakes for a worker. */
@@ -65,10 +67,11 @@ struct server {
     const struct settings *settings; /* (barrier) owned by the creator */
     struct spaces *spaces;           /* (barrier) owned by the creator */
     struct barrier *barrier;
-    struct data *data;       /* NULL: in memory only */
-    struct journal *journal; /* NULL: nothing is kept */
-    struct change_log *log;  /* NULL with it */
-    struct cold *cold;       /* NULL: no table is dumped */
+    struct data *data;        /* NULL: in memory only */
+    struct journal *journal;  /* NULL: nothing is kept */
+    struct change_log *log;   /* NULL with it */
+    struct cold *cold;        /* NULL: no table is dumped */
+    struct repl_feeds *feeds; /* NULL: nobody can follow */
     enum journal_sync sync;
     struct server_waker *wakers; /* [threads] */
     struct journal_listener listener;

@@ -117,6 +117,7 @@ static const struct group groups[] = {
     {"tables", stats_tables, true},
     {"extstore", stats_nothing, false},
     {"cold", stats_cold, false},
+    {"replication", stats_replication, false},
     {"sizes", stats_sizes, false},
     {"sizes_enable", stats_sizes_enable, false},
     {"sizes_disable", stats_sizes, false},

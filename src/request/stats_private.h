@@ -46,7 +46,8 @@ stats_fn stats_conns;  /* stats_conns.c */
 stats_fn stats_spaces; /* stats_spaces.c */
 stats_fn stats_tables;
 stats_fn stats_cold; /* stats_data.c */
-stats_fn stats_hot;  /* stats_watch.c */
+stats_fn stats_replication;
+stats_fn stats_hot; /* stats_watch.c */
 stats_fn stats_slow;
 stats_fn stats_latency;
 

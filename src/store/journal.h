@@ -160,6 +160,9 @@ bool journal_sync_now(struct journal *journal);
 /* Deletes segments that end at or below lsn and are durable whole. False: one could not be (errno);
  * it is tried again at the next call. Not on a worker. */
 bool journal_trim(struct journal *journal, uint64_t lsn);
+/* What ends at or below lsn is not needed, and stays only while the disk has room: it is trimmed
+ * before the journal is found full. It never falls. */
+void journal_may_drop(struct journal *journal, uint64_t lsn);
 
 /* ---- room on the disk ---- */
 

@@ -81,6 +81,7 @@ struct journal {
     _Atomic uint64_t records, writes, syncs;
     _Atomic uint64_t segments, segments_bytes, oldest; /* of the list: journal_count_segments */
     _Atomic uint64_t unsynced_since_us;                /* 0: all written is durable */
+    _Atomic uint64_t droppable;                        /* journal_may_drop */
 
     /* under the state lock */
     pthread_cond_t work, done, writing;

@@ -84,6 +84,24 @@ static bool has_spare(struct journal *journal)
     return has;
 }
 
+/* What stays though nobody needs it goes for a segment. */
+static bool drop_some(struct journal *journal)
+{
+    uint64_t lsn = atomic_load(&journal->droppable);
+    uint64_t before = atomic_load(&journal->segments);
+
+    return atomic_load(&journal->oldest) < lsn && journal_trim(journal, lsn) &&
+           atomic_load(&journal->segments) < before;
+}
+
+void journal_may_drop(struct journal *journal, uint64_t lsn)
+{
+    CHECK(journal->class == JOURNAL_CLASS);
+    if (lsn > atomic_load(&journal->droppable)) { /* one caller */
+        atomic_store(&journal->droppable, lsn);
+    }
+}
+
 /* The present one is half used, or a writer found no room. */
 static bool wants_spare(struct journal *journal)
 {
@@ -120,7 +138,8 @@ static void note_room(struct journal *journal)
 void journal_room_make(struct journal *journal, uint64_t now_us)
 {
     bool held = atomic_load(&journal->held);
-    if (!has_spare(journal) && !(held ? probe_spare(journal) : make_spare(journal))) {
+    if (!has_spare(journal) && !(held ? probe_spare(journal) : make_spare(journal)) &&
+        (held || !drop_some(journal) || !make_spare(journal))) {
         journal->ballast_again_us = now_us + BALLAST_AGAIN_US;
         if (journal->spare_due) {
             journal->spare_again_us = now_us + JOURNAL_SECOND_US;

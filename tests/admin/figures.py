@@ -10,9 +10,13 @@ import time
 
 import admin_site as site
 
+sys.path.insert(0, os.path.join(site.protocol.TOP, "tests", "repl"))
+from follower import Follower  # noqa: E402
+
 PAGE = os.path.join(site.protocol.TOP, "src", "request", "README.md")
-GROUPS = ("", "settings", "items", "slabs", "conns", "spaces", "tables", "cold", "hot", "slow", "latency")
-CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms")
+GROUPS = ("", "settings", "items", "slabs", "conns", "spaces", "tables", "cold", "replication", "hot", "slow",
+          "latency")
+CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms\nreplication: {name: one}")
 # Answered, if there is anything to tell: what this daemon may happen not to have met.
 CHANCE = {"SPACE:more", "N:id", "N:id_share", "N:member", "N:member_share", "reach", "fill"}
 
@@ -33,6 +37,8 @@ def generic(group, name, options):
     if group in ("spaces", "tables"):
         name = name.partition(":")[2]
         return re.sub(r"^\d+:", "", name) if name != "more" else "SPACE:more"
+    if group == "replication":
+        return re.sub(r"^two:", "NAME:", name)
     if group == "latency":
         return re.sub(r"^[a-z]+_[a-z]+:", "CLASS_TIER:", name)
     name = re.sub(r"^latency_below_us:\d+$", "latency_below_us:N", name)
@@ -80,6 +86,7 @@ def main():
     until = time.monotonic() + site.ANSWER_S
     while True:
         busy(here)
+        Follower().connect(here.daemon.address).follow()
         found, options = answered(here)
         untold = found - wanted
         assert not untold, "not explained in src/request/README.md: %s" % " ".join(sorted(untold))

@@ -13,9 +13,9 @@
 #define TEXT_MAX (4u << 20)
 
 static const char *const verb_names[VERB_COUNT] = {
-    "refuse",  "get",      "gat",     "touch", "set",    "add",       "replace", "append",
-    "prepend", "cas",      "incr",    "decr",  "delete", "flush_all", "version", "verbosity",
-    "stats",   "shutdown", "crawler", "noop",  "quit",   "sasl_list", "sasl",
+    "refuse",  "get",      "gat",     "touch", "set",    "add",       "replace",   "append",
+    "prepend", "cas",      "incr",    "decr",  "delete", "flush_all", "version",   "verbosity",
+    "stats",   "shutdown", "crawler", "noop",  "quit",   "feed",      "sasl_list", "sasl",
 };
 
 void request_trace_open(struct request_trace *trace, const struct codec *codec)

@@ -1,0 +1,305 @@
+/* feeds.c: all feeds: their places, their threads, their figures. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "data/data.h"
+#include "net/peer.h"
+#include "repl/feed_private.h"
+
+_Static_assert(REPL_NAME_MAX == SETTINGS_NODE_NAME_MAX, "names of nodes");
+_Static_assert(sizeof(((struct repl_feed_stats *)0)->peer) == NET_ADDRESS_TEXT_MAX, "of a peer");
+
+static const char *const state_words[] = {[REPL_FEED_NONE] = "none",
+                                          [REPL_FEED_GREETING] = "connecting",
+                                          [REPL_FEED_COPYING] = "copying",
+                                          [REPL_FEED_STREAMING] = "streaming"};
+
+const char *repl_feed_state_word(enum repl_feed_state state)
+{
+    return state_words[state];
+}
+
+struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data)
+{
+    if (settings->replication.name == NULL) {
+        return NULL;
+    }
+    struct repl_feeds *feeds = memory_zalloc(sizeof(*feeds));
+
+    feeds->data = data;
+    feeds->journal = data_journal(data);
+    feeds->vfs = vfs_real();
+    feeds->directory = memory_strdup(settings->data);
+    snprintf(feeds->name, sizeof(feeds->name), "%s", settings->replication.name);
+    snprintf(feeds->group, sizeof(feeds->group), "%s", settings->replication.group);
+    CHECK(pthread_mutex_init(&feeds->lock, NULL) == 0);
+    repl_feeds_reconfigure(feeds, settings);
+    struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
+    uint64_t stream[MANIFEST_STREAM_WORDS];
+
+    (void)feed_history(feeds, stream, reigns);
+    free(reigns);
+    return feeds;
+}
+
+void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings)
+{
+    if (feeds != NULL) {
+        atomic_store(&feeds->copies_max, settings->replication.copies);
+        atomic_store(&feeds->copy_rate, settings->replication.copy_rate);
+    }
+}
+
+/* ---- threads ---- */
+
+static void *feeds_main(void *context)
+{
+    struct repl_feed *feed = context;
+    struct repl_feeds *feeds = feed->feeds;
+
+    feed_run(feed);
+    feed_copy_end(feed);
+    feed_give_place(feed);
+    pthread_mutex_lock(&feeds->lock);
+    repl_link_close(&feed->link);
+    feed->figures.state = REPL_FEED_NONE;
+    pthread_mutex_unlock(&feeds->lock);
+    atomic_store(&feed->ended, true);
+    return NULL;
+}
+
+/* Under the lock. */
+static struct repl_feed *feeds_find_free(struct repl_feeds *feeds)
+{
+    for (size_t i = 0; i < REPL_FEEDS_MAX && !feeds->stopped; i++) {
+        struct repl_feed *feed = &feeds->feeds[i];
+
+        if (feed->started && atomic_load(&feed->ended)) {
+            pthread_join(feed->thread, NULL); /* it has nothing to do any more */
+            feed->started = false;
+        }
+        if (!feed->started) {
+            return feed;
+        }
+    }
+    return NULL;
+}
+
+/* No feed is free: says so if that does not block. */
+static void feeds_turn_away(struct repl_feeds *feeds, int fd, struct net_tls *tls)
+{
+    const struct repl_line busy = {.kind = REPL_BUSY, .seconds = FEED_BUSY_S};
+    char text[REPL_LINE_MAX];
+    size_t length = repl_compose(&busy, text);
+
+    feeds->refused_copies++;
+    (void)!(tls != NULL ? net_tls_write(tls, text, length) : write(fd, text, length));
+    net_tls_destroy(tls);
+    close(fd);
+}
+
+/* Under the lock. */
+static bool feeds_start(struct repl_feeds *feeds, struct repl_feed *feed)
+{
+    feed->feeds = feeds;
+    feed->figures = (struct repl_feed_stats){.state = REPL_FEED_GREETING};
+    feed->sample_count = 0;
+    atomic_store(&feed->ended, false);
+    atomic_store(&feed->sleeps, false);
+    (void)net_peer_print(feed->link.fd, feed->figures.peer);
+    feed->started = thread_start(&feed->thread, feeds_main, feed, "feed");
+    return feed->started;
+}
+
+void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, const char *bytes,
+                     size_t length)
+{
+    pthread_mutex_lock(&feeds->lock);
+    struct repl_feed *feed = feeds_find_free(feeds);
+
+    if (feed == NULL) {
+        feeds_turn_away(feeds, fd, tls);
+    } else if (!repl_link_open(&feed->link, fd, tls, bytes, length)) {
+        log_warning("a follower is not served: it sent too much at once, or no descriptor is left");
+    } else if (!feeds_start(feeds, feed)) {
+        log_warning("a follower is not served: no thread can be had: %s", strerror(errno));
+        repl_link_close(&feed->link);
+    }
+    pthread_mutex_unlock(&feeds->lock);
+}
+
+/* Under the lock: its link is open. */
+static bool feeds_is_up(const struct repl_feed *feed)
+{
+    return feed->started && feed->figures.state != REPL_FEED_NONE;
+}
+
+void repl_feeds_stop(struct repl_feeds *feeds)
+{
+    if (feeds == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&feeds->lock);
+    feeds->stopped = true;
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        if (feeds_is_up(&feeds->feeds[i])) {
+            repl_link_wake(&feeds->feeds[i].link, true);
+        }
+    }
+    pthread_mutex_unlock(&feeds->lock);
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        if (feeds->feeds[i].started) {
+            pthread_join(feeds->feeds[i].thread, NULL);
+            feeds->feeds[i].started = false;
+        }
+    }
+}
+
+void repl_feeds_destroy(struct repl_feeds *feeds)
+{
+    if (feeds == NULL) {
+        return;
+    }
+    repl_feeds_stop(feeds);
+    pthread_mutex_destroy(&feeds->lock);
+    free(feeds->directory);
+    free(feeds);
+}
+
+/*
+ * A feed notes that it sleeps and then looks at what is written; the journal moves and then looks
+ * at the notes. Both are of one order (seq_cst): one of the two sees the other.
+ */
+void repl_feeds_moved(struct repl_feeds *feeds)
+{
+    if (atomic_load(&feeds->sleeping) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&feeds->lock);
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        struct repl_feed *feed = &feeds->feeds[i];
+
+        if (feeds_is_up(feed) && atomic_exchange(&feed->sleeps, false)) {
+            atomic_fetch_sub(&feeds->sleeping, 1);
+            repl_link_wake(&feed->link, false);
+        }
+    }
+    pthread_mutex_unlock(&feeds->lock);
+}
+
+/* ---- places ---- */
+
+void feed_enter(struct repl_feed *feed, const char *name)
+{
+    struct repl_feeds *feeds = feed->feeds;
+
+    pthread_mutex_lock(&feeds->lock);
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        struct repl_feed *other = &feeds->feeds[i];
+
+        if (other != feed && feeds_is_up(other) && strcmp(other->figures.name, name) == 0) {
+            log_info("a follower came again, its older connection is closed name=%s", name);
+            repl_link_wake(&other->link, true);
+        }
+    }
+    snprintf(feed->figures.name, sizeof(feed->figures.name), "%s", name);
+    pthread_mutex_unlock(&feeds->lock);
+}
+
+void feed_set_state(struct repl_feed *feed, enum repl_feed_state state)
+{
+    pthread_mutex_lock(&feed->feeds->lock);
+    feed->feeds->streams_begun += state == REPL_FEED_STREAMING;
+    feed->feeds->copies_begun += state == REPL_FEED_COPYING;
+    feed->figures.state = state;
+    pthread_mutex_unlock(&feed->feeds->lock);
+}
+
+size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WORDS],
+                    struct manifest_reign reigns[MANIFEST_HISTORY_MAX])
+{
+    size_t count = data_history(feeds->data, stream, reigns);
+
+    pthread_mutex_lock(&feeds->lock);
+    memcpy(feeds->stream, stream, sizeof(feeds->stream));
+    feeds->epoch = count > 0 ? reigns[count - 1].epoch : 0;
+    pthread_mutex_unlock(&feeds->lock);
+    return count;
+}
+
+bool feed_has_place(struct repl_feed *feed)
+{
+    struct repl_feeds *feeds = feed->feeds;
+
+    pthread_mutex_lock(&feeds->lock);
+    bool has = feed->copies || feeds->copies < atomic_load(&feeds->copies_max);
+
+    feeds->refused_copies += !has;
+    pthread_mutex_unlock(&feeds->lock);
+    return has;
+}
+
+bool feed_take_place(struct repl_feed *feed)
+{
+    struct repl_feeds *feeds = feed->feeds;
+    bool has = feed_has_place(feed);
+
+    pthread_mutex_lock(&feeds->lock);
+    has = has && (feed->copies || feeds->copies < atomic_load(&feeds->copies_max));
+    feeds->copies += has && !feed->copies;
+    feed->copies = feed->copies || has;
+    pthread_mutex_unlock(&feeds->lock);
+    return has;
+}
+
+void feed_give_place(struct repl_feed *feed)
+{
+    pthread_mutex_lock(&feed->feeds->lock);
+    feed->feeds->copies -= feed->copies;
+    feed->copies = false;
+    pthread_mutex_unlock(&feed->feeds->lock);
+}
+
+/* ---- figures ---- */
+
+static void feeds_figures(const struct repl_feed *feed, uint64_t written, uint64_t now_us,
+                          struct repl_feed_stats *to)
+{
+    *to = feed->figures;
+    to->lag_bytes = written > to->written ? written - to->written : 0;
+    if (feed->sample_count > 0 && to->state == REPL_FEED_STREAMING) {
+        to->lag_us = now_us - feed->samples[feed->sample_first].us;
+    }
+}
+
+void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
+{
+    uint64_t now_us = clock_monotonic_us();
+
+    memset(stats, 0, sizeof(*stats));
+    stats->written = journal_written(feeds->journal);
+    stats->durable = journal_durable(feeds->journal);
+    pthread_mutex_lock(&feeds->lock);
+    memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
+    stats->epoch = feeds->epoch;
+    stats->streams = feeds->streams_begun;
+    stats->copies = feeds->copies_begun;
+    stats->rewinds = feeds->rewinds;
+    stats->refused_copies = feeds->refused_copies;
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        const struct repl_feed *feed = &feeds->feeds[i];
+
+        if (feeds_is_up(feed)) {
+            feeds_figures(feed, stats->written, now_us, &stats->feeds[stats->count++]);
+        }
+    }
+    pthread_mutex_unlock(&feeds->lock);
+}

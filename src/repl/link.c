@@ -1,0 +1,188 @@
+/* link.c: a connection that one thread waits for. */
+#include "repl/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define US_A_MS 1000u
+
+bool repl_link_open(struct repl_link *link, int fd, struct net_tls *tls, const char *bytes,
+                    size_t length)
+{
+    *link = (struct repl_link){.fd = fd, .tls = tls, .wake_fd = -1};
+    link->heard_us = clock_monotonic_us();
+    link->in = memory_zalloc(REPL_LINK_IN_BYTES);
+    link->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (link->wake_fd < 0 || length > REPL_LINK_IN_BYTES) {
+        repl_link_close(link);
+        return false;
+    }
+    memcpy(link->in, bytes, length);
+    link->in_length = length;
+    return true;
+}
+
+void repl_link_close(struct repl_link *link)
+{
+    net_tls_destroy(link->tls);
+    if (link->wake_fd >= 0) {
+        close(link->wake_fd);
+    }
+    close(link->fd);
+    free(link->in);
+    link->tls = NULL;
+    link->in = NULL;
+    link->fd = link->wake_fd = -1;
+}
+
+void repl_link_wake(struct repl_link *link, bool stop)
+{
+    const uint64_t one = 1;
+
+    if (stop) {
+        atomic_store(&link->stop, true);
+    }
+    (void)!write(link->wake_fd, &one, sizeof(one)); /* full: it is awake already */
+}
+
+/* ---- waiting ---- */
+
+/* Returns what the socket said. */
+static short link_poll(struct repl_link *link, short events, uint64_t until_us)
+{
+    struct pollfd fds[] = {{.fd = link->fd, .events = events},
+                           {.fd = link->wake_fd, .events = POLLIN}};
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
+    uint64_t count;
+
+    if (poll(fds, 2, (int)((left_us + US_A_MS - 1) / US_A_MS)) > 0 && fds[1].revents != 0) {
+        (void)!read(link->wake_fd, &count, sizeof(count));
+    }
+    return fds[0].revents;
+}
+
+void repl_link_wait(struct repl_link *link, uint64_t until_us)
+{
+    bool pending = link->tls != NULL && net_tls_pending(link->tls);
+
+    if (!atomic_load(&link->stop) && !pending) {
+        (void)link_poll(link, POLLIN, until_us);
+    }
+}
+
+void repl_link_rest(struct repl_link *link, uint64_t until_us)
+{
+    short said = 0;
+
+    while (said == 0 && !atomic_load(&link->stop) && clock_monotonic_us() < until_us) {
+        said = link_poll(link, 0, until_us);
+    }
+}
+
+/* ---- reading ---- */
+
+static ssize_t repl_link_read(struct repl_link *link, char *to, size_t room)
+{
+    if (link->tls != NULL) {
+        return net_tls_read(link->tls, to, room);
+    }
+    ssize_t got = recv(link->fd, to, room, 0);
+
+    if (got == 0) {
+        return -1;
+    }
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : got;
+}
+
+bool repl_link_fill(struct repl_link *link)
+{
+    if (atomic_load(&link->stop)) {
+        return false;
+    }
+    if (link->in_at > 0) {
+        memmove(link->in, link->in + link->in_at, link->in_length - link->in_at);
+        link->in_length -= link->in_at;
+        link->in_at = 0;
+    }
+    if (link->in_length == REPL_LINK_IN_BYTES) {
+        return true;
+    }
+    ssize_t got =
+        repl_link_read(link, link->in + link->in_length, REPL_LINK_IN_BYTES - link->in_length);
+
+    if (got > 0) {
+        link->in_length += (size_t)got;
+        link->heard_us = clock_monotonic_us();
+    }
+    return got >= 0;
+}
+
+const char *repl_link_line(struct repl_link *link, size_t *length)
+{
+    const char *line = link->in + link->in_at;
+    size_t left = link->in_length - link->in_at;
+    const char *end = memchr(line, '\n', left);
+
+    if (end == NULL) {
+        *length = left;
+        return NULL;
+    }
+    *length = (size_t)(end - line);
+    link->in_at += *length + 1;
+    if (*length > 0 && line[*length - 1] == '\r') {
+        (*length)--;
+    }
+    return line;
+}
+
+/* ---- writing ---- */
+
+static ssize_t repl_link_send(struct repl_link *link, const char *bytes, size_t length)
+{
+    if (link->tls != NULL) {
+        return net_tls_write(link->tls, bytes, length);
+    }
+    ssize_t sent = send(link->fd, bytes, length, MSG_NOSIGNAL);
+
+    return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
+}
+
+bool repl_link_write(struct repl_link *link, const void *bytes, size_t length, unsigned silence_s)
+{
+    const char *at = bytes;
+    uint64_t patience_us = (uint64_t)silence_s * 1000000u;
+    uint64_t until_us = clock_monotonic_us() + patience_us;
+
+    while (length > 0 && !atomic_load(&link->stop)) {
+        ssize_t sent = repl_link_send(link, at, length);
+
+        if (sent < 0) {
+            return false;
+        }
+        at += sent;
+        length -= (size_t)sent;
+        uint64_t now_us = clock_monotonic_us();
+
+        if (sent > 0) {
+            until_us = now_us + patience_us;
+        } else if (now_us >= until_us) {
+            return false;
+        }
+        if (length > 0) {
+            bool turned = link->tls != NULL && net_tls_turned(link->tls);
+
+            (void)link_poll(link, turned ? POLLIN : POLLOUT, until_us);
+        }
+    }
+    return length == 0;
+}

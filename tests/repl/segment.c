@@ -1,0 +1,48 @@
+/*
+ * segment.c: makes a journal's segment of records that were received: header page, records as they
+ * come on standard input.
+ *
+ *     tests/repl/segment DIRECTORY LSN EPOCH < RECORDS
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/journal_format.h"
+
+#define PIECE_BYTES 65536
+
+static uint64_t number_of(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+int main(int argc, char **argv)
+{
+    static char page[JOURNAL_PAGE_BYTES], piece[PIECE_BYTES];
+    char name[JOURNAL_NAME_MAX], path[4096];
+    size_t got;
+
+    if (argc != 4) {
+        fprintf(stderr, "usage: segment DIRECTORY LSN EPOCH < RECORDS\n");
+        return 2;
+    }
+    struct journal_header header = {.epoch = number_of(argv[3]),
+                                    .number = 1,
+                                    .start = number_of(argv[2]),
+                                    .bytes = JOURNAL_SEGMENT_BYTES_MAX};
+    journal_name(name, header.start);
+    snprintf(path, sizeof(path), "%s/%s", argv[1], name);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    journal_page_encode(&header, page);
+    fwrite(page, 1, sizeof(page), file);
+    while ((got = fread(piece, 1, sizeof(piece), stdin)) > 0) {
+        fwrite(piece, 1, got, file);
+    }
+    return fclose(file) == 0 ? 0 : 1;
+}
