@@ -54,9 +54,9 @@ static const struct settings_row space_rows[] = {
                 OF_SPACE(ids),
                 .words = ids_words,
                 .initial = "growing",
-                .help =
-                    "growing: ids that grow with time. any: user ids, hashes, from 0 to "
-                    "max-id. Counters of such grow as far as memory allows; a filter does not."},
+                .help = "growing: ids that grow with time. any: user ids, hashes, from 0 to "
+                        "max-id. Counters of such grow as far as memory allows; a filter does not. "
+                        "All of them stay in memory, with data as without."},
      .kinds = KIND_ID},
     {.option = {.name = "max-id",
                 .type = OPTION_NUMBER,

@@ -352,7 +352,7 @@ struct engine {
     struct engine_keeper keeper;  /* set by the server before the engine is shared */
     struct engine_keeper imager;  /* likewise: told that row_images_wanted() */
     struct engine_growth *growth; /* likewise; NULL: there is none */
-    const char *name;             /* likewise: of the space, for the log; NULL: it has none */
+    const char *name;             /* of its space, for the log; NULL: it has none */
     struct row *row; /* its tables; NULL: it has none, and nothing survives a restart */
 };
 

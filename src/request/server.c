@@ -49,7 +49,6 @@ void server_share_memory(struct server *server, const struct settings *settings,
     atomic_store(&server->growth.most, sum < server->memory_bytes ? server->memory_bytes - sum : 0);
     for (size_t i = 0; i < spaces->count; i++) {
         spaces->at[i]->engine->growth = &server->growth;
-        spaces->at[i]->engine->name = spaces->at[i]->name;
     }
 }
 

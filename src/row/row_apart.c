@@ -60,7 +60,8 @@ void row_apart_renew(struct row *row)
     row->apart_old = false;
     struct row_table *next = row_apart_make(row, NULL, 0);
     if (next == NULL || !row_apart_replace(row, next)) {
-        log_warning("ids apart stay as they are: " ROW_REFUSED_MEMORY);
+        log_warning("ids apart stay as they are: " ROW_REFUSED_MEMORY " space=%s",
+                    row_space_name(row));
         return;
     }
     row_log_put(row, CHANGE_EVENT_APART, next);

@@ -48,7 +48,7 @@ void row_cold_go_whole(struct row *row, struct row_table *table)
 
 void row_cold_leave(struct row *row, struct row_table *table)
 {
-    CHECK(table->settled && !table->cold);
+    CHECK(table->settled && !table->cold && row->cold != NULL);
     row_cold_go_whole(row, table);
     table->leaving = true;
     table->awaiting = false;
@@ -125,9 +125,9 @@ static bool overran_too_often(struct row *row, const struct row_table *table)
     if (!row->overrun_told) {
         row->overrun_told = true;
         log_warning("a table cannot leave memory, as there was no room for what changed of it "
-                    "meanwhile: set cold.overlay higher, or give it a faster disk first_id=%llu "
-                    "times=%d",
-                    (unsigned long long)table->base, ROW_OVERRUNS_MAX);
+                    "meanwhile: set cold.overlay higher, or give it a faster disk space=%s "
+                    "first_id=%llu times=%d",
+                    row_space_name(row), (unsigned long long)table->base, ROW_OVERRUNS_MAX);
     }
     return true;
 }

@@ -25,7 +25,8 @@ struct row_config {
     bool any_ids;         /* over all ids, in parts (row/row_parts.h): nothing else but table_bytes
                              applies, which is what is set aside for them */
     bool recycle;         /* a table is recycled when one is needed; else new ids are refused */
-    bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h) */
+    bool dump;            /* instead of refusing: a table is dumped (row/row_cold.h), where
+                             row_set_cold() said who reads it; else as without */
     unsigned dumps_max;   /* dumped tables, at most; 0: any number */
     unsigned tables;      /* 1 to ROW_TABLES_MAX, the spare included */
     uint64_t table_bytes; /* of one region */

@@ -207,13 +207,14 @@ static uint64_t take_over(struct row_table *table, const struct row_table *gone,
     return left_out;
 }
 
-static void say_left_out(const struct row_table *table, uint64_t ids)
+static void say_left_out(const struct row *row, const struct row_table *table, uint64_t ids)
 {
     if (ids > 0) {
         log_warning("a table was recycled, and some of its ids count from nothing if they come "
-                    "again, as it "
-                    "left more ranges of such than are remembered first_id=%llu ids=%llu ranges=%d",
-                    (unsigned long long)table->base, (unsigned long long)ids, ROW_DROPPED_MAX);
+                    "again, as it left more ranges of such than are remembered space=%s "
+                    "first_id=%llu ids=%llu ranges=%d",
+                    row_space_name(row), (unsigned long long)table->base, (unsigned long long)ids,
+                    ROW_DROPPED_MAX);
     }
 }
 
@@ -225,7 +226,7 @@ void row_drop(struct row *row, struct row_table *table, const struct row_dropped
     row_ahead_forget(row, table);
     forget_dropped(row, table, dropped);
     if (at > 0) {
-        say_left_out(table, take_over(row->tables[at - 1], table, dropped));
+        say_left_out(row, table, take_over(row->tables[at - 1], table, dropped));
     }
     row_log_drop(row, table, dropped);
     row_retire(row, table);
@@ -241,7 +242,7 @@ void row_recycle(struct row *row, struct row_table *table)
 {
     struct row_dropped dropped = {0};
     if (row->tables[0] != table) {
-        say_left_out(table, see_dropped(table, &dropped));
+        say_left_out(row, table, see_dropped(table, &dropped));
     }
     row_drop(row, table, &dropped);
 }
@@ -348,7 +349,7 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     if (row->config.recycle) {
         return recycle_some(row, table, rules);
     }
-    return row->config.dump ? dump_some(row, table, rules) : ROW_ROOM_NONE;
+    return row_dumps(row) ? dump_some(row, table, rules) : ROW_ROOM_NONE;
 }
 
 /* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */

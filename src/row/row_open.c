@@ -23,7 +23,7 @@ void row_give_up(struct row *row, struct row_table *table, struct row_region *re
         return;
     }
     table->warned = true;
-    log_warning("no table can follow another: %s first_id=%llu", why,
+    log_warning("no table can follow another: %s space=%s first_id=%llu", why, row_space_name(row),
                 (unsigned long long)table->base);
 }
 

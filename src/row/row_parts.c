@@ -192,11 +192,6 @@ static struct row_table *parts_next_growing(const struct row *row)
     return found;
 }
 
-static const char *space_name(const struct row *row)
-{
-    return row->engine->name != NULL ? row->engine->name : "?";
-}
-
 static uint64_t parts_records(const struct row *row)
 {
     uint64_t records = 0;
@@ -213,7 +208,7 @@ static void parts_refuse_growth(struct row *row, struct row_table *part, const c
     row_pause(row);
     if (!row->growth_warned) {
         log_warning("space %s cannot grow, and new ids are refused: %s ids=%llu bytes=%llu",
-                    space_name(row), why, (unsigned long long)parts_records(row),
+                    row_space_name(row), why, (unsigned long long)parts_records(row),
                     (unsigned long long)parts_bytes(row));
     }
     row->growth_warned = true;
@@ -225,7 +220,7 @@ static void parts_tell_growth(struct row *row)
     row->growth_warned = false;
     if (bytes >= PART_TOLD_STEP * row->growth_told) {
         if (row->growth_told != 0) {
-            log_info("space %s has grown parts=%zu bytes=%llu ids=%llu", space_name(row),
+            log_info("space %s has grown parts=%zu bytes=%llu ids=%llu", row_space_name(row),
                      row->count, (unsigned long long)bytes, (unsigned long long)parts_records(row));
         }
         row->growth_told = bytes;

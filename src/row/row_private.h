@@ -20,6 +20,12 @@
 void row_lock(const struct row *row);
 void row_unlock(const struct row *row);
 
+/* The name of the space, for the log; a row alone has none. */
+static inline const char *row_space_name(const struct row *row)
+{
+    return row->engine->name != NULL ? row->engine->name : "?";
+}
+
 static inline void row_notify(const struct engine_keeper *who)
 {
     if (who != NULL && who->notify != NULL) {
@@ -67,10 +73,16 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
+/* Do tables leave memory? Where nobody reads them from the disk (row_set_cold) none does. */
+static inline bool row_dumps(const struct row *row)
+{
+    return row->config.dump && row->cold != NULL;
+}
+
 /* True: tables give their memory to others, and one region is spare for that. */
 static inline bool row_keeps_spare(const struct row *row)
 {
-    return row->config.recycle || row->config.dump;
+    return row->config.recycle || row_dumps(row);
 }
 
 /*

@@ -271,7 +271,8 @@ void row_regions_tidy(struct row *row)
     for (uint64_t bytes = missing_bytes(row); bytes != 0; bytes = missing_bytes(row)) {
         struct row_region *region = make_region(bytes);
         if (region == NULL) {
-            log_warning("no memory for another table bytes=%llu", (unsigned long long)bytes);
+            log_warning("no memory for another table space=%s bytes=%llu", row_space_name(row),
+                        (unsigned long long)bytes);
             return;
         }
         row_lock(row);

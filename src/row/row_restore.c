@@ -166,7 +166,8 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
         return false;
     }
     if (row->count > 0 && !row->config.any_ids && row->apart == NULL) { /* a repair gave it up */
-        log_warning("the table of ids apart is not there, and begins empty");
+        log_warning("the table of ids apart is not there, and begins empty space=%s",
+                    row_space_name(row));
         return begin_apart(row) || row_fail(error, "memory for ids apart was refused");
     }
     return true;
@@ -269,7 +270,7 @@ bool row_restore_decide(struct row *row)
     find_late_room(row);
     row_see_activity(row);
     row_parts_charge(row);
-    if (row->config.dump && !row->config.any_ids) {
+    if (row_dumps(row) && !row->config.any_ids) {
         leave_more(row);
     }
     return true;

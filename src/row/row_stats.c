@@ -17,7 +17,7 @@ static const char *oldest_of(const struct row *row)
     if (row->config.recycle) {
         return "recycle";
     }
-    return row->config.dump ? "dump" : "refuse";
+    return row_dumps(row) ? "dump" : "refuse";
 }
 
 static uint64_t frontier_of(const struct row *row)

@@ -289,8 +289,7 @@ static bool want_layer(struct row *row, struct row_table *table)
 /* More ids of its range come than it can hold in memory. */
 static bool want_leave(struct row *row, struct row_table *table)
 {
-    if (row->config.dump && row->cold != NULL && row_is_late(table) && !row_is_going(table) &&
-        !row->dump_failed) {
+    if (row_dumps(row) && row_is_late(table) && !row_is_going(table) && !row->dump_failed) {
         row_cold_leave(row, table);
     }
     return false;

@@ -34,6 +34,7 @@ static struct space *space_create(const struct space_settings *settings, uint32_
     space->settings = *settings;
     space->metrics = metrics_create(workers);
     snprintf(space->name, sizeof(space->name), "%s", settings->name);
+    engine->name = space->name;
     space_words_make(space);
     return space;
 }

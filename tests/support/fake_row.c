@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "row/row_data.h"
 #include "row/row_log.h"
 #include "tests/support/fake_row_private.h"
 
@@ -177,6 +178,13 @@ static void each_apart(const struct row_table *apart, void (*visit)(void *contex
     }
 }
 
+/* Nothing of its overlays is worth a merge. */
+static void overlay_size(const struct row_table *table, struct row_overlay_size *size)
+{
+    (void)table;
+    memset(size, 0, sizeof(*size));
+}
+
 static const struct table_kind KIND = {.name = "fake",
                                        .create = create,
                                        .destroy = destroy,
@@ -188,7 +196,8 @@ static const struct table_kind KIND = {.name = "fake",
                                        .each_apart = each_apart,
                                        .replay = fake_replay,
                                        .tap = fake_tap,
-                                       .untap = fake_untap};
+                                       .untap = fake_untap,
+                                       .overlay_size = overlay_size};
 
 /* -- what tests call -- */
 
@@ -209,6 +218,7 @@ void fake_init(struct fake *fake, const struct row_config *config, uint64_t capa
     fake->apart_max = ROW_SAMPLE_MAX;
     CHECK(pthread_mutex_init(&fake->lock, NULL) == 0);
     CHECK(row_init(&fake->row, config, &KIND, &fake->engine));
+    row_set_cold(&fake->row, &fake->cold);
     fake->engine.row = &fake->row;
     fake->row.keeper = &fake->keeper;
 }

@@ -35,6 +35,7 @@ enum fake_answer {
 struct fake {
     struct engine engine; /* first; it has no functions */
     struct row row;
+    struct engine_cold cold;     /* tables may leave memory; no overlay of theirs grows */
     struct engine_keeper keeper; /* nobody is told, until a test says whom */
     pthread_mutex_t lock;        /* of the sets */
     uint64_t capacity;

@@ -844,6 +844,28 @@ static void test_recycling_spares_the_dumped(void **unused)
     rig_end(rig);
 }
 
+/* Where nobody reads a dumped table from the disk none leaves: all are used, then ids are refused.
+ */
+static void test_without_reader(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_begin(4, 0);
+    struct row *row = row_of(rig);
+    row_set_cold(row, NULL);
+    uint64_t id = FIRST;
+    while (id < FIRST + 10 * CAPACITY && kept_add_one(&rig->kept, id) == FAKE_ADDED) {
+        id++;
+    }
+    assert_true(kept_add_one(&rig->kept, id) >= FAKE_NO_TABLE);
+    assert_int_equal(row->count, 4);
+    assert_false(row_images_wanted(row));
+    for (size_t i = 0; i < row->count; i++) {
+        assert_false(row->tables[i]->leaving);
+    }
+    row_check(row);
+    rig_end(rig);
+}
+
 static void test_stats(void **unused)
 {
     (void)unused;
@@ -894,6 +916,7 @@ int main(void)
         cmocka_unit_test(test_clear_cold),
         cmocka_unit_test(test_reconfigured),
         cmocka_unit_test(test_recycling_spares_the_dumped),
+        cmocka_unit_test(test_without_reader),
         cmocka_unit_test(test_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
