@@ -5,12 +5,13 @@
 
 $ROLLCALLD and $ROLLCALL name the programs. Formats there and back, modes, columns, refused lines and
 exit statuses; a load that is killed at random and taken up again; one beside a daemon that is killed
-and comes back; an export while ids come and go.
+and comes back, with what it acknowledged or without; an export while ids come and go.
 """
 import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -233,6 +234,46 @@ class Case:
         self.expect({"feed:%d" % (5000000 + i): ",,%d,1" % (i % 777) for i in range(rows)})
         return "%d kills" % kills
 
+    def daemon_that_forgot(self):
+        """Acknowledged rows are gone: no load goes on as if they were there, beside it or later."""
+        with open(self.folder.config, encoding="ascii") as file:
+            config = file.read()
+        self.daemon.kill_now()
+        with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write("".join(line for line in config.splitlines(True) if "data:" not in line)
+                       .replace("tables: 4", "tables: 200").replace("dump", "refuse"))
+        self.start()
+        for beside in (True, False):
+            self.forget(beside, "had no data directory")
+        self.daemon.kill_now()
+        with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write(config)
+        self.start()
+        self.forget(False, "came back without its last changes")
+
+    def forget(self, beside, lost):
+        path = self.write("gone.csv", "id,like\n" + "".join("%d,1\n" % i for i in range(1, 200001)))
+        state = self.path("gone.state")
+        command = self.command("load", "feed", "-q", "--batch", "50", "--checkpoint", state, path)
+        load = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(state):
+            time.sleep(0.001)
+        if not beside:
+            load.kill()
+            load.communicate()
+        self.daemon.kill_now()
+        shutil.rmtree(self.folder.data)
+        self.folder.own(self.folder.data)
+        self.start()
+        if not beside:
+            load = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        _, said = load.communicate(timeout=SECONDS_MAX)
+        if load.returncode != FAILED or "started again, and %s" % lost not in said:
+            raise Failure("it ended with %d: %s" % (load.returncode, said))
+        self.call("load", "feed", "-q", "--batch", "50", "--checkpoint", state, path, status=FAILED)
+        os.unlink(state)
+        self.call("load", "feed", "-q", path)
+
     def export_under_load(self):
         """Ids that stay are there once each, in order, whatever comes and goes meanwhile."""
         stop = threading.Event()
@@ -272,7 +313,7 @@ class Case:
         try:
             for case in (self.formats_in_and_out, self.modes, self.refusals,
                          self.killed_and_taken_up, self.beside_a_daemon_that_is_killed,
-                         self.export_under_load):
+                         self.export_under_load, self.daemon_that_forgot):
                 began = time.monotonic()
                 said = case()
                 print("ok   %-32s %5.1f s  %s" % (case.__name__, time.monotonic() - began,

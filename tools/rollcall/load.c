@@ -314,7 +314,8 @@ static bool batch_settle(struct load *load, struct load_batch *batch)
     load_tell(load);
     bool due = clock_monotonic_us() - load->saved_us > SAVE_EVERY_US;
 
-    return load_state_write(load, due) && load->refused <= load->options->max_errors;
+    return (!due || load_life_see(load)) && load_state_write(load, due) &&
+           load->refused <= load->options->max_errors;
 }
 
 static bool raises(const struct load *load)
@@ -458,7 +459,7 @@ static int load_end(struct load *load, bool done)
                  options->reject);
         done = false;
     }
-    if (!load_state_write(load, true)) {
+    if (!(done ? load_life_see(load) : true) || !load_state_write(load, true)) {
         done = false;
     }
     if (!options->quiet) {
@@ -502,6 +503,7 @@ int load_main(int argc, char **argv)
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
         wire_init(&load.wires[part], options.server, options.patience_s);
     }
+    wire_init(&load.life_wire, options.server, options.patience_s);
     load_input_init(&load.input, options.files, options.file_count);
     batch_init(&load.batches[0], options.batch);
     batch_init(&load.batches[1], options.batch);
@@ -514,5 +516,6 @@ int load_main(int argc, char **argv)
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
         wire_fini(&load.wires[part]);
     }
+    wire_fini(&load.life_wire);
     return status;
 }

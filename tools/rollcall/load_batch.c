@@ -166,7 +166,8 @@ bool load_connect(struct load *load)
             return batch_fail(load, load->wires[part].error);
         }
     }
-    return true;
+    wire_close(&load->life_wire); /* it may be of the life before */
+    return load_life_see(load);
 }
 
 void load_disconnect(struct load *load)

@@ -7,6 +7,7 @@
  *     load_space.c      what the daemon says of the space; a row as commands
  *     load_batch.c      a batch of rows: sent, answered, sent again where the daemon was busy
  *     load_raise.c      the same for --mode max
+ *     load_life.c       whether the daemon still has what it acknowledged
  *     load_state.c      the checkpoint file and the file of rejected lines
  *
  * Two batches are on their way at one time: the next one is read and sent while the daemon answers
@@ -161,12 +162,21 @@ struct load_batch {
     struct load_place end; /* of what it was made of */
 };
 
+/* One life of a daemon, from its start on, and how far its journal was written. */
+struct load_life {
+    bool known, journal; /* journal: it has one */
+    uint64_t pid, started_s;
+    uint64_t written; /* an LSN: what was acknowledged until then is below it */
+};
+
 struct load {
     const struct load_options *options;
     struct load_space space;
     struct load_columns columns;
     struct load_input input;
     struct wire wires[LOAD_CONNECTIONS_MAX]; /* closed all together; the first alone asks */
+    struct wire life_wire;                   /* the others have batches on their way */
+    struct load_life life;                   /* which acknowledged what is done */
     struct progress progress;
     struct load_batch batches[2];
     struct buf scratch;
@@ -204,6 +214,14 @@ bool load_pause(struct load *load, uint64_t *since_us, const char *why);
 bool load_connect(struct load *load);
 void load_disconnect(struct load *load);
 bool load_is_connected(const struct load *load);
+
+/* ---- life ---- */
+
+/*
+ * Looks at the daemon, which may be another one than before: started again, without what it had
+ * acknowledged. False with why_failed; where it does not answer that is left for the next time.
+ */
+bool load_life_see(struct load *load);
 
 /* ---- state ---- */
 

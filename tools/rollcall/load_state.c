@@ -7,6 +7,7 @@
  *     files N HASH         names, so that another input is not taken for this one
  *     at FILE OFFSET LINE  everything before it is answered
  *     rows STORED KEPT REFUSED
+ *     daemon PID START JOURNAL WRITTEN   the life that answered; not there: not known
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +22,11 @@
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
-#define STATE_MAX      4096
-#define COMPLAINTS_MAX 10 /* refused lines that are shown */
-#define SHOWN_MAX      120
-#define SUFFIX         ".tmp"
+#define STATE_MAX         4096
+#define COMPLAINTS_MAX    10 /* refused lines that are shown */
+#define SHOWN_MAX         120
+#define SUFFIX            ".tmp"
+#define WORDS_BEFORE_LIFE 6 /* of its two lines */
 
 static uint64_t files_hash(const struct load_options *options)
 {
@@ -63,13 +65,20 @@ bool load_state_read(struct load *load)
                (verb_complain(stderr, "%s: %s", options->checkpoint, strerror(errno)), false);
     }
     size_t prefix = (size_t)print_same(options, same, sizeof(same));
-    bool read =
-        strncmp(text, same, prefix) == 0 &&
-        sscanf(text + prefix,
-               "at %" SCNu64 " %" SCNu64 " %" SCNu64 "\nrows %" SCNu64 " %" SCNu64 " %" SCNu64 "\n",
-               &load->done.file, &load->done.offset, &load->done.line, &load->stored, &load->kept,
-               &load->refused) == 6 &&
-        load->done.file <= options->file_count;
+    struct load_life *life = &load->life;
+    int has_journal = 0;
+    int count = strncmp(text, same, prefix) != 0
+                    ? 0
+                    : sscanf(text + prefix,
+                             "at %" SCNu64 " %" SCNu64 " %" SCNu64 "\nrows %" SCNu64 " %" SCNu64
+                             " %" SCNu64 "\ndaemon %" SCNu64 " %" SCNu64 " %d %" SCNu64 "\n",
+                             &load->done.file, &load->done.offset, &load->done.line, &load->stored,
+                             &load->kept, &load->refused, &life->pid, &life->started_s,
+                             &has_journal, &life->written);
+    bool read = count >= WORDS_BEFORE_LIFE && load->done.file <= options->file_count;
+
+    life->known = count == WORDS_BEFORE_LIFE + 4;
+    life->journal = has_journal != 0;
 
     free(text);
     if (!read) {
@@ -107,6 +116,11 @@ bool load_state_write(struct load *load, bool durable)
                        " %" PRIu64 "\n",
                        load->done.file, load->done.offset, load->done.line, load->stored,
                        load->kept, load->refused);
+    if (load->life.known) {
+        length += snprintf(text + length, sizeof(text) - (size_t)length,
+                           "daemon %" PRIu64 " %" PRIu64 " %d %" PRIu64 "\n", load->life.pid,
+                           load->life.started_s, load->life.journal, load->life.written);
+    }
     snprintf(temporary, sizeof(temporary), "%.4000s" SUFFIX, options->checkpoint);
     if ((load->rejects == NULL || fflush(load->rejects) == 0) &&
         write_whole(temporary, text, (size_t)length, durable) &&

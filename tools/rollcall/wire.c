@@ -197,6 +197,7 @@ bool wire_stat(struct wire *wire, const char *args, const char *name, char *text
     bool found = false;
     int bytes = snprintf(request, sizeof(request), "stats %s\r\n", args);
 
+    wire->answered = false;
     if (!wire_send(wire, request, (size_t)bytes)) {
         return false;
     }
@@ -207,6 +208,7 @@ bool wire_stat(struct wire *wire, const char *args, const char *name, char *text
             return false;
         }
         if (strncmp(line, "STAT ", 5) != 0) {
+            wire->answered = strcmp(line, "END") == 0;
             return found || wire_fail(wire, strcmp(line, "END") == 0 ? "no such figure" : line);
         }
         const char *rest = line + 5;

@@ -20,8 +20,9 @@
 struct wire {
     const char *address;
     unsigned patience_s;
-    int fd;    /* -1: closed */
-    bool lost; /* the other side closed it, since the last wire_connect */
+    int fd;        /* -1: closed */
+    bool lost;     /* the other side closed it, since the last wire_connect */
+    bool answered; /* by wire_stat's last question */
     char *in;
     size_t in_at, in_length, in_room;
     char error[WIRE_ERROR_MAX]; /* a sentence, when something said false or NULL */
@@ -41,7 +42,8 @@ char *wire_line(struct wire *wire, size_t *length);
 /* The same, if it has come already. NULL: not yet, or never. */
 char *wire_line_there(struct wire *wire, size_t *length);
 
-/* One figure of `stats ARGS` as text; false with `error`: there is none, or no answer. */
+/* One figure of `stats ARGS` as text; false with `error`: no answer, or (answered) there is none.
+ */
 bool wire_stat(struct wire *wire, const char *args, const char *name, char *text, size_t size);
 
 #endif
