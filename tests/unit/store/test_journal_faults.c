@@ -113,6 +113,26 @@ static void test_no_space_for_the_next(void **state)
     end(&world);
 }
 
+/* What nobody needs goes for the next segment, and writers never see a full disk. */
+static void test_no_space_but_what_may_go(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, JOURNAL_SYNC_ALWAYS);
+    vfs_sim_set_capacity(world.sim, RUN_SEGMENT_BYTES * 7 / 2);
+    while (world.number * RECORD_BYTES < RUN_SEGMENT_BYTES * 10) {
+        write_some(&world, 1);
+        RUN_WAIT_FOR(journal_durable(world.journal) == world.writer.end);
+        RUN_WAIT_FOR(stats_of(&world).buffer_used_bytes == 0);
+        journal_may_drop(world.journal, journal_durable(world.journal));
+        assert_false(stats_of(&world).full);
+        assert_true(journal_has_room(world.journal, RECORD_BYTES));
+    }
+    assert_true(stats_of(&world).oldest > RUN_SEGMENT_BYTES * 6);
+    close_journal(&world);
+    end(&world);
+}
+
 /* Full to the last byte that is promised: there is room for the clean end. */
 static void test_clean_end_on_a_full_disk(void **state)
 {
@@ -511,6 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_space_for_the_next),
+        cmocka_unit_test(test_no_space_but_what_may_go),
         cmocka_unit_test(test_clean_end_on_a_full_disk),
         cmocka_unit_test(test_no_space_at_open),
         cmocka_unit_test(test_starts_on_a_full_disk),
