@@ -35,6 +35,7 @@
 #define SETTINGS_SEGMENT_UNIT                 4096
 #define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
 #define SETTINGS_COPIES_MAX                   16
+#define SETTINGS_ACK_TIMEOUT_S_MAX            60
 #define SETTINGS_CHECKPOINT_MS_MIN            100
 #define SETTINGS_CHECKPOINT_MS_MAX            (30 * 86400 * 1000ull)
 #define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN (1ull << 20)
@@ -59,6 +60,8 @@ enum space_empty { SPACE_EMPTY_KEEP, SPACE_EMPTY_CLEAR };
 enum space_similar { SPACE_SIMILAR_REFUSE, SPACE_SIMILAR_ALLOW };
 enum settings_refusals { SETTINGS_REFUSALS_CLIENT, SETTINGS_REFUSALS_SERVER };
 enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
+enum settings_ack { SETTINGS_ACK_NONE, SETTINGS_ACK_REPLICA };
+
 /* As enum net_tls_verify; once is require: there is no second handshake that would ask again. */
 enum settings_tls_verify {
     SETTINGS_VERIFY_NONE,
@@ -128,6 +131,9 @@ struct settings {
     struct {
         char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
         char *group;
+        enum settings_ack ack;
+        char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL */
+        unsigned ack_timeout_s;
         uint64_t keep_bytes;
         unsigned copies;
         uint64_t copy_rate; /* bytes a second; 0: no limit */

@@ -292,6 +292,13 @@ static void check_replication(struct settings_draft *draft)
 
     check_node_name(draft, "replication.name", settings->replication.name);
     check_node_name(draft, "replication.group", settings->replication.group);
+    check_node_name(draft, "replication.ack-by", settings->replication.ack_by);
+    if (settings->replication.ack == SETTINGS_ACK_REPLICA &&
+        (settings->replication.name == NULL || settings->replication.ack_by == NULL)) {
+        settings_error(draft, settings_draft_place(draft, "replication.ack"),
+                       "replication.ack: replica needs replication.name, and in ack-by the name "
+                       "of the follower to wait for");
+    }
     if (settings->replication.name != NULL && settings->data == NULL) {
         settings_error(draft, settings_draft_place(draft, "replication.name"),
                        "replication.name needs a directory for the journal: give the key data");

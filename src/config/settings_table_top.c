@@ -8,6 +8,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const sync_words[] = {"never", "everysec", "always", NULL};
+static const char *const ack_words[] = {"none", "replica", NULL};
 static const char *const key_format_words[] = {"pem", "der", NULL};
 static const char *const verify_words[] = {"none", "request", "require", "once", NULL};
 static const char *const tls_version_words[] = {"1.2", "1.3", NULL};
@@ -305,6 +306,32 @@ static const struct settings_row top_rows[] = {
                 .initial = "rollcall",
                 .help = "Of the nodes that hold the same data, likewise: who names another is "
                         "refused."}},
+    {.option = {.name = "replication.ack",
+                .type = OPTION_WORD,
+                TOP(replication.ack),
+                .words = ack_words,
+                .initial = "none",
+                .help = "When the answer to a write leaves. none: when it is stored here, as "
+                        "journal.sync has it. replica: when it is stored so at the follower of "
+                        "ack-by, too; while that one is away, or behind, writes are refused."}},
+    {.option = {.name = "replication.ack-by",
+                .type = OPTION_STRING,
+                TOP(replication.ack_by),
+                .min = 1,
+                .max = SETTINGS_NODE_NAME_MAX,
+                .help = "With ack: replica: the replication.name of the follower that is waited "
+                        "for. Default: none."},
+     .sample = "feed-2"},
+    {.option = {.name = "replication.ack-timeout",
+                .type = OPTION_DURATION,
+                TOP(replication.ack_timeout_s),
+                .min = 1,
+                .max = SETTINGS_ACK_TIMEOUT_S_MAX,
+                .unit_ms = 1000,
+                .initial = "1s",
+                .help = "With ack: replica: seconds after which the connection of a write that "
+                        "waits is closed without an answer: nobody knows then what became of "
+                        "it."}},
     {.option = {.name = "replication.keep",
                 .type = OPTION_SIZE,
                 .flags = ROW_RELOADABLE,
@@ -443,6 +470,7 @@ _Static_assert(LENGTH(top_rows) <= SETTINGS_ROWS_MAX, "raise SETTINGS_ROWS_MAX")
 _Static_assert(LOG_LEVEL_STATES == LENGTH(log_level_words) - 2,
                "log_level_words: as enum log_level");
 _Static_assert(SETTINGS_REFUSALS_SERVER == LENGTH(refusals_words) - 2, "as settings_refusals");
+_Static_assert(SETTINGS_ACK_REPLICA == LENGTH(ack_words) - 2, "as settings_ack");
 _Static_assert(SETTINGS_VERIFY_ONCE == LENGTH(verify_words) - 2, "as settings_tls_verify");
 _Static_assert(NET_TLS_1_3 == LENGTH(tls_version_words) - 2, "as net_tls_version");
 _Static_assert(JOURNAL_SYNC_ALWAYS == LENGTH(sync_words) - 2, "sync_words: as journal_sync");

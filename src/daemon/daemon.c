@@ -286,6 +286,9 @@ static bool open_net(struct daemon *daemon)
         .backlog = settings->backlog,
         .idle_timeout_s = settings->idle_timeout_s,
         .request_timeout_s = settings->request_timeout_s,
+        .hold_stall_s = settings->replication.ack == SETTINGS_ACK_REPLICA
+                            ? settings->replication.ack_timeout_s
+                            : 0,
         .budget = &daemon->budget,
         .tls = settings->tls.context,
     };

@@ -94,6 +94,7 @@ enum engine_error {
     /* The server says these of a JOURNAL_BUSY; no engine does. */
     ENGINE_E_JOURNAL_FULL,   /* the disk is full */
     ENGINE_E_JOURNAL_FAILED, /* no change is taken before a restart */
+    ENGINE_E_NO_REPLICA,     /* the follower that acknowledges is away, or behind */
 };
 
 /* Why a read found nothing; counted by the server for the space. */

@@ -526,7 +526,7 @@ void net_conn_sweep(struct net_conn *conn)
     if (conn->hold != NET_HOLD_NONE) { /* it waits for us, not we for it */
         if (age_s >= conn->worker->common->hold_stall_s) {
             conn_close_counted(conn, &conn->worker->metrics.hold_stalls,
-                               "the disk did not take what it changed");
+                               "what it changed was not stored in time");
         }
         return;
     }

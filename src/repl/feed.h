@@ -24,9 +24,13 @@ struct data;
 struct net_tls;
 struct repl_feeds;
 
+/* What the follower of replication.ack-by has acknowledged has grown. By a feed's thread. */
+typedef void repl_acked_fn(void *context);
+
 /* NULL: the settings give this node no name. After data_recover; data outlives it but for the call
  * of destroy. */
-struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data);
+struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data,
+                                     repl_acked_fn *acked, void *context);
 /* Ends all feeds and waits for them. While the journal is open. NULL, again: no-op. */
 void repl_feeds_stop(struct repl_feeds *feeds);
 /* After the journal was closed, which calls repl_feeds_moved until then. NULL: no-op. */
@@ -44,6 +48,14 @@ void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, cons
 /* What is written has grown: wakes those that wait for it. Any thread, under no lock of the
  * journal; no wait. */
 void repl_feeds_moved(struct repl_feeds *feeds);
+
+/*
+ * With ack: replica: up to where the follower of ack-by ever had the journal: as written, or under
+ * sync: always as durable. Never falls. And: does it stream now, and has it caught up since it
+ * came? Any thread, no wait.
+ */
+uint64_t repl_feeds_acked(const struct repl_feeds *feeds);
+bool repl_feeds_in_sync(const struct repl_feeds *feeds);
 
 /* ---- figures ---- */
 
@@ -72,6 +84,8 @@ struct repl_feeds_stats {
     uint64_t streams, copies; /* begun since the start */
     uint64_t rewinds;         /* followers told so */
     uint64_t refused_copies;  /* told to come again */
+    uint64_t acked;           /* with ack: replica, by the follower that is waited for; else 0 */
+    bool in_sync;             /* it is there: writes are taken */
     size_t count;             /* of followers that are there */
     struct repl_feed_stats feeds[REPL_FEEDS_MAX];
 };

@@ -62,7 +62,14 @@ struct repl_feeds {
     char name[REPL_NAME_MAX + 1], group[REPL_NAME_MAX + 1];
     _Atomic unsigned copies_max;
     _Atomic uint64_t copy_rate;
-    _Atomic unsigned sleeping; /* feeds that do: more or fewer for a moment */
+    char ack_by[REPL_NAME_MAX + 1]; /* whose word is waited for; "": nobody's */
+    bool ack_durable;
+    repl_acked_fn *acked_fn;
+    void *acked_context;
+    _Atomic uint64_t acked;
+    _Atomic bool in_sync;
+    struct repl_feed *sync_feed; /* under the lock: whose it is; NULL: not in sync */
+    _Atomic unsigned sleeping;   /* feeds that do: more or fewer for a moment */
 
     pthread_mutex_t lock;
     bool stopped;
@@ -86,6 +93,11 @@ bool feed_take_place(struct repl_feed *feed);
 void feed_give_place(struct repl_feed *feed);
 /* Would it get one? */
 bool feed_has_place(struct repl_feed *feed);
+
+/* It has reached that. caught_up: all that was written when it came, too. */
+void feed_acked(struct repl_feed *feed, const struct repl_line *said, bool caught_up);
+/* Its stream has ended: its word is not to be had any more. */
+void feed_unsync(struct repl_feed *feed);
 
 /* ---- feed.c ---- */
 

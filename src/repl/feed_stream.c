@@ -18,6 +18,7 @@ struct stream {
     struct feed_reader reader;
     uint64_t epoch;
     uint64_t tick_us; /* when the next T is due */
+    uint64_t goal;    /* what was written when it came: from there on it has caught up */
     const char *why;  /* it ended */
 };
 
@@ -157,6 +158,7 @@ static bool stream_hear_line(struct stream *stream, const char *text, size_t len
     pthread_mutex_lock(&feed->feeds->lock);
     stream_reached(feed, &line);
     pthread_mutex_unlock(&feed->feeds->lock);
+    feed_acked(feed, &line, line.written >= stream->goal);
     return true;
 }
 
@@ -241,7 +243,8 @@ static bool stream_once(struct stream *stream)
 
 void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch)
 {
-    struct stream stream = {.feed = feed, .epoch = epoch};
+    struct stream stream = {
+        .feed = feed, .epoch = epoch, .goal = journal_written(feed->feeds->journal)};
 
     feed_reader_init(&stream.reader, feed->feeds->vfs, feed->feeds->directory, lsn);
     feed_set_state(feed, REPL_FEED_STREAMING);
@@ -250,6 +253,7 @@ void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch)
     feed->link.heard_us = clock_monotonic_us();
     while (stream_once(&stream)) {
     }
+    feed_unsync(feed);
     log_info("a follower's stream ended name=%s lsn=%llu reason=\"%s\"", feed->figures.name,
              (unsigned long long)stream.reader.at, stream.why);
     feed_reader_fini(&stream.reader);

@@ -27,7 +27,8 @@ const char *repl_feed_state_word(enum repl_feed_state state)
     return state_words[state];
 }
 
-struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data)
+struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data,
+                                     repl_acked_fn *acked, void *context)
 {
     if (settings->replication.name == NULL) {
         return NULL;
@@ -40,6 +41,12 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
     feeds->directory = memory_strdup(settings->data);
     snprintf(feeds->name, sizeof(feeds->name), "%s", settings->replication.name);
     snprintf(feeds->group, sizeof(feeds->group), "%s", settings->replication.group);
+    if (settings->replication.ack == SETTINGS_ACK_REPLICA) {
+        snprintf(feeds->ack_by, sizeof(feeds->ack_by), "%s", settings->replication.ack_by);
+    }
+    feeds->ack_durable = settings->journal.sync == JOURNAL_SYNC_ALWAYS;
+    feeds->acked_fn = acked;
+    feeds->acked_context = context;
     CHECK(pthread_mutex_init(&feeds->lock, NULL) == 0);
     repl_feeds_reconfigure(feeds, settings);
     struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
@@ -268,6 +275,65 @@ void feed_give_place(struct repl_feed *feed)
     pthread_mutex_unlock(&feed->feeds->lock);
 }
 
+/* ---- the follower that acknowledges ---- */
+
+uint64_t repl_feeds_acked(const struct repl_feeds *feeds)
+{
+    return atomic_load(&feeds->acked);
+}
+
+bool repl_feeds_in_sync(const struct repl_feeds *feeds)
+{
+    return atomic_load(&feeds->in_sync);
+}
+
+/* Under the lock: no word of an older connection counts once a newer one is in sync. */
+static bool feeds_raise(struct repl_feed *feed, uint64_t lsn, bool caught_up)
+{
+    struct repl_feeds *feeds = feed->feeds;
+
+    if (caught_up && feeds->sync_feed != feed && !atomic_load(&feed->link.stop)) {
+        feeds->sync_feed = feed;
+        atomic_store(&feeds->in_sync, true);
+        log_info("writes wait for a follower, which is in sync name=%s", feed->figures.name);
+    }
+    if (lsn <= atomic_load(&feeds->acked)) {
+        return false;
+    }
+    atomic_store(&feeds->acked, lsn);
+    return true;
+}
+
+void feed_acked(struct repl_feed *feed, const struct repl_line *said, bool caught_up)
+{
+    struct repl_feeds *feeds = feed->feeds;
+
+    if (feeds->ack_by[0] == '\0' || strcmp(feeds->ack_by, feed->figures.name) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&feeds->lock);
+    bool raised = feeds_raise(feed, feeds->ack_durable ? said->durable : said->written, caught_up);
+
+    pthread_mutex_unlock(&feeds->lock);
+    if (raised) {
+        feeds->acked_fn(feeds->acked_context);
+    }
+}
+
+void feed_unsync(struct repl_feed *feed)
+{
+    struct repl_feeds *feeds = feed->feeds;
+
+    pthread_mutex_lock(&feeds->lock);
+    if (feeds->sync_feed == feed) {
+        feeds->sync_feed = NULL;
+        atomic_store(&feeds->in_sync, false);
+        log_warning("writes are refused: the follower they wait for is gone name=%s",
+                    feed->figures.name);
+    }
+    pthread_mutex_unlock(&feeds->lock);
+}
+
 /* ---- figures ---- */
 
 static void feeds_figures(const struct repl_feed *feed, uint64_t written, uint64_t now_us,
@@ -287,6 +353,8 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     memset(stats, 0, sizeof(*stats));
     stats->written = journal_written(feeds->journal);
     stats->durable = journal_durable(feeds->journal);
+    stats->acked = repl_feeds_acked(feeds);
+    stats->in_sync = repl_feeds_in_sync(feeds);
     pthread_mutex_lock(&feeds->lock);
     memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
     stats->epoch = feeds->epoch;

@@ -293,6 +293,8 @@ static const struct refusal {
                                false, DETAIL_BUSY, 0},
     [ENGINE_E_JOURNAL_FULL] = {REPLY_SERVER_ERROR, "out of disk space", SPACE_FIGURE(refused_busy),
                                false, DETAIL_NONE, 0},
+    [ENGINE_E_NO_REPLICA] = {REPLY_SERVER_ERROR, "no replica", SPACE_FIGURE(refused_busy), false,
+                             DETAIL_NONE, 0},
     [ENGINE_E_JOURNAL_FAILED] = {REPLY_SERVER_ERROR, "journal failed", SPACE_FIGURE(refused_busy),
                                  false, DETAIL_NONE, 0},
     [ENGINE_E_READ_FAILED] = {REPLY_SERVER_ERROR, "disk read failed", SPACE_FIGURE(refused_read),

@@ -106,6 +106,9 @@ static enum dispatch_end run_flush_all(struct dispatch_worker *worker,
         return await_flush(worker, request);
     }
     metric_add(&worker->metrics->cmd_flush, 1);
+    if (worker->no_replica) {
+        return dispatch_admin_refuse(worker, request, REPLY_SERVER_ERROR, "no replica");
+    }
     if (!worker->settings->flush_all) {
         return dispatch_admin_refuse(worker, request, REPLY_CLIENT_ERROR, "flush_all not allowed");
     }

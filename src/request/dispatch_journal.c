@@ -10,6 +10,10 @@
  * is kept (net_release_no_more). Once it is known to have failed, what changes nothing is answered
  * like a read.
  *
+ * With ack: replica they wait for a follower's word, too (settled). While that one is away or
+ * behind no change is begun, as none could be acknowledged: nothing is ever acknowledged without
+ * it.
+ *
  * A change without room is suspended and run again when room may have come: when the journal says
  * so (journal_want_room), and at each tick. After BUSY_WAIT_US it is refused; at once if the disk
  * is full or the journal has failed. So it is too, at once, while the journal hangs: when answers
@@ -32,11 +36,22 @@
 
 /* ---- what the journal says, on its threads ---- */
 
-/* Up to where answers may leave. */
+/* Up to where answers may leave. With ack: replica the follower must have it, too. */
 static uint64_t settled(const struct server *server)
 {
-    return server->sync == JOURNAL_SYNC_ALWAYS ? journal_durable(server->journal)
-                                               : journal_written(server->journal);
+    uint64_t here = server->sync == JOURNAL_SYNC_ALWAYS ? journal_durable(server->journal)
+                                                        : journal_written(server->journal);
+    if (LIKELY(!server->ack_replica)) {
+        return here;
+    }
+    uint64_t there = repl_feeds_acked(server->feeds);
+
+    return there < here ? there : here;
+}
+
+bool dispatch_journal_lacks_replica(const struct server *server)
+{
+    return UNLIKELY(server->ack_replica) && !repl_feeds_in_sync(server->feeds);
 }
 
 /*
@@ -162,8 +177,9 @@ void dispatch_journal_rest(struct dispatch_worker *worker)
 
 bool dispatch_journal_holds(const struct dispatch_worker *worker)
 {
-    if (!worker->changed ||
-        (worker->journal_failed && !journal_sink_wrote(&worker->journal_sink))) {
+    bool takes_none = worker->journal_failed || worker->no_replica;
+
+    if (!worker->changed || (takes_none && !journal_sink_wrote(&worker->journal_sink))) {
         return false;
     }
     return journal_head(worker->journal) > settled(worker->server);
@@ -220,7 +236,10 @@ void dispatch_journal_look(struct dispatch_worker *worker)
     static const struct change_sink closed = {&functions};
 
     worker->hanging = is_hanging(worker);
-    worker->sink = worker->hanging ? (struct change_sink *)&closed : &worker->journal_sink.sink;
+    worker->no_replica = dispatch_journal_lacks_replica(worker->server);
+    bool takes = !worker->hanging && !worker->no_replica;
+
+    worker->sink = !takes ? (struct change_sink *)&closed : &worker->journal_sink.sink;
 }
 
 static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
@@ -289,6 +308,8 @@ void dispatch_journal_busy(struct dispatch_worker *worker, struct engine_op *op)
     if (stats.full || stats.failed) {
         op->error = stats.failed ? ENGINE_E_JOURNAL_FAILED : ENGINE_E_JOURNAL_FULL;
         dispatch_journal_complain(worker, &stats);
+    } else if (worker->no_replica) {
+        op->error = ENGINE_E_NO_REPLICA;
     } else if (!worker->hanging && !time_is_up(worker)) {
         wait_for_room(worker);
         op->status = ENGINE_PENDING;

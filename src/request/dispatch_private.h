@@ -130,12 +130,13 @@ struct dispatch_worker {
     bool journal_failed;       /* it was found so: no change is taken before a restart */
     struct journal_sink journal_sink;
     struct dispatch_wait wait;
-    bool hanging;   /* as the turns began: the journal hangs, and takes no change */
-    bool has_cold;  /* tables may be dumped */
-    bool held_cold; /* of the turn: the connection's `cold` as it began */
-    bool busy;      /* since the last tick a request began to wait for the next one: for room in the
-                     * journal, or with a login */
-    bool waits;     /* some request may be waiting for something else */
+    bool no_replica; /* as the turns began: a change would not be acknowledged, so none is taken */
+    bool hanging;    /* as the turns began: the journal hangs, and takes no change */
+    bool has_cold;   /* tables may be dumped */
+    bool held_cold;  /* of the turn: the connection's `cold` as it began */
+    bool busy;  /* since the last tick a request began to wait for the next one: for room in the
+                 * journal, or with a login */
+    bool waits; /* some request may be waiting for something else */
     /* inside the barrier */
     const struct settings *settings;
     const struct spaces *spaces;
@@ -293,6 +294,8 @@ void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
+/* Is a follower to acknowledge changes, and is not there? Any thread. */
+bool dispatch_journal_lacks_replica(const struct server *server);
 /* With a journal: are the answers of this turn to be held? */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*

@@ -121,7 +121,8 @@ void server_loaded(struct server *server, struct data *data)
 {
     server->data = data;
     server->cold = data_cold(data);
-    server->feeds = repl_feeds_create(server->settings, data);
+    server->feeds = repl_feeds_create(server->settings, data, dispatch_journal_moved, server);
+    server->ack_replica = server->settings->replication.ack == SETTINGS_ACK_REPLICA;
     server_keep(server, data_journal(data), &data_log(data)->log);
 }
 

@@ -72,6 +72,7 @@ struct server {
     struct change_log *log;   /* NULL with it */
     struct cold *cold;        /* NULL: no table is dumped */
     struct repl_feeds *feeds; /* NULL: nobody can follow */
+    bool ack_replica;         /* answers to writes wait for a follower: then there are feeds */
     enum journal_sync sync;
     struct server_waker *wakers; /* [threads] */
     struct journal_listener listener;

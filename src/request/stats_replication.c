@@ -32,6 +32,8 @@ static void emit_leader(struct stats_out *out, const struct repl_feeds_stats *st
     stats_number(out, "epoch", stats->epoch);
     stats_number(out, "written", stats->written);
     stats_number(out, "durable", stats->durable);
+    stats_number(out, "acked", stats->acked);
+    stats_number(out, "in_sync", stats->in_sync);
     stats_number(out, "streams", stats->streams);
     stats_number(out, "copies", stats->copies);
     stats_number(out, "rewinds", stats->rewinds);
