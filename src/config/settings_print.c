@@ -11,7 +11,7 @@
 #include "base/check.h"
 
 #define FLAG_COLUMN   30
-#define HELP_COLUMN   25
+#define HELP_COLUMN   28
 #define SAMPLE_COLUMN 96 /* comments of the sample file are broken before it */
 #define SPACE_INDENT  "    "
 #define MEMBER_INDENT "  " /* of a group's members */
@@ -310,7 +310,7 @@ void settings_print_sample(FILE *out)
 
 static void help_row(const struct settings_row *row, FILE *out)
 {
-    static const char lead[] = "                         "; /* HELP_COLUMN blanks */
+    static const char lead[] = "                            "; /* HELP_COLUMN blanks */
     const struct option_row *option = &row->option;
     char *text = help_text(row);
 

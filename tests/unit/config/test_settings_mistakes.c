@@ -75,7 +75,7 @@ static const struct {
      "replication.group must be a-z 0-9 _ - and ., with a letter or digit in front"},
     {"replication: {name: one}", 21,
      "replication.name needs a directory for the journal: give the key data"},
-    {"replication: {name: one, ack: replica}\ndata: /x", 32,
+    {"replication: {name: one, ack: replica}\ndata: /x", 31,
      "replication.ack: replica needs replication.name, and in ack-by the name of the follower to "
      "wait for"},
     {"replication: {copies: 17}", 23, "replication.copies must be 0 to 16, not '17'"},
