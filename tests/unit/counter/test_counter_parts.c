@@ -28,6 +28,7 @@
 #define SMALL     (64u * KIB)  /* parts of the tests that want many */
 #define LARGE     (1ull << 50) /* a value that lies beside */
 #define LARGE_ONE 50u
+#define BLUR      (8u * KIB) /* of what pools are estimated at */
 
 struct space {
     struct counter_config config;
@@ -136,6 +137,21 @@ static void test_deleted_ids_stay_deleted(void **unused)
     space_close(&s);
 }
 
+/* However little is left of it, the space takes no more than it may. */
+static void test_never_more_than_it_may(void **unused)
+{
+    static struct space s;
+    (void)unused;
+    for (uint64_t most = MIB; most < MIB + SMALL; most += 12u * KIB) {
+        space_open(&s, "a:20 b:20", SMALL, most);
+        for (uint64_t i = 0; put(&s, i) == ENGINE_DONE; i++) {
+            assert_in_range(atomic_load(&s.growth.used), 0, most + BLUR);
+        }
+        assert_in_range(atomic_load(&s.growth.used), most - 2ull * SMALL, most + BLUR);
+        space_close(&s);
+    }
+}
+
 static void test_refused_without_memory_and_again_with_some(void **unused)
 {
     static struct space s;
@@ -210,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grows),
         cmocka_unit_test(test_deleted_ids_stay_deleted),
+        cmocka_unit_test(test_never_more_than_it_may),
         cmocka_unit_test(test_refused_without_memory_and_again_with_some),
         cmocka_unit_test(test_bytes_an_id),
     };

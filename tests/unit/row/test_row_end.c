@@ -228,6 +228,25 @@ static void test_refused(void **unused)
     end(&kept);
 }
 
+/* Once the row was changed, or might have been, no id is admitted by what was seen before. */
+static void test_seen_anew(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    uint64_t id = begin(&kept);
+    struct row *row = &kept.rows.row;
+    const struct row_table *table = kept_table(&kept, 2);
+    kept_add_one(&kept, id++);
+    kept_add_one(&kept, id++);
+    assert_true(atomic_load(&table->clear_to) >= id);
+    row_ask(row);
+    fake_maintain(&kept.rows);
+    assert_int_equal(atomic_load(&table->clear_to), 0);
+    kept_add_one(&kept, id++);
+    assert_true(atomic_load(&table->clear_to) >= id);
+    end(&kept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_strays_at_end),   cmocka_unit_test(test_strays_in_place),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_little_left_alone),
         cmocka_unit_test(test_dropped_is_left), cmocka_unit_test(test_range_after_restart),
+        cmocka_unit_test(test_seen_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
