@@ -66,7 +66,8 @@ static void read_smaps(FILE *smaps, struct look *look)
     look->sums = (struct huge_bytes){0, 0};
     while (getline(&line, &room, smaps) > 0) {
         uint64_t start, end;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2) {
+        bool field = line[0] >= 'A' && line[0] <= 'Z'; /* else addresses, in lower case */
+        if (!field && sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2) {
             range = (struct range){.start = start, .end = end};
         } else if (strncmp(line, flags, sizeof(flags) - 1) == 0) {
             end_range(look, &range, line + sizeof(flags) - 1);
