@@ -132,6 +132,25 @@ static enum engine_status copy_to(struct counter_table *to, uint64_t id,
     return status;
 }
 
+/* A record of hidden slots alone is lost where it should go in place; the journal hears of it, or
+ * replay would have it apart still. */
+static bool drop_hidden(struct counter_table *apart, struct row *row, uint64_t id, uint32_t space,
+                        struct change_sink *sink)
+{
+    if (!row_place_drop(row) || !sink->functions->reserve(sink)) {
+        return false;
+    }
+    struct change change;
+    change.type = CHANGE_DELETE;
+    change.space = space;
+    change.place = table_delete_place(apart);
+    change.id = id;
+    change.named = counter_view_all(&apart->view);
+    change.set = 0;
+    sink->functions->put(sink, &change);
+    return true;
+}
+
 bool counter_table_place(struct counter_table *apart, struct counter_table *to, uint32_t space,
                          struct change_sink *sink)
 {
@@ -143,10 +162,12 @@ bool counter_table_place(struct counter_table *apart, struct counter_table *to, 
         struct counter_values values;
         struct counter_locus locus;
         counter_table_locate(apart, entries.ids[i], false, &locus);
-        /* A record of hidden slots alone is lost. */
-        bool shows = counter_table_read(apart, &locus, counter_view_all(&apart->view), &values) ==
-                     COUNTER_FOUND;
-        done = !shows || copy_to(to, entries.ids[i], &values, space, sink) == ENGINE_DONE;
+        if (counter_table_read(apart, &locus, counter_view_all(&apart->view), &values) ==
+            COUNTER_FOUND) {
+            done = copy_to(to, entries.ids[i], &values, space, sink) == ENGINE_DONE;
+        } else if (!to->row.is_apart) {
+            done = drop_hidden(apart, to->in_row, entries.ids[i], space, sink);
+        }
         if (done && !to->row.is_apart) {
             counter_table_drop_apart(apart, entries.ids[i]);
         }

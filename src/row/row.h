@@ -490,6 +490,8 @@ static inline bool row_may_be_apart(const struct row_table *table, uint64_t id)
  * frontier; the caller calls row_removed() for what it was apart. False: it stays apart. Stopped.
  */
 bool row_place(struct row *row, struct row_table *to, uint64_t id);
+/* Likewise, of an id that is to be dropped instead. False: it stays; there is no room to log it. */
+bool row_place_drop(struct row *row);
 
 /*
  * Does what was asked for, then makes up to 16 MiB of new or cleared memory resident, and has the

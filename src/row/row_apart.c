@@ -174,6 +174,13 @@ bool row_place(struct row *row, struct row_table *to, uint64_t id)
     return true;
 }
 
+bool row_place_drop(struct row *row)
+{
+    bool room = row->places_left > 0;
+    row->places_left -= room;
+    return room;
+}
+
 struct above {
     const struct row_table *table;
     uint64_t frontier;

@@ -109,7 +109,7 @@ static void test_grows(void **unused)
         for (uint64_t i = 0; i < ids; i++) {
             expect(&s, i);
         }
-        assert_true(row_of(&s)->count > 4);
+        assert_true(row_of(&s)->count > 4 || test_scaled(100) < 100); /* few do not need so many */
         space_close(&s);
     }
 }
