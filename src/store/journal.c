@@ -78,6 +78,7 @@ bool journal_begin_reign(struct journal *journal, struct journal_reign *reign)
         writer.credit -= JOURNAL_REIGN_BYTES;
         reign->lsn = journal_ring_put(&journal->ring, JOURNAL_REIGN, 0, 0, payload, words);
         begun = journal_commit(&writer);
+        journal->epoch = reign->epoch;
     }
     journal_writer_fini(&writer);
     return begun;

@@ -77,6 +77,7 @@ struct journal_config {
     uint64_t epoch;     /* of this start: raised by every start without a clean stop */
     uint64_t start_lsn; /* where the stream goes on: the end that recovery found, a multiple of 8 */
     uint64_t sum; /* journal_scan's, with its end; 0: unknown, one check less at the next scan */
+    bool follows; /* it takes another node's stream (journal_append), and puts nothing of its own */
 };
 
 struct journal;
@@ -91,8 +92,8 @@ struct journal *journal_open(const struct journal_config *config, char error[JOU
  * it.
  */
 bool journal_begin_reign(struct journal *journal, struct journal_reign *reign);
-/* Writes and syncs all, notes the clean end in the stream, ends the thread. Writers are gone. NULL:
- * no-op. */
+/* Writes and syncs all, notes the clean end in the stream unless it follows, ends the threads.
+ * Writers are gone. NULL: no-op. */
 void journal_close(struct journal *journal);
 
 /* ---- writing ---- */
@@ -130,6 +131,27 @@ uint64_t journal_submit(struct journal_writer *writer);
 bool journal_commit(struct journal_writer *writer);
 /* Gives surplus room back: a writer that put nothing and will not commit soon must not keep it. */
 void journal_give_back(struct journal_writer *writer);
+
+/* ---- another node's stream ---- */
+
+enum journal_appended {
+    JOURNAL_APPENDED,
+    JOURNAL_APPEND_NO_ROOM, /* as journal_reserve, or the disk did not keep its promise */
+    JOURNAL_APPEND_BAD,     /* the next one is no sound record of this place: error */
+};
+/*
+ * Appends whole records that begin at the head, as they are: pads and the other's own types too.
+ * *taken: their bytes, also where it stops. Where a record would cross the end of a segment the
+ * next one begins, and what is in front of it is waited for. Has them written. By one thread, while
+ * nobody puts; aligned to 8. Not on a worker.
+ */
+enum journal_appended journal_append(struct journal_writer *writer, const void *bytes,
+                                     size_t length, size_t *taken, char error[JOURNAL_ERROR_MAX]);
+/*
+ * It follows no more, and may be put into: journal_begin_reign comes next, and its record begins at
+ * the head. Nobody appends. False: what was appended cannot be written. Not on a worker.
+ */
+bool journal_stop_following(struct journal *journal);
 
 /* ---- durability ---- */
 

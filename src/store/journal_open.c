@@ -266,6 +266,7 @@ static struct journal *journal_open_create(const struct journal_config *config)
     journal->vfs = config->vfs;
     journal->directory = memory_strdup(config->directory);
     journal->sync = config->sync;
+    journal->follows = config->follows;
     journal->epoch = config->epoch;
     journal->boot = config->vfs->functions->boot(config->vfs);
     journal->segment_bytes = config->segment_bytes;
@@ -395,7 +396,9 @@ static bool write_clean_end(struct journal *journal)
         return false;
     }
     uint64_t epoch = journal->epoch;
-    journal_ring_put(&journal->ring, JOURNAL_CLOSED, 0, 0, &epoch, 1);
+    if (!journal->follows) {
+        journal_ring_put(&journal->ring, JOURNAL_CLOSED, 0, 0, &epoch, 1);
+    }
     pthread_mutex_lock(&journal->write_lock);
     bool written = journal_write_through(journal, journal_ring_head(&journal->ring));
     pthread_mutex_unlock(&journal->write_lock);

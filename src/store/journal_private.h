@@ -2,6 +2,7 @@
  * journal_private.h: what the files of the journal share. Included by journal*.c only.
  *
  *     journal.c          writers, figures
+ *     journal_append.c   the stream of another node
  *     journal_write.c    writing out, and the thread that does
  *     journal_open.c     open and close
  *     journal_segment.c  making, naming, marking, replacing and deleting segments
@@ -16,7 +17,7 @@
  *
  * Invariants
  *   1 durable <= written == run.end <= head
- *   2 current->header.start <= run.end <= current->end
+ *   2 current->header.start <= run.end <= current->end (journal_append may end it at run.end)
  *   3 of the list, segments before `unsynced` are durable whole; from it on all have an open file
  *   4 the ring holds all from `cleared` on, but for a piece just being cleared; cleared <= durable
  *     (written, if sync is never)
@@ -60,7 +61,8 @@ struct journal {
     struct vfs *vfs;
     char *directory;
     enum journal_sync sync;
-    uint64_t epoch;
+    _Atomic bool follows; /* puts nothing of its own */
+    _Atomic uint64_t epoch;
     uint64_t boot; /* vfs.h */
     uint64_t segment_bytes;
     pthread_t thread, writer;

@@ -47,6 +47,12 @@ void journal_ring_first(struct journal_ring *ring, uint64_t capacity)
     atomic_store_explicit(&ring->window, ring->origin, memory_order_relaxed);
 }
 
+void journal_ring_restart(struct journal_ring *ring)
+{
+    ring->origin = journal_ring_head(ring);
+    atomic_store_explicit(&ring->window, ring->origin, memory_order_relaxed);
+}
+
 void journal_ring_fini(struct journal_ring *ring)
 {
     memory_region_destroy(ring->words, ring->bytes);
@@ -189,6 +195,15 @@ uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, ui
     }
     fill(ring, lsn, word | journal_checksum(hash, lsn), payload, words);
     return lsn;
+}
+
+/* The first word comes last: until it is there a walk sees none of them. */
+void journal_ring_append(struct journal_ring *ring, const uint64_t *records, size_t words)
+{
+    uint64_t lsn = journal_ring_head(ring);
+    CHECK(words > 0 && words * WORD_BYTES <= left_in_segment(ring, lsn));
+    atomic_store_explicit(&ring->head, lsn + words * WORD_BYTES, memory_order_release);
+    fill(ring, lsn, records[0], records + 1, words - 1);
 }
 
 /* ---- writing out ---- */

@@ -49,6 +49,8 @@ bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origi
                        uint64_t capacity);
 /* Nothing is put yet: the first segment ends so soon, the others after `capacity` each. */
 void journal_ring_first(struct journal_ring *ring, uint64_t capacity);
+/* The next segment begins at the head. Nobody puts meanwhile. */
+void journal_ring_restart(struct journal_ring *ring);
 void journal_ring_fini(struct journal_ring *ring);
 
 /* Credit of at least `least` bytes, or 0. */
@@ -60,6 +62,9 @@ uint64_t journal_ring_left(struct journal_ring *ring); /* what could be taken no
 /* Appends a record with a payload of so many words, for which there is credit. Returns its LSN. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
                           const uint64_t *payload, size_t words);
+/* Appends so many words of whole records as they are, for which there is credit. They end at or
+ * below the segment's end. Nobody else puts. */
+void journal_ring_append(struct journal_ring *ring, const uint64_t *records, size_t words);
 /* Bytes of the stream a record takes with a payload of so many words. */
 static inline uint64_t journal_ring_record_bytes(size_t words)
 {

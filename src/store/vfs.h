@@ -9,7 +9,7 @@
  * What survives a power cut, as every implementation must have it and store relies on:
  *     bytes written            after fdatasync or fsync of that file
  *     a file's existence,      after sync_dir of its directory
- *     a rename, an unlink
+ *     a rename, a link, an unlink
  * Before that each sector of 512 bytes, and each directory change, may survive or not, in any
  * order.
  *
@@ -48,6 +48,8 @@ struct vfs_functions {
     int (*truncate)(struct vfs *vfs, int fd, uint64_t bytes);
     int64_t (*size)(struct vfs *vfs, int fd);
     int (*rename)(struct vfs *vfs, const char *from, const char *to);
+    /* Gives a file a second name, in another directory. Some file systems cannot. */
+    int (*link)(struct vfs *vfs, const char *from, const char *to);
     int (*unlink)(struct vfs *vfs, const char *path);
     int (*mkdir)(struct vfs *vfs, const char *path); /* mode 0700; EEXIST as the system's */
     int (*mode)(struct vfs *vfs, const char *path);  /* its permission bits (stat) */

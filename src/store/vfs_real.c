@@ -125,6 +125,12 @@ static int real_rename(struct vfs *vfs, const char *from, const char *to)
     return rename(from, to);
 }
 
+static int real_link(struct vfs *vfs, const char *from, const char *to)
+{
+    (void)vfs;
+    return link(from, to);
+}
+
 static int real_unlink(struct vfs *vfs, const char *path)
 {
     (void)vfs;
@@ -221,6 +227,7 @@ struct vfs *vfs_real(void)
         .truncate = real_truncate,
         .size = real_size,
         .rename = real_rename,
+        .link = real_link,
         .unlink = real_unlink,
         .mkdir = real_mkdir,
         .mode = real_mode,

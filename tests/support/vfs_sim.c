@@ -410,32 +410,44 @@ static int sim_open(struct vfs *vfs, const char *path, int flags)
     return (int)leave(&call, open_add(call.sim, place.node, flags));
 }
 
-static int sim_rename(struct vfs *vfs, const char *from, const char *to)
+/* A rename stays in its directory, a link leaves it. */
+static int name_again(struct vfs *vfs, enum vfs_sim_op op, const char *from, const char *to)
 {
     struct call call;
     struct sim_place old, new;
     char known[VFS_PATH_MAX];
-    if (!begin_path(&call, vfs, VFS_SIM_RENAME, to)) {
+    bool links = op == VFS_SIM_LINK;
+    if (!begin_path(&call, vfs, op, to)) {
         return -1;
     }
     if (!sim_disk_path(from, known) || !sim_disk_find(&call.sim->disk, known, &old) ||
         !sim_disk_find(&call.sim->disk, call.known, &new)) {
         return refuse(&call, errno);
     }
-    if (!old.node) {
-        return refuse(&call, ENOENT);
+    if (!old.node || (links && new.node)) {
+        return refuse(&call, old.node ? EEXIST : ENOENT);
     }
     if (!old.node->file || (new.node && !new.node->file)) {
         return refuse(&call, EISDIR);
     }
-    if (old.parent != new.parent) {
-        return refuse(&call, EXDEV);
+    if ((old.parent == new.parent) == links) {
+        return refuse(&call, links ? EPERM : EXDEV);
     }
     if (old.node != new.node) {
-        sim_names_change(&old.parent->names, old.name, new.name, old.node);
+        sim_names_change(&new.parent->names, links ? NULL : old.name, new.name, old.node);
         old.node->path = call.path;
     }
     return (int)leave(&call, 0);
+}
+
+static int sim_rename(struct vfs *vfs, const char *from, const char *to)
+{
+    return name_again(vfs, VFS_SIM_RENAME, from, to);
+}
+
+static int sim_link(struct vfs *vfs, const char *from, const char *to)
+{
+    return name_again(vfs, VFS_SIM_LINK, from, to);
 }
 
 static int sim_unlink(struct vfs *vfs, const char *path)
@@ -571,6 +583,7 @@ const struct vfs_functions vfs_sim_functions = {
     .truncate = sim_truncate,
     .size = sim_size,
     .rename = sim_rename,
+    .link = sim_link,
     .unlink = sim_unlink,
     .mkdir = sim_mkdir,
     .mode = sim_mode,

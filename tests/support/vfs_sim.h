@@ -6,10 +6,10 @@
  * What a power cut leaves (vfs_sim_power_cut):
  *   - of each file, for every sector of 512 bytes by itself: the version of its last fdatasync, the
  *     latest, or one written between (the last 7 of those are kept); likewise the file's size;
- *   - of each directory, any of the creates, renames and unlinks since its sync_dir: each happened
- *     as a whole or not at all, and of those that happened the last one of a name holds. A file's
- *     name is never made durable by an fdatasync of the file.
- * Cuts of different seeds leave nothing, everything, a few, most, or all up to some point.
+ *   - of each directory, any of the creates, renames, links and unlinks since its sync_dir: each
+ * happened as a whole or not at all, and of those that happened the last one of a name holds. A
+ * file's name is never made durable by an fdatasync of the file. Cuts of different seeds leave
+ * nothing, everything, a few, most, or all up to some point.
  *
  * Processes: vfs_sim_vfs() is the table of the present process. A power cut or a kill ends that
  * process: every further call through its table, or one that is just held by the hook, changes
@@ -17,9 +17,10 @@
  * for the process that comes after.
  *
  * Paths: absolute and relative ones are the same; `.` and doubled slashes are left out, `..` is
- * unknown. The root exists. A rename to another directory gives EXDEV, of a directory EISDIR.
- * Descriptors are never used again and never those of the system. O_DIRECT wants memory, offset and
- * size in multiples of 4096 bytes (EINVAL). list() gives the names in an order drawn from the seed.
+ * unknown. The root exists. A rename to another directory gives EXDEV, of a directory EISDIR; a
+ * link within one EPERM. Descriptors are never used again and never those of the system. O_DIRECT
+ * wants memory, offset and size in multiples of 4096 bytes (EINVAL). list() gives the names in an
+ * order drawn from the seed.
  *
  * One thread and one seed: the same again each time. Thread rule: all functions by any thread, but
  * create and destroy. A failed malloc ends the test.
@@ -45,6 +46,7 @@ enum vfs_sim_op {
     VFS_SIM_TRUNCATE,
     VFS_SIM_SIZE,
     VFS_SIM_RENAME,
+    VFS_SIM_LINK,
     VFS_SIM_UNLINK,
     VFS_SIM_MKDIR,
     VFS_SIM_SYNC_DIR,

@@ -67,23 +67,15 @@ struct vfs *vfs_sim_vfs(struct vfs_sim *sim)
 const char *vfs_sim_op_name(enum vfs_sim_op op)
 {
     static const char *const names[VFS_SIM_OPS + 1] = {
-        [VFS_SIM_OPEN] = "open",
-        [VFS_SIM_CLOSE] = "close",
-        [VFS_SIM_PREAD] = "pread",
-        [VFS_SIM_PWRITE] = "pwrite",
-        [VFS_SIM_FDATASYNC] = "fdatasync",
-        [VFS_SIM_WRITEBACK] = "writeback",
-        [VFS_SIM_READAHEAD] = "readahead",
-        [VFS_SIM_ALLOCATE] = "allocate",
-        [VFS_SIM_TRUNCATE] = "truncate",
-        [VFS_SIM_SIZE] = "size",
-        [VFS_SIM_RENAME] = "rename",
-        [VFS_SIM_UNLINK] = "unlink",
-        [VFS_SIM_MKDIR] = "mkdir",
-        [VFS_SIM_SYNC_DIR] = "sync_dir",
-        [VFS_SIM_LIST] = "list",
-        [VFS_SIM_LOCK] = "lock",
-        [VFS_SIM_ANY] = "any",
+        [VFS_SIM_OPEN] = "open",           [VFS_SIM_CLOSE] = "close",
+        [VFS_SIM_PREAD] = "pread",         [VFS_SIM_PWRITE] = "pwrite",
+        [VFS_SIM_FDATASYNC] = "fdatasync", [VFS_SIM_WRITEBACK] = "writeback",
+        [VFS_SIM_READAHEAD] = "readahead", [VFS_SIM_ALLOCATE] = "allocate",
+        [VFS_SIM_TRUNCATE] = "truncate",   [VFS_SIM_SIZE] = "size",
+        [VFS_SIM_RENAME] = "rename",       [VFS_SIM_LINK] = "link",
+        [VFS_SIM_UNLINK] = "unlink",       [VFS_SIM_MKDIR] = "mkdir",
+        [VFS_SIM_SYNC_DIR] = "sync_dir",   [VFS_SIM_LIST] = "list",
+        [VFS_SIM_LOCK] = "lock",           [VFS_SIM_ANY] = "any",
     };
     CHECK(op <= VFS_SIM_ANY);
     return names[op];

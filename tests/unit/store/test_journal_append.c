@@ -1,0 +1,269 @@
+/* A stream taken by another journal: the same bytes at the same LSNs, whatever its segments are,
+ * and through kills, power cuts and stops of both. */
+#include "store/journal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "store/journal_chain.h"
+#include "tests/support/random.h"
+#include "tests/support/vfs_sim.h"
+#include "tests/unit/store/journal_run.h"
+
+#define STREAM_MAX (8u << 20)
+#define LIVES      4
+#define PIECE_MAX  (96u << 10)
+
+struct stream {
+    uint64_t *words; /* from LSN 0 */
+    uint64_t bytes;
+};
+
+/* ---- what a directory holds ---- */
+
+static void read_segment(struct vfs *vfs, const struct journal_found *live, struct stream *stream)
+{
+    char path[VFS_PATH_MAX];
+    assert_true(vfs_path(path, RUN_DIRECTORY, live->name));
+    int fd = vfs->functions->open(vfs, path, 0);
+    assert_true(fd >= 0 && live->end <= STREAM_MAX);
+    char *to = (char *)stream->words + live->header.start;
+    assert_true(vfs_read_all(vfs, fd, to, live->end - live->header.start, JOURNAL_PAGE_BYTES) >= 0);
+    vfs->functions->close(vfs, fd);
+}
+
+static void read_stream(struct vfs *vfs, uint64_t end, struct stream *stream)
+{
+    struct journal_chain chain;
+    char error[JOURNAL_ERROR_MAX];
+    assert_true(end <= STREAM_MAX);
+    *stream = (struct stream){.words = memory_zalloc(STREAM_MAX), .bytes = end};
+    assert_true(journal_chain_init(&chain, vfs, RUN_DIRECTORY, error));
+    for (size_t i = 0; i < chain.live_count; i++) {
+        read_segment(vfs, chain.live[i], stream);
+    }
+    journal_chain_fini(&chain);
+}
+
+/* A leader's: records of all lengths, clean ends, reigns, pads. */
+static void make_stream(struct vfs_sim *sim, struct test_random *random, struct stream *stream)
+{
+    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
+    struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
+    uint64_t number = 0;
+    run_make_directory(config.vfs);
+    for (uint64_t life = 0; life < LIVES; life++) {
+        struct journal_writer writer;
+        struct journal *journal = run_open(&config, life > 0 ? &recovered : NULL);
+        struct journal_reign reign = {.epoch = 1 + life, .unix_s = life};
+        assert_true(journal_begin_reign(journal, &reign));
+        journal_writer_init(&writer, journal);
+        while (journal_head(journal) < (life + 1) * (STREAM_MAX / (LIVES + 1))) {
+            size_t words = 2 + test_random_below(random, JOURNAL_PAYLOAD_MAX / 8 - 2);
+            assert_true(run_write(&writer, 0, ++number, life, 8 * words));
+        }
+        journal_writer_fini(&writer);
+        journal_close(journal);
+        run_scan(config.vfs, life > 0 ? recovered.scan.end : 0, &recovered);
+        assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    }
+    read_stream(config.vfs, recovered.scan.end, stream);
+}
+
+/* ---- taking it ---- */
+
+/* Where a random number of whole records from lsn on ends. */
+static uint64_t some_records(const struct stream *stream, uint64_t lsn, struct test_random *random)
+{
+    uint64_t least = lsn + test_random_below(random, PIECE_MAX);
+    while (lsn < stream->bytes && lsn <= least) {
+        lsn += journal_word_bytes(stream->words[lsn / 8]);
+    }
+    return lsn;
+}
+
+/* Gives it what comes next until `until`. */
+static void give(struct journal *journal, const struct stream *stream, uint64_t until,
+                 struct test_random *random)
+{
+    char error[JOURNAL_ERROR_MAX];
+    struct journal_writer writer;
+    journal_writer_init(&writer, journal);
+    while (journal_head(journal) < until) {
+        uint64_t at = journal_head(journal);
+        uint64_t end = some_records(stream, at, random);
+        size_t taken;
+        enum journal_appended result =
+            journal_append(&writer, stream->words + at / 8, end - at, &taken, error);
+        assert_int_equal(journal_head(journal), at + taken);
+        if (result == JOURNAL_APPEND_NO_ROOM) {
+            assert_true(journal_sync_now(journal));
+        } else {
+            assert_int_equal(result, JOURNAL_APPENDED);
+            assert_int_equal(taken, end - at);
+        }
+    }
+    journal_writer_fini(&writer);
+}
+
+static void end_life(struct vfs_sim *sim, struct journal *journal, unsigned how, uint64_t seed)
+{
+    if (how == 1) {
+        vfs_sim_kill(sim);
+    } else if (how == 2) {
+        vfs_sim_power_cut(sim, seed);
+    }
+    journal_close(journal);
+}
+
+static void check_equal(struct vfs *vfs, uint64_t end, const struct stream *stream)
+{
+    struct stream taken;
+    assert_true(end <= stream->bytes);
+    read_stream(vfs, end, &taken);
+    assert_memory_equal(taken.words, stream->words, end);
+    free(taken.words);
+}
+
+static void follow_once(uint64_t seed)
+{
+    struct vfs_sim *leader = vfs_sim_create(seed);
+    struct vfs_sim *sim = vfs_sim_create(seed + 1);
+    struct test_random random;
+    struct stream stream;
+    struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
+    random.state = seed;
+    make_stream(leader, &random, &stream);
+    run_make_directory(vfs_sim_vfs(sim));
+    for (unsigned life = 0; recovered.scan.end < stream.bytes; life++) {
+        struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
+        config.segment_bytes += 4096 * test_random_below(&random, 64);
+        config.follows = true;
+        struct journal *journal = run_open(&config, life > 0 ? &recovered : NULL);
+        uint64_t more = STREAM_MAX / 4 + test_random_below(&random, STREAM_MAX / 4);
+        uint64_t until = recovered.scan.end + more;
+        give(journal, &stream, until < stream.bytes ? until : stream.bytes, &random);
+        end_life(sim, journal, life % 3, seed + life);
+        recovered = (struct recovered){.end = JOURNAL_SCAN_CLEAN};
+        run_scan(vfs_sim_vfs(sim), 0, &recovered);
+        assert_true(recovered.end == JOURNAL_SCAN_CLEAN || recovered.end == JOURNAL_SCAN_TORN);
+        check_equal(vfs_sim_vfs(sim), recovered.scan.end, &stream);
+    }
+    assert_int_equal(recovered.scan.end, stream.bytes);
+    free(stream.words);
+    vfs_sim_destroy(sim);
+    vfs_sim_destroy(leader);
+}
+
+static void test_same_bytes(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        follow_once(100 * seed);
+    }
+}
+
+/* A bit of a record, one cut short, one of another place, an unknown type: nothing behind it is
+ * taken, all in front of it is. */
+static void test_bad_records(void **unused)
+{
+    (void)unused;
+    struct vfs_sim *leader = vfs_sim_create(7);
+    struct vfs_sim *sim = vfs_sim_create(8);
+    struct test_random random;
+    struct stream stream;
+    struct journal_writer writer;
+    char error[JOURNAL_ERROR_MAX];
+    size_t taken;
+    random.state = 7;
+    make_stream(leader, &random, &stream);
+    run_make_directory(vfs_sim_vfs(sim));
+    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
+    config.follows = true;
+    struct journal *journal = run_open(&config, NULL);
+    journal_writer_init(&writer, journal);
+    uint64_t first = journal_word_bytes(stream.words[0]);
+    uint64_t second = journal_word_bytes(stream.words[first / 8]);
+    assert_int_equal(journal_append(&writer, stream.words + first / 8, second, &taken, error),
+                     JOURNAL_APPEND_BAD); /* not its place */
+    assert_non_null(strstr(error, "LSN 0: its checksum does not fit"));
+    assert_int_equal(journal_append(&writer, stream.words, first + second - 8, &taken, error),
+                     JOURNAL_APPEND_BAD);
+    assert_int_equal(taken, first); /* the first is sound */
+    assert_int_equal(journal_append(&writer, stream.words + first / 8, second - 8, &taken, error),
+                     JOURNAL_APPEND_BAD);
+    assert_non_null(strstr(error, "it is not whole"));
+    stream.words[first / 8 + 1] ^= 1u << 9;
+    assert_int_equal(journal_append(&writer, stream.words + first / 8, second, &taken, error),
+                     JOURNAL_APPEND_BAD);
+    assert_int_equal(taken, 0);
+    stream.words[first / 8 + 1] ^= 1u << 9;
+    uint64_t *unknown = stream.words + first / 8;
+    uint64_t before = unknown[0];
+    unknown[0] = journal_record_word(0, JOURNAL_TYPES_RESERVED - 1, (uint8_t)(second / 8), 0, 0);
+    unknown[0] |= journal_record_checksum(unknown, first);
+    assert_int_equal(journal_append(&writer, unknown, second, &taken, error), JOURNAL_APPEND_BAD);
+    assert_non_null(strstr(error, "its type 15 is unknown"));
+    unknown[0] = before;
+    assert_int_equal(journal_append(&writer, unknown, second, &taken, error), JOURNAL_APPENDED);
+    journal_writer_fini(&writer);
+    journal_close(journal);
+    check_equal(vfs_sim_vfs(sim), first + second, &stream);
+    free(stream.words);
+    vfs_sim_destroy(sim);
+    vfs_sim_destroy(leader);
+}
+
+/* Promoted it goes on behind what it took, with segments of its own. */
+static void test_goes_on_by_itself(void **unused)
+{
+    (void)unused;
+    struct vfs_sim *leader = vfs_sim_create(17);
+    struct vfs_sim *sim = vfs_sim_create(18);
+    struct test_random random;
+    struct stream stream;
+    struct journal_writer writer;
+    struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
+    random.state = 17;
+    make_stream(leader, &random, &stream);
+    run_make_directory(vfs_sim_vfs(sim));
+    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
+    config.follows = true;
+    config.segment_bytes += 4096;
+    struct journal *journal = run_open(&config, NULL);
+    give(journal, &stream, stream.bytes / 2, &random);
+    uint64_t end = journal_head(journal);
+    assert_true(journal_stop_following(journal));
+    struct journal_reign reign = {.epoch = 99};
+    assert_true(journal_begin_reign(journal, &reign));
+    assert_int_equal(reign.lsn, end);
+    journal_writer_init(&writer, journal);
+    while (journal_head(journal) < end + 3 * RUN_SEGMENT_BYTES) {
+        assert_true(run_write(&writer, 1, ++recovered.count[1], 0, 32 * RUN_PAYLOAD_MIN));
+    }
+    journal_writer_fini(&writer);
+    uint64_t puts = recovered.count[1];
+    journal_close(journal);
+    recovered = (struct recovered){.end = JOURNAL_SCAN_CLEAN};
+    run_scan(vfs_sim_vfs(sim), end, &recovered);
+    assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
+    assert_int_equal(recovered.count[1], puts);
+    free(stream.words);
+    vfs_sim_destroy(sim);
+    vfs_sim_destroy(leader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_bad_records),
+        cmocka_unit_test(test_goes_on_by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
