@@ -1,6 +1,7 @@
 /* counter_kind.c: counters as a kind of table of a row. */
 #include "base/check.h"
 #include "counter/counter_private.h"
+#include "row/row_follow.h"
 #include "row/row_image.h"
 #include "row/table_kind.h"
 
@@ -153,7 +154,9 @@ static void counter_kind_restored(struct engine *engine, struct row_table *table
     if (counter_table_is_previewed(this)) {
         counter_table_set_view(this, &counter_of(engine)->config);
     }
-    counter_table_restored(this);
+    if (!row_follows(&counter_of(engine)->row)) { /* else replay goes on, and needs all its room */
+        counter_table_restored(this);
+    }
 }
 
 /* ---- dumps ---- */

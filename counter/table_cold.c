@@ -306,8 +306,22 @@ static bool is_whole(const struct counter_table *t, const struct change *change)
 /* What is known of the record without the file, or with it. */
 struct known {
     struct table_record record;
-    bool told; /* by overlay or file: it is as it says */
+    bool told; /* by an overlay or the file: it is as it says */
+    bool gone; /* by an overlay: it is not there any more */
 };
+
+/* The older overlay is there while a merge is under way: where replay goes on beside it. */
+static void ask_overlays(const struct counter_table *t, uint64_t id, struct known *known)
+{
+    uint64_t subs = table_subs_all(&t->schema);
+    const struct table_overlay *by = t->overlay;
+    known->told = table_overlay_get(t, by, id, subs, &known->record);
+    if (!known->told && t->older) {
+        by = t->older;
+        known->told = table_overlay_get(t, by, id, subs, &known->record);
+    }
+    known->gone = known->told && table_overlay_says_gone(t, by, id);
+}
 
 static bool ask_file(const struct counter_table *t, const struct counter_locus *locus,
                      struct known *known)
@@ -321,7 +335,7 @@ static bool ask_file(const struct counter_table *t, const struct counter_locus *
 static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
                                    const struct change *change, struct known *known)
 {
-    if (!t->row.further || (known->told && !table_overlay_says_gone(t, t->overlay, locus->id))) {
+    if (!t->row.further || (known->told && !known->gone)) {
         return COUNTER_REPLAYED;
     }
     bool created = change->type == CHANGE_SLOTS && change->place != CHANGE_THERE;
@@ -347,10 +361,9 @@ enum counter_replayed counter_table_replay_cold(struct counter_table *t,
                                                 const struct change *change, bool *created)
 {
     struct known known;
-    CHECK(!t->previewed && !t->memory && !t->older);
+    CHECK(!t->previewed && !t->memory);
     *created = false;
-    known.told =
-        table_overlay_get(t, t->overlay, locus->id, table_subs_all(&t->schema), &known.record);
+    ask_overlays(t, locus->id, &known);
     enum counter_replayed where = holds(t, locus, change, &known);
     if (where != COUNTER_REPLAYED) {
         return where;

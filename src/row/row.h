@@ -270,7 +270,8 @@ struct row {
     struct row_bounds {
         uint64_t dumps_max, tables, table_bytes;
     } stored;
-    bool untidy; /* the keeper may find memory of retired tables, or for a new configuration */
+    bool follows; /* its replay goes on while others read (row/row_follow.h) */
+    bool untidy;  /* the keeper may find memory of retired tables, or for a new configuration */
     bool growth_warned;           /* that a part cannot grow was logged; until one does */
     uint64_t growth_told;         /* bytes at which growing was logged */
     uint64_t charged;             /* bytes of all parts that it has of engine->growth */

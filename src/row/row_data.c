@@ -221,6 +221,7 @@ static void row_data_see_overlay(void *context, struct row_table *table, bool la
 
 bool row_restore_end(struct row *row)
 {
+    row->follows = false;
     if (row->kind->restored != NULL) {
         row_each(row, row_data_restored, row);
     }

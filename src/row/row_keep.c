@@ -522,7 +522,12 @@ static bool act_stopped(struct row *row, struct barrier *barrier)
     if (barrier != NULL) {
         barrier_stop(barrier);
     }
-    bool again = act(row);
+    bool again = false;
+    if (row->follows) {
+        row_follow_maintain(row);
+    } else {
+        again = act(row);
+    }
     if (barrier != NULL) {
         barrier_go(barrier);
     }
@@ -542,7 +547,7 @@ void row_maintain(struct row *row, struct barrier *barrier)
     while (asked && act_stopped(row, barrier)) {
         clean_up(row);
     }
-    if (asked && row->parted) {
+    if (asked && row->parted && !row->follows) {
         row_parts_maintain(row, barrier);
     }
     if (asked) {

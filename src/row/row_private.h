@@ -514,6 +514,13 @@ void row_pause(struct row *row);
 /* Looks again at which tables are to be dumped. */
 void row_cold_see(struct row *row);
 
+/* row_follow.c: all stopped */
+
+/* An event was replayed on a row that follows. */
+void row_follow_carried(struct row *row, enum change_event event);
+/* The keeper's part of a row that follows. */
+void row_follow_maintain(struct row *row);
+
 /* row_merge.c: all stopped */
 
 /* A round begins: overlays of tables that nobody changes count, too, where all hold too much. */

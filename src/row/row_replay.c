@@ -8,7 +8,9 @@
 void row_replay_forget(struct row *row)
 {
     row_retire_all(row);
-    row_dispose(row);
+    if (!row->follows) {
+        row_dispose(row);
+    }
     row_lock(row);
     row->sample_count = 0;
     row->ahead_count = 0;
@@ -260,7 +262,11 @@ bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, co
     bool done = event == CHANGE_EVENT_DROP    ? replay_drop(row, bytes, length, error)
                 : event == CHANGE_EVENT_WHOLE ? replay_whole(row, bytes, length, error)
                                               : replay_table(row, event, lsn, bytes, length, error);
-    row_dispose(row);
+    if (row->follows) {
+        row_follow_carried(row, event);
+    } else {
+        row_dispose(row);
+    }
     return done;
 }
 
@@ -300,5 +306,7 @@ void row_replay_apart(struct row *row, uint64_t id, bool counted)
     id_span_note(&row->apart->ids, id);
     if (table != NULL) {
         id_span_note(&table->ids, id);
+        atomic_fetch_add(&table->apart, counted);
+        row_lower_to(&table->apart_first, id); /* who reads meanwhile looks there */
     }
 }

@@ -1,0 +1,119 @@
+/*
+ * row_follow.c: a row whose replay goes on while others read it: all that is decided was decided by
+ * the node it follows, but for whose memory goes to the disk when.
+ */
+#include "row/row_follow.h"
+
+#include "row/row_parts.h"
+
+static void follow_restored(void *context, struct row_table *table, bool layer)
+{
+    struct row *row = context;
+    (void)layer;
+    if (row->kind->restored != NULL) {
+        row->kind->restored(row->engine, table);
+    }
+}
+
+/* A table that is whole may be dumped at any time, and at once is the right one: its room will be
+ * wanted. */
+static void follow_leave(struct row *row, struct row_table *table)
+{
+    if (!row_dumps(row) || !table->whole || !table->settled) {
+        return;
+    }
+    if (!table->cold) {
+        row_cold_leave(row, table);
+    } else if (table->further != NULL) {
+        table->further->leaving = !table->further->cold;
+    }
+}
+
+static void follow_count_apart(void *context, uint64_t id)
+{
+    struct row *row = context;
+    (void)id;
+    atomic_fetch_add(&row->apart->count, 1);
+}
+
+void row_follow_begin(struct row *row)
+{
+    CHECK(row->log == NULL && !row->follows);
+    row->follows = true;
+    row->untidy = true;
+    row_each(row, follow_restored, row);
+    if (row->apart != NULL) { /* an image's count is of another time than what it holds */
+        atomic_store(&row->apart->count, 0);
+        row->kind->each_apart(row->apart, follow_count_apart, row);
+        row_apart_see(row);
+    }
+    for (size_t i = 0; i < row->count && !row->config.any_ids; i++) {
+        follow_leave(row, row->tables[i]);
+    }
+    row_parts_charge(row);
+    row_follow_see(row);
+}
+
+static void follow_see_overlay(void *context, struct row_table *table, bool layer)
+{
+    (void)layer;
+    if (table->cold) {
+        row_cold_changed(context, table);
+    }
+}
+
+void row_follow_see(struct row *row)
+{
+    if (row->cold != NULL) {
+        row_each(row, follow_see_overlay, row);
+    }
+    row_cold_see(row);
+    row_ask(row);
+}
+
+/* Is memory on its way: of a table that leaves, or is to be cleared? */
+static bool memory_comes(struct row *row)
+{
+    bool comes = row->dump_failed; /* it is tried again */
+    row_lock(row);
+    comes = comes || row->retired != NULL;
+    for (size_t i = 0; i < row->region_count && !comes; i++) {
+        comes = row->regions[i]->left;
+    }
+    row_unlock(row);
+    for (size_t i = 0; i < row->count && !comes; i++) {
+        const struct row_table *table = row->tables[i];
+        comes = table->leaving || (table->further != NULL && table->further->leaving);
+    }
+    return comes;
+}
+
+bool row_follow_ready(struct row *row, enum change_event event)
+{
+    bool opens = event == CHANGE_EVENT_OPEN || event == CHANGE_EVENT_LAYER;
+    if (!opens || row->config.any_ids || row_regions_free(row) > 0 || !memory_comes(row)) {
+        return true;
+    }
+    row_follow_see(row);
+    return false;
+}
+
+void row_follow_carried(struct row *row, enum change_event event)
+{
+    if (event == CHANGE_EVENT_WHOLE || event == CHANGE_EVENT_LAYER) {
+        for (size_t i = 0; i < row->count; i++) {
+            follow_leave(row, row->tables[i]);
+        }
+    }
+    row_parts_charge(row);
+    row_cold_see(row);
+    row_ask(row); /* what was retired is disposed of outside the stop */
+}
+
+void row_follow_maintain(struct row *row)
+{
+    if (row_is_due(&row->again_us)) {
+        row_cold_try(row);
+    }
+    row_cold_see(row);
+}

@@ -1,0 +1,34 @@
+/*
+ * row_follow.h: a row that follows: its replay does not end. Changes and events of another node are
+ * replayed in their order, a slice at a time with the world stopped, and between two slices others
+ * read the row as ever. Nobody changes it but the replay.
+ *
+ * What a leader's keeper decides (openings, layers, what settles or is recycled) comes as events.
+ * What this row decides itself is what no event says: when a table is dumped, and what is merged.
+ * A table leaves as soon as WHOLE says that it may, since an opening will want its memory.
+ *
+ * So an opening may come before the dump has ended that is to make room for it. Then replay waits
+ * (row_follow_ready), not the journal: the dump needs nothing that is still to come. If no table is
+ * about to leave, memory beyond the row's budget is taken, as at a start.
+ *
+ * row_restore_end ends it: the row decides for itself from there on.
+ *
+ * Thread rule: world stopped.
+ */
+#ifndef ROLLCALL_ROW_ROW_FOLLOW_H
+#define ROLLCALL_ROW_ROW_FOLLOW_H
+
+#include "row/row_data.h"
+
+/* All that is there was replayed (row_restore_complete, row_replay), and others may read. */
+void row_follow_begin(struct row *row);
+static inline bool row_follows(const struct row *row)
+{
+    return row->follows;
+}
+/* May this event be replayed now? False: in a while. */
+bool row_follow_ready(struct row *row, enum change_event event);
+/* Notices which dumps and merges are due. Now and then. */
+void row_follow_see(struct row *row);
+
+#endif
