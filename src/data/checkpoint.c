@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "data/checkpoint_private.h"
+#include "data/follow.h"
 
 #define LOOK_MS  500       /* at the clock and the journal */
 #define AGAIN_US 10000000u /* after one that failed */
@@ -93,7 +94,7 @@ static bool is_due(const struct checkpoint *checkpoint, uint64_t now_us)
 {
     struct data *data = checkpoint->data;
     uint64_t every_us = data->checkpoint_every_ms * 1000;
-    uint64_t behind = journal_head(data->journal) - data->figures.checkpoint_lsn;
+    uint64_t behind = data_head(data) - data->figures.checkpoint_lsn;
 
     if (now_us < checkpoint->again_us) {
         return false;
@@ -161,6 +162,9 @@ static enum work checkpoint_look(struct checkpoint *checkpoint)
     struct data *data = checkpoint->data;
     uint64_t now_us = data->vfs->functions->now_us(data->vfs);
 
+    if (data_follows(data) && !data_readable(data)) {
+        return WORK_NONE; /* its tables are ahead of its journal */
+    }
     look_at_room(checkpoint, now_us);
     bool all = data->asked || is_due(checkpoint, now_us);
 
@@ -292,7 +296,7 @@ void data_checkpoint(struct data *data)
     pthread_mutex_unlock(&data->bell_lock);
 }
 
-static void end_thread(struct data *data)
+void checkpoint_end(struct data *data)
 {
     struct checkpoint *checkpoint = data->checkpoint;
 
@@ -310,7 +314,8 @@ static void end_thread(struct data *data)
 
 void data_stop(struct data *data)
 {
-    end_thread(data);
+    follow_end(data);
+    checkpoint_end(data);
     if (data->engine_cold.cold != NULL) {
         cold_stop(data->engine_cold.cold);
     }

@@ -242,7 +242,7 @@ static bool write_file(struct checkpoint_round *round, struct checkpoint_space *
         table_file_abandon(writer);
         return false;
     }
-    file->end_lsn = journal_head(data->journal);
+    file->end_lsn = data_head(data);
     return table_file_commit(writer, file->end_lsn, &file->bytes, why) ||
            data_refuse(round->error, "%s", why);
 }

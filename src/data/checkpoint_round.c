@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/point.h"
 #include "data/checkpoint_private.h"
+#include "data/follow.h"
+#include "row/row_follow.h"
 
 /* ---- the world ---- */
 
@@ -13,7 +15,7 @@ void checkpoint_stop_world(struct checkpoint_round *round)
     if (round->barrier != NULL) {
         barrier_stop(round->barrier);
     }
-    round->reached = journal_head(round->data->journal);
+    round->reached = data_head(round->data);
 }
 
 void checkpoint_go(struct checkpoint_round *round)
@@ -78,6 +80,9 @@ static bool takes_part(const struct checkpoint_round *round, const struct space 
 {
     const struct engine *engine = space->engine;
 
+    if (data_follows(round->data) && data_stores(&space->settings) && !row_follows(engine->row)) {
+        return false; /* it has not begun there */
+    }
     return data_stores(&space->settings) && (!round->dumps_only || row_images_wanted(engine->row));
 }
 
@@ -120,7 +125,7 @@ static bool make_durable(struct checkpoint_round *round)
 
 static void look_once_more(struct checkpoint_round *round)
 {
-    round->reached = journal_head(round->data->journal); /* not below any E or M */
+    round->reached = data_head(round->data); /* not below any E or M */
 }
 
 /* World stopped. */

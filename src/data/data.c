@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "data/data_private.h"
+#include "data/follow.h"
 
 /* ---- numbers ---- */
 
@@ -159,13 +160,14 @@ static bool close_journal(struct data *data)
 static bool end_cleanly(struct data *data, const struct spaces *spaces)
 {
     char error[DATA_ERROR_MAX];
-    bool whole = checkpoint_last(data, spaces);
+    bool ahead = data_follows(data) && !data_readable(data); /* tables of a journal to come */
+    bool whole = ahead || checkpoint_last(data, spaces);
 
     if (!close_journal(data) || !whole) {
         return false;
     }
     pthread_mutex_lock(&data->lock);
-    data->manifest->clean_stop = true;
+    data->manifest->clean_stop = !data_follows(data); /* who followed begins a reign to lead */
     whole = data_store(data, error);
     pthread_mutex_unlock(&data->lock);
     if (!whole) {
@@ -197,6 +199,7 @@ void data_destroy(struct data *data)
     }
     CHECK(data->checkpoint == NULL && data->journal == NULL);
     checkpoint_pending_drop(data);
+    follow_destroy(data);
     cold_destroy(data->engine_cold.cold);
     open_files_destroy(data->files);
     dir_lock_give(data->vfs, &data->dir_lock);

@@ -57,6 +57,10 @@ struct data *data_open(const struct settings *settings, char error[DATA_ERROR_MA
 struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
                             char error[DATA_ERROR_MAX]);
 
+/* The start cuts the journal there, if its tables allow that; what follows comes again. Of one that
+ * follows, before data_recover. */
+void data_cut(struct data *data, uint64_t lsn);
+
 /*
  * The number of a space in the journal: that of the manifest, or a new one that is never given to
  * another. In a running server (a reload) a space that is new is in the manifest, durable, before

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "data/adopt.h"
 #include "data/data_private.h"
 
 #define PROBE_BYTES                                                                                \
@@ -312,9 +313,13 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     data->sync = settings->journal.sync;
     data->segment_bytes = settings->journal.segment_bytes;
     data->buffer_bytes = settings->journal.buffer_bytes;
+    if (settings->replication.follow != NULL) {
+        follow_create(data);
+    }
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
     if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
+        !data_adopt(vfs, data->directory, settings->replication.follow != NULL, error) ||
         !read_manifest(data, error) || !data_open_compare(data, settings, error)) {
         data_destroy(data);
         return NULL;

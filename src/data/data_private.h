@@ -7,6 +7,7 @@
  *     data_manifest.c     storing a manifest, files it does not name
  *     data_cold.c         where dumped tables are read
  *     recovery*.c         the start
+ *     follow.c            the start that goes on, of one that follows
  *     checkpoint*.c       the thread, and one round of it
  *
  * Two locks. `lock`: over the manifest and its file, held while that is written, never with the
@@ -41,6 +42,7 @@
 
 struct checkpoint;
 struct checkpoint_pending;
+struct follow;
 
 /* struct data_stats, as it is counted. */
 struct data_figures {
@@ -68,6 +70,7 @@ struct data {
     uint64_t generation;       /* of the last table file: no name is used twice */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
 
+    struct follow *follow;   /* NULL: its journal is its own */
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;
     struct checkpoint *checkpoint; /* its thread; NULL: none */
@@ -121,6 +124,14 @@ bool data_give_number(struct data *data, const char *space, const char *kind, ui
 __attribute__((format(printf, 2, 3))) bool data_refuse(char error[DATA_ERROR_MAX],
                                                        const char *format, ...);
 
+/* ---- follow.c ---- */
+
+void follow_create(struct data *data); /* data->follow */
+/* What tables hold is of there: the journal's head, or what was carried out of it. */
+uint64_t data_head(const struct data *data);
+void follow_end(struct data *data);     /* the applier's thread; no-op without */
+void follow_destroy(struct data *data); /* likewise */
+
 /* ---- data_cold.c ---- */
 
 void data_cold_configure(struct data *data, const struct settings *settings);
@@ -133,6 +144,9 @@ bool data_cold_create(struct data *data, char error[DATA_ERROR_MAX]);
 void checkpoint_pending_drop(struct data *data);
 
 /* ---- checkpoint.c ---- */
+
+/* Ends the thread of checkpoints. None: no-op. */
+void checkpoint_end(struct data *data);
 
 /*
  * One checkpoint, with nobody else there: of the spaces of a stopped server. Logs what went wrong.

@@ -7,12 +7,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "data/follow_private.h"
 #include "data/forget.h"
-#include "data/recovery_private.h"
+#include "row/row_follow.h"
 
 /* ---- who takes part ---- */
 
-static void recovery_add_space(struct recovery *recovery, struct space *space)
+void recovery_add_space(struct recovery *recovery, struct space *space)
 {
     struct recovery_space *add = memory_zalloc(sizeof(*add));
 
@@ -20,7 +21,8 @@ static void recovery_add_space(struct recovery *recovery, struct space *space)
     add->space = space;
     data_attach(recovery->data, space->engine);
     add->known = manifest_find_space(recovery->data->manifest, space->name);
-    if (add->known != NULL) {
+    add->begun = add->known != NULL;
+    if (add->begun) {
         add->c = data_label(add->known, DATA_LABEL_C, 0);
         add->m = data_label(add->known, DATA_LABEL_M, 0);
         space->engine->space = (uint32_t)add->known->number;
@@ -44,7 +46,7 @@ static void init(struct recovery *recovery, struct spaces *spaces)
     }
 }
 
-static void recovery_fini(struct recovery *recovery)
+void recovery_fini(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         free(recovery->spaces[i]);
@@ -61,15 +63,12 @@ static bool ended_cleanly(const struct recovery *recovery)
 }
 
 /* Spaces that are new have their numbers on the disk before a record names one. */
-static bool store_manifest(struct recovery *recovery)
+bool recovery_store_manifest(struct recovery *recovery)
 {
     struct data *data = recovery->data;
     struct manifest *manifest = data->manifest;
     uint32_t number;
 
-    if (!ended_cleanly(recovery) && !recovery_begin_reign(recovery)) {
-        return false;
-    }
     manifest->clean_stop = false;
     for (size_t i = 0; i < recovery->count; i++) {
         struct space *space = recovery->spaces[i]->space;
@@ -101,6 +100,7 @@ static bool open_journal(struct recovery *recovery)
         .epoch = data->manifest->epoch,
         .start_lsn = recovery->scan.end,
         .sum = recovery->scan.sum,
+        .follows = recovery->follows,
     };
     char why[JOURNAL_ERROR_MAX];
 
@@ -124,13 +124,13 @@ static bool refuse_room(const struct recovery *recovery)
 }
 
 /* Makes the configuration the one of now: it may have changed since. */
-static bool begin_space(struct recovery *recovery, const struct recovery_space *begun)
+bool recovery_begin_space(struct recovery *recovery, const struct recovery_space *begun)
 {
     struct space *space = begun->space;
     struct engine *engine = space->engine;
     struct change_log *log = &recovery->data->log.log;
     char why[SPACES_ERROR_MAX];
-    bool restored = begun->known != NULL && row_restore_end(engine->row);
+    bool restored = begun->begun && row_restore_end(engine->row);
 
     row_set_log(engine->row, log);
     if (!log->reserve(log)) {
@@ -151,7 +151,7 @@ static bool begin_space(struct recovery *recovery, const struct recovery_space *
 static bool recovery_begin_spaces(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++) {
-        if (!begin_space(recovery, recovery->spaces[i])) {
+        if (!recovery_begin_space(recovery, recovery->spaces[i])) {
             return false;
         }
         if (!journal_log_commit(&recovery->data->log)) {
@@ -163,49 +163,90 @@ static bool recovery_begin_spaces(struct recovery *recovery)
 }
 
 /* Would the configuration of now lose what is there? Asked before anything is written. */
-static bool check_losses(struct recovery *recovery)
+bool recovery_check_losses(struct recovery *recovery)
 {
     char why[SPACES_ERROR_MAX];
 
     for (size_t i = 0; i < recovery->count; i++) {
         const struct space *space = recovery->spaces[i]->space;
 
-        if (recovery->spaces[i]->known != NULL && !forget_allowed(space, &space->settings, why)) {
+        if (recovery->spaces[i]->begun && !forget_allowed(space, &space->settings, why)) {
             return data_refuse(recovery->error, "%s", why);
         }
     }
     return true;
 }
 
+/* ---- one that follows ---- */
+
+/* What the other node has begun goes on; nothing else begins. */
+static bool recovery_follow(struct recovery *recovery)
+{
+    struct data *data = recovery->data;
+
+    data->manifest->clean_stop = false;
+    if (!recovery_history(recovery) || !data_store(data, recovery->error)) {
+        return false;
+    }
+    data_sweep(data);
+    for (size_t i = 0; i < recovery->count; i++) {
+        struct recovery_space *space = recovery->spaces[i];
+
+        space->known = NULL; /* the manifest is replaced as it goes on */
+        if (space->begun) {
+            row_follow_begin(space->space->engine->row);
+        }
+    }
+    recovery->live = true;
+    data->follow->readable_lsn = recovery->needed_lsn;
+    atomic_store(&data->follow->applied, recovery->scan.end);
+    return open_journal(recovery);
+}
+
 /* ---- the whole ---- */
+
+static bool recovery_lead(struct recovery *recovery)
+{
+    return recovery_check_losses(recovery) && recovery_history(recovery) &&
+           (ended_cleanly(recovery) || recovery_begin_reign(recovery)) &&
+           recovery_store_manifest(recovery) && open_journal(recovery) &&
+           recovery_begin_spaces(recovery);
+}
 
 static bool recovery_run(struct recovery *recovery)
 {
     return recovery_tables(recovery) && !*recovery->stop && recovery_replay(recovery) &&
-           !*recovery->stop && check_losses(recovery) && recovery_history(recovery) &&
-           store_manifest(recovery) && open_journal(recovery) && recovery_begin_spaces(recovery);
+           !*recovery->stop &&
+           (recovery->follows ? recovery_follow(recovery) : recovery_lead(recovery));
 }
 
 bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *stop,
                   char error[DATA_ERROR_MAX])
 {
-    struct recovery recovery = {.data = data, .stop = stop, .error = error};
+    struct recovery own = {.count = 0};
+    struct recovery *recovery = data->follow != NULL ? &data->follow->recovery : &own;
 
     CHECK(data->journal == NULL);
+    recovery->data = data;
+    recovery->stop = stop;
+    recovery->error = error;
+    recovery->follows = data->follow != NULL;
     error[0] = '\0';
     pthread_mutex_lock(&data->lock);
     bool recovered = data_cold_create(data, error);
 
     if (recovered) {
-        init(&recovery, spaces);
-        recovered = recovery_run(&recovery);
+        init(recovery, spaces);
+        recovered = recovery_run(recovery);
     }
 
     pthread_mutex_unlock(&data->lock);
     if (recovered) {
         data_count_files(data);
-        data->figures.recovery_us = clock_monotonic_us() - recovery.begun_us;
+        data->figures.recovery_us = clock_monotonic_us() - recovery->begun_us;
     }
-    recovery_fini(&recovery);
+    if (data->follow == NULL) {
+        recovery_fini(recovery);
+    }
     return recovered;
 }

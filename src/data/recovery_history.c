@@ -13,6 +13,9 @@ bool recovery_take_reign(void *context, const struct journal_reign *reign)
 {
     struct recovery *recovery = context;
 
+    if (recovery_replay_is_cut(recovery, reign->lsn)) {
+        return false;
+    }
     recovery->reigns = array_room(recovery->reigns, recovery->reign_count, &recovery->reign_room,
                                   sizeof(*recovery->reigns));
     recovery->reigns[recovery->reign_count++] = *reign;

@@ -17,9 +17,12 @@
 
 #define RECOVERY_BATCH 64 /* changes of a space that are replayed together */
 
+struct journal_record;
+
 struct recovery_space {
     struct space *space;
-    const struct manifest_space *known; /* NULL: new to the directory */
+    const struct manifest_space *known; /* NULL: new to the directory. While it starts */
+    bool begun;                         /* it is in the directory, or the journal */
     uint64_t c, m;                      /* DATA_LABEL_C, DATA_LABEL_M */
     size_t count;                       /* of the batch */
     struct engine_replay batch[RECOVERY_BATCH];
@@ -37,6 +40,9 @@ struct recovery {
     uint64_t logged_us;    /* a line was logged */
     unsigned logged_tenth; /* of the bytes, by then */
     uint64_t replay_end;   /* replay goes up to here at most, as the names of segments say */
+    bool follows;          /* it goes on (follow.c) … */
+    bool live;             /* … and others read meanwhile */
+    uint64_t cut_lsn;      /* the journal ends there; 0: where it ends */
     uint64_t needed_lsn;   /* the journal must reach this far: files and states are of that time */
     struct journal_reign *reigns; /* those the journal has */
     size_t reign_count, reign_room;
@@ -44,6 +50,19 @@ struct recovery {
     struct journal_scan scan;
     enum journal_scan_end scan_end;
 };
+
+/* ---- recovery.c ---- */
+
+void recovery_fini(struct recovery *recovery);
+/* Would the configuration of now lose what is there? False: `error` says what. */
+bool recovery_check_losses(struct recovery *recovery);
+/* Spaces that are new have their numbers on the disk before a record names one. Under data's lock.
+ */
+bool recovery_store_manifest(struct recovery *recovery);
+/* A space decides for itself, under the configuration of now, which may have changed since. World
+ * stopped, or nobody else there. */
+bool recovery_begin_space(struct recovery *recovery, const struct recovery_space *begun);
+void recovery_add_space(struct recovery *recovery, struct space *space);
 
 /* ---- recovery_tables.c ---- */
 
@@ -54,6 +73,16 @@ bool recovery_tables(struct recovery *recovery);
 
 /* Replays the journal. As above. */
 bool recovery_replay(struct recovery *recovery);
+/* Is the journal cut at or below this LSN? */
+bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn);
+/* One record of it, which may stay in a batch. False: `error`. */
+bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record);
+/* What is in batches. Likewise. */
+bool recovery_replay_flush_all(struct recovery *recovery);
+/* The space that an event SPACE begins gets its number; again: no-op. Under data's lock. Likewise.
+ */
+bool recovery_replay_name(struct recovery *recovery, uint64_t lsn, uint32_t number,
+                          const struct change_space_head *head);
 
 /* ---- recovery_history.c ---- */
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "data/recovery_private.h"
+#include "row/row_follow.h"
 
 #define LOOK_RECORDS (1u << 14) /* between two looks at the clock, and at whether to stop */
 
@@ -60,19 +61,22 @@ static struct recovery_space *recovery_replay_named(struct recovery *recovery, c
  * A space the manifest does not name began here: that manifest is older than the space, as in a
  * copy that was taken while the space was added. False: the configuration has no such space.
  */
-static bool begin_named(struct recovery *recovery, uint64_t lsn, uint32_t number,
-                        const struct change_space_head *head)
+bool recovery_replay_name(struct recovery *recovery, uint64_t lsn, uint32_t number,
+                          const struct change_space_head *head)
 {
     struct recovery_space *space = recovery_replay_named(recovery, head->name);
     char why[ENGINE_ERROR_MAX];
 
-    if (space == NULL || space->known != NULL ||
+    if (recovery->by_number[number] != NULL) {
+        return true;
+    }
+    if (space == NULL || space->begun ||
         strcmp(space->space->engine->functions->kind, head->kind) != 0) {
         snprintf(why, sizeof(why), "space %s, of kind %s, begins with the number %u, and the %s",
                  head->name, head->kind, number,
-                 space == NULL          ? "configuration lacks it: put it back"
-                 : space->known != NULL ? "manifest has it with another one"
-                                        : "configuration has it of another kind");
+                 space == NULL  ? "configuration lacks it: put it back"
+                 : space->begun ? "manifest has it with another one"
+                                : "configuration has it of another kind");
         return refuse_record(recovery, lsn, why);
     }
     space->known = manifest_add_space(recovery->data->manifest, head->name, number, head->kind);
@@ -81,24 +85,43 @@ static bool begin_named(struct recovery *recovery, uint64_t lsn, uint32_t number
     }
     recovery->by_number[number] = space;
     space->space->engine->space = number;
-    return row_restore_begin(space->space->engine->row, NULL, 0, why) ||
-           refuse_record(recovery, lsn, why);
+    return true;
+}
+
+/* Nothing is in it yet. */
+static bool begin_named(struct recovery *recovery, uint64_t lsn, struct recovery_space *space)
+{
+    struct row *row = space->space->engine->row;
+    char why[ENGINE_ERROR_MAX];
+
+    if (!row_restore_begin(row, NULL, 0, why)) {
+        return refuse_record(recovery, lsn, why);
+    }
+    space->begun = true;
+    if (recovery->live) {
+        row_follow_begin(row);
+    }
+    return true;
 }
 
 static bool recovery_replay_take_head(struct recovery *recovery, uint64_t lsn,
                                       const struct change_record_event *event)
 {
-    const struct recovery_space *space = recovery->by_number[event->space];
     struct change_space_head head;
 
     if (!change_space_head_decode(event->bytes, event->length, &head)) {
         return refuse_record(recovery, lsn, "it does not say which space it is of");
     }
-    if (space == NULL) {
-        return begin_named(recovery, lsn, event->space, &head);
+    if (!recovery_replay_name(recovery, lsn, event->space, &head)) {
+        return false;
     }
-    return (strcmp(space->known->name, head.name) == 0 &&
-            strcmp(space->known->kind, head.kind) == 0) ||
+    struct recovery_space *space = recovery->by_number[event->space];
+
+    if (!space->begun) {
+        return begin_named(recovery, lsn, space);
+    }
+    return (strcmp(space->space->name, head.name) == 0 &&
+            strcmp(space->space->engine->functions->kind, head.kind) == 0) ||
            refuse_record(recovery, lsn, "it is of another space than the manifest says");
 }
 
@@ -115,7 +138,7 @@ static struct recovery_space *recovery_replay_space_of(struct recovery *recovery
     return number <= CHANGE_SPACE_MAX ? recovery->by_number[number] : NULL;
 }
 
-static bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)
+bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record)
 {
     struct change change;
     struct change_record_event event;
@@ -142,10 +165,50 @@ static bool recovery_replay_take(struct recovery *recovery, const struct journal
                                            : take_event(recovery, space, record->lsn, &event);
 }
 
+bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn)
+{
+    return recovery->cut_lsn != 0 && lsn >= recovery->cut_lsn;
+}
+
+/* Where the journal is cut it ends. A cut that tables do not allow is none: they were written
+ * since. */
+static void set_cut(struct recovery *recovery)
+{
+    uint64_t least =
+        recovery->needed_lsn > recovery->scan.from ? recovery->needed_lsn : recovery->scan.from;
+
+    if (recovery->cut_lsn != 0 && recovery->cut_lsn < least) {
+        log_warning("the journal is not cut lsn=%llu needed_lsn=%llu",
+                    (unsigned long long)recovery->cut_lsn, (unsigned long long)least);
+        recovery->cut_lsn = 0;
+    }
+}
+
+static bool take_cut(struct recovery *recovery)
+{
+    struct journal_scan *scan = &recovery->scan;
+    bool sound = recovery->scan_end == JOURNAL_SCAN_CLEAN ||
+                 recovery->scan_end == JOURNAL_SCAN_TORN ||
+                 (recovery->scan_end == JOURNAL_SCAN_STOPPED && recovery->error[0] == '\0' &&
+                  !*recovery->stop);
+
+    if (recovery->cut_lsn == 0 || !sound || scan->end < recovery->cut_lsn) {
+        return false;
+    }
+    log_warning("the journal was cut lsn=%llu", (unsigned long long)recovery->cut_lsn);
+    scan->end = recovery->cut_lsn;
+    scan->sum = 0; /* not known there */
+    return true;
+}
+
 static bool on_record(void *context, const struct journal_record *record)
 {
     struct recovery *recovery = context;
     uint64_t records = recovery->data->figures.replayed_records;
+
+    if (recovery_replay_is_cut(recovery, record->lsn)) {
+        return false;
+    }
 
     /* nobody else counts */
     atomic_store_explicit(&recovery->data->figures.replayed_records, records + 1,
@@ -162,11 +225,28 @@ static bool on_record(void *context, const struct journal_record *record)
 
 /* ---- the whole ---- */
 
+bool recovery_replay_flush_all(struct recovery *recovery)
+{
+    bool flushed = true;
+
+    for (size_t i = 0; i < recovery->count && flushed; i++) {
+        flushed = recovery_replay_flush(recovery, recovery->spaces[i]);
+    }
+    return flushed;
+}
+
 static bool recovery_replay_judge(struct recovery *recovery)
 {
     const struct journal_scan *scan = &recovery->scan;
     const char *directory = recovery->data->directory;
 
+    if (take_cut(recovery)) {
+        return true;
+    }
+    if (recovery->follows && scan->empty) { /* a copy's: the journal comes */
+        recovery->scan.end = scan->from;
+        return true;
+    }
     switch (recovery->scan_end) {
     case JOURNAL_SCAN_STOPPED:
         return false; /* the error, if there is one, is there */
@@ -177,7 +257,7 @@ static bool recovery_replay_judge(struct recovery *recovery)
     default:
         break;
     }
-    if (scan->end < recovery->needed_lsn) {
+    if (scan->end < recovery->needed_lsn && !recovery->follows) {
         return data_refuse(recovery->error,
                            "%s: the journal ends at %llu, and tables were written when it was at "
                            "%llu; see: rollcall repair %s",
@@ -207,17 +287,13 @@ bool recovery_replay(struct recovery *recovery)
 
     recovery->scan.from = data->manifest->journal_lsn;
     recovery->scan.reign = recovery_take_reign;
+    set_cut(recovery);
     recovery_tell_replay(recovery);
     recovery->scan_end =
         journal_scan(data->vfs, data->directory, &recovery->scan, on_record, recovery);
     if (!recovery_replay_judge(recovery)) {
         return false;
     }
-    for (size_t i = 0; i < recovery->count; i++) {
-        if (!recovery_replay_flush(recovery, recovery->spaces[i])) {
-            return false;
-        }
-    }
     data->figures.recovered_records = data->figures.replayed_records;
-    return true;
+    return recovery_replay_flush_all(recovery);
 }

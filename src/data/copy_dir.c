@@ -1,0 +1,356 @@
+/* copy_dir.c: a copy's directory, while it comes. */
+#include "data/copy_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "store/table_file.h"
+
+#define SYNC_BYTES    (16u << 20) /* of a part between two syncs: no sync is a long one */
+#define STREAM_DIGITS 32
+
+__attribute__((format(printf, 2, 3))) static bool copy_dir_refuse(struct copy_dir *dir,
+                                                                  const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(dir->error, sizeof(dir->error), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool copy_dir_refuse_errno(struct copy_dir *dir, const char *name)
+{
+    return copy_dir_refuse(dir, COPY_DIR_NAME "/%.120s: %s", name, strerror(errno));
+}
+
+/* Of a name within, with what is put behind it. Names of manifests fit: data_open has seen to it.
+ */
+static const char *copy_dir_path(const struct copy_dir *dir, const char *name, const char *more,
+                                 char path[VFS_PATH_MAX])
+{
+    char whole[MANIFEST_FILE_NAME_MAX + 32];
+
+    snprintf(whole, sizeof(whole), "%s%s", name, more);
+    CHECK(vfs_path(path, dir->path, whole));
+    return path;
+}
+
+/* -1: it is not there. */
+static int64_t copy_dir_size(const struct copy_dir *dir, const char *path)
+{
+    const struct vfs_functions *file = dir->vfs->functions;
+    int fd = file->open(dir->vfs, path, O_RDONLY);
+
+    if (fd < 0) {
+        return -1;
+    }
+    int64_t size = file->size(dir->vfs, fd);
+
+    file->close(dir->vfs, fd);
+    return size;
+}
+
+/* ---- what is in it ---- */
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), end = strlen(suffix);
+
+    return length > end && strcmp(name + length - end, suffix) == 0;
+}
+
+static bool copy_dir_is_table(const char *name)
+{
+    return manifest_name_ours(name) && has_suffix(name, MANIFEST_TABLE_SUFFIX);
+}
+
+/* The table file whose part that is, into whole. */
+static bool copy_dir_is_part(const char *name, char whole[MANIFEST_FILE_NAME_MAX + 1])
+{
+    size_t length = strlen(name);
+
+    if (!has_suffix(name, COPY_DIR_PART) ||
+        length - strlen(COPY_DIR_PART) > MANIFEST_FILE_NAME_MAX) {
+        return false;
+    }
+    snprintf(whole, MANIFEST_FILE_NAME_MAX + 1, "%.*s", (int)(length - strlen(COPY_DIR_PART)),
+             name);
+    return copy_dir_is_table(whole);
+}
+
+static bool copy_dir_is_ours(const char *name)
+{
+    static const char *const names[] = {MANIFEST_NAME, MANIFEST_NAME VFS_TEMPORARY, COPY_DIR_STREAM,
+                                        COPY_DIR_STREAM VFS_TEMPORARY};
+    char whole[MANIFEST_FILE_NAME_MAX + 1];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return copy_dir_is_table(name) || copy_dir_is_part(name, whole);
+}
+
+struct clearing {
+    struct vfs *vfs;
+    const char *path;
+    copy_dir_keep_fn *keep;
+    const void *context;
+};
+
+static void clear_entry(void *context, const char *name)
+{
+    const struct clearing *clearing = context;
+    char path[VFS_PATH_MAX];
+    bool stays = !copy_dir_is_ours(name) ||
+                 (clearing->keep != NULL && clearing->keep(clearing->context, name));
+
+    if (!stays && vfs_path(path, clearing->path, name)) {
+        (void)clearing->vfs->functions->unlink(clearing->vfs, path);
+    }
+}
+
+void copy_dir_clear(struct vfs *vfs, const char *path, copy_dir_keep_fn *keep, const void *context)
+{
+    struct clearing clearing = {vfs, path, keep, context};
+
+    (void)vfs->functions->list(vfs, path, clear_entry, &clearing);
+}
+
+/* ---- a copy begins, or goes on ---- */
+
+static void copy_dir_print_stream(const struct manifest *manifest, char text[STREAM_DIGITS + 1])
+{
+    snprintf(text, STREAM_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, manifest->stream[0],
+             manifest->stream[1]);
+}
+
+/* Is what is there of the same stream? */
+static bool copy_dir_goes_on(const struct copy_dir *dir, const char stream[STREAM_DIGITS + 1])
+{
+    char path[VFS_PATH_MAX];
+    size_t length = 0;
+    char *text = vfs_read_file(dir->vfs, copy_dir_path(dir, COPY_DIR_STREAM, "", path),
+                               STREAM_DIGITS, &length);
+    bool same = text != NULL && length == STREAM_DIGITS && memcmp(text, stream, STREAM_DIGITS) == 0;
+
+    free(text);
+    return same;
+}
+
+static bool copy_dir_keeps(const void *context, const char *name)
+{
+    const struct manifest *manifest = context;
+    char whole[MANIFEST_FILE_NAME_MAX + 1];
+
+    if (strcmp(name, COPY_DIR_STREAM) == 0) {
+        return true;
+    }
+    return manifest_find_file(manifest, copy_dir_is_part(name, whole) ? whole : name) != NULL;
+}
+
+/* A name that no daemon gives is nothing to make a file of. */
+static bool copy_dir_names_good(struct copy_dir *dir, const struct manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        const struct manifest_space *space = &manifest->spaces[i];
+
+        for (size_t k = 0; k < space->files_count; k++) {
+            if (!copy_dir_is_table(space->files[k].name)) {
+                return copy_dir_refuse(dir, "its manifest names %.100s, which is no table file",
+                                       space->files[k].name);
+            }
+        }
+    }
+    return true;
+}
+
+bool copy_dir_begin(struct copy_dir *dir, struct vfs *vfs, const char *home,
+                    const struct manifest *manifest)
+{
+    const struct vfs_functions *file = vfs->functions;
+    char stream[STREAM_DIGITS + 1], path[VFS_PATH_MAX];
+
+    *dir = (struct copy_dir){.vfs = vfs};
+    snprintf(dir->home, sizeof(dir->home), "%s", home);
+    if (!vfs_path(dir->path, home, COPY_DIR_NAME) ||
+        (file->mkdir(vfs, dir->path) != 0 && errno != EEXIST) || file->sync_dir(vfs, home) != 0) {
+        return copy_dir_refuse_errno(dir, "");
+    }
+    if (!copy_dir_names_good(dir, manifest)) {
+        return false;
+    }
+    /* From here on it is not whole, whatever it was. */
+    if (file->unlink(vfs, copy_dir_path(dir, MANIFEST_NAME, "", path)) != 0 && errno != ENOENT) {
+        return copy_dir_refuse_errno(dir, MANIFEST_NAME);
+    }
+    copy_dir_print_stream(manifest, stream);
+    bool goes_on = copy_dir_goes_on(dir, stream);
+
+    copy_dir_clear(vfs, dir->path, goes_on ? copy_dir_keeps : NULL, manifest);
+    if (file->sync_dir(vfs, dir->path) != 0) {
+        return copy_dir_refuse_errno(dir, "");
+    }
+    return goes_on || vfs_replace_file(vfs, dir->path, COPY_DIR_STREAM, stream, STREAM_DIGITS) ||
+           copy_dir_refuse_errno(dir, COPY_DIR_STREAM);
+}
+
+/* ---- one file ---- */
+
+/* Is it the file that is named? Reads its ends. */
+static bool copy_dir_is_meant(const struct copy_dir *dir, const char *path,
+                              const struct copy_file *file)
+{
+    const struct manifest_file *named = file->named;
+    struct table_file *table = NULL;
+    char why[TABLE_FILE_ERROR_MAX];
+
+    if (table_file_open(dir->vfs, path, false, &table, why) != TABLE_FILE_DONE) {
+        return false;
+    }
+    const struct table_file_info *info = table_file_info(table);
+    bool meant = strcmp(info->space, file->space->name) == 0 &&
+                 strcmp(info->kind, file->space->kind) == 0 && info->serial == named->serial &&
+                 info->layer == named->layer && info->generation == named->generation &&
+                 info->start_lsn == named->start_lsn && info->end_lsn == named->end_lsn &&
+                 info->file_bytes == named->bytes;
+
+    table_file_close(table);
+    return meant;
+}
+
+/* Does DIR have it? */
+static bool copy_dir_link(const struct copy_dir *dir, const struct manifest *manifest,
+                          const struct manifest *own, const struct copy_file *file,
+                          const char *path)
+{
+    const struct manifest_file *named = file->named;
+    const struct manifest_file *there =
+        own != NULL && memcmp(own->stream, manifest->stream, sizeof(own->stream)) == 0
+            ? manifest_find_file(own, named->name)
+            : NULL;
+    char from[VFS_PATH_MAX];
+
+    return there != NULL && there->start_lsn == named->start_lsn &&
+           there->end_lsn == named->end_lsn && there->bytes == named->bytes &&
+           vfs_path(from, dir->home, named->name) && copy_dir_is_meant(dir, from, file) &&
+           dir->vfs->functions->link(dir->vfs, from, path) == 0;
+}
+
+bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
+                   const struct manifest *own, struct copy_file *file)
+{
+    const struct vfs_functions *functions = dir->vfs->functions;
+    char path[VFS_PATH_MAX];
+
+    file->have = 0;
+    file->fd = -1;
+    copy_dir_path(dir, file->named->name, "", path);
+    if (copy_dir_size(dir, path) >= 0) {
+        if (copy_dir_is_meant(dir, path, file)) {
+            return true;
+        }
+        (void)functions->unlink(dir->vfs, path);
+    }
+    if (copy_dir_link(dir, manifest, own, file, path)) {
+        return true;
+    }
+    int64_t part = copy_dir_size(dir, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path));
+
+    if (part > 0 && (uint64_t)part <= file->named->bytes) {
+        file->have = (uint64_t)part;
+    } else if (part > 0) {
+        (void)functions->unlink(dir->vfs, path);
+    }
+    return false;
+}
+
+bool copy_dir_open(struct copy_dir *dir, struct copy_file *file)
+{
+    char path[VFS_PATH_MAX];
+
+    file->resumed = file->have > 0;
+    file->fd = dir->vfs->functions->open(
+        dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path), O_RDWR | O_CREAT);
+    return file->fd >= 0 || copy_dir_refuse_errno(dir, file->named->name);
+}
+
+bool copy_dir_write(struct copy_dir *dir, struct copy_file *file, const void *bytes, size_t length)
+{
+    uint64_t before = file->have / SYNC_BYTES;
+
+    CHECK(file->fd >= 0 && length <= file->named->bytes - file->have);
+    if (!vfs_write_all(dir->vfs, file->fd, bytes, length, file->have)) {
+        return copy_dir_refuse_errno(dir, file->named->name);
+    }
+    file->have += length;
+    if (file->have / SYNC_BYTES > before &&
+        dir->vfs->functions->fdatasync(dir->vfs, file->fd) != 0) {
+        return copy_dir_refuse_errno(dir, file->named->name);
+    }
+    return true;
+}
+
+void copy_dir_leave(struct copy_dir *dir, struct copy_file *file)
+{
+    if (file->fd >= 0) {
+        dir->vfs->functions->close(dir->vfs, file->fd);
+        file->fd = -1;
+    }
+}
+
+static bool stop_at_first(void *context, const char *finding)
+{
+    struct copy_dir *dir = context;
+
+    return copy_dir_refuse(dir, "%.400s", finding);
+}
+
+/* What is not good is fetched from its beginning. */
+static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const struct copy_file *file)
+{
+    if (!copy_dir_is_meant(dir, path, file)) {
+        copy_dir_refuse(dir, "%.120s came damaged, and is fetched again", file->named->name);
+    } else if (!file->resumed ||
+               table_file_verify(dir->vfs, path, stop_at_first, dir) == TABLE_FILE_DONE) {
+        return true;
+    }
+    (void)dir->vfs->functions->unlink(dir->vfs, path);
+    return false;
+}
+
+bool copy_dir_finish(struct copy_dir *dir, struct copy_file *file)
+{
+    const struct vfs_functions *functions = dir->vfs->functions;
+    char part[VFS_PATH_MAX], path[VFS_PATH_MAX];
+
+    CHECK(file->fd >= 0 && file->have == file->named->bytes);
+    bool synced = functions->fdatasync(dir->vfs, file->fd) == 0 ||
+                  copy_dir_refuse_errno(dir, file->named->name);
+
+    copy_dir_leave(dir, file);
+    copy_dir_path(dir, file->named->name, COPY_DIR_PART, part);
+    return synced && copy_dir_is_sound(dir, part, file) &&
+           (functions->rename(dir->vfs, part, copy_dir_path(dir, file->named->name, "", path)) ==
+                0 ||
+            copy_dir_refuse_errno(dir, file->named->name));
+}
+
+bool copy_dir_end(struct copy_dir *dir, const char *text, size_t length)
+{
+    if (dir->vfs->functions->sync_dir(dir->vfs, dir->path) != 0) {
+        return copy_dir_refuse_errno(dir, "");
+    }
+    return vfs_replace_file(dir->vfs, dir->path, MANIFEST_NAME, text, length) ||
+           copy_dir_refuse_errno(dir, MANIFEST_NAME);
+}

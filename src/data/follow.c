@@ -1,0 +1,522 @@
+/*
+ * follow.c: takes another node's journal, and carries it out.
+ *
+ * The applier reads the journal's files, as a feed does: what is written is in the system's memory.
+ * Replay wants nobody else there, so it goes in slices with the world stopped, none longer than
+ * SLICE_US but for one event, and at least as long without, so that readers have half of the time
+ * even where it is far behind.
+ */
+#include "data/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "data/follow_private.h"
+#include "row/row_follow.h"
+
+#define SLICE_US      1000u /* with the world stopped */
+#define SLICE_RECORDS 64u   /* from one look at the clock to the next */
+#define GAP_US        200u  /* without, at least */
+#define AGAIN_MS      100u  /* what cannot be carried out yet */
+#define SEE_US        100000u
+
+/* ---- its life ---- */
+
+void follow_create(struct data *data)
+{
+    struct follow *follow = memory_zalloc(sizeof(*follow));
+
+    CHECK(pthread_mutex_init(&follow->lock, NULL) == 0);
+    thread_cond_init(&follow->work);
+    data->follow = follow;
+}
+
+void follow_destroy(struct data *data)
+{
+    struct follow *follow = data->follow;
+
+    if (follow == NULL) {
+        return;
+    }
+    CHECK(!follow->started);
+    recovery_fini(&follow->recovery);
+    pthread_mutex_destroy(&follow->lock);
+    pthread_cond_destroy(&follow->work);
+    free(follow);
+    data->follow = NULL;
+}
+
+void data_cut(struct data *data, uint64_t lsn)
+{
+    CHECK(data->follow != NULL && data->journal == NULL);
+    data->follow->recovery.cut_lsn = lsn;
+}
+
+bool data_follows(const struct data *data)
+{
+    return data->follow != NULL && !atomic_load(&data->follow->over);
+}
+
+uint64_t data_applied(const struct data *data)
+{
+    return atomic_load(&data->follow->applied);
+}
+
+uint64_t data_head(const struct data *data)
+{
+    return data_follows(data) ? data_applied(data) : journal_head(data->journal);
+}
+
+bool data_readable(const struct data *data)
+{
+    uint64_t applied = data_applied(data);
+
+    return applied > 0 && applied >= data->follow->readable_lsn;
+}
+
+/* ---- taking ---- */
+
+void data_position(struct data *data, struct data_position *position)
+{
+    *position = (struct data_position){.lsn = journal_head(data->journal)};
+    if (position->lsn == 0) {
+        return;
+    }
+    pthread_mutex_lock(&data->lock);
+    const struct manifest *manifest = data->manifest;
+
+    memcpy(position->stream, manifest->stream, sizeof(manifest->stream));
+    for (size_t i = 0; i < manifest->history_count; i++) {
+        if (manifest->history[i].lsn < position->lsn) {
+            position->epoch = manifest->history[i].epoch;
+        }
+    }
+    pthread_mutex_unlock(&data->lock);
+}
+
+bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_WORDS],
+                      char error[DATA_ERROR_MAX])
+{
+    CHECK(journal_head(data->journal) == 0);
+    pthread_mutex_lock(&data->lock);
+    memcpy(data->manifest->stream, stream, sizeof(data->manifest->stream));
+    bool stored = data_store(data, error);
+
+    pthread_mutex_unlock(&data->lock);
+    return stored;
+}
+
+/* The manifest's history may be ahead of the journal: a copy's is. */
+static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
+{
+    bool noted = false;
+
+    pthread_mutex_lock(&data->lock);
+    struct manifest *manifest = data->manifest;
+
+    for (size_t i = 0; i < manifest->history_count && !noted; i++) {
+        noted = manifest->history[i].lsn == lsn && manifest->history[i].epoch == epoch;
+    }
+    noted = noted || manifest_add_reign(manifest, epoch, lsn);
+    pthread_mutex_unlock(&data->lock);
+    return noted;
+}
+
+/* Of what was taken. False: the two histories contradict each other. */
+static bool follow_note_reigns(struct data *data, uint64_t lsn, const uint64_t *records,
+                               size_t length, char error[DATA_ERROR_MAX])
+{
+    for (size_t at = 0; at < length;) {
+        const uint64_t *record = records + at / JOURNAL_UNIT;
+
+        if (journal_word_type(record[0]) == JOURNAL_REIGN &&
+            !follow_note_reign(data, record[1], lsn + at)) {
+            return data_refuse(error,
+                               "epoch %llu begins at LSN %llu, and the history in %s/" MANIFEST_NAME
+                               " says otherwise",
+                               (unsigned long long)record[1], (unsigned long long)(lsn + at),
+                               data->directory);
+        }
+        at += journal_word_bytes(record[0]);
+    }
+    return true;
+}
+
+static enum data_taken refuse_failed(struct data *data, char error[DATA_ERROR_MAX])
+{
+    struct journal_stats stats;
+
+    journal_stats(data->journal, &stats);
+    data_refuse(error, "the journal cannot be written: %s", stats.error);
+    return DATA_FAILED;
+}
+
+enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, size_t length,
+                          size_t *taken, char error[DATA_ERROR_MAX])
+{
+    struct journal_writer *writer = &data->follow->writer;
+    char why[JOURNAL_ERROR_MAX];
+
+    *taken = 0;
+    if (writer->journal == NULL) {
+        journal_writer_init(writer, data->journal);
+    }
+    if (lsn != journal_head(data->journal)) {
+        data_refuse(error, "records from LSN %llu on came where those from %llu on belong",
+                    (unsigned long long)lsn, (unsigned long long)journal_head(data->journal));
+        return DATA_BAD;
+    }
+    enum journal_appended appended = journal_append(writer, bytes, length, taken, why);
+
+    if (!follow_note_reigns(data, lsn, bytes, *taken, error)) {
+        return DATA_BAD;
+    }
+    if (appended == JOURNAL_APPENDED || *taken > 0) {
+        return DATA_TAKEN;
+    }
+    if (appended == JOURNAL_APPEND_BAD) {
+        data_refuse(error, "%s", why);
+        return DATA_BAD;
+    }
+    return journal_failed(data->journal) ? refuse_failed(data, error) : DATA_NO_ROOM;
+}
+
+bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)
+{
+    struct journal_reader reader;
+    uint64_t at = from;
+
+    *sum = 0;
+    journal_reader_init(&reader, data->vfs, data->directory, from);
+    while (at < lsn && journal_reader_next(&reader, lsn) == JOURNAL_READ_RECORDS) {
+        for (size_t i = 0; i < reader.length;) {
+            uint64_t word = reader.records[i / JOURNAL_UNIT];
+
+            *sum = journal_sum(*sum, word);
+            i += journal_word_bytes(word);
+        }
+        at = reader.at;
+    }
+    journal_reader_fini(&reader);
+    return at == lsn;
+}
+
+bool data_can_rewind(struct data *data, uint64_t lsn)
+{
+    bool can = true;
+
+    pthread_mutex_lock(&data->lock);
+    const struct manifest *manifest = data->manifest;
+
+    can = manifest->journal_lsn <= lsn;
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        can = can && data_label(&manifest->spaces[i], DATA_LABEL_M, 0) <= lsn;
+    }
+    pthread_mutex_unlock(&data->lock);
+    return can;
+}
+
+/* ---- one record ---- */
+
+static void follow_record(const uint64_t *words, uint64_t lsn, struct journal_record *record)
+{
+    *record = (struct journal_record){
+        .lsn = lsn,
+        .type = journal_word_type(words[0]),
+        .a = (uint8_t)(words[0] >> 48),
+        .b = (uint8_t)(words[0] >> 56),
+        .payload = words + 1,
+        .bytes = journal_word_bytes(words[0]) - JOURNAL_HEADER_BYTES,
+    };
+}
+
+/* Is it an event? */
+static bool event_of(const struct journal_record *record, struct change_record_event *event)
+{
+    struct change change;
+
+    return record->type == CHANGE_RECORD_EVENT &&
+           change_record_decode(record->type, record->a, record->b, record->payload, record->bytes,
+                                &change, event) == CHANGE_RECORD_IS_EVENT &&
+           event->space <= CHANGE_SPACE_MAX;
+}
+
+/* Spaces that a reload has added since the start. */
+void follow_see_spaces(struct follow *follow)
+{
+    struct recovery *recovery = &follow->recovery;
+    const struct spaces *spaces = *follow->spaces;
+
+    for (size_t i = 0; i < spaces->count; i++) {
+        bool there = !data_stores(&spaces->at[i]->settings);
+
+        for (size_t k = 0; k < recovery->count && !there; k++) {
+            there = recovery->spaces[k]->space == spaces->at[i];
+        }
+        if (!there) {
+            recovery_add_space(recovery, spaces->at[i]);
+            recovery->spaces[recovery->count - 1]->known = NULL;
+        }
+    }
+}
+
+/*
+ * Of the record that a slice begins with: a space that begins is named in the manifest, whose lock
+ * nobody waits for with the world stopped. False: the configuration lacks it.
+ */
+static bool follow_prepare(struct data *data, const struct journal_record *record)
+{
+    struct recovery *recovery = &data->follow->recovery;
+    struct change_record_event event;
+    struct change_space_head head;
+
+    if (!event_of(record, &event) || event.event != CHANGE_EVENT_SPACE ||
+        recovery->by_number[event.space] != NULL ||
+        !change_space_head_decode(event.bytes, event.length, &head)) {
+        return true;
+    }
+    barrier_stop(data->follow->barrier);
+    follow_see_spaces(data->follow);
+    barrier_go(data->follow->barrier);
+    pthread_mutex_lock(&data->lock);
+    bool named = recovery_replay_name(recovery, record->lsn, event.space, &head);
+
+    pthread_mutex_unlock(&data->lock);
+    return named;
+}
+
+/* World stopped. May it be carried out in this slice? */
+static bool follow_is_ready(const struct recovery *recovery, const struct journal_record *record)
+{
+    struct change_record_event event;
+
+    if (LIKELY(!event_of(record, &event))) {
+        return true;
+    }
+    const struct recovery_space *space = recovery->by_number[event.space];
+
+    if (space == NULL) {
+        return event.event != CHANGE_EVENT_SPACE; /* the next slice prepares it */
+    }
+    return !space->begun || row_follow_ready(space->space->engine->row, event.event);
+}
+
+/* ---- a slice ---- */
+
+enum sliced { SLICED, SLICED_WAITS, SLICED_FAILED };
+
+/* World stopped. *at: bytes of what was read that were carried out before, and now. */
+static enum sliced follow_slice(struct data *data, uint64_t lsn, size_t *at)
+{
+    struct follow *follow = data->follow;
+    const struct journal_reader *reader = &follow->reader;
+    uint64_t until_us = clock_monotonic_us() + SLICE_US;
+    enum sliced sliced = SLICED;
+
+    for (unsigned n = 1; *at < reader->length && sliced == SLICED; n++) {
+        const uint64_t *words = reader->records + *at / JOURNAL_UNIT;
+        struct journal_record record;
+
+        follow_record(words, lsn + *at, &record);
+        if (record.type >= JOURNAL_TYPES_RESERVED) {
+            sliced = !follow_is_ready(&follow->recovery, &record)        ? SLICED_WAITS
+                     : !recovery_replay_take(&follow->recovery, &record) ? SLICED_FAILED
+                                                                         : SLICED;
+        }
+        *at += sliced == SLICED ? journal_word_bytes(words[0]) : 0;
+        if (n % SLICE_RECORDS == 0 && clock_monotonic_us() >= until_us) {
+            break;
+        }
+    }
+    return recovery_replay_flush_all(&follow->recovery) ? sliced : SLICED_FAILED;
+}
+
+static void follow_see(struct follow *follow, uint64_t now_us)
+{
+    if (now_us - follow->seen_us < SEE_US) {
+        return;
+    }
+    follow->seen_us = now_us;
+    for (size_t i = 0; i < follow->recovery.count; i++) {
+        struct row *row = follow->recovery.spaces[i]->space->engine->row;
+
+        if (row_follows(row)) {
+            row_follow_see(row);
+        }
+    }
+}
+
+void follow_rest(uint64_t us)
+{
+    const struct timespec time = {.tv_sec = (time_t)(us / 1000000),
+                                  .tv_nsec = (long)(us % 1000000) * 1000};
+
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t *at)
+{
+    struct follow *follow = data->follow;
+
+    barrier_stop(follow->barrier);
+    uint64_t began_us = clock_monotonic_us();
+    enum sliced sliced = follow_slice(data, lsn, at);
+
+    follow_see(follow, began_us);
+    atomic_store(&follow->applied, lsn + *at); /* before anybody can image what it did */
+    barrier_go(follow->barrier);
+    uint64_t took_us = clock_monotonic_us() - began_us;
+
+    follow->moved(follow->context);
+    if (sliced == SLICED) {
+        follow_rest(took_us > GAP_US ? took_us : GAP_US);
+    }
+    return sliced;
+}
+
+/* ---- the applier ---- */
+
+/* Says it once, and has figures say it. "": it is over. */
+static void follow_tell(struct follow *follow, const char *why)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool same = strcmp(follow->trouble, why) == 0;
+
+    memmove(follow->trouble, why, strlen(why) + 1);
+    pthread_mutex_unlock(&follow->lock);
+    if (!same && why[0] != '\0') {
+        log_error("what is received is not carried out: %s", why);
+    } else if (!same) {
+        log_info("what is received is carried out again");
+    }
+}
+
+void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX])
+{
+    pthread_mutex_lock(&data->follow->lock);
+    memcpy(error, data->follow->trouble, DATA_ERROR_MAX);
+    pthread_mutex_unlock(&data->follow->lock);
+}
+
+/* False: it is to end. */
+static bool follow_wait(struct follow *follow, unsigned ms, bool for_more)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ms * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&follow->lock);
+    int waited = 0;
+
+    while (!follow->ending && !(for_more && follow->more) && waited == 0) {
+        waited = pthread_cond_timedwait(&follow->work, &follow->lock, &until);
+    }
+    follow->more = false;
+    bool goes_on = !follow->ending;
+
+    pthread_mutex_unlock(&follow->lock);
+    return goes_on;
+}
+
+/* What was read. False: it is to end. */
+static bool follow_carry_out(struct data *data)
+{
+    struct follow *follow = data->follow;
+    uint64_t lsn = follow->reader.at - follow->reader.length;
+
+    for (size_t at = 0; at < follow->reader.length;) {
+        struct journal_record record;
+
+        follow_record(follow->reader.records + at / JOURNAL_UNIT, lsn + at, &record);
+        bool prepared = follow_prepare(data, &record);
+        enum sliced sliced = prepared ? follow_stop_and_slice(data, lsn, &at) : SLICED_WAITS;
+
+        follow_tell(follow, prepared && sliced != SLICED_FAILED ? "" : follow->error);
+        if (sliced == SLICED_FAILED) { /* what of it was done cannot be told: only a start can */
+            while (follow_wait(follow, 1000, false)) {
+            }
+        }
+        if (!follow_wait(follow, sliced == SLICED_WAITS ? AGAIN_MS / 10 : 0, false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *follow_main(void *context)
+{
+    struct data *data = context;
+    struct follow *follow = data->follow;
+    bool goes_on = true;
+
+    while (goes_on) {
+        switch (journal_reader_next(&follow->reader, journal_written(data->journal))) {
+        case JOURNAL_READ_RECORDS:
+            goes_on = follow_carry_out(data);
+            break;
+        case JOURNAL_READ_NOTHING:
+            goes_on = follow_wait(follow, AGAIN_MS, true);
+            break;
+        default:
+            follow_tell(follow, follow->reader.error);
+            goes_on = follow_wait(follow, AGAIN_MS, false);
+            break;
+        }
+    }
+    return NULL;
+}
+
+bool data_follow(struct data *data, struct barrier *barrier, struct spaces *const *spaces,
+                 void (*moved)(void *context), void *context)
+{
+    struct follow *follow = data->follow;
+
+    follow->barrier = barrier;
+    follow->spaces = spaces;
+    follow->moved = moved;
+    follow->context = context;
+    follow->recovery.error = follow->error;
+    journal_reader_init(&follow->reader, data->vfs, data->directory, data_applied(data));
+    follow->started = thread_start(&follow->thread, follow_main, data, "applier");
+    if (!follow->started) {
+        journal_reader_fini(&follow->reader);
+    }
+    return follow->started;
+}
+
+void data_follow_moved(struct data *data)
+{
+    struct follow *follow = data->follow;
+
+    if (follow == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&follow->lock);
+    follow->more = true;
+    pthread_cond_signal(&follow->work);
+    pthread_mutex_unlock(&follow->lock);
+}
+
+void follow_end(struct data *data)
+{
+    struct follow *follow = data->follow;
+
+    if (follow == NULL || !follow->started) {
+        return;
+    }
+    pthread_mutex_lock(&follow->lock);
+    follow->ending = true;
+    pthread_cond_signal(&follow->work);
+    pthread_mutex_unlock(&follow->lock);
+    pthread_join(follow->thread, NULL);
+    follow->started = false;
+    journal_reader_fini(&follow->reader);
+}

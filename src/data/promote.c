@@ -1,0 +1,160 @@
+/*
+ * promote.c: a directory that followed goes on by itself: what a start does at its end is done
+ * here, with requests going on.
+ *
+ * Once the record of the new epoch is on the disk there is no way back. So all that can be refused
+ * is asked before it, and behind it only the journal can fail, as at any start.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "data/follow_private.h"
+
+#define STEP_US 1000u /* from one look at the applier to the next */
+
+/* All that was taken is carried out, or it takes too long. */
+static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DATA_ERROR_MAX])
+{
+    char why[DATA_ERROR_MAX];
+
+    while (data_applied(data) < journal_head(data->journal)) {
+        data_follow_trouble(data, why);
+        if (why[0] != '\0') {
+            return data_refuse(error, "what was received is not carried out: %.*s",
+                               DATA_ERROR_MAX - 64, why);
+        }
+        if (clock_monotonic_us() >= until_us) {
+            return data_refuse(
+                error, "%llu bytes of what was received are not carried out yet: try again",
+                (unsigned long long)(journal_head(data->journal) - data_applied(data)));
+        }
+        follow_rest(STEP_US);
+    }
+    return data_readable(data) ||
+           data_refuse(error, "what is here is not of one moment of the leader: its copy came, and "
+                              "of its journal too little");
+}
+
+/* The epoch's line is in the manifest before the journal has its record: as at a start. */
+static bool promote_begin_reign(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
+{
+    struct recovery *recovery = &data->follow->recovery;
+    struct journal_reign reign = {.unix_s = clock_wall_s()};
+
+    recovery->error = error;
+    if (!journal_stop_following(data->journal)) {
+        return data_refuse(error, "%s: the journal cannot be written", data->directory);
+    }
+    recovery->scan.end = journal_head(data->journal);
+    pthread_mutex_lock(&data->lock);
+    if (epoch > data->manifest->epoch + 1) {
+        data->manifest->epoch = epoch - 1;
+    }
+    bool named = recovery_begin_reign(recovery) && recovery_store_manifest(recovery);
+
+    reign.epoch = data->manifest->epoch;
+    pthread_mutex_unlock(&data->lock);
+    if (!named) {
+        return false;
+    }
+    if (!journal_begin_reign(data->journal, &reign) || !journal_sync_now(data->journal)) {
+        return data_refuse(error, "%s: the journal cannot be written", data->directory);
+    }
+    CHECK(reign.lsn == recovery->scan.end);
+    return true;
+}
+
+/* Each space in a stop of its own: between them the log finds room again. */
+static bool promote_spaces(struct data *data, struct barrier *barrier, char error[DATA_ERROR_MAX])
+{
+    struct recovery *recovery = &data->follow->recovery;
+    bool begun = true;
+
+    for (size_t i = 0; i < recovery->count && begun; i++) {
+        barrier_stop(barrier);
+        begun = recovery_begin_space(recovery, recovery->spaces[i]);
+        barrier_go(barrier);
+        if (!journal_log_commit(&data->log)) {
+            begun = data_refuse(error, "%s: the journal cannot be written", data->directory);
+        }
+    }
+    return begun;
+}
+
+static struct keeper *promote_keeper(const struct follow *follow)
+{
+    const struct spaces *spaces = *follow->spaces;
+
+    return spaces->count > 0 ? spaces->at[0]->job.keeper : NULL;
+}
+
+/* In the keeper's bracket. REFUSED: nothing was changed. */
+static enum data_promoted promote_now(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
+{
+    struct recovery *recovery = &data->follow->recovery;
+
+    recovery->error = error;
+    if (!recovery_check_losses(recovery)) {
+        return DATA_PROMOTE_REFUSED;
+    }
+    if (!promote_begin_reign(data, epoch, error)) {
+        return DATA_PROMOTE_FAILED;
+    }
+    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
+        const struct manifest_space *space = &data->manifest->spaces[i];
+
+        journal_log_name(&data->log, (uint32_t)space->number, space->name, space->kind);
+    }
+    atomic_store(&data->follow->over, true);
+    return promote_spaces(data, data->follow->barrier, error) ? DATA_PROMOTED : DATA_PROMOTE_FAILED;
+}
+
+/* Rounds of images begin again, and if it was refused the applier. */
+static bool promote_go_on(struct data *data, char error[DATA_ERROR_MAX])
+{
+    struct follow *follow = data->follow;
+    bool started = data_start(data, follow->barrier, follow->spaces) &&
+                   (!data_follows(data) || data_follow(data, follow->barrier, follow->spaces,
+                                                       follow->moved, follow->context));
+
+    return started || data_refuse(error, "a thread cannot be started");
+}
+
+enum data_promoted data_promote(struct data *data, uint64_t epoch, uint64_t until_us,
+                                char error[DATA_ERROR_MAX])
+{
+    struct follow *follow = data->follow;
+    struct keeper *keeper = promote_keeper(follow);
+
+    error[0] = '\0';
+    if (!promote_catch_up(data, until_us, error)) {
+        return DATA_PROMOTE_REFUSED;
+    }
+    follow_end(data);
+    checkpoint_end(data);
+    follow_see_spaces(follow);
+    if (keeper != NULL) {
+        keeper_stop(keeper);
+    }
+    enum data_promoted promoted = promote_now(data, epoch, error);
+
+    if (keeper != NULL) {
+        keeper_go(keeper, NULL);
+    }
+    if (promoted != DATA_PROMOTE_FAILED && !promote_go_on(data, error)) {
+        promoted = DATA_PROMOTE_FAILED;
+    }
+    return promoted;
+}
+
+uint64_t data_reign_lsn(struct data *data)
+{
+    pthread_mutex_lock(&data->lock);
+    size_t count = data->manifest->history_count;
+    uint64_t lsn = count > 0 ? data->manifest->history[count - 1].lsn : 0;
+
+    pthread_mutex_unlock(&data->lock);
+    return lsn;
+}
