@@ -86,6 +86,73 @@ static void look_at_data(const struct admin_figures *figures, struct admin_atten
     }
 }
 
+/* ---- other nodes ---- */
+
+/* What keeps it from being level with the node it follows. */
+static void look_at_followed(const struct admin_replication *repl,
+                             struct admin_attention *attention)
+{
+    const struct repl_receiver_stats *receiver = &repl->receiver;
+    char span[READABLE_MAX], bytes[READABLE_MAX];
+
+    if (receiver->state == REPL_RECEIVER_DIVERGED) {
+        say(attention,
+            "This node and %.100s, which it follows, have other records at one place: two led at "
+            "one time. Nothing more is taken. Decide which is right, then empty the other one's "
+            "data directory and have it follow.",
+            repl->leader);
+        return;
+    }
+    if (!repl->applies) {
+        say(attention, "What comes from %.80s is stored and not carried out: %.200s.", repl->leader,
+            repl->trouble);
+        return;
+    }
+    if (receiver->state == REPL_RECEIVER_CONNECTING && repl->trouble[0] != '\0') {
+        say(attention, "There is no connection to %.80s, which this node follows: %.200s.",
+            repl->leader, repl->trouble);
+    }
+    if (receiver->lag_us >= ADMIN_BEHIND_US) {
+        say(attention,
+            "This node is %s and %s of journal behind %.80s, and answers with what it has. Look at "
+            "the link between the two, and whether disk or processor here keep up.",
+            readable_span(span, (double)receiver->lag_us / 1e6),
+            readable_bytes(bytes, (double)receiver->lag_bytes), repl->leader);
+    }
+}
+
+static void look_at_followers(const struct admin_replication *repl,
+                              struct admin_attention *attention)
+{
+    char span[READABLE_MAX];
+
+    if (repl->waits && !repl->feeds.in_sync) {
+        say(attention, "The follower of replication.ack-by is away or has not caught up, and every "
+                       "change is refused. Look at that node.");
+    }
+    for (size_t i = 0; i < repl->feeds.count; i++) {
+        const struct repl_feed_stats *feed = &repl->feeds.feeds[i];
+
+        if (feed->state == REPL_FEED_STREAMING && feed->lag_us >= ADMIN_BEHIND_US) {
+            say(attention,
+                "The follower %s is %s behind. Look at the link to it (%.100s), and whether its "
+                "disk keeps up; beyond replication.keep it needs a copy.",
+                feed->name, readable_span(span, (double)feed->lag_us / 1e6), feed->peer);
+        }
+    }
+}
+
+static void look_at_replication(const struct admin_replication *repl,
+                                struct admin_attention *attention)
+{
+    if (repl->role == ADMIN_ROLE_FOLLOWER) {
+        look_at_followed(repl, attention);
+    }
+    if (repl->has_feeds) {
+        look_at_followers(repl, attention);
+    }
+}
+
 /* ---- clients and the machine ---- */
 
 static void look_at_clients(const struct admin_figures *figures, struct admin_attention *attention)
@@ -290,6 +357,7 @@ void admin_attention_collect(const struct admin_view *view, struct admin_attenti
     attention->more = 0;
     look_at_journal(figures, attention);
     look_at_data(figures, attention);
+    look_at_replication(&figures->repl, attention);
     for (size_t i = 0; i < figures->space_count; i++) {
         const struct admin_space *space = &figures->spaces[i];
 

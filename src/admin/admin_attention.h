@@ -12,6 +12,7 @@
 #define ADMIN_SOON_S          86400
 #define ADMIN_NEAR            0.8 /* of a limit */
 #define ADMIN_JOURNAL_LAG_US  5000000
+#define ADMIN_BEHIND_US       5000000 /* of a follower */
 #define ADMIN_DISK_FREE_LEAST 0.1
 
 struct admin_attention {

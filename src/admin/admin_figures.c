@@ -446,6 +446,7 @@ void admin_figures_read(struct admin_figures *figures, struct server *server,
     admin_commands_sum(server, &figures->commands);
     read_settings(figures, server, member);
     read_data(figures, server);
+    admin_replication_read(&figures->repl, server);
     read_watches(figures, server);
     read_spaces(figures, server, member, tables);
     follow(figures);

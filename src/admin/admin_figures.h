@@ -16,6 +16,8 @@
 #include "base/huge.h"
 #include "config/forecast.h"
 #include "data/data.h"
+#include "repl/feed.h"
+#include "repl/receiver.h"
 #include "request/server.h"
 #include "request/watch.h"
 #include "store/cold.h"
@@ -169,6 +171,26 @@ struct admin_space {
     struct admin_table *at;              /* [table_count], by their ids */
 };
 
+enum admin_role { ADMIN_ROLE_SINGLE, ADMIN_ROLE_LEADER, ADMIN_ROLE_FOLLOWER, ADMIN_ROLES };
+
+struct admin_replication {
+    unsigned role; /* enum admin_role */
+    bool role_is[ADMIN_ROLES];
+    /* of a follower */
+    unsigned state; /* enum repl_receiver_state */
+    bool state_is[REPL_RECEIVER_STATES];
+    bool readable;    /* reads are answered */
+    bool applies;     /* what comes is carried out */
+    char leader[320]; /* its address */
+    char trouble[REPL_TEXT_MAX + 1];
+    struct repl_receiver_stats receiver; /* but for its pointer */
+    /* of who can be followed */
+    bool has_feeds;
+    bool waits; /* answers to writes wait for a follower */
+    uint64_t followers;
+    struct repl_feeds_stats feeds;
+};
+
 struct admin_figures {
     uint64_t now_us; /* clock_monotonic_us */
     uint64_t now_s;  /* wall clock */
@@ -190,6 +212,7 @@ struct admin_figures {
     struct data_stats data;
     struct cold_stats cold;
     struct open_files_stats files;
+    struct admin_replication repl;
     uint64_t disk_bytes, disk_free_bytes; /* of the file system of `data` */
     uint64_t overlay_bytes_max;
     struct watch_times times[WATCH_TIERS]; /* of all classes */
@@ -216,6 +239,9 @@ struct admin_figures {
 void admin_figures_read(struct admin_figures *figures, struct server *server,
                         struct barrier_member *member, bool tables);
 void admin_figures_free(struct admin_figures *figures); /* NULL: no-op */
+
+/* Whom it follows, and who follows it (admin_replication.c). Zero at first. */
+void admin_replication_read(struct admin_replication *repl, const struct server *server);
 
 /* What all workers together have counted since the start. Any thread. */
 void admin_commands_sum(const struct server *server, struct admin_command_counts *sum);

@@ -6,6 +6,7 @@
 #include "base/barrier.h"
 #include "base/clock.h"
 #include "config/auth.h"
+#include "data/follow.h"
 #include "net/peer.h"
 #include "request/auth_delay.h"
 
@@ -155,17 +156,18 @@ static bool is_serving(const struct admin *admin)
     return atomic_load(&admin->serving);
 }
 
+static bool is_follower(const struct admin *admin)
+{
+    const struct server *server = admin->server;
+
+    return is_serving(admin) && server->data != NULL && data_follows(server->data);
+}
+
 /* One that no longer takes changes is of no use as a leader. */
 static bool is_leader(const struct admin *admin)
 {
-    return is_serving(admin) &&
+    return is_serving(admin) && !is_follower(admin) &&
            (admin->server->journal == NULL || !journal_failed(admin->server->journal));
-}
-
-static bool is_follower(const struct admin *admin)
-{
-    (void)admin; /* there is no replication yet */
-    return false;
 }
 
 static const struct route routes[] = {

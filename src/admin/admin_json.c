@@ -122,6 +122,21 @@ static json_t *make_attention(const struct admin_view *view)
     return list;
 }
 
+static json_t *json_make_followers(const struct repl_feeds_stats *feeds)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < feeds->count; i++) {
+        const struct repl_feed_stats *feed = &feeds->feeds[i];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", feed->name, "peer", feed->peer,
+                            "state", repl_feed_state_word(feed->state), "lag_bytes",
+                            json_whole(feed->lag_bytes), "lag_us", json_whole(feed->lag_us)));
+    }
+    return list;
+}
+
 static void add_lists(const struct admin_view *view, json_t *root)
 {
     const struct admin_figures *figures = view->figures;
@@ -133,6 +148,10 @@ static void add_lists(const struct admin_view *view, json_t *root)
     json_object_set_new(root, "attention", make_attention(view));
     json_object_set_new(root, "hot", make_hot(figures));
     json_object_set_new(root, "spaces", spaces);
+    if (figures->repl.has_feeds) {
+        json_object_set_new(json_object_get(root, "replication"), "follower_list",
+                            json_make_followers(&figures->repl.feeds));
+    }
     if (!figures->has_data) {
         json_object_set_new(root, "disk", json_null());
     }

@@ -164,11 +164,36 @@ static void put_watches(const struct admin_figures *figures, struct evbuffer *ou
     }
 }
 
+/* A name is letters, digits and `_-.`. One that has not said its name is not told. */
+static void metrics_put_followers(const struct repl_feeds_stats *feeds, struct evbuffer *out)
+{
+    family(out, "rollcall_replication_follower_lag_bytes", "gauge",
+           "Journal that is written here and not at the follower.");
+    for (size_t i = 0; i < feeds->count; i++) {
+        if (feeds->feeds[i].name[0] != '\0') {
+            evbuffer_add_printf(
+                out, "rollcall_replication_follower_lag_bytes{follower=\"%s\"} %" PRIu64 "\n",
+                feeds->feeds[i].name, feeds->feeds[i].lag_bytes);
+        }
+    }
+    family(out, "rollcall_replication_follower_lag_seconds", "gauge", "How old that is.");
+    for (size_t i = 0; i < feeds->count; i++) {
+        if (feeds->feeds[i].name[0] != '\0') {
+            evbuffer_add_printf(out,
+                                "rollcall_replication_follower_lag_seconds{follower=\"%s\"} %.6f\n",
+                                feeds->feeds[i].name, (double)feeds->feeds[i].lag_us / US_PER_S);
+        }
+    }
+}
+
 void admin_make_metrics(const struct admin_view *view, struct evbuffer *out)
 {
     put_build(out);
     put_rows(view->figures, out);
     if (view->figures->serving) {
         put_watches(view->figures, out);
+    }
+    if (view->figures->serving && view->figures->repl.has_feeds) {
+        metrics_put_followers(&view->figures->repl.feeds, out);
     }
 }

@@ -33,6 +33,9 @@ static const char *const states[] = {"open", "full", "dumping", "on_disk"};
 static const char *const kinds[] = {"counter", "phantom", "plain"};
 static const char *const roles[] = {"store", "cache"};
 static const char *const oldest[] = {"default", "dump", "recycle", "refuse"};
+static const char *const nodes[] = {"single", "leader", "follower"};
+static const char *const following[] = {"connecting", "copying",   "behind",
+                                        "streaming",  "rewinding", "diverged"};
 static const char *const serving[] = {"loading", "serving"};
 
 /* ---- lists of which each is a row ---- */
@@ -56,6 +59,10 @@ static const char *const serving[] = {"loading", "serving"};
 #define COMMAND(field, command, result)                                                            \
     DAEMON(commands.field, MORE("commands_total", "command=\"" command "\",result=\"" result "\""))
 #define KEYS(field, command) DAEMON(field, MORE("keys_total", "command=\"" command "\""))
+#define NODE(role, name)     DAEMON(repl.role_is[role], MORE("replication_role", "role=\"" name "\""))
+#define FOLLOWING(state, name)                                                                     \
+    DAEMON(repl.state_is[REPL_RECEIVER_##state], WHEN(FOLLOWING),                                  \
+           MORE("replication_state", "state=\"" name "\""))
 #define CLOSED(field, reason)                                                                      \
     DAEMON(net.field, MORE("connections_closed_total", "reason=\"" reason "\""))
 #define LATENCY(tier, name)                                                                        \
@@ -196,6 +203,45 @@ const struct admin_row admin_rows[] = {
            COUNTER("cold_cache_misses_total", "Pages not found there.")),
     DAEMON(cold.cached_bytes, WHEN(WITH_COLD),
            GAUGE("cold_cache_bytes", "Memory of pages that were read.")),
+    /* replication */
+    DAEMON(repl.role, .words = nodes, JSON("replication.role")),
+    FAMILY(ADMIN_DAEMON, GAUGE("replication_role", "1 for what this node is to others.")),
+    NODE(ADMIN_ROLE_SINGLE, "single"), NODE(ADMIN_ROLE_LEADER, "leader"),
+    NODE(ADMIN_ROLE_FOLLOWER, "follower"),
+    DAEMON(repl.state, WHEN(FOLLOWING), .words = following, JSON("replication.state")),
+    FAMILY(ADMIN_DAEMON, WHEN(FOLLOWING),
+           GAUGE("replication_state", "1 for how it stands with the node that is followed.")),
+    FOLLOWING(CONNECTING, "connecting"), FOLLOWING(COPYING, "copying"), FOLLOWING(BEHIND, "behind"),
+    FOLLOWING(STREAMING, "streaming"), FOLLOWING(REWINDING, "rewinding"),
+    FOLLOWING(DIVERGED, "diverged"),
+    DAEMON(repl.leader, WHEN(FOLLOWING), JSON("replication.leader")),
+    DAEMON(repl.trouble, WHEN(FOLLOWING), JSON("replication.trouble")),
+    DAEMON(repl.readable, WHEN(FOLLOWING), JSON("replication.readable"),
+           GAUGE("replication_readable", "1 when reads are answered.")),
+    DAEMON(repl.receiver.lag_bytes, WHEN(FOLLOWING), JSON("replication.lag_bytes"),
+           GAUGE("replication_lag_bytes", "Journal of the leader that is not in answers here.")),
+    DAEMON(repl.receiver.lag_us, WHEN(FOLLOWING), JSON("replication.lag_us")),
+    DAEMON(repl.receiver.lag_us, WHEN(FOLLOWING), US,
+           GAUGE("replication_lag_seconds", "How old that is.")),
+    DAEMON(repl.receiver.copies, WHEN(FOLLOWING), JSON("replication.fetched_copies"),
+           COUNTER("replication_copies_fetched_total", "Copies of the leader that came whole.")),
+    DAEMON(repl.receiver.rewinds, WHEN(FOLLOWING), JSON("replication.rewound"),
+           COUNTER("replication_rewound_total",
+                   "Times the journal was cut where the leader's history leaves it.")),
+    DAEMON(repl.receiver.lost_bytes, WHEN(FOLLOWING), JSON("replication.lost_bytes"),
+           COUNTER("replication_lost_bytes_total", "Bytes of journal that this cut off.")),
+    DAEMON(repl.followers, WHEN(WITH_FEEDS), JSON("replication.followers"),
+           GAUGE("replication_followers", "Followers that are connected.")),
+    DAEMON(repl.feeds.in_sync, WHEN(WITH_FEEDS), JSON("replication.in_sync"),
+           GAUGE("replication_in_sync", "1 when the follower of ack-by is there and level.")),
+    DAEMON(repl.feeds.streams, WHEN(WITH_FEEDS), JSON("replication.streams"),
+           COUNTER("replication_streams_total", "Streams that followers began.")),
+    DAEMON(repl.feeds.copies, WHEN(WITH_FEEDS), JSON("replication.copies"),
+           COUNTER("replication_copies_given_total", "Copies that followers began.")),
+    DAEMON(repl.feeds.refused_copies, WHEN(WITH_FEEDS), JSON("replication.refused_copies"),
+           COUNTER("replication_copies_refused_total", "Followers told to come again.")),
+    DAEMON(repl.feeds.rewinds, WHEN(WITH_FEEDS), JSON("replication.rewinds"),
+           COUNTER("replication_rewinds_told_total", "Followers told to go back.")),
     /* spaces */
     SPACE(name, JSON("name")), SPACE(kind, .words = kinds, JSON("kind")),
     SPACE(role, .words = roles, JSON("role")), SPACE(oldest, .words = oldest, JSON("oldest")),
@@ -271,6 +317,10 @@ bool admin_row_applies(const struct admin_row *row, const struct admin_figures *
         return figures->has_data;
     case ADMIN_WITH_COLD:
         return figures->has_cold;
+    case ADMIN_WITH_FEEDS:
+        return figures->repl.has_feeds;
+    case ADMIN_FOLLOWING:
+        return figures->repl.role == ADMIN_ROLE_FOLLOWER;
     case ADMIN_NOT_PLAIN:
         return space == NULL || space->kind != SPACE_PLAIN;
     case ADMIN_FILTERS:

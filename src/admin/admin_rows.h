@@ -30,7 +30,9 @@ enum admin_when {
     ADMIN_WITH_JOURNAL,
     ADMIN_WITH_DATA,
     ADMIN_WITH_COLD,
-    ADMIN_NOT_PLAIN, /* of a space, by its kind */
+    ADMIN_WITH_FEEDS, /* others can follow it */
+    ADMIN_FOLLOWING,  /* it follows another */
+    ADMIN_NOT_PLAIN,  /* of a space, by its kind */
     ADMIN_FILTERS,
     ADMIN_NOT_ZERO, /* /metrics leaves out what is 0 */
 };

@@ -123,6 +123,26 @@ void auth_destroy(struct auth *auth)
     }
 }
 
+bool auth_login(const struct auth *auth, char login[AUTH_LINE_MAX + 1], char error[AUTH_ERROR_MAX])
+{
+    const struct entry *entry = &auth->entries[0];
+    const char *colon = memchr(entry->text, ':', entry->length);
+    size_t name_length = (size_t)(colon - entry->text);
+
+    if (auth->count != 1) {
+        snprintf(error, AUTH_ERROR_MAX, "has %zu users: one is needed", auth->count);
+        return false;
+    }
+    if (memchr(entry->text, ' ', name_length) != NULL) {
+        snprintf(error, AUTH_ERROR_MAX, "has a user with a blank in its name");
+        return false;
+    }
+    memcpy(login, entry->text, entry->length);
+    login[name_length] = ' ';
+    login[entry->length] = '\0';
+    return true;
+}
+
 bool auth_check(const struct auth *auth, const char *user, size_t user_length, const char *password,
                 size_t password_length)
 {

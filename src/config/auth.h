@@ -28,6 +28,10 @@ struct auth *auth_load(const char *path, unsigned *exposed_mode, char error[AUTH
 struct auth *auth_parse_text(const char *text, size_t length, char error[AUTH_ERROR_MAX]);
 void auth_destroy(struct auth *auth); /* NULL: no-op; what it held is wiped */
 
+/* Its only user as text that logs in: "name password". False, with `error`: there are more, or the
+ * name has a blank. The caller wipes it. */
+bool auth_login(const struct auth *auth, char login[AUTH_LINE_MAX + 1], char error[AUTH_ERROR_MAX]);
+
 bool auth_check(const struct auth *auth, const char *user, size_t user_length, const char *password,
                 size_t password_length);
 

@@ -2,6 +2,7 @@
 #include "config/settings.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/auth.h"
 #include "config/settings_draft.h"
@@ -16,6 +17,10 @@ void settings_destroy(struct settings *settings)
     }
     for (size_t i = 0; i < settings->listen_count; i++) {
         free(settings->listen[i]);
+    }
+    if (settings->replication.login != NULL) {
+        explicit_bzero(settings->replication.login, strlen(settings->replication.login));
+        free(settings->replication.login);
     }
     auth_destroy(settings->auth);
     auth_destroy(settings->admin_auth);

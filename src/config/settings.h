@@ -36,6 +36,7 @@
 #define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
 #define SETTINGS_COPIES_MAX                   16
 #define SETTINGS_ACK_TIMEOUT_S_MAX            60
+#define SETTINGS_STALE_AFTER_S_MAX            (30 * 86400)
 #define SETTINGS_CHECKPOINT_MS_MIN            100
 #define SETTINGS_CHECKPOINT_MS_MAX            (30 * 86400 * 1000ull)
 #define SETTINGS_CHECKPOINT_JOURNAL_BYTES_MIN (1ull << 20)
@@ -131,6 +132,10 @@ struct settings {
     struct {
         char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
         char *group;
+        char *follow;           /* an address as in `listen`; NULL: it follows nobody */
+        char *credentials_file; /* NULL: it does not log in */
+        char *login;            /* of that file, once loaded: "name password" */
+        unsigned stale_after_s; /* 0: its copy is never too old to be read */
         enum settings_ack ack;
         char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL */
         unsigned ack_timeout_s;

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "net/net.h"
 
 #define HOST_MAX  253 /* letters of a DNS name */
@@ -208,6 +209,33 @@ void settings_address_check(struct settings_draft *draft)
         }
         check_repeated(draft, i);
     }
+}
+
+char *settings_address_remote(struct settings_draft *draft, const char *text, const char *name,
+                              const struct settings_place *place)
+{
+    struct address address;
+    char quoted[OPTIONS_QUOTE_MAX];
+    unsigned port;
+
+    if (*text == '/') {
+        check_path(draft, text, place);
+        return memory_strdup(text);
+    }
+    if (!settings_address_cut(text, &address) || !host_valid(&address)) {
+        settings_error(draft, place, "%s must be host:port, [v6]:port or /path.sock, not %s", name,
+                       options_quote(text, quoted));
+        return NULL;
+    }
+    if (!parse_port(draft, address.port != NULL ? address.port : SETTINGS_PORT_DEFAULT, &port,
+                    place)) {
+        return NULL;
+    }
+    if (port == 0) {
+        settings_error(draft, place, "%s: nobody listens on port 0", name);
+        return NULL;
+    }
+    return spell(&address, port);
 }
 
 void settings_address_check_admin(struct settings_draft *draft)

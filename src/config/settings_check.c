@@ -263,48 +263,6 @@ static void check_version_shown(struct settings_draft *draft)
     }
 }
 
-bool settings_node_name_good(const char *name)
-{
-    size_t length = 0;
-
-    for (; name[length] != '\0'; length++) {
-        bool letter = (name[length] >= 'a' && name[length] <= 'z') ||
-                      (name[length] >= '0' && name[length] <= '9');
-
-        if (!letter && (length == 0 || strchr("_-.", name[length]) == NULL)) {
-            return false;
-        }
-    }
-    return length >= 1 && length <= SETTINGS_NODE_NAME_MAX;
-}
-
-static void check_node_name(struct settings_draft *draft, const char *option, const char *name)
-{
-    if (name != NULL && !settings_node_name_good(name)) {
-        settings_error(draft, settings_draft_place(draft, option),
-                       "%s must be a-z 0-9 _ - and ., with a letter or digit in front", option);
-    }
-}
-
-static void check_replication(struct settings_draft *draft)
-{
-    const struct settings *settings = draft->settings;
-
-    check_node_name(draft, "replication.name", settings->replication.name);
-    check_node_name(draft, "replication.group", settings->replication.group);
-    check_node_name(draft, "replication.ack-by", settings->replication.ack_by);
-    if (settings->replication.ack == SETTINGS_ACK_REPLICA &&
-        (settings->replication.name == NULL || settings->replication.ack_by == NULL)) {
-        settings_error(draft, settings_draft_place(draft, "replication.ack"),
-                       "replication.ack: replica needs replication.name, and in ack-by the name "
-                       "of the follower to wait for");
-    }
-    if (settings->replication.name != NULL && settings->data == NULL) {
-        settings_error(draft, settings_draft_place(draft, "replication.name"),
-                       "replication.name needs a directory for the journal: give the key data");
-    }
-}
-
 /* The working directory of the start is not that of a daemon in the background. */
 static void complete_data(struct settings_draft *draft)
 {
@@ -489,7 +447,7 @@ void settings_check(struct settings_draft *draft)
     settings->admin_auth = load_users(draft, "admin-auth", settings->admin_auth_file);
     settings_tls_check(draft);
     complete_data(draft);
-    check_replication(draft);
+    settings_replication_check(draft);
     check_segment(draft);
     check_buffer(draft);
     complete_threads(settings);

@@ -217,6 +217,14 @@ void settings_address_check(struct settings_draft *draft);
 void settings_address_check_admin(struct settings_draft *draft);
 /* Reads what the keys of tls name, if it is enabled. settings_tls.c */
 void settings_tls_check(struct settings_draft *draft);
+/* The keys of replication as a whole, and the user it has. After tls and data.
+ * settings_replication.c */
+void settings_replication_check(struct settings_draft *draft);
+/* The spelling of a TCP address to connect to, malloc'd; of a path that itself. NULL with a
+ * mistake.
+ */
+char *settings_address_remote(struct settings_draft *draft, const char *text, const char *name,
+                              const struct settings_place *place);
 /* Must every client of an address with TLS show a good certificate? */
 bool settings_tls_verifies(const struct settings *settings);
 

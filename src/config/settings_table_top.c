@@ -289,7 +289,7 @@ static const struct settings_row top_rows[] = {
                 .type = OPTION_CUSTOM,
                 .flags = ROW_GROUP,
                 .help = "With data and a name: other nodes may follow this one, on the addresses "
-                        "of clients and as one of their users."}},
+                        "of clients and as one of their users; and it may follow one."}},
     {.option = {.name = "replication.name",
                 .type = OPTION_STRING,
                 TOP(replication.name),
@@ -306,6 +306,34 @@ static const struct settings_row top_rows[] = {
                 .initial = "rollcall",
                 .help = "Of the nodes that hold the same data, likewise: who names another is "
                         "refused."}},
+    {.option = {.name = "replication.follow",
+                .type = OPTION_STRING,
+                TOP(replication.follow),
+                .min = 1,
+                .max = SETTINGS_DATA_PATH_MAX,
+                .help = "The node whose data this one has a copy of, and goes on taking what it "
+                        "writes: one of its addresses, as in listen. With tls.enabled over TLS, "
+                        "believed by tls.ca; notls: in front: without. Default: none, it leads."},
+     .sample = "10.0.0.1:11211"},
+    {.option = {.name = "replication.credentials",
+                .type = OPTION_STRING,
+                .flags = ROW_RELOADABLE,
+                TOP(replication.credentials_file),
+                .min = 1,
+                .max = 255,
+                .help = "File with the user, a line name:password, that this node is to the one it "
+                        "follows; nobody else may be able to read it. Default: none, it does not "
+                        "log in."},
+     .sample = "/etc/rollcall.follow"},
+    {.option = {.name = "replication.stale-after",
+                .type = OPTION_DURATION,
+                .flags = ROW_RELOADABLE,
+                TOP(replication.stale_after_s),
+                .max = SETTINGS_STALE_AFTER_S_MAX,
+                .unit_ms = 1000,
+                .initial = "0",
+                .help = "Seconds without word of being level with the node that is followed after "
+                        "which reads are refused; 0: never."}},
     {.option = {.name = "replication.ack",
                 .type = OPTION_WORD,
                 TOP(replication.ack),

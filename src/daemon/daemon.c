@@ -18,11 +18,13 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/thread.h"
+#include "daemon/daemon_private.h"
 #include "daemon/descriptors.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
-#include "data/data.h"
+#include "data/follow.h"
 #include "repl/feed.h"
+#include "repl/receiver.h"
 #include "request/lister.h"
 #include "request/server.h"
 #include "space/populate.h"
@@ -30,26 +32,6 @@
 /* Without data the port opens when memory is resident, or after so long, about 3 GiB of it; what is
  * left is done in the background. */
 #define POPULATE_WAIT_MS 1000
-
-struct daemon {
-    int argc;
-    char **argv;
-    struct settings *started; /* what needs a restart is compared with these */
-    struct settings *now;     /* in force; the same value at first */
-    struct budget budget;
-    struct data *data; /* NULL: in memory only */
-    struct server *server;
-    struct net *net;
-    struct admin *admin; /* NULL: none is configured */
-    int ready_fd;        /* of process_background; -1: none */
-    _Atomic bool stop;   /* loading: no more */
-    int loaded_fd;       /* eventfd: loading has ended */
-    bool serving;        /* clients can connect */
-    bool failed;         /* the exit says so; the loader's while there is one */
-    pthread_t reloader;  /* if one was started */
-    bool reloader_started;
-    _Atomic unsigned reloads; /* asked for, and not done yet */
-};
 
 static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGUSR2};
 
@@ -170,10 +152,8 @@ static void checkpoint(struct daemon *daemon)
     }
 }
 
-static bool daemon_on_signal(void *context, int signal_number)
+bool daemon_on_signal(struct daemon *daemon, int signal_number)
 {
-    struct daemon *daemon = context;
-
     switch (signal_number) {
     case SIGHUP:
         ask_reload(daemon);
@@ -222,6 +202,11 @@ static void daemon_log_spaces(const struct spaces *spaces, const struct settings
     }
 }
 
+static bool signalled(void *context, int signal_number)
+{
+    return daemon_on_signal(context, signal_number);
+}
+
 static bool create_server(struct daemon *daemon)
 {
     char error[SPACES_ERROR_MAX];
@@ -233,28 +218,9 @@ static bool create_server(struct daemon *daemon)
         return false;
     }
     daemon->server = server_create(daemon->now, spaces);
-    daemon->server->signalled = daemon_on_signal;
+    daemon->server->signalled = signalled;
     daemon->server->signalled_context = daemon;
     return true;
-}
-
-/* As the user who is to have it. Before the port: what is refused here is seen by nobody. */
-static bool open_data(struct daemon *daemon)
-{
-    char error[DATA_ERROR_MAX];
-
-    if (daemon->now->data == NULL) {
-        return true;
-    }
-    if (!process_as(daemon->now->user)) {
-        return false;
-    }
-    daemon->data = data_open(daemon->now, error);
-    process_as_root();
-    if (daemon->data == NULL) {
-        log_error("%s", error);
-    }
-    return daemon->data != NULL;
 }
 
 /* Into the log: what net says of an address. */
@@ -347,7 +313,7 @@ static void log_addresses(const struct net *net)
     }
 }
 
-static sigset_t signal_set(void)
+sigset_t daemon_signals(void)
 {
     sigset_t set;
 
@@ -361,12 +327,12 @@ static sigset_t signal_set(void)
 /* From before anything can be seen from outside they are held back, until net_run() takes them. */
 static void hold_signals(void)
 {
-    const sigset_t set = signal_set();
+    const sigset_t set = daemon_signals();
 
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-static bool start_keeper(const struct daemon *daemon)
+bool daemon_start_keeper(const struct daemon *daemon)
 {
     bool started = keeper_start(daemon->server->keeper, daemon->server->spaces);
 
@@ -381,12 +347,16 @@ static bool start(struct daemon *daemon)
 {
     const struct settings *settings = daemon->now;
 
-    if (!prepare_process(daemon)) {
+    if (!daemon->prepared && !prepare_process(daemon)) {
         return false;
     }
     hold_signals();
-    if (!open_data(daemon) || !create_server(daemon) || !open_net(daemon) || !open_admin(daemon)) {
+    if (!daemon_open_data(daemon) || !create_server(daemon) || !open_net(daemon) ||
+        !open_admin(daemon)) {
         return false;
+    }
+    if (daemon->prepared) {
+        return true;
     }
     if (settings->pidfile != NULL && !process_write_pidfile(settings->pidfile)) {
         return false;
@@ -395,113 +365,23 @@ static bool start(struct daemon *daemon)
         process_remove_pidfile(settings->pidfile);
         return false;
     }
+    daemon->prepared = true;
     return true;
 }
 
-static void begin_populating(const struct daemon *daemon)
+void daemon_populate(const struct daemon *daemon)
 {
     populate_stop(daemon->server->populate);
     populate_go(daemon->server->populate, daemon->server->spaces);
-}
-
-/* ---- with data ---- */
-
-static void log_loaded(const struct data *data)
-{
-    struct data_stats stats;
-
-    data_stats(data, &stats);
-    log_info("loaded tables=%llu records_replayed=%llu seconds=%.3f",
-             (unsigned long long)stats.table_files, (unsigned long long)stats.recovered_records,
-             (double)stats.recovery_us / 1e6);
-}
-
-static void *daemon_load(void *context)
-{
-    struct daemon *daemon = context;
-    const uint64_t one = 1;
-    char error[DATA_ERROR_MAX];
-
-    if (!data_recover(daemon->data, daemon->server->spaces, &daemon->stop, error)) {
-        daemon->failed = error[0] != '\0';
-        if (daemon->failed) {
-            log_error("%s", error);
-        }
-        daemon->stop = true;
-    }
-    (void)!write(daemon->loaded_fd, &one, sizeof(one));
-    return NULL;
-}
-
-/* Until loading has ended, which a signal may make sooner. */
-static void await_loaded(struct daemon *daemon, int signal_fd)
-{
-    struct pollfd fds[] = {{.fd = daemon->loaded_fd, .events = POLLIN},
-                           {.fd = signal_fd, .events = POLLIN}};
-    struct signalfd_siginfo signal;
-
-    while (fds[0].revents == 0) {
-        if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) > 0 && fds[1].revents != 0 &&
-            read(signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
-            !daemon_on_signal(daemon, (int)signal.ssi_signo)) {
-            daemon->stop = true;
-        }
-    }
-}
-
-/* Signals are held back (hold_signals): they are read while a thread loads. */
-static bool daemon_recover(struct daemon *daemon)
-{
-    const sigset_t set = signal_set();
-    int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-    pthread_t loader;
-
-    daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
-    bool began = signal_fd >= 0 && daemon->loaded_fd >= 0 &&
-                 thread_start(&loader, daemon_load, daemon, "recovery");
-
-    if (began) {
-        await_loaded(daemon, signal_fd);
-        pthread_join(loader, NULL);
-    } else {
-        log_error("cannot start a thread: %s", strerror(errno));
-        daemon->failed = true;
-    }
-    close(signal_fd);
-    close(daemon->loaded_fd);
-    return began && !daemon->stop;
-}
-
-/* False: it could not, or was asked to stop. */
-static bool begin_with_data(struct daemon *daemon)
-{
-    struct server *server = daemon->server;
-
-    if (!daemon_recover(daemon)) {
-        return false;
-    }
-    server_loaded(server, daemon->data);
-    if (!start_keeper(daemon)) {
-        daemon->failed = true;
-        return false;
-    }
-    begin_populating(daemon);
-    daemon->failed = !data_start(daemon->data, server->barrier, &server->spaces);
-    if (daemon->failed) {
-        log_error("cannot start a thread: %s", strerror(errno));
-    } else {
-        log_loaded(daemon->data);
-    }
-    return !daemon->failed;
 }
 
 /* ---- the whole ---- */
 
 static bool begin_in_memory(struct daemon *daemon)
 {
-    daemon->failed = !start_keeper(daemon);
+    daemon->failed = !daemon_start_keeper(daemon);
     if (!daemon->failed) {
-        begin_populating(daemon);
+        daemon_populate(daemon);
         populate_wait(daemon->server->populate, POPULATE_WAIT_MS);
     }
     return !daemon->failed;
@@ -532,16 +412,19 @@ static void daemon_serve(struct daemon *daemon)
 
     daemon_log_spaces(daemon->server->spaces, daemon->now);
     if (begun) {
-        begun = daemon->data != NULL ? begin_with_data(daemon) : begin_in_memory(daemon);
+        begun = daemon->data != NULL ? daemon_begin_data(daemon) : begin_in_memory(daemon);
     }
     if (begun && !huge_start()) {
         log_warning("cannot start a thread: %s; huge pages are not looked at", strerror(errno));
     }
-    if (begun && begin_serving(daemon)) {
+    if (begun && begin_serving(daemon) && daemon_begin_lead(daemon)) {
         net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
     }
-    notify_manager("STOPPING=1");
-    process_remove_pidfile(daemon->started->pidfile);
+    if (daemon->again) {
+        notify_manager("STATUS=beginning anew");
+    } else {
+        notify_manager("STOPPING=1");
+    }
 }
 
 /* Those that use the spaces go first; what holds the data sees them a last time. */
@@ -550,6 +433,8 @@ static void daemon_finish(struct daemon *daemon)
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
 
     huge_end();
+    lead_end(daemon->lead);
+    daemon_net_goes(daemon);
     join_reloader(daemon);
     admin_destroy(daemon->admin);
     if (daemon->server != NULL) {
@@ -566,19 +451,55 @@ static void daemon_finish(struct daemon *daemon)
         populate_stop(daemon->server->populate);
         populate_go(daemon->server->populate, NULL);
     }
-    daemon->failed = !data_close(daemon->data, spaces, !daemon->failed) || daemon->failed;
+    /* A last checkpoint may be of what the next start is to cut off. */
+    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0;
+
+    daemon->failed = !data_close(daemon->data, spaces, clean) || daemon->failed || daemon->lost;
+    lead_destroy(daemon->lead);
     server_destroy(daemon->server);
     spaces_drop(spaces, NULL);
     data_destroy(daemon->data);
+}
+
+/* The configuration of the moment is that of the next start. */
+static void begin_anew(struct daemon *daemon)
+{
+    struct daemon next = {.argc = daemon->argc,
+                          .argv = daemon->argv,
+                          .started = daemon->now,
+                          .now = daemon->now,
+                          .counts = daemon->counts,
+                          .ready_fd = -1,
+                          .prepared = true,
+                          .cut_lsn = daemon->cut_lsn};
+
     if (daemon->now != daemon->started) {
-        settings_destroy(daemon->now);
+        settings_destroy(daemon->started);
     }
-    settings_destroy(daemon->started);
+    if (daemon->follow != NULL) {
+        free(daemon->now->replication.follow);
+        daemon->now->replication.follow = daemon->follow;
+    }
+    pthread_mutex_destroy(&daemon->lock);
+    *daemon = next;
+    pthread_mutex_init(&daemon->lock, NULL);
+}
+
+static bool run_once(struct daemon *daemon)
+{
+    bool started = start(daemon);
+
+    if (started) {
+        daemon_serve(daemon);
+    }
+    daemon_finish(daemon);
+    return started;
 }
 
 int daemon_run(int argc, char **argv)
 {
-    struct daemon daemon = {.argc = argc, .argv = argv, .ready_fd = -1};
+    struct repl_receiver_counts counts = {0};
+    struct daemon daemon = {.argc = argc, .argv = argv, .counts = &counts, .ready_fd = -1};
     enum settings_action action = settings_load(argc, argv, stdout, stderr, &daemon.started);
 
     if (action != SETTINGS_RUN) {
@@ -588,11 +509,20 @@ int daemon_run(int argc, char **argv)
     signal(SIGHUP, SIG_IGN); /* one sent before net_run takes them over must not end the daemon */
     log_setup(SERVER_NAME, (enum log_level)daemon.now->log_level);
     log_stamp();
-    bool started = start(&daemon);
+    pthread_mutex_init(&daemon.lock, NULL);
+    bool started = run_once(&daemon);
 
-    if (started) {
-        daemon_serve(&daemon);
+    while (started && daemon.again && !daemon.failed) {
+        begin_anew(&daemon);
+        started = run_once(&daemon);
     }
-    daemon_finish(&daemon);
+    if (daemon.prepared) {
+        process_remove_pidfile(daemon.started->pidfile);
+    }
+    if (daemon.now != daemon.started) {
+        settings_destroy(daemon.now);
+    }
+    settings_destroy(daemon.started);
+    pthread_mutex_destroy(&daemon.lock);
     return started && !daemon.failed ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }

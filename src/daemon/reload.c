@@ -8,6 +8,7 @@
 #include "data/forget.h"
 #include "data/journal_sink.h"
 #include "repl/feed.h"
+#include "repl/receiver.h"
 #include "space/populate.h"
 
 #define MIB               1048576.0
@@ -42,6 +43,21 @@ static void undo(struct changes *changes, size_t count)
         if (!space_undo(changes->spaces[count], &changes->before[count], error)) {
             log_error("reload: %s; and it cannot be undone", error);
         }
+    }
+}
+
+/*
+ * A follower's engines have the slots and tables that the leader gives them: what its own file says
+ * holds once it leads.
+ */
+static void note_spaces(struct changes *changes, const struct settings *next)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        struct space *space = changes->spaces[i];
+
+        settings_space_next(&changes->before[i], reload_wanted_for(next, space->name),
+                            &space->settings);
+        space_words_make(space);
     }
 }
 
@@ -128,9 +144,15 @@ static bool is_added(const struct server *server, const struct space *space)
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
 }
 
+/* Those of a follower's spaces come from the leader. */
+static bool gives_numbers(const struct server *server)
+{
+    return server->data != NULL && !server->follows;
+}
+
 static void take_numbers_back(struct server *server, const struct spaces *spaces)
 {
-    for (size_t i = 0; server->data != NULL && i < spaces->count; i++) {
+    for (size_t i = 0; gives_numbers(server) && i < spaces->count; i++) {
         if (is_added(server, spaces->at[i])) {
             data_number_undo(server->data, spaces->at[i]->name);
         }
@@ -142,7 +164,7 @@ static bool reload_give_numbers(struct server *server, const struct spaces *spac
 {
     char error[DATA_ERROR_MAX];
 
-    for (size_t i = 0; server->data != NULL && i < spaces->count; i++) {
+    for (size_t i = 0; gives_numbers(server) && i < spaces->count; i++) {
         struct space *space = spaces->at[i];
         struct engine *engine = space->engine;
 
@@ -166,7 +188,7 @@ static bool log_has_room(struct server *server, const struct spaces *spaces,
     for (size_t i = 0; i < spaces->count; i++) {
         events += is_added(server, spaces->at[i]) ? EVENTS_OF_ADDED : 0;
     }
-    if (server->data == NULL || data_log_room(server->data, events)) {
+    if (!gives_numbers(server) || data_log_room(server->data, events)) {
         return true;
     }
     snprintf(error, SPACES_ERROR_MAX,
@@ -177,7 +199,7 @@ static bool log_has_room(struct server *server, const struct spaces *spaces,
 /* World stopped. */
 static void begin_added(struct server *server, const struct spaces *spaces)
 {
-    if (server->data == NULL) {
+    if (!gives_numbers(server)) {
         return;
     }
     for (size_t i = 0; i < spaces->count; i++) {
@@ -199,9 +221,12 @@ static bool publish(struct server *server, const struct settings *next, struct s
     char error[SPACES_ERROR_MAX];
 
     barrier_stop(server->barrier);
-    bool changed =
-        log_has_room(server, spaces, changes, error) && change_spaces(changes, next, error);
+    bool changed = log_has_room(server, spaces, changes, error) &&
+                   (server->follows || change_spaces(changes, next, error));
 
+    if (changed && server->follows) {
+        note_spaces(changes, next);
+    }
     if (changed) {
         begin_added(server, spaces);
         keep_counted(server, spaces);
@@ -341,7 +366,7 @@ static bool reload_carry_out(struct server *server, const struct settings *next,
 
     reload_collect(&changes, before, next);
     if (!keeps_stores(server, next) || !can_dump(server, next) || !reload_fits(server, next) ||
-        !loses_nothing(&changes, next)) {
+        (!server->follows && !loses_nothing(&changes, next))) {
         return false;
     }
     char error[SPACES_ERROR_MAX];
@@ -380,6 +405,7 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
     if (applied && server->data != NULL) {
         data_reconfigure(server->data, next);
         repl_feeds_reconfigure(server->feeds, next);
+        repl_receiver_reconfigure(server->receiver, next);
     }
     if (applied) {
         net_reconfigure(server->net, next->max_connections, next->idle_timeout_s,

@@ -1,4 +1,5 @@
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -36,7 +37,8 @@ static void on_message(int writing, int version, int type, const void *bytes, si
     }
 }
 
-struct net_tls *net_tls_create(const struct net_tls_context *context, int fd)
+/* Neither end yet. NULL: no memory. */
+static struct net_tls *tls_new(const struct net_tls_context *context, int fd)
 {
     struct net_tls *tls = calloc(1, sizeof(*tls));
     if (tls == NULL) {
@@ -50,10 +52,53 @@ struct net_tls *net_tls_create(const struct net_tls_context *context, int fd)
         free(tls);
         return NULL;
     }
-    SSL_set_accept_state(tls->library);
     SSL_set_msg_callback(tls->library, on_message);
     SSL_set_msg_callback_arg(tls->library, tls);
     return tls;
+}
+
+struct net_tls *net_tls_create(const struct net_tls_context *context, int fd)
+{
+    struct net_tls *tls = tls_new(context, fd);
+    if (tls != NULL) {
+        SSL_set_accept_state(tls->library);
+    }
+    return tls;
+}
+
+/* Whom the certificate must be of: an address, or a name, which is asked for as well. */
+static bool tls_expect(SSL *library, const char *host)
+{
+    X509_VERIFY_PARAM *rules = SSL_get0_param(library);
+
+    if (X509_VERIFY_PARAM_set1_ip_asc(rules, host) == 1) {
+        return true;
+    }
+    ERR_clear_error();
+    return SSL_set1_host(library, host) == 1 && SSL_set_tlsext_host_name(library, host) == 1;
+}
+
+struct net_tls *net_tls_create_client(const struct net_tls_context *context, int fd,
+                                      const char *host)
+{
+    struct net_tls *tls = tls_new(context, fd);
+    if (tls == NULL) {
+        return NULL;
+    }
+    if (!tls_expect(tls->library, host)) {
+        net_tls_destroy(tls);
+        return NULL;
+    }
+    SSL_set_verify(tls->library, SSL_VERIFY_PEER, NULL);
+    SSL_set_connect_state(tls->library);
+    return tls;
+}
+
+const char *net_tls_refused(const struct net_tls *tls)
+{
+    long result = SSL_get_verify_result(tls->library);
+
+    return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
 void net_tls_destroy(struct net_tls *tls)

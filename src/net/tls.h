@@ -58,6 +58,15 @@ void net_tls_context_release(struct net_tls_context *context);                  
 /* The server's end on a connected socket that does not block; the socket stays the caller's. NULL:
  * no memory. */
 struct net_tls *net_tls_create(const struct net_tls_context *context, int fd);
+/*
+ * The client's end: it shows the context's certificate if it is asked for one, and goes on only if
+ * the other's is signed by the context's `ca`, for servers, and for `host`: a name or an address.
+ * NULL: no memory.
+ */
+struct net_tls *net_tls_create_client(const struct net_tls_context *context, int fd,
+                                      const char *host);
+/* Why the other's certificate was refused, in the library's words; NULL: it was not. */
+const char *net_tls_refused(const struct net_tls *tls);
 /* Says goodbye if that does not block. NULL: no-op */
 void net_tls_destroy(struct net_tls *tls);
 

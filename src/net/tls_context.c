@@ -148,7 +148,7 @@ struct net_tls_context *net_tls_context_create(const struct net_tls_options *opt
 {
     struct making making = {.options = options, .error = error};
     struct net_tls_context *context = malloc(sizeof(*context));
-    making.library = SSL_CTX_new(TLS_server_method());
+    making.library = SSL_CTX_new(TLS_method());
     snprintf(error, NET_TLS_ERROR_MAX, "out of memory");
     ERR_clear_error();
     if (context == NULL || making.library == NULL) {

@@ -30,6 +30,19 @@ struct net_tls *net_tls_create(const struct net_tls_context *context, int fd)
     return NULL;
 }
 
+struct net_tls *net_tls_create_client(const struct net_tls_context *context, int fd,
+                                      const char *host)
+{
+    (void)host;
+    return net_tls_create(context, fd);
+}
+
+const char *net_tls_refused(const struct net_tls *tls)
+{
+    CHECK(tls == NULL);
+    return NULL;
+}
+
 void net_tls_destroy(struct net_tls *tls)
 {
     CHECK(tls == NULL);

@@ -67,7 +67,8 @@ enum verb {
     VERB_CRAWLER, /* lru_crawler: `value` is what stands behind it */
     VERB_NOOP,    /* mn */
     VERB_QUIT,
-    VERB_FEED, /* follow, copy: what stands behind it, and all that comes after, is src/repl's */
+    VERB_FEED, /* follow, copy, promote, follow-to: what stands behind it, and all that comes after,
+                  is src/repl's */
     VERB_SASL_LIST, /* binary alone; without authentication they are unknown commands */
     VERB_SASL,      /* start and step, behind a successful one */
     VERB_COUNT

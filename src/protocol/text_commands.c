@@ -227,6 +227,7 @@ static const struct text_command commands[] = {
     COMMAND("decr", VERB_DECR, 3, 4, 2, parse_arithmetic),
     COMMAND("flush_all", VERB_FLUSH_ALL, 1, 3, 1, parse_flush_all),
     COMMAND("follow", VERB_FEED, 1, 0, 0, parse_words),
+    COMMAND("follow-to", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("get", VERB_GET, 2, 0, 0, parse_get),
     COMMAND("gets", VERB_GET, 2, 0, 0, parse_get),
     COMMAND("gat", VERB_GAT, 3, 0, 0, parse_gat),
@@ -240,6 +241,7 @@ static const struct text_command commands[] = {
     COMMAND("md", VERB_DELETE, 2, 0, 0, meta_parse_delete),
     COMMAND("me", VERB_GET, 1, 0, 0, meta_parse_get), /* alone: refused in other words */
     COMMAND("prepend", VERB_PREPEND, 5, 6, 2, parse_storage),
+    COMMAND("promote", VERB_FEED, 1, 0, 0, parse_words),
     COMMAND("quit", VERB_QUIT, 1, 0, 0, parse_words),
     COMMAND("replace", VERB_REPLACE, 5, 6, 2, parse_storage),
     COMMAND("set", VERB_SET, 5, 6, 2, parse_storage),
@@ -254,10 +256,10 @@ static const struct text_command commands[] = {
 
 /* Where the commands of each letter begin, and where those of 'z' would end. A test sees to it that
  * every command is found. */
-static const uint8_t begins[LETTERS + 1] = {0,  2,  2,  4,  6,  6,  8,  12, 12, 13, 13, 13, 14, 20,
-                                            20, 20, 21, 22, 23, 26, 27, 27, 29, 29, 29, 29, 29};
+static const uint8_t begins[LETTERS + 1] = {0,  2,  2,  4,  6,  6,  9,  13, 13, 14, 14, 14, 15, 21,
+                                            21, 21, 23, 24, 25, 28, 29, 29, 31, 31, 31, 31, 31};
 
-_Static_assert(sizeof(commands) / sizeof(commands[0]) == 29, "begins[] goes with the table");
+_Static_assert(sizeof(commands) / sizeof(commands[0]) == 31, "begins[] goes with the table");
 
 const struct text_command *text_commands_find(const struct text_token *verb)
 {

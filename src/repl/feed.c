@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "repl/control.h"
 #include "repl/feed_private.h"
 
 #define SECOND_US 1000000u
@@ -176,11 +177,29 @@ static bool feed_greet(struct repl_feed *feed, const struct repl_line *asked)
     return asked->kind == REPL_FOLLOW ? feed_follow(feed, asked) : feed_copy_begin(feed);
 }
 
+/* What an operator asks for: always the end of the connection. */
+static bool feed_control(struct repl_feed *feed, const char *text, size_t length)
+{
+    const struct repl_control *control = feed->feeds->control;
+    char answer[REPL_LINE_MAX];
+    bool again;
+    size_t answer_length = repl_control_run(control, feed->link.fd, text, length, answer, &again);
+
+    (void)repl_link_write(&feed->link, answer, answer_length, REPL_SILENCE_S);
+    if (again) {
+        control->again(control->context);
+    }
+    return false;
+}
+
 static bool feed_answer(struct repl_feed *feed, const char *text, size_t length)
 {
     struct repl_line line;
     char error[REPL_TEXT_MAX + 1];
 
+    if (repl_control_begins(text, length)) {
+        return feed_control(feed, text, length);
+    }
     if (!repl_parse(REPL_OF_FOLLOWER, text, length, &line, error)) {
         return feed_refuse(feed, "%s", error);
     }

@@ -56,6 +56,7 @@ struct repl_feed {
 
 struct repl_feeds {
     struct data *data;
+    const struct repl_control *control; /* NULL: nobody does */
     struct journal *journal;
     struct vfs *vfs;
     char *directory;

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "repl/feed_private.h"
-#include "repl/feed_reader.h"
+#include "store/journal_reader.h"
+
+_Static_assert(JOURNAL_READER_BYTES == REPL_DATA_MAX, "a read is a D");
 
 #define TICK_US    (REPL_TICK_MS * 1000u)
 #define SILENCE_US (REPL_SILENCE_S * 1000000u)
@@ -15,7 +17,7 @@
 
 struct stream {
     struct repl_feed *feed;
-    struct feed_reader reader;
+    struct journal_reader reader;
     uint64_t epoch;
     uint64_t tick_us; /* when the next T is due */
     uint64_t goal;    /* what was written when it came: from there on it has caught up */
@@ -59,7 +61,7 @@ static bool stream_tick(struct stream *stream, uint64_t now_us)
                                    .epoch = stream->epoch,
                                    .unix_us = wall_us()};
 
-    if (journal_room(journal) != JOURNAL_ROOM && feed_reader_is_last(&stream->reader)) {
+    if (journal_room(journal) != JOURNAL_ROOM && journal_reader_is_last(&stream->reader)) {
         return stream_end(stream, "the disk is full, and it reads what was given up");
     }
     return stream_say(stream, &line);
@@ -83,14 +85,14 @@ static bool stream_sum(struct stream *stream)
 static bool stream_records(struct stream *stream)
 {
     struct repl_feed *feed = stream->feed;
-    struct feed_reader *reader = &stream->reader;
+    struct journal_reader *reader = &stream->reader;
     const struct repl_line line = {
         .kind = REPL_DATA, .lsn = reader->at - reader->length, .bytes = reader->length};
     char text[REPL_LINE_MAX];
     size_t length = repl_compose(&line, text);
     char *from = (char *)reader->records - length;
 
-    CHECK(length <= FEED_READER_FRONT);
+    CHECK(length <= JOURNAL_READER_FRONT);
     memcpy(from, text, length);
     if (!stream_sum(stream)) {
         return false;
@@ -227,15 +229,15 @@ static bool stream_once(struct stream *stream)
         return false;
     }
     stream_sample(stream->feed, written, now_us);
-    switch (feed_reader_next(&stream->reader, written)) {
-    case FEED_READ_RECORDS:
+    switch (journal_reader_next(&stream->reader, written)) {
+    case JOURNAL_READ_RECORDS:
         return stream_records(stream);
-    case FEED_READ_NOTHING:
+    case JOURNAL_READ_NOTHING:
         stream_sleep(stream);
         return true;
-    case FEED_READ_GONE:
+    case JOURNAL_READ_GONE:
         return stream_gone(stream);
-    case FEED_READ_BAD:
+    case JOURNAL_READ_BAD:
         break;
     }
     return stream_bad(stream);
@@ -246,7 +248,7 @@ void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch)
     struct stream stream = {
         .feed = feed, .epoch = epoch, .goal = journal_written(feed->feeds->journal)};
 
-    feed_reader_init(&stream.reader, feed->feeds->vfs, feed->feeds->directory, lsn);
+    journal_reader_init(&stream.reader, feed->feeds->vfs, feed->feeds->directory, lsn);
     feed_set_state(feed, REPL_FEED_STREAMING);
     log_info("a follower streams name=%s peer=%s lsn=%llu", feed->figures.name, feed->figures.peer,
              (unsigned long long)lsn);
@@ -256,23 +258,23 @@ void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch)
     feed_unsync(feed);
     log_info("a follower's stream ended name=%s lsn=%llu reason=\"%s\"", feed->figures.name,
              (unsigned long long)stream.reader.at, stream.why);
-    feed_reader_fini(&stream.reader);
+    journal_reader_fini(&stream.reader);
 }
 
 bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT_MAX + 1])
 {
-    struct feed_reader reader;
+    struct journal_reader reader;
 
-    feed_reader_init(&reader, feed->feeds->vfs, feed->feeds->directory, lsn);
-    enum feed_read found = feed_reader_next(&reader, journal_written(feed->feeds->journal));
+    journal_reader_init(&reader, feed->feeds->vfs, feed->feeds->directory, lsn);
+    enum journal_read found = journal_reader_next(&reader, journal_written(feed->feeds->journal));
 
-    if (found == FEED_READ_GONE) {
+    if (found == JOURNAL_READ_GONE) {
         snprintf(why, REPL_TEXT_MAX + 1, "the journal before LSN %llu is gone",
                  (unsigned long long)reader.at);
-    } else if (found == FEED_READ_BAD) {
+    } else if (found == JOURNAL_READ_BAD) {
         snprintf(why, REPL_TEXT_MAX + 1, "no record begins at LSN %llu here",
                  (unsigned long long)reader.at);
     }
-    feed_reader_fini(&reader);
-    return found == FEED_READ_RECORDS || found == FEED_READ_NOTHING;
+    journal_reader_fini(&reader);
+    return found == JOURNAL_READ_RECORDS || found == JOURNAL_READ_NOTHING;
 }

@@ -65,6 +65,13 @@ void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *set
     }
 }
 
+void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control)
+{
+    if (feeds != NULL) {
+        feeds->control = control;
+    }
+}
+
 /* ---- threads ---- */
 
 static void *feeds_main(void *context)

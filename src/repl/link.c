@@ -80,6 +80,31 @@ void repl_link_wait(struct repl_link *link, uint64_t until_us)
     }
 }
 
+void repl_link_pause(struct repl_link *link, uint64_t until_us)
+{
+    if (!atomic_load(&link->stop)) {
+        (void)link_poll(link, 0, until_us);
+    }
+}
+
+int repl_link_connected(struct repl_link *link, uint64_t until_us)
+{
+    short said = 0;
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    while (said == 0 && !atomic_load(&link->stop) && clock_monotonic_us() < until_us) {
+        said = link_poll(link, POLLOUT, until_us);
+    }
+    if (atomic_load(&link->stop)) {
+        return ECANCELED;
+    }
+    if (said == 0) {
+        return ETIMEDOUT;
+    }
+    return getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
 void repl_link_rest(struct repl_link *link, uint64_t until_us)
 {
     short said = 0;
@@ -125,6 +150,28 @@ bool repl_link_fill(struct repl_link *link)
         link->heard_us = clock_monotonic_us();
     }
     return got >= 0;
+}
+
+ssize_t repl_link_bytes(struct repl_link *link, void *to, size_t room)
+{
+    size_t have = link->in_length - link->in_at;
+
+    if (atomic_load(&link->stop)) {
+        return -1;
+    }
+    if (have > 0) {
+        size_t taken = have < room ? have : room;
+
+        memcpy(to, link->in + link->in_at, taken);
+        link->in_at += taken;
+        return (ssize_t)taken;
+    }
+    ssize_t got = repl_link_read(link, to, room);
+
+    if (got > 0) {
+        link->heard_us = clock_monotonic_us();
+    }
+    return got;
 }
 
 const char *repl_link_line(struct repl_link *link, size_t *length)

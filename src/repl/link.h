@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "net/tls.h"
 
@@ -37,8 +38,14 @@ void repl_link_close(struct repl_link *link);
  * reads and writes say that it is over. */
 void repl_link_wake(struct repl_link *link, bool stop);
 
+/* Of a socket that is being connected: waits until it is, or until_us is there. 0, or the errno
+ * that says why not; ECANCELED: it was stopped. */
+int repl_link_connected(struct repl_link *link, uint64_t until_us);
+
 /* Waits until bytes came, somebody wakes it, or until_us is there. */
 void repl_link_wait(struct repl_link *link, uint64_t until_us);
+/* The same, whatever came: who cannot take more yet. */
+void repl_link_pause(struct repl_link *link, uint64_t until_us);
 /* Waits until until_us is there, the connection is broken, or it is stopped. */
 void repl_link_rest(struct repl_link *link, uint64_t until_us);
 /* Takes what has come without waiting. False: the connection is over, or was stopped. */
@@ -46,6 +53,10 @@ bool repl_link_fill(struct repl_link *link);
 /* The next whole line without its end; valid until the next call of fill. NULL: none has come.
  * *length is REPL_LINK_IN_BYTES if none can: the buffer is full. */
 const char *repl_link_line(struct repl_link *link, size_t *length);
+
+/* Takes up to `room` bytes that have come and are not read yet, without waiting. -1: the connection
+ * is over, or was stopped. */
+ssize_t repl_link_bytes(struct repl_link *link, void *to, size_t room);
 
 /* Writes all of it. False: over, stopped, or no progress for silence_s. */
 bool repl_link_write(struct repl_link *link, const void *bytes, size_t length, unsigned silence_s);

@@ -10,20 +10,36 @@
 
 typedef enum dispatch_end run_fn(struct dispatch_worker *worker, const struct request *request);
 
-static run_fn *const runners[VERB_COUNT] = {
-    [VERB_ERROR] = dispatch_run_admin,    [VERB_GET] = dispatch_run_get,
-    [VERB_GAT] = dispatch_run_get,        [VERB_TOUCH] = dispatch_run_one,
-    [VERB_SET] = dispatch_run_one,        [VERB_ADD] = dispatch_run_one,
-    [VERB_REPLACE] = dispatch_run_one,    [VERB_APPEND] = dispatch_run_one,
-    [VERB_PREPEND] = dispatch_run_one,    [VERB_CAS] = dispatch_run_one,
-    [VERB_INCR] = dispatch_run_one,       [VERB_DECR] = dispatch_run_one,
-    [VERB_DELETE] = dispatch_run_one,     [VERB_FLUSH_ALL] = dispatch_run_admin,
-    [VERB_VERSION] = dispatch_run_admin,  [VERB_VERBOSITY] = dispatch_run_admin,
-    [VERB_STATS] = dispatch_run_admin,    [VERB_CRAWLER] = dispatch_list_crawler,
-    [VERB_SHUTDOWN] = dispatch_run_admin, [VERB_NOOP] = dispatch_run_admin,
-    [VERB_QUIT] = dispatch_run_admin,     [VERB_SASL_LIST] = dispatch_run_admin,
-    [VERB_SASL] = dispatch_run_admin,     [VERB_FEED] = dispatch_run_feed,
-};
+#define RUNNERS(GET, GAT, CHANGE, FLUSH)                                                           \
+    {                                                                                              \
+        [VERB_ERROR] = dispatch_run_admin, [VERB_GET] = GET, [VERB_GAT] = GAT,                     \
+        [VERB_TOUCH] = CHANGE, [VERB_SET] = CHANGE, [VERB_ADD] = CHANGE, [VERB_REPLACE] = CHANGE,  \
+        [VERB_APPEND] = CHANGE, [VERB_PREPEND] = CHANGE, [VERB_CAS] = CHANGE,                      \
+        [VERB_INCR] = CHANGE, [VERB_DECR] = CHANGE, [VERB_DELETE] = CHANGE,                        \
+        [VERB_FLUSH_ALL] = FLUSH, [VERB_VERSION] = dispatch_run_admin,                             \
+        [VERB_VERBOSITY] = dispatch_run_admin, [VERB_STATS] = dispatch_run_admin,                  \
+        [VERB_CRAWLER] = dispatch_list_crawler, [VERB_SHUTDOWN] = dispatch_run_admin,              \
+        [VERB_NOOP] = dispatch_run_admin, [VERB_QUIT] = dispatch_run_admin,                        \
+        [VERB_SASL_LIST] = dispatch_run_admin, [VERB_SASL] = dispatch_run_admin,                   \
+        [VERB_FEED] = dispatch_run_feed,                                                           \
+    }
+
+static run_fn *const runners[VERB_COUNT] =
+    RUNNERS(dispatch_run_get, dispatch_run_get, dispatch_run_one, dispatch_run_admin);
+static run_fn *const runners_follow[VERB_COUNT] =
+    RUNNERS(dispatch_run_get, dispatch_follow_refuse_gat, dispatch_follow_refuse_change,
+            dispatch_follow_refuse_change);
+static run_fn *const runners_stale[VERB_COUNT] =
+    RUNNERS(dispatch_follow_refuse_read, dispatch_follow_refuse_gat, dispatch_follow_refuse_change,
+            dispatch_follow_refuse_change);
+
+static run_fn *const *runners_of(const struct dispatch_worker *worker)
+{
+    if (LIKELY(!worker->follows)) {
+        return runners;
+    }
+    return worker->stale ? runners_stale : runners_follow;
+}
 
 void *dispatch_open(void *context, struct net_worker *net_worker)
 {
@@ -78,6 +94,7 @@ void dispatch_turns_begin(void *worker_state)
     }
     if (worker->journal != NULL) {
         dispatch_journal_look(worker);
+        dispatch_follow_look(worker);
         dispatch_watch_released(worker);
     }
 }
@@ -141,12 +158,13 @@ static enum dispatch_end run_requests(struct dispatch_worker *worker, uint32_t *
     const struct request_batch *batch = &worker->batch;
     enum dispatch_end end = DISPATCH_DONE;
     bool traced = log_level() >= LOG_LEVEL_COMMANDS;
+    run_fn *const *run = runners_of(worker);
     uint32_t i;
     for (i = 0; i < batch->request_count && end == DISPATCH_DONE; i++) {
         const struct request *request = &batch->requests[i];
 
         size_t answer = worker->out->length;
-        end = dispatch_has_room(worker, request) ? runners[request->verb](worker, request)
+        end = dispatch_has_room(worker, request) ? run[request->verb](worker, request)
                                                  : DISPATCH_FULL;
         if (UNLIKELY(traced) && !is_run_again(end)) {
             dispatch_trace_request(worker, request, answer);

@@ -26,7 +26,9 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "data/follow.h"
 #include "repl/feed.h"
+#include "repl/receiver.h"
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
 
@@ -89,6 +91,10 @@ void dispatch_journal_moved(void *context)
     }
     if (server->feeds != NULL) {
         repl_feeds_moved(server->feeds);
+    }
+    if (server->followed != NULL) {
+        data_follow_moved(server->followed);
+        repl_receiver_moved(server->receiver);
     }
 }
 

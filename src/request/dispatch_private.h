@@ -132,6 +132,8 @@ struct dispatch_worker {
     struct dispatch_wait wait;
     bool no_replica; /* as the turns began: a change would not be acknowledged, so none is taken */
     bool hanging;    /* as the turns began: the journal hangs, and takes no change */
+    bool follows;    /* as the turns began: the records are another node's, no change is taken */
+    bool stale;      /* likewise: nor is anything read */
     bool has_cold;   /* tables may be dumped */
     bool held_cold;  /* of the turn: the connection's `cold` as it began */
     bool busy;  /* since the last tick a request began to wait for the next one: for room in the
@@ -278,6 +280,15 @@ enum dispatch_end dispatch_records_export(struct dispatch_worker *worker,
                                           const struct request *request, const char *space,
                                           uint64_t from);
 void dispatch_records_closed(struct dispatch_worker *worker, const struct net_conn *conn);
+
+/* dispatch_follow.c: the answers of a node that follows another */
+void dispatch_follow_look(struct dispatch_worker *worker); /* as its turns begin */
+enum dispatch_end dispatch_follow_refuse_change(struct dispatch_worker *worker,
+                                                const struct request *request);
+enum dispatch_end dispatch_follow_refuse_gat(struct dispatch_worker *worker,
+                                             const struct request *request);
+enum dispatch_end dispatch_follow_refuse_read(struct dispatch_worker *worker,
+                                              const struct request *request);
 
 /* dispatch_feed.c: follow and copy: the connection becomes a feed's. */
 enum dispatch_end dispatch_run_feed(struct dispatch_worker *worker, const struct request *request);

@@ -1,5 +1,6 @@
 #include "request/server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
-#include "data/data.h"
+#include "data/follow.h"
 #include "data/journal_sink.h"
 #include "repl/feed.h"
 #include "request/auth_delay.h"
@@ -117,10 +118,24 @@ void server_keep(struct server *server, struct journal *journal, struct change_l
     journal_listen(journal, &server->listener);
 }
 
+static void server_follow(struct server *server, struct data *data)
+{
+    const char *address = server->settings->replication.follow;
+    size_t prefix = strlen(NET_PLAIN_PREFIX);
+
+    address += strncmp(address, NET_PLAIN_PREFIX, prefix) == 0 ? prefix : 0;
+    snprintf(server->not_leader, sizeof(server->not_leader), "not the leader; it is %s", address);
+    server->followed = data;
+}
+
 void server_loaded(struct server *server, struct data *data)
 {
     server->data = data;
     server->cold = data_cold(data);
+    server->follows = data_follows(data);
+    if (server->follows) {
+        server_follow(server, data);
+    }
     server->feeds = repl_feeds_create(server->settings, data, dispatch_journal_moved, server);
     server->ack_replica = server->settings->replication.ack == SETTINGS_ACK_REPLICA;
     server_keep(server, data_journal(data), &data_log(data)->log);

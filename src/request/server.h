@@ -44,12 +44,14 @@
 #define PACKAGE_VERSION "0.0.0"
 #endif
 
-#define SERVER_NAME    "rollcalld"
-#define SERVER_WAIT_US 5000000u /* server.wait_us, but in tests */
+#define SERVER_NAME           "rollcalld"
+#define SERVER_WAIT_US        5000000u /* server.wait_us, but in tests */
+#define SERVER_NOT_LEADER_MAX 320
 
 struct auth_delay;
 struct data;
-struct repl_feeds; /* repl/feed.h */
+struct repl_feeds;    /* repl/feed.h */
+struct repl_receiver; /* repl/receiver.h */
 struct watch;
 
 /* What the journal wakes for a worker. */
@@ -67,12 +69,16 @@ struct server {
     const struct settings *settings; /* (barrier) owned by the creator */
     struct spaces *spaces;           /* (barrier) owned by the creator */
     struct barrier *barrier;
-    struct data *data;        /* NULL: in memory only */
-    struct journal *journal;  /* NULL: nothing is kept */
-    struct change_log *log;   /* NULL with it */
-    struct cold *cold;        /* NULL: no table is dumped */
-    struct repl_feeds *feeds; /* NULL: nobody can follow */
-    bool ack_replica;         /* answers to writes wait for a follower: then there are feeds */
+    struct data *data;              /* NULL: in memory only */
+    struct journal *journal;        /* NULL: nothing is kept */
+    struct change_log *log;         /* NULL with it */
+    struct cold *cold;              /* NULL: no table is dumped */
+    struct data *followed;          /* NULL: it began with a journal of its own */
+    bool follows;                   /* (barrier) another node's records: no change is taken */
+    struct repl_receiver *receiver; /* of whoever follows or did; NULL: nobody does */
+    char not_leader[SERVER_NOT_LEADER_MAX]; /* what a change is told then */
+    struct repl_feeds *feeds;               /* NULL: nobody can follow */
+    bool ack_replica; /* answers to writes wait for a follower: then there are feeds */
     enum journal_sync sync;
     struct server_waker *wakers; /* [threads] */
     struct journal_listener listener;

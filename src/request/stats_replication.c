@@ -1,7 +1,9 @@
 /* stats replication: what this node is to others, and how far each is that follows it. */
 #include <stdio.h>
 
+#include "data/follow.h"
 #include "repl/feed.h"
+#include "repl/receiver.h"
 #include "request/stats_private.h"
 
 /* NAME:figure; of one that has not said its name: its address. */
@@ -22,16 +24,22 @@ static void emit_follower(struct stats_out *out, const struct repl_feed_stats *f
     out->prefix = before;
 }
 
-static void emit_leader(struct stats_out *out, const struct repl_feeds_stats *stats)
+/* Of the journal here. */
+static void emit_place(struct stats_out *out, const uint64_t stream[MANIFEST_STREAM_WORDS],
+                       uint64_t epoch, uint64_t written, uint64_t durable)
 {
-    char stream[REPL_STREAM_DIGITS + 1];
+    char text[REPL_STREAM_DIGITS + 1];
 
-    snprintf(stream, sizeof(stream), "%016llx%016llx", (unsigned long long)stats->stream[0],
-             (unsigned long long)stats->stream[1]);
-    stats_text(out, "stream", stream);
-    stats_number(out, "epoch", stats->epoch);
-    stats_number(out, "written", stats->written);
-    stats_number(out, "durable", stats->durable);
+    snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)stream[0],
+             (unsigned long long)stream[1]);
+    stats_text(out, "stream", text);
+    stats_number(out, "epoch", epoch);
+    stats_number(out, "written", written);
+    stats_number(out, "durable", durable);
+}
+
+static void emit_feeds(struct stats_out *out, const struct repl_feeds_stats *stats)
+{
     stats_number(out, "acked", stats->acked);
     stats_number(out, "in_sync", stats->in_sync);
     stats_number(out, "streams", stats->streams);
@@ -39,20 +47,66 @@ static void emit_leader(struct stats_out *out, const struct repl_feeds_stats *st
     stats_number(out, "rewinds", stats->rewinds);
     stats_number(out, "refused_copies", stats->refused_copies);
     stats_number(out, "followers", stats->count);
+    for (size_t i = 0; i < stats->count; i++) {
+        emit_follower(out, &stats->feeds[i]);
+    }
+}
+
+/* What ails it: that nothing comes, or that what has come cannot be carried out. */
+static void emit_trouble(struct stats_out *out, const struct repl_receiver_stats *stats)
+{
+    char trouble[DATA_ERROR_MAX];
+
+    data_follow_trouble(out->worker->server->data, trouble);
+    if (trouble[0] == '\0') {
+        snprintf(trouble, sizeof(trouble), "%s",
+                 stats->trouble[0] != '\0' ? stats->trouble : "none");
+    }
+    stats_text(out, "trouble", trouble);
+}
+
+/* Of a node that follows. */
+static void emit_receiver(struct stats_out *out)
+{
+    const struct server *server = out->worker->server;
+    struct repl_receiver_stats stats;
+
+    repl_receiver_stats(server->receiver, &stats);
+    stats_text(out, "state", repl_receiver_state_word(stats.state));
+    stats_text(out, "leader", stats.leader);
+    emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
+    stats_number(out, "applied", stats.applied);
+    stats_number(out, "leader_written", stats.leader_written);
+    stats_number(out, "lag_bytes", stats.lag_bytes);
+    stats_number(out, "lag_us", stats.lag_us);
+    stats_number(out, "readable", data_readable(server->data));
+    stats_number(out, "stale", repl_receiver_is_stale(server->receiver));
+    stats_number(out, "connects", stats.connects);
+    stats_number(out, "copied_bytes", stats.copied_bytes);
+    stats_number(out, "copy_bytes", stats.copy_bytes);
+    stats_number(out, "fetched_copies", stats.copies);
+    stats_number(out, "rewound", stats.rewinds);
+    stats_number(out, "lost_bytes", stats.lost_bytes);
+    emit_trouble(out, &stats);
 }
 
 void stats_replication(struct stats_out *out)
 {
-    struct repl_feeds *feeds = out->worker->server->feeds;
+    const struct server *server = out->worker->server;
     struct repl_feeds_stats stats;
+    bool follows = server->data != NULL && server->receiver != NULL && data_follows(server->data);
 
-    stats_text(out, "role", feeds != NULL ? "leader" : "single");
-    if (feeds == NULL) {
+    stats_text(out, "role", follows ? "follower" : server->feeds != NULL ? "leader" : "single");
+    if (follows) {
+        emit_receiver(out);
+    }
+    if (server->feeds == NULL) {
         return;
     }
-    repl_feeds_stats(feeds, &stats);
-    emit_leader(out, &stats);
-    for (size_t i = 0; i < stats.count; i++) {
-        emit_follower(out, &stats.feeds[i]);
+    repl_feeds_stats(server->feeds, &stats);
+    if (!follows) {
+        stats_text(out, "state", "leader");
+        emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
     }
+    emit_feeds(out, &stats);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every figure that stats answers is explained in src/request/README.md, and that names none that is not answered.
 
-A daemon with every kind of space and with data answers all groups of stats. $ROLLCALLD names the daemon.
+A daemon with every kind of space and with data answers all groups of stats, and one that follows it the group
+that is another there. $ROLLCALLD names the daemon.
 """
 import os
 import re
@@ -9,9 +10,6 @@ import sys
 import time
 
 import admin_site as site
-
-sys.path.insert(0, os.path.join(site.protocol.TOP, "tests", "repl"))
-from follower import Follower  # noqa: E402
 
 PAGE = os.path.join(site.protocol.TOP, "src", "request", "README.md")
 GROUPS = ("", "settings", "items", "slabs", "conns", "spaces", "tables", "cold", "replication", "hot", "slow",
@@ -79,21 +77,29 @@ def explained():
     return names
 
 
+def follower_of(here):
+    return site.Site(CONFIG.replace("name: one", "name: two, follow: \"127.0.0.1:%d\"" % here.daemon.address[1]),
+                     data=True)
+
+
 def main():
     here = site.Site(CONFIG, data=True)
+    there = follower_of(here)
     wanted = explained()
     assert "get_hits" in wanted and "items:N:age_hot" in wanted and "N:cas_badval" in wanted
     until = time.monotonic() + site.ANSWER_S
     while True:
         busy(here)
-        Follower().connect(here.daemon.address).follow()
         found, options = answered(here)
+        found |= {generic("replication", name, options)
+                  for name in re.findall(r"^STAT (\S+) ", there.say("stats replication"), re.M)}
         untold = found - wanted
         assert not untold, "not explained in src/request/README.md: %s" % " ".join(sorted(untold))
         missing = wanted - found - CHANCE - options
         if not missing:
             break
         assert time.monotonic() < until, "explained, but not answered: %s" % " ".join(sorted(missing))
+    there.end()
     here.end()
     return 0
 

@@ -82,8 +82,35 @@ def test_reload(here):
             assert time.monotonic() < until, here.daemon.output()
 
 
-def test_names(here):
-    """With all that a daemon can have, README's table and the answer name the same."""
+def follow(here):
+    """A daemon that follows it, and is level."""
+    text = site.CONFIG + "replication: {name: two, follow: \"127.0.0.1:%d\"}\n" % here.daemon.address[1]
+    there = Site(text, data=True)
+    until = time.monotonic() + site.ANSWER_S
+    while there.metrics()['rollcall_replication_state{state="streaming"}'] == 0:
+        assert time.monotonic() < until, there.daemon.output()
+    assert (there.ask("/leader")[0], there.ask("/follower")[0]) == (503, 200)
+    assert (here.ask("/leader")[0], here.ask("/follower")[0]) == (200, 503)
+    told = json.loads(there.text("/status.json"))["replication"]
+    assert (told["role"], told["state"], told["trouble"]) == ("follower", "streaming", ""), told
+    return there
+
+
+def test_left(here, there):
+    """The one that is followed has gone: the page says so, and what would help."""
+    here.end()
+    until = time.monotonic() + site.ANSWER_S
+    while True:
+        told = json.loads(there.text("/status.json"))
+        if any("There is no connection to 127.0.0.1:" in each for each in told["attention"]):
+            break
+        assert time.monotonic() < until, told["attention"]
+        time.sleep(0.2)
+    assert told["replication"]["state"] == "connecting", told["replication"]
+
+
+def test_names(here, there):
+    """With all that a daemon can have, README's table and the answers name the same."""
     ids = range(1, 40000)
     for first in range(0, len(ids), 2000):
         here.incr("feed", ids[first : first + 2000])
@@ -92,7 +119,7 @@ def test_names(here):
     while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
         assert time.monotonic() < until, here.daemon.output()
     here.say("get feed:1")
-    told = here.text("/metrics")
+    told = here.text("/metrics") + there.text("/metrics")
     names = set(re.findall(r"^# TYPE (\S+)", told, re.M))
     helped = set(re.findall(r"^# HELP (\S+) \S", told, re.M))
     with open(README, encoding="utf-8") as file:
@@ -340,9 +367,11 @@ def main():
     for test in (test_health, test_page, test_figures, test_does_not_read, test_hostile, test_slow, test_reload):
         test(here)
     here.end()
-    here = Site(data=True)
-    test_names(here)
-    here.end()
+    here = Site(site.CONFIG + "replication: {name: one}\n", data=True)
+    there = follow(here)
+    test_names(here, there)
+    test_left(here, there)
+    there.end()
     return 0
 
 

@@ -78,6 +78,18 @@ static const struct {
     {"replication: {name: one, ack: replica}\ndata: /x", 31,
      "replication.ack: replica needs replication.name, and in ack-by the name of the follower to "
      "wait for"},
+    {"replication: {follow: 10.0.0.1}\ndata: /x", 23,
+     "replication.follow needs replication.name, which the node that is followed knows this one "
+     "by, "
+     "and the key data"},
+    {"replication: {name: one, follow: 'a b'}\ndata: /x", 34,
+     "replication.follow must be host:port, [v6]:port or /path.sock, not 'a b'"},
+    {"replication: {name: one, follow: 10.0.0.1:0}\ndata: /x", 34,
+     "replication.follow: nobody listens on port 0"},
+    {"replication: {name: one, credentials: nosuch}\ndata: /x", 39,
+     "replication.credentials nosuch: No such file or directory"},
+    {"replication: {stale-after: 721h}", 28,
+     "replication.stale-after must be 0 to 2592000 seconds, not '721h'"},
     {"replication: {copies: 17}", 23, "replication.copies must be 0 to 16, not '17'"},
     {"checkpoint: {journal: 1K}", 23, "checkpoint.journal must be 1MiB to 64TiB, not '1K'"},
     {"? [a]\n: 3", 3, "a key must be text, not a list"},

@@ -40,6 +40,16 @@ static void set_authority(X509 *x509, bool authority)
     X509_EXTENSION_free(extension);
 }
 
+/* Whom clients may meet under it. */
+static void set_hosts(X509 *x509)
+{
+    X509_EXTENSION *extension =
+        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    assert_non_null(extension);
+    assert_int_equal(X509_add_ext(x509, extension, -1), 1);
+    X509_EXTENSION_free(extension);
+}
+
 static void sign(struct tls_party *party, const char *name, const struct tls_party *issuer)
 {
     static long serial;
@@ -51,6 +61,7 @@ static void sign(struct tls_party *party, const char *name, const struct tls_par
     assert_int_equal(X509_set_pubkey(x509, party->pair), 1);
     set_names(x509, name, issuer);
     set_authority(x509, issuer == NULL);
+    set_hosts(x509);
     assert_true(X509_sign(x509, issuer != NULL ? issuer->pair : party->pair, EVP_sha256()) > 0);
 }
 

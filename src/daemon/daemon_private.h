@@ -1,0 +1,71 @@
+/*
+ * daemon_private.h: the process between its files. Included by daemon*.c only.
+ *
+ *     daemon.c         order of a start, serving, a stop; signals, reloads
+ *     daemon_data.c    the data directory: loading, following, beginning anew
+ */
+#ifndef ROLLCALL_DAEMON_DAEMON_PRIVATE_H
+#define ROLLCALL_DAEMON_DAEMON_PRIVATE_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "config/settings.h"
+#include "daemon/lead.h"
+#include "net/net.h"
+#include "request/server.h"
+
+struct admin;
+struct data;
+struct repl_receiver_counts;
+
+struct daemon {
+    int argc;
+    char **argv;
+    struct settings *started; /* what needs a restart is compared with these */
+    struct settings *now;     /* in force; the same value at first */
+    struct budget budget;
+    struct data *data; /* NULL: in memory only */
+    struct server *server;
+    struct net *net;
+    struct admin *admin; /* NULL: none is configured */
+    struct lead *lead;   /* NULL: nothing is loaded */
+    struct repl_receiver_counts *counts;
+    int ready_fd;       /* of process_background; -1: none */
+    _Atomic bool stop;  /* loading: no more */
+    int loaded_fd;      /* eventfd: loading has ended */
+    bool serving;       /* clients can connect */
+    bool failed;        /* the exit says so; the loader's while there is one */
+    bool prepared;      /* the process is what it is to be: it begins anew */
+    pthread_t reloader; /* if one was started */
+    bool reloader_started;
+    _Atomic unsigned reloads; /* asked for, and not done yet */
+
+    /* What threads of src/repl ask for, under the lock: nobody stops a net that is gone. */
+    pthread_mutex_t lock;
+    bool net_goes;
+    bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
+    uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
+    char *follow;     /* whom it follows then; NULL: as before */
+};
+
+/* False: it is to stop. Main thread. */
+bool daemon_on_signal(struct daemon *daemon, int signal_number);
+sigset_t daemon_signals(void);
+bool daemon_start_keeper(const struct daemon *daemon);
+void daemon_populate(const struct daemon *daemon);
+
+/* ---- daemon_data.c ---- */
+
+/* Takes the directory, as the user who is to have it. False: said why. */
+bool daemon_open_data(struct daemon *daemon);
+/* Loads, and begins what belongs to the data. False: it could not, or was asked to stop. */
+bool daemon_begin_data(struct daemon *daemon);
+/* Clients can connect: it begins to follow, if it does. False: as above. */
+bool daemon_begin_lead(struct daemon *daemon);
+/* From here on nobody stops the net: it goes. */
+void daemon_net_goes(struct daemon *daemon);
+
+#endif

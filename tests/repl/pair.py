@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""Two daemons, one follows the other: kills, copies, promotions under load.
+
+    tests/repl/pair.py [--directory DIR] [--seed N] [--only PART] [--rounds N]
+
+Every writer has ids and members of its own and notes what it sends before it does. In the end, on
+every node: acknowledged <= value <= sent, every acknowledged member is found, and both nodes export
+the same. $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build (rollcall is there).
+"""
+import argparse
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+from victim import Failure, Folder, seed_of_run  # noqa: E402
+
+ANSWER_S = 20
+START_S = 60
+LEVEL_S = 60  # until a follower has caught up
+USER = "nobody"
+CONFIG = """threads: 2
+memory: 512MiB
+listen: 127.0.0.1:%(port)d
+data: %(data)s
+journal: {segment: 1MiB, buffer: 1MiB, sync: %(sync)s}
+checkpoint: {every: %(every)s, journal: 2MiB}
+replication: {name: %(name)s, keep: %(keep)s%(follow)s%(ack)s}
+spaces:
+  feed:
+    kind: counter
+    slots: {like: 20, read: 10}
+    table-size: 64KiB
+    tables: 4
+    oldest: dump
+  liked:
+    kind: phantom
+    deletes: yes
+    table-size: 64KiB
+    tables: 4
+    oldest: dump
+  user:
+    kind: counter
+    slots: {unread: 16}
+    ids: any
+    max-id: 1000000
+    table-size: 1MiB
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Node:
+    """A daemon of a name, with a directory and a port that are its own for good."""
+
+    def __init__(self, parent, name):
+        self.folder, self.name, self.port = Folder(parent), name, free_port()
+        self.process, self.logs = None, 0
+
+    def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec"):
+        values = {
+            "port": self.port, "data": self.folder.data, "name": self.name, "keep": keep,
+            "every": every, "sync": sync,
+            "follow": ", follow: \"127.0.0.1:%d\"" % follow.port if follow else "",
+            "ack": ", ack: replica, ack-by: %s, ack-timeout: 2s" % ack_by if ack_by else ""}
+        with open(self.folder.config, "w", encoding="ascii") as file:
+            file.write(CONFIG % values)
+
+    def log_path(self):
+        return os.path.join(self.folder.path, "log")
+
+    def output(self):
+        with open(self.log_path(), "rb") as file:
+            return file.read().decode("utf-8", "replace")
+
+    def launch(self):
+        command = [os.environ["ROLLCALLD"], "--config", self.folder.config]
+        if os.geteuid() == 0:
+            command += ["-u", USER]
+        with open(self.log_path(), "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def start(self):
+        self.launch()
+        until = time.monotonic() + START_S
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                self.stats()
+                return
+            except (OSError, Failure):
+                time.sleep(0.01)
+        raise Failure("%s does not start:\n%s" % (self.name, self.output()))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        if self.process.wait(START_S) != 0:
+            raise Failure("%s ended with %d:\n%s" % (self.name, self.process.returncode,
+                                                     self.output()))
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), ANSWER_S)
+
+    def ask(self, line, end=b"\r\n"):
+        with self.connect() as link:
+            link.sendall(line + b"\r\n")
+            said = b""
+            while not said.endswith(end):
+                piece = link.recv(1 << 16)
+                if not piece:
+                    break
+                said += piece
+            return said
+
+    def stats(self, what=b" replication"):
+        said = self.ask(b"stats" + what, b"END\r\n")
+        rows = (row.split(b" ", 2) for row in said.split(b"\r\n"))
+        found = {row[1].decode(): row[2].decode() for row in rows if len(row) == 3}
+        if not found:
+            raise Failure("stats answers %r" % said)
+        return found
+
+    def export(self, space):
+        done = subprocess.run([os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "export",
+                               "--server", "127.0.0.1:%d" % self.port, space],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            raise Failure("export of %s: %s" % (self.name, done.stderr.decode()))
+        return done.stdout
+
+
+def wait_for(what, holds, seconds=LEVEL_S):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if holds():
+            return
+        time.sleep(0.02)
+    raise Failure("in vain: " + what() if callable(what) else "in vain: " + what)
+
+
+def level(leader, follower):
+    """The follower has carried out all that the leader has."""
+    def holds():
+        try:
+            there, here = leader.stats(), follower.stats()
+        except (OSError, Failure):
+            return False
+        return here.get("state") == "follower-streaming" and int(here["applied"]) == int(there["written"])
+    wait_for(lambda: "%s is not level:\n%s\n%s" % (follower.name, follower.stats(),
+                                                   follower.output()[-3000:]), holds)
+
+
+class Writer(threading.Thread):
+    """Increments of its own ids, members of its own, pipelined; goes on when a node is back."""
+
+    def __init__(self, number, nodes, seed):
+        super().__init__(daemon=True)
+        self.number, self.nodes, self.rng = number, nodes, random.Random(seed)
+        self.sent, self.acked, self.members = {}, {}, set()
+        self.next_id, self.ended, self.paused = 0, False, False
+        self.trouble, self.refused = None, 0
+        self.start()
+
+    def batch(self):
+        lines = []
+        for _ in range(20):
+            self.next_id += 1
+            fresh = 1000 + 8 * self.next_id + self.number
+            old = 1000 + 8 * max(1, self.next_id - self.rng.randrange(3000)) + self.number
+            user = 8 * self.rng.randrange(20000) + self.number
+            lines.append((b"incr", b"feed:%d.like" % fresh))
+            lines.append((b"incr", b"feed:%d.read" % old))
+            lines.append((b"incr", b"user:%d.unread" % user))
+            lines.append((b"set", b"liked:%d:u%d" % (fresh, self.rng.randrange(100))))
+        return lines
+
+    def take(self, verb, key, said):
+        if verb == b"set":
+            if said == b"STORED\r\n":
+                self.members.add(key)
+                return
+        elif said[:1].isdigit():
+            value, before = int(said), self.acked.get(key, 0)
+            if value <= before:
+                self.trouble = "%s: %d behind %d" % (key, value, before)
+            self.acked[key] = before + 1
+            return
+        self.refused += 1
+        if not said.startswith(b"SERVER_ERROR"):
+            self.trouble = "%s: %r" % (key, said)
+
+    def talk(self, link):
+        stream = link.makefile("rb")
+        while not self.ended and not self.paused:
+            lines = self.batch()
+            text = []
+            for verb, key in lines:
+                if verb == b"incr":
+                    self.sent[key] = self.sent.get(key, 0) + 1
+                    text.append(b"incr %s 1\r\n" % key)
+                else:
+                    text.append(b"set %s 0 0 1\r\n1\r\n" % key)
+            link.sendall(b"".join(text))
+            for verb, key in lines:
+                said = stream.readline()
+                if not said.endswith(b"\r\n"):
+                    return
+                self.take(verb, key, said)
+
+    def run(self):
+        while not self.ended:
+            if self.paused:
+                time.sleep(0.01)
+                continue
+            try:
+                with self.nodes[0].connect() as link:
+                    self.talk(link)
+            except OSError:
+                time.sleep(0.01)
+
+    def finish(self):
+        self.ended = True
+        self.join(ANSWER_S)
+        if self.trouble:
+            raise Failure("writer %d: %s" % (self.number, self.trouble))
+
+
+class Pair:
+    """Leader and follower; nodes[0] is who leads, where writers go."""
+
+    def __init__(self, options):
+        self.rng = random.Random(options.seed)
+        self.options = options
+        self.nodes = [Node(options.directory, "one"), Node(options.directory, "two")]
+        self.writers = []
+
+    def write(self, count=2):
+        self.writers = [Writer(i, self.nodes, self.rng.random()) for i in range(count)]
+
+    def finish(self):
+        for writer in self.writers:
+            writer.finish()
+
+    def pause(self, paused):
+        for writer in self.writers:
+            writer.paused = paused
+
+    def check_values(self, node, lost_allowed=0):
+        """acknowledged <= value <= sent, for each id; every member that was acknowledged."""
+        short = 0
+        for writer in self.writers:
+            keys = sorted(writer.sent)
+            found = {}
+            for at in range(0, len(keys), 100):
+                said = node.ask(b"get " + b" ".join(keys[at:at + 100]), b"END\r\n").split(b"\r\n")
+                for head, value in zip(said[::2], said[1::2]):
+                    if head.startswith(b"VALUE"):
+                        found[head.split()[1]] = int(value)
+            for key in keys:
+                value, acked = found.get(key, 0), writer.acked.get(key, 0)
+                short += max(0, acked - value)
+                if value > writer.sent[key]:
+                    raise Failure("%s of %s is %d, sent %d" % (key, node.name, value,
+                                                              writer.sent[key]))
+            short += self.check_members(node, sorted(writer.members))
+        if short > lost_allowed:
+            raise Failure("%s lacks %d acknowledged changes" % (node.name, short))
+        return short
+
+    @staticmethod
+    def check_members(node, members):
+        short = 0
+        for at in range(0, len(members), 100):
+            part = members[at:at + 100]
+            said = node.ask(b"get " + b" ".join(part), b"END\r\n")
+            short += len(part) - said.count(b"VALUE ")
+        return short
+
+    def check_equal(self):
+        one, two = self.nodes
+        level(one, two)
+        for space in ("feed", "user"):
+            first, second = one.export(space), two.export(space)
+            if first != second:
+                raise Failure("exports of %s differ: %d and %d bytes, in %s" % (
+                    space, len(first), len(second), one.folder.path))
+
+    def end(self):
+        for node in self.nodes:
+            if node.process is not None and node.process.poll() is None:
+                node.kill()
+
+    def remove(self):
+        for node in self.nodes:
+            node.folder.remove()
+
+
+# ---- the parts ----
+
+def kills(pair):
+    """Either is killed at any time; nothing that was acknowledged is lost, and both become equal."""
+    one, two = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    one.start()
+    two.start()
+    pair.write()
+    for _ in range(pair.options.rounds):
+        time.sleep(pair.rng.uniform(0.1, 0.6))
+        node = pair.rng.choice(pair.nodes)
+        node.kill()
+        node.start()
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(one)
+    pair.check_values(two)
+    refused = two.ask(b"incr feed:1 1")
+    if refused != b"SERVER_ERROR not the leader; it is 127.0.0.1:%d\r\n" % one.port:
+        raise Failure("a follower says %r to an incr" % refused)
+    two.stop()
+    one.stop()
+
+
+def copies(pair):
+    """The journal's beginning is gone: a copy comes, and again when the follower was away."""
+    one, two = pair.nodes
+    one.configure(keep="0", every="300ms")
+    one.start()
+    pair.write()
+    wait_for("a trimmed journal", lambda: int(one.stats()["written"]) > 8 << 20)
+    two.configure(follow=one)
+    two.start()
+    level_under_load(two)
+    two.kill()
+    before = int(one.stats()["written"])
+    wait_for("more journal", lambda: int(one.stats()["written"]) > before + (8 << 20))
+    two.start()
+    level_under_load(two)
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(two)
+    if int(two.stats()["fetched_copies"]) == 0 and "a copy" not in two.output():
+        raise Failure("no copy was made")
+    two.stop()
+    one.stop()
+
+
+def level_under_load(node):
+    def holds():
+        try:
+            return node.stats().get("state") in ("follower-streaming", "follower-behind")
+        except (OSError, Failure):
+            return False
+    wait_for(lambda: "no stream:\n" + node.output()[-3000:], holds)
+
+
+def promotions(pair):
+    """The leader is killed, the follower promoted, the old one follows: nothing is lost."""
+    for node, other in zip(pair.nodes, pair.nodes[::-1]):
+        node.configure(ack_by=other.name)
+    pair.nodes[1].configure(follow=pair.nodes[0], ack_by=pair.nodes[0].name)
+    pair.nodes[0].start()
+    pair.nodes[1].start()
+    pair.write()
+    for _ in range(pair.options.rounds):
+        leader, follower = pair.nodes
+        wait_for(lambda: "not in sync:\n%s\n%s" % (leader.output()[-2000:],
+                                                   follower.output()[-2000:]),
+                 lambda: leader.stats().get("in_sync") == "1")
+        time.sleep(pair.rng.uniform(0.05, 0.4))
+        leader.kill()
+        said = follower.ask(b"promote 1 - force")
+        if not said.startswith(b"OK "):
+            raise Failure("promote: %r\n%s" % (said, follower.output()[-3000:]))
+        pair.nodes.reverse()
+        leader.configure(follow=follower, ack_by=follower.name)
+        leader.start()
+    wait_for("in sync", lambda: pair.nodes[0].stats().get("in_sync") == "1")
+    pair.finish()
+    pair.check_equal()
+    for node in pair.nodes:
+        pair.check_values(node)
+    for node in pair.nodes:
+        node.stop()
+
+
+PARTS = {"kills": kills, "copies": copies, "promotions": promotions}
+
+
+def run(name, options):
+    pair = Pair(options)
+    try:
+        PARTS[name](pair)
+    except Failure:
+        for node in pair.nodes:
+            node.folder.keep()
+            print("kept: %s" % node.folder.path)
+        raise
+    finally:
+        for writer in pair.writers:
+            writer.ended = True
+        pair.end()
+        pair.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=sorted(PARTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    options.seed = seed_of_run(options.seed)
+    for name in [options.only] if options.only else PARTS:
+        try:
+            run(name, options)
+            print("%s: passed" % name)
+        except Failure as failure:
+            print("%s, seed %d: %s" % (name, options.seed, failure))
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
