@@ -124,6 +124,8 @@ bool recovery_put_reign(struct recovery *recovery)
     if (!recovery->reign_begins) {
         return true;
     }
-    return (journal_begin_reign(data->journal, &reign) && reign.lsn == recovery->scan.end) ||
+    bool begun = journal_begin_reign(data->journal, &reign) && journal_sync_now(data->journal);
+
+    return (begun && reign.lsn == recovery->scan.end) ||
            data_refuse(recovery->error, "%s: the journal cannot be written", data->directory);
 }

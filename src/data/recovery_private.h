@@ -95,7 +95,7 @@ bool recovery_take_reign(void *context, const struct journal_reign *reign);
 bool recovery_history(struct recovery *recovery);
 /* Adds that of this start, the next epoch. False: `error`. */
 bool recovery_begin_reign(struct recovery *recovery);
-/* If it was added: its record, the first of the new journal. False: `error`. */
+/* If it was added: its record, the first of the new journal, and durable. False: `error`. */
 bool recovery_put_reign(struct recovery *recovery);
 
 /* ---- recovery_progress.c: called often, say something seldom ---- */

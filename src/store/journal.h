@@ -87,9 +87,10 @@ struct journal_reign;
  * is durable when it returns. */
 struct journal *journal_open(const struct journal_config *config, char error[JOURNAL_ERROR_MAX]);
 /*
- * A reign begins here: puts its record (lsn is filled in) and has it written. Nothing else was put
- * since the start, or whoever puts is stopped. False: as journal_commit, or there is no room for
- * it.
+ * A reign begins here: puts its record (lsn is filled in) and has it written. It is to be durable
+ * before anybody counts on it, whatever `sync` says: the caller calls journal_sync_now(). Nothing
+ * else was put since the start, or whoever puts is stopped. False: as journal_commit, or there is
+ * no room for it.
  */
 bool journal_begin_reign(struct journal *journal, struct journal_reign *reign);
 /* Writes and syncs all, notes the clean end in the stream unless it follows, ends the threads.
