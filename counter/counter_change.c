@@ -320,9 +320,10 @@ static bool admit_again(struct counter *counter, struct engine_op *op)
         may_create(counter, op) ? row_admit_again(&counter->row, op->id) : ROW_BELOW;
     if (verdict == ROW_WAIT) {
         op->status = ENGINE_PENDING;
+        op->wants_table = true;
         row_wait(&counter->row, &op->ticket);
     } else if (verdict != ROW_BELOW) {
-        fail(op, ENGINE_E_NO_TABLE_FREE);
+        fail(op, verdict == ROW_BUSY ? ENGINE_E_BUSY : ENGINE_E_NO_TABLE_FREE);
     }
     return verdict != ROW_BELOW;
 }

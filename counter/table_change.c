@@ -9,6 +9,7 @@ enum engine_error table_insert_error(enum table_insert_result result)
         [TABLE_INSERT_NO_TABLE] = ENGINE_E_NO_TABLE_FREE,
         [TABLE_INSERT_TOO_FAR] = ENGINE_E_ID_TOO_FAR,
         [TABLE_INSERT_BUSY] = ENGINE_E_BUSY,
+        [TABLE_INSERT_LATER] = ENGINE_E_BUSY,
         [TABLE_INSERT_AGAIN] = ENGINE_E_NONE,
     };
     return errors[result];

@@ -291,6 +291,9 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
     uint32_t word = verlock_take(stripe);
     w.c.done = carry_out(&w);
     verlock_release(stripe, word + STRIPE_VERSION_ONE);
+    if (UNLIKELY(w.c.result == TABLE_INSERT_LATER)) {
+        reader->error = ENGINE_E_BUSY; /* not for want of room: no merge is to be waited for */
+    }
     return table_change_end(&w.c, error);
 }
 

@@ -223,17 +223,18 @@ enum table_insert_result table_verdict_result(enum row_verdict verdict)
     static const enum table_insert_result results[] = {
         [ROW_INSIDE] = TABLE_INSERTED,        [ROW_APART] = TABLE_INSERT_APART,
         [ROW_WAIT] = TABLE_INSERT_WAIT,       [ROW_NO_TABLE] = TABLE_INSERT_NO_TABLE,
-        [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR,
+        [ROW_TOO_FAR] = TABLE_INSERT_TOO_FAR, [ROW_BUSY] = TABLE_INSERT_LATER,
     };
     return results[verdict];
 }
 
 enum table_insert_result table_insert_full(struct counter_table *t, bool anew)
 {
-    bool waits = t->in_row && !t->row.is_apart &&
-                 (t->in_row->parted || !t->in_row->config.any_ids) &&
-                 row_no_memory(t->in_row, &t->root->row, anew) == ROW_WAIT;
-    return waits ? TABLE_INSERT_WAIT : TABLE_INSERT_FULL;
+    bool may_change =
+        t->in_row && !t->row.is_apart && (t->in_row->parted || !t->in_row->config.any_ids);
+    enum row_verdict verdict =
+        may_change ? row_no_memory(t->in_row, &t->root->row, anew) : ROW_NO_TABLE;
+    return verdict == ROW_NO_TABLE ? TABLE_INSERT_FULL : table_verdict_result(verdict);
 }
 
 enum table_insert_result table_insert(struct counter_table *t, const struct counter_locus *locus,

@@ -304,6 +304,7 @@ enum table_insert_result {
     TABLE_INSERT_TOO_FAR,
     TABLE_INSERT_WAIT,  /* the row changes first */
     TABLE_INSERT_BUSY,  /* of a dumped table: its overlay is full */
+    TABLE_INSERT_LATER, /* the row cannot change for a moment */
     TABLE_INSERT_APART, /* it belongs apart, and has been counted there */
     TABLE_INSERT_AGAIN,
 };

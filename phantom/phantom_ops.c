@@ -184,11 +184,14 @@ static enum engine_error refusal_of(const struct phantom *phantom, const struct 
     return out_of_range(phantom, op->id) ? ENGINE_E_ID_TOO_LARGE : ENGINE_E_NONE;
 }
 
-/* What a refused admission is called; ENGINE_PENDING has no error. */
+/* What a refused admission is called. */
 static enum engine_error refusal_by_row(const struct phantom *phantom, enum row_verdict verdict)
 {
     if (verdict == ROW_TOO_FAR) {
         return ENGINE_E_ID_TOO_FAR;
+    }
+    if (verdict == ROW_BUSY) {
+        return ENGINE_E_BUSY;
     }
     return phantom->config.row.any_ids ? ENGINE_E_OUT_OF_MEMORY : ENGINE_E_NO_TABLE_FREE;
 }
@@ -202,6 +205,7 @@ struct edit {
     const struct phantom_lines *lines; /* NULL: all is in memory */
     enum act act;
     enum change_place place; /* what was changed */
+    bool full;               /* a dumped table has no room for it before a merge */
 };
 
 /* Under the lock. True: done; else the op's status and error say why not. */
@@ -211,6 +215,7 @@ static bool add(struct edit *edit)
     struct engine_op *op = edit->op;
     if (!phantom_table_room(edit->table, &edit->member)) {
         op->error = ENGINE_E_BUSY;
+        edit->full = true;
         return false;
     }
     enum row_verdict verdict =
@@ -218,8 +223,9 @@ static bool add(struct edit *edit)
     if (verdict == ROW_INSIDE || verdict == ROW_APART) {
         return true;
     }
-    op->status = ENGINE_PENDING;
-    op->error = verdict == ROW_WAIT ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
+    bool waits = verdict == ROW_WAIT;
+    op->status = waits ? ENGINE_PENDING : ENGINE_ERROR;
+    op->error = waits ? ENGINE_E_NONE : refusal_by_row(phantom, verdict);
     return false;
 }
 
@@ -301,8 +307,7 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
     if (UNLIKELY(edit.lines != NULL)) {
         row_cold_changed(&phantom->row, holder);
     }
-    if (UNLIKELY(op->status != ENGINE_PENDING && op->error == ENGINE_E_BUSY) &&
-        row_cold_awaits(&phantom->row, holder)) {
+    if (UNLIKELY(edit.full) && row_cold_awaits(&phantom->row, holder)) {
         op->status = ENGINE_PENDING; /* and BUSY, if that takes too long */
         op->wants_table = true;
         row_wait(&phantom->row, &op->ticket);
@@ -319,6 +324,7 @@ static void change_below(struct phantom *phantom, struct engine_op *op, const st
     enum row_verdict verdict = row_admit_again(&phantom->row, op->id);
     if (verdict == ROW_WAIT) {
         op->status = ENGINE_PENDING;
+        op->wants_table = true;
         row_wait(&phantom->row, &op->ticket);
         return;
     }

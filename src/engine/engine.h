@@ -87,7 +87,7 @@ enum engine_error {
     ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for such is full */
     ENGINE_E_ID_BELOW,      /* its table was recycled */
     ENGINE_E_BUSY,          /* the queue of disk reads is full; no room for what changes of a
-                               dumped table, and none came in time */
+                               dumped table, or no change of the tables, came in time */
     ENGINE_E_JOURNAL_BUSY,  /* the sink had no room */
     ENGINE_E_READ_FAILED,   /* the disk could not give it */
     ENGINE_E_TOO_LARGE,     /* a value longer than the space takes */

@@ -33,17 +33,15 @@ bool dispatch_wait_op(struct dispatch_worker *worker, const struct request *requ
                       struct engine *engine, struct engine_op *op)
 {
     bool merge = op->error == ENGINE_E_BUSY;
+    bool table = op->wants_table && !merge;
 
-    worker->conn->waits_for = op->wants_table && !merge ? WATCH_TABLE : WATCH_DISK;
+    worker->conn->waits_for = table ? WATCH_TABLE : WATCH_DISK;
     if (op->error == ENGINE_E_JOURNAL_BUSY || dispatch_wait(worker, request)) {
         return true;
     }
     op->status = ENGINE_ERROR;
-    if (merge) {
-        return false;
-    }
-    op->error = op->wants_table ? ENGINE_E_NO_TABLE_FREE : ENGINE_E_READ_FAILED;
-    if (op->wants_table && engine->functions->waited != NULL) {
+    op->error = table || merge ? ENGINE_E_BUSY : ENGINE_E_READ_FAILED;
+    if (table && engine->functions->waited != NULL) {
         engine->functions->waited(engine);
     }
     return false;

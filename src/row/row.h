@@ -287,7 +287,7 @@ struct row {
     uint32_t space;           /* its number, for the log */
     _Atomic bool asked;       /* some table wants something */
     _Atomic bool denied;      /* the log had no room for what is wanted, or the room did not come in
-                                 time: new ids are refused */
+                                 time: new ids that need it are refused, ROW_BUSY */
     bool dump_failed;         /* the last dump failed: new ids that need memory are refused */
     bool dump_paused;         /* no dump for the rest of this round of images */
     bool merge_paused;        /* likewise no merge: one has failed */
@@ -421,6 +421,7 @@ enum row_verdict {
     ROW_APART,    /* store it in row->apart: ahead, or the table does not know its ids yet */
     ROW_WAIT,     /* the row changes first: row_wait(), answer pending */
     ROW_NO_TABLE, /* refused: all tables are in use, or no room apart: it may be tried again */
+    ROW_BUSY,     /* refused: the row cannot change for a moment (row->denied), full or not */
     ROW_TOO_FAR,  /* refused: ahead of all the tables hold, and there is no room apart */
     ROW_BELOW,    /* refused: its table was recycled */
 };
@@ -436,13 +437,14 @@ enum row_verdict row_admit(struct row *row, struct row_table *table, uint64_t id
  * Asked under the id's lock: the memory of `table`, or its layer, has no room for an id that was
  * admitted, and what row_admit() counted was taken back; or, not anew, for what an id that is there
  * is to become: a further layer would not help that. ROW_WAIT: the table is dumped, out of its
- * turn if need be, or the part grows, and takes the id then. ROW_NO_TABLE: it stays refused.
+ * turn if need be, or the part grows, and takes the id then. ROW_NO_TABLE: it stays refused;
+ * ROW_BUSY: for a moment.
  */
 enum row_verdict row_no_memory(struct row *row, struct row_table *table, bool anew);
 
 /*
  * Asked for a new id that row_route() gave no table for. ROW_BELOW; or, where the stream has come
- * to recycled ids and a table opens there: ROW_WAIT or ROW_NO_TABLE.
+ * to recycled ids and a table opens there: ROW_WAIT, ROW_BUSY or ROW_NO_TABLE.
  */
 enum row_verdict row_admit_again(struct row *row, uint64_t id);
 
@@ -453,10 +455,10 @@ enum row_verdict row_admit_again(struct row *row, uint64_t id);
 void row_removed(struct row_table *table, struct row_table *holder, uint64_t id);
 
 /*
- * Asked when the room apart is used up, for an id that was to go there. ROW_WAIT; ROW_NO_TABLE
- * while no table can be had, since it is then not known whether the id is far or just next; and
- * where trying again helps, as the stream comes to it before all tables are full, or a table opens
- * for it and others near it that were refused, too. Else ROW_TOO_FAR.
+ * Asked when the room apart is used up, for an id that was to go there. ROW_WAIT; ROW_BUSY;
+ * ROW_NO_TABLE while no table can be had, since it is then not known whether the id is far or just
+ * next; and where trying again helps, as the stream comes to it before all tables are full, or a
+ * table opens for it and others near it that were refused, too. Else ROW_TOO_FAR.
  */
 enum row_verdict row_too_far(struct row *row, struct row_table *table, uint64_t id);
 
@@ -465,7 +467,7 @@ void row_wait(struct row *row, const struct ticket *ticket);
 
 /*
  * A request has waited as long as it may: all that wait for the row, or would, are refused for a
- * second. Any thread inside.
+ * second (ROW_BUSY). Any thread inside.
  */
 void row_waited(struct row *row);
 

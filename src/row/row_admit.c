@@ -70,13 +70,14 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 }
 
 /*
- * The row is to change first: ROW_WAIT. While the log has no room for that it is refused instead:
- * who waited would be woken only to wait again, and keep the keeper busy.
+ * The row is to change first: ROW_WAIT. While the log has no room for that, or the last change did
+ * not come in time, it is refused instead: who waited would be woken only to wait again, and keep
+ * the keeper busy. Whether a table is free nobody has looked.
  */
 static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
     if (UNLIKELY(atomic_load(&row->denied)) && !may_ask(row, &row->denied_us)) {
-        return ROW_NO_TABLE;
+        return ROW_BUSY;
     }
     row_want(row, table, bits);
     return ROW_WAIT;

@@ -51,8 +51,8 @@ SHARE = 0.03  # and this share of the others, and all in the last
 # What may be refused though nothing fails, and how much of a part's answers at most
 REFUSED_MAX = {
     "recycle": {},
-    # The row gets full, and small side dicts before it
-    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.1},
+    # The row gets full, and small side dicts before it; a table that opens waits for the journal
+    "refuse": {judge.NO_TABLE: 1, judge.NO_MEMORY: 0.1, judge.BUSY: 0.05},
     # The overlay of a small table is soon full, and waits for a merge; a dumped table whose late-room is
     # used up takes no new ids
     "dump": {judge.BUSY: 0.25, judge.NO_TABLE: 0.02},

@@ -9,7 +9,7 @@ acknowledged state, or that after any first part of its own pending commands; no
 
 exactly. And because a connection's commands run in order and only an end of the journal can be lost,
 all ids of a writer must agree on one place up to which its pending commands have happened. A pending
-command that may have been refused (`busy`: its id is in a file; `no table free`: its id is new) may be
+command that may have been refused (`busy`: its id is in a file, or new; `no table free`: its id is new) may be
 missing below that place, but may not have happened above it.
 
 A member that was never added may be found if the filter says so: as often as conf/README.md promises.
@@ -302,7 +302,8 @@ class Judge:
             return command.key()[:2] in ended or (
                 members[command.slot] != THERE if command.kind == "member" else slots == NOTHING)
 
-        tests = {BUSY: lambda command: files[command.kind].in_file(command.id),
+        tests = {BUSY: lambda command: (
+                     files[command.kind].in_file(command.id) or is_new(command)),
                  NO_TABLE: is_new,
                  NO_MEMORY: lambda command: (
                      command.kind == "member" or command.id in beside or is_new(command))}

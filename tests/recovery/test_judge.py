@@ -71,9 +71,9 @@ class Refusable(unittest.TestCase):
             test = judge.Judge(model, "dump", 0).refusable(self, commands, reasons)
             return [test(one) for one in commands]
 
-    def test_busy_is_of_files(self):
-        commands = [command(0, "incr", 7), command(1, "incr", 107)]
-        self.assertEqual(self.refusable((judge.BUSY,), commands), [True, False])
+    def test_busy_is_of_files_and_new_ids(self):
+        commands = [command(0, "incr", 7), command(1, "incr", 107), command(2, "incr", 108)]
+        self.assertEqual(self.refusable((judge.BUSY,), commands), [True, False, True])
 
     def test_no_table_is_of_new_ids(self):
         commands = [command(0, "incr", 107), command(1, "incr", 108),

@@ -347,10 +347,8 @@ bool fake_try(struct fake *fake, uint64_t id, enum row_verdict *verdict)
 enum fake_answer fake_add(struct fake *fake, uint64_t id)
 {
     static const enum fake_answer answers[] = {
-        [ROW_INSIDE] = FAKE_ADDED,
-        [ROW_APART] = FAKE_ADDED,
-        [ROW_NO_TABLE] = FAKE_NO_TABLE,
-        [ROW_TOO_FAR] = FAKE_TOO_FAR,
+        [ROW_INSIDE] = FAKE_ADDED, [ROW_APART] = FAKE_ADDED,     [ROW_NO_TABLE] = FAKE_NO_TABLE,
+        [ROW_BUSY] = FAKE_BUSY,    [ROW_TOO_FAR] = FAKE_TOO_FAR,
     };
     struct ticket ticket = {.wake = wake, .target = fake};
     for (int round = 0;; round++) {

@@ -102,6 +102,33 @@ static void test_pending(void **unused)
     rows_close(engine);
 }
 
+/* One that waited too long for the row: others are told so, be there tables. */
+static void test_waited(void **unused)
+{
+    (void)unused;
+    struct counter_config config;
+    struct engine *engine = rows_open(&config, 3, false);
+    struct counters_call call;
+    struct engine_op *op = &call.op;
+    uint64_t id = 0;
+    do {
+        counters_call_init(&call, ENGINE_SET, REC, ++id, "1,2,3,4");
+        engine->functions->prepare(engine, &op, 1);
+        engine->functions->change(engine, op, change_sink_null());
+    } while (op->status == ENGINE_DONE);
+    assert_int_equal(op->status, ENGINE_PENDING);
+    assert_true(op->wants_table);
+    engine->functions->waited(engine);
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->change(engine, op, change_sink_null());
+    assert_int_equal(op->status, ENGINE_ERROR);
+    assert_int_equal(op->error, ENGINE_E_BUSY);
+    assert_true(rows_figure(engine, "spare") == 2);
+    engine->functions->maintain(engine, NULL);
+    assert_int_equal(counters_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    rows_close(engine);
+}
+
 /* ---- rolling ---- */
 
 /* The smallest base. */
@@ -578,17 +605,12 @@ static void test_tables_changed(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settles),
-        cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_roll),
-        cmocka_unit_test(test_refuse),
-        cmocka_unit_test(test_half_late),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_slots_changed),
-        cmocka_unit_test(test_tables_changed),
-        cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_scattered),
-        cmocka_unit_test(test_no_layer_beside),
+        cmocka_unit_test(test_settles),        cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_waited),         cmocka_unit_test(test_roll),
+        cmocka_unit_test(test_refuse),         cmocka_unit_test(test_half_late),
+        cmocka_unit_test(test_layers),         cmocka_unit_test(test_slots_changed),
+        cmocka_unit_test(test_tables_changed), cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_scattered),      cmocka_unit_test(test_no_layer_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,7 +319,7 @@ static void test_too_long(void **state)
     fake_engine_hold(harness.store, 8);
     fake_engine_hold_busy(harness.store, 9);
     harness_ask(fd, "incr f:7.a 3\r\nget f:1.a f:8.a\r\nincr f:1.a 1\r\nincr f:9.a 1\r\n",
-                "SERVER_ERROR no table free\r\nSERVER_ERROR disk read failed\r\n1\r\n"
+                "SERVER_ERROR busy\r\nSERVER_ERROR disk read failed\r\n1\r\n"
                 "SERVER_ERROR busy\r\n");
     assert_int_equal(fake_engine_waited(harness.store), 1); /* nobody else is refused for a merge */
     harness_ask(fd, "delete f:8.a\r\ngat -1 f:8.a\r\nmn\r\n",

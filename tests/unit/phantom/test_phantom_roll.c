@@ -188,6 +188,32 @@ static void test_below(void **unused)
     phantoms_destroy(space.engine);
 }
 
+/* One that waited too long for the row: others are told so, be there tables. */
+static void test_waited(void **state)
+{
+    (void)state;
+    struct phantom_config config = row_config(3, 0.001);
+    struct space space = open_space(&config);
+    struct engine *engine = space.engine;
+    struct phantoms_call call;
+    struct engine_op *op = &call.op;
+    uint64_t id = 0;
+    do {
+        phantoms_call_init(&call, ENGINE_SET, id++, "u", "1");
+    } while (phantoms_try(engine, &call, change_sink_null()) == ENGINE_DONE);
+    assert_int_equal(op->status, ENGINE_PENDING);
+    assert_true(op->wants_table);
+    engine->functions->waited(engine);
+    engine->functions->prepare(engine, &op, 1);
+    engine->functions->change(engine, op, change_sink_null());
+    assert_int_equal(op->status, ENGINE_ERROR); /* not pending: nobody would wake it */
+    assert_int_equal(op->error, ENGINE_E_BUSY);
+    assert_int_equal(phantoms_tables(engine), 1);
+    engine->functions->maintain(engine, NULL);
+    assert_int_equal(phantoms_run(engine, &call, change_sink_null()), ENGINE_DONE);
+    phantoms_destroy(engine);
+}
+
 /* Without recycling: all tables fill, then what is new is refused and all else goes on. */
 static void test_refuse(void **unused)
 {
@@ -548,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_roll_and_recycle),
         cmocka_unit_test(test_nothing_is_denied),
         cmocka_unit_test(test_below),
+        cmocka_unit_test(test_waited),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_strays),
         cmocka_unit_test(test_strays_outgrow_the_next_table),
