@@ -10,6 +10,7 @@ the same. $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build (
 import argparse
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ ANSWER_S = 20
 START_S = 60
 LEVEL_S = 60  # until a follower has caught up
 USER = "nobody"
+REFUSED = 4  # EXIT_STATUS_REFUSED
 CONFIG = """threads: 2
 memory: 512MiB
 listen: 127.0.0.1:%(port)d
@@ -35,7 +37,7 @@ replication: {name: %(name)s, keep: %(keep)s%(follow)s%(ack)s}
 spaces:
   feed:
     kind: counter
-    slots: {like: 20, read: 10}
+    slots: {like: 20, read: 10%(slots)s}
     table-size: 64KiB
     tables: 4
     oldest: dump
@@ -51,7 +53,8 @@ spaces:
     ids: any
     max-id: 1000000
     table-size: 1MiB
-"""
+%(more)s"""
+MORE = "  late: {kind: counter, slots: {n: 8}, table-size: 64KiB, tables: 4}\n"
 
 
 def free_port():
@@ -67,8 +70,10 @@ class Node:
         self.folder, self.name, self.port = Folder(parent), name, free_port()
         self.process, self.logs = None, 0
 
-    def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec"):
+    def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec",
+                  slots="", more=""):
         values = {
+            "slots": slots, "more": more,
             "port": self.port, "data": self.folder.data, "name": self.name, "keep": keep,
             "every": every, "sync": sync,
             "follow": ", follow: \"127.0.0.1:%d\"" % follow.port if follow else "",
@@ -100,6 +105,13 @@ class Node:
             except (OSError, Failure):
                 time.sleep(0.01)
         raise Failure("%s does not start:\n%s" % (self.name, self.output()))
+
+    def reload(self):
+        before = self.output().count("reload: ")
+        self.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "%s does not reload:\n%s" % (self.name, self.output()[-2000:]),
+                 lambda: "reload: done" in "reload: ".join(
+                     [""] + self.output().split("reload: ")[before + 1:]))
 
     def kill(self):
         self.process.kill()
@@ -135,13 +147,17 @@ class Node:
             raise Failure("stats answers %r" % said)
         return found
 
-    def export(self, space):
-        done = subprocess.run([os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "export",
-                               "--server", "127.0.0.1:%d" % self.port, space],
+    def rollcall(self, verb, *words, status=0):
+        done = subprocess.run([os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), verb,
+                               "--server", "127.0.0.1:%d" % self.port, *words],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            raise Failure("export of %s: %s" % (self.name, done.stderr.decode()))
-        return done.stdout
+        if done.returncode != status:
+            raise Failure("%s of %s ends with %d: %s" % (verb, self.name, done.returncode,
+                                                         done.stderr.decode()))
+        return (done.stderr if status else done.stdout).decode()
+
+    def export(self, space):
+        return self.rollcall("export", space)
 
 
 def wait_for(what, holds, seconds=LEVEL_S):
@@ -291,10 +307,10 @@ class Pair:
             short += len(part) - said.count(b"VALUE ")
         return short
 
-    def check_equal(self):
+    def check_equal(self, spaces=("feed", "user")):
         one, two = self.nodes
         level(one, two)
-        for space in ("feed", "user"):
+        for space in spaces:
             first, second = one.export(space), two.export(space)
             if first != second:
                 raise Failure("exports of %s differ: %d and %d bytes, in %s" % (
@@ -384,8 +400,8 @@ def promotions(pair):
                  lambda: leader.stats().get("in_sync") == "1")
         time.sleep(pair.rng.uniform(0.05, 0.4))
         leader.kill()
-        said = follower.ask(b"promote 1 - force")
-        if not said.startswith(b"OK "):
+        said = follower.rollcall("promote", "--force")
+        if " leads in epoch " not in said:
             raise Failure("promote: %r\n%s" % (said, follower.output()[-3000:]))
         pair.nodes.reverse()
         leader.configure(follow=follower, ack_by=follower.name)
@@ -399,7 +415,73 @@ def promotions(pair):
         node.stop()
 
 
-PARTS = {"kills": kills, "copies": copies, "promotions": promotions}
+def roles(pair):
+    """What would be lost is said, and refused; a running leader follows, and its own end is cut."""
+    one, two = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    one.start()
+    two.start()
+    pair.write()
+    level_under_load(two)
+    pair.pause(True)
+    level(one, two)
+    for words in (("promote",), ("follow", "127.0.0.1:%d" % two.port)):
+        said = one.rollcall(*words, status=REFUSED)
+        if "this node leads" not in said:
+            raise Failure("a leader says %r to %s" % (said, words[0]))
+    two.kill()
+    pair.pause(False)
+    before = int(one.stats()["written"])
+    wait_for("what only the leader has", lambda: int(one.stats()["written"]) > before + 4096)
+    pair.finish()
+    one.ask(b"incr feed:1.like 5")
+    two.configure()  # it leads: the other one's end is not here
+    two.start()
+    one.rollcall("follow", "--force", "127.0.0.1:%d" % two.port)
+    pair.nodes.reverse()
+    level(two, one)
+    pair.writers = []
+    if "cut" not in one.output() and "a copy" not in one.output():
+        raise Failure("nothing was cut:\n" + one.output())
+    pair.check_equal()
+    two.stop()
+    one.stop()
+
+
+def changes(pair):
+    """The leader gets a slot, then a space, while it is written to and the follower is killed."""
+    one, two = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    one.start()
+    two.start()
+    pair.write()
+    level_under_load(two)
+    one.configure(slots=", share: 8")
+    one.reload()
+    for number in range(200):
+        one.ask(b"incr feed:%d.share 1" % (1000 + 8 * number))
+    two.configure(follow=one, slots=", share: 8", more=MORE)
+    two.reload()
+    one.configure(slots=", share: 8", more=MORE)
+    one.reload()
+    for number in range(200):
+        if not one.ask(b"incr late:%d.n 1" % number)[:1].isdigit():
+            raise Failure("the space that was added takes nothing")
+    time.sleep(pair.rng.uniform(0, 0.3))
+    two.kill()
+    two.start()
+    pair.finish()
+    pair.check_equal(("feed", "user", "late"))
+    if two.ask(b"get feed:1000.share", b"END\r\n").split(b"\r\n")[1:2] != [b"1"]:
+        raise Failure("the follower does not know the slot")
+    pair.check_values(two)
+    two.stop()
+    one.stop()
+
+
+PARTS = {"changes": changes, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
 
 
 def run(name, options):

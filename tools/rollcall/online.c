@@ -41,6 +41,7 @@ static const struct option_row rows[] = {
     {"timeout", MILLISECONDS(target.timeout_ms, 1), .initial = "3s", .help = "wait no longer"},
     {"json", FLAG(json), .help = "JSON, one object"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
+    {"force", FLAG(force), .help = "also where something is lost"},
     {"sort", .type = OPTION_WORD, .words = online_sorts, AT(sort), .initial = "full",
      .help = "the order of the spaces"},
     {"interval", MILLISECONDS(interval_ms, ONLINE_INTERVAL_MS_MIN), .initial = "1s",

@@ -29,7 +29,7 @@ extern const char *const online_sorts[ONLINE_SORTS + 1];
 
 struct online_options {
     struct online_target target;
-    bool json, help, fail_missing;
+    bool json, help, fail_missing, force;
     enum online_sort sort;
     unsigned interval_ms, looks;
     /* of `plan` */
@@ -65,6 +65,8 @@ int online_get_main(int argc, char **argv);
 int online_conf_main(int argc, char **argv);
 int online_top_main(int argc, char **argv);
 int online_plan_main(int argc, char **argv);
+int online_promote_main(int argc, char **argv);
+int online_follow_main(int argc, char **argv);
 int online_completion_main(int argc, char **argv);
 
 /* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */

@@ -30,6 +30,8 @@ const struct verb verbs[] = {
     {"load", load_main, "load counters or members from files into a running daemon"},
     {"backup", backup_main, "copy the data of a running daemon, up to one moment"},
     {"restore", restore_main, "make a data directory of a backup"},
+    {"promote", online_promote_main, "has a follower lead"},
+    {"follow", online_follow_main, "HOST:PORT: has a node follow another one"},
     {"completion", online_completion_main, "a script for bash, zsh or fish"},
     {"help", verb_help_main, "this text; rollcall VERB --help for the options of one"},
 };

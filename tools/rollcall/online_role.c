@@ -1,0 +1,137 @@
+/* online_role.c: rollcall promote, rollcall follow: what a node is to the others (repl/control.h).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/rollcall/online.h"
+#include "tools/rollcall/verb.h"
+
+#define COMMAND_MAX 400
+#define ADDRESS_MAX 255
+
+static void role_take(void *context, const char *line, size_t length)
+{
+    char *answer = context;
+
+    snprintf(answer, ONLINE_ERROR_MAX, "%.*s", (int)length, line);
+}
+
+/* The answer behind OK, in answer[]. Not so: said why. */
+static enum exit_status role_ask(const struct online_options *options, const char *command,
+                                 char answer[ONLINE_ERROR_MAX])
+{
+    static const char refused[] = "SERVER_ERROR ";
+    struct online_link *link = online_open(&options->target, false);
+    enum exit_status status = online_status(link);
+
+    answer[0] = '\0';
+    if (status == EXIT_STATUS_DONE && !online_ask(link, command, role_take, answer)) {
+        status = online_status(link);
+    }
+    online_close(link);
+    if (status == EXIT_STATUS_DONE && strncmp(answer, "OK", 2) != 0) {
+        const char *why =
+            answer + (strncmp(answer, refused, strlen(refused)) == 0 ? strlen(refused) : 0);
+
+        (void)verb_complain(stderr, "%s refuses: %s", options->target.server, why);
+        status = EXIT_STATUS_REFUSED;
+    }
+    return status;
+}
+
+static bool role_no_page(const struct online_options *options)
+{
+    if (online_is_http(&options->target)) {
+        (void)verb_complain(stderr, "the status page is for looking only: give -s the address that "
+                                    "memcached clients use");
+    }
+    return online_is_http(&options->target);
+}
+
+/* ---- promote ---- */
+
+static int role_promote(const struct online_options *options)
+{
+    char answer[ONLINE_ERROR_MAX];
+    unsigned long long epoch;
+    unsigned long long lsn;
+
+    if (role_no_page(options)) {
+        return EXIT_STATUS_USAGE;
+    }
+    enum exit_status status =
+        role_ask(options, options->force ? "promote 1 - force\r\n" : "promote 1 -\r\n", answer);
+
+    if (status == EXIT_STATUS_DONE && sscanf(answer, "OK %llu %llu", &epoch, &lsn) == 2) {
+        printf("%s leads in epoch %llu, from LSN %llu on.\nTake replication.follow out of its "
+               "configuration: a restart does what that says.\nThe old leader must not lead: start "
+               "it with replication.follow, or: rollcall follow\n",
+               options->target.server, epoch, lsn);
+    }
+    return (int)status;
+}
+
+int online_promote_main(int argc, char **argv)
+{
+    static const char *const takes[] = {"force", NULL};
+    static const struct online_verb verb = {
+        .name = "promote",
+        .words = "",
+        .does = "Has a follower lead, at once. Refused where something would be lost, or that is "
+                "not known;\nit says how much. On the daemon's machine.",
+        .examples = "  rollcall promote\n"
+                    "  rollcall promote --force -s /run/rollcall.sock\n",
+        .takes = takes,
+        .words_least = 0,
+        .words_most = 0,
+        .run = role_promote,
+    };
+
+    return online_main(&verb, argc, argv);
+}
+
+/* ---- follow ---- */
+
+static int role_follow(const struct online_options *options)
+{
+    char command[COMMAND_MAX];
+    char answer[ONLINE_ERROR_MAX];
+    const char *address = options->words[0];
+
+    if (role_no_page(options)) {
+        return EXIT_STATUS_USAGE;
+    }
+    if (strlen(address) > ADDRESS_MAX || strpbrk(address, " \t\r\n") != NULL) {
+        return (int)verb_complain(stderr, "\"%.64s\" is no HOST:PORT, nor the path of a socket",
+                                  address);
+    }
+    snprintf(command, sizeof(command), "follow-to 1 %s%s\r\n", address,
+             options->force ? " force" : "");
+    enum exit_status status = role_ask(options, command, answer);
+
+    if (status == EXIT_STATUS_DONE) {
+        printf("%s begins anew, and follows %s.\nPut that into its configuration, as "
+               "replication.follow: a restart does what that says.\n",
+               options->target.server, address);
+    }
+    return (int)status;
+}
+
+int online_follow_main(int argc, char **argv)
+{
+    static const char *const takes[] = {"force", NULL};
+    static const struct online_verb verb = {
+        .name = "follow",
+        .words = "HOST:PORT",
+        .does = "Has a node follow another one. One that leads must be forced: what the other one "
+                "has not is lost.\nOn the daemon's machine.",
+        .examples = "  rollcall follow 10.0.0.2:11211\n"
+                    "  rollcall follow --force 10.0.0.2:11211\n",
+        .takes = takes,
+        .words_least = 1,
+        .words_most = 1,
+        .run = role_follow,
+    };
+
+    return online_main(&verb, argc, argv);
+}
