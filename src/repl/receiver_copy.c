@@ -52,6 +52,28 @@ static bool fetch_is_wanted(struct receiver_copy *copy)
     return false;
 }
 
+/*
+ * Nor is what a later reign has written: this node led, or followed a leader that came after this
+ * one. Who is the leader is for an operator to say.
+ */
+static bool fetch_is_later(struct receiver_copy *copy)
+{
+    const struct manifest *manifest = copy->manifest;
+    size_t count = manifest->history_count;
+    uint64_t there = count > 0 ? manifest->history[count - 1].epoch : 0;
+    uint64_t here = copy->receiver->position.epoch;
+
+    if (there >= here) {
+        return true;
+    }
+    receiver_trouble(
+        copy->receiver,
+        "it is in epoch %llu, and this node has records of epoch %llu: follow the node "
+        "that led then, or begin with an empty directory",
+        (unsigned long long)there, (unsigned long long)here);
+    return false;
+}
+
 static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
 {
     struct repl_receiver *receiver = copy->receiver;
@@ -67,7 +89,7 @@ static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
         receiver_trouble(receiver, "%.230s", error);
         return false;
     }
-    return fetch_is_wanted(copy);
+    return fetch_is_wanted(copy) && fetch_is_later(copy);
 }
 
 /* ---- what is needed ---- */

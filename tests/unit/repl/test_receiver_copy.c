@@ -63,6 +63,7 @@ static void shop_open(uint64_t stream)
     shop.manifest->stream[0] = stream;
     shop.manifest->stream[1] = 11;
     shop.manifest->journal_lsn = 64;
+    assert_true(manifest_add_reign(shop.manifest, 3, 0));
     struct manifest_space *space = manifest_add_space(shop.manifest, "feed", 0, "counter");
 
     for (uint64_t i = 0; i < TABLES; i++) {
@@ -346,6 +347,25 @@ static void test_other_stream(void **state)
     assert_false(atomic_load(&fake.again));
 }
 
+/* Nor is that of a leader that came later, for one that came back. */
+static void test_older_epoch(void **state)
+{
+    char path[VFS_PATH_MAX];
+
+    (void)state;
+    fake.position.epoch = 4;
+    rig_go();
+    rig_pick_up();
+    rig_expect("follow 1 rollcall two 0000000000000007000000000000000b 4 4096");
+    rig_say("COPY epoch 4 is not in the history here");
+    rig_expect("copy 1 rollcall two");
+    rig_say("MANIFEST %zu", shop.text.length);
+    rig_say_bytes(shop.text.data, shop.text.length);
+    rig_await_trouble("this node has records of epoch 4");
+    assert_false(exists(copy_path("", "", path)));
+    assert_false(atomic_load(&fake.again));
+}
+
 static void test_bad_manifest(void **state)
 {
     (void)state;
@@ -382,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_links, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_surplus, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_other_stream, shop_begin, shop_end),
+        cmocka_unit_test_setup_teardown(test_older_epoch, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_bad_manifest, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_wrong_file, shop_begin, shop_end),
     };
