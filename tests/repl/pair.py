@@ -10,6 +10,7 @@ the same. $ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build (
 import argparse
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -256,6 +257,58 @@ class Writer(threading.Thread):
             raise Failure("writer %d: %s" % (self.number, self.trouble))
 
 
+class Relay(threading.Thread):
+    """What lies between two nodes: it passes on, or cuts, holds, tears a byte out of, one way."""
+
+    def __init__(self, node):
+        super().__init__(daemon=True)
+        self.node, self.port = node, free_port()
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.listener.settimeout(0.05)
+        self.links, self.held, self.flip, self.ended = [], None, False, False
+        self.start()
+
+    def run(self):
+        while not self.ended:
+            self.accept()
+            ends = [end for pair in self.links for end in pair]
+            for end in select.select(ends, [], [], 0.01)[0] if ends else []:
+                self.pass_on(end)
+        self.cut()
+
+    def accept(self):
+        try:
+            near, _ = self.listener.accept()
+        except OSError:
+            return
+        try:
+            self.links.append((near, self.node.connect()))
+        except OSError:
+            near.close()
+
+    def pass_on(self, end):
+        for near, far in self.links:
+            if end in (near, far) and not (self.held and end is (near, far)[self.held - 1]):
+                try:
+                    said = end.recv(1 << 16)
+                    if said and self.flip and end is far and len(said) > 4096:
+                        said, self.flip = said[:2000] + bytes([said[2000] ^ 4]) + said[2001:], False
+                    (far if end is near else near).sendall(said)
+                except OSError:
+                    said = b""
+                if not said:
+                    self.links.remove((near, far))
+                    near.close()
+                    far.close()
+                return
+
+    def cut(self):
+        for pair in self.links:
+            for end in pair:
+                end.close()
+        self.links = []
+
+
 class Pair:
     """Leader and follower; nodes[0] is who leads, where writers go."""
 
@@ -481,7 +534,40 @@ def changes(pair):
     one.stop()
 
 
-PARTS = {"changes": changes, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
+def links(pair):
+    """The link is cut, held one way until either side gives it up, and a byte of it is turned."""
+    one, two = pair.nodes
+    relay = Relay(one)
+    one.configure()
+    two.configure(follow=relay)
+    one.start()
+    two.start()
+    pair.write()
+    level_under_load(two)
+    for fault in ("cut", 1, "flip", 2, "cut"):
+        level_under_load(two)
+        time.sleep(pair.rng.uniform(0.1, 0.5))
+        before = two.output().count("following")
+        if fault == "cut":
+            relay.cut()
+        elif fault == "flip":
+            relay.flip = True
+        else:
+            relay.held = fault
+        wait_for(lambda: "%s was not noticed:\n%s" % (fault, two.output()[-2000:]),
+                 lambda: two.output().count("following") > before)
+        relay.held = None
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(two)
+    if "checksum" not in two.output():
+        raise Failure("the byte that was turned was taken:\n" + two.output())
+    relay.ended = True
+    two.stop()
+    one.stop()
+
+
+PARTS = {"changes": changes, "links": links, "roles": roles, "kills": kills, "copies": copies, "promotions": promotions}
 
 
 def run(name, options):
