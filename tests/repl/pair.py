@@ -25,6 +25,7 @@ from victim import Failure, Folder, seed_of_run  # noqa: E402
 
 ANSWER_S = 20
 START_S = 60
+PACE_S = 0.002  # between two batches: a copy takes longer than the journal lasts otherwise
 LEVEL_S = 60  # until a follower has caught up
 USER = "nobody"
 REFUSED = 4  # EXIT_STATUS_REFUSED
@@ -238,6 +239,7 @@ class Writer(threading.Thread):
                 if not said.endswith(b"\r\n"):
                     return
                 self.take(verb, key, said)
+            time.sleep(PACE_S)
 
     def run(self):
         while not self.ended:
@@ -538,7 +540,7 @@ def links(pair):
     """The link is cut, held one way until either side gives it up, and a byte of it is turned."""
     one, two = pair.nodes
     relay = Relay(one)
-    one.configure()
+    one.configure(keep="4GiB")  # a link that was held is long: no copy shall be needed
     two.configure(follow=relay)
     one.start()
     two.start()
