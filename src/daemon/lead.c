@@ -15,8 +15,7 @@
 #include "repl/feed.h"
 #include "repl/receiver.h"
 
-#define CATCH_UP_US  2000000u /* below what an operator's tool waits */
-#define CHANGE_BYTES 24u      /* of a change of one slot in the journal */
+#define CATCH_UP_US 2000000u /* below what an operator's tool waits */
 
 struct lead {
     struct server *server;
@@ -91,7 +90,7 @@ static bool lead_may_lose(struct lead *lead, bool force, char why[REPL_TEXT_MAX 
         why,
         "%llu bytes of the leader's journal are not here, about %llu changes; `force` "
         "promotes it all the same, and they are lost",
-        (unsigned long long)lost, (unsigned long long)(lost / CHANGE_BYTES));
+        (unsigned long long)lost, (unsigned long long)(lost / REPL_CHANGE_BYTES));
 }
 
 static void lead_serve(struct lead *lead)

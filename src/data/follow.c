@@ -148,13 +148,20 @@ static bool follow_note_reigns(struct data *data, uint64_t lsn, const uint64_t *
     return true;
 }
 
-static enum data_taken refuse_failed(struct data *data, char error[DATA_ERROR_MAX])
+static enum data_taken follow_no_room(struct data *data, char error[DATA_ERROR_MAX])
 {
     struct journal_stats stats;
 
+    error[0] = '\0';
     journal_stats(data->journal, &stats);
-    data_refuse(error, "the journal cannot be written: %s", stats.error);
-    return DATA_FAILED;
+    if (stats.failed) {
+        data_refuse(error, "the journal cannot be written: %s", stats.error);
+        return DATA_FAILED;
+    }
+    if (stats.full) {
+        data_refuse(error, "the journal has no room: %s; make room on the disk", stats.error);
+    }
+    return DATA_NO_ROOM;
 }
 
 enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, size_t length,
@@ -184,7 +191,7 @@ enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, si
         data_refuse(error, "%s", why);
         return DATA_BAD;
     }
-    return journal_failed(data->journal) ? refuse_failed(data, error) : DATA_NO_ROOM;
+    return follow_no_room(data, error);
 }
 
 bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum)

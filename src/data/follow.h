@@ -39,7 +39,7 @@ bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_W
 
 enum data_taken {
     DATA_TAKEN,   /* *taken bytes, at least one record of it */
-    DATA_NO_ROOM, /* none now: the disk is full, or the buffer until it was synced */
+    DATA_NO_ROOM, /* none now: the disk is full (error), or the buffer until it was synced ("") */
     DATA_BAD,     /* the record behind *taken bytes is not sound, or not the next: error */
     DATA_FAILED,  /* the journal cannot be written any more: error */
 };

@@ -81,6 +81,7 @@ struct repl_feed_stats {
 };
 
 struct repl_feeds_stats {
+    const char *name, *group; /* of this node; as long as the feeds */
     uint64_t stream[MANIFEST_STREAM_WORDS];
     uint64_t epoch;
     uint64_t written, durable;

@@ -358,6 +358,8 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     uint64_t now_us = clock_monotonic_us();
 
     memset(stats, 0, sizeof(*stats));
+    stats->name = feeds->name;
+    stats->group = feeds->group;
     stats->written = journal_written(feeds->journal);
     stats->durable = journal_durable(feeds->journal);
     stats->acked = repl_feeds_acked(feeds);

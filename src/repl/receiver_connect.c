@@ -33,7 +33,7 @@ void receiver_note_end(struct repl_receiver *receiver)
         receiver_trouble(receiver, "its certificate is refused: %s", why);
     } else if (tls != NULL && !net_tls_established(tls)) {
         receiver_trouble(receiver, "the TLS handshake failed");
-    } else {
+    } else if (!receiver->no_room) {
         receiver_trouble(receiver, "the connection ended");
     }
 }

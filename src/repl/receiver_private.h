@@ -65,6 +65,7 @@ struct repl_receiver {
     /* the thread's own */
     struct data_position position; /* at the beginning of this connection */
     uint64_t busy_s;
+    bool no_room; /* on the disk here: why it does not go on, whatever else happens */
     char logged[REPL_TEXT_MAX + 1]; /* the last trouble in the log */
 };
 

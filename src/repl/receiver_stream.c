@@ -185,7 +185,7 @@ static bool reception_hear_line(struct reception *reception, const char *text, s
 
 /* ---- what it takes ---- */
 
-static bool reception_no_room(struct reception *reception)
+static bool reception_again_later(struct reception *reception)
 {
     uint64_t pause_us = reception->pause_us == 0 ? AGAIN_FIRST_US : 2 * reception->pause_us;
 
@@ -194,10 +194,27 @@ static bool reception_no_room(struct reception *reception)
     return true;
 }
 
+/* `why`: the disk is full; "": for a moment. */
+static bool reception_no_room(struct reception *reception, const char *why)
+{
+    if (why[0] != '\0') {
+        reception->receiver->no_room = true;
+        receiver_trouble(reception->receiver, "%.250s", why);
+    }
+    return reception_again_later(reception);
+}
+
 static void reception_has_room(struct reception *reception)
 {
+    struct repl_receiver *receiver = reception->receiver;
+
     reception->again_us = reception->pause_us = 0;
-    reception->receiver->link.heard_us = clock_monotonic_us(); /* nobody has listened until now */
+    receiver->link.heard_us = clock_monotonic_us(); /* nobody has listened until now */
+    if (receiver->no_room) {
+        receiver->no_room = false;
+        receiver_no_trouble(receiver);
+        log_info("following %s: there is room again", receiver->address);
+    }
 }
 
 /* As much of the D as there is room for. */
@@ -216,7 +233,7 @@ static bool reception_take(struct reception *reception)
         reception->taken += taken;
         reception->lsn += taken;
         if (result == DATA_NO_ROOM) {
-            return reception_no_room(reception);
+            return reception_no_room(reception, error);
         }
         if (result != DATA_TAKEN) {
             receiver_trouble(receiver, "%s%.220s",
@@ -252,7 +269,7 @@ static bool reception_compare(struct reception *reception)
     uint64_t sum;
 
     if (journal_written(receiver->journal) < reception->sum.lsn) {
-        return reception_no_room(reception);
+        return reception_again_later(reception);
     }
     if (data_sum(receiver->data, reception->sum.from, reception->sum.lsn, &sum) &&
         sum != reception->sum.sum) {
@@ -385,7 +402,9 @@ enum receiver_next receiver_stream(struct repl_receiver *receiver, uint64_t lsn,
     receiver->figures.connects++;
     receiver->sample_count = 0;
     pthread_mutex_unlock(&receiver->lock);
-    receiver_no_trouble(receiver);
+    if (!receiver->no_room) {
+        receiver_no_trouble(receiver);
+    }
     log_info("following %s: streaming lsn=%llu epoch=%llu", receiver->address,
              (unsigned long long)lsn, (unsigned long long)epoch);
     receiver->link.heard_us = clock_monotonic_us();

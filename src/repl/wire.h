@@ -73,6 +73,7 @@
 #define REPL_SILENCE_S     5u
 #define REPL_PAUSE_S       60u
 #define REPL_BUSY_MAX      3600u /* SECONDS of a BUSY */
+#define REPL_CHANGE_BYTES  24u /* of a change of one slot in the journal: what a loss is told by */
 
 enum repl_side { REPL_OF_FOLLOWER, REPL_OF_LEADER }; /* who says it */
 

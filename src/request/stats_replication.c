@@ -104,6 +104,8 @@ void stats_replication(struct stats_out *out)
         return;
     }
     repl_feeds_stats(server->feeds, &stats);
+    stats_text(out, "name", stats.name);
+    stats_text(out, "group", stats.group);
     if (!follows) {
         stats_text(out, "state", "leader");
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);

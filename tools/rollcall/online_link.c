@@ -179,9 +179,10 @@ static bool begins(const char *line, const char *with)
 
 static bool is_last(const char *line)
 {
-    static const char *const last[] = {
-        "END",        "ERROR", "CLIENT_ERROR ", "SERVER_ERROR ", "STORED",
-        "NOT_STORED", "OK",    "RESET",         "VERSION "};
+    static const char
+        *const last[] = {"END",        "ERROR", "CLIENT_ERROR ", "SERVER_ERROR ", "STORED",
+                         "NOT_STORED", "OK",    "RESET",         "VERSION ",      "STREAM ",
+                         "REWIND ",    "COPY ", "BUSY "}; /* the last four: of `follow` */
 
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
         if (begins(line, last[i])) {

@@ -53,6 +53,7 @@ enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, si
     assert_int_equal(lsn, fake.position.lsn);
     if (fake.no_room > 0) {
         fake.no_room--;
+        memcpy(error, fake.why, sizeof(fake.why));
         result = DATA_NO_ROOM;
     } else if (result == DATA_TAKEN) {
         *taken = length < 24 ? length : 24;

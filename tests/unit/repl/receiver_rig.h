@@ -22,6 +22,7 @@ struct fake {
     struct data_position position;
     char taken[65536]; /* from RIG_LSN on */
     unsigned no_room;  /* calls of take that have none */
+    char why[64];      /* the disk is full; "": it is the buffer */
     enum data_taken result;
     bool has_sum, can_rewind;
     uint64_t sum;

@@ -1,4 +1,5 @@
 /* The side that follows: what it takes, says and answers, against a leader that the test plays. */
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,6 +83,36 @@ static void test_no_room(void **state)
     rig_send_data(RIG_LSN + 64, 8);
     rig_expect_taken(72);
     assert_int_equal(fake.takes, 6 + 3 + 1);
+}
+
+static void set_no_room(unsigned times)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.no_room = times;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+/* What is said of a full disk stays until there is room, whatever the other side does meanwhile. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    strcpy(fake.why, "the journal has no room");
+    set_no_room(UINT_MAX);
+    rig_go();
+    for (unsigned times = 0; times < 2; times++) {
+        rig_agree(RIG_LSN);
+        rig_send_data(RIG_LSN, 16);
+        rig_await_trouble(fake.why);
+        rig_hang_up();
+        RIG_AWAIT(rig_figures().state == REPL_RECEIVER_CONNECTING);
+        assert_string_equal(rig_figures().trouble, fake.why);
+    }
+    rig_agree(RIG_LSN);
+    assert_string_equal(rig_figures().trouble, fake.why);
+    rig_send_data(RIG_LSN, 16);
+    set_no_room(0);
+    rig_expect_taken(16);
+    RIG_AWAIT(rig_figures().trouble[0] == '\0');
 }
 
 static void test_bad(void **state)
@@ -229,6 +260,25 @@ static void test_nothing_yet(void **state)
     assert_int_equal(fake.position.stream[1], 11);
 }
 
+/* From another place, or of another stream. */
+static void test_not_asked_for(void **state)
+{
+    static const char *const answers[] = {"STREAM " RIG_STREAM " 3 4088",
+                                          "STREAM 00000000000000070000000000000aaa 3 4096"};
+
+    (void)state;
+    assert_int_equal(RIG_LSN, 4096);
+    rig_go();
+    for (size_t i = 0; i < 2; i++) {
+        rig_pick_up();
+        rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
+        rig_say("%s", answers[i]);
+        rig_expect_hung_up();
+        rig_await_trouble("it streams what was not asked for");
+    }
+    assert_int_equal(fake.takes, 0);
+}
+
 static void test_unreachable(void **state)
 {
     (void)state;
@@ -285,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stream, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_clamped, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_no_room, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_full_disk, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_bad, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_sums, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_sum_unknown, rig_begin, rig_end),
@@ -293,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refusals, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_login, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_nothing_yet, rig_begin, rig_end),
+        cmocka_unit_test_setup_teardown(test_not_asked_for, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_unreachable, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_stale, rig_begin, rig_end),
         cmocka_unit_test_setup_teardown(test_stop_and_go, rig_begin, rig_end),

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "store/journal_chain.h"
+#include "store/journal_private.h"
 #include "tests/support/random.h"
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
@@ -50,8 +51,9 @@ static void read_stream(struct vfs *vfs, uint64_t end, struct stream *stream)
     journal_chain_fini(&chain);
 }
 
-/* A leader's: records of all lengths, clean ends, reigns, pads. */
-static void make_stream(struct vfs_sim *sim, struct test_random *random, struct stream *stream)
+/* A leader's: records of up to so many words, clean ends, reigns, pads. */
+static void make_stream_of(struct vfs_sim *sim, size_t words_max, struct test_random *random,
+                           struct stream *stream)
 {
     struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
     struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
@@ -64,7 +66,7 @@ static void make_stream(struct vfs_sim *sim, struct test_random *random, struct 
         assert_true(journal_begin_reign(journal, &reign));
         journal_writer_init(&writer, journal);
         while (journal_head(journal) < (life + 1) * (STREAM_MAX / (LIVES + 1))) {
-            size_t words = 2 + test_random_below(random, JOURNAL_PAYLOAD_MAX / 8 - 2);
+            size_t words = 2 + test_random_below(random, words_max - 1);
             assert_true(run_write(&writer, 0, ++number, life, 8 * words));
         }
         journal_writer_fini(&writer);
@@ -73,6 +75,11 @@ static void make_stream(struct vfs_sim *sim, struct test_random *random, struct 
         assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
     }
     read_stream(config.vfs, recovered.scan.end, stream);
+}
+
+static void make_stream(struct vfs_sim *sim, struct test_random *random, struct stream *stream)
+{
+    make_stream_of(sim, JOURNAL_PAYLOAD_MAX / 8 - 1, random, stream);
 }
 
 /* ---- taking it ---- */
@@ -258,12 +265,51 @@ static void test_goes_on_by_itself(void **unused)
     vfs_sim_destroy(leader);
 }
 
+/* Where the segment has no place for the record of a reign it ends: no pad comes before that. */
+static void test_reign_at_an_end(void **unused)
+{
+    (void)unused;
+    struct test_random random = {.state = 23};
+    struct vfs_sim *leader = vfs_sim_create(23), *sim = vfs_sim_create(24);
+    struct stream stream;
+    struct journal_writer writer;
+    char error[JOURNAL_ERROR_MAX];
+    size_t taken;
+    uint64_t last = 0;
+    make_stream_of(leader, 2, &random, &stream);
+    run_make_directory(vfs_sim_vfs(sim));
+    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
+    config.follows = true;
+    config.segment_bytes += 4096;
+    struct journal *journal = run_open(&config, NULL);
+    uint64_t end = journal_ring_segment_end(&journal->ring, 0);
+    journal_writer_init(&writer, journal);
+    while (end - last >= JOURNAL_REIGN_BYTES) {
+        size_t bytes = journal_word_bytes(stream.words[last / 8]);
+        enum journal_appended result =
+            journal_append(&writer, stream.words + last / 8, bytes, &taken, error);
+        assert_true(result == JOURNAL_APPENDED || journal_sync_now(journal));
+        last += taken;
+    }
+    assert_true(last < end);
+    journal_writer_fini(&writer);
+    assert_true(journal_stop_following(journal));
+    struct journal_reign reign = {.epoch = 99};
+    assert_true(journal_begin_reign(journal, &reign));
+    assert_int_equal(reign.lsn, last);
+    journal_close(journal);
+    free(stream.words);
+    vfs_sim_destroy(sim);
+    vfs_sim_destroy(leader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_bad_records),
         cmocka_unit_test(test_goes_on_by_itself),
+        cmocka_unit_test(test_reign_at_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

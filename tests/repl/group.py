@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Followers of followers, an upgrade, and a follower whose disk is full or hangs.
+
+    tests/repl/group.py [--directory DIR] [--seed N] [--only PART] [--rounds N]
+
+chain    three follows two, which follows one, and any of them is killed; then one is gone for good,
+         two is promoted, and three goes on with it.
+upgrade  both nodes get a new version, $ROLLCALLD_NEXT (by default the same), without a loss: the
+         follower is restarted with it and promoted, the other one follows. Counts what was acknowledged,
+         and says how long no change was.
+hang     writes and syncs of the follower's journal hang: the leader and its clients do not notice.
+full     the follower's disk is full: it says so, stops reading, and goes on when there is room.
+
+Writers and what is judged are those of pair.py. `full` needs root, to mount a disk.
+"""
+import argparse
+import os
+import shutil
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+import full as disks  # noqa: E402
+import hang as hangs  # noqa: E402
+import pair as nodes  # noqa: E402
+from victim import Failure, protocol, seed_of_run  # noqa: E402
+
+DISK_MB = 128
+LEFT_BYTES = 1 << 20  # of the disk, for the follower's table files: the journal has its own room
+LONG_S = 60
+
+
+def wait_streams(node):
+    nodes.level_under_load(node)
+
+
+def wait_in_sync(leader):
+    nodes.wait_for(lambda: "not in sync:\n" + leader.output()[-3000:],
+                   lambda: leader.stats().get("in_sync") == "1")
+
+
+def written(node):
+    return int(node.stats()["written"])
+
+
+def wait_written(node, more):
+    """The stream of a node grows by so much."""
+    goal = written(node) + more
+    nodes.wait_for(lambda: "%s stands at %d, not %d:\n%s" % (node.name, written(node), goal,
+                                                             node.output()[-3000:]),
+                   lambda: written(node) >= goal)
+
+
+def end_all(pair):
+    for node in pair.nodes[::-1]:
+        node.stop()
+
+
+# ---- the parts ----
+
+def chain(pair):
+    pair.nodes.append(nodes.Node(pair.options.directory, "three"))
+    one, two, three = pair.nodes
+    one.configure()
+    two.configure(follow=one)
+    three.configure(follow=two)
+    for node in pair.nodes:
+        node.start()
+    pair.write()
+    wait_streams(three)
+    for _ in range(pair.options.rounds):
+        node = pair.rng.choice(pair.nodes)
+        node.kill()
+        node.start()
+        wait_streams(three)
+        wait_written(three, 4096)
+    refused = three.ask(b"incr feed:1 1")
+    if refused != b"SERVER_ERROR not the leader; it is 127.0.0.1:%d\r\n" % two.port:
+        raise Failure("a follower's follower says %r to an incr" % refused)
+    pair.pause(True)
+    nodes.level(one, two)
+    nodes.level(two, three)
+    one.stop()
+    pair.nodes.remove(one)  # writers find two
+    two.rollcall("promote", "--force")
+    pair.pause(False)
+    wait_written(three, 1 << 16)
+    pair.finish()
+    pair.check_equal()
+    for node in pair.nodes:
+        pair.check_values(node)
+    end_all(pair)
+    one.folder.remove()
+
+
+def upgrade(pair):
+    before = os.environ["ROLLCALLD"]
+    after = os.environ.get("ROLLCALLD_NEXT", before)
+    old, new = pair.nodes
+    old.configure(ack_by=new.name)
+    new.configure(follow=old, ack_by=old.name)
+    old.start()
+    new.start()
+    pair.write()
+    wait_streams(new)
+    os.environ["ROLLCALLD"] = after
+    try:
+        new.stop()
+        new.start()
+        wait_in_sync(old)
+        wait_written(old, 1 << 16)
+        began = time.monotonic()
+        old.stop()
+        new.rollcall("promote")  # refused if anything were lost
+        pair.nodes.reverse()
+        old.configure(follow=new, ack_by=new.name)
+        old.start()
+        wait_in_sync(new)
+        away = time.monotonic() - began
+        wait_written(new, 1 << 16)
+    finally:
+        os.environ["ROLLCALLD"] = before
+    pair.finish()
+    pair.check_equal()
+    for node in pair.nodes:
+        pair.check_values(node)
+    print("upgrade: %d changes acknowledged, none lost; %d refused in the %.2f s without a leader" % (
+        sum(sum(writer.acked.values()) + len(writer.members) for writer in pair.writers),
+        sum(writer.refused for writer in pair.writers), away))
+    end_all(pair)
+
+
+def hang(pair):
+    one, two = pair.nodes
+    slow = hangs.Hang(two.folder)
+    one.configure(keep="4GiB")
+    two.configure(follow=one)
+    one.start()
+    saved = dict(os.environ)
+    os.environ.update(slow.environment())
+    try:
+        two.start()
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+    pair.write()
+    for calls in ("w", "s", "ws"):
+        wait_streams(two)
+        slow.arm("/journal-", calls)
+        try:
+            nodes.wait_for("%s hangs nowhere" % calls, lambda: slow.waiting() > 0)
+            wait_written(one, 1 << 20)  # which fills no buffer of a leader that waits for nobody
+        finally:
+            slow.disarm()
+    pair.finish()
+    pair.check_equal()
+    pair.check_values(two)
+    end_all(pair)
+
+
+def full(pair):
+    one, two = pair.nodes
+    disk = disks.Disk(two.folder, DISK_MB)
+    try:
+        one.configure(keep="4GiB")
+        two.configure(follow=one)
+        one.start()
+        two.start()
+        pair.write()
+        for _ in range(pair.options.rounds):
+            wait_streams(two)
+            disk.fill(LEFT_BYTES)
+            nodes.wait_for(lambda: "the full disk is not noticed: %s" % two.stats(), lambda: stands(two), LONG_S)
+            if not two.ask(b"get feed:1001", b"END\r\n").endswith(b"END\r\n"):
+                raise Failure("a follower with a full disk answers no reads")
+            wait_written(one, 1 << 16)
+            disk.free()
+        pair.finish()
+        pair.check_equal()
+        pair.check_values(two)
+        end_all(pair)
+    except Failure:
+        shutil.copytree(two.folder.data, os.path.join(two.folder.path, "data-kept"))
+        raise
+    finally:
+        pair.end()
+        disk.unmount()
+
+
+def stands(node):
+    """Its journal has ended below the leader's, and it says why."""
+    found = node.stats()
+    return int(found["written"]) < int(found["leader_written"]) and "the journal has no room" in found["trouble"]
+
+
+PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full}
+
+
+def run(name, options):
+    try:
+        nodes.run_part(PARTS[name], options)
+    except protocol.Mismatch as problem:
+        print("%s: skipped: %s" % (name, problem))
+        return
+    print("%s: passed" % name)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=sorted(PARTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    options.seed = seed_of_run(options.seed)
+    for name in [options.only] if options.only else PARTS:
+        try:
+            run(name, options)
+        except Failure as failure:
+            print("%s, seed %d: %s" % (name, options.seed, failure))
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
