@@ -84,12 +84,8 @@ static bool copy_open_file(struct repl_feed *feed, const struct manifest_file *n
 static bool copy_open_files(struct repl_feed *feed, char error[MANIFEST_ERROR_MAX])
 {
     struct feed_copy *copy = &feed->copy;
-    size_t count = 0;
 
-    for (size_t i = 0; i < copy->manifest->spaces_count; i++) {
-        count += copy->manifest->spaces[i].files_count;
-    }
-    copy->files = memory_zalloc((count + 1) * sizeof(*copy->files));
+    copy->files = memory_zalloc((manifest_count_files(copy->manifest) + 1) * sizeof(*copy->files));
     for (size_t i = 0; i < copy->manifest->spaces_count; i++) {
         const struct manifest_space *space = &copy->manifest->spaces[i];
 

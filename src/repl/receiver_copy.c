@@ -113,17 +113,14 @@ static bool fetch_plan(struct receiver_copy *copy)
 {
     struct repl_receiver *receiver = copy->receiver;
     struct repl_receiver_stats figures = {.copy_bytes = 0};
+    size_t count = manifest_count_files(copy->manifest);
     char error[MANIFEST_ERROR_MAX];
-    size_t count = 0;
 
     if (!copy_dir_begin(&copy->dir, receiver->vfs, receiver->directory, copy->manifest)) {
         return fetch_fail(copy);
     }
     if (manifest_load(receiver->vfs, receiver->directory, &copy->own, error) != MANIFEST_SOUND) {
         copy->own = NULL;
-    }
-    for (size_t i = 0; i < copy->manifest->spaces_count; i++) {
-        count += copy->manifest->spaces[i].files_count;
     }
     copy->files = memory_zalloc((count + 1) * sizeof(*copy->files));
     for (size_t i = 0; i < copy->manifest->spaces_count; i++) {

@@ -214,6 +214,15 @@ static size_t manifest_place_of(const struct manifest_space *space, const char *
     return low;
 }
 
+size_t manifest_count_files(const struct manifest *manifest)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < manifest->spaces_count; i++) {
+        count += manifest->spaces[i].files_count;
+    }
+    return count;
+}
+
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name)
 {
     for (size_t i = 0; i < manifest->spaces_count; i++) {

@@ -135,6 +135,8 @@ const struct manifest_data *manifest_find_data(const struct manifest_space *spac
 bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
                        const struct manifest_file *file);
 bool manifest_remove_file(struct manifest_space *space, const char *name); /* false: not there */
+/* Of all its spaces. */
+size_t manifest_count_files(const struct manifest *manifest);
 /* In any space; NULL: not there. Valid until a file is added or removed. */
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name);
 

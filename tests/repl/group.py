@@ -13,7 +13,6 @@ full     the follower's disk is full: it says so, stops reading, and goes on whe
 
 Writers and what is judged are those of pair.py. `full` needs root, to mount a disk.
 """
-import argparse
 import os
 import shutil
 import sys
@@ -25,20 +24,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
 import full as disks  # noqa: E402
 import hang as hangs  # noqa: E402
 import pair as nodes  # noqa: E402
-from victim import Failure, protocol, seed_of_run  # noqa: E402
+from victim import Failure, protocol  # noqa: E402
 
 DISK_MB = 128
 LEFT_BYTES = 1 << 20  # of the disk, for the follower's table files: the journal has its own room
 LONG_S = 60
-
-
-def wait_streams(node):
-    nodes.level_under_load(node)
-
-
-def wait_in_sync(leader):
-    nodes.wait_for(lambda: "not in sync:\n" + leader.output()[-3000:],
-                   lambda: leader.stats().get("in_sync") == "1")
 
 
 def written(node):
@@ -53,28 +43,18 @@ def wait_written(node, more):
                    lambda: written(node) >= goal)
 
 
-def end_all(pair):
-    for node in pair.nodes[::-1]:
-        node.stop()
-
-
 # ---- the parts ----
 
 def chain(pair):
     pair.nodes.append(nodes.Node(pair.options.directory, "three"))
     one, two, three = pair.nodes
-    one.configure()
-    two.configure(follow=one)
-    three.configure(follow=two)
-    for node in pair.nodes:
-        node.start()
-    pair.write()
-    wait_streams(three)
+    pair.lead()
+    nodes.level_under_load(three)
     for _ in range(pair.options.rounds):
         node = pair.rng.choice(pair.nodes)
         node.kill()
         node.start()
-        wait_streams(three)
+        nodes.level_under_load(three)
         wait_written(three, 4096)
     refused = three.ask(b"incr feed:1 1")
     if refused != b"SERVER_ERROR not the leader; it is 127.0.0.1:%d\r\n" % two.port:
@@ -91,7 +71,7 @@ def chain(pair):
     pair.check_equal()
     for node in pair.nodes:
         pair.check_values(node)
-    end_all(pair)
+    pair.stop()
     one.folder.remove()
 
 
@@ -104,12 +84,12 @@ def upgrade(pair):
     old.start()
     new.start()
     pair.write()
-    wait_streams(new)
+    nodes.level_under_load(new)
     os.environ["ROLLCALLD"] = after
     try:
         new.stop()
         new.start()
-        wait_in_sync(old)
+        pair.wait_in_sync()
         wait_written(old, 1 << 16)
         began = time.monotonic()
         old.stop()
@@ -117,7 +97,7 @@ def upgrade(pair):
         pair.nodes.reverse()
         old.configure(follow=new, ack_by=new.name)
         old.start()
-        wait_in_sync(new)
+        pair.wait_in_sync()
         away = time.monotonic() - began
         wait_written(new, 1 << 16)
     finally:
@@ -129,7 +109,7 @@ def upgrade(pair):
     print("upgrade: %d changes acknowledged, none lost; %d refused in the %.2f s without a leader" % (
         sum(sum(writer.acked.values()) + len(writer.members) for writer in pair.writers),
         sum(writer.refused for writer in pair.writers), away))
-    end_all(pair)
+    pair.stop()
 
 
 def hang(pair):
@@ -147,7 +127,7 @@ def hang(pair):
         os.environ.update(saved)
     pair.write()
     for calls in ("w", "s", "ws"):
-        wait_streams(two)
+        nodes.level_under_load(two)
         slow.arm("/journal-", calls)
         try:
             nodes.wait_for("%s hangs nowhere" % calls, lambda: slow.waiting() > 0)
@@ -157,20 +137,19 @@ def hang(pair):
     pair.finish()
     pair.check_equal()
     pair.check_values(two)
-    end_all(pair)
+    pair.stop()
 
 
 def full(pair):
     one, two = pair.nodes
-    disk = disks.Disk(two.folder, DISK_MB)
     try:
-        one.configure(keep="4GiB")
-        two.configure(follow=one)
-        one.start()
-        two.start()
-        pair.write()
+        disk = disks.Disk(two.folder, DISK_MB)
+    except protocol.Mismatch as problem:
+        raise nodes.Skipped(problem) from None
+    try:
+        pair.lead(keep="4GiB")
         for _ in range(pair.options.rounds):
-            wait_streams(two)
+            nodes.level_under_load(two)
             disk.fill(LEFT_BYTES)
             nodes.wait_for(lambda: "the full disk is not noticed: %s" % two.stats(), lambda: stands(two), LONG_S)
             if not two.ask(b"get feed:1001", b"END\r\n").endswith(b"END\r\n"):
@@ -180,7 +159,7 @@ def full(pair):
         pair.finish()
         pair.check_equal()
         pair.check_values(two)
-        end_all(pair)
+        pair.stop()
     except Failure:
         shutil.copytree(two.folder.data, os.path.join(two.folder.path, "data-kept"))
         raise
@@ -198,31 +177,5 @@ def stands(node):
 PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full}
 
 
-def run(name, options):
-    try:
-        nodes.run_part(PARTS[name], options)
-    except protocol.Mismatch as problem:
-        print("%s: skipped: %s" % (name, problem))
-        return
-    print("%s: passed" % name)
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--directory")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=sorted(PARTS))
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    options.seed = seed_of_run(options.seed)
-    for name in [options.only] if options.only else PARTS:
-        try:
-            run(name, options)
-        except Failure as failure:
-            print("%s, seed %d: %s" % (name, options.seed, failure))
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(nodes.main(PARTS, 3))

@@ -102,14 +102,20 @@ static int shop_end(void **state)
 
 /* ---- the leader's part ---- */
 
+/* It asks for a copy, and gets the manifest. */
+static void give_manifest(void)
+{
+    rig_expect("copy 1 rollcall two");
+    rig_say("MANIFEST %zu", shop.text.length);
+    rig_say_bytes(shop.text.data, shop.text.length);
+}
+
 static void ask_for_copy(void)
 {
     rig_pick_up();
     rig_expect("follow 1 rollcall two " RIG_STREAM " 3 4096");
     rig_say("COPY the journal before LSN 4096 is gone");
-    rig_expect("copy 1 rollcall two");
-    rig_say("MANIFEST %zu", shop.text.length);
-    rig_say_bytes(shop.text.data, shop.text.length);
+    give_manifest();
 }
 
 static void expect_asked(size_t i, uint64_t offset)
@@ -339,9 +345,7 @@ static void test_other_stream(void **state)
     rig_pick_up();
     rig_expect("follow 1 rollcall two 0000000000000008000000000000000b 3 4096");
     rig_say("COPY this is another stream");
-    rig_expect("copy 1 rollcall two");
-    rig_say("MANIFEST %zu", shop.text.length);
-    rig_say_bytes(shop.text.data, shop.text.length);
+    give_manifest();
     rig_await_trouble("the data directory here holds another one");
     assert_false(exists(copy_path("", "", path)));
     assert_false(atomic_load(&fake.again));
@@ -358,9 +362,7 @@ static void test_older_epoch(void **state)
     rig_pick_up();
     rig_expect("follow 1 rollcall two 0000000000000007000000000000000b 4 4096");
     rig_say("COPY epoch 4 is not in the history here");
-    rig_expect("copy 1 rollcall two");
-    rig_say("MANIFEST %zu", shop.text.length);
-    rig_say_bytes(shop.text.data, shop.text.length);
+    give_manifest();
     rig_await_trouble("this node has records of epoch 4");
     assert_false(exists(copy_path("", "", path)));
     assert_false(atomic_load(&fake.again));
