@@ -220,6 +220,7 @@ static bool publish(struct server *server, const struct settings *next, struct s
 {
     char error[SPACES_ERROR_MAX];
 
+    change_log_await(server->log);
     barrier_stop(server->barrier);
     bool changed = log_has_room(server, spaces, changes, error) &&
                    (server->follows || change_spaces(changes, next, error));

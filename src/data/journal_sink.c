@@ -87,11 +87,16 @@ static struct journal_log *log_of(struct change_log *log)
 }
 
 /* If there is no room it may be because nobody has submitted what was put. */
-static bool journal_sink_reserve(struct journal_writer *writer, size_t bytes)
+static bool log_take(struct journal_log *log, size_t bytes)
 {
+    struct journal_writer *writer = &log->writer;
+
+    writer->credit += atomic_exchange(&log->ahead, 0);
     bool room = journal_reserve(writer, bytes);
 
-    if (!room) {
+    if (room) {
+        journal_give_back(writer, bytes);
+    } else {
         (void)journal_submit(writer);
     }
     return room;
@@ -100,22 +105,30 @@ static bool journal_sink_reserve(struct journal_writer *writer, size_t bytes)
 /* What is not used is kept, so mostly little is asked for. */
 static bool log_reserve(struct change_log *log)
 {
-    return journal_sink_reserve(&log_of(log)->writer, EVENTS_ROOM);
+    return log_take(log_of(log), EVENTS_ROOM);
 }
 
-/* Not by the log's writer, which belongs to whoever has stopped the world. */
+/* By a writer of its own: the log's belongs to whoever has stopped the world. */
 static void log_await(struct change_log *log)
 {
-    struct journal *journal = log_of(log)->writer.journal;
+    _Atomic uint64_t *ahead = &log_of(log)->ahead;
+    struct journal_writer writer;
+    uint64_t none = 0;
 
-    if (!journal_has_room(journal, EVENTS_ROOM)) {
-        (void)journal_sync_now(journal);
+    if (atomic_load(ahead) >= EVENTS_ROOM) {
+        return;
     }
+    journal_writer_init(&writer, log_of(log)->writer.journal);
+    (void)journal_await_room(&writer, EVENTS_ROOM);
+    if (atomic_compare_exchange_strong(ahead, &none, writer.credit)) {
+        writer.credit = 0;
+    }
+    journal_writer_fini(&writer);
 }
 
 bool journal_log_room(struct journal_log *log, size_t events)
 {
-    return journal_sink_reserve(&log->writer, events * JOURNAL_RECORD_MAX);
+    return log_take(log, events * JOURNAL_RECORD_MAX);
 }
 
 /* In front of what the engine keeps: whose it is. */
@@ -155,6 +168,7 @@ void journal_log_init(struct journal_log *log, struct journal *journal)
     log->log = (struct change_log){
         .reserve = log_reserve, .await = log_await, .put = log_put, .change = log_change};
     memset(log->heads, 0, sizeof(log->heads));
+    atomic_init(&log->ahead, 0);
     journal_writer_init(&log->writer, journal);
 }
 
@@ -166,6 +180,7 @@ void journal_log_name(struct journal_log *log, uint32_t number, const char *name
 
 void journal_log_fini(struct journal_log *log)
 {
+    log->writer.credit += atomic_exchange(&log->ahead, 0);
     journal_writer_fini(&log->writer);
 }
 

@@ -7,8 +7,9 @@
  *
  * The log keeps the room it has asked for (72 KiB, a part of the smallest buffer) until it is used,
  * so that reserve() mostly has it. It never waits for the disk: if there is no room, what was put
- * is submitted, and whoever asks again may find some. Events leave with the next submit of a
- * worker.
+ * is submitted, and whoever asks again may find some. await() waits instead, outside the barrier,
+ * and takes the room while the workers still run: left in the buffer it would be theirs again
+ * before the world stops. Events leave with the next submit of a worker.
  */
 #ifndef ROLLCALL_DATA_JOURNAL_SINK_H
 #define ROLLCALL_DATA_JOURNAL_SINK_H
@@ -37,6 +38,7 @@ void journal_sink_want_room(struct journal_sink *sink);
 struct journal_log {
     struct change_log log; /* first */
     struct journal_writer writer;
+    _Atomic uint64_t ahead; /* room that await() has taken for the next reserve() */
     struct change_space_head heads[CHANGE_SPACE_MAX + 1]; /* by number; of those it was told */
 };
 

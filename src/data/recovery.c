@@ -130,17 +130,15 @@ bool recovery_begin_space(struct recovery *recovery, const struct recovery_space
     struct engine *engine = space->engine;
     struct change_log *log = &recovery->data->log.log;
     char why[SPACES_ERROR_MAX];
-    bool restored = begun->begun && row_restore_end(engine->row);
 
     row_set_log(engine->row, log);
     if (!log->reserve(log)) {
         return refuse_room(recovery);
     }
-    if (!restored) {
+    if (!begun->begun || !row_restore_end(engine->row)) {
         row_log_begin(engine->row);
         return true;
     }
-    row_log_restored(engine->row);
     if (!log->reserve(log)) {
         return refuse_room(recovery);
     }

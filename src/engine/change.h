@@ -96,8 +96,9 @@ enum change_event {
 struct change_log {
     /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
     bool (*reserve)(struct change_log *log);
-    /* Waits until there is likely such room: outside the barrier, on a thread that may wait for the
-     * disk. NULL: there always is. */
+    /* Waits until there is such room, and keeps it for the next reserve: outside the barrier, on a
+     * thread that may wait for the disk. Gives up where that does not come. NULL: there always is.
+     */
     void (*await)(struct change_log *log);
     /* Takes an event. Never fails. */
     void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,
@@ -108,5 +109,13 @@ struct change_log {
      */
     void (*change)(struct change_log *log, const struct change *change);
 };
+
+/* NULL, as a space without data has it: no-op. */
+static inline void change_log_await(struct change_log *log)
+{
+    if (log != NULL && log->await != NULL) {
+        log->await(log);
+    }
+}
 
 #endif

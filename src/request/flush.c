@@ -87,29 +87,46 @@ bool flush_take_back(struct flush *flush, uint64_t number)
     return found;
 }
 
-/* World stopped. With a log: room is asked for a space at a time, as that is what one may take. */
-static bool clear_spaces(struct server *server)
+/* World stopped. With a log: room is asked for a space at a time, as that is what one may take.
+ * Returns how many are cleared by now. */
+static size_t clear_spaces(struct server *server, size_t from)
 {
-    for (size_t i = 0; i < server->spaces->count; i++) {
-        struct engine *engine = server->spaces->at[i]->engine;
+    size_t i = from;
 
-        if (server->log != NULL && !server->log->reserve(server->log)) {
-            return false;
-        }
+    while (i < server->spaces->count &&
+           (server->log == NULL || server->log->reserve(server->log))) {
+        struct engine *engine = server->spaces->at[i++]->engine;
+
         engine->functions->clear(engine);
     }
-    return true;
+    return i;
 }
 
-static bool flush_clear(struct server *server)
+static size_t clear_stopped(struct server *server, size_t from)
 {
-    populate_stop(server->populate);
     barrier_stop(server->barrier);
-    bool cleared = clear_spaces(server);
+    size_t cleared = clear_spaces(server, from);
 
     barrier_go(server->barrier);
-    populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
     return cleared;
+}
+
+/* Where the log's room suffices for a part of the spaces, the others follow. False: for none. */
+static bool flush_clear(struct server *server)
+{
+    const size_t all = server->spaces->count;
+    size_t before = 0;
+
+    populate_stop(server->populate);
+    size_t cleared = clear_stopped(server, before);
+
+    while (cleared < all && cleared > before) {
+        before = cleared;
+        change_log_await(server->log);
+        cleared = clear_stopped(server, before);
+    }
+    populate_go(server->populate, NULL); /* what was resident may be so no more: as it is used */
+    return cleared == all;
 }
 
 /* Those that were asked for by now, to be freed. *upto: their highest number. */
@@ -131,6 +148,8 @@ void flush_run(void *context)
     struct flush *flush = context;
     size_t count;
     uint64_t upto;
+
+    change_log_await(flush->server->log); /* meanwhile who asked may take it back */
     struct asked *asked = flush_take(flush, &count, &upto);
 
     if (count > 0) { /* else all were taken back */

@@ -202,7 +202,6 @@ struct row_table {
     bool leaving;         /* it is to be dumped, with its layer */
     bool tapped;          /* the image of its dump is being made */
     bool whole;           /* each change is journaled as the whole record: WHOLE (row/row_cold.h) */
-    bool whole_due;       /* that event is put when there is a log */
     bool merging;         /* its next file is being written */
     bool awaiting;        /* its wants wait until a dump has ended */
     bool touched;         /* an image of it must begin anew (row/row_log.h) */

@@ -41,7 +41,6 @@ void row_cold_go_whole(struct row *row, struct row_table *table)
 {
     if (!table->whole) {
         row_cold_make_whole(table);
-        table->whole_due = row->log == NULL; /* a start: it has none yet */
         row_log_whole(row, table);
     }
 }

@@ -37,16 +37,6 @@ void row_log_begin(struct row *row)
     row_log_first(row);
 }
 
-void row_log_restored(struct row *row)
-{
-    for (size_t i = 0; i < row->count; i++) {
-        if (row->tables[i]->whole_due) {
-            row->tables[i]->whole_due = false;
-            row_log_whole(row, row->tables[i]);
-        }
-    }
-}
-
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX])
 {
     size_t length = row->kind->write_space(row->engine, bytes);

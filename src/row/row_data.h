@@ -11,7 +11,7 @@
  * Restoring, nobody else there: row_restore_begin with the state that was stored; row_restore_file
  * and row_restore_load, or row_restore_dumped, for each file in the order of their tables, layers
  * after theirs; row_restore_complete; row_replay and row_replay_event in the order of the journal;
- * row_restore_end. No log is set before that.
+ * row_set_log and row_restore_end, which may put events.
  *
  * Thread rule: row_images_wanted: any thread. row_image_write, row_images_settle: one thread,
  * outside the barrier. The
@@ -31,9 +31,6 @@ struct table_file_writer;
 void row_set_log(struct row *row, struct change_log *log);
 /* Puts SPACE and FIRST: replay of a new space begins with them. */
 void row_log_begin(struct row *row);
-/* Puts what the end of a restore had no log for: behind row_set_log, which has been asked for room.
- */
-void row_log_restored(struct row *row);
 /* Puts SPACE: what the kind needs of the space has changed. Without a log: nothing. */
 void row_log_space(struct row *row);
 
@@ -115,8 +112,9 @@ bool row_replay(struct row *row, const struct engine_replay *changes, size_t n,
 bool row_replay_event(struct row *row, enum change_event event, uint64_t lsn, bool rows,
                       const void *bytes, size_t length, char error[ENGINE_ERROR_MAX]);
 /*
- * All was replayed: tables take part, and ask for what they need. False: nothing was restored at
- * all, the row is as new: row_set_log and row_log_begin come next. CHECKs that memory suffices.
+ * All was replayed: tables take part, and ask for what they need; those that are too many leave or
+ * go, for which the log was asked for room. False: nothing was restored at all and nothing was put,
+ * the row is as new: row_log_begin comes next. CHECKs that memory suffices.
  */
 bool row_restore_end(struct row *row);
 

@@ -434,7 +434,8 @@ static void allow_again(struct row *row)
     }
 }
 
-/* Room for an event. False: new ids are refused for a while, and all stays as it is. */
+/* Room for events, awaited before the world stopped. False: new ids are refused for a while, and
+ * all stays as it is. */
 bool row_keep_log_room(struct row *row)
 {
     bool room = row_log_room(row);
@@ -443,12 +444,12 @@ bool row_keep_log_room(struct row *row)
     return room;
 }
 
-/* False: the log had no room. */
+/* False: there is more to do, and the log has no more room. */
 static bool drop_dumped(struct row *row)
 {
     struct row_table *table = dumped_too_many(row);
     while (table != NULL) {
-        if (!row_keep_log_room(row)) {
+        if (!row_log_room(row)) {
             return false;
         }
         row_recycle(row, table);
@@ -479,20 +480,44 @@ static bool place_what_may(struct row *row)
     return table == NULL;
 }
 
-/* False: the log had no room. *again: as act(). */
-static bool serve_all(struct row *row, uint32_t bits, bool *again)
+/* False: there is more to do. */
+static bool serve_all(struct row *row, uint32_t bits)
 {
-    bool room = true;
     struct row_table *table = next_wanting(row, bits);
-    while (room && !*again && table != NULL) {
-        room = row_keep_log_room(row);
-        *again = room && row_serve(row, table);
+    while (table != NULL) {
+        if (!row_log_room(row) || row_serve(row, table)) {
+            return false;
+        }
         table = next_wanting(row, bits);
     }
-    return room;
+    return true;
 }
 
-/* With the world stopped. True: again, after retired tables have been disposed of. */
+static bool renew_apart(struct row *row)
+{
+    bool renews = row->apart_old && row_log_room(row);
+    if (renews) {
+        row_apart_renew(row);
+    }
+    return renews || !row->apart_old;
+}
+
+/* What is apart goes in place when nothing else is wanted, and before its table is followed. */
+static bool keep_all(struct row *row)
+{
+    bool done = drop_dumped(row) && renew_apart(row) &&
+                serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW | ROW_WANT_PARTS));
+    if (done && place_what_may(row)) {
+        done = serve_all(row, ROW_WANT_RENEW);
+        (void)(done && place_what_may(row));
+    }
+    return done;
+}
+
+/*
+ * With the world stopped. True: there is more to do, after retired tables have been disposed of, or
+ * the log has room again: what it had has sufficed for a part.
+ */
 static bool act(struct row *row)
 {
     if (row_is_due(&row->again_us)) {
@@ -500,17 +525,7 @@ static bool act(struct row *row)
         allow_all(row);
     }
     allow_again(row);
-    atomic_store(&row->denied, false);
-    bool again = false;
-    bool room = drop_dumped(row);
-    if (row->apart_old && room && row_keep_log_room(row)) {
-        row_apart_renew(row);
-    }
-    /* What is apart goes in place when nothing else is wanted, and before its table is followed. */
-    room = room && serve_all(row, ~(ROW_WANT_PLACE | ROW_WANT_RENEW | ROW_WANT_PARTS), &again);
-    if (room && !again && place_what_may(row) && serve_all(row, ROW_WANT_RENEW, &again)) {
-        (void)place_what_may(row);
-    }
+    bool again = row_keep_log_room(row) && !keep_all(row);
     row_cold_see(row);
     row_look_again(row);
     return again;

@@ -19,9 +19,7 @@ bool row_log_room(struct row *row)
 
 void row_log_await(struct row *row)
 {
-    if (row->log != NULL && row->log->await != NULL) {
-        row->log->await(row->log);
-    }
+    change_log_await(row->log);
 }
 
 void row_log_put(struct row *row, enum change_event event, const struct row_table *table)

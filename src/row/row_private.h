@@ -469,7 +469,7 @@ void row_attach_layer(struct row_table *table, struct row_table *layer);
  * changed.
  */
 bool row_log_room(struct row *row);
-void row_log_await(struct row *row); /* waits outside the barrier until there likely is room */
+void row_log_await(struct row *row); /* takes that room before the world stops, waits for it */
 /*
  * Puts an event; the table (or layer) is in its state after the event. Without a log: nothing; so
  * below.

@@ -13,18 +13,18 @@ void journal_writer_init(struct journal_writer *writer, struct journal *journal)
     *writer = (struct journal_writer){.journal = journal, .end = journal_durable(journal)};
 }
 
-void journal_give_back(struct journal_writer *writer)
+void journal_give_back(struct journal_writer *writer, uint64_t keep)
 {
-    if (writer->credit > 0) {
-        journal_ring_give(&writer->journal->ring, writer->credit);
-        writer->credit = 0;
+    if (writer->credit > keep) {
+        journal_ring_give(&writer->journal->ring, writer->credit - keep);
+        writer->credit = keep;
         journal_tell_room(writer->journal);
     }
 }
 
 void journal_writer_fini(struct journal_writer *writer)
 {
-    journal_give_back(writer);
+    journal_give_back(writer, 0);
     writer->journal = NULL;
 }
 
@@ -99,7 +99,7 @@ void journal_set_limit(struct journal *journal)
 uint64_t journal_submit(struct journal_writer *writer)
 {
     struct journal *journal = writer->journal;
-    journal_give_back(writer);
+    journal_give_back(writer, 0);
     writer->wrote = false;
     uint64_t head = journal_ring_head(&journal->ring);
     if (journal_written(journal) < head) {
@@ -111,7 +111,7 @@ uint64_t journal_submit(struct journal_writer *writer)
 bool journal_commit(struct journal_writer *writer)
 {
     struct journal *journal = writer->journal;
-    journal_give_back(writer);
+    journal_give_back(writer, 0);
     writer->wrote = false;
     uint64_t target = journal_ring_head(&journal->ring);
     if (journal_written(journal) >= target) {

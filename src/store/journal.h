@@ -63,6 +63,7 @@
 #define JOURNAL_BUFFER_BYTES_MIN  (256ull << 10)
 #define JOURNAL_BUFFER_BYTES_MAX  (4ull << 30)
 #define JOURNAL_ERROR_MAX         512
+#define JOURNAL_ROOM_WAIT_US      1000000u
 #define JOURNAL_BALLAST_NAME      "journal-ballast"
 #define JOURNAL_TYPES_RESERVED    16 /* record types 0..15 are the journal's own */
 
@@ -130,8 +131,9 @@ uint64_t journal_submit(struct journal_writer *writer);
  * worker, nor with the world stopped.
  */
 bool journal_commit(struct journal_writer *writer);
-/* Gives surplus room back: a writer that put nothing and will not commit soon must not keep it. */
-void journal_give_back(struct journal_writer *writer);
+/* Gives room back beyond `keep` bytes: a writer that put nothing and will not commit soon must not
+ * keep it. */
+void journal_give_back(struct journal_writer *writer, uint64_t keep);
 
 /* ---- another node's stream ---- */
 
@@ -175,8 +177,9 @@ void journal_listen(struct journal *journal, const struct journal_listener *list
  * full, or the journal has failed; soon if it is so already. One call answers all that wait for
  * room by then; who still finds none asks again. Who waits has submitted before. */
 void journal_want_room(struct journal *journal, size_t bytes);
-/* Would a reserve of so many bytes say yes now? */
-bool journal_has_room(struct journal *journal, size_t bytes);
+/* journal_reserve that waits for room, JOURNAL_ROOM_WAIT_US at most; not at all for a full disk.
+ * Not on a worker, nor with the world stopped. */
+bool journal_await_room(struct journal_writer *writer, size_t bytes);
 /* Makes all that is written durable now and waits for it. False: failed. Not on a worker. */
 bool journal_sync_now(struct journal *journal);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "store/journal_chain.h"
 #include "store/journal_private.h"
 
@@ -255,6 +256,14 @@ static void check_config(const struct journal_config *config)
     CHECK(config->start_lsn % JOURNAL_UNIT == 0);
 }
 
+static void init_conditions(struct journal *journal)
+{
+    thread_cond_init(&journal->work);
+    thread_cond_init(&journal->roomy);
+    pthread_cond_init(&journal->done, NULL);
+    pthread_cond_init(&journal->writing, NULL); /* the sync thread kicks the other to its end */
+}
+
 static struct journal *journal_open_create(const struct journal_config *config)
 {
     struct journal *journal = aligned_alloc(MEMORY_LINE_BYTES, sizeof(*journal));
@@ -279,7 +288,7 @@ static struct journal *journal_open_create(const struct journal_config *config)
     atomic_init(&journal->durable, config->start_lsn);
     pthread_mutex_init(&journal->write_lock, NULL);
     pthread_mutex_init(&journal->state_lock, NULL);
-    pthread_cond_init(&journal->writing, NULL); /* the sync thread kicks the other to its end */
+    init_conditions(journal);
     pthread_mutex_init(&journal->trim_lock, NULL);
     return journal;
 }
@@ -304,6 +313,9 @@ static void journal_open_destroy(struct journal *journal)
     journal_ring_fini(&journal->ring);
     pthread_mutex_destroy(&journal->trim_lock);
     pthread_mutex_destroy(&journal->state_lock);
+    pthread_cond_destroy(&journal->work);
+    pthread_cond_destroy(&journal->roomy);
+    pthread_cond_destroy(&journal->done);
     pthread_cond_destroy(&journal->writing);
     pthread_mutex_destroy(&journal->write_lock);
     free(journal->directory);

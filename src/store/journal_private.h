@@ -86,7 +86,8 @@ struct journal {
     _Atomic uint64_t droppable;                        /* journal_may_drop */
 
     /* under the state lock */
-    pthread_cond_t work, done, writing;
+    pthread_cond_t work, done, writing, roomy;
+    uint64_t rooms_told; /* times that those who wanted room were told */
     bool stop, writer_stops;
     _Atomic uint64_t sync_target; /* somebody waits for it; read without the lock too */
     char error[JOURNAL_ERROR_MAX];

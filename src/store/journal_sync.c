@@ -82,9 +82,45 @@ void journal_want_room(struct journal *journal, size_t bytes)
     journal_kick(journal);
 }
 
-bool journal_has_room(struct journal *journal, size_t bytes)
+/* From now on. The clock of the table of file calls may be another than the system's. */
+static struct timespec in_us(uint64_t us)
 {
-    return journal_ring_left(&journal->ring) >= bytes;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    uint64_t ns = (uint64_t)at.tv_nsec + us * 1000;
+    at.tv_sec += (time_t)(ns / 1000000000u);
+    at.tv_nsec = (long)(ns % 1000000000u);
+    return at;
+}
+
+/* Until all who want room are told once. False: not by then. */
+static bool await_told(struct journal *journal, size_t bytes, const struct timespec *until)
+{
+    pthread_mutex_lock(&journal->state_lock);
+    uint64_t told = journal->rooms_told;
+    pthread_mutex_unlock(&journal->state_lock);
+    journal_want_room(journal, bytes);
+    pthread_mutex_lock(&journal->state_lock);
+    int error = 0;
+    while (told == journal->rooms_told && error == 0) {
+        error = pthread_cond_timedwait(&journal->roomy, &journal->state_lock, until);
+    }
+    pthread_mutex_unlock(&journal->state_lock);
+    return error == 0;
+}
+
+bool journal_await_room(struct journal_writer *writer, size_t bytes)
+{
+    struct journal *journal = writer->journal;
+    const struct timespec until = in_us(JOURNAL_ROOM_WAIT_US);
+    bool room = journal_reserve(writer, bytes);
+    bool told = true;
+    while (!room && told && !journal_is_full(journal) && !journal_failed(journal)) {
+        (void)journal_submit(writer); /* it is full of what nobody may have submitted */
+        told = await_told(journal, bytes, &until);
+        room = journal_reserve(writer, bytes);
+    }
+    return room;
 }
 
 bool journal_sync_now(struct journal *journal)
@@ -339,7 +375,7 @@ static bool do_work(struct journal *journal)
     return !journal_failed(journal) && journal_pages(journal);
 }
 
-/* At most a second: the clock of the table of file calls may be another than the system's. */
+/* At most a second. */
 static void wait_for_work(struct journal *journal)
 {
     uint64_t now_us = journal->vfs->functions->now_us(journal->vfs);
@@ -349,11 +385,7 @@ static void wait_for_work(struct journal *journal)
         journal_written(journal) > journal_durable(journal)) {
         wait_us -= passed_us;
     }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + wait_us * 1000;
-    until.tv_sec += (time_t)(ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
+    const struct timespec until = in_us(wait_us);
     pthread_cond_timedwait(&journal->work, &journal->state_lock, &until);
 }
 
@@ -378,19 +410,11 @@ static void *sync_main(void *context)
 
 bool journal_sync_start(struct journal *journal)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&journal->work, &attributes);
-    pthread_cond_init(&journal->done, NULL);
-    pthread_condattr_destroy(&attributes);
     journal->synced_us = journal->vfs->functions->now_us(journal->vfs);
     journal->marked_us = journal->synced_us;
     journal->marked = journal_written(journal);
     int error = pthread_create(&journal->thread, NULL, sync_main, journal);
     if (error != 0) {
-        pthread_cond_destroy(&journal->work);
-        pthread_cond_destroy(&journal->done);
         errno = error;
         return false;
     }
@@ -405,6 +429,4 @@ void journal_sync_stop(struct journal *journal)
     pthread_cond_signal(&journal->work);
     pthread_mutex_unlock(&journal->state_lock);
     pthread_join(journal->thread, NULL);
-    pthread_cond_destroy(&journal->work);
-    pthread_cond_destroy(&journal->done);
 }

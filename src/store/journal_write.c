@@ -121,6 +121,10 @@ static void tell_room(struct journal *journal)
     const struct journal_listener *listener = atomic_load(&journal->listener);
     if (atomic_exchange(&journal->room_came, false)) {
         atomic_store(&journal->room_waited, false); /* who wants room from here on asks again */
+        pthread_mutex_lock(&journal->state_lock);
+        journal->rooms_told++;
+        pthread_cond_broadcast(&journal->roomy);
+        pthread_mutex_unlock(&journal->state_lock);
         if (listener) {
             listener->room(listener->context);
         }

@@ -359,8 +359,9 @@ void dumps_restart(struct dumps *d, const struct counter_config *config)
         printf("%s\n", d->recorder.error);
     }
     CHECK(replayed);
-    CHECK(row_restore_end(d->engine->row));
     row_set_log(d->engine->row, &d->recorder.log);
+    CHECK(d->recorder.log.reserve(&d->recorder.log));
+    CHECK(row_restore_end(d->engine->row));
     counters_reconfigure(d->engine, config);
     counter_check(d->engine);
 }

@@ -81,11 +81,18 @@ static bool log_reserve(struct change_log *log)
 {
     struct recorder *recorder = (struct recorder *)log;
     recorder->events_room++;
-    if (recorder->refuse) {
+    bool whole = recorder->event_bytes == CHANGE_EVENTS_BYTES_MAX;
+    if (recorder->refuse || (recorder->narrow && !recorder->awaited && !whole)) {
         return false;
     }
+    recorder->awaited = false;
     recorder->event_bytes = CHANGE_EVENTS_BYTES_MAX;
     return true;
+}
+
+static void log_await(struct change_log *log)
+{
+    ((struct recorder *)log)->awaited = true;
 }
 
 static void log_put(struct change_log *log, uint32_t space, enum change_event event,
@@ -116,8 +123,8 @@ static void log_change(struct change_log *log, const struct change *change)
 void recorder_init(struct recorder *recorder)
 {
     memset(recorder, 0, sizeof(*recorder));
-    recorder->log =
-        (struct change_log){.reserve = log_reserve, .put = log_put, .change = log_change};
+    recorder->log = (struct change_log){
+        .reserve = log_reserve, .await = log_await, .put = log_put, .change = log_change};
     recorder->event_bytes = CHANGE_EVENTS_BYTES_MAX; /* begin() is called with nothing asked */
     CHECK(pthread_mutex_init(&recorder->lock, NULL) == 0);
 }

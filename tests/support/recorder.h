@@ -35,6 +35,8 @@ struct recorder {
     size_t event_bytes;   /* that may still be put, since the last reserve */
     uint64_t events_room; /* times the log was asked for room */
     _Atomic bool refuse;  /* no sink and no log has room */
+    bool narrow;          /* what the log has not used is room; more comes only if it is awaited */
+    bool awaited;
     char error[ENGINE_ERROR_MAX];
 };
 

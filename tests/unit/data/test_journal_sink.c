@@ -239,6 +239,53 @@ static void test_log_writes_for_itself(void **state)
     assert_int_equal(found.events, rounds);
 }
 
+/* What was awaited is the log's, however fast the workers fill the buffer again. */
+static void test_workers_leave_what_was_awaited(void **state)
+{
+    struct change_log *log = &disk.log.log;
+
+    (void)state;
+    for (unsigned i = 0; i < 10; i++) {
+        fill();
+        log->await(log);
+        sim_journal_gate(&disk, VFS_SIM_FDATASYNC);
+        fill();
+        assert_true(log->reserve(log));
+        sim_journal_ungate(&disk);
+        put_event(1, CHANGE_EVENT_BYTES_MAX);
+    }
+    assert_true(journal_log_commit(&disk.log));
+}
+
+/* It holds no more than one reserve needs, awaited or not. */
+static void test_awaited_twice_is_held_once(void **state)
+{
+    struct change_log *log = &disk.log.log;
+
+    (void)state;
+    log->await(log);
+    log->await(log);
+    assert_true(log->reserve(log));
+    uint64_t once = disk.log.writer.credit;
+
+    log->await(log);
+    assert_true(log->reserve(log));
+    assert_true(disk.log.writer.credit == once);
+    log->await(log); /* given back with the log */
+}
+
+/* Where there is no room it says so after so many tries. */
+static void test_awaiting_ends(void **state)
+{
+    struct change_log *log = &disk.log.log;
+
+    (void)state;
+    fill();
+    sim_journal_break(&disk);
+    log->await(log);
+    assert_false(log->reserve(log));
+}
+
 static void test_failure(void **state)
 {
     (void)state;
@@ -253,10 +300,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_changes_come_back),     TEST(test_all_slots),
-        TEST(test_covers_others),         TEST(test_no_room_is_lost),
-        TEST(test_full_buffer_refuses),   TEST(test_events_come_back),
-        TEST(test_log_writes_for_itself), TEST(test_failure),
+        TEST(test_changes_come_back),
+        TEST(test_all_slots),
+        TEST(test_covers_others),
+        TEST(test_no_room_is_lost),
+        TEST(test_full_buffer_refuses),
+        TEST(test_events_come_back),
+        TEST(test_log_writes_for_itself),
+        TEST(test_workers_leave_what_was_awaited),
+        TEST(test_awaited_twice_is_held_once),
+        TEST(test_awaiting_ends),
+        TEST(test_failure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

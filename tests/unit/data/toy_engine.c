@@ -271,11 +271,6 @@ void row_log_begin(struct row *row)
     put(toy, CHANGE_EVENT_FIRST, add(toy, (struct about){toy->serials, 0}));
 }
 
-void row_log_restored(struct row *row)
-{
-    (void)row;
-}
-
 static enum row_image_kind kind_of(const struct table *table)
 {
     if (table->wanted || table->going) {
@@ -567,7 +562,7 @@ bool row_restore_end(struct row *row)
 {
     struct toy *toy = toy_in(row);
 
-    CHECK(toy->log == NULL);
+    CHECK(toy->log != NULL);
     return toy->count > 0;
 }
 

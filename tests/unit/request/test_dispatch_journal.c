@@ -606,7 +606,7 @@ static void test_waits_for_others(void **state)
         harness_ask(other, "get f:2.a\r\n", "END\r\n");
     }
     assert_in_range(harness_stat(&harness, "suspensions"), 1, 3);
-    journal_give_back(&hog);
+    journal_give_back(&hog, 0);
     (void)client_number(&client, busy); /* refused only if this machine lost a second */
     journal_writer_fini(&hog);
     client_close(&client);
@@ -709,6 +709,24 @@ static void test_full_disk(void **state)
 
 /* ---- flush_all ---- */
 
+/* The buffer is full, and nobody has had it written: it is waited for. */
+static void test_flush_all_awaits_room(void **state)
+{
+    static const struct change one_slot = {.type = CHANGE_SLOTS, .id = 9, .named = 1, .set = 1};
+    struct journal_sink filler;
+    int fd = harness_connect(&harness);
+
+    (void)state;
+    harness_ask(fd, "incr f:1.a 1\r\n", "1\r\n");
+    journal_sink_init(&filler, disk.journal);
+    while (filler.sink.functions->reserve(&filler.sink)) {
+        filler.sink.functions->put(&filler.sink, &one_slot);
+    }
+    journal_sink_fini(&filler);
+    harness_ask(fd, "flush_all\r\nget f:1.a\r\n", "OK\r\nEND\r\n");
+    close(fd);
+}
+
 static void test_flush_all(void **state)
 {
     int fd = harness_connect(&harness);
@@ -753,6 +771,7 @@ int main(void)
         TEST(test_full_disk, everysec),
         TEST(test_flush_all, everysec),
         TEST(test_flush_all, always),
+        TEST(test_flush_all_awaits_room, everysec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,10 +148,32 @@ static void restart(struct kept *kept)
     checkpoint_load(&point, &kept->rows);
     assert_true(
         recorder_replay(&kept->recorder, &kept->rows.engine, point.since, point.m, REPLAYED));
-    assert_true(row_restore_end(&kept->rows.row));
     fake_keep(&kept->rows, &kept->recorder);
+    assert_true(kept->recorder.log.reserve(&kept->recorder.log));
+    assert_true(row_restore_end(&kept->rows.row));
     fake_maintain(&kept->rows);
     checkpoint_fini(&point);
+}
+
+/* Fewer may stay after a restart. One that nothing ever came to is dropped, and replay is told. */
+static void test_dropped_at_restart(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct row_config config = fake_config(TABLES, false);
+    config.dump = true;
+    kept_begin_with(&kept, &config);
+    kept_add(&kept, FIRST, 2 * FILL);
+    struct row_opening opening = {.base = FAR, .low = FAR, .jump = true};
+    size_t newest = kept.rows.row.count - 1;
+    assert_false(row_open(&kept.rows.row, kept_table(&kept, newest), &opening));
+    kept_add(&kept, FIRST + 2 * FILL, 2 * FILL);
+    size_t drops = kept_events(&kept, CHANGE_EVENT_DROP);
+    kept.config.tables = 2;
+    restart(&kept);
+    assert_int_equal(kept_events(&kept, CHANGE_EVENT_DROP), drops + 1);
+    assert_int_equal(kept.rows.row.recycled_tables, 1);
+    kept_row_end(&kept);
 }
 
 /* What was sampled since a restart says nothing of the ids before it: no range gets too short. */
@@ -250,10 +272,15 @@ static void test_seen_anew(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sparser),         cmocka_unit_test(test_little_left),
-        cmocka_unit_test(test_strays_at_end),   cmocka_unit_test(test_strays_in_place),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_little_left_alone),
-        cmocka_unit_test(test_dropped_is_left), cmocka_unit_test(test_range_after_restart),
+        cmocka_unit_test(test_sparser),
+        cmocka_unit_test(test_dropped_at_restart),
+        cmocka_unit_test(test_little_left),
+        cmocka_unit_test(test_strays_at_end),
+        cmocka_unit_test(test_strays_in_place),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_little_left_alone),
+        cmocka_unit_test(test_dropped_is_left),
+        cmocka_unit_test(test_range_after_restart),
         cmocka_unit_test(test_seen_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

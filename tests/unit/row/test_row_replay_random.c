@@ -128,8 +128,9 @@ static void restart(struct kept *kept, struct checkpoint *point)
     kept_replace(kept);
     checkpoint_load(point, &kept->rows);
     assert_true(recorder_replay(&kept->recorder, &kept->rows.engine, point->since, point->m, 1));
-    assert_true(row_restore_end(&kept->rows.row));
     fake_keep(&kept->rows, &kept->recorder);
+    assert_true(kept->recorder.log.reserve(&kept->recorder.log));
+    assert_true(row_restore_end(&kept->rows.row));
     fake_maintain(&kept->rows);
 }
 

@@ -290,10 +290,10 @@ static void test_wait_for_room(void **state)
     journal_want_room(journal, 100);
     assert_true(journal_sync_now(journal)); /* what comes by is none */
     assert_int_equal(run_room_told(&listener), 1);
-    journal_give_back(&hog);
+    journal_give_back(&hog, 0);
     run_wait_room(&listener, 2);
     assert_true(journal_reserve(&writer, 100));
-    journal_give_back(&writer); /* nobody waits any more */
+    journal_give_back(&writer, 0); /* nobody waits any more */
     journal_want_room(journal, 100);
     run_wait_room(&listener, 3);
     journal_writer_fini(&hog);

@@ -126,7 +126,7 @@ static void test_no_space_but_what_may_go(void **state)
         RUN_WAIT_FOR(stats_of(&world).buffer_used_bytes == 0);
         journal_may_drop(world.journal, journal_durable(world.journal));
         assert_false(stats_of(&world).full);
-        assert_true(journal_has_room(world.journal, RECORD_BYTES));
+        assert_true(journal_reserve(&world.writer, RECORD_BYTES));
     }
     assert_true(stats_of(&world).oldest > RUN_SEGMENT_BYTES * 6);
     close_journal(&world);
