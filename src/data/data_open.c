@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "data/adopt.h"
 #include "data/data_private.h"
+#include "data/follow.h"
 
 #define PROBE_BYTES                                                                                \
     (64u << 10)           /* of what a start stores before the journal opens, manifests besides */
@@ -314,13 +315,14 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     data->segment_bytes = settings->journal.segment_bytes;
     data->buffer_bytes = settings->journal.buffer_bytes;
     if (settings->replication.follow != NULL) {
-        follow_create(data);
+        follow_create(data, settings);
     }
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
     if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
         !data_adopt(vfs, data->directory, settings->replication.follow != NULL, error) ||
-        !read_manifest(data, error) || !data_open_compare(data, settings, error)) {
+        !read_manifest(data, error) || !data_open_compare(data, settings, error) ||
+        (data->follow != NULL && !data_has_memory(data, data->manifest, error))) {
         data_destroy(data);
         return NULL;
     }

@@ -7,7 +7,7 @@
  *     data_manifest.c     storing a manifest, files it does not name
  *     data_cold.c         where dumped tables are read
  *     recovery*.c         the start
- *     follow.c            the start that goes on, of one that follows
+ *     follow*.c           the start that goes on, of one that follows
  *     checkpoint*.c       the thread, and one round of it
  *
  * Two locks. `lock`: over the manifest and its file, held while that is written, never with the
@@ -126,7 +126,7 @@ __attribute__((format(printf, 2, 3))) bool data_refuse(char error[DATA_ERROR_MAX
 
 /* ---- follow.c ---- */
 
-void follow_create(struct data *data); /* data->follow */
+void follow_create(struct data *data, const struct settings *settings); /* data->follow */
 /* What tables hold is of there: the journal's head, or what was carried out of it. */
 uint64_t data_head(const struct data *data);
 void follow_end(struct data *data);     /* the applier's thread; no-op without */

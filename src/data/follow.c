@@ -28,12 +28,13 @@
 
 /* ---- its life ---- */
 
-void follow_create(struct data *data)
+void follow_create(struct data *data, const struct settings *settings)
 {
     struct follow *follow = memory_zalloc(sizeof(*follow));
 
     CHECK(pthread_mutex_init(&follow->lock, NULL) == 0);
     thread_cond_init(&follow->work);
+    follow->memory = follow_memory_create(settings);
     data->follow = follow;
 }
 
@@ -48,6 +49,7 @@ void follow_destroy(struct data *data)
     recovery_fini(&follow->recovery);
     pthread_mutex_destroy(&follow->lock);
     pthread_cond_destroy(&follow->work);
+    free(follow->memory);
     free(follow);
     data->follow = NULL;
 }

@@ -31,6 +31,14 @@ struct data_position {
 void data_position(struct data *data, struct data_position *position);
 
 /*
+ * Has what the other node's manifest says room in the memory of this configuration: tables, by
+ * their number and size there? A start asks it of its own manifest, the receiver of a copy's.
+ * False: the sum, in error.
+ */
+bool data_has_memory(const struct data *data, const struct manifest *manifest,
+                     char error[DATA_ERROR_MAX]);
+
+/*
  * One that holds nothing takes the whole of this stream, from LSN 0. The receiver's thread; waits
  * for the disk. False: error.
  */

@@ -16,6 +16,7 @@ struct follow {
     struct recovery recovery; /* the start's, then the applier's: it goes on */
     _Atomic bool over;        /* it was promoted: its journal is its own */
     _Atomic uint64_t applied;
+    struct follow_memory *memory; /* what this configuration takes */
     uint64_t readable_lsn;        /* tables may hold what lies below it; not changed any more */
     struct journal_writer writer; /* the receiver's; its journal is NULL until the first take */
 
@@ -35,6 +36,10 @@ struct follow {
     bool more, ending;            /* under the lock */
     char trouble[DATA_ERROR_MAX]; /* likewise */
 };
+
+/* ---- follow_memory.c ---- */
+
+struct follow_memory *follow_memory_create(const struct settings *settings); /* free() ends it */
 
 /* ---- follow.c ---- */
 

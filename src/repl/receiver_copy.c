@@ -74,6 +74,18 @@ static bool fetch_is_later(struct receiver_copy *copy)
     return false;
 }
 
+/* Before anything is fetched for nothing. */
+static bool fetch_has_memory(struct receiver_copy *copy)
+{
+    char error[DATA_ERROR_MAX];
+    bool has = data_has_memory(copy->receiver->data, copy->manifest, error);
+
+    if (!has) {
+        receiver_trouble(copy->receiver, "%.230s", error);
+    }
+    return has;
+}
+
 static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
 {
     struct repl_receiver *receiver = copy->receiver;
@@ -89,7 +101,7 @@ static bool fetch_manifest(struct receiver_copy *copy, uint64_t bytes)
         receiver_trouble(receiver, "%.230s", error);
         return false;
     }
-    return fetch_is_wanted(copy) && fetch_is_later(copy);
+    return fetch_is_wanted(copy) && fetch_is_later(copy) && fetch_has_memory(copy);
 }
 
 /* ---- what is needed ---- */

@@ -277,12 +277,24 @@ void row_images_settle(struct row *row)
 
 void row_describe(const struct row *row, unsigned char bytes[ROW_SPACE_BYTES])
 {
-    const struct row_config *config = &row->config;
+    const struct row_bounds bounds = row_bounds(row);
     uint64_t words[ROW_SPACE_BYTES / sizeof(uint64_t)] = {
-        SPACE_VERSION,     row->serials,   row->recycled_tables, row->recycled_ids,
-        config->dumps_max, config->tables, config->table_bytes,
+        SPACE_VERSION,    row->serials,  row->recycled_tables, row->recycled_ids,
+        bounds.dumps_max, bounds.tables, bounds.table_bytes,
     };
     memcpy(bytes, words, sizeof(words));
+}
+
+uint64_t row_stored_bytes(const void *state, size_t length)
+{
+    uint64_t words[ROW_SPACE_BYTES / sizeof(uint64_t)];
+    uint64_t bytes = 0;
+    if (length < sizeof(words)) {
+        return 0;
+    }
+    memcpy(words, (const unsigned char *)state + length - sizeof(words), sizeof(words));
+    bool known = words[0] == SPACE_VERSION && !__builtin_mul_overflow(words[5], words[6], &bytes);
+    return known ? bytes : 0;
 }
 
 bool row_restore_space(struct row *row, const void *bytes, size_t length, char error[ROW_ERROR_MAX])

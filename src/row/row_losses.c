@@ -9,6 +9,11 @@ static struct row_bounds bounds_of(const struct row_config *config)
     return (struct row_bounds){config->dumps_max, config->tables, config->table_bytes};
 }
 
+struct row_bounds row_bounds(const struct row *row)
+{
+    return row->stored.tables > 0 ? row->stored : bounds_of(&row->config);
+}
+
 static uint64_t losses_bytes_of(const struct row_table *table)
 {
     uint64_t bytes = 0;
@@ -84,7 +89,7 @@ void row_losses(const struct row *row, const struct row_config *next, struct eng
     if (row->config.any_ids) {
         return;
     }
-    struct row_bounds was = row->stored.tables > 0 ? row->stored : bounds_of(&row->config);
+    struct row_bounds was = row_bounds(row);
     struct row_bounds is = bounds_of(next);
     uint64_t anyway = too_many_dumps(row, &was);
     uint64_t dumps = too_many_dumps(row, &is);

@@ -593,4 +593,7 @@ void row_look_again(struct row *row);
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
+/* By the configuration its tables were kept by: of a row that follows, the other node's. */
+struct row_bounds row_bounds(const struct row *row);
+
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Followers of followers, an upgrade, and a follower whose disk is full or hangs.
+"""Followers of followers, an upgrade, and a follower whose disk is full or hangs, or with little memory.
 
     tests/repl/group.py [--directory DIR] [--seed N] [--only PART] [--rounds N]
 
@@ -10,6 +10,8 @@ upgrade  both nodes get a new version, $ROLLCALLD_NEXT (by default the same), wi
          and says how long no change was.
 hang     writes and syncs of the follower's journal hang: the leader and its clients do not notice.
 full     the follower's disk is full: it says so, stops reading, and goes on when there is room.
+memory   the leader's tables take more than the follower may have: it says by how much before it fetches
+         anything, and where it has them already it does not start.
 
 Writers and what is judged are those of pair.py. `full` needs root, to mount a disk.
 """
@@ -29,6 +31,7 @@ from victim import Failure, protocol  # noqa: E402
 DISK_MB = 128
 LEFT_BYTES = 1 << 20  # of the disk, for the follower's table files: the journal has its own room
 LONG_S = 60
+TOO_LITTLE = "tables take 224.0 MiB more than those here (space big 224.0 MiB), and memory of 256MiB leaves "
 
 
 def written(node):
@@ -174,7 +177,37 @@ def stands(node):
     return int(found["written"]) < int(found["leader_written"]) and "the journal has no room" in found["trouble"]
 
 
-PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full}
+def memory(pair):
+    one, two = pair.nodes
+    big = "  big: {kind: counter, slots: {n: 8}, table-size: 16MiB, tables: %d, oldest: recycle}\n"
+    one.configure(keep="0", every="300ms", more=big % 16)
+    one.start()
+    pair.write()
+    nodes.wait_for("a trimmed journal", lambda: written(one) > 8 << 20)
+    two.configure(follow=one, more=big % 2, memory="256MiB")
+    two.start()
+    nodes.wait_for(lambda: "it is not refused: %s" % two.stats(), lambda: TOO_LITTLE in two.stats()["trouble"])
+    if written(two) != 0 or os.path.exists(os.path.join(two.folder.data, "copy")):
+        raise Failure("it has begun to fetch: %s" % two.stats())
+    two.stop()
+    two.configure(follow=one, more=big % 2)
+    two.start()
+    nodes.level_under_load(two)
+    two.stop()
+    two.configure(follow=one, more=big % 2, memory="256MiB")
+    said = two.output().count(TOO_LITTLE)
+    two.launch()
+    nodes.wait_for(lambda: "it starts: " + two.output()[-2000:], lambda: two.process.poll() is not None, LONG_S)
+    if two.process.returncode == 0 or two.output().count(TOO_LITTLE) != said + 1:
+        raise Failure("it ends with %d: %s" % (two.process.returncode, two.output()[-2000:]))
+    two.configure(follow=one, more=big % 2)
+    two.start()
+    pair.finish()
+    pair.check_equal()
+    pair.stop()
+
+
+PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full, "memory": memory}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ LEVEL_S = 60  # until a follower has caught up
 USER = "nobody"
 REFUSED = 4  # EXIT_STATUS_REFUSED
 CONFIG = """threads: 2
-memory: 512MiB
+memory: %(memory)s
 listen: 127.0.0.1:%(port)d
 data: %(data)s
 journal: {segment: 1MiB, buffer: 1MiB, sync: %(sync)s}
@@ -78,8 +78,9 @@ class Node:
         self.process, self.logs = None, 0
 
     def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec",
-                  slots="", more=""):
+                  slots="", more="", memory="512MiB"):
         values = {
+            "memory": memory,
             "slots": slots, "more": more,
             "port": self.port, "data": self.folder.data, "name": self.name, "keep": keep,
             "every": every, "sync": sync,

@@ -40,6 +40,15 @@ bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_W
     return true;
 }
 
+bool data_has_memory(const struct data *data, const struct manifest *manifest,
+                     char error[DATA_ERROR_MAX])
+{
+    (void)data;
+    assert_non_null(manifest);
+    snprintf(error, DATA_ERROR_MAX, "too little memory");
+    return !atomic_load(&fake.little_memory);
+}
+
 /* At most 24 bytes a call. */
 enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, size_t length,
                           size_t *taken, char error[DATA_ERROR_MAX])

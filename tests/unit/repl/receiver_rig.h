@@ -27,6 +27,7 @@ struct fake {
     bool has_sum, can_rewind;
     uint64_t sum;
     unsigned takes;
+    _Atomic bool little_memory;
     _Atomic uint64_t written, durable, applied;
     /* what again() said */
     _Atomic bool again;

@@ -351,6 +351,19 @@ static void test_other_stream(void **state)
     assert_false(atomic_load(&fake.again));
 }
 
+/* Nothing is fetched that has no room here. */
+static void test_little_memory(void **state)
+{
+    char path[VFS_PATH_MAX];
+
+    (void)state;
+    atomic_store(&fake.little_memory, true);
+    rig_go();
+    ask_for_copy();
+    rig_await_trouble("too little memory");
+    assert_false(exists(copy_path("", "", path)));
+}
+
 /* Nor is that of a leader that came later, for one that came back. */
 static void test_older_epoch(void **state)
 {
@@ -405,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_surplus, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_other_stream, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_older_epoch, shop_begin, shop_end),
+        cmocka_unit_test_setup_teardown(test_little_memory, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_bad_manifest, shop_begin, shop_end),
         cmocka_unit_test_setup_teardown(test_wrong_file, shop_begin, shop_end),
     };

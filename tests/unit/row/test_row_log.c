@@ -214,16 +214,23 @@ static void test_space(void **unused)
     uint64_t recycled = row->recycled_ids;
     assert_true(recycled > 0 && row->recycled_tables > 0);
     row_describe(row, bytes);
+    assert_int_equal(row_stored_bytes(bytes, sizeof(bytes)), 3 * row->config.table_bytes);
+    assert_int_equal(row_stored_bytes(bytes, sizeof(bytes) - 1), 0);
     row->log = NULL;
     row_restore_clear(row);
     assert_int_equal(row->serials, 0);
     assert_false(row_restore_space(row, bytes, sizeof(bytes) - 1, error));
     assert_true(row_restore_space(row, bytes, sizeof(bytes), error));
     assert_int_equal(row->recycled_ids, recycled);
+    row->config.tables = 2; /* until it is reconfigured, what kept its tables is what counts */
+    row_describe(row, bytes);
+    assert_int_equal(row_stored_bytes(bytes, sizeof(bytes)), 3 * row->config.table_bytes);
+    row->config.tables = 3;
     /* The first table of a row of none has a serial that none had. */
     assert_false(row_restore_end(row));
     assert_int_equal(row->tables[0]->serial, serials);
     bytes[0]++;
+    assert_int_equal(row_stored_bytes(bytes, sizeof(bytes)), 0);
     assert_false(row_restore_space(row, bytes, sizeof(bytes), error));
     kept_row_end(&kept);
 }
