@@ -31,10 +31,10 @@ struct admin_history;
 struct admin_history *admin_history_create(void); /* never NULL */
 void admin_history_destroy(struct admin_history *history);
 
-/* Once a second: now_us, the wall clock, and what was counted until now. */
+/* Called once a second with now_us, the wall clock, and what was counted until now. */
 void admin_history_second(struct admin_history *history, const struct admin_sample *sample,
                           uint64_t wall_s);
-/* Is it time for the next minute? */
+/* Returns whether it is time for the next minute. */
 bool admin_history_minute_due(const struct admin_history *history, uint64_t now_us);
 /* With figures just read, tables not needed. */
 void admin_history_minute(struct admin_history *history, const struct admin_figures *figures);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* May this user run it? Root needs a user to become. */
+/* Returns whether this user may run the daemon: root needs a user to become. */
 bool process_user_allowed(const char *user);
 
 /* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:

@@ -138,7 +138,7 @@ static void keep_counted(struct server *server, const struct spaces *after)
 
 /* ---- with data ---- */
 
-/* Is it new, and stored? */
+/* Returns whether a space is new, and stored. */
 static bool is_added(const struct server *server, const struct space *space)
 {
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
@@ -267,8 +267,8 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
 }
 
 /*
- * Behind the switch nobody reaches the spaces that `after` lacks. Requests that wait for one of
- * their tables are woken with it: they are run again, and find no space.
+ * After the switch nobody reaches the spaces that `after` lacks. Requests that wait for one of
+ * their tables are woken: they run again, and find no space.
  */
 static void wake_waiting(const struct spaces *before, const struct spaces *after)
 {
