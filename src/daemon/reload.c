@@ -34,7 +34,7 @@ struct changes {
     struct space_settings before[SETTINGS_SPACES_MAX];
 };
 
-/* World stopped. Gives back their old configuration to the first `count`. */
+/* Gives the first `count` spaces their old configuration back. World stopped. */
 static void undo(struct changes *changes, size_t count)
 {
     char error[SPACES_ERROR_MAX];
@@ -159,7 +159,8 @@ static void take_numbers_back(struct server *server, const struct spaces *spaces
     }
 }
 
-/* Durable before a record names one. False: said, and none is given. */
+/* Gives new spaces their numbers, durable before a record names one. False: logged, and no number
+ * is given. */
 static bool reload_give_numbers(struct server *server, const struct spaces *spaces)
 {
     char error[DATA_ERROR_MAX];
@@ -179,7 +180,7 @@ static bool reload_give_numbers(struct server *server, const struct spaces *spac
     return true;
 }
 
-/* World stopped: whatever is changed, or changed back, finds room for its events. */
+/* Whatever is changed, or changed back, finds room for its events. World stopped. */
 static bool log_has_room(struct server *server, const struct spaces *spaces,
                          const struct changes *changes, char error[SPACES_ERROR_MAX])
 {
@@ -293,7 +294,8 @@ static uint64_t reload_held_bytes(const struct engine *engine)
     return bytes;
 }
 
-/* What a space that stays will hold: what it takes of `next`, or for a while what it has now. */
+/* Returns what a space that stays will hold: what it takes of `next`, or for a while what it has
+ * now. */
 static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
 {
     struct space_settings taken;
@@ -417,7 +419,8 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
     return applied;
 }
 
-/* Of a space: a start compares them with what is stored, and refuses others. */
+/* Returns whether a start compares this key of a space with what is stored, and refuses another
+ * value. */
 static bool is_stored(const char *name)
 {
     static const char *const options[] = {".kind", ".ids", ".max-id"};

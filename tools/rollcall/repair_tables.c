@@ -251,7 +251,7 @@ static bool is_of_ids_apart(const struct manifest_file *file)
     return file->serial >= ROW_APART_SERIALS;
 }
 
-/* Does no table of the space lie below? Then it may go, as the oldest does. */
+/* Returns whether no table of the space lies below: then this one may go, as the oldest does. */
 static bool is_lowest(const struct work *work)
 {
     for (size_t i = 0; i < work->space->files_count; i++) {
