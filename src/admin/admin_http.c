@@ -24,7 +24,8 @@ static int base64_value(char letter)
     return at != NULL ? (int)(at - letters) : -1;
 }
 
-/* Bytes written to `out`, which has room for 3/4 of the text; 0: it is no base64. */
+/* Returns the bytes written to `out`, which has room for 3/4 of the text; 0: the text is no base64.
+ */
 static size_t base64_decode(const char *text, size_t length, char *out)
 {
     uint32_t bits = 0;
@@ -199,7 +200,7 @@ static const struct route *route_of(const struct evhttp_request *request)
 
 /* ---- answering ---- */
 
-/* One request a connection: nobody keeps one who does not use it. */
+/* One request a connection, so nobody holds a connection without using it. */
 static void send_answer(struct evhttp_request *request, int code, const char *reason,
                         const char *type, struct evbuffer *body)
 {
@@ -245,7 +246,7 @@ static void send_health(struct admin *admin, struct evhttp_request *request,
                words);
 }
 
-/* Those who ask in the same second share the bytes; slow readers hold no copies of their own. */
+/* Requests of the same second share the bytes; slow readers hold no copies of their own. */
 static void send_made(struct admin *admin, struct evhttp_request *request,
                       const struct route *route)
 {

@@ -38,7 +38,7 @@ static const char *const following[] = {"connecting", "copying",   "behind",
                                         "streaming",  "rewinding", "diverged"};
 static const char *const serving[] = {"loading", "serving"};
 
-/* ---- lists of which each is a row ---- */
+/* ---- lists of rows ---- */
 
 #define COMMAND_ROW(name, meaning) DAEMON(commands.name, JSON("commands." #name)),
 #define NET_ROW(name, meaning)     DAEMON(net.name, JSON("connections." #name)),

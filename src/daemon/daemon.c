@@ -102,7 +102,7 @@ static void reload(struct daemon *daemon)
 
 /*
  * A reload waits for the checkpoint's bracket and, with new spaces, for the disk: not on the main
- * thread, which accepts clients. Of those that are asked for meanwhile one more is made.
+ * thread, which accepts clients. All reloads asked for meanwhile become one more reload.
  */
 static void *run_reloads(void *context)
 {
@@ -324,7 +324,8 @@ sigset_t daemon_signals(void)
     return set;
 }
 
-/* From before anything can be seen from outside they are held back, until net_run() takes them. */
+/* Signals are held back from before anything can be seen from outside until net_run() takes them.
+ */
 static void hold_signals(void)
 {
     const sigset_t set = daemon_signals();
@@ -427,7 +428,7 @@ static void daemon_serve(struct daemon *daemon)
     }
 }
 
-/* Those that use the spaces go first; what holds the data sees them a last time. */
+/* The threads that use the spaces end first; the data directory sees the spaces a last time. */
 static void daemon_finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;

@@ -119,7 +119,7 @@ static void stop_for(struct daemon *daemon, bool *why)
     pthread_mutex_unlock(&daemon->lock);
 }
 
-/* What it notes is read when the thread that called has ended. */
+/* Notes what is read after the calling thread has ended. */
 static void on_again(void *context, uint64_t cut_lsn, const char *follow)
 {
     struct daemon *daemon = context;

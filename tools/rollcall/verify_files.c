@@ -67,7 +67,7 @@ static void compare_text(const struct line *line, const char *what, size_t offse
     }
 }
 
-/* The file is sound: is it the one of the manifest's line? */
+/* Compares a sound file with the manifest's line. */
 static void compare_all(const struct line *line, const struct table_file_info *info,
                         const struct manifest_space *space, const struct manifest_file *file)
 {
