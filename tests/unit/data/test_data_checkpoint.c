@@ -202,16 +202,14 @@ static unsigned blurred_files(void)
 {
     struct manifest *manifest;
     char error[MANIFEST_ERROR_MAX];
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
     unsigned blurred = 0;
 
     assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
                      MANIFEST_SOUND);
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        for (size_t k = 0; k < manifest->spaces[i].files_count; k++) {
-            const struct manifest_file *file = &manifest->spaces[i].files[k];
-
-            blurred += file->end_lsn > file->start_lsn;
-        }
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        blurred += file->end_lsn > file->start_lsn;
     }
     manifest_destroy(manifest);
     return blurred;
