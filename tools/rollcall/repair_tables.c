@@ -269,18 +269,6 @@ static void repair_file(struct repair_work *work)
     table_rescue_close(rescue);
 }
 
-static uint64_t highest_generation(const struct manifest *manifest)
-{
-    uint64_t highest = 0;
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        for (size_t k = 0; k < manifest->spaces[i].files_count; k++) {
-            uint64_t generation = manifest->spaces[i].files[k].generation;
-            highest = generation > highest ? generation : highest;
-        }
-    }
-    return highest;
-}
-
 /* What the new MANIFEST does not name any more is kept. */
 static void repair_tables_store(struct repair *repair, const struct manifest_file *before,
                                 size_t count)
@@ -331,7 +319,7 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
 
 void repair_tables(struct repair *repair)
 {
-    uint64_t generation = highest_generation(repair->manifest);
+    uint64_t generation = manifest_generation(repair->manifest);
     for (size_t i = 0; i < repair->manifest->spaces_count && !repair->failed; i++) {
         repair_space(repair, &repair->manifest->spaces[i], &generation);
     }

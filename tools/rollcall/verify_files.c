@@ -126,11 +126,10 @@ static void verify_table(struct verify *verify, const char *name,
 
 static void verify_named(struct verify *verify)
 {
-    for (size_t i = 0; i < verify->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &verify->manifest->spaces[i];
-        for (size_t k = 0; k < space->files_count; k++) {
-            verify_table(verify, space->files[k].name, space, &space->files[k]);
-        }
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
+    while ((file = manifest_next_file(verify->manifest, &at)) != NULL) {
+        verify_table(verify, file->name, &verify->manifest->spaces[at.space], file);
     }
 }
 
