@@ -5,6 +5,7 @@
 #include "admin/admin_attention.h"
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
+#include "admin/admin_rows.h"
 #include "base/memory.h"
 #include "base/readable.h"
 
@@ -43,6 +44,8 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{text-align:left;padding:"
     ".1rem .8rem .1rem 0;vertical-align:top;font-weight:400}th{color:var(--s)}td{"
     "font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\n"
+    ".k{list-style:none;margin:0;padding:0}.k .k{padding-left:.8rem;border-left:2px solid "
+    "var(--w)}.k .b{height:6px;max-width:20rem}\n"
     "@media print{:root{--p:#fff;--k:#fff}body{font-size:11px}.m{display:block}section{"
     "margin-bottom:.6rem}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
@@ -92,9 +95,9 @@ static void put_header(const struct admin_view *view, struct evbuffer *out)
     const struct admin_figures *figures = view->figures;
     char up[READABLE_MAX], lag[READABLE_MAX];
 
-    evbuffer_add_printf(out, "<header><h1>rollcalld %s</h1><p class=s>leader, up %s, version %s",
-                        figures->address, readable_span(up, (double)figures->uptime_s),
-                        PACKAGE_VERSION);
+    evbuffer_add_printf(out, "<header><h1>rollcalld %s</h1><p class=s>%s, up %s, version %s",
+                        figures->address, admin_role_words[figures->repl.role],
+                        readable_span(up, (double)figures->uptime_s), PACKAGE_VERSION);
     if (figures->has_journal && figures->journal.unsynced_us > 0) {
         evbuffer_add_printf(out, ", oldest change not yet durable: %s",
                             readable_span(lag, (double)figures->journal.unsynced_us / 1e6));
@@ -487,6 +490,7 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_attention(attention, out);
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
+    admin_page_nodes(view->figures, out);
     page_put_spaces(view->figures, out);
     put_rates(view, false, out);
     put_rates(view, true, out);

@@ -33,9 +33,9 @@ static const char *const states[] = {"open", "full", "dumping", "on_disk"};
 static const char *const kinds[] = {"counter", "phantom", "plain"};
 static const char *const roles[] = {"store", "cache"};
 static const char *const oldest[] = {"default", "dump", "recycle", "refuse"};
-static const char *const nodes[] = {"single", "leader", "follower"};
-static const char *const following[] = {"connecting", "copying",   "behind",
-                                        "streaming",  "rewinding", "diverged"};
+const char *const admin_role_words[ADMIN_ROLES] = {"single", "leader", "follower"};
+const char *const admin_following_words[REPL_RECEIVER_STATES] = {
+    "connecting", "copying", "behind", "streaming", "rewinding", "diverged"};
 static const char *const serving[] = {"loading", "serving"};
 
 /* ---- lists of which each is a row ---- */
@@ -204,11 +204,11 @@ const struct admin_row admin_rows[] = {
     DAEMON(cold.cached_bytes, WHEN(WITH_COLD),
            GAUGE("cold_cache_bytes", "Memory of pages that were read.")),
     /* replication */
-    DAEMON(repl.role, .words = nodes, JSON("replication.role")),
+    DAEMON(repl.role, .words = admin_role_words, JSON("replication.role")),
     FAMILY(ADMIN_DAEMON, GAUGE("replication_role", "1 for what this node is to others.")),
     NODE(ADMIN_ROLE_SINGLE, "single"), NODE(ADMIN_ROLE_LEADER, "leader"),
     NODE(ADMIN_ROLE_FOLLOWER, "follower"),
-    DAEMON(repl.state, WHEN(FOLLOWING), .words = following, JSON("replication.state")),
+    DAEMON(repl.state, WHEN(FOLLOWING), .words = admin_following_words, JSON("replication.state")),
     FAMILY(ADMIN_DAEMON, WHEN(FOLLOWING),
            GAUGE("replication_state", "1 for how it stands with the node that is followed.")),
     FOLLOWING(CONNECTING, "connecting"), FOLLOWING(COPYING, "copying"), FOLLOWING(BEHIND, "behind"),
@@ -234,6 +234,8 @@ const struct admin_row admin_rows[] = {
            GAUGE("replication_followers", "Followers that are connected.")),
     DAEMON(repl.feeds.in_sync, WHEN(WITH_FEEDS), JSON("replication.in_sync"),
            GAUGE("replication_in_sync", "1 when the follower of ack-by is there and level.")),
+    DAEMON(repl.waits, WHEN(WITH_FEEDS), JSON("replication.waits"),
+           GAUGE("replication_waits", "1 when answers to changes wait for that follower.")),
     DAEMON(repl.feeds.streams, WHEN(WITH_FEEDS), JSON("replication.streams"),
            COUNTER("replication_streams_total", "Streams that followers began.")),
     DAEMON(repl.feeds.copies, WHEN(WITH_FEEDS), JSON("replication.copies"),

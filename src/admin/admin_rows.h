@@ -48,6 +48,9 @@ struct admin_row {
     const char *metric, *labels, *type, *help;
 };
 
+extern const char *const admin_role_words[ADMIN_ROLES];
+extern const char *const admin_following_words[REPL_RECEIVER_STATES];
+
 extern const struct admin_row admin_rows[];
 extern const size_t admin_row_count;
 
