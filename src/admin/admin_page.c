@@ -12,6 +12,7 @@
 #define SPACES_SHOWN 24 /* of more, those that fill soonest; the others only by their names */
 #define CELLS_ALL    96 /* of all strips together … */
 #define CELLS_MOST   48 /* … and of one */
+#define SLOTS_SHOWN  8
 #define POINTS       60
 
 static const char style[] =
@@ -366,6 +367,28 @@ static void put_summary(const struct admin_space *space, struct evbuffer *out)
     evbuffer_add_printf(out, "</p>");
 }
 
+/* Its largest numbers, and those too large for their slots. */
+static void page_put_slots(const struct admin_space *space, struct evbuffer *out)
+{
+    char largest[READABLE_MAX], beside[READABLE_MAX];
+
+    if (space->slot_count == 0) {
+        return;
+    }
+    evbuffer_add_printf(out, "<p>Largest now:");
+    for (size_t i = 0; i < space->slot_count && i < SLOTS_SHOWN; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+
+        evbuffer_add_printf(out, "%s %s %s", i > 0 ? "," : "", slot->name,
+                            readable_count(largest, (double)slot->largest));
+        if (slot->beside > 0) {
+            evbuffer_add_printf(out, " (%s too large for %u bits)",
+                                readable_count(beside, (double)slot->beside), slot->bits);
+        }
+    }
+    evbuffer_add_printf(out, space->slot_count > SLOTS_SHOWN ? ", …</p>" : ".</p>");
+}
+
 static void page_put_space(const struct admin_space *space, size_t cells, struct evbuffer *out)
 {
     static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
@@ -374,6 +397,7 @@ static void page_put_space(const struct admin_space *space, size_t cells, struct
     evbuffer_add_printf(out, "<section><h2>%s <span class=s>%s%s%s</span></h2>", space->name,
                         kinds[space->kind], space->slots[0] != '\0' ? ", bits " : "", space->slots);
     put_summary(space, out);
+    page_put_slots(space, out);
     if (space->kind != SPACE_PLAIN) {
         admin_chart_tables(out, space, cells);
     }

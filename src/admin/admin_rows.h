@@ -11,7 +11,7 @@
 
 #include "admin/admin_figures.h"
 
-enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_TABLE };
+enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_SLOT, ADMIN_TABLE };
 
 /* How the field is kept. */
 enum admin_form {
@@ -34,6 +34,7 @@ enum admin_when {
     ADMIN_FOLLOWING,  /* it follows another */
     ADMIN_NOT_PLAIN,  /* of a space, by its kind */
     ADMIN_FILTERS,
+    ADMIN_COUNTERS,
     ADMIN_NOT_ZERO, /* /metrics leaves out what is 0 */
 };
 
