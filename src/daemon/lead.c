@@ -108,7 +108,7 @@ static bool lead_receive(struct lead *lead)
     return !repl_receiver_has_leader(lead->receiver) || repl_receiver_start(lead->receiver);
 }
 
-/* Behind it changes are taken. False: `why`. */
+/* Promotes the node: from here on changes are taken. False, with `why`: it was refused. */
 static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT_MAX + 1])
 {
     char error[DATA_ERROR_MAX];

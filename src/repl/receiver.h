@@ -54,8 +54,8 @@ bool repl_receiver_start(struct repl_receiver *receiver);
 void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);
 /* Has it somebody to follow? */
 bool repl_receiver_has_leader(const struct repl_receiver *receiver);
-/* Ends its thread and waits for that; a name that is just looked up is waited for, too. While the
- * journal is open. NULL, again, never started: no-op. */
+/* Ends its thread and waits for that. While the journal is open. NULL, again, never started: no-op.
+ */
 void repl_receiver_stop(struct repl_receiver *receiver);
 /* After the journal was closed, which calls repl_receiver_moved until then. NULL: no-op. */
 void repl_receiver_destroy(struct repl_receiver *receiver);
