@@ -102,7 +102,7 @@ static void lead_serve(struct lead *lead)
     barrier_go(lead->server->barrier);
 }
 
-/* Those it follows still, if it follows anybody. */
+/* Has the node go on receiving from the one it follows, if it follows one. */
 static bool lead_receive(struct lead *lead)
 {
     return !repl_receiver_has_leader(lead->receiver) || repl_receiver_start(lead->receiver);

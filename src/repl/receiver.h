@@ -50,9 +50,9 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
                                            const struct repl_receiver_owner *owner);
 /* Also again after a stop. False with errno: no thread can be had. NULL, running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
-/* Whom it follows from the next start on: by an agent's word. Not while it runs. */
+/* Whom it follows from the next start on, by an agent's word. Not while it runs. */
 void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);
-/* Has it somebody to follow? */
+/* Returns whether there is a node to follow. */
 bool repl_receiver_has_leader(const struct repl_receiver *receiver);
 /* Ends its thread and waits for that. While the journal is open. NULL, again, never started: no-op.
  */
