@@ -89,6 +89,8 @@ def waits(one, two):
     if lead(one, 5, soon(LONG_MS), b"two,three")[2] != 0:
         raise Failure("three has acknowledged something")
     expect(one, INCR, NO_REPLICA)
+    lead(one, 5, soon(LONG_MS), b"three,two")
+    expect(one, INCR, NO_REPLICA)
     lead(one, 5, soon(LONG_MS), b"*")
     expect(one, INCR, NO_REPLICA)
     lead(one, 5, soon(LONG_MS), b"-")
