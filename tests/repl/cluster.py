@@ -12,6 +12,7 @@ lost, nothing is counted twice, and the nodes of a shard hold the same.
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -31,31 +32,7 @@ MEMBERS, SHARDS = 3, 2
 WAIT_S = 60 * agents.PATIENCE
 PROBE = b"incr user:999999.unread 1"  # of no writer's ids
 PROGRAMS = {"etcd": "etcd-server", "haproxy": "haproxy", "nutcracker": "nutcracker"}
-HAPROXY = """defaults
-  mode tcp
-  timeout connect 1s
-  timeout client 1h
-  timeout server 1h
-  default-server inter 300ms fall 1 rise 1 on-marked-down shutdown-sessions
-"""
-WRITES = """listen %(name)s-writes
-  bind 127.0.0.1:%(port)d
-  option httpchk GET /leader
-%(servers)s"""
-READS = """listen %(name)s-reads
-  bind 127.0.0.1:%(port)d
-  option httpchk GET /healthz
-  option allbackups
-%(servers)s"""
-TWEMPROXY = """%(name)s:
-  listen: 127.0.0.1:%(port)d
-  hash: murmur
-  hash_tag: ":."
-  distribution: ketama
-  timeout: 5000
-  auto_eject_hosts: false
-  servers:
-%(servers)s"""
+FLEET = os.path.join(os.path.dirname(os.path.dirname(HERE)), "conf", "fleet")
 
 
 def program(name):
@@ -116,15 +93,6 @@ class Shard:
         said = self.agents[0].run("--init")
         if said.returncode != 0:
             raise Failure("--init: %s" % said.stdout)
-
-    def servers(self, of, more=""):
-        return "".join("  server %s 127.0.0.1:%d check port %d%s\n" % (
-            node.name, node.port, self.admin[node], more) for node in of)
-
-    def haproxy(self):
-        reads = self.servers(self.nodes[2:]) + self.servers(self.nodes[:2], " backup")
-        return (WRITES % {"name": self.name, "port": self.writes, "servers": self.servers(self.nodes[:2])} +
-                READS % {"name": self.name, "port": self.reads, "servers": reads})
 
     def leader(self):
         for node in self.nodes:
@@ -194,16 +162,39 @@ class Cluster:
             file.write(text)
         return path
 
+    @staticmethod
+    def sample(name):
+        with open(os.path.join(FLEET, name), encoding="utf-8") as file:
+            return file.read()
+
+    def fleet(self, name, changes):
+        """conf/fleet's file with the addresses of this machine: (what is there, what takes its place)."""
+        text = self.sample(name)
+        for pattern, place in changes:
+            text, count = re.subn(pattern, place, text)
+            if count == 0:
+                raise Failure("conf/fleet/%s has no %s" % (name, pattern))
+        return self.write(name, text)
+
     def start_proxies(self):
-        haproxy = self.write("haproxy.cfg", HAPROXY + "".join(shard.haproxy() for shard in self.shards))
-        pools = "".join(
-            TWEMPROXY % {"name": name, "port": door.port, "servers": "".join(
-                "   - 127.0.0.1:%d:1 %s\n" % (getattr(shard, name), shard.name) for shard in self.shards)}
-            for name, door in (("writes", self.writes), ("reads", self.reads)))
-        twemproxy = self.write("twemproxy.yaml", pools)
+        haproxy, twemproxy = [], []
+        for shard in self.shards:
+            for part in ("writes", "reads"):
+                port = getattr(shard, part)
+                listen = r"(listen %s-%s\n  bind ):(\d+)" % (shard.name, part)
+                at = re.search(listen, self.sample("haproxy.cfg")).group(2)
+                haproxy.append((listen, r"\g<1>127.0.0.1:%d" % port))
+                twemproxy.append((r"- 127\.0\.0\.1:%s:1 %s\n" % (at, shard.name),
+                                  "- 127.0.0.1:%d:1 %s\n" % (port, shard.name)))
+            haproxy += [(r"server %s \S+ port \d+" % node.name, "server %s 127.0.0.1:%d port %d" % (
+                node.name, node.port, shard.admin[node])) for node in shard.nodes]
+        for door in (self.writes, self.reads):
+            twemproxy.append((r"(%s:\n  listen: )\S+" % door.name, r"\g<1>127.0.0.1:%d" % door.port))
         self.proxies = [
-            Process(self.folder, "haproxy", [program("haproxy"), "-db", "-f", haproxy]),
-            Process(self.folder, "twemproxy", [program("nutcracker"), "-c", twemproxy, "-a", "127.0.0.1",
+            Process(self.folder, "haproxy", [program("haproxy"), "-db", "-f",
+                                             self.fleet("haproxy.cfg", haproxy)]),
+            Process(self.folder, "twemproxy", [program("nutcracker"), "-c",
+                                               self.fleet("twemproxy.yaml", twemproxy), "-a", "127.0.0.1",
                                                "-s", str(pair.free_port())])]
         for proxy in self.proxies:
             proxy.start()
