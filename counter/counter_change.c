@@ -37,7 +37,7 @@ struct intent {
     bool forgets; /* decided: DONE, and answered as ABSENT, since part of it was there and goes */
 };
 
-/* Is what the key names there: all of it in a cache, any of it in a store? */
+/* Returns whether what the key names is there: all of it in a cache, any of it in a store. */
 static bool is_there(const struct counter_edit *edit, const struct counter_values *before)
 {
     const struct intent *intent = edit->context;
@@ -313,7 +313,7 @@ static void fail(struct engine_op *op, enum engine_error error)
     op->error = error;
 }
 
-/* May a table open for an id that was dropped? Then the op has its status. */
+/* Returns whether a table may open for an id that was recycled; if so the op has its status. */
 static bool admit_again(struct counter *counter, struct engine_op *op)
 {
     enum row_verdict verdict =

@@ -345,8 +345,8 @@ void counter_table_copy_pages(const struct counter_table *table, uint64_t first,
 /* The dict of a section: to be collected when the pages have been, in this order. Inside. */
 const struct dict *counter_table_section(const struct counter_table *table, unsigned section);
 /*
- * Is an aux entry a record's? One that was collected may have been there for a moment, for a change
- * that then found no room. Inside.
+ * Returns whether an aux entry is a record's. One that was collected may have been there for a
+ * moment, for a change that then found no room. Inside.
  */
 bool counter_table_owns_aux(const struct counter_table *table, uint64_t id, uint8_t sub);
 /*

@@ -289,7 +289,7 @@ static void set_before(struct work *w)
     }
 }
 
-/* Is a slot set, of `known` or of those the edit does not name? */
+/* Returns whether a slot is set, of `known` or of those the edit does not name. */
 static bool any_set(const struct work *w, uint32_t known)
 {
     const struct counter_view *view = &w->c.table->view;

@@ -167,7 +167,7 @@ static bool take_group(struct loading *loading, uint64_t group)
     return true;
 }
 
-/* A piece has come: are its groups sane? They are still near. */
+/* Checks the groups of a piece that has come, while they are in the cache. */
 static bool take_pages(void *context, uint64_t pages_done)
 {
     struct loading *loading = context;

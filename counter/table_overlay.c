@@ -136,7 +136,7 @@ bool table_overlay_get(const struct counter_table *t, const struct table_overlay
         return false;
     }
     if (!table_record_is_set(record)) {
-        subs |= table_subs_extra(&t->schema); /* is it gone, or are learned names all it has? */
+        subs |= table_subs_extra(&t->schema); /* whether it is gone, or has learned names alone */
     }
     subs = table_subs_marked(&t->schema, record->payload, subs);
     table_record_read_aux(record, overlay->aux, id, subs);

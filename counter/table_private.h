@@ -24,8 +24,8 @@
 #define GROUP_MARKS        8u
 #define GROUP_COUNT_SHIFT  10
 #define GROUP_COUNT_ONE    (1u << GROUP_COUNT_SHIFT)
-#define GROUP_CHOICE_SHIFT 14 /* narrow groups: behind a count of 4 bits */
-#define GROUP_WIDE_VERSION 16 /* wide groups: behind a count of 6 bits */
+#define GROUP_CHOICE_SHIFT 14 /* narrow groups: after a count of 4 bits */
+#define GROUP_WIDE_VERSION 16 /* wide groups: after a count of 6 bits */
 #define STRIPE_VERSION_ONE 2u
 
 struct table_stripe {
@@ -191,7 +191,8 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     return candidates ? __builtin_ctz(candidates) : -1;
 }
 
-/* Does a record of this locus, which is inside the window, lie in a group? Nobody else there. */
+/* Returns whether a record of this locus, which is inside the window, lies in a group. Nobody else
+ * there. */
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
 /* A payload where it lies: in a group, or in local words. */
@@ -226,7 +227,7 @@ static inline uint32_t table_decode(const struct counter_view *view, struct tabl
     values->set = set;
     return in_aux;
 }
-/* Is any of the view's other physical slots set? */
+/* Returns whether any of the view's other physical slots is set. */
 bool table_others_set(const struct counter_view *view, struct table_packed packed, uint32_t slots);
 /* Values of the slots of `mask` out of the aux dict; those not found become unset. */
 void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
@@ -436,7 +437,7 @@ bool table_overlay_says_gone(const struct counter_table *t, const struct table_o
 /* Under the id's lock. False, nothing changed: no room. */
 bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
                        const struct table_record *record);
-/* May an id that is new to it come in, as far as the budget goes? (engine_overlay_most) */
+/* Returns whether the budget lets an id in that is new to it (engine_overlay_most). */
 bool table_overlay_open(const struct table_overlay *overlay, bool dumped);
 /* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
 bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
@@ -445,7 +446,8 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
 
-/* Is each change journaled as the whole record? Tapped or dumped it is so, too, on its own. */
+/* Returns whether each change is journaled as the whole record, as it also is when the table is
+ * tapped or dumped. */
 static inline bool table_is_whole(const struct counter_table *t)
 {
     return t->row.whole || t->overlay;

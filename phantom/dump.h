@@ -48,7 +48,8 @@ void phantom_dump_release(struct phantom_dump *dump);
 
 /* ---- adding ---- */
 
-/* Is there a place for this line, now and for good? False: the dict, or the memory, is full. */
+/* Returns whether there is a place for this line, now and for good. False: the dict, or the memory,
+ * is full. */
 bool phantom_dump_room(struct phantom_dump *dump, uint64_t line);
 /* The same in a replay: the dict grows, whatever it may hold. False: memory is refused. */
 bool phantom_dump_grow(struct phantom_dump *dump, uint64_t line);

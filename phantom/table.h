@@ -191,12 +191,12 @@ static inline struct phantom_table *phantom_apart_of(const struct phantom_table 
 /* Returns what new members go to: the last layer, or the table if it has none. */
 struct phantom_table *phantom_table_holder(struct phantom_table *table);
 
-/* A: is it apart? */
+/* Returns whether the pair is apart (A). */
 bool phantom_apart_holds(const struct phantom_table *table, const struct phantom_member *member);
-/* A filter says yes: is the id reached, and stands no exception? */
+/* A filter says yes: returns whether the id is reached, and no exception stands. */
 bool phantom_table_confirms(const struct phantom_table *table, const struct phantom_member *member);
 
-/* Does a filter say yes, the table's or its layer's? Neither is away. */
+/* Returns whether a filter says yes, the table's or its layer's. Neither is away. */
 static inline bool phantom_table_filtered(const struct phantom_table *table, uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
@@ -207,7 +207,7 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
     return holds;
 }
 
-/* Is it there? In this and what follows, `table` is never a layer. Nothing is away. */
+/* Returns whether the pair is there. Here and below `table` is never a layer. Nothing is away. */
 static inline bool phantom_table_holds(const struct phantom_table *table,
                                        const struct phantom_member *member)
 {
@@ -233,7 +233,7 @@ struct phantom_lines {
     uint64_t words[2][PHANTOM_LINE_WORDS];
 };
 
-/* phantom_table_holds, for a table of which something is away. */
+/* As phantom_table_holds, for a table with a part away. */
 enum phantom_answer phantom_table_ask(const struct phantom_table *table,
                                       const struct phantom_member *member,
                                       const struct ticket *ticket);
@@ -247,8 +247,8 @@ enum phantom_answer phantom_table_look(const struct phantom_table *table, uint64
 bool phantom_table_holds_by(const struct phantom_table *table, const struct phantom_member *member,
                             const struct phantom_lines *lines);
 /*
- * Under the lock, before add: is there room in the overlay, if it needs one? A dump that is being
- * made is given up rather than answering no.
+ * Returns whether the overlay has room, if one is needed. Under the lock, before add. A dump that
+ * is being made is given up rather than answering no.
  */
 bool phantom_table_room(struct phantom_table *table, const struct phantom_member *member);
 

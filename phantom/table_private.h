@@ -34,7 +34,7 @@ static inline bool phantom_table_is_layer(const struct phantom_table *table)
     return table->stripes == NULL && table->apart == NULL;
 }
 
-/* table.c: does an exception stand for the pair of these hashes? */
+/* table.c: returns whether an exception stands for the pair of these hashes. */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
 /* table.c: sets the bits of a member in it, in memory and in the overlay, which has room for it. */
 void phantom_table_set_bits(struct phantom_table *table, uint64_t hash);

@@ -63,7 +63,7 @@ static bool adopt_sync(const struct adoption *adoption, const char *directory)
            adopt_fail(adoption, directory);
 }
 
-/* ---- is there a whole copy? ---- */
+/* ---- a whole copy ---- */
 
 /* Of each file of the manifest until one says false. */
 typedef bool adopt_file_fn(struct adoption *adoption, const struct manifest_file *file);

@@ -78,7 +78,7 @@ void checkpoint_close_dumps(struct checkpoint_space *space)
     }
 }
 
-/* ---- behind it ---- */
+/* ---- after the manifest ---- */
 
 /* Those of this round join the ones that wait; they are the round's no more. */
 void checkpoint_pend_dumps(struct checkpoint_round *round)

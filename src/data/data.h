@@ -44,7 +44,7 @@ struct journal_log;
 struct open_files_stats;
 struct vfs;
 
-/* Is such a space stored? Not those of kind plain. */
+/* Returns whether a space of this kind is stored: not of kind plain. */
 bool data_stores(const struct space_settings *space);
 
 /*

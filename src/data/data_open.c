@@ -58,7 +58,7 @@ static void parent_of(const char *path, char parent[VFS_PATH_MAX])
     snprintf(parent, VFS_PATH_MAX, "%.*s", length > 0 ? (int)length : 1, length > 0 ? path : ".");
 }
 
-/* One that was there: who else may use it? */
+/* Warns if somebody else may use a directory that was there already. */
 static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
 {
     int mode = data->vfs->functions->mode(data->vfs, data->directory);
@@ -144,8 +144,8 @@ static bool make_probe(const struct data *data, const char *path, uint64_t bytes
     return true;
 }
 
-/* Can files be made in it? Else it would only be found out when tables have been read. On a full
- * disk: in the room that was kept for that. */
+/* Returns whether files can be made in the directory: else that would only be found out after
+ * tables have been read. On a full disk the room of the ballast is used. */
 static bool probe(struct data *data, char error[DATA_ERROR_MAX])
 {
     uint64_t bytes = probe_bytes(data);
@@ -284,7 +284,7 @@ static bool data_open_compare(struct data *data, const struct settings *settings
     return true;
 }
 
-/* Names of table files go on behind all there were. */
+/* Numbers in names of table files go on after all earlier ones. */
 static void note_generation(struct data *data)
 {
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {

@@ -104,7 +104,7 @@ struct manifest_space *data_copy_space(struct manifest *to, const struct manifes
 bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
 
 /*
- * Under the lock, right behind a data_store that said true: deletes table files it does not name,
+ * Under the lock, right after a data_store that said true: deletes table files it does not name,
  * and what was left half made. What cannot be deleted is tried again the next time.
  */
 void data_sweep(struct data *data);

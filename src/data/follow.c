@@ -245,7 +245,7 @@ static void follow_record(const uint64_t *words, uint64_t lsn, struct journal_re
     };
 }
 
-/* Is it an event? */
+/* Returns whether it is an event. */
 static bool event_of(const struct journal_record *record, struct change_record_event *event)
 {
     struct change change;
@@ -300,7 +300,7 @@ static bool follow_prepare(struct data *data, const struct journal_record *recor
     return named;
 }
 
-/* World stopped. May it be carried out in this slice? */
+/* Returns whether a record may be carried out in this slice. World stopped. */
 static bool follow_is_ready(const struct recovery *recovery, const struct journal_record *record)
 {
     struct change_record_event event;

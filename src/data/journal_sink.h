@@ -27,7 +27,7 @@ struct journal_sink {
 
 void journal_sink_init(struct journal_sink *sink, struct journal *journal);
 void journal_sink_fini(struct journal_sink *sink);
-/* Has anything been put since the last submit? */
+/* Returns whether anything was put since the last submit. */
 bool journal_sink_wrote(const struct journal_sink *sink);
 /* journal_submit of all so far: the journal's head, which is never lower than the last one. */
 uint64_t journal_sink_submit(struct journal_sink *sink);

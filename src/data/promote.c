@@ -3,7 +3,7 @@
  * here, with requests going on.
  *
  * Once the record of the new epoch is on the disk there is no way back. So all that can be refused
- * is asked before it, and behind it only the journal can fail, as at any start.
+ * is asked before, and afterwards only the journal can fail, as at any start.
  */
 #include <string.h>
 

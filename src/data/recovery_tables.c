@@ -36,7 +36,7 @@ struct loading {
 
 /* ---- one file ---- */
 
-/* Is this the file the manifest means? */
+/* Returns whether this is the file the manifest means. */
 static bool recovery_tables_is_meant(const struct manifest_space *space,
                                      const struct manifest_file *file,
                                      const struct table_file_info *info)

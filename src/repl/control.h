@@ -1,6 +1,6 @@
 /*
  * control.h: an operator, or an agent, changes what a node is to the others. Lines of the text
- * protocol, each with its CR LF; the connection is closed behind the answer:
+ * protocol, each with its CR LF; the connection is closed after the answer:
  *
  *     C  promote 1 EPOCH [force]          the follower leads from here on. EPOCH: of its reign,
  * `-`: the next one; it must be above all that its journal has S  OK EPOCH LSN that epoch begins at
@@ -36,15 +36,15 @@ struct repl_control {
     bool (*promote)(void *context, bool force, uint64_t *epoch, uint64_t *lsn,
                     char why[REPL_TEXT_MAX + 1]);
     bool (*follow)(void *context, const char *address, bool force, char why[REPL_TEXT_MAX + 1]);
-    /* Behind an answer that said OK to follow-to: the daemon begins anew. */
+    /* Called after an answer that said OK to follow-to: the daemon begins anew. */
     void (*again)(void *context);
 };
 
-/* Is this line one of those: its first word? */
+/* Returns whether this line is one of those, by its first word. */
 bool repl_control_begins(const char *line, size_t length);
 
 /* Carries out a line (without its end) of the peer at fd. Composes the answer, with its end, to
- * answer[]; returns its length. *again: call control->again behind it. */
+ * answer[]; returns its length. *again: call control->again after the answer has left. */
 size_t repl_control_run(const struct repl_control *control, int fd, const char *line, size_t length,
                         char answer[REPL_LINE_MAX], bool *again);
 

@@ -53,9 +53,9 @@ void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, cons
 void repl_feeds_moved(struct repl_feeds *feeds);
 
 /*
- * With ack: replica: up to where the follower of ack-by ever had the journal: as written, or under
- * sync: always as durable. Never falls. And: does it stream now, and has it caught up since it
- * came? Any thread, no wait.
+ * With ack: replica: returns up to where the follower of ack-by ever had the journal: as written,
+ * or under sync: always as durable. It never falls. And says whether the follower streams now and
+ * has caught up since it came. Any thread, no wait.
  */
 uint64_t repl_feeds_acked(const struct repl_feeds *feeds);
 bool repl_feeds_in_sync(const struct repl_feeds *feeds);

@@ -92,7 +92,7 @@ void feed_set_state(struct repl_feed *feed, enum repl_feed_state state);
  */
 bool feed_take_place(struct repl_feed *feed);
 void feed_give_place(struct repl_feed *feed);
-/* Would it get one? */
+/* Returns whether a follower would get a copy now. */
 bool feed_has_place(struct repl_feed *feed);
 
 /* It has reached that. caught_up: all that was written when it came, too. */
@@ -114,7 +114,7 @@ bool feed_say_busy(struct repl_feed *feed);
 
 /* After STREAM was said. Returns when it is over. */
 void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch);
-/* Does a sound record begin there, or is it where the journal ends? False: say COPY. */
+/* Returns whether a sound record begins there, or the journal ends there. False: say COPY. */
 bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT_MAX + 1]);
 
 /* ---- feed_copy.c; false: it is over ---- */

@@ -61,7 +61,8 @@ void repl_receiver_reconfigure(struct repl_receiver *receiver, const struct sett
  * no-op. */
 void repl_receiver_moved(struct repl_receiver *receiver);
 
-/* Is what can be read here older than replication.stale-after? Cheap. NULL: false. */
+/* Returns whether what can be read here is older than replication.stale-after. Cheap. NULL: false.
+ */
 bool repl_receiver_is_stale(const struct repl_receiver *receiver);
 
 /* ---- figures ---- */

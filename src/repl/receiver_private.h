@@ -76,7 +76,8 @@ void receiver_set_state(struct repl_receiver *receiver, enum repl_receiver_state
 __attribute__((format(printf, 2, 3))) void receiver_trouble(struct repl_receiver *receiver,
                                                             const char *format, ...);
 void receiver_no_trouble(struct repl_receiver *receiver);
-/* The upper end of the pause after so many failures in a row, of which it is drawn. */
+/* Returns the upper end of the pause after this many failures in a row; the pause is drawn below
+ * it. */
 uint64_t receiver_pause_us(unsigned failures);
 
 /* ---- receiver_connect.c ---- */

@@ -28,7 +28,7 @@ struct progress {
 
 struct reception {
     struct repl_receiver *receiver;
-    uint64_t lsn; /* behind what was taken */
+    uint64_t lsn; /* the end of what was taken */
     char *bytes;  /* REPL_DATA_MAX: of the present D */
     size_t length, come, taken;
     struct repl_line sum; /* a V that waits */
@@ -282,7 +282,7 @@ static bool reception_compare(struct reception *reception)
 
 /* ---- the stream ---- */
 
-/* Is there something that nothing can be read before? */
+/* Returns whether something that came must be dealt with before more is read. */
 static bool reception_is_held(const struct reception *reception)
 {
     return reception->sum_waits || (reception->length > 0 && reception->come == reception->length);

@@ -8,7 +8,7 @@
  *     compose  in the same order, into the worker's output
  *
  * A request whose engine answers PENDING stops the batch: its other keys are still started,
- * everything before it is answered, it and all behind it stay unread, and it is run again from
+ * everything before it is answered, it and all later ones stay unread, and it is run again from
  * routing when its ticket has been woken. A request whose answers may not fit the output is not
  * begun.
  *

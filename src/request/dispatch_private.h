@@ -49,7 +49,7 @@ struct dispatch_key {
     struct engine_op op;
     const struct command *command;
     struct space *space; /* NULL: of no space */
-    bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
+    bool delete_after;   /* its exptime is past: it runs alone and is deleted afterwards */
     struct engine_extended *extended; /* plain: room for the operation's, if it has one */
 };
 
@@ -171,7 +171,7 @@ struct dispatch_worker {
 /* How a request, or a batch, ended. */
 enum dispatch_end {
     DISPATCH_DONE,
-    DISPATCH_LAST,    /* done; what was routed behind it is void: parse again */
+    DISPATCH_LAST,    /* done; what was routed later is void: parse again */
     DISPATCH_FULL,    /* not begun: no room for its answers */
     DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
@@ -305,9 +305,9 @@ void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
-/* Is a follower to acknowledge changes, and is not there? Any thread. */
+/* Returns whether a follower must acknowledge changes and is not there. Any thread. */
 bool dispatch_journal_lacks_replica(const struct server *server);
-/* With a journal: are the answers of this turn to be held? */
+/* With a journal: returns whether the answers of this turn must be held. */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*
  * The sink had no room for op: it becomes PENDING and is woken when there is some, or its error

@@ -194,7 +194,8 @@ static enum dispatch_end put_batch(struct dispatch_worker *worker, const struct 
 
 /* ---- the list ---- */
 
-/* The first space of ids behind the one of that name; "": the first of all. NULL: there is none. */
+/* Returns the first space of ids after the one of that name; "": the first of all. NULL: there is
+ * none. */
 static struct space *space_behind(const struct spaces *spaces, const char *name)
 {
     bool behind = name[0] == '\0';

@@ -99,7 +99,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
     }
 }
 
-/* Does the space decline the initial value that clients of this codec send with every incr? */
+/* Returns whether the space declines the initial value that clients of this codec send with every
+ * incr. */
 static bool declines_initial(const struct dispatch_worker *worker, const struct space *space)
 {
     return worker->codec->initial_in_every && !space->settings.binary_create;

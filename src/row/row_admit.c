@@ -43,7 +43,8 @@ static bool wants_any(const struct row_table *table, uint32_t bits)
     return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
 }
 
-/* An id came in. With several threads a round may miss one: as good, they are all recent. */
+/* Notes an id that came in. With several threads a round may miss one, which does no harm: all are
+ * recent. */
 void row_pass(struct row_table *table, uint64_t id)
 {
     row_raise_to(&table->frontier, id);
@@ -204,7 +205,7 @@ static void see_clear(struct row_table *table)
     atomic_store_explicit(&table->clear_to, clear_to, memory_order_relaxed);
 }
 
-/* Does another table open, or this one close? */
+/* Returns whether another table is to open, or this one to close. */
 static bool is_left(const struct row *row, const struct row_table *table, uint64_t count,
                     bool clear)
 {
@@ -212,7 +213,8 @@ static bool is_left(const struct row *row, const struct row_table *table, uint64
     return (UNLIKELY(look) && row_is_filled(table, count)) || (!clear && row_ends(row, table));
 }
 
-/* Will the stream be there before all tables are full, so that it is worth trying again? */
+/* Returns whether the stream will be there before all tables are full, so that it is worth trying
+ * again. */
 static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
 {
     uint64_t limit = row_limit(table);

@@ -97,7 +97,7 @@ static size_t jumps_too_many(const struct row *row, size_t more)
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
-/* Has it memory to give, by the policy? */
+/* Returns whether the policy lets the table give its memory. */
 static bool may_go(const struct row *row, const struct row_table *table)
 {
     return row->config.recycle ? !table->cold : !row_is_going(table) && table->settled;
@@ -352,7 +352,7 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     return row_dumps(row) ? dump_some(row, table, rules) : ROW_ROOM_NONE;
 }
 
-/* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
+/* Too many jumps: the oldest goes, even if the new one was opened for ids that it held apart. */
 static void drop_jumps(struct row *row)
 {
     for (unsigned i = 0; i < DROPS_AT_ONCE && jumps_too_many(row, 0) > 0; i++) {

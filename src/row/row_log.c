@@ -82,7 +82,7 @@ void row_touch(struct row_table *table)
     }
 }
 
-/* Is it to leave, and tried in this round? */
+/* Returns whether the table is to leave, and is tried in this round. */
 static bool dumps(const struct row *row, const struct row_table *table)
 {
     return table->leaving && !row->dump_paused;
@@ -198,7 +198,7 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
     return image->layer ? table->further : table;
 }
 
-/* Is it still what the image is of? */
+/* Returns whether it is still what the image shows. */
 static bool is_of_kind(const struct row_table *table, const struct row_image *image)
 {
     bool cold = image->kind == ROW_IMAGE_OVERLAY || image->kind == ROW_IMAGE_MERGE;

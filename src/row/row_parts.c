@@ -62,7 +62,7 @@ static uint64_t parts_beyond(const struct row *row, uint64_t bytes)
     return bytes > aside ? bytes - aside : 0;
 }
 
-/* May the parts have so many bytes? */
+/* Returns whether the parts may have this many bytes. */
 static bool parts_may_hold(const struct row *row, uint64_t bytes)
 {
     const struct engine_growth *growth = row->engine->growth;

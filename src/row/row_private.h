@@ -73,7 +73,7 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
-/* Do tables leave memory? Where nobody reads them from the disk (row_set_cold) none does. */
+/* Returns whether tables are dumped: not where nobody reads them from the disk (row_set_cold). */
 static inline bool row_dumps(const struct row *row)
 {
     return row->config.dump && row->cold != NULL;
@@ -418,7 +418,7 @@ void row_apart_place(struct row *row, struct row_table *table);
 void row_apart_put_off(struct row *row);
 /* True: enough of its ids apart have been passed, as far as the last look saw. Any thread. */
 bool row_apart_is_passed(const struct row_table *table);
-/* Returns a table of which that is true; NULL: there is none. Any thread inside. */
+/* Returns a table for which that is true; NULL: there is none. Any thread inside. */
 struct row_table *row_apart_passed(const struct row *row);
 
 /* row_open.c: opening; all stopped */

@@ -199,7 +199,8 @@ static size_t configured(const struct row *row)
     return n;
 }
 
-/* Under the lock: may one more than the budget allows be held? The first of a new size. */
+/* Returns whether one region more than the budget allows may be held: the first of a new size.
+ * Under the lock. */
 static bool first_of_size(const struct row *row, size_t have)
 {
     return row_keeps_spare(row) && configured(row) == have;

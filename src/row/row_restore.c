@@ -19,7 +19,7 @@ void row_restore_clear(struct row *row)
     row->stored = (struct row_bounds){0};
 }
 
-/* Does nothing else lie in its range? */
+/* Returns whether nothing else lies in its range. */
 static bool range_is_free(const struct row *row, const struct row_state *state)
 {
     size_t at = row_rank(row, state->base, row->count);

@@ -123,7 +123,7 @@ static bool journal_open_take_over(struct journal *journal, const struct journal
     return true;
 }
 
-/* The room behind the end of the segment before, if it has some: nothing comes there any more. */
+/* Cuts the room after the end of the last segment, if it has some: nothing comes there any more. */
 static void cut_previous(struct journal *journal, const struct journal_link *link)
 {
     const struct vfs_functions *file = journal->vfs->functions;
@@ -322,7 +322,7 @@ static void journal_open_destroy(struct journal *journal)
     free(journal);
 }
 
-/* The new segment stands behind those that are there. */
+/* The new segment comes after those that are there. */
 static void append_current(struct journal *journal)
 {
     struct journal_segment **tail = &journal->first;

@@ -182,7 +182,8 @@ static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, u
     fill(ring, lsn, word, zeroes, units - 1);
 }
 
-/* It is hashed before there is an LSN: what stands behind the swap waits for it. */
+/* The payload is hashed before there is an LSN, since everybody waits for what is done after the
+ * swap. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
                           const uint64_t *payload, size_t words)
 {

@@ -7,7 +7,7 @@
  * A put takes its LSN with one compare-and-swap on `head`, and the rest of the segment with it, as
  * a pad, if its record would cross the segment's end: these ends are `origin` plus multiples of
  * `capacity`. It then fills the record and stores its first 8 bytes, never zero, last. What lies
- * behind the last gapless record is zero, so whoever writes the stream out finds its end by walking
+ * after the last gapless record is zero, so whoever writes the stream out finds its end by walking
  * from header to header (journal_ring_walk).
  *
  * Room: every byte of the stream that may be put is promised before. `promised` is the head plus

@@ -45,8 +45,8 @@ static void wrote(struct journal *journal, const struct journal_run *run)
     }
 }
 
-/* A write that failed says nothing of what is in the file behind `written`: go on in a new one,
- * once. A full disk is waited for. */
+/* After a failed write nobody knows what is in the file after `written`: go on in a new one, once.
+ * A full disk is waited for. */
 static bool write_failed(struct journal *journal)
 {
     bool full = errno == ENOSPC || errno == EDQUOT;

@@ -36,7 +36,7 @@ static bool file_allowed(const struct manifest_file *file)
 
 /* ---- names ---- */
 
-#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
+#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, after the space */
 
 void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
                          uint64_t layer, uint64_t generation)

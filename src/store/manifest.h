@@ -143,9 +143,9 @@ const struct manifest_file *manifest_find_file(const struct manifest *manifest, 
 /* Names of table files: SPACE-SERIAL-LAYER-GENERATION.table. */
 void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
                          uint64_t layer, uint64_t generation);
-/* Is it a name that only a daemon gives: a table file's, a manifest's or probe's not in place yet?
- * Such files are deleted at a start unless the manifest names them, others never. (The journal
- * looks after its own: journal_name_parse, journal_name_temporary.) */
+/* Returns whether only a daemon gives such a name: that of a table file, or of a manifest or probe
+ * not in place yet. Such files are deleted at a start unless the manifest names them, others never.
+ * (The journal looks after its own: journal_name_parse, journal_name_temporary.) */
 bool manifest_name_ours(const char *name);
 
 /* ---- the text ---- */
@@ -157,7 +157,8 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text);
 enum manifest_state manifest_parse(const char *text, size_t length, const char *name,
                                    struct manifest **manifest, char error[MANIFEST_ERROR_MAX]);
 
-/* Is its last line the checksum of all before? Then parse says DAMAGED only of what none wrote. */
+/* Returns whether its last line is the checksum of all before it. Then parse says DAMAGED only of
+ * what no daemon wrote. */
 bool manifest_checksum_fits(const char *text, size_t length);
 
 /* ---- the file ---- */

@@ -56,7 +56,7 @@ struct reopening {
     enum table_file_result result;
 };
 
-/* Is it still the file whose checksums are in memory? */
+/* Returns whether it is still the file whose checksums are in memory. */
 static enum table_file_result check_again(const struct table_file *file, int fd, char *error)
 {
     _Alignas(TABLE_FILE_PAGE_BYTES) struct table_file_header header;

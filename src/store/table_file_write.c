@@ -263,7 +263,7 @@ const char *table_file_writer_error(const struct table_file_writer *writer)
 
 /* ---- the end ---- */
 
-/* Whole pages, zeroes behind the last. */
+/* Whole pages, zeroes after the last. */
 static bool fill_up(struct table_file_writer *writer, struct buf *bytes)
 {
     static const unsigned char zeroes[TABLE_FILE_PAGE_BYTES];
@@ -281,7 +281,7 @@ static bool put_index(struct table_file_writer *writer)
     return done;
 }
 
-/* The footer's sum goes over whole pages: the zeroes behind the checksums are covered too. */
+/* The footer's sum goes over whole pages: the zeroes after the checksums are covered too. */
 static bool put_checksums(struct table_file_writer *writer)
 {
     static const uint32_t none;
