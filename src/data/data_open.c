@@ -58,7 +58,7 @@ static void parent_of(const char *path, char parent[VFS_PATH_MAX])
     snprintf(parent, VFS_PATH_MAX, "%.*s", length > 0 ? (int)length : 1, length > 0 ? path : ".");
 }
 
-/* Warns if somebody else may use a directory that was there already. */
+/* Refuses a directory that anybody may write in, and warns if others may use it. */
 static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
 {
     int mode = data->vfs->functions->mode(data->vfs, data->directory);
