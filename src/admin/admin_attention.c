@@ -342,7 +342,7 @@ static void look_at_overflow(const struct admin_space *space, struct admin_atten
     }
     if (pools > 0 && space->kind == SPACE_COUNTER) {
         say(attention,
-            "%s: %s numbers are too large for their slots (%.200s), and the memory for such is %s "
+            "%s: %s numbers are too large for their slots (%.200s), and the memory for them is %s "
             "used. Give the slot that grows more bits, or raise aux-memory.",
             space->name, readable_count(count, (double)aux), space->slots,
             readable_share(share, (double)used / (double)pools));

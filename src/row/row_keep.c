@@ -211,7 +211,7 @@ static void say_left_out(const struct row *row, const struct row_table *table, u
 {
     if (ids > 0) {
         log_warning("a table was recycled, and some of its ids count from nothing if they come "
-                    "again, as it left more ranges of such than are remembered space=%s "
+                    "again, as it left more ranges of ids than are remembered space=%s "
                     "first_id=%llu ids=%llu ranges=%d",
                     row_space_name(row), (unsigned long long)table->base, (unsigned long long)ids,
                     ROW_DROPPED_MAX);

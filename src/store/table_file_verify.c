@@ -83,7 +83,7 @@ static void verify_entries(struct verify *verify, uint64_t number, const unsigne
         !all_zero(page + count * entry_bytes, page + TABLE_FILE_PAGE_BYTES)) {
         table_file_explain(error,
                            "%s: page %" PRIu64 " at offset %" PRIu64
-                           " has something behind its last entry; " TABLE_FILE_RESTORE,
+                           " has something after its last entry; " TABLE_FILE_RESTORE,
                            file->path, number, table_file_offset(number));
         found(verify, TABLE_FILE_DAMAGED, error);
     }
