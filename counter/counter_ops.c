@@ -101,7 +101,8 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     }
 }
 
-/* Of a record or several slots: by their names in the key's order, so the same on every replica. */
+/* Returns the hash of a record or of several slots: made of their names in the key's order, so the
+ * same on every replica. */
 static __attribute__((noinline)) uint64_t hash_of_several(const struct counter *counter,
                                                           const struct engine_op *op)
 {

@@ -165,7 +165,8 @@ bool counter_replay(struct engine *engine, const struct engine_replay *changes, 
                     char error[ENGINE_ERROR_MAX]);
 
 /* counter_stats.c */
-/* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */
+/* Returns the figures of records below the oldest table; without room for any: zeros, but what was
+ * evicted. */
 struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,

@@ -102,12 +102,12 @@ void counter_shape_init(struct counter_shape *shape, const struct counter_config
                         uint64_t range);
 
 /*
- * Of a part over 2^part_bits keys: the caller has set table_bytes, payload_bytes, window_bits.
- * capacity: records at which about 1/2 % have spilled.
+ * Completes the shape of a part over 2^part_bits keys: the caller has set table_bytes,
+ * payload_bytes, window_bits. capacity: records at which about 1/2 % have spilled.
  */
 void counter_shape_part(struct counter_shape *shape, unsigned part_bits);
 
-/* Of a space's first table becomes that of its ids apart: pools alone. */
+/* Makes the shape of a space's first table that of its ids apart: pools alone. */
 void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config);
 
 /* Where an id belongs. */
@@ -369,7 +369,7 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
  * A stripe's lock stands in for every id's home.
  */
 
-/* Who reads pages of files, for one operation. */
+/* Reads pages of files for one operation. */
 struct counter_reader {
     struct cold *cold;       /* NULL: they are read at once, nobody else is there */
     struct ticket ticket;    /* woken when what is pending has come */

@@ -379,7 +379,7 @@ bool table_record_is_set(const struct table_record *record);
 uint64_t table_subs_all(const struct counter_schema *schema);
 uint64_t table_subs_extra(const struct counter_schema *schema);
 uint64_t table_subs_of(const struct counter_view *view, uint32_t slots);
-/* Of `subs` those that a payload may have: marked, or learned names. */
+/* Returns those of `subs` that a payload may have: marked ones, and learned names. */
 uint64_t table_subs_marked(const struct counter_schema *schema, const uint64_t *payload,
                            uint64_t subs);
 /* Unsets what is marked but has no value, of `subs`. */
@@ -391,7 +391,7 @@ void table_record_decode(const struct counter_view *view, const struct table_rec
 /* The named slots become what `values` says. */
 void table_record_apply(const struct counter_view *view, struct table_record *record,
                         uint32_t named, const struct counter_values *values);
-/* That of an id of a table in memory, whose payload this is. */
+/* Reads the record of an id of a table in memory, whose payload this is. */
 void table_record_read(const struct counter_table *t, uint64_t id, const uint64_t *payload,
                        struct table_record *record);
 /* Gets values beside out of a dict: of `subs` those that are there. */
@@ -416,7 +416,8 @@ struct table_overlay {
 /* NULL: memory is refused. It takes so many entries at least. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
-/* That which lies in front of a merge: wider than the one before, if that has become half full. */
+/* Makes the overlay that lies in front of a merge: wider than the one before, if that has become
+ * half full. */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 /* So, of a table that is to be dumped, and was in vain for so many overruns. */
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
@@ -474,7 +475,7 @@ void table_file_let_go(struct counter_file *file); /* may block. NULL: no-op */
 /* Sets the window of a table that had none, for ids from `low` on. */
 void table_set_window(struct counter_table *t, uint64_t low);
 
-/* Of a described table: what was in its dicts by another hash must fit again. */
+/* The dicts of a described table: what was in them by another hash must fit again. */
 #define TABLE_ROOMY 2u
 
 #define TABLE_DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */

@@ -310,8 +310,8 @@ static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t 
     folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
 }
 
-/* Into the older one, which has more. Without memory for that both go on as they are, and there are
- * no more merges. */
+/* Puts the new overlay into the older one, which has more. Without memory for that both go on as
+ * they are, and there are no more merges. */
 static void unmerge(struct phantom_dump *dump)
 {
     struct dict *newer = atomic_load(&dump->overlay);

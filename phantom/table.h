@@ -110,7 +110,7 @@ struct phantom_secrets {
     uint64_t second; /* of the one that tells two pairs of equal hashes apart */
 };
 
-/* Who it is about. `bytes` are the caller's and live as long as it. */
+/* The member of an operation. `bytes` are the caller's and live as long as it. */
 struct phantom_member {
     uint64_t id;
     uint64_t hash; /* phantom_hash() of the rest */
@@ -219,7 +219,7 @@ static inline bool phantom_table_holds(const struct phantom_table *table,
 
 /* ---- where something is away ---- */
 
-/* Of several that are no YES the last in this order counts. */
+/* Of several answers other than YES the last in this order counts. */
 enum phantom_answer {
     PHANTOM_NO,
     PHANTOM_YES,

@@ -94,7 +94,7 @@ static int rising(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Those of ids first .. last, in rising order. The list is the caller's to free. */
+/* Returns the pairs of ids first .. last, in rising order. The caller frees the list. */
 static struct pairs gather_pairs(const struct phantom_table *apart, uint64_t first, uint64_t last)
 {
     struct pairs pairs = {.first = first, .last = last, .room = dict_count(apart->apart)};

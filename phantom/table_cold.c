@@ -18,7 +18,8 @@ bool phantom_table_is_cold(const struct phantom_table *holder)
 
 /* ---- questions ---- */
 
-/* Of a table or a layer: `words` is what is known of its line, if it is away. */
+/* Returns whether a table or a layer says yes: `words` is what is known of its line, if it is away.
+ */
 static bool holder_says(const struct phantom_table *holder, uint64_t hash, const uint64_t *words)
 {
     if (!phantom_table_is_cold(holder)) {

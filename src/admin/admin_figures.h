@@ -114,7 +114,7 @@ struct admin_events {
 enum admin_reason { ADMIN_REFUSALS(ADMIN_REFUSAL_ENUM) };
 extern const char *const admin_refusal_words[ADMIN_REFUSALS_N];
 
-/* Of a space, as of the last minutes and the last day. */
+/* Trends of a space in the last minutes and the last day. */
 struct admin_trend {
     bool known; /* it was watched for ADMIN_RATE_S_MIN */
     double

@@ -223,7 +223,7 @@ static bool create_server(struct daemon *daemon)
     return true;
 }
 
-/* Into the log: what net says of an address. */
+/* Logs what net says of an address. */
 static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 {
     if (in_use) {

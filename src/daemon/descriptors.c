@@ -7,9 +7,9 @@
 #include "repl/feed.h"
 
 /*
- * Of its own: 3 standard ones, lock, wake-up and reserve of the listeners, log; the checkpoint's
- * file and directory, the sync thread's directory, what a reload reads, the last of a connection
- * that is being refused: about 20. The rest is for what it was started with.
+ * The daemon's own descriptors: 3 standard ones, lock, wake-up and reserve of the listeners, log;
+ * the checkpoint's file and directory, the sync thread's directory, what a reload reads, the last
+ * of a connection that is being refused: about 20. The rest is for what it was started with.
  */
 #define OWN          32
 #define OWN_A_LOOP   4 /* epoll, its queue, what libevent has: of each worker and the main thread */
@@ -54,8 +54,8 @@ uint64_t descriptors_least(const struct settings *settings)
     return own(settings) + files_least(settings) + 1;
 }
 
-/* Of dumped tables, in what is left beside the daemon's own: all that connections leave, or their
- * share if that is more. */
+/* Returns how many files of dumped tables may be open, of what the daemon's own leave: all that
+ * connections leave, or the files' share if that is more. */
 static uint64_t files_of(const struct settings *settings, uint64_t limit, uint64_t left)
 {
     uint64_t least = files_least(settings);

@@ -25,7 +25,7 @@ bool process_allow_core(void);
  */
 void process_lock_memory(void);
 
-/* Whom process_drop_to(user) will become. False: nobody else. */
+/* Tells the user that process_drop_to(user) will become. False: no other user. */
 bool process_becomes(const char *user, uid_t *uid, gid_t *gid);
 
 /* No program that this process starts ever gets more rights than it has (PR_SET_NO_NEW_PRIVS): it

@@ -65,7 +65,7 @@ static bool adopt_sync(const struct adoption *adoption, const char *directory)
 
 /* ---- a whole copy ---- */
 
-/* Of each file of the manifest until one says false. */
+/* Called for each file of the manifest, until one call says false. */
 typedef bool adopt_file_fn(struct adoption *adoption, const struct manifest_file *file);
 
 static bool adopt_each(struct adoption *adoption, adopt_file_fn *each)

@@ -60,7 +60,7 @@ static int checkpoint_manifest_by_name(const void *left, const void *right)
     return strcmp((*a)->name, (*b)->name);
 }
 
-/* Of the images of this round, in the order of a manifest. The caller frees it. */
+/* Returns the images of this round in the order of a manifest. The caller frees the list. */
 static const struct manifest_file **sort_images(const struct checkpoint_space *space)
 {
     const struct manifest_file **files = memory_zalloc((space->image_count + 1) * sizeof(*files));

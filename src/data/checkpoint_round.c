@@ -157,8 +157,9 @@ static void throw_away(struct checkpoint_round *round)
 }
 
 /*
- * Of all spaces, not only those that take part: the next round is some seconds away for each. Also
- * where a manifest with the dumps may be on the disk: they are handed over when one is for sure.
+ * Ends the waits of all spaces, not only of those that take part: the next round is some seconds
+ * away for each. Also where a manifest with the dumps may be on the disk: they are handed over when
+ * one is for sure.
  */
 static void end_waits(struct checkpoint_round *round, struct spaces *const *spaces)
 {

@@ -130,7 +130,7 @@ static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
     return noted;
 }
 
-/* Of what was taken. False: the two histories contradict each other. */
+/* Notes the reigns in what was taken. False: the two histories contradict each other. */
 static bool follow_note_reigns(struct data *data, uint64_t lsn, const uint64_t *records,
                                size_t length, char error[DATA_ERROR_MAX])
 {
@@ -276,8 +276,8 @@ void follow_see_spaces(struct follow *follow)
 }
 
 /*
- * Of the record that a slice begins with: a space that begins is named in the manifest, whose lock
- * nobody waits for with the world stopped. False: the configuration lacks it.
+ * Prepares for the record that a slice begins with: a space that begins is named in the manifest,
+ * whose lock nobody waits for with the world stopped. False: the configuration lacks it.
  */
 static bool follow_prepare(struct data *data, const struct journal_record *record)
 {

@@ -36,7 +36,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
 void repl_feeds_stop(struct repl_feeds *feeds);
 /* After the journal was closed, which calls repl_feeds_moved until then. NULL: no-op. */
 void repl_feeds_destroy(struct repl_feeds *feeds);
-/* Who carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
+/* Sets what carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
 void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control);
 /* What may change while it runs: copies, copy-rate. Any thread. NULL: no-op. */
 void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings);

@@ -120,7 +120,7 @@ static void stream_reached(struct repl_feed *feed, const struct repl_line *said)
     }
 }
 
-/* Those that come when there is no place are later than one that is there. */
+/* Samples that come when there is no place are later than one that is there. */
 static void stream_sample(struct repl_feed *feed, uint64_t written, uint64_t now_us)
 {
     size_t last = (feed->sample_first + feed->sample_count + FEED_SAMPLES - 1) % FEED_SAMPLES;

@@ -38,8 +38,8 @@ void repl_link_close(struct repl_link *link);
  * reads and writes say that it is over. */
 void repl_link_wake(struct repl_link *link, bool stop);
 
-/* Of a socket that is being connected: waits until it is, or until_us is there. 0, or the errno
- * that says why not; ECANCELED: it was stopped. */
+/* Waits until a socket that is being connected is connected, or until until_us. Returns 0, or the
+ * errno that says why not; ECANCELED: it was stopped. */
 int repl_link_connected(struct repl_link *link, uint64_t until_us);
 
 /* Waits until bytes came, somebody wakes it, or until_us is there. */

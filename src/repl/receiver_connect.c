@@ -360,7 +360,7 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
     return RECEIVER_OVER;
 }
 
-/* Who has nothing yet takes whatever stream it is. */
+/* A follower that has nothing yet takes any stream. */
 static bool receiver_agrees(struct repl_receiver *receiver, const struct repl_line *line)
 {
     struct data_position *position = &receiver->position;

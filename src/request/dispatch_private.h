@@ -29,7 +29,7 @@ struct dispatch_conn {
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
     uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
-    /* Of the request that is run again, until it is done: */
+    /* State of the request that is run again, until it is done: */
     union {
         uint64_t flush;       /* its flush_all was asked for: flush_ask(); 0: none was */
         uint64_t list_cursor; /* how far a list of keys is … */
@@ -92,7 +92,7 @@ struct dispatch_counts {
     uint32_t of[WATCH_CLASSES];
 };
 
-/* Those whose answers are held together, until the journal has come to lsn. */
+/* Requests whose answers are held together, until the journal has come to lsn. */
 struct dispatch_held {
     struct dispatch_counts counts;
     enum watch_class first;
@@ -219,7 +219,8 @@ void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn)
 
 /* dispatch_run.c: one request with keys. */
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
-/* Of a set that was refused for its length alone: drops the older value of a key of kind plain. */
+/* Drops the older value of a key of kind plain, after a set that was refused for its length alone.
+ */
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
 

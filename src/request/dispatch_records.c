@@ -49,7 +49,7 @@ static enum dispatch_end records_say(struct dispatch_worker *worker, const struc
     return DISPATCH_DONE;
 }
 
-/* Who reads a list waits for its end: so the connection ends instead. */
+/* A client that reads a list waits for its end, so the connection ends instead. */
 static enum dispatch_end records_fail(struct dispatch_worker *worker, const struct request *request,
                                       const char *words)
 {

@@ -129,7 +129,7 @@ static bool flush_clear(struct server *server)
     return cleared == all;
 }
 
-/* Those that were asked for by now, to be freed. *upto: their highest number. */
+/* Returns the flushes asked for by now, which the caller frees. *upto: their highest number. */
 static struct asked *flush_take(struct flush *flush, size_t *count, uint64_t *upto)
 {
     pthread_mutex_lock(&flush->lock);

@@ -142,7 +142,7 @@ struct watch_times {
     uint64_t counts[WATCH_BUCKETS];
     uint64_t count, sum_us;
 };
-/* Of all workers. class WATCH_CLASSES: of all classes. */
+/* Sums the times of all workers. class WATCH_CLASSES: of all classes. */
 void watch_times(const struct watch *watches, unsigned workers, enum watch_class class,
                  enum watch_tier tier, struct watch_times *times);
 /* The time that a share of the requests did not exceed, in us; 0 of none. */

@@ -148,7 +148,7 @@ struct row_want {
 #define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
 #define ROW_WANT_PLACE   128u /* ids apart that are not ahead any more go in place */
 #define ROW_WANT_LEAVE   256u /* it is full, and its layer: it is to be dumped, as its file grows */
-/* Of parts (row/row_parts.h): to grow; at once, as somebody waits for it. */
+/* Wants of parts (row/row_parts.h): to grow; to grow at once, as somebody waits. */
 #define ROW_WANT_GROW     512u
 #define ROW_WANT_GROW_NOW 1024u
 

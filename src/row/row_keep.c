@@ -90,7 +90,7 @@ static size_t jumps_too_many(const struct row *row, size_t more)
     return jumps > most ? jumps - most : 0;
 }
 
-/* Who stays: where most ids come in, the one opened last; and who alone may go. */
+/* Tables that stay: where most ids come in, the one opened last; and tables that alone may go. */
 #define STAY_ACTIVE 1u
 #define STAY_NEWEST 2u
 #define GO_JUMPS    4u
@@ -103,7 +103,8 @@ static bool may_go(const struct row *row, const struct row_table *table)
     return row->config.recycle ? !table->cold : !row_is_going(table) && table->settled;
 }
 
-/* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
+/* Returns the table opened longest ago of those that may go; never the one in need (NULL: that may
+ * go). */
 static struct row_table *oldest(const struct row *row, const struct row_table *needed,
                                 unsigned rules)
 {
@@ -386,7 +387,7 @@ void row_keep_spare(struct row *row, const struct row_table *table, enum row_nee
 
 /* -- the keeper's round -- */
 
-/* Of the tables that left memory, the one opened longest ago if there are too many. */
+/* Returns the dumped table opened longest ago if there are too many. */
 static struct row_table *dumped_too_many(const struct row *row)
 {
     struct row_table *found = NULL;

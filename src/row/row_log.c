@@ -96,8 +96,9 @@ static bool needs_image(const struct row *row, const struct row_table *table, ui
 }
 
 /*
- * Of a table and its layer. The table comes first; but to leave, the layer: from the table's S on
- * all changes of both are to be whole, as replay without the disk cannot tell whose they are.
+ * Returns what needs an image, of a table and its layer. The table comes first; for a dump, the
+ * layer: from the table's S on all changes of both must be whole, as replay without the disk cannot
+ * tell whose they are.
  */
 static struct row_table *needing_of(const struct row *row, struct row_table *table, uint64_t since)
 {

@@ -187,7 +187,7 @@ static bool need_room(struct row *row, struct row_table *table, bool jump)
     return room == ROW_ROOM_AGAIN;
 }
 
-/* Those that were dropped at its base may be created again. */
+/* Ids that were dropped at the table's base may be created again. */
 static void reopen_dropped(struct row *row, struct row_table *table, uint64_t base)
 {
     struct row_dropped above;

@@ -243,7 +243,8 @@ static uint64_t missing_bytes(const struct row *row)
     return missing ? bytes : 0;
 }
 
-/* Of the restored row: tables keep the bytes they had, whatever the configuration says by now. */
+/* Obtains a region for a restored row: tables have the bytes they had, whatever the configuration
+ * says by now. */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
 {
     if (row->parted) {

@@ -121,7 +121,8 @@ static bool dropped_is_clean(const struct row_dropped *dropped)
     return clean;
 }
 
-/* Of this version, with nothing where nothing is, and all of the description there. */
+/* Returns whether this is a state of this version, zero where it must be, with all of the
+ * description. */
 static bool is_state(const struct row_state *state, size_t length)
 {
     return state->version == ROW_STATE_VERSION &&

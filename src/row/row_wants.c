@@ -36,7 +36,7 @@ static void learn_late_room(struct row *row, const struct row_table *table)
 
 typedef bool want_fn(struct row *row, struct row_table *table);
 
-/* Those that settling left ahead may be the stream already. */
+/* Ids that settling left ahead may be the stream already. */
 static void note_sample(struct row *row, struct row_table *table)
 {
     uint64_t ahead = 0;

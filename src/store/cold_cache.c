@@ -30,7 +30,7 @@ struct cold_cache {
     struct shard shard[COLD_CACHE_SHARDS];
 };
 
-/* Of a place, its page, and its two words at most in a map. */
+/* The bytes of a place, its page, and its two words at most in a map. */
 #define PLACE_BYTES (TABLE_FILE_PAGE_BYTES + sizeof(struct place) + 2 * sizeof(void *))
 
 static uint64_t cache_places(const struct cold_cache *cache)

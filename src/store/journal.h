@@ -162,8 +162,8 @@ uint64_t journal_head(const struct journal *journal);    /* after the last recor
 uint64_t journal_written(const struct journal *journal); /* handed to the system up to here */
 uint64_t journal_durable(const struct journal *journal); /* survives a power cut up to here */
 
-/* Who is told how the journal goes on: from any thread, under none of the journal's locks, and
- * possibly by two threads at once; not after journal_close(). Whoever notes what it waits for (an
+/* Is told how the journal goes on: from any thread, under none of the journal's locks, and possibly
+ * by two threads at once; not after journal_close(). A listener that notes what it waits for (an
  * atomic, seq_cst) and then looks at written or durable either sees them there or is told: moved()
  * is called after they rose, and finds the note. */
 struct journal_listener {
@@ -244,7 +244,7 @@ enum journal_scan_end {
 
 #define JOURNAL_FROM_OLDEST UINT64_MAX /* whatever there is: for verify, inspect */
 
-/* Who leads from an LSN on, as the record there says. */
+/* The node that leads from an LSN on, as the record there says. */
 struct journal_reign {
     uint64_t lsn;    /* where that record begins */
     uint64_t epoch;  /* rises from one to the next */

@@ -186,7 +186,7 @@ static inline uint32_t journal_checksum(uint64_t hash, uint64_t lsn)
     return (uint32_t)((hash ^ lsn * JOURNAL_SPREAD) * JOURNAL_GATHER >> 32);
 }
 
-/* Of one that lies in one piece, aligned to 8, with a length. */
+/* Returns the checksum of a record that lies in one piece, aligned to 8, with a length. */
 static inline uint32_t journal_record_checksum(const void *record, uint64_t lsn)
 {
     const uint64_t *words = record;

@@ -131,7 +131,8 @@ static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
     return head + *pad;
 }
 
-/* Of what is put next: the ring is larger than the caches, and was cleared by another core. */
+/* Bytes to be put next that are prefetched: the ring is larger than the caches, and was cleared by
+ * another core. */
 #define PREFETCHED_BYTES 512u
 
 static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)

@@ -233,7 +233,7 @@ static void give_room(struct journal *journal, uint64_t target)
     }
 }
 
-/* Of what is durable and written by now. */
+/* Writes a mark of what is durable and written by now. */
 static void mark(struct journal *journal, struct journal_segment *segment)
 {
     journal->marked = journal_written(journal);

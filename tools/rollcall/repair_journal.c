@@ -79,7 +79,7 @@ static bool keep_range(struct mending *m, uint64_t offset, uint64_t bytes)
 
 /* ---- one gap ---- */
 
-/* Whose change it says it was, if that can be read though it is damaged. */
+/* Prints whose change a damaged record says it was, if that can be read. */
 static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t length)
 {
     struct change change;

@@ -49,7 +49,7 @@ static const char *entries_of(const char *kind, unsigned section)
                                                                                  : "entries";
 }
 
-/* So many of the table's ids, or members, are in so many of its pages. */
+/* Returns how many of the table's ids, or members, are in this many of its pages. */
 static uint64_t share(const struct loss *loss, uint64_t pages)
 {
     return loss->pages == 0 ? 0 : (loss->count * pages + loss->pages - 1) / loss->pages;
