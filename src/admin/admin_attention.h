@@ -14,6 +14,7 @@
 #define ADMIN_JOURNAL_LAG_US  5000000
 #define ADMIN_BEHIND_US       5000000 /* of a follower */
 #define ADMIN_DISK_FREE_LEAST 0.1
+#define ADMIN_OVERFLOW        0.01 /* of the records: numbers too large for their slot */
 
 struct admin_attention {
     size_t count;

@@ -138,6 +138,15 @@ struct admin_table {
     ADMIN_TABLE_FIGURES(ADMIN_FIELD)
 };
 
+/* Of a slot, as of the last look at its space's values (admin_survey.h). */
+struct admin_slot {
+    char name[ENGINE_SPACE_NAME_MAX + 1];
+    unsigned bits, enough_bits; /* so many would hold `enough_for` of those beside */
+    uint64_t largest;
+    uint64_t beside; /* numbers too large for it, in memory */
+    uint64_t enough_for;
+};
+
 struct admin_space_counts {
     SPACE_METRICS(ADMIN_COUNT_FIELD)
 };
@@ -167,6 +176,9 @@ struct admin_space {
     double full_in_s; /* until there is no place; negative: it does not fill, or nobody knows */
     uint64_t states[ADMIN_STATES]; /* tables in each */
     struct engine_memory memory[ENGINE_MEMORY_KINDS];
+    uint64_t reach[ENGINE_REACHES]; /* records by how far one looks for them */
+    size_t slot_count;              /* 0: its values were not looked at yet */
+    struct admin_slot slot_list[ENGINE_SLOTS_MAX];
     size_t table_count, tables_left_out; /* kept; older ones that are not */
     struct admin_table *at;              /* [table_count], by their ids */
 };

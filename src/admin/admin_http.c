@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin/admin_private.h"
+#include "admin/admin_survey.h"
 #include "base/barrier.h"
 #include "base/clock.h"
 #include "config/auth.h"
@@ -137,6 +138,7 @@ static struct admin_view view_of(struct admin *admin)
     if (serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
         admin_figures_read(figures, admin->server, admin->member, true);
         admin_history_tell(admin->history, figures);
+        admin_survey_tell(admin->survey, figures);
         admin->figures_us = now_us;
     }
     figures->serving = serving;
@@ -167,7 +169,7 @@ static bool is_follower(const struct admin *admin)
 /* One that no longer takes changes is of no use as a leader. */
 static bool is_leader(const struct admin *admin)
 {
-    return is_serving(admin) && !is_follower(admin) &&
+    return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&
            (admin->server->journal == NULL || !journal_failed(admin->server->journal));
 }
 

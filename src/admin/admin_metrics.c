@@ -83,6 +83,19 @@ static void put_tables(struct evbuffer *out, const struct admin_row *row,
     }
 }
 
+static void metrics_put_slots(struct evbuffer *out, const struct admin_row *row,
+                              const struct admin_space *space)
+{
+    char labels[LABELS_MAX];
+
+    for (size_t i = 0; i < space->slot_count; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+
+        snprintf(labels, sizeof(labels), "space=\"%s\",slot=\"%s\"", space->name, slot->name);
+        put_sample(out, row, slot, labels);
+    }
+}
+
 static void put_spaces(struct evbuffer *out, const struct admin_row *row,
                        const struct admin_figures *figures)
 {
@@ -96,6 +109,8 @@ static void put_spaces(struct evbuffer *out, const struct admin_row *row,
         }
         if (row->of == ADMIN_TABLE) {
             put_tables(out, row, space);
+        } else if (row->of == ADMIN_SLOT) {
+            metrics_put_slots(out, row, space);
         } else {
             snprintf(labels, sizeof(labels), "space=\"%s\"%s%s", space->name,
                      row->labels != NULL ? "," : "", row->labels != NULL ? row->labels : "");

@@ -11,7 +11,7 @@
 
 #include "admin/admin_figures.h"
 
-enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_TABLE };
+enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_SLOT, ADMIN_TABLE };
 
 /* How the field is kept. */
 enum admin_form {
@@ -34,6 +34,7 @@ enum admin_when {
     ADMIN_FOLLOWING,  /* it follows another */
     ADMIN_NOT_PLAIN,  /* of a space, by its kind */
     ADMIN_FILTERS,
+    ADMIN_COUNTERS,
     ADMIN_NOT_ZERO, /* /metrics leaves out what is 0 */
 };
 
@@ -47,6 +48,9 @@ struct admin_row {
     const char *json; /* with a dot: in an object of that name */
     const char *metric, *labels, *type, *help;
 };
+
+extern const char *const admin_role_words[ADMIN_ROLES];
+extern const char *const admin_following_words[REPL_RECEIVER_STATES];
 
 extern const struct admin_row admin_rows[];
 extern const size_t admin_row_count;

@@ -306,15 +306,16 @@ static const struct settings_row top_rows[] = {
                 .initial = "rollcall",
                 .help = "The group's name, likewise: of all nodes that hold the same data. A "
                         "follower that names another is refused."}},
-    {.option = {.name = "replication.follow",
-                .type = OPTION_STRING,
-                TOP(replication.follow),
-                .min = 1,
-                .max = SETTINGS_DATA_PATH_MAX,
-                .help =
-                    "The node whose data this one copies, and whose changes it then takes: one of "
-                    "its addresses, as in listen. With tls.enabled over TLS, with a certificate "
-                    "that tls.ca signed; notls: in front: without TLS. Default: none, it leads."},
+    {.option =
+         {.name = "replication.follow",
+          .type = OPTION_STRING,
+          TOP(replication.follow),
+          .min = 1,
+          .max = SETTINGS_DATA_PATH_MAX,
+          .help = "The node whose data this one copies, and whose changes it then takes: one of "
+                  "its addresses, as in listen. With tls.enabled over TLS, with a certificate that "
+                  "tls.ca signed; notls: in front: without TLS. agent: the node that rollcall "
+                  "agent names, which may also make this one lead. Default: none, it leads."},
      .sample = "10.0.0.1:11211"},
     {.option =
          {.name = "replication.credentials",

@@ -30,6 +30,9 @@ struct data_position {
 /* Any thread that may wait for the disk; after data_recover. */
 void data_position(struct data *data, struct data_position *position);
 
+/* That epoch alone. Any thread, no wait. */
+uint64_t data_reign(const struct data *data);
+
 /*
  * Returns whether the tables of the other node's manifest, by their number and size, have room in
  * the memory of this configuration. A start asks for its own manifest, the receiver for a copy's.

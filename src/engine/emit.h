@@ -1,5 +1,6 @@
 /*
- * emit.h: figures of an engine as text, for its stats functions. Pure but for what is called.
+ * emit.h: figures of an engine as text, for its stats functions. Pure but for what is called. By
+ * hand rather than by printf: a daemon may have ten thousand tables of some thirty figures each.
  */
 #ifndef ROLLCALL_ENGINE_EMIT_H
 #define ROLLCALL_ENGINE_EMIT_H

@@ -277,6 +277,24 @@ static inline uint64_t engine_overlay_most(const struct engine_cold *cold, bool 
     return dumped ? most - most / ENGINE_OVERLAY_DUMPS : most;
 }
 
+/* How far one has to look for a record: it lies where it is looked for first, in another place of
+ * the table, or in a dict beside it. */
+enum engine_reach { ENGINE_REACH_HOME, ENGINE_REACH_OTHER, ENGINE_REACH_DICT, ENGINE_REACHES };
+
+struct engine_slot_survey {
+    uint64_t largest;
+    uint64_t beside;      /* values too large for the slot, which are kept beside the table */
+    uint64_t by_bits[65]; /* of these: which need a slot of so many bits */
+};
+
+/* A look at the values of a space, which goes on from step to step. All zero at first. */
+struct engine_survey {
+    uint64_t from, at; /* where it is: the engine's */
+    unsigned layer, part;
+    uint64_t reach[ENGINE_REACHES]; /* records met */
+    struct engine_slot_survey slots[ENGINE_SLOTS_MAX];
+};
+
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
     /*
@@ -329,6 +347,12 @@ struct engine_functions {
      */
     uint64_t (*stats_table)(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                             void *context);
+    /*
+     * Goes on with a look at the values of all records in memory by a step of less than a
+     * millisecond; some that change meanwhile are left out. False: that was the last. Any thread
+     * inside the barrier, which may be left between steps. NULL: it has no slots.
+     */
+    bool (*survey)(const struct engine *engine, struct engine_survey *survey);
     void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
     /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
     void (*populate)(struct engine *engine, const _Atomic bool *stop);

@@ -41,6 +41,8 @@
 #include "base/buf.h"
 #include "base/metrics.h"
 
+struct signalfd_siginfo; /* <sys/signalfd.h> */
+
 #define NET_READ_BYTES       (64u << 10)                /* the worker's read buffer */
 #define NET_INPUT_MAX        ((1u << 20) + (64u << 10)) /* a connection's private input */
 #define NET_OUTPUT_MAX       ((1u << 20) + (64u << 10)) /* answers of one turn */
@@ -136,8 +138,8 @@ struct net_service {
     /* The connection is gone, for any reason: also while it is suspended, or its answers are held.
      */
     void (*closed)(void *worker_state, struct net_conn *conn);
-    /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */
-    bool (*signalled)(void *context, int signal_number);
+    /* On the main thread: a signal of net_run's descriptor. Return false to stop. May be NULL. */
+    bool (*signalled)(void *context, const struct signalfd_siginfo *signal);
     size_t state_bytes; /* of the service's state in each connection, zeroed at open */
 };
 
@@ -175,10 +177,11 @@ struct net *net_create(const struct net_options *options, const struct net_servi
 /* Opens the addresses: clients that connect from here on wait for net_run. False: as net_create. */
 bool net_listen(struct net *net, char error[NET_ERROR_MAX], bool *in_use);
 /*
- * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. The
- * caller may have blocked the signals: those that wait are handled first of all.
+ * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end.
+ * signal_fd: a signalfd(2) that does not block, whose signals all threads block; -1: none. It is
+ * the caller's, and tells who sent a signal, which no handler of libevent's does.
  */
-void net_run(struct net *net, const int *signals, size_t signal_count);
+void net_run(struct net *net, int signal_fd);
 void net_stop(struct net *net);    /* any thread */
 void net_destroy(struct net *net); /* ends the workers, closes everything. NULL: no-op */
 

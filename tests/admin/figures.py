@@ -15,7 +15,7 @@ import admin_site as site
 PAGE = os.path.join(site.protocol.TOP, "src", "request", "README.md")
 GROUPS = ("", "settings", "items", "slabs", "conns", "spaces", "tables", "cold", "replication", "hot", "slow",
           "latency")
-CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms\nreplication: {name: one}")
+CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms")
 # Names of memcached's that mean nothing here, so the page does not tell them: they answer 0 …
 ZEROS = """
 response_obj_oom response_obj_count response_obj_bytes read_buf_count read_buf_bytes read_buf_bytes_free
@@ -109,14 +109,9 @@ def untold():
             | set(SAME))
 
 
-def follower_of(here):
-    return site.Site(CONFIG.replace("name: one", "name: two, follow: \"127.0.0.1:%d\"" % here.daemon.address[1]),
-                     data=True)
-
-
 def main():
-    here = site.Site(CONFIG, data=True)
-    there = follower_of(here)
+    here = site.Site(CONFIG + "replication: {name: one}\n", data=True)
+    there = site.follower_of(here, CONFIG)
     wanted = explained()
     assert "get_hits" in wanted and "items:N:age_hot" in wanted and "N:cas_badval" in wanted
     until = time.monotonic() + site.ANSWER_S

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/vfs.h"
 
@@ -33,6 +34,10 @@ bool copy_begin(struct copy *copy, const char *from, const char *to)
     if (stat(from, &is) != 0 || !S_ISDIR(is.st_mode)) {
         snprintf(copy->error, sizeof(copy->error), "%.400s: %s", from,
                  errno != 0 ? strerror(errno) : "no directory");
+        return false;
+    }
+    if (data_is_filling(vfs_real(), from)) {
+        snprintf(copy->error, sizeof(copy->error), DATA_FILLING_WORDS, from);
         return false;
     }
     copy->owner = is.st_uid;
