@@ -17,7 +17,7 @@ struct surveyed {
 struct admin_survey {
     struct engine_survey now;
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
-    size_t next;                          /* that comes behind it */
+    size_t next;                          /* that comes after it */
     struct surveyed past[SETTINGS_SPACES_MAX];
 };
 

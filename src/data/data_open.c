@@ -318,7 +318,7 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
-    data->generation = manifest_generation(data->manifest); /* names go on behind all there were */
+    data->generation = manifest_generation(data->manifest); /* names go on after all earlier ones */
     data_count_files(data);
     return data;
 }
