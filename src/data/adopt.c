@@ -156,8 +156,8 @@ static bool adopt_take(struct adoption *adoption, const struct manifest_file *fi
            adopt_fail(adoption, file->name);
 }
 
-/* Once DIR has it all, nothing may bring DIR/copy/MANIFEST back: what is taken from now on would go
- * with the next adoption. */
+/* Ends the adoption: nothing may bring DIR/copy/MANIFEST back, or what is taken from now on would
+ * go with the next adoption. */
 static bool adopt_end(struct adoption *adoption)
 {
     if (!adopt_sync(adoption, adoption->directory)) {

@@ -111,14 +111,14 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 void checkpoint_stop_world(struct checkpoint_round *round); /* notes `reached` */
 void checkpoint_go(struct checkpoint_round *round);
 
-/* From here to the end of the round, or the next call. */
+/* Sets what the keeper may do, until the end of the round or the next call. */
 void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keeper to);
 
 /* ---- checkpoint_images.c ---- */
 
 /*
- * All images a space needs, until a stop finds none left. If there is one, what may have been a
- * bracket is a mere hold from then on. False: as above.
+ * Makes all images a space needs, until a stop finds none left. If there is one, a bracket becomes
+ * a hold from then on. False: as above.
  */
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space);
 /* World stopped: the tables there are. */
@@ -143,7 +143,8 @@ void checkpoint_close_dumps(struct checkpoint_space *space);
 /* The manifest with them may be durable or not: they are finished after the next manifest, which
  * comes soon from a round of all spaces if this round was for dumps alone. */
 void checkpoint_pend_dumps(struct checkpoint_round *round);
-/* It is: hands them over, and those that waited; lets the keeper go; closes what they replace. */
+/* The manifest is durable: hands over the dumps of this round and those that waited, lets the
+ * keeper go, and closes what they replace. */
 void checkpoint_finish_dumps(struct checkpoint_round *round);
 
 /* ---- checkpoint_manifest.c ---- */

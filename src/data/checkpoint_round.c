@@ -108,8 +108,9 @@ static bool sync_journal(struct checkpoint_round *round)
 }
 
 /*
- * All that images may hold, and all events below any M, must come back from the journal: it has to
- * be written (a worker may be in the midst of its turn) and synced, whatever its sync setting.
+ * Makes the journal durable: all that images may hold, and all events below any M, must come back
+ * from it, so it has to be written (a worker may be in the midst of its turn) and synced, whatever
+ * its sync setting.
  */
 static bool make_durable(struct checkpoint_round *round)
 {

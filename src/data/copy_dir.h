@@ -64,7 +64,7 @@ bool copy_dir_write(struct copy_dir *dir, struct copy_file *file, const void *by
 bool copy_dir_finish(struct copy_dir *dir, struct copy_file *file); /* whole, durable, named */
 void copy_dir_leave(struct copy_dir *dir, struct copy_file *file);  /* not open: no-op */
 
-/* All files are there: makes them and this manifest durable. False: error. */
+/* Called when all files are there: makes them and this manifest durable. False: error. */
 bool copy_dir_end(struct copy_dir *dir, const char *text, size_t length);
 
 /* Deletes what a copy is made of; what is none of ours stays. Of what cannot be deleted nothing is

@@ -85,7 +85,7 @@ struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
 /* The file system it lies on. */
 struct vfs *data_vfs(const struct data *data);
-/* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
+/* Returns what reads dumped tables; NULL: no table is dumped. After data_recover. */
 struct cold *data_cold(const struct data *data);
 /* Of the files of dumped tables. Any thread. */
 void data_files_stats(const struct data *data, struct open_files_stats *stats);

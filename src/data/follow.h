@@ -42,8 +42,8 @@ bool data_has_memory(const struct data *data, const struct manifest *manifest,
                      char error[DATA_ERROR_MAX]);
 
 /*
- * One that holds nothing takes the whole of this stream, from LSN 0. The receiver's thread; waits
- * for the disk. False: error.
+ * A directory that holds nothing takes the whole of this stream, from LSN 0. The receiver's thread;
+ * waits for the disk. False: error.
  */
 bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_WORDS],
                       char error[DATA_ERROR_MAX]);

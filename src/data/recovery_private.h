@@ -76,7 +76,7 @@ bool recovery_tables(struct recovery *recovery);
 bool recovery_replay(struct recovery *recovery);
 /* Returns whether the journal is cut at or below this LSN. */
 bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn);
-/* One record of it, which may stay in a batch. False: `error`. */
+/* Replays one record of the journal, which may stay in a batch. False: `error`. */
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record);
 /* What is in batches. Likewise. */
 bool recovery_replay_flush_all(struct recovery *recovery);

@@ -187,7 +187,7 @@ static bool stream_hear(struct stream *stream, uint64_t now_us)
 
 /* ---- the stream ---- */
 
-/* Until more is written, it says something, or the next T is due. */
+/* Sleeps until more is written, the follower says something, or the next T is due. */
 static void stream_sleep(struct stream *stream)
 {
     struct repl_feed *feed = stream->feed;

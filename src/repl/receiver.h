@@ -48,7 +48,8 @@ struct repl_receiver_owner {
  * destroy. */
 struct repl_receiver *repl_receiver_create(const struct settings *settings, struct data *data,
                                            const struct repl_receiver_owner *owner);
-/* Also again after a stop. False with errno: no thread can be had. NULL, running: no-op. */
+/* Starts the thread, also again after a stop. False with errno: no thread can be had. NULL,
+ * running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
 /* Whom it follows from the next start on, by an agent's word. Not while it runs. */
 void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);

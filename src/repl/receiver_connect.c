@@ -214,7 +214,7 @@ static bool receiver_connect(struct repl_receiver *receiver)
 
 /* ---- the login ---- */
 
-/* As any client's: a set of any key, whose data is the user. */
+/* Composes a login as any client's: a set of any key, whose data is the user. */
 static size_t receiver_compose_login(struct repl_receiver *receiver, char text[LOGIN_MAX])
 {
     int length = 0;

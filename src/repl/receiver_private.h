@@ -20,7 +20,7 @@
 #include "store/journal.h"
 #include "store/vfs.h"
 
-#define RECEIVER_SAMPLES    64 /* of what was written there when */
+#define RECEIVER_SAMPLES 64 /* of what was written there when */
 #define RECEIVER_ANSWER_S                                                                          \
     60u /* to follow and copy: the other may have to sync, or to look for us */
 
@@ -84,7 +84,7 @@ uint64_t receiver_pause_us(unsigned failures);
 
 /* ---- receiver_connect.c ---- */
 
-/* One connection, from its beginning to its end. *lasted_us: of its stream. */
+/* Runs one connection from its beginning to its end. *lasted_us: how long its stream lasted. */
 enum receiver_next receiver_converse(struct repl_receiver *receiver, uint64_t *lasted_us);
 /* False: it is over, or silent for so long; the trouble is noted. */
 bool receiver_say(struct repl_receiver *receiver, const struct repl_line *line);

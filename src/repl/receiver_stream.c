@@ -71,7 +71,7 @@ static struct progress reception_look(const struct reception *reception)
                              greater(lesser(applied, written), said->applied)};
 }
 
-/* When the next word is due, if this is how far it is. */
+/* Returns when the next word is due, if this is how far the node is. */
 static uint64_t reception_due(const struct reception *reception, const struct progress *now)
 {
     const struct progress *said = &reception->said;
@@ -262,7 +262,7 @@ static bool reception_diverged(struct reception *reception, uint64_t sum)
     return reception_end(reception, RECEIVER_OVER);
 }
 
-/* Once what it is of can be read from the files. */
+/* Compares a sum once its records can be read from the files. */
 static bool reception_compare(struct reception *reception)
 {
     struct repl_receiver *receiver = reception->receiver;
@@ -358,7 +358,8 @@ static bool reception_work(struct reception *reception, bool *any)
     return good;
 }
 
-/* Until something moves here, something comes (if it can be taken), or the next word is due. */
+/* Sleeps until something moves here, something comes (if it can be taken), or the next word is due.
+ */
 static void reception_sleep(struct reception *reception)
 {
     struct repl_receiver *receiver = reception->receiver;

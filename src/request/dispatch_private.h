@@ -262,7 +262,8 @@ void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdi
 void dispatch_watch_released(struct dispatch_worker *worker);
 
 /* dispatch_auth.c */
-/* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
+/* With users: runs the turn of a connection that is not authenticated. NET_AGAIN: it is
+ * authenticated now. */
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
                             struct net_turn *turn);
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
@@ -302,7 +303,7 @@ enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struc
 /* The first turns: takes a sink of the journal, if there is one. */
 void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
-/* With a journal, as the turns begin: whether it takes changes. */
+/* With a journal, as the turns begin: looks whether it takes changes. */
 void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */

@@ -242,7 +242,7 @@ static bool take_next_space(struct dispatch_worker *worker, struct lister_list *
     return true;
 }
 
-/* It waits for the lister, unless that has done nothing for as long as one may wait. */
+/* Waits for the lister, unless the lister has done nothing for as long as a request may wait. */
 static enum dispatch_end records_await(struct dispatch_worker *worker,
                                        const struct request *request, struct lister_list *list)
 {
@@ -323,7 +323,7 @@ static struct lister_list *list_of(struct dispatch_worker *worker, enum listing 
     return list;
 }
 
-/* In memcached's words, where one list at a time can be had. */
+/* Answers BUSY in memcached's words, where one list at a time can be had. */
 static enum dispatch_end say_busy(struct dispatch_worker *worker, const struct request *request)
 {
     (void)records_say(worker, request, REPLY_WORDS, "BUSY currently processing crawler request");

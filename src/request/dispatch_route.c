@@ -264,7 +264,7 @@ static size_t dispatch_route_gather(struct dispatch_worker *worker, struct dispa
     return n;
 }
 
-/* One call for the operations of keys [from, to), or one an engine. */
+/* Makes one call for the operations of keys [from, to), or one an engine. */
 static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chunk, uint32_t from,
                       uint32_t to, enum batch_call call)
 {
@@ -384,7 +384,8 @@ void dispatch_chunk_next(struct dispatch_worker *worker)
     CHECK(worker->chunk->cursor < worker->chunk->count);
 }
 
-/* Where the run of reads that begins at `from` ends: at a change, or what must run alone. */
+/* Returns where the run of reads that begins at `from` ends: at a change, or at what must run
+ * alone. */
 static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
 {
     uint32_t to = from + 1;

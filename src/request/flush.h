@@ -32,7 +32,8 @@ enum flush_state {
 };
 enum flush_state flush_look(struct flush *flush, uint64_t number);
 
-/* It is not to happen, and nobody is woken. False: too late, it has begun, and ends soon. */
+/* Takes a flush back: it does not happen, and nobody is woken. False: it is too late, the flush has
+ * begun and ends soon. */
 bool flush_take_back(struct flush *flush, uint64_t number);
 
 /* The keeper's errand: context is the flush. In a bracket, outside the barrier. */

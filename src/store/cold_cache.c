@@ -212,7 +212,8 @@ static void forget_page(struct cold_cache *cache, const struct cold_key *key)
     pthread_mutex_unlock(&shard->lock);
 }
 
-/* All files of a space may go at once, and be small: then page by page. */
+/* Forgets the pages of a file. All files of a space may go at once, and be small: then page by
+ * page. */
 void cold_cache_forget(struct cold_cache *cache, const struct table_file *file)
 {
     uint64_t pages = table_file_pages(file);

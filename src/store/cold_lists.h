@@ -34,7 +34,7 @@ static inline bool cold_list_empty(const struct cold_link *list)
     return list->next == list;
 }
 
-/* In front of `place`: of the list's head, at its end. */
+/* Adds a link in front of `place`; in front of the list's head means at its end. */
 static inline void cold_list_add(struct cold_link *place, struct cold_link *link)
 {
     CHECK(link->next == NULL);

@@ -151,8 +151,8 @@ enum journal_appended {
 enum journal_appended journal_append(struct journal_writer *writer, const void *bytes,
                                      size_t length, size_t *taken, char error[JOURNAL_ERROR_MAX]);
 /*
- * It follows no more, and may be put into: journal_begin_reign comes next, and its record begins at
- * the head. Nobody appends. False: what was appended cannot be written. Not on a worker.
+ * Ends following: records may be put from here on. journal_begin_reign comes next, and its record
+ * begins at the head. Nobody appends. False: what was appended cannot be written. Not on a worker.
  */
 bool journal_stop_following(struct journal *journal);
 

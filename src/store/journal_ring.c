@@ -39,7 +39,8 @@ bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origi
     return true;
 }
 
-/* As if the origin were as far below; what is below 0 is right modulo 2^64. */
+/* Sets the capacity of the first segment as if the origin were as far below; what is below 0 is
+ * right modulo 2^64. */
 void journal_ring_first(struct journal_ring *ring, uint64_t capacity)
 {
     CHECK(capacity % JOURNAL_UNIT == 0 && capacity <= ring->capacity);

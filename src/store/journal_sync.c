@@ -82,7 +82,8 @@ void journal_want_room(struct journal *journal, size_t bytes)
     journal_kick(journal);
 }
 
-/* From now on. The clock of the table of file calls may be another than the system's. */
+/* Returns the time that many microseconds from now. The clock of the table of file calls may be
+ * another than the system's. */
 static struct timespec in_us(uint64_t us)
 {
     struct timespec at;
@@ -93,7 +94,7 @@ static struct timespec in_us(uint64_t us)
     return at;
 }
 
-/* Until all who want room are told once. False: not by then. */
+/* Waits until all who want room have been told once. False: not by then. */
 static bool await_told(struct journal *journal, size_t bytes, const struct timespec *until)
 {
     pthread_mutex_lock(&journal->state_lock);
@@ -331,7 +332,7 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
             now_us - journal->synced_us >= JOURNAL_SECOND_US);
 }
 
-/* Without a lock: the write lock comes before the state lock. */
+/* Called without a lock: the write lock comes before the state lock. */
 static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 {
     if (journal_failed(journal)) {

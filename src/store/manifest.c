@@ -191,8 +191,8 @@ bool manifest_set_data(struct manifest_space *space, const char *label, const vo
     return true;
 }
 
-/* Where the file of that name stands, or would stand: the list is sorted. Looks at the last one
- * first: most are added in their order, and names of another space lie before or after all. */
+/* Returns where the file of that name stands, or would stand: the list is sorted. Looks at the last
+ * one first: most are added in their order, and names of another space lie before or after all. */
 static size_t manifest_place_of(const struct manifest_space *space, const char *name, bool *found)
 {
     size_t low = 0;

@@ -118,7 +118,7 @@ enum manifest_state {
 struct manifest *manifest_create(void);           /* empty; never NULL. Large: not for the stack */
 void manifest_destroy(struct manifest *manifest); /* NULL: no-op */
 
-/* All but the spaces, and whether it ended cleanly. */
+/* Copies all but the spaces and the clean stop. */
 void manifest_copy_head(struct manifest *to, const struct manifest *from);
 /* False, nothing changed: epoch or LSN do not rise. The epoch of the manifest follows. */
 bool manifest_add_reign(struct manifest *manifest, uint64_t epoch, uint64_t lsn);
@@ -148,7 +148,7 @@ size_t manifest_count_files(const struct manifest *manifest);
 const struct manifest_file *manifest_next_file(const struct manifest *manifest,
                                                struct manifest_at *at);
 uint64_t manifest_generation(const struct manifest *manifest); /* the highest; 0: no files */
-/* In any space; NULL: not there. Valid until a file is added or removed. */
+/* Finds a file in any space; NULL: it is not there. Valid until a file is added or removed. */
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name);
 
 /* Names of table files: SPACE-SERIAL-LAYER-GENERATION.table. */

@@ -38,7 +38,7 @@ struct table_file {
     size_t kept_bytes; /* of that piece */
 };
 
-/* Without a look at the index. Otherwise as table_file_open. */
+/* As table_file_open, without a look at the index. */
 enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
                                             struct table_file **file, char *error);
 

@@ -113,7 +113,7 @@ static void verify_page(struct verify *verify, uint64_t number, const unsigned c
     }
 }
 
-/* When a block cannot be read its pages are read one by one, to name those that cannot. */
+/* Reads the pages of a block that cannot be read one by one, to name the bad ones. */
 static void verify_singly(struct verify *verify, uint64_t first, uint64_t count)
 {
     char error[TABLE_FILE_ERROR_MAX];

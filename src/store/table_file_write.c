@@ -309,7 +309,7 @@ static bool write_contents(struct table_file_writer *writer)
            table_file_write_flush(writer) && sync_file(writer);
 }
 
-/* Only now, so that who finds both has all that is between them. */
+/* Writes header and footer last: a reader that finds both has all that is between them. */
 static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
 {
     struct table_file_header *header = writer->header;

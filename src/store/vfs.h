@@ -58,8 +58,8 @@ struct vfs_functions {
     /* An exclusive lock on the file for as long as fd is open (flock LOCK_EX | LOCK_NB). */
     int (*lock)(struct vfs *vfs, int fd);
     uint64_t (*now_us)(struct vfs *vfs); /* monotonic */
-    /* This run of the system, another after each power cut; 0: not known. While it is the same, all
-     * that was ever written is read back, synced or not. */
+    /* Returns the number of this run of the system, another one after each power cut; 0: not known.
+     * While it is the same, all that was ever written is read back, synced or not. */
     uint64_t (*boot)(struct vfs *vfs);
 };
 
@@ -69,8 +69,8 @@ struct vfs {
 
 struct vfs *vfs_real(void); /* shared, never freed */
 
-/* All of `bytes`, over short reads and writes. read: the bytes read, fewer only at the file's end;
- * -1 with errno. write: false with errno. */
+/* Reads or writes all of `bytes`, over short reads and writes. read: returns the bytes read, fewer
+ * only at the file's end; -1 with errno. write: false with errno. */
 ssize_t vfs_read_all(struct vfs *vfs, int fd, void *to, size_t bytes, uint64_t offset);
 bool vfs_write_all(struct vfs *vfs, int fd, const void *from, size_t bytes, uint64_t offset);
 
