@@ -33,7 +33,8 @@ static const struct counter_slot *slot_of_name(const struct counter_slot *slots,
     return NULL;
 }
 
-/* One that is there, or was: the same slot goes on. NULL: it is new. */
+/* Returns a slot of this name that is there, or was: the same slot goes on. NULL: the slot is new.
+ */
 static const struct counter_slot *known_slot(const struct counter *counter, const char *name,
                                              bool undo)
 {

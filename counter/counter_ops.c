@@ -262,7 +262,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     finish_read(counter, op, look, &values);
 }
 
-/* In memory or not. UNKNOWN: the op has its status already. */
+/* Reads a record in memory or dumped. UNKNOWN: the op has its status already. */
 static enum counter_look read_one(const struct counter *counter, struct engine_op *op,
                                   struct counter_table *table, const struct counter_locus *locus,
                                   struct counter_values *values)
@@ -281,7 +281,7 @@ static enum counter_look read_one(const struct counter *counter, struct engine_o
     return look;
 }
 
-/* In the table for ids apart. True: it is there, and the op has been read. */
+/* Reads in the table for ids apart. True: the id is there, and the op has been read. */
 static bool read_apart(const struct counter *counter, struct engine_op *op)
 {
     struct counter_table *apart = counter_table_of(counter->row.apart);

@@ -99,7 +99,7 @@ static inline size_t counter_print_values(const struct counter *counter, const s
                                  : counter_print_some(op, values, text);
 }
 
-/* Where records below the oldest table are kept; NULL: nowhere. */
+/* Returns what holds records below the oldest table; NULL: nothing does. */
 static inline struct counter_below *counter_below_of(const struct counter *counter)
 {
     return counter->engine.role_cache ? counter->below : NULL;

@@ -88,7 +88,7 @@ static inline uint32_t counter_view_all(const struct counter_view *view)
 /* Returns whether its physical slots are those of the configuration, in any order. */
 bool counter_schema_is(const struct counter_schema *schema, const struct counter_config *config);
 
-/* All ones of a slot of that many bits: the mark of a value in the aux dict. */
+/* Returns all ones of a slot of that many bits: the mark of a value in the aux dict. */
 static inline uint64_t counter_slot_in_aux(unsigned bits)
 {
     return UINT64_MAX >> (64 - bits);

@@ -194,9 +194,9 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
                                  uint8_t sub, const void *value, size_t value_bytes,
                                  row_state_field *field, void *context);
 /*
- * For who repairs files: a page of groups without a record, of a table so described. Its groups are
- * marked spilled: what of the lost page lies in the extend section is still found. False: it is not
- * described.
+ * Makes a page of groups without a record, for the repair of a file with this description. Its
+ * groups are marked spilled, so what of the lost page lies in the extend section is still found.
+ * False: it is no description.
  */
 bool counter_table_blank_page(const void *description, size_t length,
                               unsigned char page[TABLE_PAGE_BYTES]);

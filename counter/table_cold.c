@@ -434,8 +434,8 @@ static bool read_shape(const struct counter_table *t, const struct table_file_in
 }
 
 /*
- * It gets as many groups as its file has: the description is the overlay's, whose image may have
- * begun before the merge ended that wrote the file. False: it is no file of this table.
+ * Gives the table as many groups as its file has: the description is the overlay's, whose image may
+ * have begun before the merge ended that wrote the file. False: it is no file of this table.
  */
 static bool reshape_by(struct counter_table *t, const struct table_file *file)
 {

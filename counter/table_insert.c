@@ -171,7 +171,7 @@ static bool hold_alternate(const struct counter_table *t, const struct counter_l
     return table_hold_group(t, hold, group_other(t, locus->group, rem_hash(t, locus->rem)));
 }
 
-/* In place: home, alternate, or extend dict. What hold_alternate() takes is held. */
+/* Inserts in place: home, alternate, or extend dict. What hold_alternate() takes is held. */
 static bool insert_in_place(struct counter_table *t, const struct counter_locus *locus,
                             struct table_hold *hold, const uint64_t *payload, bool counted)
 {

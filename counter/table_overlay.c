@@ -58,8 +58,9 @@ struct table_overlay *table_overlay_create(const struct counter_table *t, struct
 }
 
 /*
- * One that fills quickly is of a table to which much comes late: each merge writes the whole file,
- * so there should be few. It takes memory as far as it is used, and counts as much.
+ * An overlay that fills quickly is followed by a wider one: much comes late to its table, and each
+ * merge writes the whole file, so there should be few merges. An overlay takes memory as far as it
+ * is used, and counts as much.
  */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t)
 {

@@ -282,7 +282,8 @@ void table_part_pools(struct counter_shape *shape, const struct counter_table *o
 {
     double share = (double)shape->table_bytes / (double)of->shape.table_bytes;
     share = share < 1 ? share : 1;
-    /* It grows before its time, so a pool is full: that one grows, or it would be full again. */
+    /* The part grows before its time, so a pool is full: the pool grows too, or it would be full
+     * again. */
     bool full = atomic_load(&of->row.count) < of->row.fill;
     bool aux = part_used(of->aux) > part_used(of->extend);
     if (full) { /* else less will spill: it is larger */

@@ -74,7 +74,7 @@ struct counter_table {
 
 /* Groups and their words. */
 
-/* Where what is deleted lay, as a change says it. */
+/* Returns where a deleted record lay, as a change says it. */
 static inline enum change_place table_delete_place(const struct counter_table *t)
 {
     return t->row.is_apart ? CHANGE_APART : t == t->root ? CHANGE_THERE : CHANGE_INSIDE;
@@ -357,7 +357,7 @@ enum engine_status table_edit(const struct table_change *change, enum table_ask 
 /* Drops all aux entries of a record, hidden ones too. */
 void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload);
 
-/* It has no groups and no dicts from now on; the region is the row's. */
+/* Takes groups and dicts away; the region is the row's. */
 void table_leave_memory(struct counter_table *t);
 
 /* Why a new record could not be stored, as the operation says it. */
@@ -430,8 +430,9 @@ void table_overlay_discard(const struct counter_table *t, struct table_overlay *
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
                        uint64_t id, uint64_t subs, struct table_record *record);
 /*
- * It says that the id was deleted. A record whose only values lie beside is not gone, even if an
- * image was made while they moved and lacks them: table_overlay_get() then shows nothing set.
+ * Returns whether the overlay says that the id was deleted. A record whose only values lie beside
+ * is not gone, even if an image was made while they moved and lacks them: table_overlay_get() then
+ * shows nothing set.
  */
 bool table_overlay_says_gone(const struct counter_table *t, const struct table_overlay *overlay,
                              uint64_t id);
@@ -487,7 +488,8 @@ bool table_dicts_grow(struct counter_table *t);
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
 /* If they grew: what is new finds no more room in them than if they had not. */
 void table_dicts_bound(struct counter_table *t);
-/* All is there: they become as large as they must be, and keep the room that a restart needs. */
+/* Called when all is loaded: makes the dicts as large as they must be, with the room that a restart
+ * needs. */
 void table_dicts_trim(struct counter_table *t);
 /* What spilled goes back to the groups, as far as there is room. Nobody else there. */
 void table_take_back_spilled(struct counter_table *t);
@@ -510,7 +512,7 @@ static inline uint64_t table_route_of(const struct counter_table *t, uint64_t id
 
 /* True: the id is in the row's table for ids apart. Under the home's lock, in a row. */
 bool table_is_apart(const struct counter_table *t, uint64_t id);
-/* For an edit that creates a record: its named slots become the context's. */
+/* A decision for an edit that creates a record: its named slots become the context's. */
 enum engine_status table_decide_copy(const struct counter_edit *edit, bool present,
                                      const struct counter_values *before,
                                      struct counter_values *after);

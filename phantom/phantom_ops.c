@@ -258,7 +258,7 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     POINT("member changed, behind the LSN");
 }
 
-/* With the sink's room, which it uses or gives back. */
+/* Carries out a rule with the sink's room, which it uses or gives back. */
 static void carry_out_rule(struct edit *edit, const struct rule *rule, struct change_sink *sink)
 {
     struct engine_op *op = edit->op;

@@ -96,12 +96,12 @@ unsigned phantom_apart_sample(const struct phantom_config *config); /* row_confi
 /* Whether and in how much memory deletes are kept; exceptions_bytes 0: the usual part. */
 void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes);
 
-/* As bytes and back. read: false if these are not what describe wrote. */
+/* Write a shape as bytes, and read it. read: false if the bytes are not what describe wrote. */
 void phantom_shape_describe(const struct phantom_shape *shape,
                             unsigned char bytes[PHANTOM_DESCRIPTION_BYTES]);
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length);
-/* For a reader of files: what they say, each field as a name and a number. False, nothing told: as
- * read. */
+/* Tells a reader of files what the bytes say, each field as a name and a number. False, with
+ * nothing told: as read. */
 bool phantom_shape_explain(const void *bytes, size_t length, row_state_field *field, void *context);
 
 /* Of a space, the same in all its tables. */

@@ -110,7 +110,7 @@ static void drop_pair(struct phantom_table *apart, const struct pair *pair)
     CHECK(dict_delete(apart->apart, pair->hash, (uint8_t)pair->second));
 }
 
-/* To another table for pairs apart. False: memory is refused. */
+/* Puts a pair into another table for pairs apart. False: memory is refused. */
 static bool put_grow(struct phantom_table *to, const struct pair *pair)
 {
     while (!put_pair(to, pair)) { /* the keys are of one dict, so they differ: there is no place */

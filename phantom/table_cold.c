@@ -57,7 +57,7 @@ static enum phantom_answer ask_page(const struct phantom_table *holder, uint64_t
     return holder_says(holder, hash, words) ? PHANTOM_YES : PHANTOM_NO;
 }
 
-/* All pages are asked for in one pass, so that they are read together. A YES ends it unless
+/* Asks for all pages in one pass, so that they are read together. A YES ends the pass unless
  * something is pending: then the ticket waits, and its owner must know. */
 enum phantom_answer phantom_table_look(const struct phantom_table *t, uint64_t hash,
                                        const struct ticket *ticket, struct phantom_lines *lines)

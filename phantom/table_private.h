@@ -18,7 +18,8 @@
  */
 bool phantom_apart_put(struct phantom_table *apart, const struct phantom_member *member);
 bool phantom_apart_remove(struct phantom_table *apart, const struct phantom_member *member);
-/* As put, nobody else there, whatever the limit; again: nothing. False: memory is refused. */
+/* Puts a pair whatever the limit, with nobody else there; a second time does nothing. False: memory
+ * is refused. */
 bool phantom_apart_restore(struct phantom_table *apart, const struct phantom_member *member);
 void phantom_apart_check(const struct phantom_table *apart);
 

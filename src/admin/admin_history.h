@@ -57,7 +57,7 @@ void admin_history_lately(const struct admin_history *history, enum watch_tier t
  * minute. */
 void admin_history_tell(const struct admin_history *history, struct admin_figures *figures);
 
-/* By how much each has grown in the last ten minutes. */
+/* Tells by how much each figure has grown in the last ten minutes. */
 void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,
                           struct admin_events *grown);
 void admin_history_trend(const struct admin_history *history, const struct admin_figures *figures,

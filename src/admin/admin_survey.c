@@ -63,7 +63,7 @@ static void survey_keep(const struct admin_survey *survey, const struct space *s
     }
 }
 
-/* Where the space is kept, or may be: that of one that is there no more. */
+/* Returns the place of a space, or that of a space that is gone. */
 static struct surveyed *survey_place(struct admin_survey *survey, const struct spaces *spaces,
                                      const char *name)
 {

@@ -339,9 +339,8 @@ static sigset_t daemon_signals(void)
     return set;
 }
 
-/* From before anything can be seen from outside signals are only read: while loading, then by
- * net_run().
- */
+/* Holds signals back before anything can be seen from outside: they are only read, while loading
+ * and then by net_run(). */
 static bool hold_signals(struct daemon *daemon)
 {
     const sigset_t set = daemon_signals();

@@ -36,7 +36,7 @@ static uint64_t own(const struct settings *settings)
     return count;
 }
 
-/* With these no thread that reads waits for another. */
+/* Returns the number of files with which no reading thread waits for another. */
 static uint64_t files_least(const struct settings *settings)
 {
     return settings->data != NULL ? settings->cold.threads + DATA_OPEN_FILES_MORE : 0;

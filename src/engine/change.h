@@ -30,7 +30,7 @@ enum change_type {
     CHANGE_MEMBER_DELETE, /* it is not */
 };
 
-/* Where what a change is about lay or was put (row/row.h). */
+/* The place where a changed record or member lay or was put (row/row.h). */
 enum change_place {
     /* SLOTS: it was in place. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,

@@ -70,7 +70,7 @@ static bool behind_id_valid(const char *text, size_t at, const struct fault *fau
     return true;
 }
 
-/* Where the fixed text ends: at {member}, or at the end. */
+/* Finds where the fixed text ends: at {member}, or at the end. */
 static bool member_valid(const char *text, size_t behind_id, bool with_member, size_t *end,
                          const struct fault *fault)
 {

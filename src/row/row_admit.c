@@ -59,7 +59,8 @@ void row_pass(struct row_table *table, uint64_t id)
     }
 }
 
-/* Where the row cannot change for a while one is let through now and then, who has it tried. */
+/* Returns whether a request may have the keeper try again: one now and then, while the row cannot
+ * change. */
 static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 {
     uint64_t from = atomic_load(from_us);
@@ -256,7 +257,8 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     return verdict;
 }
 
-/* It leaves, or has left: what lies above it would have to be apart, or to move. */
+/* Admits an id to a table that leaves or is dumped: an id above it would have to be apart, or to
+ * move. */
 static enum row_verdict admit_going(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;

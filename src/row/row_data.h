@@ -38,8 +38,8 @@ void row_log_space(struct row *row);
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX]);
 
 /*
- * Where dumped tables are read. Before row_restore_begin; without it no table leaves memory. NULL:
- * as without.
+ * Sets what reads dumped tables. Before row_restore_begin; without it, or with NULL, no table is
+ * dumped.
  */
 void row_set_cold(struct row *row, struct engine_cold *cold);
 

@@ -57,7 +57,7 @@ static uint64_t placed_since(const struct row_table *table)
     return placed > table->seen ? placed - table->seen : 0;
 }
 
-/* Where most ids came in since the last opening. NULL: none came. */
+/* Returns the table where most ids came in since the last opening. NULL: none came. */
 static const struct row_table *most_active(const struct row *row)
 {
     const struct row_table *found = NULL;
@@ -69,7 +69,8 @@ static const struct row_table *most_active(const struct row *row)
     return found;
 }
 
-/* Where the stream has gone on is none, however few ids have come yet. */
+/* Returns whether a table is a jump. One where the stream has gone on is none, however few ids have
+ * come yet. */
 static bool is_jump(const struct row_table *table, const struct row_table *active)
 {
     return table->jumped && !row_is_going(table) &&
@@ -427,7 +428,7 @@ void row_pause(struct row *row)
     atomic_store(&row->again_us, clock_monotonic_us() + AGAIN_PAUSE_US);
 }
 
-/* Where there is memory again, those that were refused may ask again. */
+/* Lets tables that were refused ask again, as there is memory. */
 static void allow_again(struct row *row)
 {
     if (row_regions_free(row) > 0) {
@@ -467,7 +468,8 @@ void row_look_again(struct row *row)
     }
 }
 
-/* Where the log has no room nobody is refused for it, and they stay apart for now. */
+/* Puts ids in place that may be. Without room in the log nobody is refused, and they stay apart for
+ * now. */
 static bool place_what_may(struct row *row)
 {
     struct row_table *table = next_wanting(row, ROW_WANT_PLACE);

@@ -156,7 +156,7 @@ void row_leave_apart(struct row *row, struct row_table *table)
     row_see_activity(row);
 }
 
-/* It may come to it once a dump has ended, if that is awaited. */
+/* Refuses a table what it wants; it may have that once an awaited dump has ended. */
 static void refuse(struct row *row, struct row_table *table, bool jump)
 {
     if (jump) {

@@ -201,7 +201,8 @@ static uint64_t parts_records(const struct row *row)
     return records;
 }
 
-/* No memory for a part: new ids are refused there, and it is tried again after a while. */
+/* Notes that there is no memory for a part: new ids are refused there, and growth is tried again
+ * after a while. */
 static void parts_refuse_growth(struct row *row, struct row_table *part, const char *why)
 {
     part->refused = true;

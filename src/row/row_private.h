@@ -532,8 +532,8 @@ bool row_merge_is(const struct row_table *table, const struct row_image *image);
 /* As table_kind.merge_end. */
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
 /*
- * It failed: row->merge_paused is set until the round is over, and this table is not merged for
- * some seconds.
+ * Called after a merge failed: row->merge_paused is set until the round is over, and this table is
+ * not merged for some seconds.
  */
 void row_merge_failed(struct row *row, struct row_table *table);
 
@@ -593,7 +593,8 @@ void row_look_again(struct row *row);
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
-/* By the configuration its tables were kept by: of a row that follows, the other node's. */
+/* Returns the bounds of the configuration that made the tables: in a row that follows, the other
+ * node's. */
 struct row_bounds row_bounds(const struct row *row);
 
 #endif

@@ -75,7 +75,7 @@ struct row_table *row_state_make_apart(struct row *row, const struct row_describ
 /* The layer that is described, at its table. NULL with `error`. */
 struct row_table *row_state_make_layer(struct row *row, const struct row_described *described,
                                        char error[ROW_ERROR_MAX]);
-/* It was not wanted after all: gives everything back. */
+/* Gives back a table that is not wanted after all. */
 void row_state_unmake(struct row *row, struct row_table *table);
 
 #endif

@@ -107,7 +107,8 @@ static bool close_full(struct row *row, struct row_table *table)
     return false;
 }
 
-/* Not where ids were dropped there: for those that come again a table opens. */
+/* Returns whether little of the range is left: not where ids were dropped, as a table opens when
+ * they come again. */
 static bool is_little_left(const struct row_table *table)
 {
     bool dropped = row_dropped_next(&table->dropped, row_frontier_of(table)) != UINT64_MAX;

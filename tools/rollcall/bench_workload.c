@@ -46,7 +46,8 @@ static uint64_t id_of_ms(const struct bench_options *options, uint64_t index)
     return options->first + (index / a_ms << STAMP_SHIFT) + (machine << MACHINE_SHIFT) + sequence;
 }
 
-/* One random id in each of as many equal strides: rising, never twice, and no list to keep. */
+/* Returns one random id in each of as many equal strides: rising, never twice, and without a list.
+ */
 static uint64_t id_at_random(const struct bench_options *options, uint64_t index)
 {
     uint64_t stride = RANDOM_SPAN / options->ids;

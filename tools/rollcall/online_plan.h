@@ -63,7 +63,7 @@ struct plan {
 /* Works all out. False: `error` says what is wrong. */
 bool plan_make(const struct online_options *options, struct plan *plan, char error[PLAN_ERROR_MAX]);
 
-/* As a configuration file whose comments are the report. */
+/* Prints the plan as a configuration file whose comments are the report. */
 void plan_print(const struct plan *plan);
 json_t *plan_json(const struct plan *plan);
 

@@ -195,7 +195,7 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
 
 /* ---- one segment ---- */
 
-/* Where the stream must go on to in this segment, if nothing sound follows. */
+/* Returns how far the stream must go in this segment, if nothing sound follows. */
 static uint64_t end_wanted(const struct mending *m, uint64_t from)
 {
     uint64_t end = m->segment->end;

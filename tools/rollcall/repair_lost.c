@@ -25,7 +25,7 @@ static bool lost_is_table(const struct manifest_file *file)
     return file->layer == 0 && !is_of_ids_apart(file);
 }
 
-/* Where the next table of the space begins; UINT64_MAX: there is none above. */
+/* Returns where the next table of the space begins; UINT64_MAX: there is none above. */
 static uint64_t next_first(const struct manifest_space *space, uint64_t first_id)
 {
     uint64_t next = UINT64_MAX;

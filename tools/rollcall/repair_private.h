@@ -77,8 +77,8 @@ struct repair_plan {
     uint64_t reach; /* the stream must go on to here: marks and tables say so */
 };
 
-/* All that hold the stream from where replay begins up to `reach`. False, and said: it cannot be.
- */
+/* Plans all segments that hold the stream from where replay begins up to `reach`. False, with the
+ * reason printed: it cannot be. */
 bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
                       struct repair_plan *plan);
 void repair_plan_free(struct repair_plan *plan);

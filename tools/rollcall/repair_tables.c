@@ -174,7 +174,8 @@ static bool repair_tables_is_sound(const struct repair_work *work, const char *p
     return sound;
 }
 
-/* In the next generation whose name is free: a killed daemon may have left files of some. */
+/* Creates the file in the next generation whose name is free: a killed daemon may have left files
+ * of some. */
 static struct table_file_writer *create_next(struct repair_work *work, struct table_file_info *info,
                                              struct manifest_file *file, char *error)
 {
