@@ -51,7 +51,7 @@ struct counter_below;
 struct counter_below *counter_below_create(uint64_t bytes, unsigned slots);
 void counter_below_destroy(struct counter_below *below); /* NULL: no-op */
 
-/* Forgets everything; from now on records have so many slots. In about no time. */
+/* Forgets everything; from now on records have this many slots. In about no time. */
 void counter_below_reset(struct counter_below *below, unsigned slots);
 
 /* Asks for the line that look and edit of the id begin with. */

@@ -88,7 +88,7 @@ void counter_op_scatter(const struct engine_op *op, const struct counter_values 
 size_t counter_print_some(const struct engine_op *op, const struct counter_values *values,
                           char *text);
 
-/* The text of what the op's key names, some of which is set. Returns its length. */
+/* Writes the text of what the op's key names, where some of it is set. Returns its length. */
 static inline size_t counter_print_values(const struct counter *counter, const struct engine_op *op,
                                           const struct counter_values *values, char *text)
 {

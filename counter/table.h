@@ -294,7 +294,7 @@ enum engine_status counter_table_edit(struct counter_table *table,
                                       uint32_t space, struct change_sink *sink,
                                       enum engine_error *error);
 
-/* The same of one that is apart, in the table for such; `elsewhere`: it is not. */
+/* The same for an id that is apart, in the table for ids apart; `elsewhere`: it is not. */
 enum engine_status counter_table_edit_apart(struct counter_table *apart,
                                             const struct counter_locus *locus,
                                             struct counter_edit *edit, uint32_t space,

@@ -27,7 +27,7 @@ static uint64_t part_low_bits(uint64_t key, unsigned bits)
     return key & (UINT64_MAX >> (64 - bits));
 }
 
-/* The first y of a home, in a table of so many groups over 2^bits keys. */
+/* Returns the first y of a home, in a table of this many groups over 2^bits keys. */
 static uint64_t part_start_of(uint64_t group, uint64_t groups, unsigned bits)
 {
     return (uint64_t)((((unsigned __int128)group << bits) + groups - 1) / groups);

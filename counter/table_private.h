@@ -413,7 +413,7 @@ struct table_overlay {
     _Atomic uint64_t bytes;   /* as counted there */
 };
 
-/* NULL: memory is refused. It takes so many entries at least. */
+/* NULL: memory is refused. It takes at least this many entries. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
 /* Makes the overlay that lies in front of a merge: wider than the one before, if that has become
@@ -484,7 +484,7 @@ void table_set_window(struct counter_table *t, uint64_t low);
 uint64_t table_dict_takes(const struct dict *dict, unsigned times);
 /* Nobody else there; false: memory is refused. The fuller one becomes larger. */
 bool table_dicts_grow(struct counter_table *t);
-/* They become as large as so many entries need. */
+/* Makes the dicts as large as this many entries need. */
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
 /* If they grew: what is new finds no more room in them than if they had not. */
 void table_dicts_bound(struct counter_table *t);

@@ -51,7 +51,7 @@ double phantom_filter_rate_at(unsigned bits, double load)
     return rates / weights;
 }
 
-/* The largest load at which members of so many bits stay within the rate. */
+/* Returns the largest load at which members of this many bits stay within the rate. */
 static double load_for(unsigned bits, double rate)
 {
     double low = 0;

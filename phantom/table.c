@@ -17,7 +17,7 @@
 
 #define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
 #define DESCRIBED_POOLS    2  /* times as large: what was in them by another hash must fit */
-#define APART_PART         4  /* of the places for what is apart one in so many stays free */
+#define APART_PART         4  /* one place in this many for what is apart stays free */
 
 /* ---- life ---- */
 

@@ -28,9 +28,9 @@
  * those of some time. Bits of changes above an image's S only come earlier than they would.
  *
  * A table that leaves memory (row/row_cold.h) keeps its exceptions and its locks there; only the
- * lines of its filter go (phantom/dump.h), and come back page by page for whoever asks. A table and
- * its layer go one after the other: each is asked where it is. While one is away the functions
- * below that say so are to be used in place of the quick ones.
+ * lines of its filter go (phantom/dump.h), and come back page by page when they are asked for. A
+ * table and its layer go one after the other: each is asked where it is. While one is away the
+ * functions below that say so are to be used in place of the quick ones.
  *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
@@ -65,7 +65,7 @@
 
 #define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
 #define PHANTOM_APART_SHARE   64   /* this part of a table's size is the pool of what is apart */
-#define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most so many ranges from its base */
+#define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most this many ranges from its base */
 
 #define PHANTOM_DESCRIPTION_BYTES 64 /* of a shape */
 

@@ -16,7 +16,7 @@
 #define OWN_A_FEED   4 /* its socket, wake-up, segment, and what it looks for one with */
 #define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
-#define FILES_SHARE 8 /* one in so many descriptors, where there are not enough for all */
+#define FILES_SHARE 8 /* one descriptor in this many, where there are not enough for all */
 
 static uint64_t own(const struct settings *settings)
 {

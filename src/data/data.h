@@ -94,7 +94,7 @@ void data_files_stats(const struct data *data, struct open_files_stats *stats);
  * stopped. data_recover does it for all others.
  */
 void data_begin_space(struct data *data, struct engine *engine);
-/* Room in that log for so many events, whatever they are. World stopped. False: there is none. */
+/* Room in that log for this many events of any kind. World stopped. False: there is none. */
 bool data_log_room(struct data *data, size_t events);
 
 /*

@@ -6,8 +6,8 @@
  * and hands over each change after it has made it and while it still holds the lock, so that the
  * order of the sink is the order of the changes of an id. Values are results, not differences:
  * taking a change twice is harmless. What a change does not say is where a new id was put; `place`
- * does, so that whoever takes changes and events in their order has the same tables.
- * Without a data directory the sink is change_sink_null(); the journal is another one.
+ * does, so that replay of changes and events in their order makes the same tables. Without a data
+ * directory the sink is change_sink_null(); the journal is another one.
  *
  * Events happen with the world stopped: all changes of a space are before or after each.
  *

@@ -1,7 +1,7 @@
 /*
  * link.h: one side's end of a connection between a follower and the node it follows: lines in,
- * bytes out, with or without TLS. It waits with poll, never longer than it is told, and whoever
- * owns it can wake it.
+ * bytes out, with or without TLS. It waits with poll, never longer than it is told, and its owner
+ * can wake it.
  *
  * Thread rule: a link belongs to one thread; repl_link_wake any.
  */

@@ -103,7 +103,7 @@ void receiver_unlink(struct repl_receiver *receiver);
 
 /* ---- receiver_dial.c ---- */
 
-/* Has a link to the address, of which parts are the parts. False: the trouble is noted. */
+/* Has a link to the address; parts are its parts. False: the trouble is noted. */
 bool receiver_dial(struct repl_receiver *receiver, const char *address,
                    const struct net_address_parts *parts);
 

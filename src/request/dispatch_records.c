@@ -4,7 +4,7 @@
  * LIST_ITEMS_MAX items of it. Items that no file has told are read here as any get reads them, so a
  * page of a dumped table may be waited for.
  *
- * Whoever waits looks, each time its time is up, whether the lister has gone on meanwhile.
+ * A waiting request looks, each time its time is up, whether the lister has gone on meanwhile.
  */
 #include <stdio.h>
 #include <string.h>

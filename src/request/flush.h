@@ -3,7 +3,7 @@
  * waits for what the keeper waits for: a bracket of a checkpoint, which stores a manifest, or of a
  * reload (keeper.h). Its request is suspended meanwhile and run again when the spaces are empty.
  *
- * Whoever asked before one begins is served by it. One that was asked for is done though its client
+ * A flush serves all that asked before it began. One that was asked for is done though its client
  * is gone, unless it was taken back.
  *
  * Thread rule: any thread; run: the keeper's. Wakes by the keeper's thread, with nothing locked.

@@ -23,7 +23,7 @@
 #include "protocol/protocol.h"
 
 #define LISTER_LISTS_MAX 4
-#define LISTER_SHARE     32u /* one part in so many of `memory` is a list's at most … */
+#define LISTER_SHARE     32u /* a list has at most one part in this many of `memory` … */
 #define LISTER_BYTES_MIN (1u << 20)
 #define LISTER_BYTES_MAX (64u << 20) /* … and this is enough for any */
 #define LISTER_OPS       64u         /* records read at once */

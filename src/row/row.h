@@ -108,8 +108,8 @@
 #define ROW_LAYERS_MAX 15
 
 /*
- * The room of a row for ids apart is a table's usual pool for one table in so many, and at least a
- * small one's for each.
+ * The room of a row for ids apart is a table's usual pool for one table in this many, and at least
+ * a small pool for each.
  */
 #define ROW_APART_PART 4
 
@@ -326,7 +326,8 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine);
 void row_fini(struct row *row);
 
-/* Returns the bytes of a pool for ids apart of so many tables; of one: usual, at least `least`. */
+/* Returns the bytes of a pool for ids apart of this many tables; for one: usual, at least `least`.
+ */
 static inline uint64_t row_apart_pool(unsigned tables, uint64_t usual, uint64_t least)
 {
     uint64_t bytes = usual;

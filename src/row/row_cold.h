@@ -70,7 +70,7 @@
 #define ROW_OVERRUN_WIDER 4 /* times the room of the overlay, at each overrun */
 
 /*
- * Returns the room of an overlay after so many overruns: `usual` without any, never more than
+ * Returns the room of an overlay after this many overruns: `usual` without any, never more than
  * `most`.
  */
 static inline uint64_t row_cold_wider(uint64_t usual, unsigned overruns, uint64_t most)

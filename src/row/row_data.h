@@ -86,7 +86,8 @@ void row_each_serial(const struct row *row, engine_table_visit *visit, void *con
  */
 bool row_restore_begin(struct row *row, const void *state, size_t length,
                        char error[ENGINE_ERROR_MAX]);
-/* What the tables of such a state take in memory at most; 0: it says nothing of them. */
+/* Returns what the tables of a stored state take in memory at most; 0: the state says nothing of
+ * them. */
 uint64_t row_stored_bytes(const void *state, size_t length);
 /*
  * Makes a table of the file's description and start_lsn, and prepares its memory. One at a time.

@@ -270,8 +270,8 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 /* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
 /*
- * True: others near this remembered id are remembered, too, and a table may open for such once
- * there are ROW_CLUSTER of them. Any thread inside.
+ * True: others near this remembered id are remembered, too, and a table may open for them once
+ * there are ROW_CLUSTER. Any thread inside.
  */
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id);
 /* True: the stream has left the table for ids ahead of it. Any thread inside. */
@@ -306,11 +306,11 @@ bool row_regions_init(struct row *row); /* false with errno, nothing left */
 void row_regions_fini(struct row *row);
 /* A free region of the configured size, or NULL. Stopped. */
 struct row_region *row_region_take(struct row *row);
-/* A free region of at least so many bytes, or NULL. Stopped. */
+/* A free region of at least this many bytes, or NULL. Stopped. */
 struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
 /*
- * Returns a region of exactly so many bytes, beyond the budget if need be. NULL: memory is refused.
- * Restoring.
+ * Returns a region of exactly this many bytes, beyond the budget if need be. NULL: memory is
+ * refused. Restoring.
  */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes);
 /* Zeroes a region that stays taken. Stopped or keeper. */

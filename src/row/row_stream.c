@@ -11,7 +11,7 @@
 /* This many in a hundred belong to one table: strays, a third of all ids, are never so many. */
 #define STREAM_PERCENT 50u
 #define ARRIVALS_LEAST 16u
-#define ARRIVALS_PART  50u /* of a table's ids: so many say whether the stream is at its end */
+#define ARRIVALS_PART  50u /* this many of a table's ids say whether the stream is at its end */
 #define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
 #define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
 #define SAMPLES_LEAST  16u /* of a table's ids, until they show how dense they are */

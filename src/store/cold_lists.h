@@ -63,7 +63,7 @@ struct cold_map {
     uint64_t mask;
 };
 
-/* Bytes of the chains of a map for so many. */
+/* Returns the bytes of the chains of a map for this many. */
 static inline uint64_t cold_map_bytes(uint64_t count)
 {
     uint64_t chains = 1;

@@ -119,8 +119,8 @@ uint64_t journal_ring_segment_end(struct journal_ring *ring, uint64_t lsn)
     return lsn + left_in_segment(ring, lsn);
 }
 
-/* The swap is also what makes visible to this thread that the place was cleared: whoever had room
- * up to here saw the limit that said so. */
+/* The swap is also what makes visible to this thread that the place was cleared: a thread that had
+ * room up to here saw the limit that said so. */
 static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);

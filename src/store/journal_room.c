@@ -173,7 +173,7 @@ bool journal_room_is_due(struct journal *journal, uint64_t now_us)
     return journal->spare_due || wants_ballast(journal, now_us);
 }
 
-/* ---- whoever makes checkpoints ---- */
+/* ---- for checkpoints ---- */
 
 static void look_now(struct journal *journal)
 {

@@ -10,7 +10,8 @@
 #include "base/memory.h"
 
 #define WINDOW_BYTES (1u << 20)  /* read at once */
-#define ZEROES_BYTES (64u << 20) /* so many in a row above the mark: nothing was written beyond */
+#define ZEROES_BYTES (64u << 20) /* this many in a row above the mark: nothing was written beyond  \
+                                  */
 
 bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
 {

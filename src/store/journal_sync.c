@@ -70,8 +70,8 @@ void journal_tell_room(struct journal *journal)
 }
 
 /* What is given between noting that somebody waits and looking whether there is room comes with
- * journal_tell_room: either the look sees it, or whoever gives sees the note. For that the note,
- * and all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
+ * journal_tell_room: either the look sees it, or the giver sees the note. For that the note, and
+ * all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
 void journal_want_room(struct journal *journal, size_t bytes)
 {
     atomic_store(&journal->room_waited, true);
@@ -229,7 +229,7 @@ static void give_room(struct journal *journal, uint64_t target)
         journal_set_limit(journal);
         pthread_mutex_unlock(&journal->write_lock);
         if (until < target) {
-            sched_yield(); /* tens of MiB: whoever shares the core goes first */
+            sched_yield(); /* tens of MiB: other threads of the core go first */
         }
     }
 }

@@ -177,7 +177,7 @@ static inline size_t table_file_entries_a_page(uint32_t value_bytes)
     return TABLE_FILE_PAGE_BYTES / table_file_entry_bytes(value_bytes);
 }
 
-/* Pages that `count` things take, so many a page. */
+/* Returns the pages that `count` things take, at this many a page. */
 static inline uint64_t table_file_pages_for(uint64_t count, uint64_t a_page)
 {
     return count / a_page + (count % a_page != 0);

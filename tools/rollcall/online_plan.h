@@ -16,7 +16,7 @@
 #define PLAN_TEXT_MAX      4096
 #define PLAN_FAILS_MAX     6
 #define PLAN_ERROR_MAX     512
-#define PLAN_TABLES_WANTED 12 /* about so many of a space */
+#define PLAN_TABLES_WANTED 12 /* about this many of a space */
 
 /* One space of the plan. */
 struct plan_space {

@@ -1,6 +1,6 @@
 /*
- * repair_lost.c: table files of which nothing can be had. Ranges of a space's tables leave no gap:
- * the table below a lost one takes over its range, as it does when a table is dropped
+ * repair_lost.c: table files that have nothing left. Ranges of a space's tables leave no gap: the
+ * table below a lost one takes over its range, as it does when a table is dropped
  * (row/row_dropped.h). So its files are written anew, after all that are damaged.
  */
 #include <inttypes.h>

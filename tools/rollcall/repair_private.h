@@ -50,7 +50,7 @@ void repair_tables(struct repair *repair);
 bool repair_write_anew(struct repair_work *work, struct table_rescue *rescue,
                        const struct table_rescue_told *told);
 
-/* ---- repair_lost.c: files of which nothing can be had ---- */
+/* ---- repair_lost.c: files that have nothing left ---- */
 
 /* Leaves the file out, or says that the space cannot go without it; `why` says what is wrong. */
 void repair_give_up(struct repair_work *work, const char *why);
