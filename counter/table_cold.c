@@ -452,8 +452,7 @@ static bool reshape_by(struct counter_table *t, const struct table_file *file)
 static bool file_fits(const struct counter_table *t, const struct table_file *file, uint64_t pages)
 {
     const struct table_file_info *info = table_file_info(file);
-    return info->pages == pages && info->serial == t->root->row.serial &&
-           info->sections == COUNTER_TABLE_SECTIONS &&
+    return info->pages == pages && info->sections == COUNTER_TABLE_SECTIONS &&
            info->section[COUNTER_TABLE_EXTEND].value_bytes == t->shape.payload_bytes &&
            info->section[COUNTER_TABLE_AUX].value_bytes == sizeof(uint64_t);
 }
