@@ -116,7 +116,8 @@ struct repl_line {
 /* Letters a to z, digits, `_`, `-` and `.`, 1 to REPL_NAME_MAX, a letter or digit in front. */
 bool repl_name_good(const char *name, size_t length);
 
-/* Is this line, with or without its end, for a feed: its first word follow or copy? */
+/* Returns whether this line, with or without its end, is for a feed: its first word is follow or
+ * copy. */
 bool repl_begins(const char *line, size_t length);
 
 /*
