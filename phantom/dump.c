@@ -365,11 +365,6 @@ uint64_t phantom_dump_pool_bytes(const struct phantom_dump *dump)
            (dump->older ? dict_pool_bytes(dump->older) : 0);
 }
 
-struct engine_cold *phantom_dump_cold(const struct phantom_dump *dump)
-{
-    return dump->cold;
-}
-
 struct checking {
     uint64_t lines;
     uint8_t sub;

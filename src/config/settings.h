@@ -111,8 +111,7 @@ struct settings {
     size_t listen_count;
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
-    bool memory_given; /* by the file or -m, not the default */
-    char *data;        /* an absolute path; NULL: memory only, and what follows means nothing */
+    char *data; /* an absolute path; NULL: memory only, and what follows means nothing */
     struct {
         enum journal_sync sync;
         uint64_t segment_bytes; /* a multiple of SETTINGS_SEGMENT_UNIT */

@@ -438,7 +438,6 @@ void settings_check(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
 
-    settings->memory_given = settings_draft_place(draft, "memory")->given;
     settings_address_check(draft);
     settings_address_check_admin(draft);
     check_spaces(draft);
