@@ -100,7 +100,7 @@ static void lead_serve(struct lead *lead)
     barrier_go(lead->server->barrier);
 }
 
-/* Behind it changes are taken. False: `why`. */
+/* Promotes the node: from here on changes are taken. False, with `why`: it was refused. */
 static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT_MAX + 1])
 {
     char error[DATA_ERROR_MAX];

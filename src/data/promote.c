@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "data/follow_private.h"
 
 #define STEP_US 1000u /* from one look at the applier to the next */
@@ -30,7 +31,7 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
                 error, "%llu bytes of what was received are not carried out yet: try again",
                 (unsigned long long)(journal_head(data->journal) - data_applied(data)));
         }
-        follow_rest(STEP_US);
+        wait_us(STEP_US);
     }
     return data_readable(data) ||
            data_refuse(error, "what is here is not of one moment of the leader: its copy came, and "

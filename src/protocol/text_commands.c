@@ -217,7 +217,7 @@ static enum text_step parse_verbosity(struct text_parser *parser,
         name, sizeof(name) - 1, __VA_ARGS__                                                        \
     }
 
-/* By their first letter, of each the most used first. */
+/* Sorted by their first letter, and by use within a letter. */
 static const struct text_command commands[] = {
     COMMAND("add", VERB_ADD, 5, 6, 2, parse_storage),
     COMMAND("append", VERB_APPEND, 5, 6, 2, parse_storage),

@@ -37,7 +37,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
 
     feeds->data = data;
     feeds->journal = data_journal(data);
-    feeds->vfs = vfs_real();
+    feeds->vfs = data_vfs(data);
     feeds->directory = memory_strdup(settings->data);
     snprintf(feeds->name, sizeof(feeds->name), "%s", settings->replication.name);
     snprintf(feeds->group, sizeof(feeds->group), "%s", settings->replication.group);

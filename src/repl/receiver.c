@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/wait.h"
 
 #define SECOND_US      1000000u
 #define PAUSE_FIRST_US 200000u /* after the first failure: the longest */
@@ -44,7 +44,7 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
 
     receiver->data = data;
     receiver->journal = data_journal(data);
-    receiver->vfs = vfs_real();
+    receiver->vfs = data_vfs(data);
     receiver->directory = memory_strdup(settings->data);
     receiver->address = memory_strdup(settings->replication.follow);
     receiver->owner = *owner;
@@ -113,6 +113,7 @@ void repl_receiver_destroy(struct repl_receiver *receiver)
     }
     CHECK(!receiver->started);
     receiver_wipe_login(receiver);
+    repl_lookup_drop(receiver->lookup);
     net_tls_context_release(receiver->tls);
     pthread_cond_destroy(&receiver->stopped);
     pthread_mutex_destroy(&receiver->lock);
@@ -241,16 +242,11 @@ uint64_t receiver_pause_us(unsigned failures)
 /* Until it is stopped, or so long. */
 static void receiver_rest(struct repl_receiver *receiver, uint64_t us)
 {
-    struct timespec until;
+    uint64_t until_us = clock_monotonic_us() + us;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + us % SECOND_US * 1000;
-
-    until.tv_sec += (time_t)(us / SECOND_US + ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
     pthread_mutex_lock(&receiver->lock);
     while (!atomic_load(&receiver->stop) &&
-           pthread_cond_timedwait(&receiver->stopped, &receiver->lock, &until) == 0) {
+           wait_until(&receiver->stopped, &receiver->lock, until_us)) {
     }
     pthread_mutex_unlock(&receiver->lock);
 }

@@ -48,8 +48,8 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
                                            const struct repl_receiver_owner *owner);
 /* Also again after a stop. False with errno: no thread can be had. NULL, running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
-/* Ends its thread and waits for that; a name that is just looked up is waited for, too. While the
- * journal is open. NULL, again, never started: no-op. */
+/* Ends its thread and waits for that. While the journal is open. NULL, again, never started: no-op.
+ */
 void repl_receiver_stop(struct repl_receiver *receiver);
 /* After the journal was closed, which calls repl_receiver_moved until then. NULL: no-op. */
 void repl_receiver_destroy(struct repl_receiver *receiver);

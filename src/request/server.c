@@ -177,11 +177,11 @@ void server_round(struct server *server, unsigned worker)
 
 /* ---- net ---- */
 
-static bool on_signal(void *context, int signal_number)
+static bool on_signal(void *context, const struct signalfd_siginfo *signal)
 {
     struct server *server = context;
 
-    return server->signalled != NULL && server->signalled(server->signalled_context, signal_number);
+    return server->signalled != NULL && server->signalled(server->signalled_context, signal);
 }
 
 void server_service(struct server *server, struct net_service *service)

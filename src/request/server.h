@@ -103,7 +103,7 @@ struct server {
     _Atomic uint64_t *rounds_us;     /* [threads]: the last server_round of each */
     uint64_t watched_us;             /* worker 0's: when the service manager was last told */
     /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
-    bool (*signalled)(void *context, int signal_number);
+    bool (*signalled)(void *context, const struct signalfd_siginfo *signal);
     void *signalled_context;
 };
 

@@ -18,7 +18,7 @@
 #include "tools/rollcall/backup_private.h"
 #include "tools/rollcall/verify.h"
 
-#define TAKES_MAX 1000 /* one right behind the other: each needs a checkpoint in between */
+#define TAKES_MAX 1000 /* one right after the other: each needs a checkpoint in between */
 
 void backup_let_go(struct backup_set *set)
 {

@@ -1,6 +1,6 @@
 /*
  * online.h: the verbs that ask a running daemon, and what they have in common: one table of
- * options, of which a verb names those it takes; help with examples first; exit statuses as
+ * options, from which a verb names those it takes; help with examples first; exit statuses as
  * base/exit_status.h. Data goes to stdout, everything else to stderr.
  */
 #ifndef ROLLCALL_TOOLS_ONLINE_H

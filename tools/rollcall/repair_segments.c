@@ -58,7 +58,8 @@ static void add_unsound(struct repair_plan *plan, const struct journal_chain *ch
     segment->there = true;
 }
 
-/* Does it lie within a live one that does not know of a successor? Then it was replaced. */
+/* Returns whether a segment lies within a live one that knows no successor: then it was replaced.
+ */
 static bool repair_segments_is_dead(const struct journal_chain *chain,
                                     const struct journal_found *found)
 {
