@@ -262,6 +262,9 @@ uint64_t settings_cold_bytes(const struct settings *settings);
 /* Returns the part of the sum of one space: its tables, their pools, and its below_bytes. */
 uint64_t settings_space_bytes(const struct space_settings *space);
 
+/* The words of enum space_kind, in its order; NULL ends them. */
+extern const char *const settings_kind_words[];
+
 /* Fills what the counter engine needs of space number `space`, which is of kind counter. */
 void settings_counter_config(const struct space_settings *from, uint32_t space,
                              struct counter_config *config);
