@@ -169,7 +169,7 @@ static bool is_follower(const struct admin *admin)
 /* One that no longer takes changes is of no use as a leader. */
 static bool is_leader(const struct admin *admin)
 {
-    return is_serving(admin) && !is_follower(admin) &&
+    return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&
            (admin->server->journal == NULL || !journal_failed(admin->server->journal));
 }
 

@@ -33,6 +33,7 @@
 #define SETTINGS_SLOT_BITS_MAX                64
 #define SETTINGS_RECORD_BITS_MAX              512
 #define SETTINGS_SEGMENT_UNIT                 4096
+#define SETTINGS_FOLLOW_AGENT                 "agent"
 #define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
 #define SETTINGS_COPIES_MAX                   16
 #define SETTINGS_ACK_TIMEOUT_S_MAX            60
@@ -131,12 +132,12 @@ struct settings {
     struct {
         char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
         char *group;
-        char *follow;           /* an address as in `listen`; NULL: it follows nobody */
+        char *follow;           /* an address as in `listen`; SETTINGS_FOLLOW_AGENT; NULL: nobody */
         char *credentials_file; /* NULL: it does not log in */
         char *login;            /* of that file, once loaded: "name password" */
         unsigned stale_after_s; /* 0: its copy is never too old to be read */
         enum settings_ack ack;
-        char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL */
+        char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL, but where an agent says it */
         unsigned ack_timeout_s;
         uint64_t keep_bytes;
         unsigned copies;
@@ -203,6 +204,8 @@ struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
 /* Returns whether a node, or a group of them, may have this name. */
 bool settings_node_name_good(const char *name);
+/* Does rollcall agent say whom this node follows, and when it leads? */
+bool settings_follows_agent(const struct settings *settings);
 
 /* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).
  */

@@ -486,8 +486,8 @@ static void daemon_finish(struct daemon *daemon)
         populate_stop(daemon->server->populate);
         populate_go(daemon->server->populate, NULL);
     }
-    /* A last checkpoint may be of what the next start is to cut off. */
-    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0;
+    /* A last checkpoint may be of what the next start is to cut off, or whom it follows then. */
+    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led;
 
     daemon->failed = !data_close(daemon->data, spaces, clean) || daemon->failed || daemon->lost;
     lead_destroy(daemon->lead);

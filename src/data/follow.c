@@ -85,6 +85,11 @@ bool data_readable(const struct data *data)
 
 /* ---- taking ---- */
 
+uint64_t data_reign(const struct data *data)
+{
+    return atomic_load(&data->reign);
+}
+
 void data_position(struct data *data, struct data_position *position)
 {
     *position = (struct data_position){.lsn = journal_head(data->journal)};
@@ -128,6 +133,9 @@ static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
     }
     noted = noted || manifest_add_reign(manifest, epoch, lsn);
     pthread_mutex_unlock(&data->lock);
+    if (noted) {
+        atomic_store(&data->reign, epoch);
+    }
     return noted;
 }
 

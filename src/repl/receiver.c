@@ -46,7 +46,8 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
     receiver->journal = data_journal(data);
     receiver->vfs = data_vfs(data);
     receiver->directory = memory_strdup(settings->data);
-    receiver->address = memory_strdup(settings->replication.follow);
+    receiver->address =
+        memory_strdup(settings_follows_agent(settings) ? "" : settings->replication.follow);
     receiver->owner = *owner;
     if (owner->counts == NULL) {
         receiver->owner.counts = &receiver->own_counts;
@@ -56,7 +57,7 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
     CHECK(pthread_mutex_init(&receiver->lock, NULL) == 0);
     thread_cond_init(&receiver->stopped);
     repl_receiver_reconfigure(receiver, settings);
-    receiver->figures.leader = receiver->address;
+    snprintf(receiver->figures.leader, sizeof(receiver->figures.leader), "%s", receiver->address);
     data_position(data, &receiver->position);
     memcpy(receiver->figures.stream, receiver->position.stream, sizeof(receiver->figures.stream));
     receiver->figures.epoch = receiver->position.epoch;
@@ -88,6 +89,24 @@ void repl_receiver_reconfigure(struct repl_receiver *receiver, const struct sett
     receiver->tls =
         settings->tls.context != NULL ? net_tls_context_share(settings->tls.context) : NULL;
     pthread_mutex_unlock(&receiver->lock);
+}
+
+void repl_receiver_redirect(struct repl_receiver *receiver, const char *address)
+{
+    CHECK(!receiver->started);
+    free(receiver->address);
+    receiver->address = memory_strdup(address);
+    receiver->logged[0] = '\0';
+    pthread_mutex_lock(&receiver->lock);
+    snprintf(receiver->figures.leader, sizeof(receiver->figures.leader), "%s", address);
+    receiver->figures.leader_written = 0;
+    receiver->figures.trouble[0] = '\0';
+    pthread_mutex_unlock(&receiver->lock);
+}
+
+bool repl_receiver_has_leader(const struct repl_receiver *receiver)
+{
+    return receiver->address[0] != '\0';
 }
 
 void repl_receiver_stop(struct repl_receiver *receiver)
@@ -213,6 +232,7 @@ void repl_receiver_stats(struct repl_receiver *receiver, struct repl_receiver_st
 
     *stats = receiver->figures;
     stats->lag_us = receiver_lag_us(receiver, applied, level_us, now_us);
+    stats->caught_up = level_us > 0;
     pthread_mutex_unlock(&receiver->lock);
     stats->copies = atomic_load(&receiver->owner.counts->copies);
     stats->rewinds = atomic_load(&receiver->owner.counts->rewinds);
