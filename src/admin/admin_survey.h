@@ -11,7 +11,8 @@
 
 #include "admin/admin_figures.h"
 
-#define ADMIN_SURVEY_STEPS 8
+#define ADMIN_SURVEY_STEPS  16
+#define ADMIN_SURVEY_REST_S 3 /* between two rounds */
 #define ADMIN_SURVEY_ENOUGH                                                                        \
     0.99 /* of the numbers beside a table: the bits that would hold them                           \
           */
