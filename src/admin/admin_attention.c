@@ -119,6 +119,12 @@ static void look_at_followed(const struct admin_replication *repl,
             readable_span(span, (double)receiver->lag_us / 1e6),
             readable_bytes(bytes, (double)receiver->lag_bytes), repl->leader);
     }
+    if (!repl->readable) {
+        say(attention,
+            "This node refuses reads: it is not yet what %.80s was at one moment, or has not been "
+            "level with it for replication.stale-after. Wait for the copy, or look at the link.",
+            repl->leader);
+    }
 }
 
 static void look_at_followers(const struct admin_replication *repl,

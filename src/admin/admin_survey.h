@@ -13,9 +13,8 @@
 
 #define ADMIN_SURVEY_STEPS  16
 #define ADMIN_SURVEY_REST_S 3 /* between two rounds */
-#define ADMIN_SURVEY_ENOUGH                                                                        \
-    0.99 /* of the numbers beside a table: the bits that would hold them                           \
-          */
+/* The bits that are told would hold so many of the numbers beside a table. */
+#define ADMIN_SURVEY_ENOUGH 0.99
 
 struct admin_survey;
 
