@@ -255,7 +255,9 @@ static const char *help_against(unsigned reason, const struct admin_space *space
         NULL, /* more_tables() */
         "Raise its `table-size`, or aux and extend memory",
         "Raise cold.threads or journal.buffer; look whether the disk keeps up",
-        "Look for disk errors (dmesg), then run `rollcall verify DATA`",
+        "Look for disk errors (dmesg), whether it keeps up (iostat -x 1), and what `rollcall "
+        "verify "
+        "DATA` says",
         "Raise its `max-id`",
         "Somebody writes ids far ahead of all others; look at who makes ids",
         "Somebody writes ids older than the oldest table; keep more tables",

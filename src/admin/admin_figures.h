@@ -98,7 +98,7 @@ struct admin_events {
     X(no_table, "no table free")                                                                   \
     X(memory, "no place left")                                                                     \
     X(busy, "disk queue or journal full")                                                          \
-    X(read, "a disk read failed")                                                                  \
+    X(read, "a disk read failed, or took five seconds")                                            \
     X(id_large, "id above max-id")                                                                 \
     X(id_far, "id too far ahead")                                                                  \
     X(id_below, "id below the oldest table")                                                       \
