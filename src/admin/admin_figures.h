@@ -5,7 +5,7 @@
  * Spaces and tables are asked with the functions that `stats spaces` and `stats tables` use, and
  * what they say is taken by name. Of each space the newest ADMIN_TABLES_MAX tables are kept.
  *
- * Cost: about 5 us a table. Thread rule: the admin's thread, outside the barrier.
+ * Cost: about 3 us a table. Thread rule: the admin's thread, outside the barrier.
  */
 #ifndef ROLLCALL_ADMIN_ADMIN_FIGURES_H
 #define ROLLCALL_ADMIN_ADMIN_FIGURES_H
