@@ -248,7 +248,7 @@ static const char *more_tables(const struct admin_space *space, bool has_data)
                     : "Raise its `tables`, or set `data` and `oldest: dump`";
 }
 
-/* What helps against a refusal; NULL: the client is to be mended. */
+/* Returns what helps against a refusal; NULL: the client must be mended. */
 static const char *help_against(unsigned reason, const struct admin_space *space, bool has_data)
 {
     static const char *const steps[ADMIN_REFUSALS_OURS] = {

@@ -1,6 +1,6 @@
 /*
- * admin_attention.h: what an operator has to do something about, in whole sentences, each with the
- * next step. On a good day there are none.
+ * admin_attention.h: what needs an operator, in whole sentences, each with the next step. On a good
+ * day there are none.
  */
 #ifndef ROLLCALL_ADMIN_ADMIN_ATTENTION_H
 #define ROLLCALL_ADMIN_ADMIN_ATTENTION_H

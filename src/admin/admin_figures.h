@@ -1,6 +1,6 @@
 /*
- * admin_figures.h: all that there is to tell, read once: the page, the metrics and status.json are
- * made from one struct admin_figures.
+ * admin_figures.h: all figures, read once: the page, the metrics and status.json are made from one
+ * struct admin_figures.
  *
  * Spaces and tables are asked with the functions that `stats spaces` and `stats tables` use, and
  * what they say is taken by name. Of each space the newest ADMIN_TABLES_MAX tables are kept.
@@ -168,7 +168,7 @@ struct admin_space {
     uint64_t misses;
     uint64_t held_bytes; /* of memory, all kinds together */
     uint64_t places;   /* new ids or members that fit before a table must go, or they are refused */
-    double bytes_each; /* of full tables, or, if there is none, as planned; 0: unknown */
+    double bytes_each; /* of full tables, or as planned if there is none; 0: unknown */
     struct forecast_room room;
     struct admin_space_counts counts;
     uint64_t refused[ADMIN_REFUSALS_N]; /* since the start */
@@ -252,10 +252,10 @@ void admin_figures_read(struct admin_figures *figures, struct server *server,
                         struct barrier_member *member, bool tables);
 void admin_figures_free(struct admin_figures *figures); /* NULL: no-op */
 
-/* Whom it follows, and who follows it (admin_replication.c). Zero at first. */
+/* Reads the node that is followed and the followers (admin_replication.c). Zero at first. */
 void admin_replication_read(struct admin_replication *repl, const struct server *server);
 
-/* What all workers together have counted since the start. Any thread. */
+/* Reads what all workers together have counted since the start. Any thread. */
 void admin_commands_sum(const struct server *server, struct admin_command_counts *sum);
 
 /* Likewise the times of their requests. */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/readable.h"
 
-#define SPACES_SHOWN 24 /* of more, those that fill soonest; the others only by their names */
+#define SPACES_SHOWN 24 /* beyond this, only the names of those that fill last */
 #define CELLS_ALL    96 /* of all strips together … */
 #define CELLS_MOST   48 /* … and of one */
 #define SLOTS_SHOWN  8
@@ -439,8 +439,8 @@ static void page_put_space(const struct admin_space *space, size_t cells, struct
 
 struct rank {
     const struct admin_space *space;
-    double
-        full_in_s; /* what does not fill comes last, the largest of it first, plain keys at all */
+    double full_in_s; /* what does not fill comes last, the largest first, and plain keys after all
+                         others */
 };
 
 static int compare_ranks(const void *left, const void *right)

@@ -39,7 +39,7 @@ const char *const admin_following_words[REPL_RECEIVER_STATES] = {
     "connecting", "copying", "behind", "streaming", "rewinding", "diverged"};
 static const char *const serving[] = {"loading", "serving"};
 
-/* ---- lists of which each is a row ---- */
+/* ---- lists of rows ---- */
 
 #define COMMAND_ROW(name, meaning) DAEMON(commands.name, JSON("commands." #name)),
 #define NET_ROW(name, meaning)     DAEMON(net.name, JSON("connections." #name)),

@@ -20,7 +20,7 @@ enum admin_form {
     ADMIN_BOOL,
     ADMIN_REAL, /* double; negative: not known, which is null, and no sample */
     ADMIN_TEXT, /* a char array */
-    ADMIN_HEAD, /* no field: the family of the rows that follow, which have labels */
+    ADMIN_HEAD, /* no field: the family of the labelled rows that follow */
 };
 
 /* When there is such a figure. */
@@ -55,7 +55,7 @@ extern const char *const admin_following_words[REPL_RECEIVER_STATES];
 extern const struct admin_row admin_rows[];
 extern const size_t admin_row_count;
 
-/* Whether an object, of these figures, has it; `space`: of ADMIN_SPACE, ADMIN_TABLE. */
+/* Returns whether an object of these figures has the row; `space`: for ADMIN_SPACE, ADMIN_TABLE. */
 bool admin_row_applies(const struct admin_row *row, const struct admin_figures *figures,
                        const struct admin_space *space);
 

@@ -102,7 +102,7 @@ static void reload(struct daemon *daemon)
 
 /*
  * A reload waits for the checkpoint's bracket and, with new spaces, for the disk: not on the main
- * thread, which accepts clients. Of those that are asked for meanwhile one more is made.
+ * thread, which accepts clients. All reloads asked for meanwhile become one more reload.
  */
 static void *run_reloads(void *context)
 {
@@ -339,7 +339,8 @@ static sigset_t daemon_signals(void)
     return set;
 }
 
-/* From before anything can be seen from outside they are only read, by who loads and by net_run().
+/* From before anything can be seen from outside signals are only read: while loading, then by
+ * net_run().
  */
 static bool hold_signals(struct daemon *daemon)
 {
@@ -461,7 +462,7 @@ static void daemon_serve(struct daemon *daemon)
     }
 }
 
-/* Those that use the spaces go first; what holds the data sees them a last time. */
+/* The threads that use the spaces end first; the data directory sees the spaces a last time. */
 static void daemon_finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
@@ -485,8 +486,8 @@ static void daemon_finish(struct daemon *daemon)
         populate_stop(daemon->server->populate);
         populate_go(daemon->server->populate, NULL);
     }
-    /* A last checkpoint may be of what the next start is to cut off. */
-    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0;
+    /* A last checkpoint may be of what the next start is to cut off, or whom it follows then. */
+    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led;
 
     daemon->failed = !data_close(daemon->data, spaces, clean) || daemon->failed || daemon->lost;
     lead_destroy(daemon->lead);

@@ -115,11 +115,12 @@ static void stop_for(struct daemon *daemon, bool *why)
     pthread_mutex_unlock(&daemon->lock);
 }
 
-/* What it notes is read when the thread that called has ended. */
-static void on_again(void *context, uint64_t cut_lsn, const char *follow)
+/* Notes what is read after the calling thread has ended. */
+static void on_again(void *context, uint64_t cut_lsn, const char *follow, bool led)
 {
     struct daemon *daemon = context;
 
+    daemon->led = led;
     daemon->cut_lsn = cut_lsn;
     daemon->follow = follow != NULL ? memory_strdup(follow) : NULL;
     stop_for(daemon, &daemon->again);

@@ -47,6 +47,7 @@ struct daemon {
     /* What threads of src/repl ask for, under the lock: nobody stops a net that is gone. */
     pthread_mutex_t lock;
     bool net_goes;
+    bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
     char *follow;     /* whom it follows then; NULL: as before */
