@@ -14,12 +14,13 @@
 #include "base/notify.h"
 #include "tools/rollcall/verb.h"
 
-#define MS_US      1000u
-#define S_MS       1000u
-#define ACTS_MAX   8      /* of a round */
-#define WRITTEN_MS 60000u /* how far the journal is is told so often: etcd keeps all that is put   \
-                           */
-#define ADDING_MS 100u    /* between two rounds while a follower is to have what was written */
+#define MS_US    1000u
+#define S_MS     1000u
+#define ACTS_MAX 8 /* of a round */
+#define WRITTEN_MS                                                                                 \
+    60000u             /* how far the journal is is told so often: etcd keeps all that is put      \
+                        */
+#define ADDING_MS 100u /* between two rounds while a follower is to have what was written */
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
 uint64_t agent_now_ms(void)
