@@ -326,7 +326,7 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     return &counter->engine;
 }
 
-static void check_table(void *context, struct row_table *table, bool layer)
+static void counter_check_table(void *context, struct row_table *table, bool layer)
 {
     const struct counter *counter = context;
     (void)layer;
@@ -347,7 +347,7 @@ void counter_check(const struct engine *engine)
     CHECK(counter->magic == COUNTER_MAGIC);
     CHECK(counter->names.count == counter->config.slot_count);
     row_check(&counter->row);
-    row_each(&counter->row, check_table, (void *)counter);
+    row_each(&counter->row, counter_check_table, (void *)counter);
     if (counter->below) {
         counter_below_check(counter->below, ROW_ID_MAX + 1);
         counter_below_each(counter->below, check_below, counter);

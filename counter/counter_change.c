@@ -365,8 +365,8 @@ static void change_in_table(struct counter *counter, struct engine_op *op,
     }
 }
 
-static void carry_out(struct counter *counter, struct engine_op *op, struct intent *intent,
-                      struct change_sink *sink)
+static void counter_change_edit(struct counter *counter, struct engine_op *op,
+                                struct intent *intent, struct change_sink *sink)
 {
     struct counter_edit edit;
     edit.named = counter_op_slots(counter, op);
@@ -465,7 +465,7 @@ static __attribute__((noinline)) void change_edit(struct counter *counter, struc
         return;
     }
     if (!set_simply(counter, op, &intent, sink)) {
-        carry_out(counter, op, &intent, sink);
+        counter_change_edit(counter, op, &intent, sink);
     }
 }
 

@@ -28,7 +28,8 @@ static uint64_t usual_bytes(const struct counter_table *t)
     return bytes > OVERLAY_POOL_MIN ? bytes : OVERLAY_POOL_MIN;
 }
 
-static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
+static uint64_t overlay_pool_bytes(const struct counter_table *t, size_t value_bytes,
+                                   uint64_t entries)
 {
     uint64_t bytes = usual_bytes(t);
     /* A dict's levels are a power of two, which may be half of what was asked for. */
@@ -54,8 +55,8 @@ static struct table_overlay *create(const struct counter_table *t, struct engine
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries)
 {
-    return create(t, cold, pool_bytes(t, t->shape.payload_bytes, extend_entries),
-                  pool_bytes(t, sizeof(uint64_t), aux_entries));
+    return create(t, cold, overlay_pool_bytes(t, t->shape.payload_bytes, extend_entries),
+                  overlay_pool_bytes(t, sizeof(uint64_t), aux_entries));
 }
 
 /*
@@ -240,7 +241,7 @@ struct loading {
     bool bad;
 };
 
-static bool wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+static bool overlay_wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     struct loading *loading = context;
     (void)value;
@@ -249,7 +250,7 @@ static bool wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t
 }
 
 /* A name learned since the image began: replay learns it again, and what it holds. */
-static bool wants_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+static bool overlay_wants_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     const struct loading *loading = context;
     (void)id;
@@ -261,10 +262,10 @@ bool table_overlay_load(const struct counter_table *t, struct table_overlay *ove
                         const struct table_file *file, char error[ENGINE_ERROR_MAX])
 {
     struct loading loading = {t, false};
-    bool loaded = dict_image_load(file, COUNTER_TABLE_EXTEND, overlay->extend, wants_record,
+    bool loaded = dict_image_load(file, COUNTER_TABLE_EXTEND, overlay->extend, overlay_wants_record,
                                   &loading, error) == TABLE_FILE_DONE &&
-                  dict_image_load(file, COUNTER_TABLE_AUX, overlay->aux, wants_value, &loading,
-                                  error) == TABLE_FILE_DONE;
+                  dict_image_load(file, COUNTER_TABLE_AUX, overlay->aux, overlay_wants_value,
+                                  &loading, error) == TABLE_FILE_DONE;
     account(overlay, true);
     if (loaded && loading.bad) {
         snprintf(error, ENGINE_ERROR_MAX, "%s: an entry is of no id", table_file_path(file));

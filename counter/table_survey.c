@@ -1,8 +1,8 @@
 /* table_survey.c: which values a table in memory has, step by step, while they change. */
 #include "counter/table_private.h"
 
-#define SURVEY_GROUPS  4096u /* of a step, or as many entries: less than half a millisecond */
-#define SURVEY_ENTRIES 4096u
+#define SURVEY_GROUPS  2048u /* of a step, or as many entries: less than half a millisecond */
+#define SURVEY_ENTRIES 2048u
 
 enum { SURVEY_PART_GROUPS, SURVEY_PART_EXTEND, SURVEY_PART_AUX };
 

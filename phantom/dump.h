@@ -93,7 +93,6 @@ struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct tabl
 const struct dict *phantom_dump_overlay(const struct phantom_dump *dump, unsigned which);
 uint64_t phantom_dump_lines(const struct phantom_dump *dump); /* of both */
 uint64_t phantom_dump_pool_bytes(const struct phantom_dump *dump);
-struct engine_cold *phantom_dump_cold(const struct phantom_dump *dump);
 /* CHECKs the dicts, and that lines are below `lines`. World stopped. */
 void phantom_dump_check(const struct phantom_dump *dump, uint64_t lines);
 

@@ -9,8 +9,8 @@
 #include "phantom/table_private.h"
 #include "row/row_log.h"
 
-static bool refuse(const struct engine_replay *replay, const char *why,
-                   char error[ENGINE_ERROR_MAX])
+static bool phantom_replay_refuse(const struct engine_replay *replay, const char *why,
+                                  char error[ENGINE_ERROR_MAX])
 {
     snprintf(error, ENGINE_ERROR_MAX,
              "the change of id %" PRIu64 " at %" PRIu64 " in the journal cannot be replayed: %s",
@@ -138,5 +138,5 @@ bool phantom_table_replay(struct row *row, struct phantom_table *t,
                           ? replay_add(&to, change->place, replay->lsn)
                       : change->type == CHANGE_MEMBER_DELETE ? replay_remove(&to, change->place)
                                                              : NO_SUCH;
-    return !why || refuse(replay, why, error);
+    return !why || phantom_replay_refuse(replay, why, error);
 }

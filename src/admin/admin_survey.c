@@ -18,6 +18,7 @@ struct admin_survey {
     struct engine_survey now;
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
     size_t next;                          /* that comes after it */
+    unsigned rest_s;
     struct surveyed past[SETTINGS_SPACES_MAX];
 };
 
@@ -120,12 +121,14 @@ static bool survey_step(struct admin_survey *survey, const struct spaces *spaces
 void admin_survey_go_on(struct admin_survey *survey, const struct server *server,
                         struct barrier_member *member)
 {
-    bool more = true;
+    bool more = survey->rest_s == 0;
 
+    survey->rest_s -= !more;
     for (unsigned i = 0; more && i < ADMIN_SURVEY_STEPS; i++) {
         barrier_enter(member);
         more = survey_step(survey, server->spaces);
         barrier_leave(member);
+        survey->rest_s = more ? 0 : ADMIN_SURVEY_REST_S;
     }
 }
 

@@ -8,7 +8,6 @@
     .bytes = sizeof(((struct space_settings *)0)->member)
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const kind_words[] = {"counter", "phantom", "plain", NULL};
 static const char *const ids_words[] = {"growing", "any", NULL};
 static const char *const role_words[] = {"store", "cache", NULL};
 static const char *const empty_words[] = {"keep", "clear", NULL};
@@ -21,7 +20,7 @@ static const struct settings_row space_rows[] = {
                 .type = OPTION_WORD,
                 .flags = ROW_MANDATORY,
                 OF_SPACE(kind),
-                .words = kind_words,
+                .words = settings_kind_words,
                 .help = "Required. What the space holds. counter: small numbers of ids. "
                         "phantom: whether a member has been at an id. plain: values of any kind, "
                         "for the keys of no other space; at most one space is plain."},

@@ -504,6 +504,7 @@ static void begin_anew(struct daemon *daemon)
                           .now = daemon->now,
                           .counts = daemon->counts,
                           .ready_fd = -1,
+                          .signal_fd = daemon->signal_fd,
                           .prepared = true,
                           .cut_lsn = daemon->cut_lsn};
 

@@ -91,7 +91,7 @@ static void reload_collect(struct changes *changes, const struct spaces *now,
     }
 }
 
-static void log_change(void *context, const char *name, const char *what)
+static void reload_log_change(void *context, const char *name, const char *what)
 {
     const struct space *space = context;
 
@@ -120,7 +120,7 @@ static void reload_log_spaces(const struct spaces *before, const struct spaces *
     for (size_t i = 0; i < changes->count; i++) {
         struct space *space = changes->spaces[i];
 
-        settings_space_changes(&changes->before[i], &space->settings, log_change, space);
+        settings_space_changes(&changes->before[i], &space->settings, reload_log_change, space);
     }
 }
 

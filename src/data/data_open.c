@@ -260,9 +260,6 @@ static const struct space_settings *data_open_wanted_for(const struct settings *
 static bool data_open_compare(struct data *data, const struct settings *settings,
                               char error[DATA_ERROR_MAX])
 {
-    static const char *const kinds[] = {
-        [SPACE_COUNTER] = "counter", [SPACE_PHANTOM] = "phantom", [SPACE_PLAIN] = "plain"};
-
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
         const struct manifest_space *space = &data->manifest->spaces[i];
         const struct space_settings *wanted = data_open_wanted_for(settings, space->name);
@@ -273,9 +270,10 @@ static bool data_open_compare(struct data *data, const struct settings *settings
                                "configuration: put it back, or begin with another directory",
                                space->name, data->directory);
         }
-        if (strcmp(kinds[wanted->kind], space->kind) != 0) {
+        if (strcmp(settings_kind_words[wanted->kind], space->kind) != 0) {
             return data_refuse(error, "space %s is of kind %s in the data directory %s, not %s",
-                               space->name, space->kind, data->directory, kinds[wanted->kind]);
+                               space->name, space->kind, data->directory,
+                               settings_kind_words[wanted->kind]);
         }
         if (space->number > CHANGE_SPACE_MAX) {
             return data_refuse(error, "%s/" MANIFEST_NAME ": space %s has the number %llu",

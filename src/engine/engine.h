@@ -291,6 +291,7 @@ struct engine_slot_survey {
 struct engine_survey {
     uint64_t from, at; /* where it is: the engine's */
     unsigned layer, part;
+    bool apart;
     uint64_t reach[ENGINE_REACHES]; /* records met */
     struct engine_slot_survey slots[ENGINE_SLOTS_MAX];
 };

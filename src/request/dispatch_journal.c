@@ -34,8 +34,6 @@
 
 #define BUSY_WAIT_US 1000000u
 
-#define SERIALS_FIRST 64
-
 /* ---- what the journal says, on its threads ---- */
 
 /* Up to where answers may leave. With ack: replica the follower must have it, too. */

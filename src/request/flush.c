@@ -10,8 +10,6 @@
 #include "request/server.h"
 #include "space/populate.h"
 
-#define ASKED_FIRST 16
-
 struct asked {
     uint64_t number;
     struct ticket ticket;

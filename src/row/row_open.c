@@ -157,7 +157,7 @@ void row_leave_apart(struct row *row, struct row_table *table)
 }
 
 /* Refuses a table what it wants; it may have that once an awaited dump has ended. */
-static void refuse(struct row *row, struct row_table *table, bool jump)
+static void row_open_refuse(struct row *row, struct row_table *table, bool jump)
 {
     if (jump) {
         row_leave_apart(row, table);
@@ -182,7 +182,7 @@ static bool need_room(struct row *row, struct row_table *table, bool jump)
 {
     enum row_room room = row_make_room(row, table, jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
     if (room == ROW_ROOM_NONE) {
-        refuse(row, table, jump);
+        row_open_refuse(row, table, jump);
     }
     return room == ROW_ROOM_AGAIN;
 }
@@ -254,7 +254,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     }
     table->awaiting = table->leaving && !row->dump_failed; /* to leave comes first */
     if (table->leaving || row->count == ROW_ROUTES_MAX) {
-        refuse(row, table, opening->jump);
+        row_open_refuse(row, table, opening->jump);
         return false;
     }
     struct row_region *region = row_region_take(row);

@@ -35,7 +35,7 @@ static bool is_journal(const unsigned char *head)
     return has_magic(head, JOURNAL_MAGIC);
 }
 
-static bool is_table(const unsigned char *head)
+static bool inspect_is_table(const unsigned char *head)
 {
     return has_magic(head, TABLE_FILE_MAGIC);
 }
@@ -65,7 +65,7 @@ static const struct {
 } formats[] = {
     {is_manifest, called_manifest, inspect_manifest},
     {is_journal, called_journal, inspect_journal},
-    {is_table, called_table, inspect_table},
+    {inspect_is_table, called_table, inspect_table},
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 

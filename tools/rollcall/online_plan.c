@@ -22,7 +22,6 @@
 #define WORKERS_BYTES  (64ull << 20) /* for a machine of more processors than this one */
 #define TABLES_LEAST   3             /* in memory: one takes new ids, one is full, one is free */
 #define TABLES_MOST    1024
-#define DUMPS_MOST     SETTINGS_DUMPS_MAX
 #define HALVINGS_MAX   30
 #define PATH_MAX_BYTES 64
 

@@ -14,6 +14,8 @@
 
 /* 127.0.0.1:11211, up 3.1 days, 12 of 1024 connections, 97 MiB of 512 MiB */
 char *online_text_daemon(char *line, const json_t *view);
+/* Whom it follows and who follows it; "": it stands alone. */
+char *online_text_nodes(char *line, const json_t *view);
 
 char *online_text_heading(char *line);
 char *online_text_space(char *line, const json_t *space);
