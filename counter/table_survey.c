@@ -46,7 +46,7 @@ static void meet_payload(const struct surveying *this, const uint64_t *words, un
     }
 }
 
-/* One that is changed just now is met the next time. */
+/* Surveys a group. One that is being changed is left for the next time. */
 static void survey_group(const struct surveying *this, uint64_t group)
 {
     const struct counter_table *t = this->table;

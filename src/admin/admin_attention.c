@@ -355,7 +355,7 @@ static void say_overflow(const struct admin_space *space, const struct admin_slo
     char memory[READABLE_MAX + 48] = "";
 
     if (pools > 0) {
-        snprintf(memory, sizeof(memory), ", and the memory for such is %s used",
+        snprintf(memory, sizeof(memory), ", and the memory for them is %s used",
                  readable_share(share, pools));
     }
     say(attention,

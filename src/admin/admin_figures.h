@@ -114,7 +114,7 @@ struct admin_events {
 enum admin_reason { ADMIN_REFUSALS(ADMIN_REFUSAL_ENUM) };
 extern const char *const admin_refusal_words[ADMIN_REFUSALS_N];
 
-/* Of a space, as of the last minutes and the last day. */
+/* Trends of a space in the last minutes and the last day. */
 struct admin_trend {
     bool known; /* it was watched for ADMIN_RATE_S_MIN */
     double
@@ -141,7 +141,7 @@ struct admin_table {
 /* Of a slot, as of the last look at its space's values (admin_survey.h). */
 struct admin_slot {
     char name[ENGINE_SPACE_NAME_MAX + 1];
-    unsigned bits, enough_bits; /* so many would hold `enough_for` of those beside */
+    unsigned bits, enough_bits; /* this many bits would hold `enough_for` of those beside */
     uint64_t largest;
     uint64_t beside; /* numbers too large for it, in memory */
     uint64_t enough_for;

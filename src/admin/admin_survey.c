@@ -17,7 +17,7 @@ struct surveyed {
 struct admin_survey {
     struct engine_survey now;
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
-    size_t next;                          /* that comes behind it */
+    size_t next;                          /* that comes after it */
     unsigned rest_s;
     struct surveyed past[SETTINGS_SPACES_MAX];
 };
@@ -64,7 +64,7 @@ static void survey_keep(const struct admin_survey *survey, const struct space *s
     }
 }
 
-/* Where the space is kept, or may be: that of one that is there no more. */
+/* Returns the place of a space, or that of a space that is gone. */
 static struct surveyed *survey_place(struct admin_survey *survey, const struct spaces *spaces,
                                      const char *name)
 {

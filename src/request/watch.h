@@ -127,11 +127,11 @@ static inline void watch_took(struct watch *watch, enum watch_class class, enum 
     metric_add(&watch->latency.sums_us[class][tier], us * requests);
 }
 
-/* One sampled key: its space and id, or its space and member. */
+/* Notes one sampled key: its space and id, or its space and member. */
 void watch_saw(struct watch *watch, enum watch_kind kind, const char *space, uint64_t id,
                const char *member, size_t member_length);
 void watch_slow(struct watch *watch, const struct watch_request *request);
-/* At most WATCH_KEY_MAX - 1 bytes; what is not printable ASCII becomes '?'. */
+/* Prints at most WATCH_KEY_MAX - 1 bytes of a key; what is not printable ASCII becomes '?'. */
 void watch_print_key(char text[WATCH_KEY_MAX], const char *key, size_t length);
 
 /* ---- who looks ---- */
@@ -140,7 +140,7 @@ struct watch_times {
     uint64_t counts[WATCH_BUCKETS];
     uint64_t count, sum_us;
 };
-/* Of all workers. class WATCH_CLASSES: of all classes. */
+/* Sums the times of all workers. class WATCH_CLASSES: of all classes. */
 void watch_times(const struct watch *watches, unsigned workers, enum watch_class class,
                  enum watch_tier tier, struct watch_times *times);
 /* The time that a share of the requests did not exceed, in us; 0 of none. */

@@ -25,7 +25,8 @@ char *online_text_table(char *line, const json_t *space, const json_t *table);
 
 /* "9.6M": columns are few. */
 char *online_text_bytes(char text[READABLE_MAX], uint64_t bytes);
-/* When a space has no place, or its oldest table goes: "3.1 days"; FULL; "-": never, or unknown. */
+/* Prints when a space has no place, or its oldest table goes: "3.1 days"; FULL; "-": never, or
+ * unknown. */
 char *online_text_full(char text[READABLE_MAX], const json_t *space);
 
 /* The share of the newest table that is full: 0 to 1; negative: there is none. */

@@ -193,7 +193,7 @@ static uint64_t add_tables(const char *space, const json_t *stats, json_t *list)
     return more;
 }
 
-/* As /status.json has it: closed is full, and the oldest of these are being dumped. */
+/* Names states as /status.json does: closed is full, and the oldest of these are being dumped. */
 static void name_states(json_t *space, json_t *list)
 {
     uint64_t leaving = online_number(space, "leaving_tables");
