@@ -132,6 +132,7 @@ def test_left(here, there):
         assert time.monotonic() < until, told["attention"]
         time.sleep(0.2)
     assert told["replication"]["state"] == "connecting", told["replication"]
+    assert re.search(r"this node</span> connecting, level <b>.*</b> ago", there.text("/")), there.text("/")
 
 
 def test_names(here, there):
