@@ -124,7 +124,7 @@ static struct stripe *below_stripe(struct counter_below *below, uint64_t bucket)
     return &below->stripes[bucket % STRIPES];
 }
 
-/* Of the id, or, with key 0, a free one. WAYS: there is none. */
+/* Returns the way of the id, or a free one with key 0. WAYS: there is none. */
 static unsigned find_way(const struct head *head, uint64_t key)
 {
     unsigned way = 0;

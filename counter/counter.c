@@ -33,7 +33,8 @@ static const struct counter_slot *slot_of_name(const struct counter_slot *slots,
     return NULL;
 }
 
-/* One that is there, or was: the same slot goes on. NULL: it is new. */
+/* Returns a slot of this name that is there, or was: the same slot goes on. NULL: the slot is new.
+ */
 static const struct counter_slot *known_slot(const struct counter *counter, const char *name,
                                              bool undo)
 {
@@ -81,7 +82,7 @@ static void leave_slot(struct counter_slots *left, const struct counter_config *
     left->at[left->count++] = *slot;
 }
 
-/* Those `next` does not name. Are they others than before? */
+/* Takes the slots that `next` does not name. Returns whether they are others than before. */
 static bool leave_slots(struct counter *counter, const struct counter_config *next)
 {
     struct counter_slots left = {.count = 0};
@@ -170,7 +171,7 @@ static bool take_below(struct counter *counter)
     return bytes == 0 || counter->below != NULL;
 }
 
-/* Behind a change of the row, whose first base it was. */
+/* Called after a change of the row. first_base: the row's first base before the change. */
 static void retake_below(struct counter *counter, uint64_t first_base)
 {
     if (!take_below(counter)) {

@@ -44,7 +44,7 @@ static uint64_t apart_bytes(const struct counter_config *config, const struct co
     return apart.extend_bytes + apart.aux_bytes;
 }
 
-/* In parts, as many as what is set aside has room for; one more while records go to it. */
+/* Sizes parts: as many as what is set aside has room for, and one more while records go to it. */
 static void size_of_parts(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape part;

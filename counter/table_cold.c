@@ -205,7 +205,7 @@ static enum engine_status table_cold_decide(struct work *w)
     return edit->decide(edit, before.set != 0, &before, &edit->after);
 }
 
-/* A new one: is it let in? It is counted when it is. */
+/* Asks the row to let a new record in, and counts it if it does. */
 static enum table_insert_result admit(struct work *w)
 {
     struct counter_table *t = w->c.table;
@@ -299,7 +299,7 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
 
 /* ---- replay ---- */
 
-/* Does it say all of the record, what is hidden too? */
+/* Returns whether the change says all of the record, also what is hidden. */
 static bool is_whole(const struct counter_table *t, const struct change *change)
 {
     uint32_t all = counter_view_all(&t->view);
@@ -334,7 +334,8 @@ static bool ask_file(const struct counter_table *t, const struct counter_locus *
     return known->told;
 }
 
-/* Is it for the layer? Nothing new comes to a table that has one. */
+/* Finds out whether the change is for the table or its layer. Nothing new comes to a table that has
+ * a layer. */
 static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
                                    const struct change *change, struct known *known)
 {
@@ -433,8 +434,8 @@ static bool read_shape(const struct counter_table *t, const struct table_file_in
 }
 
 /*
- * It gets as many groups as its file has: the description is the overlay's, whose image may have
- * begun before the merge ended that wrote the file. False: it is no file of this table.
+ * Gives the table as many groups as its file has: the description is the overlay's, whose image may
+ * have begun before the merge ended that wrote the file. False: it is no file of this table.
  */
 static bool reshape_by(struct counter_table *t, const struct table_file *file)
 {
@@ -447,12 +448,11 @@ static bool reshape_by(struct counter_table *t, const struct table_file *file)
     return shape.capacity == t->shape.capacity;
 }
 
-/* Is it the file of this table? */
+/* Returns whether it is the file of this table. */
 static bool file_fits(const struct counter_table *t, const struct table_file *file, uint64_t pages)
 {
     const struct table_file_info *info = table_file_info(file);
-    return info->pages == pages && info->serial == t->root->row.serial &&
-           info->sections == COUNTER_TABLE_SECTIONS &&
+    return info->pages == pages && info->sections == COUNTER_TABLE_SECTIONS &&
            info->section[COUNTER_TABLE_EXTEND].value_bytes == t->shape.payload_bytes &&
            info->section[COUNTER_TABLE_AUX].value_bytes == sizeof(uint64_t);
 }

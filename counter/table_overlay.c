@@ -18,8 +18,9 @@
 #define OVERLAY_SHARE     32u         /* of the table's bytes: each of both dicts */
 #define OVERLAY_POOL_MIN  (16u << 10) /* bytes */
 #define OVERLAY_WIDER     2u          /* times the one before, where that was half full */
-#define OVERLAY_MOST_PART 8u          /* of all overlays may have, at most one part in so many */
-#define OVERLAY_SPARE     3u          /* a pool takes entries of a third of its bytes for sure */
+#define OVERLAY_MOST_PART 8u /* an overlay has at most one part in this many of what all may have  \
+                              */
+#define OVERLAY_SPARE 3u     /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t usual_bytes(const struct counter_table *t)
 {
@@ -59,8 +60,9 @@ struct table_overlay *table_overlay_create(const struct counter_table *t, struct
 }
 
 /*
- * One that fills quickly is of a table to which much comes late: each merge writes the whole file,
- * so there should be few. It takes memory as far as it is used, and counts as much.
+ * An overlay that fills quickly is followed by a wider one: much comes late to its table, and each
+ * merge writes the whole file, so there should be few merges. An overlay takes memory as far as it
+ * is used, and counts as much.
  */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t)
 {
@@ -137,7 +139,7 @@ bool table_overlay_get(const struct counter_table *t, const struct table_overlay
         return false;
     }
     if (!table_record_is_set(record)) {
-        subs |= table_subs_extra(&t->schema); /* is it gone, or are learned names all it has? */
+        subs |= table_subs_extra(&t->schema); /* whether it is gone, or has learned names alone */
     }
     subs = table_subs_marked(&t->schema, record->payload, subs);
     table_record_read_aux(record, overlay->aux, id, subs);

@@ -13,7 +13,7 @@
 #define DUMP_MAGIC      0x70686475u /* "phdu" */
 #define SUBS            2           /* keys of the older overlay and of the present one differ */
 #define LINES_A_PAGE    (TABLE_FILE_PAGE_BYTES / PHANTOM_LINE_BYTES)
-#define CROWDED_DIVISOR 2 /* more than one in so many places is taken */
+#define CROWDED_DIVISOR 2 /* more than one place in this many is taken */
 
 _Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
 _Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
@@ -86,7 +86,7 @@ void phantom_dump_release(struct phantom_dump *dump)
 
 /* ---- adding ---- */
 
-/* Made by whoever comes first. NULL: memory is refused. */
+/* Made by the first thread that needs it. NULL: memory is refused. */
 static struct dict *overlay_to_add(struct phantom_dump *dump)
 {
     struct dict *dict = atomic_load(&dump->overlay);
@@ -310,8 +310,8 @@ static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t 
     folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
 }
 
-/* Into the older one, which has more. Without memory for that both go on as they are, and there are
- * no more merges. */
+/* Puts the new overlay into the older one, which has more. Without memory for that both go on as
+ * they are, and there are no more merges. */
 static void unmerge(struct phantom_dump *dump)
 {
     struct dict *newer = atomic_load(&dump->overlay);

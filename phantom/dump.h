@@ -15,7 +15,8 @@
  * is reserved when the first line comes, and counts against engine_cold.overlay_bytes_max by the
  * lines it holds.
  *
- * It has holders: the table and whoever writes a merge, who reads the file while the table may go.
+ * It has holders: the table, and the thread that writes a merge, which reads the file while the
+ * table may go.
  *
  * Thread rule: room and add under the lock of the line; line, page by any thread inside the
  * barrier; hold and release by any thread, the last release blocks; load by whoever holds it; the
@@ -48,7 +49,8 @@ void phantom_dump_release(struct phantom_dump *dump);
 
 /* ---- adding ---- */
 
-/* Is there a place for this line, now and for good? False: the dict, or the memory, is full. */
+/* Returns whether there is a place for this line, now and for good. False: the dict, or the memory,
+ * is full. */
 bool phantom_dump_room(struct phantom_dump *dump, uint64_t line);
 /* The same in a replay: the dict grows, whatever it may hold. False: memory is refused. */
 bool phantom_dump_grow(struct phantom_dump *dump, uint64_t line);

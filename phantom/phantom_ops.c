@@ -51,7 +51,7 @@ static bool out_of_range(const struct phantom *phantom, uint64_t id)
     return phantom->config.row.any_ids && id > phantom->config.max_id;
 }
 
-/* Is it there? */
+/* Returns whether the member is there. */
 static inline enum phantom_answer phantom_ops_ask(const struct phantom_table *table,
                                                   const struct engine_op *op)
 {
@@ -157,7 +157,7 @@ static const struct rule *rule_of(const struct engine_op *op)
     return UNLIKELY(other) ? &refused_token : &rules[op->verb][op->expires];
 }
 
-/* `1`, and blanks behind it. */
+/* Returns whether a value is `1`, with blanks after it or none. */
 static bool is_member_text(const char *text, uint32_t length)
 {
     if (length == 0 || text[0] != MEMBER_TEXT) {
@@ -259,7 +259,7 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     POINT("member changed, behind the LSN");
 }
 
-/* With the sink's room, which it uses or gives back. */
+/* Carries out a rule with the sink's room, which it uses or gives back. */
 static void carry_out_rule(struct edit *edit, const struct rule *rule, struct change_sink *sink)
 {
     struct engine_op *op = edit->op;

@@ -17,7 +17,7 @@
 
 #define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
 #define DESCRIBED_POOLS    2  /* times as large: what was in them by another hash must fit */
-#define APART_PART         4  /* of the places for what is apart one in so many stays free */
+#define APART_PART         4  /* one place in this many for what is apart stays free */
 
 /* ---- life ---- */
 
@@ -197,7 +197,7 @@ uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
 
 /* ---- is it there? ---- */
 
-/* Has the frontier reached the id, so that its bits may have been set? */
+/* Returns whether the frontier has reached the id, so that its bits may have been set. */
 static bool reached(const struct phantom_table *t, uint64_t id)
 {
     return t->row.closed || !phantom_apart_of(t) ||
@@ -211,7 +211,8 @@ bool phantom_exception_stands(const struct phantom_table *t, uint64_t hash, uint
            dict_get(t->exceptions, hash, (uint8_t)second, &value) && value == second;
 }
 
-/* Does an exception stand for it? The second hash only where there is any exception at all. */
+/* Returns whether an exception stands for it. The second hash is made only if there is any
+ * exception at all. */
 static bool excepted(const struct phantom_table *t, const struct phantom_member *member)
 {
     return t->exceptions && dict_count(t->exceptions) != 0 &&

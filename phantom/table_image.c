@@ -52,7 +52,7 @@ static bool within(uint64_t value, uint64_t least, uint64_t most)
     return value >= least && value <= most;
 }
 
-/* Does one follow from the other, as it must? */
+/* Returns whether one follows from the other, as it must. */
 static bool sound(const struct description *d)
 {
     return d->version == VERSION && within(d->bits, 1, PHANTOM_BITS_MAX) &&
@@ -255,7 +255,7 @@ static bool load_line(void *context, uint64_t line, uint8_t sub, const void *val
 {
     struct loading *loading = context;
     uint64_t words[DICT_VALUE_WORDS];
-    (void)sub; /* of which of two overlays it was */
+    (void)sub; /* the one of two overlays that it was of */
     memcpy(words, value, sizeof(words));
     if (line >= loading->t->filter.lines) {
         return phantom_image_refuse(loading, "it has lines that are not its table's");

@@ -27,7 +27,7 @@ struct target {
     struct phantom_table *t;      /* NULL: it was recycled */
     struct phantom_table *apart;  /* NULL: the change is not in its part of the journal */
     struct phantom_member member; /* hashes, no bytes */
-    bool own;                     /* is it in the table's part of the journal? */
+    bool own;                     /* whether it is in the table's part of the journal */
 };
 
 /* ---- adding ---- */

@@ -130,7 +130,7 @@ static bool is_follower(const struct admin *admin)
     return is_serving(admin) && server->data != NULL && data_follows(server->data);
 }
 
-/* One that no longer takes changes is of no use as a leader. */
+/* Returns whether this daemon is a leader. One that no longer takes changes is none. */
 static bool is_leader(const struct admin *admin)
 {
     return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&

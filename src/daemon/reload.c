@@ -144,7 +144,7 @@ static bool is_added(const struct server *server, const struct space *space)
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
 }
 
-/* Those of a follower's spaces come from the leader. */
+/* The numbers of a follower's spaces come from the leader. */
 static bool gives_numbers(const struct server *server)
 {
     return server->data != NULL && !server->follows;

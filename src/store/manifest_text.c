@@ -139,7 +139,7 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text)
 /* ---- parsing ---- */
 
 struct word {
-    const char *text; /* no NUL behind it */
+    const char *text; /* no NUL after it */
     size_t length;
 };
 

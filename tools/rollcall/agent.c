@@ -383,7 +383,8 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
                                            .alone = !options->not_alone};
 }
 
-/* Until it is told to end. Its lease stays: started again within it, it goes on. */
+/* Runs until it is told to end. Its lease stays: an agent that is started again within it goes on.
+ */
 static int agent_run(struct agent *agent)
 {
     sigset_t signals;

@@ -18,7 +18,7 @@ static bool agent_ask_fail(struct agent *agent, const char *why)
 
 /* Of an answer the lines; the last one to `last`. */
 static bool agent_exchange(struct agent *agent, const char *command, unsigned timeout_ms,
-                             online_line_fn *take, void *context)
+                           online_line_fn *take, void *context)
 {
     struct online_target target = agent->options->target;
 
@@ -91,7 +91,7 @@ bool agent_ask_state(struct agent *agent)
 
     memset(daemon, 0, sizeof(*daemon));
     if (!agent_exchange(agent, "stats replication\r\n", agent_ask_timeout(agent), agent_ask_note,
-                          agent)) {
+                        agent)) {
         daemon->known = false;
         return false;
     }

@@ -88,7 +88,7 @@ static bool pin_segment(struct copy *copy, struct backup_set *set, const char *n
     }
 }
 
-/* Those that are not open yet. *more: there were some. */
+/* Opens the segments that are not open yet. *more: there were some. */
 static bool open_new(struct copy *copy, struct backup_set *set, bool *more)
 {
     DIR *directory = opendir(copy->from);

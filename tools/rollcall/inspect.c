@@ -40,7 +40,8 @@ static bool inspect_is_table(const unsigned char *head)
     return has_magic(head, TABLE_FILE_MAGIC);
 }
 
-/* One of a damaged beginning may still be called what it is. */
+/* Returns whether the name is that of a manifest: a file with a damaged beginning still has its
+ * name. */
 static bool called_manifest(const char *name)
 {
     return strcmp(name, MANIFEST_NAME) == 0;

@@ -69,7 +69,8 @@ static void flip_marks(struct run_world *world, const char *path)
     }
 }
 
-/* With all marks gone the header of the second segment still says what was durable by then. */
+/* With all marks gone, and after the power went, the header of the second segment still says what
+ * was durable by then. */
 static void test_header_says_what_was_durable(void **state)
 {
     (void)state;
@@ -79,7 +80,7 @@ static void test_header_says_what_was_durable(void **state)
     run_world_begin(&world, 1, JOURNAL_SYNC_EVERYSEC);
     write_until(&world, CAPACITY / 2);
     write_until(&world, CAPACITY);
-    vfs_sim_kill(world.sim);
+    vfs_sim_power_cut(world.sim, 1);
     run_world_end(&world, false);
     journal_name(name, CAPACITY);
     snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
