@@ -562,7 +562,7 @@ void row_maintain(struct row *row, struct barrier *barrier)
     while (asked && act_stopped(row, barrier)) {
         clean_up(row);
     }
-    if (asked && row->parted && !row->follows) {
+    if (asked && row->parted) {
         row_parts_maintain(row, barrier);
     }
     if (asked) {
