@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "admin/admin_private.h"
+#include "admin/admin_survey.h"
 #include "base/barrier.h"
 #include "base/clock.h"
 #include "config/auth.h"
@@ -24,7 +25,8 @@ static int base64_value(char letter)
     return at != NULL ? (int)(at - letters) : -1;
 }
 
-/* Bytes written to `out`, which has room for 3/4 of the text; 0: it is no base64. */
+/* Returns the bytes written to `out`, which has room for 3/4 of the text; 0: the text is no base64.
+ */
 static size_t base64_decode(const char *text, size_t length, char *out)
 {
     uint32_t bits = 0;
@@ -136,6 +138,7 @@ static struct admin_view view_of(struct admin *admin)
     if (serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
         admin_figures_read(figures, admin->server, admin->member, true);
         admin_history_tell(admin->history, figures);
+        admin_survey_tell(admin->survey, figures);
         admin->figures_us = now_us;
     }
     figures->serving = serving;
@@ -166,7 +169,7 @@ static bool is_follower(const struct admin *admin)
 /* One that no longer takes changes is of no use as a leader. */
 static bool is_leader(const struct admin *admin)
 {
-    return is_serving(admin) && !is_follower(admin) &&
+    return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&
            (admin->server->journal == NULL || !journal_failed(admin->server->journal));
 }
 
@@ -199,7 +202,7 @@ static const struct route *route_of(const struct evhttp_request *request)
 
 /* ---- answering ---- */
 
-/* One request a connection: nobody keeps one who does not use it. */
+/* One request a connection, so nobody holds a connection without using it. */
 static void send_answer(struct evhttp_request *request, int code, const char *reason,
                         const char *type, struct evbuffer *body)
 {
@@ -245,7 +248,7 @@ static void send_health(struct admin *admin, struct evhttp_request *request,
                words);
 }
 
-/* Those who ask in the same second share the bytes; slow readers hold no copies of their own. */
+/* Requests of the same second share the bytes; slow readers hold no copies of their own. */
 static void send_made(struct admin *admin, struct evhttp_request *request,
                       const struct route *route)
 {

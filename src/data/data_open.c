@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "data/adopt.h"
 #include "data/data_private.h"
+#include "data/fill.h"
 #include "data/follow.h"
 
 #define PROBE_BYTES                                                                                \
@@ -284,22 +285,8 @@ static bool data_open_compare(struct data *data, const struct settings *settings
     return true;
 }
 
-/* Names of table files go on behind all there were. */
-static void note_generation(struct data *data)
-{
-    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &data->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (space->files[k].generation > data->generation) {
-                data->generation = space->files[k].generation;
-            }
-        }
-    }
-}
-
-struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
-                            char error[DATA_ERROR_MAX])
+static struct data *open_directory(struct vfs *vfs, const struct settings *settings, bool fills,
+                                   char error[DATA_ERROR_MAX])
 {
     struct data *data = memory_zalloc(sizeof(*data));
 
@@ -319,7 +306,9 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     }
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
-    if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
+    if (!make_directory(data, error) || !take_lock(data, error) ||
+        !(fills ? data_fill_begin(data, error) : data_refuse_filling(data, error)) ||
+        !probe(data, error) ||
         !data_adopt(vfs, data->directory, settings->replication.follow != NULL, error) ||
         !read_manifest(data, error) || !data_open_compare(data, settings, error) ||
         (data->follow != NULL && !data_has_memory(data, data->manifest, error))) {
@@ -329,9 +318,21 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
-    note_generation(data);
+    data->generation = manifest_generation(data->manifest); /* names go on behind all there were */
     data_count_files(data);
     return data;
+}
+
+struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
+                            char error[DATA_ERROR_MAX])
+{
+    return open_directory(vfs, settings, false, error);
+}
+
+struct data *data_open_to_fill(struct vfs *vfs, const struct settings *settings,
+                               char error[DATA_ERROR_MAX])
+{
+    return open_directory(vfs, settings, true, error);
 }
 
 struct data *data_open(const struct settings *settings, char error[DATA_ERROR_MAX])

@@ -6,6 +6,7 @@
  *     data_open.c         taking the directory: lock, manifest, what is refused
  *     data_manifest.c     storing a manifest, files it does not name
  *     data_cold.c         where dumped tables are read
+ *     fill.c              a directory that is filled without a daemon
  *     recovery*.c         the start
  *     follow*.c           the start that goes on, of one that follows
  *     checkpoint*.c       the thread, and one round of it
@@ -70,6 +71,8 @@ struct data {
     uint64_t generation;       /* of the last table file: no name is used twice */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
 
+    _Atomic uint64_t reign;    /* the epoch of the journal's last record */
+
     struct follow *follow;   /* NULL: its journal is its own */
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;
@@ -131,6 +134,13 @@ void follow_create(struct data *data, const struct settings *settings); /* data-
 uint64_t data_head(const struct data *data);
 void follow_end(struct data *data);     /* the applier's thread; no-op without */
 void follow_destroy(struct data *data); /* likewise */
+
+/* ---- fill.c ---- */
+
+/* False with `error`: it is being filled, and this is no fill. */
+bool data_refuse_filling(const struct data *data, char error[DATA_ERROR_MAX]);
+/* Under its lock: it is empty, but for the mark, from here on. False with `error`. */
+bool data_fill_begin(const struct data *data, char error[DATA_ERROR_MAX]);
 
 /* ---- data_cold.c ---- */
 

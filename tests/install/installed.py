@@ -208,7 +208,8 @@ def test_service(folder):
         log.seek(0)
         said = log.read().decode()
     assert "reload: an option changed option=max-connections old=1024 new=99\n" in said, said
-    for line in ("info: stopping signal=SIGTERM", 'info: a client was closed peer=127.0.0.1:\\d+ reason="it speaks TLS',
+    sender = "pid=%d uid=%d\n" % (os.getpid(), os.getuid())
+    for line in ("info: asked to reload signal=SIGHUP " + sender, "info: stopping signal=SIGTERM " + sender, 'info: a client was closed peer=127.0.0.1:\\d+ reason="it speaks TLS',
                  'warning: a client changed what all share peer=127.0.0.1:\\d+ command="stats reset"',
                  "info: loaded tables=0 records_replayed=0 seconds=", "info: checkpoint done tables=\\d+ bytes=\\d+ "):
         assert re.search(line, said), (line, said)

@@ -355,3 +355,21 @@ void said_lacks(const char *text, const char *part)
         fail_msg("`%s` is in: %s", part, text);
     }
 }
+
+int said_run_setup(void **state)
+{
+    struct said_run *run = calloc(1, sizeof(*run));
+    assert_non_null(run);
+    run->data = data_directory_create();
+    *state = run;
+    return 0;
+}
+
+int said_run_teardown(void **state)
+{
+    struct said_run *run = *state;
+    said_free(&run->said);
+    data_directory_destroy(run->data);
+    free(run);
+    return 0;
+}

@@ -79,4 +79,14 @@ void said_has(const char *text, const char *part);
 void said_has_times(const char *text, const char *part, unsigned times);
 void said_lacks(const char *text, const char *part);
 
+/* A directory and what the last verb said of it. */
+struct said_run {
+    struct data *data;
+    struct said said;
+};
+/* For cmocka: a sound directory each; *state is the said_run. */
+int said_run_setup(void **state);
+int said_run_teardown(void **state);
+#define SAID_RUN_TEST(name) cmocka_unit_test_setup_teardown(name, said_run_setup, said_run_teardown)
+
 #endif
