@@ -533,7 +533,6 @@ bool counter_recall_read(struct counter_merge *recall)
 {
     char error[ENGINE_ERROR_MAX];
     uint64_t pages = recall->bytes / TABLE_PAGE_BYTES;
-    places_sort(&recall->changed);
     if (!table_load_sections(recall->table, recall->file->file, error)) {
         log_warning("%s", error);
         return false;
@@ -542,7 +541,7 @@ bool counter_recall_read(struct counter_merge *recall)
     for (uint64_t at = 0; at < pages && read; at += MERGE_PIECE_PAGES) {
         uint64_t left = pages - at;
         unsigned count = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
-        read = merge_as_it_is(recall, at, count) && put_up_to(recall, at + count - 1);
+        read = merge_as_it_is(recall, at, count);
     }
     return read && put_up_to(recall, MERGE_OUTSIDE);
 }

@@ -429,7 +429,8 @@ void row_pause(struct row *row)
 /* Where there is memory again, those that were refused may ask again. */
 static void allow_again(struct row *row)
 {
-    if (row_regions_free(row) > 0) {
+    bool dumped = row->parted && atomic_load(&row->again_us) == 0;
+    if (row_regions_free(row) > 0 || dumped) {
         allow_all(row);
     }
 }

@@ -31,12 +31,11 @@ static double part_fullness(const struct row_table *part)
 /* One of a version that knew no parts may be too large to come back. */
 static bool part_may_leave(const struct row *row, const struct row_table *part)
 {
-    uint32_t wants = atomic_load(&part->wants) & (ROW_WANT_GROW | ROW_WANT_GROW_NOW);
-    return !row_is_going(part) && wants == 0 &&
-           part->region->bytes <= row_part_bytes_max(&row->config);
+    return !row_is_going(part) && part->region->bytes <= row_part_bytes_max(&row->config);
 }
 
-/* The emptiest: it comes back to grow last. NULL: none may. */
+/* The emptiest: it comes back to grow last. One that grows now only if it is the last. NULL: none
+ * may. */
 static struct row_table *parts_victim(const struct row *row, const struct row_table *needed)
 {
     struct row_table *found = NULL;
