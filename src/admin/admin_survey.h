@@ -11,10 +11,10 @@
 
 #include "admin/admin_figures.h"
 
-#define ADMIN_SURVEY_STEPS 8
-#define ADMIN_SURVEY_ENOUGH                                                                        \
-    0.99 /* of the numbers beside a table: the bits that would hold them                           \
-          */
+#define ADMIN_SURVEY_STEPS  16
+#define ADMIN_SURVEY_REST_S 3 /* between two rounds */
+/* The bits that are told would hold so many of the numbers beside a table. */
+#define ADMIN_SURVEY_ENOUGH 0.99
 
 struct admin_survey;
 

@@ -12,13 +12,6 @@ uint64_t clock_monotonic_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-uint64_t clock_boot_us(void)
-{
-    struct timespec now;
-    CHECK(clock_gettime(CLOCK_BOOTTIME, &now) == 0);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
 uint64_t clock_wall_s(void)
 {
     struct timespec now;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
-#define NUM_DIGITS_SAFE 19 /* so many digits always fit */
+#define NUM_DIGITS_SAFE 19 /* this many digits always fit */
 
 /*
  * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them,

@@ -369,25 +369,6 @@ static void complete_below(struct settings *settings)
     }
 }
 
-_Static_assert(PHANTOM_ERROR_MAX <= COUNTER_ERROR_MAX, "one room for the error of any engine");
-
-static bool engine_takes(const struct space_settings *space, uint32_t number,
-                         char error[COUNTER_ERROR_MAX])
-{
-    struct counter_config counter;
-    struct phantom_config phantom;
-
-    if (space->kind == SPACE_PLAIN) {
-        return true;
-    }
-    if (space->kind == SPACE_PHANTOM) {
-        settings_phantom_config(space, number, &phantom);
-        return phantom_config_valid(&phantom, error);
-    }
-    settings_counter_config(space, number, &counter);
-    return counter_config_valid(&counter, error);
-}
-
 /* Returns the users of the file that the option `name` gives; NULL: no file is given, or the file
  * has a mistake. */
 static struct auth *load_users(struct settings_draft *draft, const char *name, const char *file)
@@ -418,7 +399,7 @@ static void check_engines(struct settings_draft *draft)
     char error[COUNTER_ERROR_MAX];
 
     for (size_t i = 0; i < draft->settings->space_count; i++) {
-        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error)) {
+        if (!settings_kind_valid(&draft->settings->spaces[i], (uint32_t)i, error)) {
             settings_error(draft, &draft->space_names[i], "space %s: %s",
                            draft->settings->spaces[i].name, error);
         }
@@ -453,7 +434,6 @@ void settings_check(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
 
-    settings->memory_given = settings_draft_place(draft, "memory")->given;
     settings_address_check(draft);
     settings_address_check_admin(draft);
     check_spaces(draft);

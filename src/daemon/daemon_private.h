@@ -66,7 +66,7 @@ bool daemon_open_data(struct daemon *daemon);
 bool daemon_begin_data(struct daemon *daemon);
 /* Clients can connect: it begins to follow, if it does. False: as above. */
 bool daemon_begin_lead(struct daemon *daemon);
-/* From here on nobody stops the net: it goes. */
+/* Called before the net goes: nobody stops it from here on. */
 void daemon_net_goes(struct daemon *daemon);
 
 #endif

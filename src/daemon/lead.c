@@ -188,7 +188,7 @@ static bool lead_is_address(const char *address)
     return address[0] == '/' || (colon != NULL && colon != address && colon[1] != '\0');
 }
 
-/* It follows already, and goes on with somebody else, or nobody. */
+/* Turns a node that follows already to another node, or to none. */
 static bool lead_turn_to(struct lead *lead, const char *address, char why[REPL_TEXT_MAX + 1])
 {
     repl_receiver_stop(lead->receiver);

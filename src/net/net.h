@@ -153,7 +153,7 @@ struct net_options {
     const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
     size_t address_count;
     unsigned unix_mode;                 /* permission bits of unix sockets, e.g. 0700 */
-    const struct net_owner *unix_owner; /* whom they belong to; NULL: whoever makes them */
+    const struct net_owner *unix_owner; /* whom they belong to; NULL: the user who makes them */
     unsigned threads;                   /* 1 .. NET_THREADS_MAX */
     unsigned max_connections;
     unsigned backlog;           /* of listen(2) */

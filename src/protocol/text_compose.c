@@ -11,9 +11,8 @@
 #include "protocol/text_private.h"
 #include "protocol/text_put.h"
 
-#define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
-#define FLAGS_DIGITS_MAX 10
-#define VALUE_WORDS      (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
+#define STATS_BYTES_MAX (256u << 10) /* all lines of one stats */
+#define VALUE_WORDS     (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
 /* A hit without its key, its value and their digits' slack: num_print wants room for the longest.
  */
 #define HIT_BYTES_MAX (VALUE_WORDS + 3 * NUM_DIGITS_MAX)

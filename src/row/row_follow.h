@@ -27,7 +27,7 @@ static inline bool row_follows(const struct row *row)
 {
     return row->follows;
 }
-/* May this event be replayed now? False: in a while. Bytes as in row_replay_event(). */
+/* Returns whether this event may be replayed now. False: later. Bytes: as in row_replay_event(). */
 bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length);
 /* Notices which dumps and merges are due. Now and then. */
 void row_follow_see(struct row *row);

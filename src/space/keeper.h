@@ -10,9 +10,9 @@
  * bracket of its own, so that nobody waits for others' brackets.
  *
  * The keeper is no member of the barrier: maintain stops the world itself, and may take long
- * outside of that. So whoever replaces what an engine holds (reload, flush_all) or drops an engine
- * brackets it with keeper_stop() and keeper_go(): between the two nothing is maintained, and nobody
- * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
+ * outside of that. So what replaces the contents of an engine (reload, flush_all) or drops an
+ * engine brackets that with keeper_stop() and keeper_go(): between the two nothing is maintained,
+ * and nobody else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
  * populate_stop, barrier_stop; back the other way round.
  *
  * A bracket may last as long as the disk takes for a small file (a checkpoint stores its manifest

@@ -393,7 +393,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=300 if os.environ.get("ROLLCALL_TEST_LONG") else 6)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--only", choices=sorted(fault.__name__ for fault in World.FAULTS))
     parser.add_argument("--real", action="store_true")

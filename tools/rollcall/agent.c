@@ -383,7 +383,8 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
                                            .alone = !options->not_alone};
 }
 
-/* Until it is told to end. Its lease stays: started again within it, it goes on. */
+/* Runs until it is told to end. Its lease stays: an agent that is started again within it goes on.
+ */
 static int agent_run(struct agent *agent)
 {
     sigset_t signals;
@@ -393,7 +394,6 @@ static int agent_run(struct agent *agent)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    log_setup("rollcall agent", LOG_LEVEL_INFO);
     log_stamp();
     log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.server,
              agent->options->address, agent->options->etcd, agent->options->ttl_s);
@@ -448,6 +448,15 @@ static bool agent_check(const struct online_options *options)
     return true;
 }
 
+/* Of one endpoint: all of them are asked well within a lease, and an operator waits longer. */
+static unsigned agent_etcd_timeout(const struct online_options *options)
+{
+    bool runs = options->word_count == 0 && !options->init && !options->force;
+    unsigned parts = strchr(options->etcd, ',') != NULL ? AGENT_ROUNDS : AGENT_ROUNDS / 2;
+
+    return runs ? options->ttl_s * S_MS / parts : options->target.timeout_ms;
+}
+
 static int agent_main_run(const struct online_options *options)
 {
     const struct agent_etcd_options etcd_options = {
@@ -456,13 +465,14 @@ static int agent_main_run(const struct online_options *options)
         .ca = options->etcd_ca,
         .cert = options->etcd_cert,
         .key = options->etcd_key,
-        .timeout_ms = options->ttl_s * S_MS / AGENT_ROUNDS,
+        .timeout_ms = agent_etcd_timeout(options),
     };
     char error[AGENT_ETCD_ERROR_MAX];
 
     if (!agent_check(options)) {
         return EXIT_STATUS_USAGE;
     }
+    log_setup("rollcall agent", LOG_LEVEL_INFO);
     struct agent_etcd *etcd = agent_etcd_create(&etcd_options, error);
 
     if (etcd == NULL) {

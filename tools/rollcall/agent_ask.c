@@ -10,15 +10,15 @@
 #define TIMEOUT_MS_MIN 200u
 #define PROMOTE_MS     4000u /* the daemon first carries out what it has received */
 
-static bool ask_fail(struct agent *agent, const char *why)
+static bool agent_ask_fail(struct agent *agent, const char *why)
 {
     snprintf(agent->daemon_trouble, sizeof(agent->daemon_trouble), "%s", why);
     return false;
 }
 
 /* Of an answer the lines; the last one to `last`. */
-static bool ask(struct agent *agent, const char *command, unsigned timeout_ms, online_line_fn *take,
-                void *context)
+static bool agent_exchange(struct agent *agent, const char *command, unsigned timeout_ms,
+                           online_line_fn *take, void *context)
 {
     struct online_target target = agent->options->target;
 
@@ -28,20 +28,21 @@ static bool ask(struct agent *agent, const char *command, unsigned timeout_ms, o
         online_status(link) == EXIT_STATUS_DONE && online_ask(link, command, take, context);
 
     if (!answered) {
-        (void)ask_fail(agent, online_error(link));
+        (void)agent_ask_fail(agent, online_error(link));
     }
     online_close(link);
     return answered;
 }
 
-static unsigned ask_timeout(const struct agent *agent)
+static unsigned agent_ask_timeout(const struct agent *agent)
 {
     return (unsigned)(agent->ttl_ms / AGENT_ROUNDS);
 }
 
 /* ---- its state ---- */
 
-static void ask_note_follower(struct agent_daemon_view *daemon, const char *name, size_t length)
+static void agent_ask_note_follower(struct agent_daemon_view *daemon, const char *name,
+                                    size_t length)
 {
     if (daemon->follower_count < AGENT_FOLLOWERS_MAX && length <= AGENT_NAME_MAX) {
         snprintf(daemon->followers[daemon->follower_count++], AGENT_NAME_MAX + 1, "%.*s",
@@ -50,7 +51,7 @@ static void ask_note_follower(struct agent_daemon_view *daemon, const char *name
 }
 
 /* caught_up of a follower comes after its state: only one that streams has ever caught up. */
-static void ask_note(void *context, const char *line, size_t length)
+static void agent_ask_note(void *context, const char *line, size_t length)
 {
     static const char caught_up[] = ":caught_up";
     struct agent *agent = context;
@@ -80,7 +81,7 @@ static void ask_note(void *context, const char *line, size_t length)
     } else if (strcmp(key, "caught_up") == 0) {
         daemon->caught_up = strcmp(value, "1") == 0;
     } else if (end != NULL && end[strlen(caught_up)] == '\0' && strcmp(value, "1") == 0) {
-        ask_note_follower(daemon, key, (size_t)(end - key));
+        agent_ask_note_follower(daemon, key, (size_t)(end - key));
     }
 }
 
@@ -89,35 +90,37 @@ bool agent_ask_state(struct agent *agent)
     struct agent_daemon_view *daemon = &agent->view.daemon;
 
     memset(daemon, 0, sizeof(*daemon));
-    if (!ask(agent, "stats replication\r\n", ask_timeout(agent), ask_note, agent)) {
+    if (!agent_exchange(agent, "stats replication\r\n", agent_ask_timeout(agent), agent_ask_note,
+                        agent)) {
         daemon->known = false;
         return false;
     }
-    return daemon->known || ask_fail(agent, "it has no replication.name: an agent is for nodes "
-                                            "that have one, and replication.follow: agent");
+    return daemon->known ||
+           agent_ask_fail(agent, "it has no replication.name: an agent is for nodes "
+                                 "that have one, and replication.follow: agent");
 }
 
 /* ---- its orders ---- */
 
-static void ask_keep(void *context, const char *line, size_t length)
+static void agent_ask_keep(void *context, const char *line, size_t length)
 {
     snprintf(context, ONLINE_ERROR_MAX, "%.*s", (int)length, line);
 }
 
 /* True: OK, and what is behind it in answer[]. */
-static bool ask_order(struct agent *agent, const char *command, unsigned timeout_ms,
-                      char answer[ONLINE_ERROR_MAX])
+static bool agent_ask_order(struct agent *agent, const char *command, unsigned timeout_ms,
+                            char answer[ONLINE_ERROR_MAX])
 {
     static const char refused[] = "SERVER_ERROR ";
 
     answer[0] = '\0';
-    if (!ask(agent, command, timeout_ms, ask_keep, answer)) {
+    if (!agent_exchange(agent, command, timeout_ms, agent_ask_keep, answer)) {
         return false;
     }
     if (strncmp(answer, "OK", strlen("OK")) == 0) {
         return true;
     }
-    return ask_fail(
+    return agent_ask_fail(
         agent, answer + (strncmp(answer, refused, strlen(refused)) == 0 ? strlen(refused) : 0));
 }
 
@@ -126,7 +129,7 @@ bool agent_ask_promote(struct agent *agent, uint64_t epoch)
     char command[COMMAND_MAX], answer[ONLINE_ERROR_MAX];
 
     snprintf(command, sizeof(command), "promote 1 %" PRIu64 " force\r\n", epoch);
-    return ask_order(agent, command, PROMOTE_MS, answer);
+    return agent_ask_order(agent, command, PROMOTE_MS, answer);
 }
 
 bool agent_ask_follow(struct agent *agent, const char *address)
@@ -134,7 +137,7 @@ bool agent_ask_follow(struct agent *agent, const char *address)
     char command[COMMAND_MAX], answer[ONLINE_ERROR_MAX];
 
     snprintf(command, sizeof(command), "follow-to 1 %s force\r\n", address);
-    return ask_order(agent, command, ask_timeout(agent), answer);
+    return agent_ask_order(agent, command, agent_ask_timeout(agent), answer);
 }
 
 bool agent_ask_hold(struct agent *agent, const char *waits, uint64_t *written, uint64_t *acked)
@@ -144,11 +147,11 @@ bool agent_ask_hold(struct agent *agent, const char *waits, uint64_t *written, u
 
     snprintf(command, sizeof(command), "lead 1 %" PRIu64 " %" PRIu64 " %s\r\n",
              agent->view.keys.state.epoch, agent->word_ms, waits);
-    if (!ask_order(agent, command, ask_timeout(agent), answer)) {
+    if (!agent_ask_order(agent, command, agent_ask_timeout(agent), answer)) {
         return false;
     }
     int count = sscanf(answer, "OK %" SCNu64 " %" SCNu64 " %" SCNu64, written, &of[0], &of[1]);
 
     *acked = count >= 2 ? of[count - 2] : 0;
-    return count >= 1 || ask_fail(agent, answer);
+    return count >= 1 || agent_ask_fail(agent, answer);
 }

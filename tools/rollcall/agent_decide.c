@@ -7,17 +7,17 @@
 
 #include "base/check.h"
 
-static bool decide_is(const char *name, const char *other)
+static bool agent_rule_is(const char *name, const char *other)
 {
     return strcmp(name, other) == 0;
 }
 
-static void decide_copy(char to[AGENT_NAME_MAX + 1], const char *name)
+static void agent_rule_copy(char to[AGENT_NAME_MAX + 1], const char *name)
 {
     snprintf(to, AGENT_NAME_MAX + 1, "%s", name);
 }
 
-static struct agent_action decide_rest(void)
+static struct agent_action agent_rule_rest(void)
 {
     return (struct agent_action){.act = AGENT_REST};
 }
@@ -25,32 +25,32 @@ static struct agent_action decide_rest(void)
 /* ---- who may lead ---- */
 
 /*
- * It has all that it answered in its reign: that was its last one, and the machine has run on
- * since, so that at most the process was killed. After a crash of the machine its disk may lack
+ * A node has all that it answered in its reign if that was the last reign and the machine has run
+ * on since, so that at most the process was killed. After a crash of the machine its disk may lack
  * what the sync follower has.
  */
-static bool decide_was_leader(const struct agent_view *view)
+static bool agent_rule_was_leader(const struct agent_view *view)
 {
     const struct agent_state *state = &view->keys.state;
 
-    return decide_is(state->leader, view->self.name) && view->daemon.epoch == state->epoch &&
-           decide_is(state->boot, view->self.boot);
+    return agent_rule_is(state->leader, view->self.name) && view->daemon.epoch == state->epoch &&
+           agent_rule_is(state->boot, view->self.boot);
 }
 
 bool agent_may_lead(const struct agent_view *view)
 {
     const struct agent_state *state = &view->keys.state;
-    bool named =
-        decide_is(state->leader, view->self.name) || decide_is(state->sync, view->self.name);
-    bool alone = decide_is(state->leader, view->self.name) && state->sync[0] == '\0';
+    bool named = agent_rule_is(state->leader, view->self.name) ||
+                 agent_rule_is(state->sync, view->self.name);
+    bool alone = agent_rule_is(state->leader, view->self.name) && state->sync[0] == '\0';
     bool holds = view->daemon.written >= state->from; /* it is not a new disk */
 
     return view->self.may_lead && named && holds &&
-           (alone || view->daemon.caught_up || decide_was_leader(view));
+           (alone || view->daemon.caught_up || agent_rule_was_leader(view));
 }
 
 /* A new reign, above all that was ever seen, of which nobody else can say that it is in sync. */
-static struct agent_action decide_take(const struct agent_view *view, const char *why)
+static struct agent_action agent_rule_take(const struct agent_view *view, const char *why)
 {
     const struct agent_state *state = &view->keys.state;
     uint64_t seen = state->epoch > view->daemon.epoch ? state->epoch : view->daemon.epoch;
@@ -58,17 +58,17 @@ static struct agent_action decide_take(const struct agent_view *view, const char
 
     action.state.epoch = seen + 1;
     action.state.from = view->daemon.written;
-    decide_copy(action.state.leader, view->self.name);
+    agent_rule_copy(action.state.leader, view->self.name);
     snprintf(action.state.boot, sizeof(action.state.boot), "%s", view->self.boot);
     return action;
 }
 
 /* ---- a leader's reign ---- */
 
-static bool decide_streams(const struct agent_view *view, const char *name)
+static bool agent_rule_streams(const struct agent_view *view, const char *name)
 {
     for (size_t i = 0; i < view->daemon.follower_count; i++) {
-        if (decide_is(view->daemon.followers[i], name)) {
+        if (agent_rule_is(view->daemon.followers[i], name)) {
             return true;
         }
     }
@@ -76,23 +76,23 @@ static bool decide_streams(const struct agent_view *view, const char *name)
 }
 
 /* Of those that have caught up, the first whose agent is there and lets it lead. NULL: none. */
-static const char *decide_candidate(const struct agent_view *view)
+static const char *agent_rule_candidate(const struct agent_view *view)
 {
     const struct agent_keys *keys = &view->keys;
 
     for (size_t i = 0; i < keys->node_count; i++) {
         const struct agent_node *node = &keys->nodes[i];
 
-        if (node->may_lead && node->in_sync && !decide_is(node->name, view->self.name) &&
-            !decide_is(node->name, keys->state.sync) && decide_streams(view, node->name)) {
+        if (node->may_lead && node->in_sync && !agent_rule_is(node->name, view->self.name) &&
+            !agent_rule_is(node->name, keys->state.sync) && agent_rule_streams(view, node->name)) {
             return node->name;
         }
     }
     return NULL;
 }
 
-static struct agent_action decide_hold(const struct agent_view *view,
-                                       const struct agent_memory *memory)
+static struct agent_action agent_rule_hold(const struct agent_view *view,
+                                           const struct agent_memory *memory)
 {
     const char *sync = view->keys.state.sync;
     struct agent_action action = {.act = AGENT_HOLD};
@@ -105,16 +105,16 @@ static struct agent_action decide_hold(const struct agent_view *view,
     return action;
 }
 
-static struct agent_action decide_change(const struct agent_view *view, const char *sync,
-                                         const char *why)
+static struct agent_action agent_rule_change(const struct agent_view *view, const char *sync,
+                                             const char *why)
 {
     struct agent_action action = {.act = AGENT_CHANGE, .state = view->keys.state, .why = why};
 
-    decide_copy(action.state.sync, sync);
+    agent_rule_copy(action.state.sync, sync);
     return action;
 }
 
-static void decide_forget_adding(struct agent_memory *memory)
+static void agent_rule_forget_adding(struct agent_memory *memory)
 {
     memory->adding[0] = '\0';
     memory->marked = false;
@@ -122,22 +122,23 @@ static void decide_forget_adding(struct agent_memory *memory)
 }
 
 /* The daemon waits for the new one, too, until that has all that was written before. */
-static struct agent_action decide_add(const struct agent_view *view, struct agent_memory *memory)
+static struct agent_action agent_rule_add(const struct agent_view *view,
+                                          struct agent_memory *memory)
 {
     if (!view->held || !memory->marked) {
-        return decide_hold(view, memory);
+        return agent_rule_hold(view, memory);
     }
     return memory->acked >= memory->mark
-               ? decide_change(view, memory->adding, "it has all that was written")
-               : decide_rest();
+               ? agent_rule_change(view, memory->adding, "it has all that was written")
+               : agent_rule_rest();
 }
 
 /* Has the sync follower been away for so long that it is time for another, or none? */
-static bool decide_sync_is_gone(const struct agent_view *view, struct agent_memory *memory)
+static bool agent_rule_sync_is_gone(const struct agent_view *view, struct agent_memory *memory)
 {
     const char *sync = view->keys.state.sync;
 
-    if (sync[0] == '\0' || decide_streams(view, sync)) {
+    if (sync[0] == '\0' || agent_rule_streams(view, sync)) {
         memory->sync_gone_ms = 0;
         return false;
     }
@@ -147,38 +148,39 @@ static bool decide_sync_is_gone(const struct agent_view *view, struct agent_memo
     return view->now_ms - memory->sync_gone_ms >= memory->patience_ms;
 }
 
-static struct agent_action decide_reign(const struct agent_view *view, struct agent_memory *memory)
+static struct agent_action agent_rule_reign(const struct agent_view *view,
+                                            struct agent_memory *memory)
 {
     const struct agent_keys *keys = &view->keys;
-    bool wants = decide_sync_is_gone(view, memory) || keys->state.sync[0] == '\0';
+    bool wants = agent_rule_sync_is_gone(view, memory) || keys->state.sync[0] == '\0';
 
     if (memory->adding[0] != '\0' && (keys->state_revision != memory->adding_revision ||
-                                      !decide_streams(view, memory->adding) || !wants)) {
-        decide_forget_adding(memory);
+                                      !agent_rule_streams(view, memory->adding) || !wants)) {
+        agent_rule_forget_adding(memory);
     }
-    const char *candidate = wants && memory->adding[0] == '\0' ? decide_candidate(view) : NULL;
+    const char *candidate = wants && memory->adding[0] == '\0' ? agent_rule_candidate(view) : NULL;
 
     if (candidate != NULL) {
-        decide_forget_adding(memory);
-        decide_copy(memory->adding, candidate);
+        agent_rule_forget_adding(memory);
+        agent_rule_copy(memory->adding, candidate);
         memory->adding_revision = keys->state_revision;
     }
     if (memory->adding[0] != '\0') {
-        return decide_add(view, memory);
+        return agent_rule_add(view, memory);
     }
     if (wants && keys->state.sync[0] != '\0' && view->self.alone) {
-        return decide_change(view, "", "it is away, and no other is in sync");
+        return agent_rule_change(view, "", "it is away, and no other is in sync");
     }
-    return view->held ? decide_rest() : decide_hold(view, memory);
+    return view->held ? agent_rule_rest() : agent_rule_hold(view, memory);
 }
 
 /* ---- others ---- */
 
-static struct agent_action decide_follow(const struct agent_view *view)
+static struct agent_action agent_rule_follow(const struct agent_view *view)
 {
     const struct agent_keys *keys = &view->keys;
     const struct agent_daemon_view *daemon = &view->daemon;
-    bool named = decide_is(keys->state.leader, view->self.name);
+    bool named = agent_rule_is(keys->state.leader, view->self.name);
     struct agent_action action = {.act = AGENT_FOLLOW};
 
     if (daemon->leads && !(named && daemon->epoch == keys->state.epoch)) {
@@ -187,31 +189,32 @@ static struct agent_action decide_follow(const struct agent_view *view)
         return action;
     }
     if (named) {
-        return decide_rest();
+        return agent_rule_rest();
     }
     for (size_t i = 0; i < keys->node_count; i++) {
-        if (decide_is(keys->nodes[i].name, keys->state.leader) &&
-            !decide_is(keys->nodes[i].address, daemon->leader)) {
+        if (agent_rule_is(keys->nodes[i].name, keys->state.leader) &&
+            !agent_rule_is(keys->nodes[i].address, daemon->leader)) {
             snprintf(action.address, sizeof(action.address), "%s", keys->nodes[i].address);
             return action;
         }
     }
-    return decide_rest();
+    return agent_rule_rest();
 }
 
 /* ---- alive is this agent's, and state says that its node leads ---- */
 
-static struct agent_action decide_lead(const struct agent_view *view, struct agent_memory *memory)
+static struct agent_action agent_rule_lead(const struct agent_view *view,
+                                           struct agent_memory *memory)
 {
     const struct agent_daemon_view *daemon = &view->daemon;
     const struct agent_state *state = &view->keys.state;
 
     if (daemon->leads && daemon->epoch == state->epoch) {
-        return decide_reign(view, memory);
+        return agent_rule_reign(view, memory);
     }
-    decide_forget_adding(memory);
+    agent_rule_forget_adding(memory);
     if (daemon->leads) {
-        return decide_follow(view); /* in another epoch: it ends that */
+        return agent_rule_follow(view); /* in another epoch: it ends that */
     }
     if (!agent_may_lead(view)) {
         return (struct agent_action){.act = AGENT_RESIGN, .why = "it is not in sync any more"};
@@ -219,37 +222,37 @@ static struct agent_action decide_lead(const struct agent_view *view, struct age
     /* Who leads alone took the epoch and did not come to use it. */
     return state->sync[0] == '\0' && daemon->epoch < state->epoch
                ? (struct agent_action){.act = AGENT_PROMOTE, .state = *state}
-               : decide_take(view, "its daemon was started again");
+               : agent_rule_take(view, "its daemon was started again");
 }
 
 /* Nobody is alive. */
-static struct agent_action decide_vacant(const struct agent_view *view)
+static struct agent_action agent_rule_vacant(const struct agent_view *view)
 {
     const struct agent_state *state = &view->keys.state;
 
-    if (decide_is(state->leader, view->self.name) && view->daemon.leads &&
+    if (agent_rule_is(state->leader, view->self.name) && view->daemon.leads &&
         view->daemon.epoch == state->epoch) {
         return (struct agent_action){
             .act = AGENT_TAKE, .state = *state, .why = "its lease had ended, and nobody else led"};
     }
     if (!view->daemon.leads && agent_may_lead(view)) {
-        return decide_take(view, "nobody leads");
+        return agent_rule_take(view, "nobody leads");
     }
-    return decide_follow(view);
+    return agent_rule_follow(view);
 }
 
 /* The daemon does not answer: another one leads sooner if the lease is given back. */
-static struct agent_action decide_without(const struct agent_view *view,
-                                          struct agent_memory *memory)
+static struct agent_action agent_rule_without(const struct agent_view *view,
+                                              struct agent_memory *memory)
 {
-    decide_forget_adding(memory);
+    agent_rule_forget_adding(memory);
     if (memory->daemon_gone_ms == 0) {
         memory->daemon_gone_ms = view->now_ms;
     }
     return view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
                    view->now_ms - memory->daemon_gone_ms >= memory->patience_ms
                ? (struct agent_action){.act = AGENT_RESIGN, .why = "its daemon does not answer"}
-               : decide_rest();
+               : agent_rule_rest();
 }
 
 struct agent_action agent_decide(const struct agent_view *view, struct agent_memory *memory)
@@ -257,21 +260,21 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
     const struct agent_keys *keys = &view->keys;
 
     if (!keys->known || !keys->has_state) {
-        decide_forget_adding(memory);
-        return decide_rest();
+        agent_rule_forget_adding(memory);
+        return agent_rule_rest();
     }
     if (!view->daemon.known) {
-        return decide_without(view, memory);
+        return agent_rule_without(view, memory);
     }
     memory->daemon_gone_ms = 0;
-    if (keys->alive_mine && decide_is(keys->state.leader, view->self.name)) {
-        return decide_lead(view, memory);
+    if (keys->alive_mine && agent_rule_is(keys->state.leader, view->self.name)) {
+        return agent_rule_lead(view, memory);
     }
-    decide_forget_adding(memory);
+    agent_rule_forget_adding(memory);
     if (keys->alive_mine) {
         return (struct agent_action){.act = AGENT_RESIGN, .why = "state names another leader"};
     }
-    return keys->alive[0] == '\0' ? decide_vacant(view) : decide_follow(view);
+    return keys->alive[0] == '\0' ? agent_rule_vacant(view) : agent_rule_follow(view);
 }
 
 /* ---- text ---- */
@@ -283,9 +286,9 @@ void agent_state_print(const struct agent_state *state, char text[AGENT_TEXT_MAX
              state->boot[0] != '\0' ? state->boot : "-");
 }
 
-static void decide_dash_is_none(char *text)
+static void agent_rule_dash_is_none(char *text)
 {
-    if (decide_is(text, "-")) {
+    if (agent_rule_is(text, "-")) {
         text[0] = '\0';
     }
 }
@@ -299,8 +302,8 @@ bool agent_state_parse(const char *text, struct agent_state *state)
         sscanf(text, "epoch %" SCNu64 " leader %64s sync %64s from %" SCNu64 " boot %36s%n",
                &state->epoch, state->leader, state->sync, &state->from, state->boot, &end) == 5;
 
-    decide_dash_is_none(state->sync);
-    decide_dash_is_none(state->boot);
+    agent_rule_dash_is_none(state->sync);
+    agent_rule_dash_is_none(state->boot);
     return good && end >= 0 && text[end] == '\0';
 }
 
@@ -321,7 +324,7 @@ bool agent_node_parse(const char *text, struct agent_node *node)
     if (!good || end < 0 || text[end] != '\0') {
         return false;
     }
-    node->in_sync = decide_is(sync, "in-sync");
-    node->may_lead = decide_is(lead, "may-lead");
+    node->in_sync = agent_rule_is(sync, "in-sync");
+    node->may_lead = agent_rule_is(lead, "may-lead");
     return true;
 }

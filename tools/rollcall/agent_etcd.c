@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/memory.h"
-#include "tools/rollcall/base64.h"
 
 #define URL_MAX     512
 #define LOGIN_MAX   512

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-static const char *hook_address(const struct agent_keys *keys)
+static const char *agent_hook_address(const struct agent_keys *keys)
 {
     for (size_t i = 0; i < keys->node_count; i++) {
         if (strcmp(keys->nodes[i].name, keys->state.leader) == 0) {
@@ -26,7 +26,7 @@ static const char *hook_address(const struct agent_keys *keys)
 }
 
 /* One at a time; one that hangs is killed. */
-static bool hook_is_free(struct agent *agent)
+static bool agent_hook_is_free(struct agent *agent)
 {
     struct agent_hook *hook = &agent->hook;
     int status;
@@ -48,7 +48,7 @@ static bool hook_is_free(struct agent *agent)
     return true;
 }
 
-static void hook_run(struct agent *agent, char *role)
+static void agent_hook_run(struct agent *agent, char *role)
 {
     struct agent_keys *keys = &agent->view.keys;
     char epoch[EPOCH_TEXT], address[AGENT_ADDRESS_MAX + 1];
@@ -58,7 +58,7 @@ static void hook_run(struct agent *agent, char *role)
     sigset_t none;
 
     snprintf(epoch, sizeof(epoch), "%" PRIu64, keys->state.epoch);
-    snprintf(address, sizeof(address), "%s", hook_address(keys));
+    snprintf(address, sizeof(address), "%s", agent_hook_address(keys));
     sigemptyset(&none);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -86,9 +86,9 @@ void agent_hook_look(struct agent *agent)
         return;
     }
     snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s", leads, view->keys.state.epoch,
-             view->keys.state.leader, hook_address(&view->keys));
-    if (strcmp(now, agent->hook.told) != 0 && hook_is_free(agent)) {
+             view->keys.state.leader, agent_hook_address(&view->keys));
+    if (strcmp(now, agent->hook.told) != 0 && agent_hook_is_free(agent)) {
         memcpy(agent->hook.told, now, sizeof(now));
-        hook_run(agent, leads ? leader : follower);
+        agent_hook_run(agent, leads ? leader : follower);
     }
 }

@@ -9,7 +9,7 @@
 #include "tools/rollcall/verb.h"
 
 /* The daemon says which group, and what it has. */
-static int status_ask_daemon(struct agent *agent)
+static int agent_ask_daemon(struct agent *agent)
 {
     if (agent_ask_state(agent)) {
         return EXIT_STATUS_DONE;
@@ -18,7 +18,7 @@ static int status_ask_daemon(struct agent *agent)
     return EXIT_STATUS_NO_ANSWER;
 }
 
-static int status_read(struct agent *agent)
+static int agent_read_group(struct agent *agent)
 {
     if (agent->group[0] == '\0') {
         (void)verb_complain(stderr, "the daemon names no group");
@@ -30,7 +30,7 @@ static int status_read(struct agent *agent)
 
 /* ---- status ---- */
 
-static const char *status_of(const struct agent_keys *keys, const struct agent_node *node)
+static const char *agent_standing(const struct agent_keys *keys, const struct agent_node *node)
 {
     if (strcmp(node->name, keys->state.leader) == 0) {
         return strcmp(node->name, keys->alive) == 0 ? "leads" : "led last";
@@ -49,9 +49,9 @@ int agent_show(struct agent *agent)
     if (agent->options->group != NULL) {
         snprintf(agent->group, sizeof(agent->group), "%.*s", AGENT_NAME_MAX, agent->options->group);
     } else {
-        status = status_ask_daemon(agent);
+        status = agent_ask_daemon(agent);
     }
-    status = status == EXIT_STATUS_DONE ? status_read(agent) : status;
+    status = status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
     if (status != EXIT_STATUS_DONE) {
         return status;
     }
@@ -71,15 +71,15 @@ int agent_show(struct agent *agent)
         const struct agent_node *node = &keys->nodes[i];
 
         printf("%-16s %-24s %8" PRIu64 " %16" PRIu64 "  %s\n", node->name, node->address,
-               node->epoch, node->written, status_of(keys, node));
+               node->epoch, node->written, agent_standing(keys, node));
     }
     return keys->alive[0] != '\0' ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }
 
 /* ---- --init, --force ---- */
 
-/* This node is the leader of `epoch`; nobody is in sync with it. */
-static int status_put(struct agent *agent, uint64_t epoch)
+/* Writes that this node is the leader of `epoch`, and that nobody is in sync with it. */
+static int agent_put(struct agent *agent, uint64_t epoch)
 {
     struct agent_keys *keys = &agent->view.keys;
     struct agent_state state = {.epoch = epoch, .from = agent->view.daemon.written};
@@ -108,17 +108,17 @@ static int status_put(struct agent *agent, uint64_t epoch)
     return EXIT_STATUS_DONE;
 }
 
-static int status_look(struct agent *agent)
+static int agent_look(struct agent *agent)
 {
-    int status = status_ask_daemon(agent);
+    int status = agent_ask_daemon(agent);
 
-    return status == EXIT_STATUS_DONE ? status_read(agent) : status;
+    return status == EXIT_STATUS_DONE ? agent_read_group(agent) : status;
 }
 
 int agent_init(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = status_look(agent);
+    int status = agent_look(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;
@@ -130,11 +130,11 @@ int agent_init(struct agent *agent)
                             agent->group, keys->state.epoch, keys->state.leader);
         return EXIT_STATUS_REFUSED;
     }
-    return status_put(agent, agent->view.daemon.epoch);
+    return agent_put(agent, agent->view.daemon.epoch);
 }
 
 /* What state says was there, and this node lacks. */
-static void status_say_loss(const struct agent *agent)
+static void agent_say_loss(const struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
     uint64_t here = agent->view.daemon.written;
@@ -159,7 +159,7 @@ static void status_say_loss(const struct agent *agent)
 int agent_force(struct agent *agent)
 {
     const struct agent_keys *keys = &agent->view.keys;
-    int status = status_look(agent);
+    int status = agent_look(agent);
 
     if (status != EXIT_STATUS_DONE) {
         return status;
@@ -171,8 +171,8 @@ int agent_force(struct agent *agent)
                             keys->alive, agent->group);
         return EXIT_STATUS_REFUSED;
     }
-    status_say_loss(agent);
+    agent_say_loss(agent);
     uint64_t epoch = agent->view.daemon.epoch;
 
-    return status_put(agent, keys->state.epoch > epoch ? keys->state.epoch : epoch);
+    return agent_put(agent, keys->state.epoch > epoch ? keys->state.epoch : epoch);
 }

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "tools/rollcall/base64.h"
 #include "tools/rollcall/bench_connect.h"
 
 #define HTTP_PREFIX     "http://"

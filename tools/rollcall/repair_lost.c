@@ -1,6 +1,6 @@
 /*
- * repair_lost.c: table files of which nothing can be had. Ranges of a space's tables leave no gap:
- * the table below a lost one takes over its range, as it does when a table is dropped
+ * repair_lost.c: table files that have nothing left. Ranges of a space's tables leave no gap: the
+ * table below a lost one takes over its range, as it does when a table is dropped
  * (row/row_dropped.h). So its files are written anew, after all that are damaged.
  */
 #include <inttypes.h>
@@ -20,18 +20,18 @@ static bool is_of_ids_apart(const struct manifest_file *file)
     return file->serial >= ROW_APART_SERIALS;
 }
 
-static bool is_table(const struct manifest_file *file)
+static bool lost_is_table(const struct manifest_file *file)
 {
     return file->layer == 0 && !is_of_ids_apart(file);
 }
 
-/* Where the next table of the space begins; UINT64_MAX: there is none above. */
+/* Returns where the next table of the space begins; UINT64_MAX: there is none above. */
 static uint64_t next_first(const struct manifest_space *space, uint64_t first_id)
 {
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < space->files_count; i++) {
         const struct manifest_file *other = &space->files[i];
-        if (is_table(other) && other->first_id > first_id && other->first_id < next) {
+        if (lost_is_table(other) && other->first_id > first_id && other->first_id < next) {
             next = other->first_id;
         }
     }
@@ -70,12 +70,12 @@ static bool amend(struct repair *repair, const struct manifest_file *file,
  * The lowest table may go, as the oldest does. Another one may if a table lies above, which takes
  * new ids, and the one below can take over its range.
  */
-static bool may_go(const struct repair_work *work)
+static bool lost_may_go(const struct repair_work *work)
 {
     const struct manifest_file *below = NULL;
     for (size_t i = 0; i < work->space->files_count; i++) {
         const struct manifest_file *other = &work->space->files[i];
-        if (is_table(other) && other->first_id < work->file.first_id &&
+        if (lost_is_table(other) && other->first_id < work->file.first_id &&
             (below == NULL || other->first_id > below->first_id)) {
             below = other;
         }
@@ -105,7 +105,7 @@ static void forget(struct repair_work *work)
     }
 }
 
-static void say_left_out(struct repair_work *work)
+static void lost_say(struct repair_work *work)
 {
     struct repair *repair = work->repair;
     const struct manifest_file *file = &work->file;
@@ -136,7 +136,7 @@ static void say_left_out(struct repair_work *work)
 void repair_give_up(struct repair_work *work, const char *why)
 {
     struct repair *repair = work->repair;
-    if (is_table(&work->file) && !may_go(work)) {
+    if (lost_is_table(&work->file) && !lost_may_go(work)) {
         repair_cannot(repair,
                       "%s; space %s cannot go on without its table of ids %" PRIu64 " to %" PRIu64
                       ": restore the file from a copy",
@@ -145,7 +145,7 @@ void repair_give_up(struct repair_work *work, const char *why)
     }
     repair->repairs++;
     repair_say(repair, "%s", why);
-    say_left_out(work);
+    lost_say(work);
     if (repair->options->yes) {
         forget(work);
     }

@@ -287,7 +287,7 @@ static int no_name(struct vfs *vfs, const char *path)
     return -1;
 }
 
-struct vfs *data_vfs(void)
+struct vfs *data_only_read(void)
 {
     static struct vfs_functions functions;
     static const struct vfs vfs = {&functions};

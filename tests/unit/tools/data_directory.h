@@ -63,7 +63,7 @@ void data_remove(struct data *data, const char *name);
 void data_rename(struct data *data, const char *from, const char *to);
 
 /* The system's files; every call that would change one fails the test. */
-struct vfs *data_vfs(void);
+struct vfs *data_only_read(void);
 
 /* What was printed: two texts in memory that are read as files. */
 struct said {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "tools/rollcall/agent_decide.h"
-#include "tools/rollcall/base64.h"
 
 #define PATIENCE 1000u
 #define EPOCH    7u
@@ -344,28 +343,6 @@ static void test_text(void **unused)
     assert_false(agent_node_parse("b:1 epoch 7", &node));
 }
 
-static void test_base64(void **unused)
-{
-    (void)unused;
-    static const char *const pairs[][2] = {
-        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"a\xff\xfe?", "Yf/+Pw=="}};
-    static const char *const none[] = {"Zg", "Zg=", "Z===", "Zg==Zg==", "Zm9v!", "=m9v", "Zm=v"};
-    char text[16], bytes[16];
-    size_t length;
-
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        base64_encode(pairs[i][0], strlen(pairs[i][0]), text);
-        assert_string_equal(text, pairs[i][1]);
-        assert_true(base64_decode(text, bytes, sizeof(bytes), &length));
-        assert_int_equal(length, strlen(pairs[i][0]));
-        assert_memory_equal(bytes, pairs[i][0], length);
-    }
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-        assert_false(base64_decode(none[i], bytes, sizeof(bytes), &length));
-    }
-    assert_false(base64_decode("Zm9v", bytes, 2, &length));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,7 +358,6 @@ int main(void)
         cmocka_unit_test_setup(test_drop, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
         cmocka_unit_test_setup(test_text, set_up),
-        cmocka_unit_test(test_base64),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static enum verb_exit inspect_by(struct vfs *vfs, struct said_run *run, const ch
 static enum verb_exit inspect_with(struct said_run *run, const char *name, uint64_t limit,
                                    uint64_t page)
 {
-    return inspect_by(data_vfs(), run, name, limit, page);
+    return inspect_by(data_only_read(), run, name, limit, page);
 }
 
 /* What it says of a sound file. */
@@ -152,14 +152,14 @@ static ssize_t pread_first_page(struct vfs *vfs, int fd, void *to, size_t bytes,
         errno = EIO;
         return -1;
     }
-    return data_vfs()->functions->pread(vfs, fd, to, bytes, offset);
+    return data_only_read()->functions->pread(vfs, fd, to, bytes, offset);
 }
 
 /* The disk does not give its records: the header is shown, and what failed is said. */
 static void test_segment_unreadable(void **state)
 {
     struct said_run *run = *state;
-    struct vfs_functions functions = *data_vfs()->functions;
+    struct vfs_functions functions = *data_only_read()->functions;
     struct vfs vfs = {&functions};
     char part[128];
     functions.pread = pread_first_page;

@@ -30,7 +30,7 @@ static enum verb_exit verify_at(struct said_run *run, struct vfs *vfs, const cha
 
 static enum verb_exit verify(struct said_run *run)
 {
-    return verify_at(run, data_vfs(), run->data->directory, false);
+    return verify_at(run, data_only_read(), run->data->directory, false);
 }
 
 static void has(const struct said_run *run, const char *part)
@@ -84,7 +84,7 @@ static void test_sound(void **state)
     snprintf(expected, sizeof(expected), "sound: 6 files, 2.3 MiB, journal %llu records\n",
              (unsigned long long)run->data->records);
     assert_string_equal(run->said.out_text, expected);
-    assert_int_equal(verify_at(run, data_vfs(), run->data->directory, true), VERB_SOUND);
+    assert_int_equal(verify_at(run, data_only_read(), run->data->directory, true), VERB_SOUND);
     assert_string_equal(run->said.out_text, "");
 }
 
@@ -148,7 +148,7 @@ static void test_leftovers(void **state)
     said_lacks(run->said.out_text, "/lock");
     said_lacks(run->said.out_text, "/" JOURNAL_BALLAST_NAME ":");
     has(run, "sound: 6 files");
-    assert_int_equal(verify_at(run, data_vfs(), run->data->directory, true), VERB_SOUND);
+    assert_int_equal(verify_at(run, data_only_read(), run->data->directory, true), VERB_SOUND);
     assert_string_equal(run->said.out_text, "");
 }
 
@@ -487,17 +487,19 @@ static void test_no_directory(void **state)
 {
     struct said_run *run = *state;
     struct data *data = run->data;
-    struct vfs_functions functions = *data_vfs()->functions;
+    struct vfs_functions functions = *data_only_read()->functions;
     struct vfs refusing = {&functions};
     functions.list = refuse_list;
     assert_int_equal(verify_at(run, &refusing, data->directory, false), VERB_USAGE);
     said_has_times(run->said.errors_text, "rollcall: ", 1);
     said_has(run->said.errors_text, "ermission denied");
-    assert_int_equal(verify_at(run, data_vfs(), data_path(data, "nowhere"), false), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), data_path(data, "nowhere"), false),
+                     VERB_USAGE);
     said_has(run->said.errors_text, "No such file or directory");
-    assert_int_equal(verify_at(run, data_vfs(), data_path(data, MANIFEST_NAME), false), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), data_path(data, MANIFEST_NAME), false),
+                     VERB_USAGE);
     said_has(run->said.errors_text, "Not a directory");
-    assert_int_equal(verify_at(run, data_vfs(), "/proc/self/fd", true), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), "/proc/self/fd", true), VERB_USAGE);
     said_has(run->said.errors_text, "not a data directory");
     assert_string_equal(run->said.out_text, "");
 }

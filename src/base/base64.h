@@ -1,6 +1,6 @@
 /* base64.h: bytes as letters, with `=` at the end. Pure functions, any thread. */
-#ifndef ROLLCALL_TOOLS_BASE64_H
-#define ROLLCALL_TOOLS_BASE64_H
+#ifndef ROLLCALL_BASE_BASE64_H
+#define ROLLCALL_BASE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
