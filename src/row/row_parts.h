@@ -25,6 +25,14 @@
  * that what all spaces share (struct engine_growth): what the others leave of `memory`. If neither
  * is left new ids are refused; it is tried again every ten seconds, when somebody needs it.
  *
+ * Files. Where parts are dumped (config.dump) a growth without memory has others leave first, the
+ * emptiest, and waits for them; so do requests that wait for the growth. One in PARTS_SPARE_SHARE
+ * (row_parts_cold.c) of the memory of parts is spare. A dumped part is as any dumped table
+ * (row/row_cold.h), but that its file does not grow: at its fill it comes back, and grows as ever.
+ * What its file and its overlay have is read into memory outside the stop, while changes go into a
+ * new overlay, as in a merge; these are put in with the world stopped. If there is room for all,
+ * dumped parts come back one after the other.
+ *
  * A table of a version that knew no parts is the part of all keys. It gives its records up a part
  * at a time, from the smallest key on.
  *
