@@ -25,15 +25,16 @@
 #include "tests/support/dumps.h"
 #include "tests/support/random.h"
 
-#define MAX_ID   ((1ull << 40) - 1)
-#define KIB      1024u
-#define PART     (64u * KIB)
-#define MOST     (256u * KIB) /* of parts, beyond what is set aside */
-#define OVERLAYS (512u * KIB)
-#define LARGE    (1ull << 50) /* a value that lies beside */
-#define NOTHING  UINT64_MAX
-#define TRIES    100u /* of a change that would stop its own test */
-#define CHANGES  8u
+#define MAX_ID    ((1ull << 40) - 1)
+#define KIB       1024u
+#define PART      (64u * KIB)
+#define MOST      (256u * KIB) /* of parts, beyond what is set aside */
+#define OVERLAYS  (512u * KIB)
+#define LARGE     (1ull << 50) /* a value that lies beside */
+#define NOTHING   UINT64_MAX
+#define TRIES     100u /* of a change that would stop its own test */
+#define CHANGES   8u
+#define TRIES_MAX 20000000u /* of an operation: threads that read for it may have to wait long */
 
 struct world {
     struct counter_config config;
@@ -174,7 +175,8 @@ static enum engine_status run(struct world *w, enum engine_verb verb, int slot, 
 {
     counters_call_init(&w->call, verb, slot, id_of(index), text);
     w->call.op.ticket = (struct ticket){no_wake, w, ++w->serial};
-    for (;;) {
+    for (unsigned tries = 0;; tries++) {
+        assert_true(tries < TRIES_MAX);
         dumps_run(&w->dumps, &w->call.op, &w->sink.sink);
         if (w->call.op.status != ENGINE_PENDING && !is_refused(&w->call.op)) {
             break;
