@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
@@ -341,17 +342,32 @@ static int load_end(struct load *load, bool done)
         bool input = load->input.error[0] != '\0';
 
         verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
-        return EXIT_STATUS_FAILED;
+        return load->wires[0].refused ? EXIT_STATUS_REFUSED : EXIT_STATUS_FAILED;
     }
     return load->refused > 0 ? EXIT_STATUS_SOME_LINES : EXIT_STATUS_DONE;
 }
 
+/* Where the rows go. False: it was said. */
+static bool load_reach(struct load *load)
+{
+    char error[WIRE_ERROR_MAX];
+
+    if (load->options->offline != NULL) {
+        return load_fill_open(load);
+    }
+    load->peer = wire_peer_create(&load->options->target, BENCH_PORT, error);
+    if (load->peer == NULL) {
+        verb_complain(stderr, "%s", error);
+    }
+    return load->peer != NULL;
+}
+
 int load_main(int argc, char **argv)
 {
-    struct load_options options = {.server = WIRE_SERVER,
-                                   .batch = LOAD_BATCH,
-                                   .connections = LOAD_CONNECTIONS,
-                                   .patience_s = WIRE_PATIENCE_S};
+    struct load_options options = {
+        .batch = LOAD_BATCH, .connections = LOAD_CONNECTIONS, .patience_s = WIRE_PATIENCE_S};
+
+    wire_target_init(&options.target);
     int status = load_arguments(&options, argc, argv);
 
     if (status >= 0) {
@@ -359,14 +375,13 @@ int load_main(int argc, char **argv)
     }
     struct load load = {.options = &options};
 
-    if (!load_state_read(&load) || !load_rejects_open(&load) ||
-        (options.offline != NULL && !load_fill_open(&load))) {
+    if (!load_state_read(&load) || !load_rejects_open(&load) || !load_reach(&load)) {
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
-        wire_init(&load.wires[part], options.server, options.patience_s);
+        wire_init(&load.wires[part], load.peer, options.patience_s * 1000);
     }
-    wire_init(&load.life_wire, options.server, options.patience_s);
+    wire_init(&load.life_wire, load.peer, options.patience_s * 1000);
     load_input_init(&load.input, options.files, options.file_count);
     batch_init(&load.batches[0], options.batch);
     batch_init(&load.batches[1], options.batch);
@@ -380,5 +395,6 @@ int load_main(int argc, char **argv)
         wire_fini(&load.wires[part]);
     }
     wire_fini(&load.life_wire);
+    wire_peer_destroy(load.peer);
     return status;
 }

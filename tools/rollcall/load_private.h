@@ -48,7 +48,7 @@ enum load_format { LOAD_BY_NAME, LOAD_CSV, LOAD_TSV, LOAD_NDJSON };
 enum load_mode { LOAD_SET, LOAD_ADD, LOAD_MAX };
 
 struct load_options {
-    const char *server;
+    struct wire_target target;
     const char *space;
     const char *columns; /* NULL: the first line of each file names them, or ndjson does */
     enum load_format format;
@@ -182,6 +182,7 @@ struct load {
     struct load_space space;
     struct load_columns columns;
     struct load_input input;
+    struct wire_peer *peer;                  /* NULL: --offline */
     struct wire wires[LOAD_CONNECTIONS_MAX]; /* closed all together; the first alone asks */
     struct wire life_wire;                   /* the others have batches on their way */
     struct load_life life;                   /* which acknowledged what is done */

@@ -8,7 +8,8 @@
 
 static bool space_fail(struct wire *wire, const char *what, const char *name)
 {
-    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire->address, what, name);
+    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire_peer_address(wire->peer),
+             what, name);
     return false;
 }
 
@@ -66,7 +67,7 @@ bool load_space_ask(struct load_space *space, struct wire *wire, const char *nam
 
     memset(space, 0, sizeof(*space));
     if (!space_ask(wire, name, "kind", text)) {
-        return space_fail(wire, "no space of the name, or no rollcalld:", name);
+        return wire->answered && space_fail(wire, "no space of the name, or no rollcalld:", name);
     }
     space->members = strcmp(text, "phantom") == 0;
     if (!space->members && strcmp(text, "counter") != 0) {
