@@ -157,7 +157,7 @@ class Case:
             raise Failure("at %d: %r\nis not\n%r" % (at, found, expected))
 
     def modes(self):
-        self.call("load", "feed", "-f", "csv", "-c", "id,like", "-q", stdin="11,5\n12,6\n")
+        self.call("load", "feed", "-f", "csv", "-c", "id,like", "-q", stdin="11,005\n12,6\n")
         self.call("load", "feed", "-f", "csv", "-c", "id,like,read", "-m", "add",
                   stdin="11,7,1\n13,8,\n13,9,\n")
         self.expect({"feed:11": ",,5,1", "feed:12": ",,6,", "feed:13": ",,8,"})

@@ -27,6 +27,7 @@ static void load_help(void)
         "      --max-errors N     lines that may be refused before it gives up (0)\n"
         "      --reject FILE      refused lines are added to it\n"
         "      --batch N          rows acknowledged together (4096)\n"
+        "      --connections N    that rows are spread over, by their ids (8)\n"
         "      --timeout SECONDS  the longest wait for the daemon, busy or away (60)\n"
         "      --offline DIR      no daemon: makes the data directory DIR, new or empty, out of\n"
         "                         rows in the order of their ids; needs --config\n"

@@ -162,7 +162,8 @@ static void reject(struct load *load, const struct load_batch *batch, const stru
         progress_clear(&load->progress);
         int shown = item->line_length < SHOWN_MAX ? (int)item->line_length : SHOWN_MAX;
 
-        verb_complain(stderr, "line %" PRIu64 ": %s: %.*s", item->line, item->why, shown, line);
+        verb_complain(stderr, "line %" PRIu64 ": %s: %.*s", item->line, load_why(batch, item),
+                      shown, line);
     }
     if (load->complaints == COMPLAINTS_MAX) {
         verb_complain(stderr, "further refused lines are counted%s",

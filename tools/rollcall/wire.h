@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tools/rollcall/wire_peer.h"
 
@@ -52,6 +53,15 @@ bool wire_send(struct wire *wire, const void *bytes, size_t length);
 char *wire_line(struct wire *wire, size_t *length);
 /* The same, if it has come already. NULL: not yet, or never. */
 char *wire_line_there(struct wire *wire, size_t *length);
+/* Takes these bytes, if they are what has come next. */
+static inline bool wire_take(struct wire *wire, const char *bytes, size_t length)
+{
+    bool same = wire->in_length - wire->in_at >= length &&
+                memcmp(wire->in + wire->in_at, bytes, length) == 0;
+
+    wire->in_at += same ? length : 0;
+    return same;
+}
 /* All until the other side closes, NUL added; valid as the wire. NULL with `error`. */
 char *wire_rest(struct wire *wire);
 
