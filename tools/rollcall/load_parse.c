@@ -170,7 +170,7 @@ static bool parse_plain(const struct load_columns *columns, char separator, cons
     return true;
 }
 
-static void row_clear(struct load_row *row)
+static void load_row_clear(struct load_row *row)
 {
     row->id = 0;
     row->set = 0;
@@ -396,12 +396,12 @@ static bool parse_ndjson(const struct load_columns *columns, char *line, struct 
 bool load_parse(enum load_format format, const struct load_columns *columns, char *line,
                 size_t length, struct load_row *row, char why[LOAD_WHY_MAX])
 {
-    row_clear(row);
+    load_row_clear(row);
     if (format != LOAD_NDJSON &&
         parse_plain(columns, format == LOAD_TSV ? '\t' : ',', line, length, row)) {
         return true;
     }
-    row_clear(row);
+    load_row_clear(row);
     if (strlen(line) != length) {
         return parse_fail(why, "a zero byte is in the line", "");
     }
