@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from load import Case, Failure, judge, protocol  # noqa: E402
 
-ROWS = 600000  # each some 90 bytes in a list
+ROWS = 1200000  # each some 90 bytes in a list; a table has most of them
 PLAIN = 30000
 LISTS = 4  # LISTER_LISTS_MAX
 LIST_BYTES = 10 << 20  # of `memory` 320MiB, a 32nd
@@ -31,8 +31,8 @@ spaces:
   feed:
     kind: counter
     slots: {like: 20, read: 20}
-    table-size: 2MiB
-    tables: 4
+    table-size: 8MiB
+    tables: 2
     oldest: dump
   other: {kind: plain, memory: 32MiB}
 """
@@ -61,9 +61,11 @@ class Lists(Case):
         client.socket.close()
 
     def read_all(self, commands):
-        """What each of them is answered, a piece of each by turns: counts of keys of both spaces."""
+        """How many lines each of them is answered, a piece of each by turns; those of an export are in
+        the order of their ids."""
         sockets = [self.daemon.connect().socket for _ in commands]
-        rests, last, plain, feed = [[value] * len(commands) for value in (b"", -1, 0, 0)]
+        rests, lines = [b""] * len(commands), [0] * len(commands)
+        last = -1
         for connection, command in zip(sockets, commands):
             connection.sendall(command + b"\r\n")
         open_ones = list(range(len(commands)))
@@ -72,30 +74,25 @@ class Lists(Case):
                 piece = sockets[i].recv(PIECE)
                 if not piece:
                     raise Failure("list %d was cut off" % i)
-                *lines, rests[i] = (rests[i] + piece).split(b"\n")
-                for line in lines:
-                    if line.startswith((b"END", b"EN\r")):
-                        open_ones.remove(i)
-                        break
-                    if b"plain" in line:
-                        plain[i] += 1
-                    elif not line.startswith(b"EXPORT"):
-                        number = int(re.search(rb"\d+", line.replace(b"%3A", b":")).group(0))
-                        if number <= last[i]:
-                            raise Failure("%d behind %d" % (number, last[i]))
-                        last[i] = number
-                        feed[i] += 1
+                whole, _, rests[i] = (rests[i] + piece).rpartition(b"\n")
+                lines[i] += whole.count(b"\n") + 1
+                if b"export" in commands[i]:
+                    ids = [int(line.split(b" ")[0]) for line in whole.splitlines() if line[:1].isdigit()]
+                    if any(left >= right for left, right in zip([last] + ids, ids)):
+                        raise Failure("ids are not in order")
+                    last = ids[-1] if ids else last
+                if whole.endswith((b"END\r", b"EN\r")):
+                    open_ones.remove(i)
         for connection in sockets:
             connection.close()
-        return feed, plain
+        return lines
 
     def bounded(self):
         self.forget_peak()
         before = self.memory("VmRSS")
-        feed, plain = self.read_all([b"lru_crawler metadump all", b"lru_crawler mgdump all",
-                                     b"lru_crawler export feed", b"lru_crawler mgdump all"])
-        self.same(feed, [ROWS] * LISTS)
-        self.same(plain, [PLAIN, PLAIN, 0, PLAIN])
+        lines = self.read_all([b"lru_crawler metadump all", b"lru_crawler mgdump all",
+                               b"lru_crawler export feed", b"lru_crawler mgdump all"])
+        self.same(lines, [ROWS + PLAIN + 1, ROWS + PLAIN + 1, ROWS + 2, ROWS + PLAIN + 1])
         grown = self.memory("VmHWM") - before
         if grown > LISTS * LIST_BYTES + OTHER_BYTES:
             raise Failure("four lists took %d MiB" % (grown >> 20))
