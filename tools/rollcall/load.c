@@ -304,6 +304,9 @@ static bool load_run(struct load *load)
     if (!load_input_seek(&load->input, &load->done)) {
         return false;
     }
+    if (load->rejects != NULL && !load_state_write(load, false)) {
+        return false; /* a kill in the first batch: where its rejected lines begin is known */
+    }
     progress_init(&load->progress, load->options->quiet ? NULL : stderr, "rows", load->before);
     return load->fill != NULL ? run_filling(load)
            : raises(load)     ? run_raising(load)
@@ -334,14 +337,14 @@ static int load_end(struct load *load, bool done)
     bool too_many = load->refused > options->max_errors;
 
     progress_clear(&load->progress);
-    if (load->rejects != NULL && fclose(load->rejects) != 0 && done) {
-        snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: cannot be written",
-                 options->reject);
-        done = false;
-    }
     done = end_filling(load, done);
     if (!(done && load->fill == NULL ? load_life_see(load) : true) ||
         !load_state_write(load, true)) {
+        done = false;
+    }
+    if (load->rejects != NULL && fclose(load->rejects) != 0 && done) {
+        snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: cannot be written",
+                 options->reject);
         done = false;
     }
     if (!options->quiet) {

@@ -203,13 +203,14 @@ struct load {
     struct progress progress;
     struct load_batch batches[2];
     struct buf scratch;
-    FILE *rejects;                  /* NULL: none */
-    uint64_t stored, kept, refused; /* rows, by this run and those before */
-    uint64_t waits;                 /* times the daemon was busy */
-    uint64_t before;                /* rows of the runs before */
-    struct load_place done;         /* all before it is answered */
-    uint64_t done_bytes;            /* of all files, likewise */
-    uint64_t saved_us;              /* when the checkpoint was last made durable */
+    FILE *rejects;                       /* NULL: none */
+    uint64_t stored, kept, refused;      /* rows, by this run and those before */
+    uint64_t reject_bytes, reject_inode; /* of that file, at the checkpoint */
+    uint64_t waits;                      /* times the daemon was busy */
+    uint64_t before;                     /* rows of the runs before */
+    struct load_place done;              /* all before it is answered */
+    uint64_t done_bytes;                 /* of all files, likewise */
+    uint64_t saved_us;                   /* when the checkpoint was last made durable */
     unsigned complaints;
     struct fill_options fill_options;
     struct fill *fill;  /* NULL: into a daemon */
