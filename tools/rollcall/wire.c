@@ -18,6 +18,7 @@
 #define LINE_MAX     (4u << 20) /* of an answer, before it is no line of ours */
 #define TRY_EVERY_MS 100
 #define CONNECT_MS   5000
+#define LOSSES_MAX   10 /* of a handshake or login: a daemon that is killed may come back */
 
 void wire_init(struct wire *wire, const struct wire_peer *peer, unsigned patience_ms)
 {
@@ -338,11 +339,14 @@ bool wire_connect_once(struct wire *wire, bool *later)
 bool wire_connect(struct wire *wire, void (*waits)(void *context, const char *why), void *context)
 {
     uint64_t until = clock_monotonic_us() + wire->patience_ms * 1000ull;
+    unsigned losses = 0;
     bool later;
 
     while (!wire_connect_once(wire, &later)) {
         const struct timespec pause = {0, TRY_EVERY_MS * 1000000l};
 
+        losses += wire->lost;
+        later = later || (wire->lost && losses < LOSSES_MAX);
         if (!later || clock_monotonic_us() >= until) {
             return false;
         }
