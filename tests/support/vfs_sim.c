@@ -505,9 +505,16 @@ static struct sim_node *begin_directory(struct call *call, struct vfs *vfs, enum
 
 static int sim_mode(struct vfs *vfs, const char *path)
 {
-    (void)vfs;
-    (void)path;
-    return 0700; /* all are whose process it is */
+    struct call call;
+    struct sim_place place;
+    if (!begin(&call, vfs, VFS_SIM_OPEN)) { /* counted as nothing: no file is touched */
+        return -1;
+    }
+    if (!sim_disk_path(path, call.known) || !sim_disk_find(&call.sim->disk, call.known, &place) ||
+        !place.node) {
+        return refuse(&call, ENOENT);
+    }
+    return (int)leave(&call, 0700); /* all are whose process it is */
 }
 
 static int sim_sync_dir(struct vfs *vfs, const char *path)
