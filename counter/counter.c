@@ -285,6 +285,7 @@ static const struct engine_functions counter_functions = {
     .clear = counter_clear,
     .stats_space = counter_stats_space,
     .stats_table = counter_stats_table,
+    .survey = counter_survey,
     .memory = counter_memory,
     .populate = counter_populate,
     .maintain = counter_maintain,

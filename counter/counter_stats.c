@@ -142,6 +142,27 @@ uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_
     return row_next_base(table);
 }
 
+bool counter_survey(const struct engine *engine, struct engine_survey *survey)
+{
+    const struct counter *counter = (const struct counter *)engine;
+    const struct row_table *table = row_find_from(&counter->row, survey->from);
+    struct row_table *layer = (struct row_table *)table;
+    for (unsigned i = 0; layer && i < survey->layer; i++) {
+        layer = layer->further;
+    }
+    if (!layer) {
+        survey->from = row_next_base(table);
+        survey->layer = 0;
+        return survey->from != 0;
+    }
+    if (!counter_table_survey(counter_table_of(layer), counter->config.slots, survey)) {
+        survey->layer++;
+        survey->part = 0;
+        survey->at = 0;
+    }
+    return true;
+}
+
 static void add_cold(struct engine_memory *cold, const struct sums *sums,
                      struct counter_below_stats below)
 {

@@ -337,6 +337,13 @@ struct table_file;
  * while the table stays. */
 uint64_t counter_table_count_slot(const struct counter_table *t, const struct counter_slot *slot);
 
+/*
+ * A step of engine_functions.survey in a table: `slots` are those of its view, as configured.
+ * False: it is through, or the table is dumped. Any thread, inside the barrier.
+ */
+bool counter_table_survey(const struct counter_table *t, const struct counter_slot *slots,
+                          struct engine_survey *survey);
+
 /* Copies pages as they are, each at one moment, without locks and versions. Inside the barrier. */
 
 uint64_t counter_table_pages(const struct counter_table *table); /* 0: it has no groups */

@@ -1,6 +1,6 @@
 /*
- * admin_attention.h: what an operator has to do something about, in whole sentences, each with the
- * next step. On a good day there are none.
+ * admin_attention.h: what needs an operator, in whole sentences, each with the next step. On a good
+ * day there are none.
  */
 #ifndef ROLLCALL_ADMIN_ADMIN_ATTENTION_H
 #define ROLLCALL_ADMIN_ADMIN_ATTENTION_H
@@ -14,6 +14,7 @@
 #define ADMIN_JOURNAL_LAG_US  5000000
 #define ADMIN_BEHIND_US       5000000 /* of a follower */
 #define ADMIN_DISK_FREE_LEAST 0.1
+#define ADMIN_OVERFLOW        0.01 /* of the records: numbers too large for their slot */
 
 struct admin_attention {
     size_t count;

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define BARRIER_YIELDS 32 /* a turn is short: mostly nobody has to sleep */
+#define BARRIER_YIELDS 32 /* a turn is short, so the stop seldom sleeps */
 
 enum member_state { OUTSIDE, INSIDE, AWAITED };
 
@@ -128,7 +128,7 @@ void barrier_leave(struct barrier_member *member)
     step_out(member);
 }
 
-/* Gives a member inside a chance to step out by itself; true if it did. */
+/* Waits a moment for a member inside to step out by itself. Returns whether it did. */
 static bool left_soon(struct barrier_member *member)
 {
     for (int i = 0; i < BARRIER_YIELDS; i++) {
@@ -140,7 +140,7 @@ static bool left_soon(struct barrier_member *member)
     return false;
 }
 
-/* Under the barrier's lock, which is let go while asleep. */
+/* Called under the barrier's lock, which is let go while asleep. */
 static void wait_until_out(struct barrier *barrier, struct barrier_member *member)
 {
     int inside = INSIDE;

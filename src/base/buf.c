@@ -16,7 +16,7 @@ void budget_divide(struct budget *budget, unsigned parts)
     budget->beyond_max = budget->bytes_max - parts * budget->kept_bytes;
 }
 
-/* Of so many bytes that a part uses. */
+/* Returns how many of the bytes that a part uses lie beyond what is kept for it. */
 static uint64_t beyond_kept(const struct budget *budget, uint64_t bytes)
 {
     return bytes > budget->kept_bytes ? bytes - budget->kept_bytes : 0;

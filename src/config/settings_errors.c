@@ -63,7 +63,7 @@ void settings_error_unknown(struct settings_draft *draft, const struct settings_
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Is this the first byte of a UTF-8 letter? libyaml counts columns in letters. */
+/* Returns whether this is the first byte of a UTF-8 letter: libyaml counts columns in letters. */
 static bool starts_letter(char byte)
 {
     return ((unsigned char)byte & 0xc0) != 0x80;

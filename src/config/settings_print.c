@@ -224,7 +224,7 @@ static void sample_value(const struct settings_row *row, const char *indent, FIL
     putc('\n', out);
 }
 
-/* Behind '#' stands what holds without its line: a default, or nothing. */
+/* After '#' stands what holds without its line: a default, or nothing. */
 static void sample_row(const struct settings_row *row, const char *indent, FILE *out)
 {
     bool departs = row->sample != NULL && row->option.initial != NULL;
@@ -237,7 +237,7 @@ static void sample_row(const struct settings_row *row, const char *indent, FILE 
     sample_value(row, commented, out);
 }
 
-/* In a group, which is behind '#' as a whole. */
+/* Prints a key of a group, which stands after '#' as a whole. */
 static void sample_member(const struct settings_row *row, FILE *out)
 {
     sample_help(row, "# " MEMBER_INDENT, out);

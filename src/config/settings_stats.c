@@ -61,7 +61,7 @@ static const char *first_socket(const struct settings *settings)
     return "NULL";
 }
 
-/* Is anything ever thrown away to make room? */
+/* Returns whether anything is ever thrown away to make room. */
 static bool evicts(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
@@ -147,7 +147,7 @@ static void emit_memcached(const struct sink *sink)
     emit_tls(sink);
 }
 
-/* What exporters look for and nothing here has: a crawler, slabs, segments of an LRU. */
+/* Figures that exporters look for and nothing here has: a crawler, slabs, segments of an LRU. */
 static void emit_foreign(const struct sink *sink)
 {
     static const struct {

@@ -306,14 +306,16 @@ static const struct settings_row top_rows[] = {
                 .initial = "rollcall",
                 .help = "Of the nodes that hold the same data, likewise: who names another is "
                         "refused."}},
-    {.option = {.name = "replication.follow",
-                .type = OPTION_STRING,
-                TOP(replication.follow),
-                .min = 1,
-                .max = SETTINGS_DATA_PATH_MAX,
-                .help = "The node whose data this one has a copy of, and goes on taking what it "
-                        "writes: one of its addresses, as in listen. With tls.enabled over TLS, "
-                        "believed by tls.ca; notls: in front: without. Default: none, it leads."},
+    {.option =
+         {.name = "replication.follow",
+          .type = OPTION_STRING,
+          TOP(replication.follow),
+          .min = 1,
+          .max = SETTINGS_DATA_PATH_MAX,
+          .help = "The node whose data this one has a copy of, and goes on taking what it "
+                  "writes: one of its addresses, as in listen. With tls.enabled over TLS, "
+                  "believed by tls.ca; notls: in front: without. agent: whom rollcall agent says, "
+                  "which may also have it lead. Default: none, it leads."},
      .sample = "10.0.0.1:11211"},
     {.option = {.name = "replication.credentials",
                 .type = OPTION_STRING,

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* May this user run it? Root needs a user to become. */
+/* Returns whether this user may run the daemon: root needs a user to become. */
 bool process_user_allowed(const char *user);
 
 /* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:
@@ -36,8 +36,8 @@ void process_refuse_privileges(void);
 bool process_drop_to(const char *user);
 
 /*
- * Until process_as_root() files are opened and made as this user, whom the process can still be
- * root again from. Nothing to do when not root. Before other threads start.
+ * Until process_as_root() files are opened and made as this user; the process can still become root
+ * again. Does nothing when not root. Before other threads start.
  */
 bool process_as(const char *user);
 void process_as_root(void);

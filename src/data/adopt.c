@@ -70,13 +70,12 @@ typedef bool adopt_file_fn(struct adoption *adoption, const struct manifest_file
 
 static bool adopt_each(struct adoption *adoption, adopt_file_fn *each)
 {
-    for (size_t i = 0; i < adoption->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &adoption->manifest->spaces[i];
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
 
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (!each(adoption, &space->files[k])) {
-                return false;
-            }
+    while ((file = manifest_next_file(adoption->manifest, &at)) != NULL) {
+        if (!each(adoption, file)) {
+            return false;
         }
     }
     return true;

@@ -162,14 +162,13 @@ static bool copy_dir_keeps(const void *context, const char *name)
 /* A name that no daemon gives is nothing to make a file of. */
 static bool copy_dir_names_good(struct copy_dir *dir, const struct manifest *manifest)
 {
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        const struct manifest_space *space = &manifest->spaces[i];
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
 
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (!copy_dir_is_table(space->files[k].name)) {
-                return copy_dir_refuse(dir, "its manifest names %.100s, which is no table file",
-                                       space->files[k].name);
-            }
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        if (!copy_dir_is_table(file->name)) {
+            return copy_dir_refuse(dir, "its manifest names %.100s, which is no table file",
+                                   file->name);
         }
     }
     return true;

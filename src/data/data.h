@@ -83,6 +83,8 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 /* After data_recover: for the workers' sinks, and the log all spaces share. NULL before. */
 struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
+/* The file system it lies on. */
+struct vfs *data_vfs(const struct data *data);
 /* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
 struct cold *data_cold(const struct data *data);
 /* Of the files of dumped tables. Any thread. */

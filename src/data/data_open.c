@@ -285,20 +285,6 @@ static bool data_open_compare(struct data *data, const struct settings *settings
     return true;
 }
 
-/* Names of table files go on behind all there were. */
-static void note_generation(struct data *data)
-{
-    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &data->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (space->files[k].generation > data->generation) {
-                data->generation = space->files[k].generation;
-            }
-        }
-    }
-}
-
 static struct data *open_directory(struct vfs *vfs, const struct settings *settings, bool fills,
                                    char error[DATA_ERROR_MAX])
 {
@@ -332,7 +318,7 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
-    note_generation(data);
+    data->generation = manifest_generation(data->manifest); /* names go on behind all there were */
     data_count_files(data);
     return data;
 }

@@ -71,6 +71,8 @@ struct data {
     uint64_t generation;       /* of the last table file: no name is used twice */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
 
+    _Atomic uint64_t reign; /* the epoch of the journal's last record */
+
     struct follow *follow;   /* NULL: its journal is its own */
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;

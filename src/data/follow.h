@@ -30,6 +30,9 @@ struct data_position {
 /* Any thread that may wait for the disk; after data_recover. */
 void data_position(struct data *data, struct data_position *position);
 
+/* That epoch alone. Any thread, no wait. */
+uint64_t data_reign(const struct data *data);
+
 /*
  * Has what the other node's manifest says room in the memory of this configuration: tables, by
  * their number and size there? A start asks it of its own manifest, the receiver of a copy's.

@@ -240,6 +240,10 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 
     pthread_mutex_unlock(&data->lock);
     if (recovered) {
+        struct data_position position;
+
+        data_position(data, &position);
+        atomic_store(&data->reign, position.epoch);
         data_count_files(data);
         data->figures.recovery_us = clock_monotonic_us() - recovery->begun_us;
     }

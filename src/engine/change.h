@@ -62,7 +62,7 @@ struct change {
 struct change_sink;
 
 struct change_sink_functions {
-    /* Room for one change; false: none now, nothing may be changed. */
+    /* Takes room for one change. False: there is none now, and nothing may be changed. */
     bool (*reserve)(struct change_sink *sink);
     /* Takes the change that `reserve` was asked for. Returns its position (LSN). Never fails. */
     uint64_t (*put)(struct change_sink *sink, const struct change *change);
@@ -94,11 +94,11 @@ enum change_event {
 #define CHANGE_STOPPED_MAX      256         /* changes in their place */
 
 struct change_log {
-    /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
+    /* Takes room for CHANGE_EVENTS_BYTES_MAX of events. False: there is none now, and nothing may
+     * be changed. */
     bool (*reserve)(struct change_log *log);
-    /* Waits until there is such room, and keeps it for the next reserve: outside the barrier, on a
-     * thread that may wait for the disk. Gives up where that does not come. NULL: there always is.
-     */
+    /* Waits until there is this room, and keeps it for the next reserve. Gives up after a while.
+     * Outside the barrier, on a thread that may wait for the disk. NULL: there always is room. */
     void (*await)(struct change_log *log);
     /* Takes an event. Never fails. */
     void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,

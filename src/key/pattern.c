@@ -45,7 +45,7 @@ static inline size_t read_id(const char *at, const char *end, uint64_t *id)
     return at[0] == '0' || too_large ? 0 : digits;
 }
 
-/* Reads what stands behind the id. Returns the tail or member, NULL if the space's suffix is not
+/* Reads what stands after the id. Returns the tail or member, NULL if the space's suffix is not
  * there. */
 static inline const char *read_suffix(const struct pattern_space *space, const char *at,
                                       const char *end)

@@ -19,13 +19,15 @@
 #include "repl/wire.h"
 
 #define REPL_FEEDS_MAX 16
+#define REPL_WAITS_MAX 2 /* followers that answers wait for at one time */
 
 struct data;
 struct repl_control;
 struct net_tls;
 struct repl_feeds;
 
-/* What the follower of replication.ack-by has acknowledged has grown. By a feed's thread. */
+/* What all of those have acknowledged that answers wait for has grown. By a feed's thread, or who
+ * calls repl_feeds_wait_for. */
 typedef void repl_acked_fn(void *context);
 
 /* NULL: the settings give this node no name. After data_recover; data outlives it but for the call
@@ -53,9 +55,23 @@ void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, cons
 void repl_feeds_moved(struct repl_feeds *feeds);
 
 /*
- * With ack: replica: up to where the follower of ack-by ever had the journal: as written, or under
- * sync: always as durable. Never falls. And: does it stream now, and has it caught up since it
- * came? Any thread, no wait.
+ * For whom answers wait: for all of these followers. At first for that of replication.ack-by, if
+ * there is one. Of none: nobody, but with `lacks`: somebody who is not named yet, so that no change
+ * can be acknowledged. What one that stays has acknowledged is kept. Any thread.
+ */
+struct repl_waits {
+    size_t count;
+    char names[REPL_WAITS_MAX][REPL_NAME_MAX + 1];
+    bool lacks;
+};
+void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits);
+/* What the `at`-th of them has acknowledged, as below. */
+uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at);
+
+/*
+ * Up to where all of those that are waited for ever had the journal: as written, or under sync:
+ * always as durable. UINT64_MAX: nobody is. Falls only when another one is waited for. And: do all
+ * of them stream now, and have they caught up since they came? Any thread, no wait.
  */
 uint64_t repl_feeds_acked(const struct repl_feeds *feeds);
 bool repl_feeds_in_sync(const struct repl_feeds *feeds);
@@ -73,6 +89,7 @@ struct repl_feed_stats {
     enum repl_feed_state state;
     char name[REPL_NAME_MAX + 1];
     char peer[128];
+    bool caught_up;                     /* it has what was written when its stream began */
     uint64_t sent;                      /* records below that */
     uint64_t written, durable, applied; /* as it said last */
     uint64_t copied_bytes;
@@ -88,9 +105,10 @@ struct repl_feeds_stats {
     uint64_t streams, copies; /* begun since the start */
     uint64_t rewinds;         /* followers told so */
     uint64_t refused_copies;  /* told to come again */
-    uint64_t acked;           /* with ack: replica, by the follower that is waited for; else 0 */
-    bool in_sync;             /* it is there: writes are taken */
-    size_t count;             /* of followers that are there */
+    struct repl_waits waits;
+    uint64_t acked; /* by all that are waited for; 0: nobody is */
+    bool in_sync;   /* with ack: replica: they are there: writes are taken */
+    size_t count;   /* of followers that are there */
     struct repl_feed_stats feeds[REPL_FEEDS_MAX];
 };
 

@@ -54,6 +54,13 @@ struct repl_feed {
     size_t sample_first, sample_count;
 };
 
+/* One that is waited for. */
+struct feeds_waited {
+    char name[REPL_NAME_MAX + 1];
+    uint64_t acked;
+    struct repl_feed *feed; /* NULL: it is away, or behind */
+};
+
 struct repl_feeds {
     struct data *data;
     const struct repl_control *control; /* NULL: nobody does */
@@ -63,17 +70,18 @@ struct repl_feeds {
     char name[REPL_NAME_MAX + 1], group[REPL_NAME_MAX + 1];
     _Atomic unsigned copies_max;
     _Atomic uint64_t copy_rate;
-    char ack_by[REPL_NAME_MAX + 1]; /* whose word is waited for; "": nobody's */
-    bool ack_durable;
+    bool ack, ack_durable;
     repl_acked_fn *acked_fn;
     void *acked_context;
     _Atomic uint64_t acked;
     _Atomic bool in_sync;
-    struct repl_feed *sync_feed; /* under the lock: whose it is; NULL: not in sync */
-    _Atomic unsigned sleeping;   /* feeds that do: more or fewer for a moment */
+    _Atomic unsigned sleeping; /* feeds that do: more or fewer for a moment */
 
     pthread_mutex_t lock;
     bool stopped;
+    struct feeds_waited waited[REPL_WAITS_MAX];
+    size_t waited_count;
+    bool waits_lack;                               /* for somebody who is not named yet */
     unsigned copies;                               /* being served */
     uint64_t stream[MANIFEST_STREAM_WORDS], epoch; /* at the last look */
     uint64_t streams_begun, copies_begun, rewinds, refused_copies;
@@ -95,8 +103,8 @@ void feed_give_place(struct repl_feed *feed);
 /* Would it get one? */
 bool feed_has_place(struct repl_feed *feed);
 
-/* It has reached that. caught_up: all that was written when it came, too. */
-void feed_acked(struct repl_feed *feed, const struct repl_line *said, bool caught_up);
+/* Its figures have grown. */
+void feed_acked(struct repl_feed *feed);
 /* Its stream has ended: its word is not to be had any more. */
 void feed_unsync(struct repl_feed *feed);
 

@@ -159,8 +159,9 @@ static bool stream_hear_line(struct stream *stream, const char *text, size_t len
     }
     pthread_mutex_lock(&feed->feeds->lock);
     stream_reached(feed, &line);
+    feed->figures.caught_up = feed->figures.caught_up || line.written >= stream->goal;
     pthread_mutex_unlock(&feed->feeds->lock);
-    feed_acked(feed, &line, line.written >= stream->goal);
+    feed_acked(feed);
     return true;
 }
 

@@ -4,6 +4,8 @@
  * client must not have to know which spaces are in a journal. SERVER_ERROR, as what is asked is
  * right, and another node would do it: routers go on to that one.
  *
+ * One that leads by an agent's word does the same from when that has ended: it is fenced.
+ *
  * Reads are refused while what is here is not of one moment yet, or too old
  * (replication.stale-after).
  */
@@ -17,8 +19,8 @@ void dispatch_follow_look(struct dispatch_worker *worker)
 {
     const struct server *server = worker->server;
 
-    worker->follows = server->follows;
-    worker->stale = worker->follows &&
+    worker->follows = server->follows || (UNLIKELY(server->leased) && server_is_fenced(server));
+    worker->stale = server->follows &&
                     (!data_readable(server->data) || repl_receiver_is_stale(server->receiver));
 }
 

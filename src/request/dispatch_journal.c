@@ -256,6 +256,9 @@ static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
     (void)journal_sink_submit(&worker->journal_sink);
     bool failed = journal_failed(worker->journal);
 
+    if (UNLIKELY(worker->server->leased) && !worker->follows && server_is_fenced(worker->server)) {
+        return NET_COMMIT_FAILED; /* it slept since the turns began, and others may lead now */
+    }
     if (settled(worker->server) >= lsn) {
         return NET_COMMITTED;
     }

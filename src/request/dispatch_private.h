@@ -132,7 +132,8 @@ struct dispatch_worker {
     struct dispatch_wait wait;
     bool no_replica; /* as the turns began: a change would not be acknowledged, so none is taken */
     bool hanging;    /* as the turns began: the journal hangs, and takes no change */
-    bool follows;    /* as the turns began: the records are another node's, no change is taken */
+    bool follows;    /* as the turns began: the records are another node's, or it is fenced: no
+                      * change is taken */
     bool stale;      /* likewise: nor is anything read */
     bool has_cold;   /* tables may be dumped */
     bool held_cold;  /* of the turn: the connection's `cold` as it began */

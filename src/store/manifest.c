@@ -223,6 +223,30 @@ size_t manifest_count_files(const struct manifest *manifest)
     return count;
 }
 
+const struct manifest_file *manifest_next_file(const struct manifest *manifest,
+                                               struct manifest_at *at)
+{
+    while (at->space < manifest->spaces_count) {
+        const struct manifest_space *space = &manifest->spaces[at->space];
+        if (at->next < space->files_count) {
+            return &space->files[at->next++];
+        }
+        *at = (struct manifest_at){.space = at->space + 1};
+    }
+    return NULL;
+}
+
+uint64_t manifest_generation(const struct manifest *manifest)
+{
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
+    uint64_t highest = 0;
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        highest = file->generation > highest ? file->generation : highest;
+    }
+    return highest;
+}
+
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name)
 {
     for (size_t i = 0; i < manifest->spaces_count; i++) {

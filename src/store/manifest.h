@@ -99,6 +99,12 @@ struct manifest {
     size_t spaces_count;
 };
 
+/* Where a walk over all files is. */
+struct manifest_at {
+    size_t space; /* of the file last returned */
+    size_t next;  /* its next one */
+};
+
 enum manifest_state {
     MANIFEST_SOUND,
     MANIFEST_NONE,    /* there is no such file */
@@ -137,6 +143,11 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
 bool manifest_remove_file(struct manifest_space *space, const char *name); /* false: not there */
 /* Of all its spaces. */
 size_t manifest_count_files(const struct manifest *manifest);
+/* Returns the next file of all, space by space, or NULL behind the last; `at` is zeroed at first.
+ * No file may be added or removed meanwhile. */
+const struct manifest_file *manifest_next_file(const struct manifest *manifest,
+                                               struct manifest_at *at);
+uint64_t manifest_generation(const struct manifest *manifest); /* the highest; 0: no files */
 /* In any space; NULL: not there. Valid until a file is added or removed. */
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name);
 

@@ -14,7 +14,7 @@ import admin_site as site
 PAGE = os.path.join(site.protocol.TOP, "src", "request", "README.md")
 GROUPS = ("", "settings", "items", "slabs", "conns", "spaces", "tables", "cold", "replication", "hot", "slow",
           "latency")
-CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms\nreplication: {name: one}")
+CONFIG = site.CONFIG.replace("threads: 2", "threads: 2\nslow-request: 1ms")
 # Answered, if there is anything to tell: what this daemon may happen not to have met.
 CHANCE = {"SPACE:more", "N:id", "N:id_share", "N:member", "N:member_share", "reach", "fill"}
 
@@ -77,14 +77,9 @@ def explained():
     return names
 
 
-def follower_of(here):
-    return site.Site(CONFIG.replace("name: one", "name: two, follow: \"127.0.0.1:%d\"" % here.daemon.address[1]),
-                     data=True)
-
-
 def main():
-    here = site.Site(CONFIG, data=True)
-    there = follower_of(here)
+    here = site.Site(CONFIG + "replication: {name: one}\n", data=True)
+    there = site.follower_of(here, CONFIG)
     wanted = explained()
     assert "get_hits" in wanted and "items:N:age_hot" in wanted and "N:cas_badval" in wanted
     until = time.monotonic() + site.ANSWER_S

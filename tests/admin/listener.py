@@ -84,8 +84,7 @@ def test_reload(here):
 
 def follow(here):
     """A daemon that follows it, and is level."""
-    text = site.CONFIG + "replication: {name: two, follow: \"127.0.0.1:%d\"}\n" % here.daemon.address[1]
-    there = Site(text, data=True)
+    there = site.follower_of(here)
     until = time.monotonic() + site.ANSWER_S
     while there.metrics()['rollcall_replication_state{state="streaming"}'] == 0:
         assert time.monotonic() < until, there.daemon.output()
@@ -93,6 +92,11 @@ def follow(here):
     assert (here.ask("/leader")[0], here.ask("/follower")[0]) == (200, 503)
     told = json.loads(there.text("/status.json"))["replication"]
     assert (told["role"], told["state"], told["trouble"]) == ("follower", "streaming", ""), told
+    for each, words in ((here, r"<p class=s>leader, .*<b>one</b> <span class=s>this node</span> leads<ul class=k><li>"
+                               r"<b>two</b> <span class=s>127\.0\.0\.1:\d+</span> streaming, "),
+                        (there, r"<p class=s>follower, .*<li><b>127\.0\.0\.1:%d</b> .*<b>two</b> <span class=s>this node"
+                                r"</span> streaming, .*; reads are answered" % here.daemon.address[1])):
+        assert re.search(words, each.text("/"), re.S), (words, each.text("/"))
     return there
 
 

@@ -179,7 +179,7 @@ static bool bench_loop_receive(struct bench_loop *loop, struct bench_lane *lane)
     return replies && lane->answered < lane->batch && (size_t)got == room;
 }
 
-/* Is it time for another batch? Then the one after it is due an interval later. */
+/* Returns whether it is time for another batch. The next one is then due an interval later. */
 static bool bench_loop_take_turn(struct bench_loop *loop, uint64_t now)
 {
     if (loop->interval_ns == 0) {

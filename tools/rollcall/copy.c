@@ -123,7 +123,8 @@ static bool same_page(int left, int right, uint64_t offset)
            memcmp(pages[0], pages[1], (size_t)bytes) == 0;
 }
 
-/* Does a file begin and end as the one that is pinned? Then it is a part of it, or all. */
+/* Returns whether a file begins and ends as the pinned one does: then it is a part of it, or all.
+ */
 static bool begins_alike(const struct copy_pin *pin, int fd, uint64_t bytes)
 {
     uint64_t end = bytes / PAGE_BYTES * PAGE_BYTES;

@@ -70,7 +70,7 @@ static bool line_id(const struct export *export, const char *line, size_t length
     return num_read(line + skip, length - skip, id) > 0;
 }
 
-/* Cuts off a half line, and goes on behind the last whole one. */
+/* Cuts off a half line, and goes on after the last whole one. */
 static bool find_end(struct export *export, int fd)
 {
     char tail[TAIL_BYTES];

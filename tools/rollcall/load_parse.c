@@ -230,7 +230,8 @@ static bool parse_tsv(const struct load_columns *columns, char *line, size_t len
     return at > end || parse_fail(why, "the line has more columns than there are names", "");
 }
 
-/* Takes the quotes off a field in place. *end: behind it. False: it does not end. */
+/* Takes the quotes off a field in place. *end: the place after it. False: the field does not end.
+ */
 static bool unquote(char *field, size_t *length, char **end)
 {
     char *to = field;
@@ -282,7 +283,7 @@ static char *skip_blank(char *at)
     return at;
 }
 
-/* A string without escapes but \" \\ \/ ; *end: behind it. NULL: none. */
+/* Reads a string without escapes but \" \\ \/ ; *end: the place after it. NULL: there is none. */
 static char *json_string(char *at, size_t *length, char **end)
 {
     char *start = at + 1;
@@ -305,7 +306,8 @@ static char *json_string(char *at, size_t *length, char **end)
     return *at == '"' ? start : NULL;
 }
 
-/* A string, a number, null (an empty text) … *end: behind it. NULL: anything else. */
+/* Reads a string, a number, or null (an empty text); *end: the place after it. NULL: it is anything
+ * else. */
 static char *json_value(char *at, size_t *length, char **end)
 {
     if (*at == '"') {
@@ -331,7 +333,7 @@ static size_t json_column(const struct load_columns *columns, const char *name, 
     return i;
 }
 
-/* "name": value. NULL with `why`; else behind it. */
+/* Reads "name": value. Returns the place after it; NULL with `why`. */
 static char *json_member(const struct load_columns *columns, char *at, struct load_row *row,
                          uint64_t *seen, char why[LOAD_WHY_MAX])
 {

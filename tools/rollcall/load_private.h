@@ -43,7 +43,7 @@
 #define LOAD_CONNECTIONS_MAX 64u
 #define LOAD_FILES_MAX       65536u
 #define LOAD_WHY_MAX         128
-#define LOAD_LOSSES_MAX      5 /* connections lost one right behind the other */
+#define LOAD_LOSSES_MAX      5 /* connections lost one right after the other */
 #define LOAD_ID_MAX          ((uint64_t)INT64_MAX)
 
 enum load_format { LOAD_BY_NAME, LOAD_CSV, LOAD_TSV, LOAD_NDJSON };
@@ -248,7 +248,7 @@ bool load_reader_stop(struct load_reader *reader);
 /* Sends what is pending of a batch. False with why_failed. */
 bool load_batch_send(struct load *load, struct load_batch *batch);
 /*
- * Takes the answers of `batch`; `next` (may be NULL) was sent behind it. Where the daemon was busy,
+ * Takes the answers of `batch`; `next` (may be NULL) was sent after it. Where the daemon was busy,
  * both are answered when this returns. False with why_failed.
  */
 bool load_batch_finish(struct load *load, struct load_batch *batch, struct load_batch *next);

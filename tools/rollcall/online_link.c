@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tools/rollcall/bench_connect.h"
@@ -170,31 +171,12 @@ void online_close(struct online_link *link)
 
 /* ---- HTTP ---- */
 
-static void encode_base64(const char *text, char *out)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t length = strlen(text);
-
-    for (size_t i = 0; i < length; i += 3) {
-        uint32_t bits = (uint32_t)(unsigned char)text[i] << 16;
-
-        bits |= i + 1 < length ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
-        bits |= i + 2 < length ? (uint32_t)(unsigned char)text[i + 2] : 0;
-        *out++ = letters[bits >> 18];
-        *out++ = letters[bits >> 12 & 63];
-        *out++ = i + 1 < length ? letters[bits >> 6 & 63] : '=';
-        *out++ = i + 2 < length ? letters[bits & 63] : '=';
-    }
-    *out = '\0';
-}
-
 static bool send_get(struct online_link *link, const char *path)
 {
     const char *login = wire_peer_login(link->peer);
     char encoded[2 * WIRE_LOGIN_MAX], request[4 * WIRE_LOGIN_MAX];
 
-    encode_base64(login, encoded);
+    base64_encode(login, strlen(login), encoded);
     snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\nHost: %.200s\r\n%s%s%s\r\n", path,
              wire_peer_address(link->peer), *login != '\0' ? "Authorization: Basic " : "", encoded,
              *login != '\0' ? "\r\n" : "");

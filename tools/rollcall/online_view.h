@@ -28,7 +28,8 @@ enum online_depth {
 json_t *online_view(const struct online_target *target, enum online_depth depth, bool quiet,
                     enum exit_status *status, char error[ONLINE_ERROR_MAX]);
 
-/* The figures of one `stats` command by their names: numbers as such. NULL: told. */
+/* Returns the figures of one `stats` command by their names, numbers as numbers. NULL: an error was
+ * printed. */
 json_t *online_stats(struct online_link *link, const char *command);
 
 /* ---- reading one ---- */

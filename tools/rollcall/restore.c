@@ -37,7 +37,7 @@ static int print_begun(const struct restore *restore, char text[BEGUN_MAX])
                     restore->list.sum);
 }
 
-/* Was a restore of this backup begun in it? */
+/* Returns whether a restore of this backup was begun in the directory. */
 static bool is_begun(const struct restore *restore, const char *directory)
 {
     char path[VFS_PATH_MAX];

@@ -32,6 +32,7 @@ const struct verb verbs[] = {
     {"restore", restore_main, "make a data directory of a backup"},
     {"promote", online_promote_main, "has a follower lead"},
     {"follow", online_follow_main, "HOST:PORT: has a node follow another one"},
+    {"agent", agent_main, "beside a daemon: has the right node of its group lead, by etcd"},
     {"completion", online_completion_main, "a script for bash, zsh or fish"},
     {"help", verb_help_main, "this text; rollcall VERB --help for the options of one"},
 };
