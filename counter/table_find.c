@@ -8,7 +8,7 @@ int table_match_any(const struct counter_table *t, const shared_word *words, uin
                     uint64_t rem)
 {
     for (; candidates; candidates &= candidates - 1) {
-        uint32_t place = (uint32_t)__builtin_ctz(candidates);
+        unsigned place = (unsigned)__builtin_ctz(candidates);
         if (group_rem(t, words, place) == rem) {
             return (int)place;
         }

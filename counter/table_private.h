@@ -47,6 +47,9 @@ struct counter_table {
     uint32_t version_one;
     uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
     uint32_t rem_offset;  /* of the remainders in a group */
+    uint32_t rem_eight;   /* of the eight bytes that end with the first one … */
+    uint32_t rem_shift;   /* … and how many bits of them are others */
+    uint32_t rem_bits;    /* of what an id is permuted to: the others are its group's number */
     /* Remainders of two bytes: the words they lie in, the lanes in front of them. lanes_end 0: they
      * have another width. */
     uint32_t lanes_first, lanes_end, lanes_skip;
@@ -100,7 +103,7 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
                                      uint32_t word)
 {
     if (t->wide) {
-        return (uint32_t)words_load(words, t->shape.group_bytes - 8, 4);
+        return __atomic_load_n(group_lock(t, words) - 1, __ATOMIC_RELAXED);
     }
     return word >> GROUP_CHOICE_SHIFT & t->choice_mask;
 }
@@ -108,7 +111,8 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
 static inline uint64_t group_rem(const struct counter_table *t, const shared_word *words,
                                  uint32_t place)
 {
-    return words_load(words, t->rem_offset + place * t->shape.rem_bytes, t->shape.rem_bytes);
+    return words_eight(words, (size_t)t->rem_eight + (size_t)place * t->shape.rem_bytes) >>
+           t->rem_shift;
 }
 
 static inline uint64_t rem_hash(const struct counter_table *t, uint64_t rem)
