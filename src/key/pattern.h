@@ -33,6 +33,9 @@ enum pattern_result {
     PATTERN_MEMBER, /* space, id and member */
 };
 
+struct pattern_space;
+struct pattern_set;
+
 #define PATTERN_HEAD_MAX 16 /* bytes of a head */
 
 /*
@@ -42,6 +45,7 @@ enum pattern_result {
  */
 struct pattern_head {
     uint64_t set; /* the number of the set it is of, which goes with its texts; 0: there is none */
+    const struct pattern_space *space; /* of that set */
     uint32_t length;
     uint64_t text[PATTERN_HEAD_MAX / 8], mask[PATTERN_HEAD_MAX / 8];
     uint64_t id; /* of the first digits: what the sixteen are added to */
@@ -55,8 +59,6 @@ struct pattern_match {
     char scratch[PATTERN_KEY_MAX]; /* used only by keys with braces or |#| */
     struct pattern_head head;      /* pattern_match_next(): of this key or one before */
 };
-
-struct pattern_set;
 
 /*
  * Is text a pattern a space may have? On false `error` says what is wrong and what would be right,
