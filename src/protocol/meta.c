@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "protocol/meta_private.h"
+#include "protocol/text_marks.h"
 
 #define HINTS (META_LETTER('P') | META_LETTER('L'))
 #define COMMON                                                                                     \
@@ -315,4 +316,68 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     request->touch_exptime = meta.flags.touch_exptime;
     meta_compare(request, &meta);
     return TEXT_NEXT;
+}
+
+/* Flags without an argument that ids honour, and plain values do not treat apart. */
+#define LETTERS                                                                                    \
+    (META_LETTER('v') | META_LETTER('k') | META_LETTER('q') | META_LETTER('c') | META_LETTER('t'))
+#define GET_LETTERS (LETTERS | META_LETTER('s') | META_LETTER('f'))
+
+static const char one[] = "1"; /* the delta of an ma that names none */
+
+/* Reads flags that begin with the space at *mark, up to the newline that *mark becomes. False:
+ * there is another than a letter of `known` alone, or twice the same, or no newline. */
+static inline bool read_letters(struct text_marks *marks, const char **mark, uint64_t known,
+                                uint64_t *letters)
+{
+    for (*letters = 0; **mark == ' ';) {
+        const char *letter = *mark + 1;
+        *mark = text_marks_next(marks);
+        if (*mark == marks->end || text_tokens_word_end(letter, *mark) != letter + 1 ||
+            !meta_is_letter(*letter) || (META_LETTER(*letter) & known & ~*letters) == 0) {
+            return false;
+        }
+        *letters |= META_LETTER(*letter);
+    }
+    return true;
+}
+
+bool meta_parse_letters(struct text_parser *parser)
+{
+    static const char get[] = "mg ";
+    static const char add[] = "ma ";
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    if (left <= sizeof(get) - 1 || *start != 'm') {
+        return false;
+    }
+    bool is_get = memcmp(start, get, sizeof(get) - 1) == 0;
+    if (!is_get && memcmp(start, add, sizeof(add) - 1) != 0) {
+        return false;
+    }
+    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
+    struct text_token key = {.bytes = start + sizeof(get) - 1};
+    struct text_marks marks = text_marks_begin(key.bytes, end);
+    const char *mark = text_marks_next(&marks);
+    uint64_t letters;
+    key.length = (size_t)(mark - key.bytes);
+    if (mark == end || *mark != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX ||
+        !read_letters(&marks, &mark, is_get ? GET_LETTERS : LETTERS, &letters)) {
+        return false;
+    }
+    struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
+                                        (size_t)(mark + 1 - parser->bytes));
+    text_push_key(parser, request, &key);
+    request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
+    request->want_cas = (letters & META_LETTER('c')) != 0;
+    if (!is_get) {
+        request->value = one;
+        request->value_length = sizeof(one) - 1;
+    }
+    request->meta.line = key.bytes;
+    request->meta.length = (uint32_t)(text_tokens_line_end(key.bytes, mark) - key.bytes);
+    request->meta.key_length = (uint16_t)key.length;
+    request->meta.letters_alone = true;
+    request->meta.letters = letters;
+    return true;
 }

@@ -137,6 +137,7 @@ struct request_meta {
     uint32_t length;
     uint16_t key_length; /* as sent */
     bool info;           /* me: what is known of the key, no value */
+    bool letters_alone;  /* each of its flags is a letter alone, behind one space */
     uint64_t letters;    /* the flags it has, a bit each (meta_private.h) */
 };
 
@@ -273,6 +274,13 @@ struct listed_key {
     uint32_t item_bytes; /* with key, value and what it costs */
     unsigned class;      /* as in stats slabs */
     bool fetched;        /* it was read since it was stored */
+};
+
+/* A key that was found, of a get of many: what may differ between them. */
+struct found {
+    const char *value;
+    size_t value_length;
+    uint64_t cas; /* of a request with want_cas */
 };
 
 /* A key that was found. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "protocol/meta.h"
 #include "protocol/text_marks.h"
 #include "protocol/text_private.h"
 
@@ -218,8 +219,10 @@ static enum text_step step(struct text_parser *parser)
     if (begins_get(parser, &get)) {
         return text_get_begin(parser, &get);
     }
-    return begins_increment(parser, &verb) && parse_increment(parser, verb) ? TEXT_NEXT
-                                                                            : parse_line(parser);
+    if (begins_increment(parser, &verb) && parse_increment(parser, verb)) {
+        return TEXT_NEXT;
+    }
+    return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
 }
 
 static enum protocol_result text_parse(const struct protocol_state *state, const char *bytes,
@@ -254,6 +257,7 @@ const struct codec *text_codec(void)
         .parse = text_parse,
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,
+        .compose_values = text_compose_values,
         .compose_miss = text_compose_miss,
         .compose_end = text_compose_end,
         .compose_stat = text_compose_stat,

@@ -106,8 +106,8 @@ struct command {
     bool delta;                   /* the text must be one, whatever the engine answers */
 };
 
-/* The rows of a verb, by kind of key, as long as nothing else is to be asked. */
-const struct command *const *command_row(enum verb verb);
+/* By verb and kind of key, as long as nothing else is to be asked; NULL: a verb without keys. */
+extern const struct command *const command_rows[VERB_COUNT][KEY_KINDS];
 
 /*
  * The row of a verb on a kind of key; past: with an exptime that lies behind us. Never NULL for a
@@ -124,7 +124,10 @@ const struct command *command_find_extended(const struct command *command,
                                             const struct request *request, enum key_kind kind);
 
 /* Does the verb take keys? */
-bool command_has_keys(enum verb verb);
+static inline bool command_has_keys(enum verb verb)
+{
+    return command_rows[verb][KEY_NONE] != NULL;
+}
 
 /*
  * Must what a command of this verb wrote or read be deleted after it, the exptime being past?

@@ -199,7 +199,7 @@ static inline void fill_rest(const struct dispatch_worker *worker, const struct 
     }
 }
 
-static struct route request_route_of(const struct request *request)
+static inline struct route request_route_of(const struct request *request)
 {
     bool past = request->exptime != 0 && command_exptime_past(request->exptime);
     bool usual = !past && !request->plain_only && request->extended == NULL &&
@@ -207,7 +207,7 @@ static struct route request_route_of(const struct request *request)
                  (request->value_length > 0 || request->verb != VERB_ADD);
 
     return (struct route){.request = request,
-                          .row = command_row(request->verb),
+                          .row = command_rows[request->verb],
                           .past = past,
                           .usual = usual,
                           .gets = usual && request->verb == VERB_GET};
@@ -401,10 +401,9 @@ static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
     return to;
 }
 
-void dispatch_read_run(struct dispatch_worker *worker)
+void dispatch_read_run(struct dispatch_worker *worker, uint32_t from)
 {
     struct dispatch_chunk *chunk = worker->chunk;
-    uint32_t from = chunk->cursor - 1;
     uint32_t to = reads_end(chunk, from);
 
     chunk->read_to = to;

@@ -208,6 +208,41 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
     block->hits++;
 }
 
+/*
+ * The keys from here on that were read and found are composed together, as far as this chunk has
+ * them. Returns how many; 0: the next one is for block_key().
+ */
+static inline uint32_t block_several(struct dispatch_worker *worker, const struct request *request,
+                                     const struct request_key *bytes, uint32_t left,
+                                     struct block *block)
+{
+    struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
+    const struct dispatch_key *keys = &chunk->keys[chunk->cursor];
+    if (!chunk->gets || !chunk->uniform || keys->command->call != COMMAND_CALL_READ) {
+        return 0;
+    }
+    if (chunk->cursor >= chunk->read_to) {
+        dispatch_read_run(worker, chunk->cursor);
+    }
+    uint32_t read = chunk->read_to - chunk->cursor;
+    uint32_t most = read < left ? read : left;
+    size_t value_bytes = 0;
+    uint32_t n = 0;
+    for (; n < most && keys[n].op.status == ENGINE_DONE; n++) {
+        const struct engine_op *op = &keys[n].op;
+        worker->found[n] = (struct found){op->value, op->value_length, op->cas_now};
+        value_bytes += op->value_length;
+    }
+    if (n > 0) {
+        worker->codec->compose_values(worker->out, request, bytes, worker->found, n, value_bytes,
+                                      keys->space->engine->flags);
+        tally_of(worker, keys->space)->hits += n;
+        block->hits += n;
+        chunk->cursor += n;
+    }
+    return n;
+}
+
 /* What any dialect puts around a key and its value, and behind a get; meta flags of its line. */
 #define HIT_WORDS_MAX (512 + PROTOCOL_LINE_MAX)
 
@@ -403,19 +438,56 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
     return DISPATCH_CUT;
 }
 
+/* A key alone that is found, as most of meta and binary are: nothing of it can be taken back, so
+ * it is counted at once. False: nothing was done. */
+static bool run_found(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct dispatch_key *key = dispatch_key_next(worker);
+    const struct engine_op *op = &key->op;
+    if (LIKELY(key->command->call == COMMAND_CALL_READ && !key->delete_after)) {
+        dispatch_read(worker);
+        if (LIKELY(op->status == ENGINE_DONE)) {
+            const struct hit hit = {.value = op->value,
+                                    .value_length = op->value_length,
+                                    .cas = op->cas_now,
+                                    .flags = key->space->engine->flags,
+                                    .ttl_s = -1,
+                                    .ttl_touched_s = -1,
+                                    .ttl_made_s = -1};
+            worker->codec->compose_value(worker->out, request,
+                                         &worker->batch.keys[request->first_key], &hit);
+            metric_add(&figures_of(worker, key->space)->hits, 1);
+            command_count_reads(request->verb, 1, 0, worker->metrics);
+            worker->codec->compose_end(worker->out, request);
+            return true;
+        }
+    }
+    worker->chunk->cursor--;
+    return false;
+}
+
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     size_t start = worker->out->length;
+    bool several = worker->codec->compose_values != NULL && request->meta.line == NULL;
     struct block block;
 
-    memset(&block, 0, offsetof(struct block, found));
-    block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
     if (UNLIKELY(worker->conn->skip_get)) {
         return skip_block(worker, request);
     }
-    for (uint32_t i = 0; i < request->keys && !block.full; i++) {
-        block_key(worker, request, &bytes[i], &block);
+    if (request->keys == 1 && run_found(worker, request)) {
+        return DISPATCH_DONE;
+    }
+    memset(&block, 0, offsetof(struct block, found));
+    block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
+    for (uint32_t i = 0; i < request->keys && !block.full;) {
+        uint32_t n =
+            several ? block_several(worker, request, &bytes[i], request->keys - i, &block) : 0;
+        if (n == 0) {
+            block_key(worker, request, &bytes[i++], &block);
+        }
+        i += n;
     }
     if (UNLIKELY(block.deletes) && !block.failed && !block.pending) {
         block_delete(worker, request, &block);
