@@ -6,9 +6,10 @@
 #include "counter/table_private.h"
 
 /* A number that is none of the short ones: `value` is what was read, less 1. Returns its end, `to`
- * if it is unset, NULL if it lies in the aux dict or is not read so quickly. */
-static __attribute__((noinline)) char *print_odd(const struct words_near *near, uint64_t value,
-                                                 char *to)
+ * if it is unset, NULL if it lies in the aux dict or is not read so quickly. Cold only so that the
+ * loop around it keeps its registers. */
+static __attribute__((noinline, cold)) char *print_odd(const struct words_near *near,
+                                                       uint64_t value, char *to)
 {
     if (value == near->mask - 1) {
         return NULL;

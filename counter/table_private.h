@@ -85,12 +85,12 @@ static inline enum change_place table_delete_place(const struct counter_table *t
 
 static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
 {
-    return t->memory + group * (t->shape.group_bytes / sizeof(shared_word));
+    return (shared_word *)((char *)t->memory + group * t->shape.group_bytes);
 }
 
 static inline verlock *group_lock(const struct counter_table *t, const shared_word *words)
 {
-    return (verlock *)(shared_word *)words + t->shape.group_bytes / sizeof(verlock) - 1;
+    return (verlock *)((char *)words + t->shape.group_bytes) - 1;
 }
 
 static inline uint32_t group_count(const struct counter_table *t, uint32_t word)
@@ -175,8 +175,17 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
 }
 
 /* The same with remainders of other widths: the place among the candidates, -1 if none. */
-int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
-                    uint64_t rem);
+static inline int match_each(const struct counter_table *t, const shared_word *words,
+                             uint32_t candidates, uint64_t rem)
+{
+    for (; candidates; candidates &= candidates - 1) {
+        unsigned place = (unsigned)__builtin_ctz(candidates);
+        if (group_rem(t, words, place) == rem) {
+            return (int)place;
+        }
+    }
+    return -1;
+}
 
 /*
  * The place of rem among a group's records that lie here at home (alternate false) or as their
@@ -189,7 +198,7 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     uint32_t count = group_count(t, word);
     uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
     if (UNLIKELY(t->lanes_end == 0)) {
-        return table_match_any(t, words, candidates, rem);
+        return match_each(t, words, candidates, rem);
     }
     candidates &= (uint32_t)~match_lanes(t, words, rem);
     return candidates ? __builtin_ctz(candidates) : -1;
