@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "protocol/meta_private.h"
-#include "protocol/text_marks.h"
 
 #define HINTS (META_LETTER('P') | META_LETTER('L'))
 #define COMMON                                                                                     \
@@ -325,21 +324,19 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
 
 static const char one[] = "1"; /* the delta of an ma that names none */
 
-/* Reads flags that begin with the space at *mark, up to the newline that *mark becomes. False:
- * there is another than a letter of `known` alone, or twice the same, or no newline. */
-static inline bool read_letters(struct text_marks *marks, const char **mark, uint64_t known,
-                                uint64_t *letters)
+/* The flags from the space at `at` on. Returns the end of the last, in front of the line's; NULL:
+ * there is another than a letter of `known` alone, or twice the same, or no end. */
+static inline const char *read_letters(const char *at, const char *end, uint64_t known,
+                                       uint64_t *letters)
 {
-    for (*letters = 0; **mark == ' ';) {
-        const char *letter = *mark + 1;
-        *mark = text_marks_next(marks);
-        if (*mark == marks->end || text_tokens_word_end(letter, *mark) != letter + 1 ||
-            !meta_is_letter(*letter) || (META_LETTER(*letter) & known & ~*letters) == 0) {
-            return false;
+    for (*letters = 0; *at == ' '; at += 2) {
+        if (end - at < 3 || !meta_is_letter(at[1]) || (META_LETTER(at[1]) & known) == 0) {
+            return NULL;
         }
-        *letters |= META_LETTER(*letter);
+        known &= ~META_LETTER(at[1]);
+        *letters |= META_LETTER(at[1]);
     }
-    return true;
+    return at;
 }
 
 bool meta_parse_letters(struct text_parser *parser)
@@ -357,16 +354,22 @@ bool meta_parse_letters(struct text_parser *parser)
     }
     const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
     struct text_token key = {.bytes = start + sizeof(get) - 1};
-    struct text_marks marks = text_marks_begin(key.bytes, end);
-    const char *mark = text_marks_next(&marks);
+    const char *space = text_tokens_end(key.bytes, end);
     uint64_t letters;
-    key.length = (size_t)(mark - key.bytes);
-    if (mark == end || *mark != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX ||
-        !read_letters(&marks, &mark, is_get ? GET_LETTERS : LETTERS, &letters)) {
+    key.length = (size_t)(space - key.bytes);
+    if (space == end || *space != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
+        return false;
+    }
+    const char *text_end = read_letters(space, end, is_get ? GET_LETTERS : LETTERS, &letters);
+    if (text_end == NULL) {
+        return false;
+    }
+    const char *newline = text_end + (*text_end == '\r');
+    if (newline == end || *newline != '\n') {
         return false;
     }
     struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
-                                        (size_t)(mark + 1 - parser->bytes));
+                                        (size_t)(newline + 1 - parser->bytes));
     text_push_key(parser, request, &key);
     request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
     request->want_cas = (letters & META_LETTER('c')) != 0;
@@ -375,7 +378,7 @@ bool meta_parse_letters(struct text_parser *parser)
         request->value_length = sizeof(one) - 1;
     }
     request->meta.line = key.bytes;
-    request->meta.length = (uint32_t)(text_tokens_line_end(key.bytes, mark) - key.bytes);
+    request->meta.length = (uint32_t)(text_end - key.bytes);
     request->meta.key_length = (uint16_t)key.length;
     request->meta.letters_alone = true;
     request->meta.letters = letters;

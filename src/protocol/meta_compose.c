@@ -186,9 +186,33 @@ size_t meta_compose_bytes_max(const struct request *request)
     return PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + request->meta.length;
 }
 
+/* Most hits of a page: of mg with v, maybe with k and q, and no other flag. */
+static void compose_page_hit(struct buf *out, const struct request *request, const struct hit *hit)
+{
+    char *start = room(out, request, hit->value_length);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = text_put_number(TEXT_PUT(start, "VA "), hit->value_length);
+    to = TEXT_PUT(asks(request, 'k') ? put_key(to, request) : to, "\r\n");
+    to = TEXT_PUT(text_put_short(to, hit->value, hit->value_length), "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}
+
+static bool is_of_page(const struct request *request, const struct hit *hit)
+{
+    const uint64_t others = ~(META_LETTER('v') | META_LETTER('k') | META_LETTER('q'));
+    return request->meta.letters_alone && asks(request, 'v') &&
+           (request->meta.letters & others) == 0 && !hit->sent && !hit->stale && !hit->won;
+}
+
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {
+    if (LIKELY(is_of_page(request, hit))) {
+        compose_page_hit(out, request, hit);
+        return;
+    }
     struct known known = {.letters = HIT_ANSWERS,
                           .size = hit->value_length,
                           .cas = hit->cas,

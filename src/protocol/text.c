@@ -216,13 +216,19 @@ static enum text_step step(struct text_parser *parser)
     if (UNLIKELY(parser->state.in_get)) {
         return text_get_resume(parser);
     }
-    if (begins_get(parser, &get)) {
-        return text_get_begin(parser, &get);
+    switch (parser->bytes[parser->at]) {
+    case 'g':
+        return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
+    case 'i':
+    case 'd':
+        return begins_increment(parser, &verb) && parse_increment(parser, verb)
+                   ? TEXT_NEXT
+                   : parse_line(parser);
+    case 'm':
+        return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
+    default:
+        return parse_line(parser);
     }
-    if (begins_increment(parser, &verb) && parse_increment(parser, verb)) {
-        return TEXT_NEXT;
-    }
-    return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
 }
 
 static enum protocol_result text_parse(const struct protocol_state *state, const char *bytes,

@@ -303,14 +303,9 @@ static const struct refusal {
                             SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE, 0},
 };
 
-static void count_many(struct command_metrics *metrics, uint16_t figure, uint64_t n)
-{
-    metric_add((metric *)((char *)metrics + figure), n);
-}
-
 static void count(struct command_metrics *metrics, uint16_t figure)
 {
-    count_many(metrics, figure, 1);
+    command_count(metrics, figure, 1);
 }
 
 static void count_space(struct space_metrics *own, uint16_t figure)
@@ -318,15 +313,6 @@ static void count_space(struct space_metrics *own, uint16_t figure)
     if (own != NULL) {
         metric_add((metric *)((char *)own + figure), 1);
     }
-}
-
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
-                         struct command_metrics *metrics)
-{
-    const struct command *command = command_rows[verb][KEY_SLOT];
-    count_many(metrics, command->counts, hits + misses);
-    count_many(metrics, command->hit, hits);
-    count_many(metrics, command->miss, misses);
 }
 
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past)

@@ -159,9 +159,21 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
+/* figure: as struct command has it. */
+static inline void command_count(struct command_metrics *metrics, uint16_t figure, uint64_t n)
+{
+    metric_add((metric *)((char *)metrics + figure), n);
+}
+
 /* Counts the keys of a get or gat that was answered. */
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
-                         struct command_metrics *metrics);
+static inline void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+                                       struct command_metrics *metrics)
+{
+    const struct command *command = command_rows[verb][KEY_SLOT];
+    command_count(metrics, command->counts, hits + misses);
+    command_count(metrics, command->hit, hits);
+    command_count(metrics, command->miss, misses);
+}
 
 /* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */
 void command_refuse(const struct space *space, const struct engine_op *op,

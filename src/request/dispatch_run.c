@@ -466,19 +466,14 @@ static bool run_found(struct dispatch_worker *worker, const struct request *requ
     return false;
 }
 
-enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_worker *worker,
+                                                             const struct request *request)
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     size_t start = worker->out->length;
     bool several = worker->codec->compose_values != NULL && request->meta.line == NULL;
     struct block block;
 
-    if (UNLIKELY(worker->conn->skip_get)) {
-        return skip_block(worker, request);
-    }
-    if (request->keys == 1 && run_found(worker, request)) {
-        return DISPATCH_DONE;
-    }
     memset(&block, 0, offsetof(struct block, found));
     block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
     for (uint32_t i = 0; i < request->keys && !block.full;) {
@@ -509,6 +504,17 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
     worker->codec->compose_end(worker->out, request);
     return DISPATCH_DONE;
+}
+
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+{
+    if (UNLIKELY(worker->conn->skip_get)) {
+        return skip_block(worker, request);
+    }
+    if (request->keys == 1 && run_found(worker, request)) {
+        return DISPATCH_DONE;
+    }
+    return run_block(worker, request);
 }
 
 /* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
