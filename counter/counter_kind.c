@@ -26,7 +26,7 @@ static void counter_kind_destroy(struct row_table *table)
     counter_table_destroy(counter_table_of(table));
 }
 
-/* With the spacing given a full table's range need not be shown by one. */
+/* Returns a full table's range by the given spacing, before a table has shown one. */
 static uint64_t spaced_range(const struct row_table *table, uint64_t spacing)
 {
     unsigned __int128 range = (unsigned __int128)table->capacity * spacing;

@@ -99,7 +99,8 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
     }
 }
 
-/* Of a record or several slots: by their names in the key's order, so the same on every replica. */
+/* Returns the hash of a record or of several slots: made of their names in the key's order, so the
+ * same on every replica. */
 static __attribute__((noinline)) uint64_t hash_of_several(const struct counter *counter,
                                                           const struct engine_op *op)
 {
@@ -260,7 +261,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     finish_read(counter, op, look, &values);
 }
 
-/* In memory or not. UNKNOWN: the op has its status already. */
+/* Reads a record in memory or dumped. UNKNOWN: the op has its status already. */
 static enum counter_look read_one(const struct counter *counter, struct engine_op *op,
                                   struct counter_table *table, const struct counter_locus *locus,
                                   struct counter_values *values)
@@ -279,7 +280,7 @@ static enum counter_look read_one(const struct counter *counter, struct engine_o
     return look;
 }
 
-/* In the table for ids apart. True: it is there, and the op has been read. */
+/* Reads in the table for ids apart. True: the id is there, and the op has been read. */
 static bool read_apart(const struct counter *counter, struct engine_op *op)
 {
     struct counter_table *apart = counter_table_of(counter->row.apart);

@@ -88,7 +88,7 @@ void counter_op_scatter(const struct engine_op *op, const struct counter_values 
 size_t counter_print_some(const struct engine_op *op, const struct counter_values *values,
                           char *text);
 
-/* The text of what the op's key names, some of which is set. Returns its length. */
+/* Writes the text of what the op's key names, where some of it is set. Returns its length. */
 static inline size_t counter_print_values(const struct counter *counter, const struct engine_op *op,
                                           const struct counter_values *values, char *text)
 {
@@ -99,7 +99,7 @@ static inline size_t counter_print_values(const struct counter *counter, const s
                                  : counter_print_some(op, values, text);
 }
 
-/* Where records below the oldest table are kept; NULL: nowhere. */
+/* Returns what holds records below the oldest table; NULL: nothing does. */
 static inline struct counter_below *counter_below_of(const struct counter *counter)
 {
     return counter->engine.role_cache ? counter->below : NULL;
@@ -168,11 +168,13 @@ bool counter_replay(struct engine *engine, const struct engine_replay *changes, 
                     char error[ENGINE_ERROR_MAX]);
 
 /* counter_stats.c */
-/* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */
+/* Returns the figures of records below the oldest table; without room for any: zeros, but what was
+ * evicted. */
 struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                              void *context);
+bool counter_survey(const struct engine *engine, struct engine_survey *survey);
 void counter_memory(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
 
 #endif

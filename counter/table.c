@@ -107,8 +107,8 @@ static void set_new(struct counter_table *t, const struct counter_config *config
 }
 
 /*
- * One that was described. What the configuration names beyond it is not learned yet. False: what
- * the row says of it is something else.
+ * Makes a table as it was described. Slots that only the configuration names are not learned yet.
+ * False: the row's state contradicts the description.
  */
 static bool set_described(struct counter_table *t, const struct counter_config *config,
                           const struct row_want *want)

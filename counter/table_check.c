@@ -10,7 +10,7 @@ struct check {
     uint64_t aux_extra; /* those of names the table learned */
 };
 
-/* Is there a record of the id? */
+/* Returns whether there is a record of the id. */
 static bool stands_in(const struct counter_table *t, uint64_t id)
 {
     struct counter_locus locus;

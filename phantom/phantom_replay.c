@@ -25,6 +25,9 @@ static bool replay_all(struct phantom *phantom, const struct engine_replay *chan
             return false;
         }
         struct row_table *table = row_find(&phantom->row, id);
+        if (UNLIKELY(row_replay_was_dropped(table, id))) {
+            continue;
+        }
         if (!phantom_table_replay(&phantom->row, phantom_table_of(table), &changes[i], error)) {
             return false;
         }

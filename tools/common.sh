@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make autoconf automake
-    libevent-dev libjansson-dev libxxhash-dev libjemalloc-dev libyaml-dev libssl-dev)
+    libcurl4-openssl-dev libevent-dev libjansson-dev libxxhash-dev libjemalloc-dev libyaml-dev libssl-dev)
 
 # packages_missing PACKAGE...: prints those that are not installed. On a system without dpkg it prints
 # nothing: there configure says what it lacks.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "admin/admin_private.h"
+#include "admin/admin_survey.h"
 #include "base/barrier.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -135,6 +136,7 @@ static void admin_on_tick(int fd, short what, void *context)
     sweep(admin, ADMIN_DEADLINE_S);
     if (atomic_load(&admin->serving)) {
         take_sample(admin);
+        admin_survey_go_on(admin->survey, admin->server, admin->member);
     }
 }
 
@@ -213,6 +215,7 @@ struct admin *admin_create(const char *address, struct server *server, struct da
     admin->server = server;
     admin->data = data;
     admin->figures = memory_zalloc(sizeof(*admin->figures));
+    admin->survey = admin_survey_create();
     admin->history = admin_history_create();
     admin->member = barrier_join(server->barrier);
     CHECK(admin->member != NULL);
@@ -285,6 +288,7 @@ void admin_destroy(struct admin *admin)
     }
     barrier_resign(admin->member);
     admin_history_destroy(admin->history);
+    admin_survey_destroy(admin->survey);
     admin_figures_free(admin->figures);
     free(admin->figures);
     free(admin);

@@ -39,13 +39,13 @@ struct data;
 struct server;
 
 /*
- * Binds `address`, host:port or [v6]:port: clients can connect and wait. data: whose progress is
- * told while it loads; NULL: none. NULL with `error`, which begins with the address when another
- * program has it (*in_use).
+ * Binds `address`, host:port or [v6]:port: clients can connect and wait. data: what loads
+ * meanwhile, whose progress is told; NULL: none. NULL with `error`, which begins with the address
+ * when another program has it (*in_use).
  */
 struct admin *admin_create(const char *address, struct server *server, struct data *data,
                            char error[ADMIN_ERROR_MAX], bool *in_use);
-/* Answers from here on: that the daemon loads. False with errno: there is no thread. */
+/* Answers from here on that the daemon loads. False with errno: there is no thread. */
 bool admin_start(struct admin *admin);
 /* Requests are served: server_loaded() and server_attach() came before. NULL: no-op. */
 void admin_serving(struct admin *admin);

@@ -119,6 +119,12 @@ static void look_at_followed(const struct admin_replication *repl,
             readable_span(span, (double)receiver->lag_us / 1e6),
             readable_bytes(bytes, (double)receiver->lag_bytes), repl->leader);
     }
+    if (!repl->readable) {
+        say(attention,
+            "This node refuses reads: it is not yet what %.80s was at one moment, or has not been "
+            "level with it for replication.stale-after. Wait for the copy, or look at the link.",
+            repl->leader);
+    }
 }
 
 static void look_at_followers(const struct admin_replication *repl,
@@ -242,14 +248,16 @@ static const char *more_tables(const struct admin_space *space, bool has_data)
                     : "Raise its `tables`, or set `data` and `oldest: dump`";
 }
 
-/* What helps against a refusal; NULL: the client is to be mended. */
+/* Returns what helps against a refusal; NULL: the client must be mended. */
 static const char *help_against(unsigned reason, const struct admin_space *space, bool has_data)
 {
     static const char *const steps[ADMIN_REFUSALS_OURS] = {
         NULL, /* more_tables() */
         "Raise its `table-size`, or aux and extend memory",
         "Raise cold.threads or journal.buffer; look whether the disk keeps up",
-        "Look for disk errors (dmesg), then run `rollcall verify DATA`",
+        "Look for disk errors (dmesg), whether it keeps up (iostat -x 1), and what `rollcall "
+        "verify "
+        "DATA` says",
         "Raise its `max-id`",
         "Somebody writes ids far ahead of all others; look at who makes ids",
         "Somebody writes ids older than the oldest table; keep more tables",
@@ -323,29 +331,63 @@ static void look_at_filters(const struct admin_space *space, struct admin_attent
     }
 }
 
-/* Numbers too large for their slots are kept beside the table, in pools of a fixed size. */
-static void look_at_overflow(const struct admin_space *space, struct admin_attention *attention)
+/* The share that is used of the pools that are nearly full; 0: none is. */
+static double attention_share_of_pools(const struct admin_space *space)
 {
-    uint64_t aux = 0;
     uint64_t used = 0;
     uint64_t pools = 0;
-    char count[READABLE_MAX], share[READABLE_MAX];
 
     for (size_t i = 0; i < space->table_count; i++) {
         const struct admin_table *table = &space->at[i];
 
         if ((double)table->aux_bytes >= ADMIN_NEAR * (double)table->aux_pool_bytes) {
-            aux += table->aux;
             used += table->aux_bytes;
             pools += table->aux_pool_bytes;
         }
     }
-    if (pools > 0 && space->kind == SPACE_COUNTER) {
-        say(attention,
-            "%s: %s numbers are too large for their slots (%.200s), and the memory for such is %s "
-            "used. Give the slot that grows more bits, or raise aux-memory.",
-            space->name, readable_count(count, (double)aux), space->slots,
-            readable_share(share, (double)used / (double)pools));
+    return pools > 0 ? (double)used / (double)pools : 0;
+}
+
+static void say_overflow(const struct admin_space *space, const struct admin_slot *slot,
+                         double pools, struct admin_attention *attention)
+{
+    char count[READABLE_MAX], share[READABLE_MAX], enough[READABLE_MAX];
+    char memory[READABLE_MAX + 48] = "";
+
+    if (pools > 0) {
+        snprintf(memory, sizeof(memory), ", and the memory for them is %s used",
+                 readable_share(share, pools));
+    }
+    say(attention,
+        "%s: %s numbers are too large for slot `%s` of %u bits%s; %u bits would hold %s of them. "
+        "Give it more bits and reload: tables that open from then on have them.%s",
+        space->name, readable_count(count, (double)slot->beside), slot->name, slot->bits, memory,
+        slot->enough_bits, readable_count(enough, (double)slot->enough_for),
+        pools > 0 ? " Until then, raise `aux-memory`." : "");
+}
+
+/* Numbers too large for their slots are kept beside the table, in pools of a fixed size. */
+static void look_at_overflow(const struct admin_space *space, struct admin_attention *attention)
+{
+    double pools = space->kind == SPACE_COUNTER ? attention_share_of_pools(space) : 0;
+    double records = 0;
+    const struct admin_slot *most = NULL;
+
+    for (size_t i = 0; i < ENGINE_REACHES; i++) {
+        records += (double)space->reach[i];
+    }
+    for (size_t i = 0; i < space->slot_count; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+
+        most = most == NULL || slot->beside > most->beside ? slot : most;
+    }
+    for (size_t i = 0; i < space->slot_count; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+        bool fills = pools > 0 && slot == most && slot->beside > 0;
+
+        if (fills || (double)slot->beside > ADMIN_OVERFLOW * records) {
+            say_overflow(space, slot, fills ? pools : 0, attention);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * admin_attention.h: what an operator has to do something about, in whole sentences, each with the
- * next step. On a good day there are none.
+ * admin_attention.h: what needs an operator, in whole sentences, each with the next step. On a good
+ * day there are none.
  */
 #ifndef ROLLCALL_ADMIN_ADMIN_ATTENTION_H
 #define ROLLCALL_ADMIN_ADMIN_ATTENTION_H
@@ -14,6 +14,7 @@
 #define ADMIN_JOURNAL_LAG_US  5000000
 #define ADMIN_BEHIND_US       5000000 /* of a follower */
 #define ADMIN_DISK_FREE_LEAST 0.1
+#define ADMIN_OVERFLOW        0.01 /* of the records: numbers too large for their slot */
 
 struct admin_attention {
     size_t count;
@@ -21,7 +22,7 @@ struct admin_attention {
     char sentences[ADMIN_ATTENTION_MAX][ADMIN_SENTENCE_MAX];
 };
 
-/* Of a view that is serving. The most urgent first. */
+/* Collects what a view that is serving needs, the most urgent first. */
 void admin_attention_collect(const struct admin_view *view, struct admin_attention *attention);
 
 #endif

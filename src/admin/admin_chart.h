@@ -7,7 +7,8 @@
 
 #include "admin/admin_private.h"
 
-/* The tables of a space in the order of their ids, `cells` at most: older ones share one. */
+/* Draws the tables of a space in the order of their ids, `cells` at most: older tables share one.
+ */
 void admin_chart_tables(struct evbuffer *out, const struct admin_space *space, size_t cells);
 /* Wrong answers of its newest `cells` filters, and the target. */
 void admin_chart_filters(struct evbuffer *out, const struct admin_space *space, size_t cells);
@@ -16,11 +17,11 @@ struct admin_series {
     const char *name, *class;
     const double *rates; /* negative: none */
 };
-/* Lines over one time, from 0 to the highest of all, which is returned. */
+/* Draws lines over one time, from 0 to the highest of all, which is returned. */
 double admin_chart_lines(struct evbuffer *out, const struct admin_series *series, size_t count,
                          size_t points, const char *label);
 
-/* How many requests took how long: memory and disk beside each other, a bar an octave. */
+/* Draws how many requests took how long, memory and disk side by side, a bar an octave. */
 void admin_chart_times(struct evbuffer *out, const struct watch_times *memory,
                        const struct watch_times *disk);
 
@@ -28,7 +29,7 @@ struct admin_part {
     const char *name, *class;
     double value;
 };
-/* One bar of parts; what is left of `whole` stays empty. */
+/* Draws one bar of parts; what is left of `whole` stays empty. */
 void admin_chart_bar(struct evbuffer *out, const struct admin_part *parts, size_t count,
                      double whole, const char *label);
 

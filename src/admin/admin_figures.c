@@ -33,7 +33,8 @@ static const struct field space_fields[] = {
 #undef ROW
 };
 
-/* Figures come in about the order of the fields: the search begins after the last one found. */
+/* Figures come roughly in the order of the fields, so the search begins after the last one found.
+ */
 static void figures_take(const struct field *fields, size_t count, size_t *last, void *into,
                          const char *name, const char *text)
 {
@@ -83,8 +84,8 @@ static void take_table(void *context, const char *name, const char *text)
 
 /* ---- sums of workers ---- */
 
-/* Adds the figures of each of n workers; both structs have them in one order, the metric one has
- * one more in front: what is not counted. */
+/* Adds the figures of each of n workers. Both structs have them in one order; the metric one has
+ * one more in front, for what is not counted. */
 static void sum_metrics(const void *metrics, size_t stride, size_t n, uint64_t *sum, size_t count)
 {
     memset(sum, 0, count * sizeof(*sum));
@@ -143,7 +144,7 @@ static void read_space(const struct server *server, const struct space *from,
                 (uint64_t *)&space->counts, sizeof(space->counts) / sizeof(uint64_t));
 }
 
-/* Room for one more table: in place of the oldest one when there are as many as are kept. */
+/* Makes room for one more table, in place of the oldest one when there are as many as are held. */
 static struct admin_table *next_table(struct admin_space *space)
 {
     size_t count = space->table_count;
@@ -195,7 +196,7 @@ static uint64_t read_tables(const struct engine *engine, struct admin_space *spa
     return from;
 }
 
-/* The space says how many are being dumped: those are the oldest in memory that are full. */
+/* The space says how many tables are being dumped: they are the oldest full ones in memory. */
 static void complete_states(struct admin_space *space)
 {
     uint64_t leaving = space->leaving_tables;

@@ -14,7 +14,7 @@
 #define EVENT_MINUTES 10
 #define DAY_S         86400ull
 
-/* Of a space: what was refused up to each of the last minutes, and ids added up to each step. */
+/* A space's refusals up to each of the last minutes, and ids added up to each step. */
 struct past {
     char name[ENGINE_SPACE_NAME_MAX + 1];
     uint64_t refused_us[EVENT_MINUTES];
@@ -40,7 +40,7 @@ struct admin_history {
     uint64_t jumped_us, jumps;
 };
 
-/* A space of the same name that is a new one counts from nothing. */
+/* A new space of the same name counts from nothing. */
 static uint64_t grown(uint64_t now, uint64_t then)
 {
     return now >= then ? now - then : now;
@@ -170,7 +170,7 @@ struct ring {
     size_t room, taken;
 };
 
-/* The sample `back` places before the newest; NULL: there is none. */
+/* Returns the sample `back` places before the newest; NULL: there is none. */
 static const struct admin_sample *sample_back(const struct ring *ring, size_t back)
 {
     if (back >= ring->taken || back >= ring->room) {

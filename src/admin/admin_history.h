@@ -1,6 +1,6 @@
 /*
- * admin_history.h: what was counted, in the course of time: samples of the last ten minutes and the
- * last day, from which rates and forecasts come.
+ * admin_history.h: samples of the counted figures of the last ten minutes and the last day, from
+ * which rates and forecasts come.
  *
  * Counting figures are kept as they are; a rate is the difference of two samples by their time. A
  * space is known by its name, so a reload that changes their order changes nothing here.
@@ -17,7 +17,7 @@
 #define ADMIN_SPACE_STEPS  144 /* … and ten minutes apart: the day of a space */
 #define ADMIN_STEP_MINUTES 10
 #define ADMIN_TIMES_S      10
-#define ADMIN_TIMES        6  /* so many of them are a minute */
+#define ADMIN_TIMES        6  /* this many are a minute */
 #define ADMIN_RATE_S_MIN   60 /* what is shorter says nothing of a day */
 #define ADMIN_JUMP_S       2  /* the wall clock was set by as much, or more */
 
@@ -31,16 +31,16 @@ struct admin_history;
 struct admin_history *admin_history_create(void); /* never NULL */
 void admin_history_destroy(struct admin_history *history);
 
-/* Once a second: now_us, the wall clock, and what was counted until now. */
+/* Called once a second with now_us, the wall clock, and what was counted until now. */
 void admin_history_second(struct admin_history *history, const struct admin_sample *sample,
                           uint64_t wall_s);
-/* Is it time for the next minute? */
+/* Returns whether it is time for the next minute. */
 bool admin_history_minute_due(const struct admin_history *history, uint64_t now_us);
 /* With figures just read, tables not needed. */
 void admin_history_minute(struct admin_history *history, const struct admin_figures *figures);
 
 /*
- * Rates of a line as of `points` equal parts of the ten minutes, or of the day, oldest first;
+ * Writes rates of a line for `points` equal parts of the ten minutes, or of the day, oldest first;
  * negative: nobody looked then. Returns the newest one, 0 if there is none.
  */
 double admin_history_rates(const struct admin_history *history, bool day, enum admin_line line,
@@ -57,14 +57,14 @@ void admin_history_lately(const struct admin_history *history, enum watch_tier t
  * minute. */
 void admin_history_tell(const struct admin_history *history, struct admin_figures *figures);
 
-/* By how much each has grown in the last ten minutes. */
+/* Tells by how much each figure has grown in the last ten minutes. */
 void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,
                           struct admin_events *grown);
 void admin_history_trend(const struct admin_history *history, const struct admin_figures *figures,
                          const struct admin_space *space, struct admin_trend *trend);
 
-/* The last jump of the wall clock: by how many seconds, and how long ago. False: there was none in
- * the last day. */
+/* Tells the last jump of the wall clock: by how many seconds, and how long ago. False: there was
+ * none in the last day. */
 bool admin_history_jump(const struct admin_history *history, uint64_t now_us, int64_t *by_s,
                         uint64_t *ago_s);
 uint64_t admin_history_jumps(const struct admin_history *history); /* since the start */

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "admin/admin_private.h"
+#include "admin/admin_survey.h"
 #include "base/barrier.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "config/auth.h"
 #include "data/follow.h"
@@ -13,42 +15,6 @@
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
 /* ---- who asks ---- */
-
-/* The value of a letter of base64; -1: it is none. */
-static int base64_value(char letter)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
-
-    return at != NULL ? (int)(at - letters) : -1;
-}
-
-/* Bytes written to `out`, which has room for 3/4 of the text; 0: it is no base64. */
-static size_t base64_decode(const char *text, size_t length, char *out)
-{
-    uint32_t bits = 0;
-    unsigned held = 0;
-    size_t written = 0;
-
-    while (length > 0 && text[length - 1] == '=') {
-        length--;
-    }
-    for (size_t i = 0; i < length; i++) {
-        int value = base64_value(text[i]);
-
-        if (value < 0) {
-            return 0;
-        }
-        bits = (bits << 6 | (uint32_t)value) & 0xffffff;
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            out[written++] = (char)(bits >> held & 0xff);
-        }
-    }
-    return written;
-}
 
 /* Cuts "Basic BASE64" of "name:password". False: it is not that. */
 static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_t *name,
@@ -61,8 +27,8 @@ static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_
         strlen(text) > 2 * AUTH_LINE_MAX) {
         return false;
     }
-    *length = base64_decode(text, strlen(text), given);
-    const char *colon = memchr(given, ':', *length);
+    const char *colon =
+        base64_decode(text, given, 2 * AUTH_LINE_MAX, length) ? memchr(given, ':', *length) : NULL;
 
     *name = colon != NULL ? (size_t)(colon - given) : 0;
     return colon != NULL;
@@ -136,6 +102,7 @@ static struct admin_view view_of(struct admin *admin)
     if (serving && (admin->figures_us == 0 || now_us - admin->figures_us >= ADMIN_SHARED_US)) {
         admin_figures_read(figures, admin->server, admin->member, true);
         admin_history_tell(admin->history, figures);
+        admin_survey_tell(admin->survey, figures);
         admin->figures_us = now_us;
     }
     figures->serving = serving;
@@ -163,10 +130,10 @@ static bool is_follower(const struct admin *admin)
     return is_serving(admin) && server->data != NULL && data_follows(server->data);
 }
 
-/* One that no longer takes changes is of no use as a leader. */
+/* Returns whether this daemon is a leader. One that no longer takes changes is none. */
 static bool is_leader(const struct admin *admin)
 {
-    return is_serving(admin) && !is_follower(admin) &&
+    return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&
            (admin->server->journal == NULL || !journal_failed(admin->server->journal));
 }
 
@@ -199,7 +166,7 @@ static const struct route *route_of(const struct evhttp_request *request)
 
 /* ---- answering ---- */
 
-/* One request a connection: nobody keeps one who does not use it. */
+/* One request a connection, so nobody holds a connection without using it. */
 static void send_answer(struct evhttp_request *request, int code, const char *reason,
                         const char *type, struct evbuffer *body)
 {
@@ -245,7 +212,7 @@ static void send_health(struct admin *admin, struct evhttp_request *request,
                words);
 }
 
-/* Those who ask in the same second share the bytes; slow readers hold no copies of their own. */
+/* Requests of the same second share the bytes; slow readers hold no copies of their own. */
 static void send_made(struct admin *admin, struct evhttp_request *request,
                       const struct route *route)
 {

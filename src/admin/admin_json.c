@@ -78,8 +78,16 @@ static json_t *make_space(const struct admin_figures *figures, const struct admi
 {
     json_t *object = json_object();
     json_t *tables = json_array();
+    json_t *slots = json_array();
 
     add_rows(ADMIN_SPACE, space, figures, space, object);
+    for (size_t i = 0; i < space->slot_count; i++) {
+        json_t *slot = json_object();
+
+        add_rows(ADMIN_SLOT, &space->slot_list[i], figures, space, slot);
+        json_array_append_new(slots, slot);
+    }
+    json_object_set_new(object, "slot_list", slots);
     for (size_t i = 0; i < space->table_count; i++) {
         json_t *table = json_object();
 

@@ -23,7 +23,7 @@ static void family(struct evbuffer *out, const char *name, const char *type, con
 
 /* ---- rows ---- */
 
-/* printf is slow with reals, and most are whole. False: there is no value. */
+/* Prints a value. printf is slow with reals, and most are whole. False: there is no value. */
 static bool metrics_print_value(char text[40], const struct admin_row *row, const void *object)
 {
     const char *at = (const char *)object + row->offset;
@@ -63,8 +63,8 @@ static void put_sample(struct evbuffer *out, const struct admin_row *row, const 
 }
 
 /*
- * Labels are the serial modulo ADMIN_TABLES_MAX, so that they do not grow without end; where two
- * tables have one, the newer has it.
+ * Labels are the serial modulo ADMIN_TABLES_MAX, so that they do not grow without end; of two
+ * tables with one label the newer is shown.
  */
 static void put_tables(struct evbuffer *out, const struct admin_row *row,
                        const struct admin_space *space)
@@ -83,6 +83,19 @@ static void put_tables(struct evbuffer *out, const struct admin_row *row,
     }
 }
 
+static void metrics_put_slots(struct evbuffer *out, const struct admin_row *row,
+                              const struct admin_space *space)
+{
+    char labels[LABELS_MAX];
+
+    for (size_t i = 0; i < space->slot_count; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+
+        snprintf(labels, sizeof(labels), "space=\"%s\",slot=\"%s\"", space->name, slot->name);
+        put_sample(out, row, slot, labels);
+    }
+}
+
 static void put_spaces(struct evbuffer *out, const struct admin_row *row,
                        const struct admin_figures *figures)
 {
@@ -96,6 +109,8 @@ static void put_spaces(struct evbuffer *out, const struct admin_row *row,
         }
         if (row->of == ADMIN_TABLE) {
             put_tables(out, row, space);
+        } else if (row->of == ADMIN_SLOT) {
+            metrics_put_slots(out, row, space);
         } else {
             snprintf(labels, sizeof(labels), "space=\"%s\"%s%s", space->name,
                      row->labels != NULL ? "," : "", row->labels != NULL ? row->labels : "");
@@ -164,7 +179,7 @@ static void put_watches(const struct admin_figures *figures, struct evbuffer *ou
     }
 }
 
-/* A name is letters, digits and `_-.`. One that has not said its name is not told. */
+/* A name is letters, digits and `_-.`. A follower that has not told its name is left out. */
 static void metrics_put_followers(const struct repl_feeds_stats *feeds, struct evbuffer *out)
 {
     family(out, "rollcall_replication_follower_lag_bytes", "gauge",

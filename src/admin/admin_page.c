@@ -5,12 +5,14 @@
 #include "admin/admin_attention.h"
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
+#include "admin/admin_rows.h"
 #include "base/memory.h"
 #include "base/readable.h"
 
-#define SPACES_SHOWN 24 /* of more, those that fill soonest; the others only by their names */
+#define SPACES_SHOWN 24 /* beyond this, only the names of those that fill last */
 #define CELLS_ALL    96 /* of all strips together … */
 #define CELLS_MOST   48 /* … and of one */
+#define SLOTS_SHOWN  8
 #define POINTS       60
 
 static const char style[] =
@@ -35,7 +37,9 @@ static const char style[] =
     ".o{fill:var(--o)}.f{fill:var(--f)}.g{fill:var(--g)}.d{fill:var(--d)}.e{fill:var(--e)}"
     ".v{fill:var(--v)}.bad{fill:var(--bad)}.x{fill:var(--x)}.r{fill:var(--r)}.z{fill:var(--n)}"
     ".n{fill:none;stroke:var(--d);stroke-dasharray:3 2}\n"
-    ".c path,.target,.y{fill:none;stroke-width:1.8;vector-effect:non-scaling-stroke}.c .r{stroke:"
+    ".c "
+    "path,.target,.y{fill:none;stroke-linecap:round;stroke-width:1.8;vector-effect:non-scaling-"
+    "stroke}.c .r{stroke:"
     "var(--r)}.c .o{stroke:var(--o)}.c .x{stroke:var(--x)}.target{stroke:var(--bad);"
     "stroke-dasharray:4 3}.y{stroke:var(--i)}\n"
     ".l{display:flex;flex-wrap:wrap;gap:.1rem 1rem;font-size:.85rem}.l svg{display:inline-block;"
@@ -43,6 +47,8 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{text-align:left;padding:"
     ".1rem .8rem .1rem 0;vertical-align:top;font-weight:400}th{color:var(--s)}td{"
     "font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\n"
+    ".k{list-style:none;margin:0;padding:0}.k .k{padding-left:.8rem;border-left:2px solid "
+    "var(--w)}.k .b{height:6px;max-width:20rem}\n"
     "@media print{:root{--p:#fff;--k:#fff}body{font-size:11px}.m{display:block}section{"
     "margin-bottom:.6rem}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
@@ -92,9 +98,9 @@ static void put_header(const struct admin_view *view, struct evbuffer *out)
     const struct admin_figures *figures = view->figures;
     char up[READABLE_MAX], lag[READABLE_MAX];
 
-    evbuffer_add_printf(out, "<header><h1>rollcalld %s</h1><p class=s>leader, up %s, version %s",
-                        figures->address, readable_span(up, (double)figures->uptime_s),
-                        PACKAGE_VERSION);
+    evbuffer_add_printf(out, "<header><h1>rollcalld %s</h1><p class=s>%s, up %s, version %s",
+                        figures->address, admin_role_words[figures->repl.role],
+                        readable_span(up, (double)figures->uptime_s), PACKAGE_VERSION);
     if (figures->has_journal && figures->journal.unsynced_us > 0) {
         evbuffer_add_printf(out, ", oldest change not yet durable: %s",
                             readable_span(lag, (double)figures->journal.unsynced_us / 1e6));
@@ -160,6 +166,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
 
     for (size_t i = 0; i < lines; i++) {
         newest[i] = admin_history_rates(view->history, day, (enum admin_line)i, rates[i], POINTS);
+        rates[i][POINTS - 1] = newest[i]; /* of less than a part of the time, too */
         series[i] = (struct admin_series){names[i], classes[i], rates[i]};
     }
     evbuffer_add_printf(out, "<section><h2>Operations a second, last %s</h2><div class=l>",
@@ -255,6 +262,20 @@ static void put_checkpoint_row(const struct admin_figures *figures, struct evbuf
                         data->checkpoint_failures, data->checkpoint_running ? "; running" : "");
 }
 
+/* As Needs attention has it. */
+static bool page_disk_keeps_up(const struct admin_figures *figures)
+{
+    const struct journal_stats *journal = &figures->journal;
+    const struct admin_events *lately = &figures->events;
+    bool journals =
+        !journal->failed && !journal->full &&
+        (journal->unsynced_us < ADMIN_JOURNAL_LAG_US || figures->sync == JOURNAL_SYNC_NEVER);
+
+    return journals && lately->checkpoint_failures + lately->dump_failures + lately->cold_busy +
+                               lately->journal_refusals + lately->cold_failed ==
+                           0;
+}
+
 static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct journal_stats *journal = &figures->journal;
@@ -267,8 +288,9 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     }
     evbuffer_add_printf(
         out,
-        "<section><h2>Disk</h2><table><tr><th>Journal<td>%s in %s, sync %s; %s not "
-        "yet written, oldest change not durable for %s%s%s",
+        "<section><h2>Disk <span class=s>%s</span></h2><table><tr><th>Journal<td>%s in %s, sync "
+        "%s; %s not yet written, oldest change not durable for %s%s%s",
+        page_disk_keeps_up(figures) ? "it keeps up" : "it does not keep up",
         readable_bytes(size, (double)journal->segment_bytes),
         readable_many(segments, journal->segments, "file"), sync_word(figures->sync),
         readable_bytes(waiting, (double)journal->buffer_used_bytes),
@@ -363,6 +385,28 @@ static void put_summary(const struct admin_space *space, struct evbuffer *out)
     evbuffer_add_printf(out, "</p>");
 }
 
+/* Its largest numbers, and those too large for their slots. */
+static void page_put_slots(const struct admin_space *space, struct evbuffer *out)
+{
+    char largest[READABLE_MAX], beside[READABLE_MAX];
+
+    if (space->slot_count == 0) {
+        return;
+    }
+    evbuffer_add_printf(out, "<p>Largest now:");
+    for (size_t i = 0; i < space->slot_count && i < SLOTS_SHOWN; i++) {
+        const struct admin_slot *slot = &space->slot_list[i];
+
+        evbuffer_add_printf(out, "%s %s %s", i > 0 ? "," : "", slot->name,
+                            readable_count(largest, (double)slot->largest));
+        if (slot->beside > 0) {
+            evbuffer_add_printf(out, " (%s too large for %u bits)",
+                                readable_count(beside, (double)slot->beside), slot->bits);
+        }
+    }
+    evbuffer_add_printf(out, space->slot_count > SLOTS_SHOWN ? ", …</p>" : ".</p>");
+}
+
 static void page_put_space(const struct admin_space *space, size_t cells, struct evbuffer *out)
 {
     static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
@@ -371,6 +415,7 @@ static void page_put_space(const struct admin_space *space, size_t cells, struct
     evbuffer_add_printf(out, "<section><h2>%s <span class=s>%s%s%s</span></h2>", space->name,
                         kinds[space->kind], space->slots[0] != '\0' ? ", bits " : "", space->slots);
     put_summary(space, out);
+    page_put_slots(space, out);
     if (space->kind != SPACE_PLAIN) {
         admin_chart_tables(out, space, cells);
     }
@@ -394,8 +439,8 @@ static void page_put_space(const struct admin_space *space, size_t cells, struct
 
 struct rank {
     const struct admin_space *space;
-    double
-        full_in_s; /* what does not fill comes last, the largest of it first, plain keys at all */
+    double full_in_s; /* what does not fill comes last, the largest first, and plain keys after all
+                         others */
 };
 
 static int compare_ranks(const void *left, const void *right)
@@ -487,6 +532,7 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_attention(attention, out);
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
+    admin_page_nodes(view->figures, out);
     page_put_spaces(view->figures, out);
     put_rates(view, false, out);
     put_rates(view, true, out);

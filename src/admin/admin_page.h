@@ -10,6 +10,7 @@ void admin_page_key(struct evbuffer *out, const char *class, const char *words);
 /* A section each. */
 void admin_page_latency(const struct admin_view *view, struct evbuffer *out);
 void admin_page_hot(const struct admin_figures *figures, struct evbuffer *out);
-void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out); /* or none */
+void admin_page_nodes(const struct admin_figures *figures, struct evbuffer *out); /* or none */
+void admin_page_slow(const struct admin_figures *figures, struct evbuffer *out);  /* or none */
 
 #endif

@@ -1,4 +1,4 @@
-/* admin_page_watch.c: of the status page: latency, hot keys, slow requests. */
+/* admin_page_watch.c: latency, hot keys and slow requests on the status page. */
 #include <stdlib.h>
 
 #include "admin/admin_chart.h"

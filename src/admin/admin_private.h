@@ -64,6 +64,7 @@ struct admin {
     struct admin_figures *figures;
     uint64_t figures_us; /* 0: never read */
     struct admin_history *history;
+    struct admin_survey *survey;
     char address[128];
 };
 

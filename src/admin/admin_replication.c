@@ -1,4 +1,4 @@
-/* admin_replication.c: whom this node follows, and who follows it. */
+/* admin_replication.c: the node that this one follows, and its followers. */
 #include <stdio.h>
 
 #include "admin/admin_figures.h"

@@ -14,6 +14,7 @@
     }
 #define DAEMON(field, ...) ROW(ADMIN_DAEMON, struct admin_figures, field, __VA_ARGS__)
 #define SPACE(field, ...)  ROW(ADMIN_SPACE, struct admin_space, field, __VA_ARGS__)
+#define SLOT(field, ...)   ROW(ADMIN_SLOT, struct admin_slot, field, __VA_ARGS__)
 #define TABLE(field, ...)  ROW(ADMIN_TABLE, struct admin_table, field, __VA_ARGS__)
 
 #define JSON(name)          .json = name
@@ -30,15 +31,14 @@
 #define WHEN(condition)      .when = ADMIN_##condition
 
 static const char *const states[] = {"open", "full", "dumping", "on_disk"};
-static const char *const kinds[] = {"counter", "phantom", "plain"};
 static const char *const roles[] = {"store", "cache"};
 static const char *const oldest[] = {"default", "dump", "recycle", "refuse"};
-static const char *const nodes[] = {"single", "leader", "follower"};
-static const char *const following[] = {"connecting", "copying",   "behind",
-                                        "streaming",  "rewinding", "diverged"};
+const char *const admin_role_words[ADMIN_ROLES] = {"single", "leader", "follower"};
+const char *const admin_following_words[REPL_RECEIVER_STATES] = {
+    "connecting", "copying", "behind", "streaming", "rewinding", "diverged"};
 static const char *const serving[] = {"loading", "serving"};
 
-/* ---- lists of which each is a row ---- */
+/* ---- lists of rows ---- */
 
 #define COMMAND_ROW(name, meaning) DAEMON(commands.name, JSON("commands." #name)),
 #define NET_ROW(name, meaning)     DAEMON(net.name, JSON("connections." #name)),
@@ -56,6 +56,9 @@ static const char *const serving[] = {"loading", "serving"};
           MORE("memory_bytes", "kind=\"" name "\""))
 #define TABLES(state, name)                                                                        \
     SPACE(states[state], WHEN(NOT_PLAIN), MORE("tables", "state=\"" name "\""))
+#define REACH(how, name)                                                                           \
+    SPACE(reach[ENGINE_REACH_##how], WHEN(COUNTERS), JSON("reach." name),                          \
+          MORE("probe_records", "probe=\"" name "\""))
 #define COMMAND(field, command, result)                                                            \
     DAEMON(commands.field, MORE("commands_total", "command=\"" command "\",result=\"" result "\""))
 #define KEYS(field, command) DAEMON(field, MORE("keys_total", "command=\"" command "\""))
@@ -204,11 +207,11 @@ const struct admin_row admin_rows[] = {
     DAEMON(cold.cached_bytes, WHEN(WITH_COLD),
            GAUGE("cold_cache_bytes", "Memory of pages that were read.")),
     /* replication */
-    DAEMON(repl.role, .words = nodes, JSON("replication.role")),
+    DAEMON(repl.role, .words = admin_role_words, JSON("replication.role")),
     FAMILY(ADMIN_DAEMON, GAUGE("replication_role", "1 for what this node is to others.")),
     NODE(ADMIN_ROLE_SINGLE, "single"), NODE(ADMIN_ROLE_LEADER, "leader"),
     NODE(ADMIN_ROLE_FOLLOWER, "follower"),
-    DAEMON(repl.state, WHEN(FOLLOWING), .words = following, JSON("replication.state")),
+    DAEMON(repl.state, WHEN(FOLLOWING), .words = admin_following_words, JSON("replication.state")),
     FAMILY(ADMIN_DAEMON, WHEN(FOLLOWING),
            GAUGE("replication_state", "1 for how it stands with the node that is followed.")),
     FOLLOWING(CONNECTING, "connecting"), FOLLOWING(COPYING, "copying"), FOLLOWING(BEHIND, "behind"),
@@ -234,6 +237,8 @@ const struct admin_row admin_rows[] = {
            GAUGE("replication_followers", "Followers that are connected.")),
     DAEMON(repl.feeds.in_sync, WHEN(WITH_FEEDS), JSON("replication.in_sync"),
            GAUGE("replication_in_sync", "1 when the follower of ack-by is there and level.")),
+    DAEMON(repl.waits, WHEN(WITH_FEEDS), JSON("replication.waits"),
+           GAUGE("replication_waits", "1 when answers to changes wait for that follower.")),
     DAEMON(repl.feeds.streams, WHEN(WITH_FEEDS), JSON("replication.streams"),
            COUNTER("replication_streams_total", "Streams that followers began.")),
     DAEMON(repl.feeds.copies, WHEN(WITH_FEEDS), JSON("replication.copies"),
@@ -243,7 +248,7 @@ const struct admin_row admin_rows[] = {
     DAEMON(repl.feeds.rewinds, WHEN(WITH_FEEDS), JSON("replication.rewinds"),
            COUNTER("replication_rewinds_told_total", "Followers told to go back.")),
     /* spaces */
-    SPACE(name, JSON("name")), SPACE(kind, .words = kinds, JSON("kind")),
+    SPACE(name, JSON("name")), SPACE(kind, .words = settings_kind_words, JSON("kind")),
     SPACE(role, .words = roles, JSON("role")), SPACE(oldest, .words = oldest, JSON("oldest")),
     SPACE(slots, JSON("slots")), SPACE(any_ids, JSON("any_ids")),
     SPACE(held, JSON("held"),
@@ -285,11 +290,23 @@ const struct admin_row admin_rows[] = {
     FAMILY(ADMIN_SPACE, GAUGE("tables", "Tables by their state; free: memory for one more.")),
     TABLES(ADMIN_OPEN, "open"), TABLES(ADMIN_FULL, "full"), TABLES(ADMIN_DUMPING, "dumping"),
     TABLES(ADMIN_DUMPED, "on_disk"), TABLES(ADMIN_FREE, "free"),
+    FAMILY(ADMIN_SPACE,
+           GAUGE("probe_records", "Records by where they are found; as of the last look.")),
+    REACH(HOME, "first"), REACH(OTHER, "second"), REACH(DICT, "beside"),
     SPACE(tables_left_out, JSON("tables_left_out")),
     ADMIN_SPACE_FIGURES(SPACE_ROW) SPACE_METRICS(COUNT_ROW)
+    /* slots */
+    SLOT(name, JSON("name")),
+    SLOT(bits, JSON("bits"), GAUGE("slot_bits", "Bits of a slot.")),
+    SLOT(largest, JSON("largest"),
+         GAUGE("slot_largest", "The largest number in memory; as of the last look.")),
+    SLOT(beside, JSON("beside"),
+         GAUGE("slot_overflow_records", "Numbers in memory too large for their slot.")),
+    SLOT(enough_bits, JSON("enough_bits"),
+         GAUGE("slot_enough_bits", "Bits that would hold 99 in 100 of these.")),
+    SLOT(enough_for, JSON("enough_for")),
     /* tables */
-    TABLE(serial, JSON("serial")),
-    TABLE(state, .words = states, JSON("state")),
+    TABLE(serial, JSON("serial")), TABLE(state, .words = states, JSON("state")),
     TABLE(held, GAUGE("table_records", "Records or members of a table.")),
     TABLE(capacity,
           GAUGE("table_capacity_records", "Records or members that a table was made for.")),
@@ -323,6 +340,8 @@ bool admin_row_applies(const struct admin_row *row, const struct admin_figures *
         return figures->repl.role == ADMIN_ROLE_FOLLOWER;
     case ADMIN_NOT_PLAIN:
         return space == NULL || space->kind != SPACE_PLAIN;
+    case ADMIN_COUNTERS:
+        return space == NULL || space->kind == SPACE_COUNTER;
     case ADMIN_FILTERS:
         return space == NULL || space->kind == SPACE_PHANTOM;
     default:

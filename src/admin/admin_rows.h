@@ -11,7 +11,7 @@
 
 #include "admin/admin_figures.h"
 
-enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_TABLE };
+enum admin_object { ADMIN_DAEMON, ADMIN_SPACE, ADMIN_SLOT, ADMIN_TABLE };
 
 /* How the field is kept. */
 enum admin_form {
@@ -20,7 +20,7 @@ enum admin_form {
     ADMIN_BOOL,
     ADMIN_REAL, /* double; negative: not known, which is null, and no sample */
     ADMIN_TEXT, /* a char array */
-    ADMIN_HEAD, /* no field: the family of the rows that follow, which have labels */
+    ADMIN_HEAD, /* no field: the family of the labelled rows that follow */
 };
 
 /* When there is such a figure. */
@@ -34,6 +34,7 @@ enum admin_when {
     ADMIN_FOLLOWING,  /* it follows another */
     ADMIN_NOT_PLAIN,  /* of a space, by its kind */
     ADMIN_FILTERS,
+    ADMIN_COUNTERS,
     ADMIN_NOT_ZERO, /* /metrics leaves out what is 0 */
 };
 
@@ -48,10 +49,13 @@ struct admin_row {
     const char *metric, *labels, *type, *help;
 };
 
+extern const char *const admin_role_words[ADMIN_ROLES];
+extern const char *const admin_following_words[REPL_RECEIVER_STATES];
+
 extern const struct admin_row admin_rows[];
 extern const size_t admin_row_count;
 
-/* Whether an object, of these figures, has it; `space`: of ADMIN_SPACE, ADMIN_TABLE. */
+/* Returns whether an object of these figures has the row; `space`: for ADMIN_SPACE, ADMIN_TABLE. */
 bool admin_row_applies(const struct admin_row *row, const struct admin_figures *figures,
                        const struct admin_space *space);
 

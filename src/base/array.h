@@ -10,7 +10,7 @@
 
 /*
  * Room for one item after `count`: the room doubles when it is used up. Returns the items, which
- * may have moved; ends the process when out of memory. O(1) an item on the average.
+ * may have moved; ends the process when out of memory. O(1) an item, on average.
  *
  *     files->items = array_room(files->items, files->count, &files->room, sizeof(*files->items));
  *     files->items[files->count++] = file;

@@ -3,9 +3,9 @@
  *
  * A member writes its state and then reads the flag; a stop writes the flag and then reads the
  * states. All four are sequentially consistent, so at least one of the two sees the other: a member
- * that read "not stopped" is seen inside.
- * A stop that finds a member inside marks it AWAITED; whoever steps out of that state wakes the
- * stop. Both sleep under the one lock, so no wake is lost.
+ * that read "not stopped" is seen inside. A stop that finds a member inside marks it AWAITED; the
+ * member that steps out of that state wakes the stop. Both sleep under the one lock, so no wake is
+ * lost.
  */
 #include "base/barrier.h"
 
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define BARRIER_YIELDS 32 /* a turn is short: mostly nobody has to sleep */
+#define BARRIER_YIELDS 32 /* a turn is short, so the stop seldom sleeps */
 
 enum member_state { OUTSIDE, INSIDE, AWAITED };
 
@@ -128,7 +128,7 @@ void barrier_leave(struct barrier_member *member)
     step_out(member);
 }
 
-/* Gives a member inside a chance to step out by itself; true if it did. */
+/* Waits a moment for a member inside to step out by itself. Returns whether it did. */
 static bool left_soon(struct barrier_member *member)
 {
     for (int i = 0; i < BARRIER_YIELDS; i++) {
@@ -140,7 +140,7 @@ static bool left_soon(struct barrier_member *member)
     return false;
 }
 
-/* Under the barrier's lock, which is let go while asleep. */
+/* Called under the barrier's lock, which is let go while asleep. */
 static void wait_until_out(struct barrier *barrier, struct barrier_member *member)
 {
     int inside = INSIDE;

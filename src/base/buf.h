@@ -16,8 +16,8 @@
 
 #include "base/check.h"
 
-/* Bytes all buffers together may hold: some are kept for each part, whoever comes first has the
- * others. Any thread. */
+/* The bytes all buffers together may hold: some are kept for each part, the others go to the part
+ * that asks first. Any thread. */
 struct budget {
     _Atomic uint64_t used_bytes;
     _Atomic uint64_t beyond_bytes; /* of these, what parts use beyond what is kept for them */
@@ -31,7 +31,8 @@ struct budget_part {
     uint64_t used_bytes;
 };
 
-/* Before the first part is used: half of bytes_max is kept for so many parts; one has all. */
+/* Called before the first part is used: half of bytes_max is kept for `parts` parts; a single part
+ * has all. */
 void budget_divide(struct budget *budget, unsigned parts);
 
 struct buf {
@@ -61,7 +62,7 @@ static inline char *buf_room(struct buf *buf, size_t bytes)
     return buf->data + buf->length;
 }
 
-/* Bytes of the last room that were written. */
+/* Counts bytes of the last room as written. */
 static inline void buf_commit(struct buf *buf, size_t bytes)
 {
     CHECK(bytes <= buf->capacity - buf->length);
@@ -69,6 +70,8 @@ static inline void buf_commit(struct buf *buf, size_t bytes)
 }
 
 bool buf_append(struct buf *buf, const void *bytes, size_t length); /* false: as buf_room's NULL */
+/* Appends a formatted text, without its NUL. False: as buf_append. */
+bool buf_print(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_truncate(struct buf *buf, size_t length); /* drops what is beyond length */
 void buf_consume(struct buf *buf, size_t length); /* drops the first bytes, moves the others down */
 

@@ -1,5 +1,5 @@
-/* clock_random.c: random bits from the kernel. In a file of its own: tests have others, that a seed
- * repeats. */
+/* clock_random.c: random bits from the kernel. The file stands alone because tests link another
+ * one, whose bits a seed repeats. */
 #include "base/clock.h"
 
 #include <errno.h>

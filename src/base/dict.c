@@ -37,7 +37,7 @@ struct dict {
     _Atomic uint64_t count;
 };
 
-/* Where a key stands or could: a bucket, the word it was seen with, a place. */
+/* Where a key stands or could stand: a bucket, the word of its lock as it was read, a place. */
 struct spot {
     shared_word *bucket;
     uint32_t word;
@@ -65,10 +65,9 @@ static uint64_t level_buckets(const struct dict *dict, unsigned level)
 }
 
 /*
- * The first or second bucket of a key in a level; the levels lie behind each other in the pool.
- * Each level has bits of its own, and the two are never the same (but where there is only one): a
- * key without luck in one level would have none in all, and be refused by a dict that is half
- * empty.
+ * Returns the first or second bucket of a key in a level; the levels lie one after another in the
+ * pool. Each level uses other bits of the hash, or a key whose buckets are full in one level would
+ * find them full in all. The two buckets differ, unless the level has only one.
  */
 static shared_word *key_bucket(const struct dict *dict, uint64_t hash, unsigned level,
                                unsigned which)
@@ -87,7 +86,7 @@ static bool entry_is(const struct dict *dict, const shared_word *bucket, uint32_
     return words_load(bucket, at, 8) == id && words_load(bucket, at + 8, 1) == sub;
 }
 
-/* The place of a key among the first `count` of a bucket, or `count`. */
+/* Returns the place of a key among the first `count` of a bucket, or `count`. */
 static uint32_t bucket_match(const struct dict *dict, const shared_word *bucket, uint32_t count,
                              uint64_t id, uint8_t sub)
 {
@@ -154,7 +153,7 @@ static bool lock_entry(const struct dict *dict, uint64_t id, uint8_t sub, struct
  * Takes the lock of the emptiest bucket a key may lie in. False: all are full, or, while there are
  * further levels, about to be: a level that comes into use before the others are full keeps several
  * choices for the keys to come, and the dict is 85 % full when it refuses its first one, not 60 %.
- * To look at all levels costs nothing, for the key was looked for in all of them.
+ * Looking at all levels costs nothing, since the key was looked for in all of them.
  */
 static bool lock_emptiest(const struct dict *dict, uint64_t hash, unsigned levels,
                           struct spot *spot)
@@ -182,7 +181,7 @@ static bool lock_emptiest(const struct dict *dict, uint64_t hash, unsigned level
     }
 }
 
-/* A free place in any level; a further level comes into use when they get scarce. */
+/* Returns a free place in any level; a further level comes into use when places get scarce. */
 static bool lock_any_place(struct dict *dict, uint64_t hash, struct spot *spot)
 {
     unsigned levels = atomic_load(&dict->levels);
@@ -282,13 +281,6 @@ void dict_destroy(struct dict *dict)
     free(dict);
 }
 
-void dict_clear(struct dict *dict)
-{
-    memory_region_clear(dict->pool, dict->pool_bytes);
-    atomic_store(&dict->levels, 1);
-    atomic_store(&dict->count, 0);
-}
-
 uint64_t dict_count(const struct dict *dict)
 {
     return atomic_load_explicit(&dict->count, memory_order_relaxed);
@@ -315,7 +307,7 @@ uint64_t dict_places(const struct dict *dict)
     return dict->pool_bytes / dict->bucket_bytes * dict->places;
 }
 
-/* Copies what stands in a bucket as it was at one moment; returns how many entries. */
+/* Copies the entries of a bucket as of one moment; returns how many there are. */
 static uint32_t bucket_copy(const struct dict *dict, shared_word *bucket, uint64_t *local)
 {
     const verlock *lock = bucket_lock(dict, bucket);
@@ -352,7 +344,8 @@ bool dict_walk(const struct dict *dict, uint64_t *at, size_t entries, dict_visit
                void *context)
 {
     CHECK(dict->magic == DICT_MAGIC);
-    /* What was there from the beginning lies in a level that was in use then: it does not move. */
+    /* An entry that was there from the beginning lies in a level that was in use then, and does not
+     * move. */
     uint64_t buckets = level_buckets(dict, atomic_load(&dict->levels)) - dict->first_buckets;
     size_t done = 0;
     while (*at < buckets && (done == 0 || done + dict->places <= entries)) {
@@ -411,7 +404,7 @@ bool dict_grow(struct dict **dict)
     return true;
 }
 
-/* How often a key stands in all its buckets, counting each bucket once. */
+/* Returns how often a key stands in all its buckets, each bucket counted once. */
 static unsigned times_held(const struct dict *dict, uint64_t id, uint8_t sub)
 {
     uint64_t hash = key_hash(dict, id, sub);

@@ -33,7 +33,6 @@ struct dict;
 /* pool_bytes: the memory of all levels, at least DICT_POOL_MIN. NULL with errno when refused. */
 struct dict *dict_create(size_t value_bytes, size_t pool_bytes, uint64_t seed);
 void dict_destroy(struct dict *dict); /* NULL: no-op */
-void dict_clear(struct dict *dict);   /* no other thread may use it meanwhile */
 
 /* Copies the value, zero-filled to whole words, to `value` (may be NULL). False: not there. */
 bool dict_get(const struct dict *dict, uint64_t id, uint8_t sub, uint64_t *value);
@@ -49,9 +48,9 @@ uint64_t dict_pool_bytes(const struct dict *dict);
 uint64_t dict_places(const struct dict *dict); /* entries the pool has places for: not all fit */
 
 /*
- * Puts everything into a pool of that size, or at least twice the present one, under a new address
- * and by another hash. Nobody else uses it meanwhile. False with errno, and it is as it was: ENOSPC
- * it does not fit (resize alone), else memory was refused.
+ * Puts everything into a pool of that size, or at least twice the present one, at a new address and
+ * by another hash. Nobody else may use the dict meanwhile. False with errno, and the dict is as it
+ * was: ENOSPC: the entries do not fit (resize alone); else memory was refused.
  */
 bool dict_resize(struct dict **dict, size_t pool_bytes);
 bool dict_grow(struct dict **dict);
@@ -62,10 +61,10 @@ void dict_each(const struct dict *dict, dict_visit *visit, void *context);
 
 /*
  * Calls visit for every entry that is there from the beginning to the end of the walk, and maybe
- * for some that come or go meanwhile; a value is one it had. None twice, but a key that was deleted
- * and put again may be. Any thread, also while others change it. In pieces: *at is 0 at first;
- * true: there is more, call again. A call visits at most `entries` (at least a bucket's) and looks
- * at no more buckets than that. A visit happens with no bucket locked.
+ * for some that come or go meanwhile; the value is one that the entry had. No entry is visited
+ * twice, except a key that was deleted and put again. Any thread, also while others change the
+ * dict. *at is 0 at first; true: there is more, call again. A call visits at most `entries` (at
+ * least a bucket's) and looks at no more buckets than that. A visit happens with no bucket locked.
  */
 bool dict_walk(const struct dict *dict, uint64_t *at, size_t entries, dict_visit *visit,
                void *context);

@@ -22,15 +22,15 @@
 #define DIGITS_SIXTEEN 10000000000000000u /* … and sixteen */
 
 /*
- * The digits text[0..length) begins with, up to eight of them, 0: none. Moved to the end of the
- * word, with zeros in front, any number of them is read as eight: in three multiplications
- * neighbours are joined to pairs, pairs to fours, fours to the number, all lanes of the word at
- * once.
+ * Reads the digits that text[0..length) begins with, up to eight; 0: there are none. They are moved
+ * to the end of the word, with zeros in front, so any number of them is read as eight: three
+ * multiplications join neighbours to pairs, pairs to fours, fours to the number, all lanes of the
+ * word at once.
  */
 static inline size_t digits_eight(const char *text, size_t length, uint64_t *value)
 {
     uint64_t word = text_word(text, length) ^ TEXT_WORD_OF_BYTE('0');
-    /* The first lane above 9 is found exactly, those behind it may be carried into. */
+    /* The first lane above 9 is found exactly; later lanes may hold a carry. */
     uint64_t others = ((word + TEXT_WORD_OF_BYTE(0x76)) | word) & TEXT_WORD_OF_BYTE(0x80);
     size_t digits = 8;
     if (others != 0) {
@@ -48,8 +48,8 @@ static inline size_t digits_eight(const char *text, size_t length, uint64_t *val
 
 #ifdef __SSE2__
 
-/* Reads sixteen bytes as digits; false, leaving *value alone: not all of them are. As
- * digits_eight() joins neighbours. */
+/* Reads sixteen bytes as digits; false, leaving *value alone: not all of them are. Neighbours are
+ * joined as in digits_eight(). */
 static inline bool digits_sixteen(const char *text, uint64_t *value)
 {
     __m128i digits =

@@ -10,7 +10,7 @@
 
 /* XXH3 of length bytes with a seed. */
 uint64_t hash_bytes(const void *bytes, size_t length, uint64_t seed);
-/* The same of two words as they lie in memory: a third of the time. */
+/* The same for two words as they lie in memory, in a third of the time. */
 uint64_t hash_words2(uint64_t first, uint64_t second, uint64_t seed);
 
 /*

@@ -32,7 +32,7 @@ static struct {
     bool warned;      /* likewise */
 } huge = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* "Name:   12 kB" of that name: the bytes. */
+/* Reads the bytes of a line "Name:   12 kB". */
 static bool read_size(const char *line, const char *name, uint64_t *bytes)
 {
     size_t length = strlen(name);
@@ -93,7 +93,7 @@ bool huge_are_few(struct huge_bytes sums)
     return sums.resident >= HUGE_FEW_LEAST && (double)sums.huge < HUGE_FEW * (double)sums.resident;
 }
 
-/* Once, until there were enough again. */
+/* The warning comes once, until there were enough huge pages again. */
 static void warn_of_few(void)
 {
     struct huge_bytes sums = huge_sums();
@@ -113,14 +113,14 @@ static void look_at_own(void)
 {
     FILE *smaps = fopen("/proc/self/smaps", "re");
     if (smaps == NULL) {
-        return; /* a system without: the figures stay 0 */
+        return; /* on a system without smaps the figures stay 0 */
     }
     huge_look(smaps);
     fclose(smaps);
     warn_of_few();
 }
 
-/* False: it is to end. */
+/* Waits for the next look. False: the thread is to end. */
 static bool sleep_for(time_t seconds)
 {
     struct timespec until;
@@ -166,13 +166,14 @@ void huge_end(void)
     huge.started = false;
 }
 
-/* What of a mapping's bytes lies in a part of it. */
+/* Returns how many of a mapping's bytes lie in a part of it. */
 static uint64_t share_of(uint64_t bytes, uint64_t part, uint64_t whole)
 {
     return part == whole ? bytes : (uint64_t)((double)bytes * (double)part / (double)whole);
 }
 
-/* The first that ends behind an address: smaps has them in the order of theirs. */
+/* Returns the first mapping that ends after an address: smaps has them in the order of their
+ * addresses. */
 static size_t first_behind(const struct look *look, uint64_t address)
 {
     size_t low = 0, high = look->count;

@@ -19,29 +19,30 @@
 
 #define HUGE_LOOK_S     60           /* from one look to the next */
 #define HUGE_FIRST_S    5            /* from the start to the first */
-#define HUGE_FEW        0.5          /* a share below it is worth a warning … */
-#define HUGE_FEW_LEAST  (256u << 20) /* … where so many bytes at least are resident */
+#define HUGE_FEW        0.5          /* a share below this one is worth a warning … */
+#define HUGE_FEW_LEAST  (256u << 20) /* … where at least this many bytes are resident */
 #define HUGE_RANGES_MAX 4096         /* mappings that are told apart; others count in the sums */
 
-/* Of a part of memory, or of all that was asked for in huge pages. */
+/* Figures of a part of memory, or of all that was asked for in huge pages. */
 struct huge_bytes {
     uint64_t resident;
     uint64_t huge; /* of these, in huge pages */
 };
 
-/* Starts the thread that looks and warns. False with errno: there is none, and all is 0. */
+/* Starts the thread that looks and warns. False with errno: there is no thread, and all figures are
+ * 0. */
 bool huge_start(void);
 void huge_end(void); /* not started: no-op */
 
-/* As of the last look; zeros before the first. A mapping that reaches beyond the memory counts by
- * its share: the kernel joins neighbours to one. */
+/* Returns the figures of the last look; zeros before the first. A mapping that reaches beyond the
+ * memory counts by its share, since the kernel joins neighbours into one. */
 struct huge_bytes huge_of(const void *start, uint64_t bytes);
 struct huge_bytes huge_sums(void);
 
-/* Few of what is resident are in huge pages, though it is enough to matter. */
+/* Returns whether little of what is resident is in huge pages, though it is enough to matter. */
 bool huge_are_few(struct huge_bytes sums);
 
-/* One look at a text as of smaps, published for all. What the thread does; and tests. */
+/* Looks at a text as of smaps and publishes the figures. Called by the thread, and by tests. */
 void huge_look(FILE *smaps);
 
 #endif

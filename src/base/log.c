@@ -17,7 +17,7 @@
 #define LOG_LEFT_OUT_BYTES 32
 
 #define LOG_SITES      512 /* places that are told apart, a power of two; the rest share one */
-#define LOG_SITE_STEPS 16  /* how many of them are looked at for one */
+#define LOG_SITE_STEPS 16  /* places looked at to find one */
 
 enum log_stamping { STAMP_NOTHING, STAMP_TIME, STAMP_PRIORITY };
 
@@ -29,7 +29,7 @@ struct log_site {
     _Atomic(enum log_level) level;
 };
 
-/* The one writable state of the libraries: places, which any thread counts for; and what is set at
+/* The only writable state of the libraries: the places, counted by any thread, and what is set at
  * the start. */
 static struct log_site sites[LOG_SITES + 1];
 static struct {
@@ -112,7 +112,7 @@ static struct log_site *find_site(const char *format)
     return &sites[LOG_SITES];
 }
 
-/* May one more line be written now? */
+/* Returns whether one more line may be written now. */
 static bool site_passes(struct log_site *site)
 {
     uint64_t now_us = clock_monotonic_us();
@@ -144,7 +144,7 @@ const char *log_quoted(const char *text, size_t length, char quoted[LOG_QUOTED_M
 
 /* ---- a line ---- */
 
-/* Bytes a snprintf into `room` bytes really wrote. */
+/* Returns the bytes that a snprintf into `room` bytes really wrote. */
 static size_t written(int length, size_t room)
 {
     if (length < 0) {
@@ -153,7 +153,7 @@ static size_t written(int length, size_t room)
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* What stands in front of the program's name. */
+/* Writes what stands before the program's name. */
 static size_t stamp(enum log_level level, char *line, size_t room)
 {
     enum log_stamping stamping = atomic_load(&state.stamping);
@@ -173,7 +173,7 @@ static size_t stamp(enum log_level level, char *line, size_t room)
                    room - length);
 }
 
-/* The level in a word, where neither the reader nor the place the line goes to knows it. */
+/* Returns the level as a word, where neither the reader nor the line's destination knows it. */
 static size_t put_mark(enum log_level level, char *line, size_t room)
 {
     bool told = atomic_load(&state.to_syslog) || atomic_load(&state.stamping) == STAMP_PRIORITY;
@@ -183,8 +183,8 @@ static size_t put_mark(enum log_level level, char *line, size_t room)
     return written(snprintf(line, room, "%s: ", levels[level].name), room);
 }
 
-/* A line is text from `start` on, what stands before it is for stderr alone. Room for one more
- * byte. */
+/* A line is text from `start` on; what stands before it is for stderr alone. There is room for one
+ * more byte. */
 static void line_write(enum log_level level, char *line, size_t start, size_t length)
 {
     for (size_t i = start; i < length; i++) {
@@ -235,7 +235,8 @@ __attribute__((format(printf, 2, 0))) static void log_limited(enum log_level lev
     }
 }
 
-/* Bytes of a format up to the first value in it, and the blank and the key before that. */
+/* Returns the bytes of a format up to the first value in it, without the blank and the key before
+ * that value. */
 static size_t sentence(const char *format)
 {
     size_t length = strcspn(format, "%");

@@ -29,7 +29,8 @@ enum log_level {
     LOG_LEVEL_STATES,   /* and what becomes of a connection */
 };
 
-/* Program: lives as long as the process. Any time; before it: "rollcalld" and LOG_LEVEL_INFO. */
+/* `program` lives as long as the process. May be called at any time; before the first call:
+ * "rollcalld" and LOG_LEVEL_INFO. */
 void log_setup(const char *program, enum log_level highest);
 enum log_level log_level(void);
 void log_to_syslog(void); /* from now on to syslog(3), facility daemon */
@@ -42,25 +43,26 @@ void log_stamp(void);
 #define LOG_AGAIN_US (10u * 1000000u)
 
 /*
- * For lines of what may go wrong many times a second: has no line of its kind come in the last
- * LOG_AGAIN_US? *last_us: of the kind's last one (clock_monotonic_us), 0 at first; true takes it.
+ * Returns whether no line of its kind came in the last LOG_AGAIN_US: for what may go wrong many
+ * times a second. *last_us: the time of the last line (clock_monotonic_us), 0 at first; it becomes
+ * now if true.
  */
 bool log_is_due(_Atomic uint64_t *last_us);
 
 #define LOG_BURST       20u
 #define LOG_INTERVAL_US 1000000u
 
-/* Tells how many lines were left out by places that have been quiet since. Once a second. */
+/* Logs how many lines were left out by places that have been quiet since. Called once a second. */
 void log_tick(void);
 
 #define LOG_QUOTED_MAX 256
 
-/* Somebody's text as a value: in double quotes, those within it and backslashes escaped, cut if it
- * is long. Returns `quoted`. */
+/* Writes somebody's text as a value: in double quotes, with quotes and backslashes escaped, cut if
+ * it is long. Returns `quoted`. */
 const char *log_quoted(const char *text, size_t length, char quoted[LOG_QUOTED_MAX]);
 
-/* Without that limit: for lists that are as long as the configuration, and for what was asked for.
- */
+/* Logs without the limit of a place: for lists that are as long as the configuration, and for what
+ * was asked for. */
 __attribute__((format(printf, 2, 3))) void log_at(enum log_level level, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_warning(const char *format, ...);

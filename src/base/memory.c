@@ -28,7 +28,7 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* Maps more than is needed and gives back what lies in front of and behind the aligned part. */
+/* Maps more than is needed and gives back what lies before and after the aligned part. */
 static void *map_aligned(size_t bytes)
 {
     size_t mapped = bytes + MEMORY_HUGE_BYTES;
@@ -145,7 +145,7 @@ uint64_t memory_resident_bytes(void)
 }
 
 #ifdef HAVE_JEMALLOC
-/* Weak: a build that links another allocator (a sanitizer's) has none. */
+/* The symbol is weak: a build that links another allocator (a sanitizer's) lacks it. */
 __attribute__((weak)) int mallctl(const char *name, void *old, size_t *old_length, void *new_value,
                                   size_t new_length);
 

@@ -22,17 +22,16 @@
 void *memory_region_create(size_t bytes);
 void memory_region_destroy(void *region, size_t bytes); /* NULL: no-op */
 
-/* Makes a whole region zero again, in about no time: its pages go back to the system. */
+/* Makes a whole region zero again by giving its pages back to the system. */
 void memory_region_clear(void *region, size_t bytes);
 
 /*
  * Makes part of a region resident, so that the first use does not fault. Blocks for about 0.3 s a
- * GiB: call it from a thread that may. Advice only: false means the system could not.
+ * GiB: call it from a thread that may block. False: the system could not, which does no harm.
  */
 bool memory_populate(void *start, size_t bytes);
 
-/* The same in steps, between which *stop is looked at: once it is true, or a step fails, it ends.
- */
+/* The same in steps. It ends when *stop is true between two steps, or when a step fails. */
 void memory_populate_until(void *start, size_t bytes, const _Atomic bool *stop);
 
 void *memory_zalloc(size_t bytes);     /* zeroed, never NULL: ends the process when out of memory */

@@ -13,10 +13,10 @@ static const uint32_t powers[] = {
     1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, DIGITS_EIGHT,
 };
 
-/* The digits that stand behind the first sixteen, one by one: few are left. */
+/* Reads the digits after the first sixteen one by one, as few are left. */
 static inline size_t read_rest(const char *text, size_t length, uint64_t *value)
 {
-    uint64_t number = *value; /* the text might lie over *value, as far as the compiler knows */
+    uint64_t number = *value; /* the compiler must allow that text and *value overlap */
     size_t end = length < NUM_DIGITS_SAFE ? length : NUM_DIGITS_SAFE;
     size_t digits = 16;
     for (; digits < end; digits++) {

@@ -1,9 +1,8 @@
 /*
  * num.h: decimal numbers, text to and from uint64_t, without locale, sign or division chains.
  *
- * Cost: one to three nanoseconds a number of up to eight digits. There is no loop over digits (but
- * behind the sixteenth), so mixed lengths cost few mispredicted branches. Pure functions, any
- * thread.
+ * Cost: one to three nanoseconds a number of up to eight digits. Up to the sixteenth digit there is
+ * no loop, so mixed lengths cost few mispredicted branches. Pure functions, any thread.
  */
 #ifndef ROLLCALL_BASE_NUM_H
 #define ROLLCALL_BASE_NUM_H
@@ -14,7 +13,7 @@
 #include <string.h>
 
 #define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
-#define NUM_DIGITS_SAFE 19 /* so many digits always fit */
+#define NUM_DIGITS_SAFE 19 /* this many digits always fit */
 
 /*
  * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them,
@@ -23,8 +22,9 @@
 bool num_parse(const char *text, size_t length, uint64_t *value);
 
 /*
- * Reads the number that text[0..length) begins with. Returns its digits, NUM_DIGITS_SAFE at most
- * though there may be more behind them; 0, leaving *value alone: it begins with none.
+ * Reads the number that text[0..length) begins with. Returns how many digits it read,
+ * NUM_DIGITS_SAFE at most though more may follow; 0, leaving *value alone: the text begins with
+ * none.
  */
 size_t num_read(const char *text, size_t length, uint64_t *value);
 
@@ -47,7 +47,7 @@ static inline size_t num_print_short(char *text, uint64_t value)
 
 /*
  * Writes value in decimal to text, which has room for NUM_DIGITS_MAX bytes: any of them may be
- * written, also behind the digits. No NUL is. Returns the number of digits.
+ * overwritten, also after the digits. Writes no NUL. Returns the number of digits.
  */
 static inline size_t num_print(char *text, uint64_t value)
 {

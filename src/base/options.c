@@ -507,7 +507,7 @@ static unsigned least(unsigned left, unsigned right)
 unsigned options_distance(const char *left, const char *right)
 {
     size_t rows = strnlen(left, OPTIONS_NAME_MAX), columns = strnlen(right, OPTIONS_NAME_MAX);
-    unsigned cost[3][OPTIONS_NAME_MAX + 1]; /* this row, the one before, the one before that */
+    unsigned cost[3][OPTIONS_NAME_MAX + 1]; /* this row and the two before it */
     unsigned *now = cost[0], *last = cost[1], *before = cost[2];
 
     for (unsigned column = 0; column <= columns; column++) {

@@ -86,24 +86,26 @@ void options_format(const struct option_row *row, const struct option_value *val
 void options_format_limits(const struct option_row *row, char text[OPTIONS_TEXT_MAX]);
 
 /*
- * Moves a value into, out of the field of `object`. A STRING is copied (the old one freed); what
- * options_load() gives lives as long as the field is left alone.
+ * Moves a value into, and out of, the field of `object`. A STRING is copied (the old one is freed);
+ * a STRING that options_load() gives lives until the field changes.
  */
 void options_store(const struct option_row *row, void *object, const struct option_value *value);
 void options_load(const struct option_row *row, const void *object, struct option_value *value);
 /* Frees an owned STRING and leaves NULL; other types: no-op. */
 void options_clear(const struct option_row *row, void *object);
 
-/* Edits (insert, delete, change, swap of neighbours) between two names; case counts. */
+/* Returns the number of edits (insert, delete, change, swap of neighbours) between two names; case
+ * counts. */
 unsigned options_distance(const char *left, const char *right);
 
 /*
- * The name most like `wrong` of names[0..n), or NULL if none is near enough to suggest: at most a
- * third of the letters may differ, and never more than OPTIONS_DISTANCE_NO.
+ * Returns the name most like `wrong` of names[0..n), or NULL if none is near enough to suggest: at
+ * most a third of the letters may differ, and never more than OPTIONS_DISTANCE_NO.
  */
 const char *options_nearest(const char *wrong, const char *const *names, size_t n);
 
-/* A user's text for an error: in quotes, cut short, control characters as '?'. Returns `quoted`. */
+/* Writes a user's text for an error: in quotes, cut short, control characters as '?'. Returns
+ * `quoted`. */
 const char *options_quote(const char *text, char quoted[OPTIONS_QUOTE_MAX]);
 
 #endif

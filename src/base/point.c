@@ -1,4 +1,4 @@
-/* point.c: who is told of points, and what takes time. Test builds alone have it. */
+/* point.c: the function that is told of points, and delays. Only test builds have this file. */
 #include "base/point.h"
 
 #ifdef ROLLCALL_POINTS

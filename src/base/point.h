@@ -1,9 +1,9 @@
 /*
  * point.h: named points in the code, where a test may want a process to end or another thread to
- * come first: POINT("name"). They are nothing unless ROLLCALL_POINTS is defined (configure
- * --enable-points); then each calls point_pass(), which the test program that wants them sets.
- * POINT_SLOW("name") tells nobody; the environment may make one of these take time, as a slow disk
- * would: ROLLCALL_POINT_DELAY="cold read=100ms". Anything else there is no delay.
+ * come first: POINT("name"). They do nothing unless ROLLCALL_POINTS is defined (configure
+ * --enable-points); then each calls point_pass(), which the test program sets. POINT_SLOW("name")
+ * calls nobody; the environment may make one of these take time, as a slow disk would:
+ * ROLLCALL_POINT_DELAY="cold read=100ms".
  *
  * Thread rule: point_set() before any other thread is there; POINT() anywhere, locks may be
  * held; POINT_SLOW() where a thread may block.

@@ -8,7 +8,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Three digits, as many of them after the point as there is room for. */
+/* Prints three digits, as many of them after the point as there is room for. */
 static char *text_scaled(char text[READABLE_MAX], double value, const char *unit)
 {
     int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;

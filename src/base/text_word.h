@@ -15,8 +15,9 @@
 #define TEXT_WORD_OF_BYTE(byte) (0x0101010101010101u * (uint64_t)(byte)) /* in every place */
 
 /*
- * The first eight bytes of text[0..length), zeros in the places of those it does not have. Touches
- * nothing beyond text[0..length). Of fewer than eight, those read twice fall on themselves.
+ * Returns the first eight bytes of text[0..length), zeros in the places of those it does not have.
+ * Touches nothing beyond text[0..length). With fewer than eight, bytes that are read twice fall on
+ * themselves.
  */
 static inline uint64_t text_word(const char *text, size_t length)
 {

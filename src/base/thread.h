@@ -1,5 +1,5 @@
 /*
- * thread.h: threads beside the main one, and how long they wait. Any thread.
+ * thread.h: threads besides the main one, and timed waits. Any thread.
  */
 #ifndef ROLLCALL_BASE_THREAD_H
 #define ROLLCALL_BASE_THREAD_H
@@ -9,7 +9,7 @@
 
 /*
  * Starts a thread that gets no signals: those are the main thread's. `name`: up to 15 characters.
- * False with errno: there is none. Logs nothing.
+ * False with errno: there is no thread. Logs nothing.
  */
 bool thread_start(pthread_t *thread, void *(*run)(void *context), void *context, const char *name);
 

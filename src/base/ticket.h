@@ -1,7 +1,7 @@
 /*
- * ticket.h: whom to wake when what a request waits for has come. A value: copy it. Tickets with the
- * same three are one: it stands for one request, or for whatever runs its requests one after
- * another. Pure functions; any thread.
+ * ticket.h: whom to wake when what a request waits for has come. A value: copy it. Two tickets with
+ * the same three fields are the same ticket: it stands for one request, or for a connection that
+ * runs its requests one after another. Pure functions; any thread.
  */
 #ifndef ROLLCALL_BASE_TICKET_H
 #define ROLLCALL_BASE_TICKET_H

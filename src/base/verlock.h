@@ -50,7 +50,7 @@ static inline void verlock_pause(unsigned *spins)
 #endif
 }
 
-/* The word, once it is unlocked. */
+/* Returns the word, once it is unlocked. */
 static inline uint32_t verlock_read(const verlock *lock)
 {
     unsigned spins = 0;
@@ -62,7 +62,8 @@ static inline uint32_t verlock_read(const verlock *lock)
     return word;
 }
 
-/* Did nothing change since `seen` was read? Then all that was read in between belongs together. */
+/* Returns whether nothing changed since `seen` was read: then all that was read in between belongs
+ * together. */
 static inline bool verlock_unchanged(const verlock *lock, uint32_t seen)
 {
     VERLOCK_FENCE(__ATOMIC_ACQUIRE);
@@ -89,7 +90,8 @@ static inline uint32_t verlock_take(verlock *lock)
     }
 }
 
-/* Unlocks: the word to leave behind, its lock bit clear, its version raised if data changed. */
+/* Unlocks. `word` is what the word becomes: its lock bit clear, its version raised if data changed.
+ */
 static inline void verlock_release(verlock *lock, uint32_t word)
 {
     CHECK(!(word & VERLOCK_LOCKED));

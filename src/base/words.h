@@ -36,7 +36,7 @@ static inline uint64_t word_load(const shared_word *words, size_t index)
     return __atomic_load_n(words + index, __ATOMIC_RELAXED);
 }
 
-/* Two words side by side, shifted: the 64 bits from bit `shift` (0 to 63) of `low` on. */
+/* Returns the 64 bits from bit `shift` (0 to 63) of `low` on, of two words side by side. */
 static inline uint64_t words_funnel(uint64_t low, uint64_t high, unsigned shift)
 {
     return low >> shift | high << 1 << (63 - shift); /* in two steps, as a shift by 64 is none */
@@ -67,8 +67,8 @@ static inline uint64_t words_eight(const shared_word *words, size_t offset)
 }
 
 /*
- * The `bytes` (1 to 8) bytes at a byte offset; touches only the words they lie in. Without a
- * branch: where they lie in one word it is loaded twice, and what is too much is masked.
+ * Loads `bytes` (1 to 8) bytes at a byte offset; touches only the words they lie in. It has no
+ * branch: a single word is loaded twice, and what is too much is masked.
  */
 static inline uint64_t words_load(const shared_word *words, size_t offset, size_t bytes)
 {
@@ -111,7 +111,7 @@ static inline void words_copy_out(const shared_word *words, size_t offset, size_
     *local = words_funnel(low, high, shift) & words_low_mask((bytes - 1) % 8 + 1);
 }
 
-/* The other way, each word written once. Under the lock. */
+/* Copies words back, each word written once. Under the lock. */
 static inline void words_copy_in(shared_word *words, size_t offset, size_t bytes,
                                  const uint64_t *local)
 {
@@ -137,7 +137,7 @@ struct words_field {
     uint64_t mask;
 };
 
-/* A field of a record that begins at bit `at`; like words_load. */
+/* Loads a field of a record that begins at bit `at`, as words_load does. */
 static inline uint64_t field_load(const shared_word *words, size_t at,
                                   const struct words_field *field)
 {
@@ -173,8 +173,8 @@ static inline uint64_t near_load(const shared_word *words, size_t at, const stru
     return words_eight(words, at + near->byte) >> near->shift & near->mask;
 }
 
-/* Stores the low bits of value there; where it lies in one word that is stored twice. Under the
- * lock of those words. */
+/* Stores the low bits of value there; a single word is stored twice. Under the lock of those words.
+ */
 static inline void field_store(shared_word *words, size_t at, const struct words_field *field,
                                uint64_t value)
 {

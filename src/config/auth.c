@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-/* "name:password" and zeros behind it: so that all entries compare alike. */
+/* "name:password", then zeros, so that all entries take the same time to compare. */
 struct entry {
     char text[AUTH_LINE_MAX];
     size_t length;

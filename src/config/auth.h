@@ -2,8 +2,8 @@
  * auth.h: who may come in: the users of an auth-file.
  *
  * The file is memcached's: a line a user, `name:password`; empty lines are passed over. A check
- * takes the same time whoever is asked for and wherever a password is wrong: it is compared with
- * every entry, whole.
+ * takes the same time for every user and every wrong password: it is compared with every entry,
+ * whole.
  *
  * Thread rule: load and destroy by anyone; check by any thread.
  */
@@ -21,15 +21,16 @@
 struct auth;
 
 /*
- * Of a file, or of its text. NULL with `error`, which names the file's line. *exposed_mode: the
- * file's permissions if they let every user of the machine read or write it, else 0.
+ * Reads the users of a file, or of its text. NULL with `error`, which names the file's line.
+ * *exposed_mode: the file's permissions if they let every user of the machine read or write it,
+ * else 0.
  */
 struct auth *auth_load(const char *path, unsigned *exposed_mode, char error[AUTH_ERROR_MAX]);
 struct auth *auth_parse_text(const char *text, size_t length, char error[AUTH_ERROR_MAX]);
 void auth_destroy(struct auth *auth); /* NULL: no-op; what it held is wiped */
 
-/* Its only user as text that logs in: "name password". False, with `error`: there are more, or the
- * name has a blank. The caller wipes it. */
+/* Writes the file's only user as text that logs in: "name password". False, with `error`: there are
+ * more users, or the name has a blank. The caller wipes the text. */
 bool auth_login(const struct auth *auth, char login[AUTH_LINE_MAX + 1], char error[AUTH_ERROR_MAX]);
 
 bool auth_check(const struct auth *auth, const char *user, size_t user_length, const char *password,

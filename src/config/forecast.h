@@ -28,7 +28,7 @@ void forecast_space(const struct space_settings *space, uint32_t number, struct 
 struct forecast_room {
     uint64_t capacity, held; /* of the newest table; capacity 0: there is none yet */
     uint64_t free_tables;
-    bool any_ids; /* no further tables; counters of such grow: forecast_growing() */
+    bool any_ids; /* no further tables; counters with any ids grow: forecast_growing() */
     bool refuses; /* new ids when all is full; else the oldest table makes room */
 };
 

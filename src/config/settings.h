@@ -33,6 +33,7 @@
 #define SETTINGS_SLOT_BITS_MAX                64
 #define SETTINGS_RECORD_BITS_MAX              512
 #define SETTINGS_SEGMENT_UNIT                 4096
+#define SETTINGS_FOLLOW_AGENT                 "agent"
 #define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
 #define SETTINGS_COPIES_MAX                   16
 #define SETTINGS_ACK_TIMEOUT_S_MAX            60
@@ -63,7 +64,7 @@ enum settings_refusals { SETTINGS_REFUSALS_CLIENT, SETTINGS_REFUSALS_SERVER };
 enum settings_key_format { SETTINGS_KEY_PEM, SETTINGS_KEY_DER };
 enum settings_ack { SETTINGS_ACK_NONE, SETTINGS_ACK_REPLICA };
 
-/* As enum net_tls_verify; once is require: there is no second handshake that would ask again. */
+/* As enum net_tls_verify; `once` is `require`, since no second handshake would ask again. */
 enum settings_tls_verify {
     SETTINGS_VERIFY_NONE,
     SETTINGS_VERIFY_REQUEST,
@@ -106,13 +107,12 @@ struct space_settings {
 };
 
 struct settings {
-    /* host:port, [v6]:port or /path, all different; behind NET_PLAIN_PREFIX: without TLS */
+    /* host:port, [v6]:port or /path, all different; after NET_PLAIN_PREFIX: without TLS */
     char *listen[SETTINGS_LISTEN_MAX];
     size_t listen_count;
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
-    bool memory_given; /* by the file or -m, not the default */
-    char *data;        /* an absolute path; NULL: memory only, and what follows means nothing */
+    char *data; /* an absolute path; NULL: memory only, and what follows means nothing */
     struct {
         enum journal_sync sync;
         uint64_t segment_bytes; /* a multiple of SETTINGS_SEGMENT_UNIT */
@@ -132,12 +132,12 @@ struct settings {
     struct {
         char *name; /* of this node; NULL: nobody follows it, and the others mean nothing */
         char *group;
-        char *follow;           /* an address as in `listen`; NULL: it follows nobody */
+        char *follow;           /* an address as in `listen`; SETTINGS_FOLLOW_AGENT; NULL: nobody */
         char *credentials_file; /* NULL: it does not log in */
         char *login;            /* of that file, once loaded: "name password" */
         unsigned stale_after_s; /* 0: its copy is never too old to be read */
         enum settings_ack ack;
-        char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL */
+        char *ack_by; /* with SETTINGS_ACK_REPLICA never NULL, but where an agent says it */
         unsigned ack_timeout_s;
         uint64_t keep_bytes;
         unsigned copies;
@@ -202,8 +202,10 @@ enum settings_action settings_load(int argc, char **argv, FILE *out, FILE *err,
  */
 struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
-/* May a node, or a group of them, be called so? */
+/* Returns whether a node, or a group of them, may have this name. */
 bool settings_node_name_good(const char *name);
+/* Does rollcall agent say whom this node follows, and when it leads? */
+bool settings_follows_agent(const struct settings *settings);
 
 /* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).
  */
@@ -228,9 +230,9 @@ size_t settings_changes(const struct settings *now, const struct settings *next,
                         engine_stat_fn *emit, void *context);
 
 /*
- * What a space that runs with `now` makes of `next`, which has its name: every key that can change
- * while running as in `next`, the others as in `now`. What belongs to a table can, from the next
- * table on, where ids grow; with ids: any there is no next one.
+ * Fills `taken` with what a space that runs with `now` makes of `next`, which has its name: every
+ * key that can change while running is as in `next`, the others are as in `now`. A key of a table
+ * changes with the next table, where ids grow; with ids: any there is no next table.
  */
 void settings_space_next(const struct space_settings *now, const struct space_settings *next,
                          struct space_settings *taken);
@@ -242,7 +244,8 @@ void settings_space_next(const struct space_settings *now, const struct space_se
 size_t settings_space_changes(const struct space_settings *now, const struct space_settings *next,
                               engine_stat_fn *emit, void *context);
 
-/* Bytes all connections' private buffers together may hold: 1/16 of memory, at least 16 MiB. */
+/* Returns the bytes that the private buffers of all connections together may hold: 1/16 of memory,
+ * at least 16 MiB. */
 uint64_t settings_buffer_bytes(const struct settings *settings);
 
 /*
@@ -251,17 +254,21 @@ uint64_t settings_buffer_bytes(const struct settings *settings);
  */
 uint64_t settings_memory_sum(const struct settings *settings, FILE *out);
 
-/* Is there a space whose tables leave memory for the disk? */
+/* Returns whether any space has tables that are dumped. */
 bool settings_dumps(const struct settings *settings);
 /* What store/cold.h is told: but for its file system and callback. */
 void settings_cold_config(const struct settings *settings, struct cold_config *config);
-/* The part of the sum that such spaces have together: cold reads and overlays. 0: none dumps. */
+/* Returns the part of the sum for cold reads and overlays, which these spaces share. 0: no space
+ * dumps. */
 uint64_t settings_cold_bytes(const struct settings *settings);
 
-/* The part of that sum that is one space's: its tables, their pools, and its below_bytes. */
+/* Returns the part of the sum of one space: its tables, their pools, and its below_bytes. */
 uint64_t settings_space_bytes(const struct space_settings *space);
 
-/* What the counter engine needs to know of space number `space`, which is of kind counter. */
+/* The words of enum space_kind, in its order; NULL ends them. */
+extern const char *const settings_kind_words[];
+
+/* Fills what the counter engine needs of space number `space`, which is of kind counter. */
 void settings_counter_config(const struct space_settings *from, uint32_t space,
                              struct counter_config *config);
 /* The same for the phantom engine and a space of kind phantom. */

@@ -21,7 +21,7 @@ struct address {
     bool v6;
 };
 
-/* The address behind notls: */
+/* Returns the address after notls: */
 static const char *without_prefix(const char *text)
 {
     size_t length = strlen(NET_PLAIN_PREFIX);
@@ -109,7 +109,8 @@ static char *spell(const struct address *address, unsigned port)
     return whole;
 }
 
-/* Other machines reach it, and nobody is asked who he is; one mistake is enough. */
+/* Adds a mistake if other machines reach an address and nobody needs to log in; one mistake is
+ * enough. */
 static void refuse_open(struct settings_draft *draft, const struct address *address,
                         const struct settings_place *place, bool *refused)
 {

@@ -1,5 +1,5 @@
-/* settings_check.c: a draft as a whole: what depends on more than one key, and what is left to us.
- */
+/* settings_check.c: a draft as a whole: what depends on more than one key, and what is left to the
+ * program. */
 #include "config/settings_draft.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 /* ---- one space ---- */
 
-/* A given key: does it say anything here? */
+/* Adds a mistake if a given key means nothing here. */
 static void check_given(struct settings_draft *draft, const struct space_settings *space,
                         const struct settings_row *row, const struct settings_place *place)
 {
@@ -77,7 +77,8 @@ static void check_slots(struct settings_draft *draft, size_t number)
     }
 }
 
-/* A slot that is there is not to be forgotten: else a later mistake in its name would lose it. */
+/* A slot that is configured must not be in `forget`, or a later mistake in its name would lose it.
+ */
 static void check_forget(struct settings_draft *draft, size_t number)
 {
     const struct space_settings *space = &draft->settings->spaces[number];
@@ -294,8 +295,8 @@ static void check_segment(struct settings_draft *draft)
     }
 }
 
-/* Of a segment the journal keeps room for a pad at each segment's end that lies in the buffer, and
- * takes and gives room in pieces. */
+/* The journal keeps room for a pad at each segment's end that lies in the buffer, and takes and
+ * gives room in pieces. */
 static void check_buffer(struct settings_draft *draft)
 {
     uint64_t capacity = draft->settings->journal.segment_bytes - SETTINGS_SEGMENT_UNIT;
@@ -329,7 +330,8 @@ static void complete_threads(struct settings *settings)
     settings->threads = threads == 0 ? 1 : (unsigned)threads;
 }
 
-/* Can ids come to lie below its oldest table, and be written there all the same? */
+/* Returns whether ids may come to lie below the oldest table of the space, and be written there all
+ * the same. */
 static bool takes_below(const struct space_settings *space)
 {
     bool drops = space->oldest == SPACE_OLDEST_RECYCLE ||
@@ -339,7 +341,8 @@ static bool takes_below(const struct space_settings *space)
            space->role == SPACE_CACHE;
 }
 
-/* cold.cache: a share for each such space, and one for pages, which also have what is left. */
+/* cold.cache has a share for each of these spaces, and one for pages, which also have what is left.
+ */
 static void complete_below(struct settings *settings)
 {
     uint64_t shares = settings_dumps(settings) ? 1 : 0;
@@ -355,26 +358,8 @@ static void complete_below(struct settings *settings)
     }
 }
 
-_Static_assert(PHANTOM_ERROR_MAX <= COUNTER_ERROR_MAX, "one room for the error of any engine");
-
-static bool engine_takes(const struct space_settings *space, uint32_t number,
-                         char error[COUNTER_ERROR_MAX])
-{
-    struct counter_config counter;
-    struct phantom_config phantom;
-
-    if (space->kind == SPACE_PLAIN) {
-        return true;
-    }
-    if (space->kind == SPACE_PHANTOM) {
-        settings_phantom_config(space, number, &phantom);
-        return phantom_config_valid(&phantom, error);
-    }
-    settings_counter_config(space, number, &counter);
-    return counter_config_valid(&counter, error);
-}
-
-/* Those of the file that the option `name` gives; NULL: none is given, or with a mistake. */
+/* Returns the users of the file that the option `name` gives; NULL: no file is given, or the file
+ * has a mistake. */
 static struct auth *load_users(struct settings_draft *draft, const char *name, const char *file)
 {
     const struct settings_place *place = settings_draft_place(draft, name);
@@ -403,7 +388,7 @@ static void check_engines(struct settings_draft *draft)
     char error[COUNTER_ERROR_MAX];
 
     for (size_t i = 0; i < draft->settings->space_count; i++) {
-        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error)) {
+        if (!settings_kind_valid(&draft->settings->spaces[i], (uint32_t)i, error)) {
             settings_error(draft, &draft->space_names[i], "space %s: %s",
                            draft->settings->spaces[i].name, error);
         }
@@ -438,7 +423,6 @@ void settings_check(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
 
-    settings->memory_given = settings_draft_place(draft, "memory")->given;
     settings_address_check(draft);
     settings_address_check_admin(draft);
     check_spaces(draft);

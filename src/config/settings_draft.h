@@ -70,16 +70,17 @@ extern const char settings_sample_space[]; /* name of the built-in space */
 
 /* The number of the row called `name`, or -1. */
 int settings_rows_find(const struct settings_rows *rows, const char *name);
-/* A name to suggest for a wrong one, or NULL; rows of later versions are not suggested. */
+/* Returns a name to suggest for a wrong one, or NULL; rows of later versions are not suggested. */
 const char *settings_rows_nearest(const struct settings_rows *rows, const char *wrong);
 /* Sets all fields that have a default. */
 void settings_rows_initial(const struct settings_rows *rows, void *object);
-/* Does a row say anything for this space (its kind and ids)? */
+/* Returns whether a row means anything for this space (its kind and ids). */
 bool settings_row_applies(const struct settings_row *row, const struct space_settings *space);
-/* Can a space that runs with `now` take the row's value from `next`, which has its name? */
+/* Returns whether a space that runs with `now` can take the row's value from `next`, which has its
+ * name. */
 bool settings_row_reloads(const struct settings_row *row, const struct space_settings *now,
                           const struct space_settings *next);
-/* Has it a value: is it no group? */
+/* Returns whether the row has a value, so is no group. */
 bool settings_row_valued(const struct settings_row *row);
 /* Its key in a file: of a group's member what follows the dot. */
 const char *settings_row_key(const struct settings_row *row);
@@ -138,9 +139,11 @@ struct settings_place *settings_draft_space_place(struct settings_draft *draft, 
 /* The number of the space called name, made if it is new; -1 with a mistake if it cannot be. */
 int settings_draft_space(struct settings_draft *draft, const char *name,
                          const struct settings_place *place);
-/* A space whose name was refused: so that its keys can be. -1: there is no room for it. */
+/* Adds a space whose name was refused, so that its keys can be read. -1: there is no room for it.
+ */
 int settings_draft_nameless(struct settings_draft *draft, const struct settings_place *place);
-/* Adds an address; a mistake if there are too many. The first of a source empties the list. */
+/* Adds an address, or a mistake if there are too many. The first address of a source empties the
+ * list. */
 void settings_draft_listen_clear(struct settings_draft *draft);
 void settings_draft_listen(struct settings_draft *draft, const char *address, size_t length,
                            const struct settings_place *place);
@@ -154,7 +157,8 @@ void settings_draft_slot(struct settings_draft *draft, int space_number, const c
 /* Adds a name to what a space may forget. */
 void settings_draft_forget(struct settings_draft *draft, int space, const char *name,
                            const struct settings_place *place);
-/* Is it a name a space or slot may have? Adds a mistake about `what` ("space", "slot") if not. */
+/* Returns whether a space or slot may have the name. Adds a mistake about `what` ("space", "slot")
+ * if not. */
 bool settings_draft_name(struct settings_draft *draft, const char *what, const char *name,
                          const struct settings_place *place);
 
@@ -217,15 +221,26 @@ void settings_address_check(struct settings_draft *draft);
 void settings_address_check_admin(struct settings_draft *draft);
 /* Reads what the keys of tls name, if it is enabled. settings_tls.c */
 void settings_tls_check(struct settings_draft *draft);
-/* The keys of replication as a whole, and the user it has. After tls and data.
- * settings_replication.c */
+
+/* ---- the kind of a space (settings_kind.c) ---- */
+
+struct forecast;
+
+/* False with `error`: its engine does not take it. */
+bool settings_kind_valid(const struct space_settings *space, uint32_t number,
+                         char error[COUNTER_ERROR_MAX]);
+/* Fills what its engine says, and the room for late ids that it has at first. */
+void settings_kind_forecast(const struct space_settings *space, uint32_t number,
+                            struct forecast *forecast);
+/* Checks the keys of replication as a whole, and reads its user. Called after tls and data. In
+ * settings_replication.c. */
 void settings_replication_check(struct settings_draft *draft);
 /* The spelling of a TCP address to connect to, malloc'd; of a path that itself. NULL with a
  * mistake.
  */
 char *settings_address_remote(struct settings_draft *draft, const char *text, const char *name,
                               const struct settings_place *place);
-/* Must every client of an address with TLS show a good certificate? */
+/* Returns whether every client of an address with TLS must show a good certificate. */
 bool settings_tls_verifies(const struct settings *settings);
 
 /* ---- printing (settings_print.c) ---- */

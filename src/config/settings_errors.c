@@ -63,7 +63,7 @@ void settings_error_unknown(struct settings_draft *draft, const struct settings_
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Is this the first byte of a UTF-8 letter? libyaml counts columns in letters. */
+/* Returns whether this is the first byte of a UTF-8 letter: libyaml counts columns in letters. */
 static bool starts_letter(char byte)
 {
     return ((unsigned char)byte & 0xc0) != 0x80;
@@ -140,7 +140,8 @@ static void print_mistake(const struct settings_draft *draft,
     }
 }
 
-/* Those of the file by line and column, then the others; as found where that is equal. */
+/* Orders mistakes of the file by line and column, then the others; where that is equal, as found.
+ */
 static bool comes_before(const struct settings_place *left, const struct settings_place *right)
 {
     if ((left->line > 0) != (right->line > 0)) {

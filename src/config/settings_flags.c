@@ -153,7 +153,8 @@ static void take_evictions_off(struct taking *taking, const struct flag *flag, c
 
 static void take_protocol(struct taking *taking, const struct flag *flag, const char *argument)
 {
-    /* Each connection says by its first byte which it speaks: all of these are so. */
+    /* The first byte of a connection says which protocol it speaks, so all of these names are
+     * right. */
     if (strcmp(argument, "auto") != 0 && strcmp(argument, "ascii") != 0 &&
         strcmp(argument, "binary") != 0) {
         refuse(taking, flag, "must be auto, ascii or binary");
@@ -177,7 +178,7 @@ static void take_verbose(struct taking *taking, const struct flag *flag, const c
     settings_flags_put(taking, flag, "log-level", levels[at]);
 }
 
-/* What -o has that is a setting. Numbers that memcached gives words are taken as both. */
+/* The names of -o that are settings. Where memcached has numbers for words, both are taken. */
 #define EXTENDED_WORDS_MAX 4
 
 static const struct extended {

@@ -27,7 +27,7 @@ static void man_word(FILE *out, const char *word, size_t length)
     }
 }
 
-/* Text in lines that are not too long, none of which begins with a control character. */
+/* Prints text in lines that are not too long and do not begin with a control character. */
 static void man_text(FILE *out, const char *text)
 {
     size_t at = 0;

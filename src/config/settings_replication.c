@@ -24,6 +24,12 @@ bool settings_node_name_good(const char *name)
     return length >= 1 && length <= SETTINGS_NODE_NAME_MAX;
 }
 
+bool settings_follows_agent(const struct settings *settings)
+{
+    return settings->replication.follow != NULL &&
+           strcmp(settings->replication.follow, SETTINGS_FOLLOW_AGENT) == 0;
+}
+
 static void check_node_name(struct settings_draft *draft, const char *option, const char *name)
 {
     if (name != NULL && !settings_node_name_good(name)) {
@@ -53,6 +59,9 @@ static void check_follow(struct settings_draft *draft)
         settings_error(draft, place,
                        "replication.follow needs replication.name, which the node that is followed "
                        "knows this one by, and the key data");
+    }
+    if (settings_follows_agent(settings)) {
+        return;
     }
     char *whole =
         settings_address_remote(draft, settings->replication.follow, "replication.follow", place);
@@ -105,7 +114,12 @@ void settings_replication_check(struct settings_draft *draft)
     check_node_name(draft, "replication.name", settings->replication.name);
     check_node_name(draft, "replication.group", settings->replication.group);
     check_node_name(draft, "replication.ack-by", settings->replication.ack_by);
-    if (settings->replication.ack == SETTINGS_ACK_REPLICA &&
+    if (settings_follows_agent(settings) && settings->replication.ack_by != NULL) {
+        settings_error(draft, settings_draft_place(draft, "replication.ack-by"),
+                       "replication.ack-by does not go with follow: agent, which says who is "
+                       "waited for: leave it out");
+    }
+    if (settings->replication.ack == SETTINGS_ACK_REPLICA && !settings_follows_agent(settings) &&
         (settings->replication.name == NULL || settings->replication.ack_by == NULL)) {
         settings_error(draft, settings_draft_place(draft, "replication.ack"),
                        "replication.ack: replica needs replication.name, and in ack-by the name "

@@ -61,7 +61,7 @@ static const char *first_socket(const struct settings *settings)
     return "NULL";
 }
 
-/* Is anything ever thrown away to make room? */
+/* Returns whether anything is ever thrown away to make room. */
 static bool evicts(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->space_count; i++) {
@@ -147,7 +147,7 @@ static void emit_memcached(const struct sink *sink)
     emit_tls(sink);
 }
 
-/* What exporters look for and nothing here has: a crawler, slabs, segments of an LRU. */
+/* Figures that exporters look for and nothing here has: a crawler, slabs, segments of an LRU. */
 static void emit_foreign(const struct sink *sink)
 {
     static const struct {
@@ -315,7 +315,7 @@ static bool applies(const struct settings_row *row, const struct space_settings 
     return settings_row_applies(row, now) && settings_row_applies(row, next);
 }
 
-/* Of the rows that can change while running, or of the others. */
+/* Compares the rows that can change while running, or the others. */
 static size_t top_differs(const struct sink *now, const struct settings *next,
                           const struct settings_row *row, bool reloadable)
 {

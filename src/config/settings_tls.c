@@ -6,7 +6,7 @@
 
 static const char group[] = "tls.";
 
-/* TLS that was meant, and is not there, would be an open door: -Z is easily forgotten. */
+/* TLS that was meant and is not on would be an open door, and -Z is easily forgotten. */
 static void refuse_forgotten(struct settings_draft *draft)
 {
     if (settings_draft_place(draft, "tls.enabled")->given) {

@@ -44,7 +44,7 @@ static const char *settings_yaml_text_of(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* A scalar without a NUL inside? */
+/* Returns whether a node is a scalar without a NUL inside. */
 static bool is_text(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE &&
@@ -76,7 +76,7 @@ static void refuse_type(struct reader *reader, const char *key, const char *what
     }
 }
 
-/* Was this key given before in the same mapping? */
+/* Returns whether this key was given before in the same mapping. */
 static bool is_repeated(struct reader *reader, yaml_node_t *mapping, yaml_node_pair_t *pair)
 {
     yaml_node_t *key = yaml_document_get_node(&reader->document, pair->key);
@@ -366,7 +366,7 @@ static void take_top_key(struct reader *reader, int space, const char *key, yaml
 
 /* ---- documents ---- */
 
-/* Does a tab stand at the place, or in front of it before anything else? */
+/* Returns whether a tab stands at the place, or before it with nothing but blanks between. */
 static bool is_tab(const char *text, const struct settings_place *place)
 {
     for (size_t line = 1; text != NULL && line < place->line; line++) {

@@ -102,7 +102,7 @@ static void reload(struct daemon *daemon)
 
 /*
  * A reload waits for the checkpoint's bracket and, with new spaces, for the disk: not on the main
- * thread, which accepts clients. Of those that are asked for meanwhile one more is made.
+ * thread, which accepts clients. All reloads asked for meanwhile become one more reload.
  */
 static void *run_reloads(void *context)
 {
@@ -152,17 +152,32 @@ static void checkpoint(struct daemon *daemon)
     }
 }
 
-bool daemon_on_signal(struct daemon *daemon, int signal_number)
+/* Who sent it: a process, or the kernel for a terminal's key. One of another pid name space has 0.
+ */
+static void log_signal(const struct signalfd_siginfo *signal, const char *asks)
 {
-    switch (signal_number) {
+    const char *name = sigabbrev_np((int)signal->ssi_signo);
+
+    if (signal->ssi_code == SI_KERNEL) {
+        log_info("%s signal=SIG%s by=terminal", asks, name);
+    } else {
+        log_info("%s signal=SIG%s pid=%u uid=%u", asks, name, signal->ssi_pid, signal->ssi_uid);
+    }
+}
+
+bool daemon_on_signal(struct daemon *daemon, const struct signalfd_siginfo *signal)
+{
+    switch (signal->ssi_signo) {
     case SIGHUP:
+        log_signal(signal, "asked to reload");
         ask_reload(daemon);
         return true;
     case SIGUSR2:
+        log_signal(signal, "asked for a checkpoint");
         checkpoint(daemon);
         return true;
     default:
-        log_info("stopping signal=SIG%s", sigabbrev_np(signal_number));
+        log_signal(signal, "stopping");
         return false;
     }
 }
@@ -202,9 +217,9 @@ static void daemon_log_spaces(const struct spaces *spaces, const struct settings
     }
 }
 
-static bool signalled(void *context, int signal_number)
+static bool signalled(void *context, const struct signalfd_siginfo *signal)
 {
-    return daemon_on_signal(context, signal_number);
+    return daemon_on_signal(context, signal);
 }
 
 static bool create_server(struct daemon *daemon)
@@ -223,7 +238,7 @@ static bool create_server(struct daemon *daemon)
     return true;
 }
 
-/* Into the log: what net says of an address. */
+/* Logs what net says of an address. */
 static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 {
     if (in_use) {
@@ -313,7 +328,7 @@ static void log_addresses(const struct net *net)
     }
 }
 
-sigset_t daemon_signals(void)
+static sigset_t daemon_signals(void)
 {
     sigset_t set;
 
@@ -324,12 +339,31 @@ sigset_t daemon_signals(void)
     return set;
 }
 
-/* From before anything can be seen from outside they are held back, until net_run() takes them. */
-static void hold_signals(void)
+/* Holds signals back before anything can be seen from outside: they are only read, while loading
+ * and then by net_run(). */
+static bool hold_signals(struct daemon *daemon)
 {
     const sigset_t set = daemon_signals();
 
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (daemon->signal_fd < 0) {
+        daemon->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    }
+    if (daemon->signal_fd < 0) {
+        log_error("cannot take signals: %s", strerror(errno));
+    }
+    return daemon->signal_fd >= 0;
+}
+
+/* A second one while it stops ends it at once; what was already sent says nothing new. */
+static void let_signals_go(struct daemon *daemon)
+{
+    const sigset_t set = daemon_signals();
+    struct signalfd_siginfo signal;
+
+    while (read(daemon->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 bool daemon_start_keeper(const struct daemon *daemon)
@@ -350,9 +384,8 @@ static bool start(struct daemon *daemon)
     if (!daemon->prepared && !prepare_process(daemon)) {
         return false;
     }
-    hold_signals();
-    if (!daemon_open_data(daemon) || !create_server(daemon) || !open_net(daemon) ||
-        !open_admin(daemon)) {
+    if (!hold_signals(daemon) || !daemon_open_data(daemon) || !create_server(daemon) ||
+        !open_net(daemon) || !open_admin(daemon)) {
         return false;
     }
     if (daemon->prepared) {
@@ -418,16 +451,17 @@ static void daemon_serve(struct daemon *daemon)
         log_warning("cannot start a thread: %s; huge pages are not looked at", strerror(errno));
     }
     if (begun && begin_serving(daemon) && daemon_begin_lead(daemon)) {
-        net_run(daemon->net, signals, sizeof(signals) / sizeof(signals[0]));
+        net_run(daemon->net, daemon->signal_fd);
     }
     if (daemon->again) {
         notify_manager("STATUS=beginning anew");
     } else {
+        let_signals_go(daemon);
         notify_manager("STOPPING=1");
     }
 }
 
-/* Those that use the spaces go first; what holds the data sees them a last time. */
+/* The threads that use the spaces end first; the data directory sees the spaces a last time. */
 static void daemon_finish(struct daemon *daemon)
 {
     struct spaces *spaces = daemon->server != NULL ? daemon->server->spaces : NULL;
@@ -451,8 +485,8 @@ static void daemon_finish(struct daemon *daemon)
         populate_stop(daemon->server->populate);
         populate_go(daemon->server->populate, NULL);
     }
-    /* A last checkpoint may be of what the next start is to cut off. */
-    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0;
+    /* A last checkpoint may be of what the next start is to cut off, or whom it follows then. */
+    bool clean = !daemon->failed && !daemon->lost && daemon->cut_lsn == 0 && !daemon->led;
 
     daemon->failed = !data_close(daemon->data, spaces, clean) || daemon->failed || daemon->lost;
     lead_destroy(daemon->lead);
@@ -470,6 +504,7 @@ static void begin_anew(struct daemon *daemon)
                           .now = daemon->now,
                           .counts = daemon->counts,
                           .ready_fd = -1,
+                          .signal_fd = daemon->signal_fd,
                           .prepared = true,
                           .cut_lsn = daemon->cut_lsn};
 
@@ -499,14 +534,17 @@ static bool run_once(struct daemon *daemon)
 int daemon_run(int argc, char **argv)
 {
     struct repl_receiver_counts counts = {0};
-    struct daemon daemon = {.argc = argc, .argv = argv, .counts = &counts, .ready_fd = -1};
+    struct daemon daemon = {
+        .argc = argc, .argv = argv, .counts = &counts, .ready_fd = -1, .signal_fd = -1};
     enum settings_action action = settings_load(argc, argv, stdout, stderr, &daemon.started);
 
     if (action != SETTINGS_RUN) {
         return action == SETTINGS_EXIT_OK ? EXIT_STATUS_DONE : EXIT_STATUS_USAGE;
     }
     daemon.now = daemon.started;
-    signal(SIGHUP, SIG_IGN); /* one sent before net_run takes them over must not end the daemon */
+    signal(SIGHUP,
+           SIG_IGN); /* before they are held back and after, these must not end the daemon */
+    signal(SIGUSR2, SIG_IGN);
     log_setup(SERVER_NAME, (enum log_level)daemon.now->log_level);
     log_stamp();
     pthread_mutex_init(&daemon.lock, NULL);
@@ -523,6 +561,9 @@ int daemon_run(int argc, char **argv)
         settings_destroy(daemon.now);
     }
     settings_destroy(daemon.started);
+    if (daemon.signal_fd >= 0) {
+        close(daemon.signal_fd);
+    }
     pthread_mutex_destroy(&daemon.lock);
     return started && !daemon.failed ? EXIT_STATUS_DONE : EXIT_STATUS_FAILED;
 }

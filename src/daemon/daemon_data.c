@@ -67,17 +67,17 @@ static void *daemon_load(void *context)
     return NULL;
 }
 
-/* Until loading has ended, which a signal may make sooner. */
-static void await_loaded(struct daemon *daemon, int signal_fd)
+/* Waits until loading has ended, which a signal may hasten. */
+static void await_loaded(struct daemon *daemon)
 {
     struct pollfd fds[] = {{.fd = daemon->loaded_fd, .events = POLLIN},
-                           {.fd = signal_fd, .events = POLLIN}};
+                           {.fd = daemon->signal_fd, .events = POLLIN}};
     struct signalfd_siginfo signal;
 
     while (fds[0].revents == 0) {
         if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) > 0 && fds[1].revents != 0 &&
-            read(signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
-            !daemon_on_signal(daemon, (int)signal.ssi_signo)) {
+            read(daemon->signal_fd, &signal, sizeof(signal)) == sizeof(signal) &&
+            !daemon_on_signal(daemon, &signal)) {
             daemon->stop = true;
         }
     }
@@ -86,22 +86,18 @@ static void await_loaded(struct daemon *daemon, int signal_fd)
 /* Signals are held back: they are read while a thread loads. */
 static bool daemon_recover(struct daemon *daemon)
 {
-    const sigset_t set = daemon_signals();
-    int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
     pthread_t loader;
 
     daemon->loaded_fd = eventfd(0, EFD_CLOEXEC);
-    bool began = signal_fd >= 0 && daemon->loaded_fd >= 0 &&
-                 thread_start(&loader, daemon_load, daemon, "recovery");
+    bool began = daemon->loaded_fd >= 0 && thread_start(&loader, daemon_load, daemon, "recovery");
 
     if (began) {
-        await_loaded(daemon, signal_fd);
+        await_loaded(daemon);
         pthread_join(loader, NULL);
     } else {
         log_error("cannot start a thread: %s", strerror(errno));
         daemon->failed = true;
     }
-    close(signal_fd);
     close(daemon->loaded_fd);
     return began && !daemon->stop;
 }
@@ -119,11 +115,12 @@ static void stop_for(struct daemon *daemon, bool *why)
     pthread_mutex_unlock(&daemon->lock);
 }
 
-/* What it notes is read when the thread that called has ended. */
-static void on_again(void *context, uint64_t cut_lsn, const char *follow)
+/* Notes what is read after the calling thread has ended. */
+static void on_again(void *context, uint64_t cut_lsn, const char *follow, bool led)
 {
     struct daemon *daemon = context;
 
+    daemon->led = led;
     daemon->cut_lsn = cut_lsn;
     daemon->follow = follow != NULL ? memory_strdup(follow) : NULL;
     stop_for(daemon, &daemon->again);

@@ -33,6 +33,7 @@ struct daemon {
     struct admin *admin; /* NULL: none is configured */
     struct lead *lead;   /* NULL: nothing is loaded */
     struct repl_receiver_counts *counts;
+    int signal_fd;      /* -1: signals are not held back */
     int ready_fd;       /* of process_background; -1: none */
     _Atomic bool stop;  /* loading: no more */
     int loaded_fd;      /* eventfd: loading has ended */
@@ -46,14 +47,14 @@ struct daemon {
     /* What threads of src/repl ask for, under the lock: nobody stops a net that is gone. */
     pthread_mutex_t lock;
     bool net_goes;
+    bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
     char *follow;     /* whom it follows then; NULL: as before */
 };
 
 /* False: it is to stop. Main thread. */
-bool daemon_on_signal(struct daemon *daemon, int signal_number);
-sigset_t daemon_signals(void);
+bool daemon_on_signal(struct daemon *daemon, const struct signalfd_siginfo *signal);
 bool daemon_start_keeper(const struct daemon *daemon);
 void daemon_populate(const struct daemon *daemon);
 
@@ -65,7 +66,7 @@ bool daemon_open_data(struct daemon *daemon);
 bool daemon_begin_data(struct daemon *daemon);
 /* Clients can connect: it begins to follow, if it does. False: as above. */
 bool daemon_begin_lead(struct daemon *daemon);
-/* From here on nobody stops the net: it goes. */
+/* Called before the net goes: nobody stops it from here on. */
 void daemon_net_goes(struct daemon *daemon);
 
 #endif

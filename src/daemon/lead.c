@@ -25,6 +25,7 @@ struct lead {
     struct repl_control control;
     pthread_mutex_t lock; /* one change at a time */
     bool leaves;          /* it begins anew: no further change */
+    bool led;             /* as it leaves */
     char *next;           /* whom it is to follow then; NULL: nobody said */
 };
 
@@ -47,7 +48,7 @@ static void lead_again(void *context, uint64_t cut_lsn, bool copied)
 
     log_info("beginning anew: %s", copied ? "a copy of the leader's data has come"
                                           : "the journal is cut where the leader's leaves it");
-    lead->owner.again(lead->owner.context, cut_lsn, NULL);
+    lead->owner.again(lead->owner.context, cut_lsn, NULL, false);
 }
 
 static void lead_moved(void *context)
@@ -97,10 +98,17 @@ static void lead_serve(struct lead *lead)
 {
     barrier_stop(lead->server->barrier);
     lead->server->follows = false;
+    server_set_leader(lead->server, ""); /* what is said while it is fenced */
     barrier_go(lead->server->barrier);
 }
 
-/* Behind it changes are taken. False: `why`. */
+/* Has the node go on receiving from the one it follows, if it follows one. */
+static bool lead_receive(struct lead *lead)
+{
+    return !repl_receiver_has_leader(lead->receiver) || repl_receiver_start(lead->receiver);
+}
+
+/* Promotes the node: from here on changes are taken. False, with `why`: it was refused. */
 static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT_MAX + 1])
 {
     char error[DATA_ERROR_MAX];
@@ -112,7 +120,7 @@ static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT
         return true;
     case DATA_PROMOTE_REFUSED:
         lead_refuse(why, "%.*s", (int)REPL_TEXT_MAX, error);
-        if (repl_receiver_start(lead->receiver)) {
+        if (lead_receive(lead)) {
             return false;
         }
         break;
@@ -148,6 +156,11 @@ static bool lead_promote_now(struct lead *lead, bool force, uint64_t *epoch, uin
     }
     *epoch = lead_epoch(lead);
     *lsn = data_reign_lsn(lead->data);
+    if (lead->server->leased) {
+        log_info("this node leads, as long as its agent says so epoch=%llu lsn=%llu",
+                 (unsigned long long)*epoch, (unsigned long long)*lsn);
+        return true;
+    }
     log_warning("this node leads, until it is restarted: take replication.follow out of its "
                 "configuration epoch=%llu lsn=%llu",
                 (unsigned long long)*epoch, (unsigned long long)*lsn);
@@ -175,23 +188,46 @@ static bool lead_is_address(const char *address)
     return address[0] == '/' || (colon != NULL && colon != address && colon[1] != '\0');
 }
 
-/* Under the lock. */
-static bool lead_follow_now(struct lead *lead, const char *address, bool force,
+/* Turns a node that follows already to another node, or to none. */
+static bool lead_turn_to(struct lead *lead, const char *address, char why[REPL_TEXT_MAX + 1])
+{
+    repl_receiver_stop(lead->receiver);
+    repl_receiver_redirect(lead->receiver, address);
+    barrier_stop(lead->server->barrier);
+    server_set_leader(lead->server, address);
+    barrier_go(lead->server->barrier);
+    log_info("its agent has it follow %s", address[0] != '\0' ? address : "nobody");
+    return lead_receive(lead) || lead_refuse(why, "no thread can be had to follow it");
+}
+
+/* Under the lock. address "": nobody. *again: the daemon has to begin anew for it. */
+static bool lead_follow_now(struct lead *lead, const char *address, bool force, bool *again,
                             char why[REPL_TEXT_MAX + 1])
 {
+    bool leads = !lead->server->follows;
+    bool leased = lead->server->leased;
+
     if (lead->leaves) {
         return lead_refuse(why, "this node begins anew: try again");
     }
-    if (!lead_is_address(address)) {
+    if (!(leased && address[0] == '\0') && !lead_is_address(address)) {
         return lead_refuse(why, "%.128s is no HOST:PORT, nor the path of a socket", address);
     }
-    if (!lead->server->follows && !force) {
+    if (leads && !force) {
         return lead_refuse(why,
                            "this node leads: what of its journal %.128s has not is lost, and "
                            "clients must write there; `force` has it follow all the same",
-                           address);
+                           address[0] != '\0' ? address : "another");
     }
-    lead->leaves = true;
+    if (leased && !leads) {
+        return lead_turn_to(lead, address, why);
+    }
+    *again = lead->leaves = true;
+    lead->led = leads;
+    if (leased) {
+        log_info("its agent has it lead no more");
+        return true;
+    }
     free(lead->next);
     lead->next = memory_strdup(address);
     log_warning("this node is to follow %s until it is restarted: put that into its "
@@ -200,12 +236,14 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force,
     return true;
 }
 
-static bool lead_follow(void *context, const char *address, bool force, char why[REPL_TEXT_MAX + 1])
+static bool lead_follow(void *context, const char *address, bool force, bool *again,
+                        char why[REPL_TEXT_MAX + 1])
 {
     struct lead *lead = context;
 
     pthread_mutex_lock(&lead->lock);
-    bool follows = lead_follow_now(lead, address, force, why);
+    bool follows =
+        lead_follow_now(lead, strcmp(address, "-") == 0 ? "" : address, force, again, why);
 
     pthread_mutex_unlock(&lead->lock);
     return follows;
@@ -215,7 +253,67 @@ static void lead_leave(void *context)
 {
     struct lead *lead = context;
 
-    lead->owner.again(lead->owner.context, 0, lead->next);
+    lead->owner.again(lead->owner.context, 0, lead->next, lead->led);
+}
+
+/* ---- lead ---- */
+
+/* Under the lock. */
+static bool lead_may_hold(struct lead *lead, uint64_t epoch, uint64_t until_ms,
+                          char why[REPL_TEXT_MAX + 1])
+{
+    uint64_t present = lead_epoch(lead);
+
+    if (!lead->server->leased) {
+        return lead_refuse(why, "this node asks no agent: its configuration has no "
+                                "replication.follow: agent");
+    }
+    if (lead->leaves || lead->server->follows) {
+        return lead_refuse(why, "this node follows: promote it first");
+    }
+    if (epoch != present) {
+        return lead_refuse(why, "this node leads in epoch %llu, not %llu",
+                           (unsigned long long)present, (unsigned long long)epoch);
+    }
+    if (until_ms * 1000 < atomic_load(&lead->server->lease_us)) {
+        return lead_refuse(why, "that is an older word than the last one");
+    }
+    if (until_ms > clock_boot_us() / 1000 + REPL_LEASE_MS_MAX) {
+        return lead_refuse(why,
+                           "%llu is more than %u s from now: it is to be CLOCK_BOOTTIME, in "
+                           "milliseconds",
+                           (unsigned long long)until_ms, REPL_LEASE_MS_MAX / 1000);
+    }
+    return true;
+}
+
+/* Whom it waits for comes first: nothing is answered for a new lease by an old rule. */
+static bool lead_hold(void *context, uint64_t epoch, uint64_t until_ms,
+                      const struct repl_waits *waits, uint64_t *written,
+                      uint64_t acked[REPL_WAITS_MAX], char why[REPL_TEXT_MAX + 1])
+{
+    struct lead *lead = context;
+    struct server *server = lead->server;
+
+    pthread_mutex_lock(&lead->lock);
+    bool may = lead_may_hold(lead, epoch, until_ms, why);
+
+    if (may) {
+        bool fenced = server_is_fenced(server);
+
+        repl_feeds_wait_for(server->feeds, waits);
+        atomic_store(&server->lease_us, until_ms * 1000);
+        *written = journal_written(server->journal); /* after it waits */
+        for (size_t i = 0; i < waits->count; i++) {
+            acked[i] = repl_feeds_acked_by(server->feeds, i);
+        }
+        if (fenced && !server_is_fenced(server)) {
+            log_info("this node takes changes, by its agent's word epoch=%llu",
+                     (unsigned long long)epoch);
+        }
+    }
+    pthread_mutex_unlock(&lead->lock);
+    return may;
 }
 
 /* ---- its life ---- */
@@ -230,8 +328,11 @@ struct lead *lead_create(struct server *server, struct data *data, const struct 
     lead->server = server;
     lead->data = data;
     lead->owner = *owner;
-    lead->control = (struct repl_control){
-        .context = lead, .promote = lead_promote, .follow = lead_follow, .again = lead_leave};
+    lead->control = (struct repl_control){.context = lead,
+                                          .promote = lead_promote,
+                                          .follow = lead_follow,
+                                          .lead = lead_hold,
+                                          .again = lead_leave};
     repl_feeds_control(server->feeds, &lead->control);
     lead->receiver = repl_receiver_create(server->settings, data, &receiver);
     server->receiver = lead->receiver;
@@ -244,7 +345,7 @@ bool lead_begin(struct lead *lead)
 
     return !server->follows ||
            (data_follow(lead->data, server->barrier, &server->spaces, lead_moved, server) &&
-            repl_receiver_start(lead->receiver));
+            lead_receive(lead));
 }
 
 void lead_end(struct lead *lead)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* May this user run it? Root needs a user to become. */
+/* Returns whether this user may run the daemon: root needs a user to become. */
 bool process_user_allowed(const char *user);
 
 /* Raises the limit of descriptors to `wanted`, unless it is higher, as far as the system lets it:
@@ -25,19 +25,20 @@ bool process_allow_core(void);
  */
 void process_lock_memory(void);
 
-/* Whom process_drop_to(user) will become. False: nobody else. */
+/* Tells the user that process_drop_to(user) will become. False: no other user. */
 bool process_becomes(const char *user, uid_t *uid, gid_t *gid);
 
-/* No program that this process starts ever gets more rights than it has (PR_SET_NO_NEW_PRIVS): it
- * starts none, and what breaks in must not either. Before other threads start. */
+/* Makes sure that no program which this process starts gets more rights than it has
+ * (PR_SET_NO_NEW_PRIVS): it starts none, and an intruder must not either. Before other threads
+ * start. */
 void process_refuse_privileges(void);
 
 /* Becomes user for good, all threads of the process. Nothing to do when not root. */
 bool process_drop_to(const char *user);
 
 /*
- * Until process_as_root() files are opened and made as this user, whom the process can still be
- * root again from. Nothing to do when not root. Before other threads start.
+ * Until process_as_root() files are opened and made as this user; the process can still become root
+ * again. Does nothing when not root. Before other threads start.
  */
 bool process_as(const char *user);
 void process_as_root(void);

@@ -34,7 +34,7 @@ struct changes {
     struct space_settings before[SETTINGS_SPACES_MAX];
 };
 
-/* World stopped. Gives back their old configuration to the first `count`. */
+/* Gives the first `count` spaces their old configuration back. World stopped. */
 static void undo(struct changes *changes, size_t count)
 {
     char error[SPACES_ERROR_MAX];
@@ -91,7 +91,7 @@ static void reload_collect(struct changes *changes, const struct spaces *now,
     }
 }
 
-static void log_change(void *context, const char *name, const char *what)
+static void reload_log_change(void *context, const char *name, const char *what)
 {
     const struct space *space = context;
 
@@ -120,7 +120,7 @@ static void reload_log_spaces(const struct spaces *before, const struct spaces *
     for (size_t i = 0; i < changes->count; i++) {
         struct space *space = changes->spaces[i];
 
-        settings_space_changes(&changes->before[i], &space->settings, log_change, space);
+        settings_space_changes(&changes->before[i], &space->settings, reload_log_change, space);
     }
 }
 
@@ -138,13 +138,13 @@ static void keep_counted(struct server *server, const struct spaces *after)
 
 /* ---- with data ---- */
 
-/* Is it new, and stored? */
+/* Returns whether a space is new, and stored. */
 static bool is_added(const struct server *server, const struct space *space)
 {
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
 }
 
-/* Those of a follower's spaces come from the leader. */
+/* The numbers of a follower's spaces come from the leader. */
 static bool gives_numbers(const struct server *server)
 {
     return server->data != NULL && !server->follows;
@@ -159,7 +159,8 @@ static void take_numbers_back(struct server *server, const struct spaces *spaces
     }
 }
 
-/* Durable before a record names one. False: said, and none is given. */
+/* Gives new spaces their numbers, durable before a record names one. False: logged, and no number
+ * is given. */
 static bool reload_give_numbers(struct server *server, const struct spaces *spaces)
 {
     char error[DATA_ERROR_MAX];
@@ -179,7 +180,7 @@ static bool reload_give_numbers(struct server *server, const struct spaces *spac
     return true;
 }
 
-/* World stopped: whatever is changed, or changed back, finds room for its events. */
+/* Whatever is changed, or changed back, finds room for its events. World stopped. */
 static bool log_has_room(struct server *server, const struct spaces *spaces,
                          const struct changes *changes, char error[SPACES_ERROR_MAX])
 {
@@ -267,8 +268,8 @@ static bool keeps_stores(const struct server *server, const struct settings *nex
 }
 
 /*
- * Behind the switch nobody reaches the spaces that `after` lacks. Requests that wait for one of
- * their tables are woken with it: they are run again, and find no space.
+ * After the switch nobody reaches the spaces that `after` lacks. Requests that wait for one of
+ * their tables are woken: they run again, and find no space.
  */
 static void wake_waiting(const struct spaces *before, const struct spaces *after)
 {
@@ -293,7 +294,8 @@ static uint64_t reload_held_bytes(const struct engine *engine)
     return bytes;
 }
 
-/* What a space that stays will hold: what it takes of `next`, or for a while what it has now. */
+/* Returns what a space that stays will hold: what it takes of `next`, or for a while what it has
+ * now. */
 static uint64_t space_will_hold(const struct space *space, const struct space_settings *next)
 {
     struct space_settings taken;
@@ -417,7 +419,8 @@ bool reload_apply(struct server *server, const struct settings *next, space_engi
     return applied;
 }
 
-/* Of a space: a start compares them with what is stored, and refuses others. */
+/* Returns whether a start compares this key of a space with what is stored, and refuses another
+ * value. */
 static bool is_stored(const char *name)
 {
     static const char *const options[] = {".kind", ".ids", ".max-id"};

@@ -87,6 +87,11 @@ size_t data_history(struct data *data, uint64_t stream[MANIFEST_STREAM_WORDS],
     return count;
 }
 
+struct vfs *data_vfs(const struct data *data)
+{
+    return data->vfs;
+}
+
 struct journal *data_journal(struct data *data)
 {
     return data->journal;

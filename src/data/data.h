@@ -44,7 +44,7 @@ struct journal_log;
 struct open_files_stats;
 struct vfs;
 
-/* Is such a space stored? Not those of kind plain. */
+/* Returns whether a space of this kind is stored: not of kind plain. */
 bool data_stores(const struct space_settings *space);
 
 /*
@@ -83,7 +83,9 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 /* After data_recover: for the workers' sinks, and the log all spaces share. NULL before. */
 struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
-/* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
+/* The file system it lies on. */
+struct vfs *data_vfs(const struct data *data);
+/* Returns what reads dumped tables; NULL: no table is dumped. After data_recover. */
 struct cold *data_cold(const struct data *data);
 /* Of the files of dumped tables. Any thread. */
 void data_files_stats(const struct data *data, struct open_files_stats *stats);
@@ -92,7 +94,7 @@ void data_files_stats(const struct data *data, struct open_files_stats *stats);
  * stopped. data_recover does it for all others.
  */
 void data_begin_space(struct data *data, struct engine *engine);
-/* Room in that log for so many events, whatever they are. World stopped. False: there is none. */
+/* Room in that log for this many events of any kind. World stopped. False: there is none. */
 bool data_log_room(struct data *data, size_t events);
 
 /*

@@ -18,13 +18,12 @@ static void data_cold_complain(void *context, const char *error)
 
 static bool data_cold_has_dumps(const struct manifest *manifest)
 {
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        const struct manifest_space *space = &manifest->spaces[i];
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
 
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (space->files[k].role == MANIFEST_DUMP) {
-                return true;
-            }
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        if (file->role == MANIFEST_DUMP) {
+            return true;
         }
     }
     return false;

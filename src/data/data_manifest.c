@@ -95,24 +95,20 @@ bool data_store(struct data *data, char error[DATA_ERROR_MAX])
 
 void data_count_files(struct data *data)
 {
-    uint64_t files = 0;
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
     uint64_t bytes = 0;
     uint64_t dumps = 0;
     uint64_t dump_bytes = 0;
 
-    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &data->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            files++;
-            bytes += space->files[k].bytes;
-            if (space->files[k].role == MANIFEST_DUMP) {
-                dumps++;
-                dump_bytes += space->files[k].bytes;
-            }
+    while ((file = manifest_next_file(data->manifest, &at)) != NULL) {
+        bytes += file->bytes;
+        if (file->role == MANIFEST_DUMP) {
+            dumps++;
+            dump_bytes += file->bytes;
         }
     }
-    data->figures.table_files = files;
+    data->figures.table_files = manifest_count_files(data->manifest);
     data->figures.table_file_bytes = bytes;
     data->figures.dump_files = dumps;
     data->figures.dump_file_bytes = dump_bytes;

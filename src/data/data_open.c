@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "data/adopt.h"
 #include "data/data_private.h"
+#include "data/fill.h"
 #include "data/follow.h"
 
 #define PROBE_BYTES                                                                                \
@@ -58,7 +59,7 @@ static void parent_of(const char *path, char parent[VFS_PATH_MAX])
     snprintf(parent, VFS_PATH_MAX, "%.*s", length > 0 ? (int)length : 1, length > 0 ? path : ".");
 }
 
-/* One that was there: who else may use it? */
+/* Refuses a directory that anybody may write in, and warns if others may use it. */
 static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
 {
     int mode = data->vfs->functions->mode(data->vfs, data->directory);
@@ -144,8 +145,8 @@ static bool make_probe(const struct data *data, const char *path, uint64_t bytes
     return true;
 }
 
-/* Can files be made in it? Else it would only be found out when tables have been read. On a full
- * disk: in the room that was kept for that. */
+/* Returns whether files can be made in the directory: else that would only be found out after
+ * tables have been read. On a full disk the room of the ballast is used. */
 static bool probe(struct data *data, char error[DATA_ERROR_MAX])
 {
     uint64_t bytes = probe_bytes(data);
@@ -259,9 +260,6 @@ static const struct space_settings *data_open_wanted_for(const struct settings *
 static bool data_open_compare(struct data *data, const struct settings *settings,
                               char error[DATA_ERROR_MAX])
 {
-    static const char *const kinds[] = {
-        [SPACE_COUNTER] = "counter", [SPACE_PHANTOM] = "phantom", [SPACE_PLAIN] = "plain"};
-
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
         const struct manifest_space *space = &data->manifest->spaces[i];
         const struct space_settings *wanted = data_open_wanted_for(settings, space->name);
@@ -272,9 +270,10 @@ static bool data_open_compare(struct data *data, const struct settings *settings
                                "configuration: put it back, or begin with another directory",
                                space->name, data->directory);
         }
-        if (strcmp(kinds[wanted->kind], space->kind) != 0) {
+        if (strcmp(settings_kind_words[wanted->kind], space->kind) != 0) {
             return data_refuse(error, "space %s is of kind %s in the data directory %s, not %s",
-                               space->name, space->kind, data->directory, kinds[wanted->kind]);
+                               space->name, space->kind, data->directory,
+                               settings_kind_words[wanted->kind]);
         }
         if (space->number > CHANGE_SPACE_MAX) {
             return data_refuse(error, "%s/" MANIFEST_NAME ": space %s has the number %llu",
@@ -284,22 +283,8 @@ static bool data_open_compare(struct data *data, const struct settings *settings
     return true;
 }
 
-/* Names of table files go on behind all there were. */
-static void note_generation(struct data *data)
-{
-    for (size_t i = 0; i < data->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &data->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (space->files[k].generation > data->generation) {
-                data->generation = space->files[k].generation;
-            }
-        }
-    }
-}
-
-struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
-                            char error[DATA_ERROR_MAX])
+static struct data *open_directory(struct vfs *vfs, const struct settings *settings, bool fills,
+                                   char error[DATA_ERROR_MAX])
 {
     struct data *data = memory_zalloc(sizeof(*data));
 
@@ -319,7 +304,9 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     }
     data_reconfigure(data, settings);
     data_cold_configure(data, settings);
-    if (!make_directory(data, error) || !take_lock(data, error) || !probe(data, error) ||
+    if (!make_directory(data, error) || !take_lock(data, error) ||
+        !(fills ? data_fill_begin(data, error) : data_refuse_filling(data, error)) ||
+        !probe(data, error) ||
         !data_adopt(vfs, data->directory, settings->replication.follow != NULL, error) ||
         !read_manifest(data, error) || !data_open_compare(data, settings, error) ||
         (data->follow != NULL && !data_has_memory(data, data->manifest, error))) {
@@ -329,9 +316,21 @@ struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
-    note_generation(data);
+    data->generation = manifest_generation(data->manifest); /* names go on after all earlier ones */
     data_count_files(data);
     return data;
+}
+
+struct data *data_open_with(struct vfs *vfs, const struct settings *settings,
+                            char error[DATA_ERROR_MAX])
+{
+    return open_directory(vfs, settings, false, error);
+}
+
+struct data *data_open_to_fill(struct vfs *vfs, const struct settings *settings,
+                               char error[DATA_ERROR_MAX])
+{
+    return open_directory(vfs, settings, true, error);
 }
 
 struct data *data_open(const struct settings *settings, char error[DATA_ERROR_MAX])

@@ -6,6 +6,7 @@
  *     data_open.c         taking the directory: lock, manifest, what is refused
  *     data_manifest.c     storing a manifest, files it does not name
  *     data_cold.c         where dumped tables are read
+ *     fill.c              a directory that is filled without a daemon
  *     recovery*.c         the start
  *     follow*.c           the start that goes on, of one that follows
  *     checkpoint*.c       the thread, and one round of it
@@ -70,6 +71,8 @@ struct data {
     uint64_t generation;       /* of the last table file: no name is used twice */
     bool leftovers; /* one could not be stored: what those before it named may be there still */
 
+    _Atomic uint64_t reign; /* the epoch of the journal's last record */
+
     struct follow *follow;   /* NULL: its journal is its own */
     struct journal *journal; /* NULL before recovery has ended */
     struct journal_log log;
@@ -104,7 +107,7 @@ struct manifest_space *data_copy_space(struct manifest *to, const struct manifes
 bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
 
 /*
- * Under the lock, right behind a data_store that said true: deletes table files it does not name,
+ * Under the lock, right after a data_store that said true: deletes table files it does not name,
  * and what was left half made. What cannot be deleted is tried again the next time.
  */
 void data_sweep(struct data *data);
@@ -132,6 +135,13 @@ uint64_t data_head(const struct data *data);
 void follow_end(struct data *data);     /* the applier's thread; no-op without */
 void follow_destroy(struct data *data); /* likewise */
 
+/* ---- fill.c ---- */
+
+/* False with `error`: it is being filled, and this is no fill. */
+bool data_refuse_filling(const struct data *data, char error[DATA_ERROR_MAX]);
+/* Under its lock: it is empty, but for the mark, from here on. False with `error`. */
+bool data_fill_begin(const struct data *data, char error[DATA_ERROR_MAX]);
+
 /* ---- data_cold.c ---- */
 
 void data_cold_configure(struct data *data, const struct settings *settings);
@@ -149,7 +159,8 @@ void checkpoint_pending_drop(struct data *data);
 void checkpoint_end(struct data *data);
 
 /*
- * One checkpoint, with nobody else there: of the spaces of a stopped server. Logs what went wrong.
+ * Makes one checkpoint of the spaces of a stopped server, with nobody else there. Logs what went
+ * wrong.
  */
 bool checkpoint_last(struct data *data, const struct spaces *spaces);
 

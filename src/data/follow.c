@@ -10,13 +10,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "data/follow_private.h"
 #include "row/row_follow.h"
 
@@ -25,6 +25,7 @@
 #define GAP_US        200u  /* without, at least */
 #define AGAIN_MS      100u  /* what cannot be carried out yet */
 #define SEE_US        100000u
+#define US_A_MS       1000u
 
 /* ---- its life ---- */
 
@@ -84,6 +85,11 @@ bool data_readable(const struct data *data)
 
 /* ---- taking ---- */
 
+uint64_t data_reign(const struct data *data)
+{
+    return atomic_load(&data->reign);
+}
+
 void data_position(struct data *data, struct data_position *position)
 {
     *position = (struct data_position){.lsn = journal_head(data->journal)};
@@ -127,10 +133,13 @@ static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
     }
     noted = noted || manifest_add_reign(manifest, epoch, lsn);
     pthread_mutex_unlock(&data->lock);
+    if (noted) {
+        atomic_store(&data->reign, epoch);
+    }
     return noted;
 }
 
-/* Of what was taken. False: the two histories contradict each other. */
+/* Notes the reigns in what was taken. False: the two histories contradict each other. */
 static bool follow_note_reigns(struct data *data, uint64_t lsn, const uint64_t *records,
                                size_t length, char error[DATA_ERROR_MAX])
 {
@@ -245,7 +254,7 @@ static void follow_record(const uint64_t *words, uint64_t lsn, struct journal_re
     };
 }
 
-/* Is it an event? */
+/* Returns whether it is an event. */
 static bool event_of(const struct journal_record *record, struct change_record_event *event)
 {
     struct change change;
@@ -276,8 +285,8 @@ void follow_see_spaces(struct follow *follow)
 }
 
 /*
- * Of the record that a slice begins with: a space that begins is named in the manifest, whose lock
- * nobody waits for with the world stopped. False: the configuration lacks it.
+ * Prepares for the record that a slice begins with: a space that begins is named in the manifest,
+ * whose lock nobody waits for with the world stopped. False: the configuration lacks it.
  */
 static bool follow_prepare(struct data *data, const struct journal_record *record)
 {
@@ -300,7 +309,7 @@ static bool follow_prepare(struct data *data, const struct journal_record *recor
     return named;
 }
 
-/* World stopped. May it be carried out in this slice? */
+/* Returns whether a record may be carried out in this slice. World stopped. */
 static bool follow_is_ready(const struct recovery *recovery, const struct journal_record *record)
 {
     struct change_record_event event;
@@ -361,14 +370,6 @@ static void follow_see(struct follow *follow, uint64_t now_us)
     }
 }
 
-void follow_rest(uint64_t us)
-{
-    const struct timespec time = {.tv_sec = (time_t)(us / 1000000),
-                                  .tv_nsec = (long)(us % 1000000) * 1000};
-
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
-}
-
 static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t *at)
 {
     struct follow *follow = data->follow;
@@ -384,7 +385,7 @@ static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t
 
     follow->moved(follow->context);
     if (sliced == SLICED) {
-        follow_rest(took_us > GAP_US ? took_us : GAP_US);
+        wait_us(took_us > GAP_US ? took_us : GAP_US);
     }
     return sliced;
 }
@@ -416,17 +417,12 @@ void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX])
 /* False: it is to end. */
 static bool follow_wait(struct follow *follow, unsigned ms, bool for_more)
 {
-    struct timespec until;
+    uint64_t until_us = clock_monotonic_us() + ms * US_A_MS;
+    bool waits = true;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&follow->lock);
-    int waited = 0;
-
-    while (!follow->ending && !(for_more && follow->more) && waited == 0) {
-        waited = pthread_cond_timedwait(&follow->work, &follow->lock, &until);
+    while (!follow->ending && !(for_more && follow->more) && waits) {
+        waits = wait_until(&follow->work, &follow->lock, until_us);
     }
     follow->more = false;
     bool goes_on = !follow->ending;

@@ -44,6 +44,5 @@ struct follow_memory *follow_memory_create(const struct settings *settings); /* 
 /* ---- follow.c ---- */
 
 void follow_see_spaces(struct follow *follow); /* those that a reload has added since the start */
-void follow_rest(uint64_t us);
 
 #endif

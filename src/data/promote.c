@@ -3,18 +3,20 @@
  * here, with requests going on.
  *
  * Once the record of the new epoch is on the disk there is no way back. So all that can be refused
- * is asked before it, and behind it only the journal can fail, as at any start.
+ * is asked before, and afterwards only the journal can fail, as at any start.
  */
 #include <string.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "data/follow_private.h"
 
 #define STEP_US 1000u /* from one look at the applier to the next */
 
-/* All that was taken is carried out, or it takes too long. */
+/* Waits until all that was taken is carried out. False: that takes too long. If nothing was taken,
+ * it begins a stream. */
 static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DATA_ERROR_MAX])
 {
     char why[DATA_ERROR_MAX];
@@ -30,9 +32,9 @@ static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DA
                 error, "%llu bytes of what was received are not carried out yet: try again",
                 (unsigned long long)(journal_head(data->journal) - data_applied(data)));
         }
-        follow_rest(STEP_US);
+        wait_us(STEP_US);
     }
-    return data_readable(data) ||
+    return data_readable(data) || journal_head(data->journal) == 0 ||
            data_refuse(error, "what is here is not of one moment of the leader: its copy came, and "
                               "of its journal too little");
 }
@@ -63,6 +65,7 @@ static bool promote_begin_reign(struct data *data, uint64_t epoch, char error[DA
         return data_refuse(error, "%s: the journal cannot be written", data->directory);
     }
     CHECK(reign.lsn == recovery->scan.end);
+    atomic_store(&data->reign, reign.epoch);
     return true;
 }
 
@@ -90,7 +93,7 @@ static struct keeper *promote_keeper(const struct follow *follow)
     return spaces->count > 0 ? spaces->at[0]->job.keeper : NULL;
 }
 
-/* In the keeper's bracket. REFUSED: nothing was changed. */
+/* Promotes, in the keeper's bracket. REFUSED: nothing was changed. */
 static enum data_promoted promote_now(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
 {
     struct recovery *recovery = &data->follow->recovery;

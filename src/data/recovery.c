@@ -160,7 +160,8 @@ static bool recovery_begin_spaces(struct recovery *recovery)
     return true;
 }
 
-/* Would the configuration of now lose what is there? Asked before anything is written. */
+/* Returns whether the present configuration loses nothing of what is there. Asked before anything
+ * is written. */
 bool recovery_check_losses(struct recovery *recovery)
 {
     char why[SPACES_ERROR_MAX];
@@ -240,6 +241,10 @@ bool data_recover(struct data *data, struct spaces *spaces, const _Atomic bool *
 
     pthread_mutex_unlock(&data->lock);
     if (recovered) {
+        struct data_position position;
+
+        data_position(data, &position);
+        atomic_store(&data->reign, position.epoch);
         data_count_files(data);
         data->figures.recovery_us = clock_monotonic_us() - recovery->begun_us;
     }

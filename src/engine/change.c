@@ -29,6 +29,6 @@ static const struct change_sink null_sink = {.functions = &null_functions};
 
 struct change_sink *change_sink_null(void)
 {
-    /* Its functions write nothing into it; constant, so it is no global state. */
+    /* The null sink is constant: its functions write nothing into it. */
     return (struct change_sink *)&null_sink;
 }

@@ -6,8 +6,8 @@
  * and hands over each change after it has made it and while it still holds the lock, so that the
  * order of the sink is the order of the changes of an id. Values are results, not differences:
  * taking a change twice is harmless. What a change does not say is where a new id was put; `place`
- * does, so that whoever takes changes and events in their order has the same tables.
- * Without a data directory the sink is change_sink_null(); the journal is another one.
+ * does, so that replay of changes and events in their order makes the same tables. Without a data
+ * directory the sink is change_sink_null(); the journal is another one.
  *
  * Events happen with the world stopped: all changes of a space are before or after each.
  *
@@ -30,7 +30,7 @@ enum change_type {
     CHANGE_MEMBER_DELETE, /* it is not */
 };
 
-/* Where what a change is about lay or was put (row/row.h). */
+/* The place where a changed record or member lay or was put (row/row.h). */
 enum change_place {
     /* SLOTS: it was in place. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,
@@ -62,7 +62,7 @@ struct change {
 struct change_sink;
 
 struct change_sink_functions {
-    /* Room for one change; false: none now, nothing may be changed. */
+    /* Takes room for one change. False: there is none now, and nothing may be changed. */
     bool (*reserve)(struct change_sink *sink);
     /* Takes the change that `reserve` was asked for. Returns its position (LSN). Never fails. */
     uint64_t (*put)(struct change_sink *sink, const struct change *change);
@@ -94,11 +94,11 @@ enum change_event {
 #define CHANGE_STOPPED_MAX      256         /* changes in their place */
 
 struct change_log {
-    /* Room for CHANGE_EVENTS_BYTES_MAX of events; false: none now, nothing may be changed. */
+    /* Takes room for CHANGE_EVENTS_BYTES_MAX of events. False: there is none now, and nothing may
+     * be changed. */
     bool (*reserve)(struct change_log *log);
-    /* Waits until there is such room, and keeps it for the next reserve: outside the barrier, on a
-     * thread that may wait for the disk. Gives up where that does not come. NULL: there always is.
-     */
+    /* Waits until there is this room, and keeps it for the next reserve. Gives up after a while.
+     * Outside the barrier, on a thread that may wait for the disk. NULL: there always is room. */
     void (*await)(struct change_log *log);
     /* Takes an event. Never fails. */
     void (*put)(struct change_log *log, uint32_t space, enum change_event event, const void *bytes,

@@ -11,7 +11,7 @@
 #define PLACE_BITS   2
 #define PLACE_MASK   ((1u << PLACE_BITS) - 1)
 #define SET_SHIFT    (SLOT_BITS + PLACE_BITS)
-#define SLOTS_SHIFT  16 /* of `set` behind `named` */
+#define SLOTS_SHIFT  16 /* where `set` stands after `named` */
 #define MEMBER_WORDS 3  /* id and two hashes */
 
 _Static_assert(CHANGE_SPACE_NAME_MAX + CHANGE_SPACE_KIND_MAX + 1 == CHANGE_SPACE_HEAD_BYTES,
@@ -74,7 +74,7 @@ size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t len
 {
     CHECK(length <= CHANGE_EVENT_BYTES_MAX);
     size_t count = 1 + (length + WORD - 1) / WORD;
-    words[count - 1] = 0; /* what is behind the bytes */
+    words[count - 1] = 0; /* what follows the bytes */
     words[0] = length;
     if (length > 0) {
         memcpy(words + 1, bytes, length);
@@ -105,7 +105,7 @@ void change_space_head_encode(const struct change_space_head *head,
     memcpy(bytes + CHANGE_SPACE_NAME_MAX, head->kind, sizeof(head->kind));
 }
 
-/* A word and zeroes behind it, in a field of so many bytes. */
+/* Writes a word, then zeroes, into a field of this many bytes. */
 static bool change_record_is_word(const unsigned char *field, size_t bytes, size_t most)
 {
     size_t length = strnlen((const char *)field, bytes);

@@ -56,7 +56,7 @@ void change_record_encode(const struct change *change, struct change_record *rec
  */
 size_t change_record_encode_event(uint64_t *words, const void *bytes, size_t length);
 
-/* Which space it is, as the event SPACE says in front of what the engine keeps. */
+/* The head of the event SPACE: it says which space it is, before the engine's part. */
 #define CHANGE_SPACE_NAME_MAX   32 /* characters */
 #define CHANGE_SPACE_KIND_MAX   15
 #define CHANGE_SPACE_HEAD_BYTES 48
@@ -65,11 +65,11 @@ struct change_space_head {
     char kind[CHANGE_SPACE_KIND_MAX + 1];
 };
 
-/* Both of one character or more, and no more than there is room for. */
+/* Writes the head. Name and kind have one character or more, and no more than there is room for. */
 void change_space_head_init(struct change_space_head *head, const char *name, const char *kind);
 void change_space_head_encode(const struct change_space_head *head,
                               unsigned char bytes[CHANGE_SPACE_HEAD_BYTES]);
-/* False: the bytes of an event do not begin with one. What the words may be is not asked. */
+/* Reads the head. False: the bytes of an event do not begin with one. The words are not checked. */
 bool change_space_head_decode(const void *bytes, size_t length, struct change_space_head *head);
 
 enum change_record_kind { CHANGE_RECORD_IS_CHANGE, CHANGE_RECORD_IS_EVENT, CHANGE_RECORD_IS_BAD };
@@ -82,8 +82,8 @@ struct change_record_event {
 };
 
 /*
- * What a journal's record is: fills *change or *event. BAD: no such type, or its payload cannot be
- * one. payload is aligned to 8.
+ * Decodes a journal's record into *change or *event. BAD: there is no such type, or the payload
+ * cannot be one. payload is aligned to 8.
  */
 enum change_record_kind change_record_decode(uint8_t type, uint8_t a, uint8_t b,
                                              const void *payload, size_t bytes,

@@ -51,7 +51,7 @@ static void swap_items(struct engine_collect *c)
     c->spare = items;
 }
 
-/* Stable. A digit that all have in common costs one look at each. */
+/* Sorts, stably. A digit that all ids have in common costs one look at each. */
 static void sort_by_digit(struct engine_collect *c, unsigned digit)
 {
     size_t starts[DIGIT_SIZE] = {0};

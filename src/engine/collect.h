@@ -4,14 +4,14 @@
  *
  * Tables hold ids in the order of a hash. So a batch is found by a look at all of one range: it
  * keeps the smallest `most` ids at or above `from`, sorted, each once. The next batch goes on above
- * the last of them. Whoever is there all the while is so met exactly once, whatever else comes,
- * goes or moves, and a list can be taken up again at any id by anyone.
+ * the last of them. So an id that is there all the while is met exactly once, whatever else comes,
+ * goes or moves, and anyone can take up a list again at any id.
  *
  * An item with a text was read from a file, as it was then; one without is to be read when it is
  * wanted, and may be gone by then.
  *
- * Memory: 64 bytes an id of `most`, beside the texts, of which there are ENGINE_COLLECT_TEXT bytes
- * an id on the average, or the batch becomes smaller.
+ * Memory: 64 bytes an id of `most`, and ENGINE_COLLECT_TEXT bytes of text an id on average; a batch
+ * with longer texts becomes smaller.
  *
  * Thread rule: a collect belongs to one thread at a time.
  */
@@ -45,13 +45,13 @@ struct engine_collect {
     /* The caller's. */
     uint64_t from;
     size_t most;
-    /* Into the barrier and out of it; false, and outside: the engine is there no more. */
+    /* Enter and leave the barrier. enter: false, and outside: the engine is gone. */
     bool (*enter)(void *context);
     void (*leave)(void *context);
     void *context;
     const _Atomic bool *stop;
     _Atomic uint64_t steps; /* so far: it goes on */
-    /* The batch: all there is from `from` up to below `next`. */
+    /* The batch: all records from `from` up to below `next`. */
     size_t count;
     struct engine_collected *items;
     char *texts;
@@ -80,7 +80,7 @@ static inline bool engine_collect_wants(const struct engine_collect *collect, ui
     return id >= collect->from && id <= collect->last;
 }
 
-/* Outside the barrier: afterwards a step may add ENGINE_COLLECT_STEP ids. */
+/* Makes room, outside the barrier: afterwards a step may add ENGINE_COLLECT_STEP ids. */
 void engine_collect_make_room(struct engine_collect *collect);
 /* Adds an id that is wanted. Of equal ones the first that was added stays. */
 void engine_collect_add(struct engine_collect *collect, uint64_t id);

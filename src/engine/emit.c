@@ -1,9 +1,12 @@
 #include "engine/emit.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#define SHARE_DIGITS 4
+#include "base/check.h"
+#include "base/num.h"
+
+#define SHARE_WHOLE 10000 /* four digits */
 
 void emit_text(const struct emitter *to, const char *name, const char *text)
 {
@@ -13,7 +16,7 @@ void emit_text(const struct emitter *to, const char *name, const char *text)
 void emit_u64(const struct emitter *to, const char *name, uint64_t value)
 {
     char text[ENGINE_STAT_TEXT_MAX];
-    snprintf(text, sizeof(text), "%" PRIu64, value);
+    text[num_print(text, value)] = '\0';
     emit_text(to, name, text);
 }
 
@@ -26,14 +29,25 @@ void emit_real(const struct emitter *to, const char *name, int digits, double va
 
 void emit_share(const struct emitter *to, const char *name, uint64_t part, uint64_t whole)
 {
-    emit_real(to, name, SHARE_DIGITS, whole ? (double)part / (double)whole : 0.0);
+    char text[ENGINE_STAT_TEXT_MAX];
+    double share = whole ? (double)part / (double)whole : 0.0;
+    uint64_t parts = (uint64_t)(share * SHARE_WHOLE + 0.5);
+    size_t used = num_print(text, parts / SHARE_WHOLE);
+    (void)num_print(text + used, SHARE_WHOLE + parts % SHARE_WHOLE); /* its leading 1 gives way */
+    text[used] = '.';
+    text[used + sizeof("0000")] = '\0';
+    emit_text(to, name, text);
 }
 
 static void pass_numbered(void *context, const char *name, const char *text)
 {
     const struct emit_numbered *numbered = context;
     char full[ENGINE_STAT_TEXT_MAX];
-    snprintf(full, sizeof(full), "%" PRIu64 ":%s", numbered->number, name);
+    size_t used = num_print(full, numbered->number);
+    size_t length = strlen(name) + 1;
+    CHECK(used + 1 + length <= sizeof(full));
+    full[used] = ':';
+    memcpy(full + used + 1, name, length);
     emit_text(&numbered->to, full, text);
 }
 

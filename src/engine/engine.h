@@ -84,7 +84,7 @@ enum engine_error {
     ENGINE_E_OUT_OF_MEMORY, /* no place left for it */
     ENGINE_E_NO_TABLE_FREE, /* the space's tables are full */
     ENGINE_E_ID_TOO_LARGE,  /* above max-id of an `ids: any` space */
-    ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for such is full */
+    ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for ids apart is full */
     ENGINE_E_ID_BELOW,      /* its table was recycled */
     ENGINE_E_BUSY,          /* the queue of disk reads is full; no room for what changes of a
                                dumped table, or no change of the tables, came in time */
@@ -106,11 +106,11 @@ enum engine_miss {
     ENGINE_MISS_EXPIRED, /* plain alone */
 };
 
-/* What plain values can do beside, asked for by meta commands. */
+/* What only plain values can do, asked for by meta commands. */
 struct engine_extended {
-    bool vivify;        /* READ APPEND PREPEND: an absent one comes to be, empty, until vivify_s */
+    bool vivify;        /* READ APPEND PREPEND: an absent one is created, empty, until vivify_s */
     bool vivify_first;  /* READ: touched after it came to be, not before */
-    bool recache;       /* READ: who reads it when it expires before recache_s is to renew it */
+    bool recache;       /* READ: a reader is told to renew it if it expires before recache_s */
     bool recache_first; /* READ: touched after that was judged */
     bool unnoticed;     /* READ: it does not count as read */
     bool invalidate;    /* DELETE: stays, stale; CAS: an older token stores what is stale at once */
@@ -265,27 +265,48 @@ struct engine_cold {
     _Atomic uint64_t overlay_bytes; /* held now, by all spaces */
 };
 
-/* One part in so many is for tables that are being dumped: new ids wait for their memory, while
- * changes of those that have been wait until a merge makes room. */
+/* One part in this many is for tables that are being dumped, since new ids wait for their memory;
+ * changes of dumped tables wait until a merge makes room. */
 #define ENGINE_OVERLAY_DUMPS 4
 
-/* What overlays may hold before one of a table that is being dumped, or has been, takes no more. */
+/* Returns what overlays may hold before that of a table which is being dumped, or is dumped, takes
+ * no more. */
 static inline uint64_t engine_overlay_most(const struct engine_cold *cold, bool dumped)
 {
     uint64_t most = cold->overlay_bytes_max;
     return dumped ? most - most / ENGINE_OVERLAY_DUMPS : most;
 }
 
+/* How far one has to look for a record: it lies where it is looked for first, in another place of
+ * the table, or in a dict beside it. */
+enum engine_reach { ENGINE_REACH_HOME, ENGINE_REACH_OTHER, ENGINE_REACH_DICT, ENGINE_REACHES };
+
+struct engine_slot_survey {
+    uint64_t largest;
+    uint64_t beside;      /* values too large for the slot, which are kept beside the table */
+    uint64_t by_bits[65]; /* of these, how many need a slot of this many bits */
+};
+
+/* A look at the values of a space, which goes on from step to step. All zero at first. */
+struct engine_survey {
+    uint64_t from, at; /* where it is: the engine's */
+    unsigned layer, part;
+    bool apart;
+    uint64_t reach[ENGINE_REACHES]; /* records met */
+    struct engine_slot_survey slots[ENGINE_SLOTS_MAX];
+};
+
 struct engine_functions {
     const char *kind; /* "counter", "phantom", "plain" */
     /*
-     * The slot a key's tail names: the bytes behind the id, without the member. "" and "." are the
-     * whole record, ".like" a slot. False: no such slot (a bad key).
+     * Finds the slot that a key's tail names: the bytes after the id, without the member. "" and
+     * "." are the whole record, ".like" a slot. False: there is no such slot (a bad key).
      */
     bool (*slot)(const struct engine *engine, const char *tail, size_t length, int *slot);
     /*
-     * Asked after slot() said no: does the tail name several slots, such as ".like+read"? Fills the
-     * operation's slot, some and order. False: one is not there, or named twice. NULL: never.
+     * Called after slot() said no, for a tail that may name several slots, like ".like+read". Fills
+     * the operation's slot, some and order. False: a slot is not there, or named twice. NULL: no
+     * tail does.
      */
     bool (*some)(const struct engine *engine, const char *tail, size_t length,
                  struct engine_op *op);
@@ -295,8 +316,8 @@ struct engine_functions {
     void (*read)(struct engine *engine, struct engine_op *const *ops, size_t n);
     /*
      * READ of one prepared op in an engine whose values do not fit `value`, in place of read(), or
-     * NULL. Found: `hit` is told, and DONE, or EXISTS if it had no room. With touch, its expiry
-     * becomes op->expires_s, unless there was no room.
+     * NULL. If it is found, `hit` is called, and the status is DONE, or EXISTS if `hit` had no
+     * room. With touch, its expiry becomes op->expires_s, unless there was no room.
      */
     void (*visit)(struct engine *engine, struct engine_op *op, bool touch, engine_hit_fn *hit,
                   void *context);
@@ -307,10 +328,10 @@ struct engine_functions {
      */
     bool (*walk)(struct engine *engine, uint64_t *cursor, engine_key_fn *visit, void *context);
     /*
-     * Collects the next records of a space of ids, in their order (engine/collect.h): all that are
-     * there all the while are met. Blocks, also for the disk; by a thread outside the barrier,
-     * which enters it for steps of less than a millisecond; several at once. The engine may go
-     * whenever that is outside. NULL: it cannot.
+     * Collects the next records of a space of ids, in their order (engine/collect.h): every record
+     * that is there all the while is met. Blocks, also for the disk. Called by a thread outside the
+     * barrier, which enters it for steps of less than a millisecond; by several at once. The engine
+     * may go while the thread is outside. NULL: the engine cannot.
      */
     enum engine_collect_end (*collect)(struct engine *engine, struct engine_collect *collect);
     /* Any other verb, one prepared op. Hands the change, if one was made, to the sink. */
@@ -327,6 +348,12 @@ struct engine_functions {
      */
     uint64_t (*stats_table)(const struct engine *engine, uint64_t from, engine_stat_fn *emit,
                             void *context);
+    /*
+     * Goes on with a look at the values of all records in memory by a step of less than a
+     * millisecond; some that change meanwhile are left out. False: that was the last. Any thread
+     * inside the barrier, which may be left between steps. NULL: it has no slots.
+     */
+    bool (*survey)(const struct engine *engine, struct engine_survey *survey);
     void (*memory)(const struct engine *engine, struct engine_memory kinds[ENGINE_MEMORY_KINDS]);
     /* Makes resident what was reserved at creation; blocks; stops early once *stop is true. */
     void (*populate)(struct engine *engine, const _Atomic bool *stop);
@@ -336,11 +363,12 @@ struct engine_functions {
      */
     void (*maintain)(struct engine *engine, struct barrier *barrier);
     /*
-     * An operation has been pending for a table as long as one may: others that are, or would be,
-     * are refused for a while. Inside the barrier. NULL: none ever is.
+     * Tells that an operation has been pending for a table for as long as one may: others that are
+     * pending, or would be, are refused for a while. Inside the barrier. NULL: no operation ever is
+     * pending.
      */
     void (*waited)(struct engine *engine);
-    /* Records or members that were dropped with their tables, so far. */
+    /* Returns the records or members that were recycled with their tables so far. */
     uint64_t (*recycled)(const struct engine *engine);
     void (*destroy)(struct engine *engine);
 };

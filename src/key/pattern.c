@@ -45,7 +45,7 @@ static inline size_t read_id(const char *at, const char *end, uint64_t *id)
     return at[0] == '0' || too_large ? 0 : digits;
 }
 
-/* Reads what stands behind the id. Returns the tail or member, NULL if the space's suffix is not
+/* Reads what stands after the id. Returns the tail or member, NULL if the space's suffix is not
  * there. */
 static inline const char *read_suffix(const struct pattern_space *space, const char *at,
                                       const char *end)
@@ -62,7 +62,8 @@ static inline const char *read_suffix(const struct pattern_space *space, const c
     return space->with_member || at == end || *at == '.' ? at : NULL;
 }
 
-/* Of a key of this space, and of no other: where its front ends; NULL: it is none as it stands. */
+/* Returns where the front of a key of this space ends; NULL: as it stands it is no key of this
+ * space. */
 static inline const char *read_front(const struct pattern_space *space, const char *key,
                                      const char *end, uint64_t *id, size_t *digits)
 {

@@ -3,7 +3,7 @@
  *
  * A space has a pattern: fixed text around {id}, and for existence keys a {member} at the end:
  *     feed:{id}    count_content_{id}    {id}    liked:{id}:{member}
- * A key of a space without {member} may go on behind its id with a tail that begins with '.' (a
+ * A key of a space without {member} may go on after its id with a tail that begins with '.' (a
  * slot: the engine knows the names). protocol.md "Keys" lists the further forms for proxies: one
  * pair of braces and the first |#|, anywhere before the member, are dropped.
  *
@@ -70,8 +70,8 @@ struct pattern_match {
 };
 
 /*
- * Is text a pattern a space may have? On false `error` says what is wrong and what would be right,
- * and *at is the offset of the fault in text.
+ * Returns whether text is a pattern that a space may have. On false `error` says what is wrong and
+ * what would be right, and *at is the offset of the fault in text.
  */
 bool pattern_valid(const char *text, bool with_member, char error[PATTERN_ERROR_MAX], size_t *at);
 

@@ -1,5 +1,5 @@
 /*
- * pattern_clash.c: is there a key that two spaces own?
+ * pattern_clash.c: finds a key that two spaces would own.
  *
  * If there is, the shorter leading text begins the longer one. Call its space A, the other B. A key
  * of B is prefix, id, suffix and the end (tail or member); only the id and the end are free, and
@@ -49,7 +49,7 @@ static size_t missing_suffix(const struct pattern_space *a, const struct candida
     return there < a->suffix.length ? a->suffix.length - there : 0;
 }
 
-/* Tries the ends that could suit both, behind a key that goes to B's suffix. */
+/* Tries the ends that could suit both, after a key that goes to B's suffix. */
 static bool try_ends(const struct pattern_space *a, const struct pattern_space *b,
                      struct candidate *key)
 {

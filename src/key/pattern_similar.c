@@ -26,7 +26,7 @@ static bool similar_is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* One letter other, or two neighbours that changed places, or none. */
+/* Returns whether one letter differs, or two neighbours changed places, or nothing differs. */
 static bool near_same_length(const char *a, const char *b, size_t length)
 {
     size_t i = 0;
@@ -41,7 +41,7 @@ static bool near_same_length(const char *a, const char *b, size_t length)
     return memcmp(a + from, b + from, length - from) == 0;
 }
 
-/* Is `longer` the other one with one letter more? */
+/* Returns whether `longer` is the other text with one letter more. */
 static bool near_one_more(const char *longer, const char *shorter, size_t length)
 {
     size_t i = 0;

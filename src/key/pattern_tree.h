@@ -19,7 +19,7 @@
 
 /* Fixed text of a pattern, or a piece of it. */
 struct pattern_text {
-    uint64_t head; /* its first eight bytes as a word, zeros behind a shorter one … */
+    uint64_t head; /* its first eight bytes as a word, zeros after a shorter one … */
     uint64_t mask; /* … and ones where it has bytes */
     uint8_t length;
     char bytes[PATTERN_TEXT_MAX];
@@ -55,7 +55,7 @@ void pattern_text_set(struct pattern_text *text, const char *bytes, size_t lengt
 /* Splits a valid pattern at its placeholders. */
 void pattern_space_init(struct pattern_space *space, const char *text);
 
-/* Does this space alone own the key, read plainly? */
+/* Returns whether this space alone owns the key, read plainly. */
 bool pattern_space_owns(const struct pattern_space *space, const char *key, size_t length);
 
 /*

@@ -67,7 +67,8 @@ void net_conn_close(struct net_conn *conn)
     net_tls_destroy(conn->tls);
     buf_fini(&conn->in);
     buf_fini(&conn->out);
-    /* First the place, then the socket: a client that saw the end may come again at once. */
+    /* The place is given back before the socket is closed: a client that saw the end may come again
+     * at once. */
     atomic_fetch_sub(&worker->common->connections, 1);
     close(conn->fd);
     conn->magic = 0;
@@ -89,8 +90,8 @@ void net_conn_close_for_budget(struct net_conn *conn)
     conn_close_counted(conn, &conn->worker->metrics.budget_closed, "no buffer is left");
 }
 
-/* Of those that wait for their clients alone, so that closing one disturbs no list: who holds most
- * of the budget, if that is more than `least`. NULL: nobody. */
+/* Returns the connection that holds most of the budget, and more than `least`, among those that
+ * only wait for their client: closing one of these changes no list. NULL: there is none. */
 static struct net_conn *find_hoarder(const struct net_worker *worker, size_t least)
 {
     struct net_conn *hoarder = NULL;
@@ -122,8 +123,9 @@ bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, si
 }
 
 /*
- * All is sent and the service is done with it. A close with unread input would be a reset, which
- * may overtake the last answer: then only our side ends, and what comes is thrown away for a while.
+ * Ends a connection when all is sent and the service is done with it. A close with unread input
+ * would be a reset, which may overtake the last answer: then only our side ends, and what comes is
+ * thrown away for a while.
  */
 static void conn_finish(struct net_conn *conn)
 {
@@ -148,7 +150,7 @@ static bool is_turned(const struct net_conn *conn)
     return UNLIKELY(conn->tls != NULL) && net_tls_turned(conn->tls);
 }
 
-/* Are there bytes to be read for which no event will come? */
+/* Returns whether there are bytes to be read for which no event will come. */
 static bool holds_more(const struct net_conn *conn)
 {
     return UNLIKELY(conn->tls != NULL) && net_tls_pending(conn->tls);
@@ -169,7 +171,7 @@ static void conn_settle(struct net_conn *conn)
         return;
     }
     /*
-     * A queued or suspended connection goes on asking for EPOLLIN: mostly nothing comes, and two
+     * A queued or suspended connection goes on asking for EPOLLIN: as a rule nothing comes, and two
      * system calls are saved. See on_event.
      */
     if ((conn->watcher.events == EPOLLOUT || conn->next == NET_WAIT) && !want_to_read(conn)) {
@@ -269,8 +271,8 @@ void net_conn_answer(struct net_conn *conn, const char *bytes, size_t length)
     }
 }
 
-/* After a turn: its output leaves, now or with those of others, or is held. `kept`: so was the
- * input that is left. */
+/* After a turn: its output leaves now, or with that of others, or is held. `kept`: the input that
+ * is left was stored. */
 static void end_turn(struct net_conn *conn, bool hold, bool kept)
 {
     struct net_worker *worker = conn->worker;
@@ -294,7 +296,7 @@ static void end_turn(struct net_conn *conn, bool hold, bool kept)
     conn_settle(conn);
 }
 
-/* One turn on bytes that are the worker's shared buffer, or the connection's own. */
+/* Runs one turn on bytes of the worker's shared buffer, or of the connection's own. */
 static void conn_take_turn(struct net_conn *conn, const char *bytes, size_t length, bool shared)
 {
     struct net_worker *worker = conn->worker;
@@ -341,7 +343,8 @@ void net_conn_woken(struct net_conn *conn)
     } /* else when all is sent */
 }
 
-/* TLS has ended. Before it was agreed upon the client is told why: a reset could overtake it. */
+/* TLS has ended. If that was during the handshake the client is told why, and a reset could
+ * overtake the words. */
 static void end_tls(struct net_conn *conn)
 {
     if (net_tls_established(conn->tls)) {
@@ -469,7 +472,7 @@ void net_conn_unseal(struct net_conn *conn)
     drain(conn);
 }
 
-/* One that must wait became readable: gone, or it says more than we want to hear now. */
+/* A connection that must wait became readable: it is gone, or sends more than is wanted now. */
 static void look_while_waiting(struct net_conn *conn)
 {
     char byte;

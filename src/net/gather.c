@@ -16,7 +16,8 @@ void net_gather_fini(struct net_gathered *gathered)
     buf_fini(&gathered->bytes);
 }
 
-/* No other connection has a turn in this wake-up, or had one: there is nothing to gather. */
+/* Returns whether no other connection has or had a turn in this wake-up, so that there is nothing
+ * to gather. */
 static bool is_alone(const struct net_worker *worker)
 {
     return worker->gathered.count == 0 && worker->run_count == 0 && net_poll_is_last(&worker->poll);

@@ -9,7 +9,8 @@
 
 void net_hold_init(struct net_hold *hold)
 {
-    /* The last turn before a commit comes on top. As the worker's output: not from the budget. */
+    /* The last turn before a commit comes on top. Like the worker's output the hold is not in the
+     * budget. */
     buf_init(&hold->bytes, NET_HOLD_BYTES + NET_OUTPUT_MAX, NULL);
     TAILQ_INIT(&hold->held);
     TAILQ_INIT(&hold->waiting);
@@ -97,7 +98,7 @@ static void end_held(struct net_hold *hold, enum net_commit verdict)
     }
 }
 
-/* Answers that wait go into their connections' own output, so that the hold is empty. */
+/* Moves answers that wait into their connections' own output, so that the hold is empty. */
 static void seal_all(struct net_hold *hold)
 {
     for (struct net_conn *conn; (conn = TAILQ_FIRST(&hold->waiting)) != NULL;) {
@@ -130,7 +131,7 @@ void net_hold_commit(struct net_worker *worker)
     }
 }
 
-/* The release. Those that are sealed came before those that wait in the hold. */
+/* Sends what was released. Sealed answers came before those that wait in the hold. */
 
 static struct net_conn *first_waiting(const struct net_hold *hold)
 {
@@ -154,7 +155,7 @@ static void release_some(struct net_hold *hold)
     let_go(hold);
 }
 
-/* Whoever sets no_more after this has looked wakes the worker to look again. */
+/* A thread that sets no_more after this look wakes the worker to look again. */
 void net_hold_release(struct net_worker *worker)
 {
     struct net_hold *hold = &worker->hold;

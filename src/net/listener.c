@@ -42,7 +42,7 @@ struct net_listeners {
     struct listener items[NET_LISTEN_MAX];
 };
 
-/* What opening an address needs besides the set, and where its error goes. */
+/* What opening an address needs besides the set, and the place of its error. */
 struct opening {
     const struct net_options *options;
     const char *text;
@@ -112,7 +112,7 @@ static int open_tcp(const struct addrinfo *at)
         return -1;
     }
     set_option(fd, SOL_SOCKET, SO_REUSEADDR);
-    /* Linux hands these two on to accepted sockets: no system call a connection. */
+    /* Accepted sockets inherit these two on Linux, which saves a system call a connection. */
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE);
     set_option(fd, IPPROTO_TCP, TCP_NODELAY);
     if (at->ai_family == AF_INET6) {
@@ -184,8 +184,8 @@ static int clear_path(const struct sockaddr_un *name)
 }
 
 /*
- * Gives the file of a socket, just bound, its mode and owner. By a descriptor of the file itself:
- * whoever may write in the folder could have put a link to something else in its place.
+ * Gives the file of a socket, just bound, its mode and owner. It goes by a descriptor of the file
+ * itself: a user who may write in the folder could have put a link to something else in its place.
  */
 static bool give_away(const char *path, const struct net_options *options)
 {

@@ -23,7 +23,7 @@
 struct event_base;
 struct net_listeners;
 
-/* Takes over an accepted, non-blocking socket. tls: of an address that has it. */
+/* Takes over an accepted, non-blocking socket. tls: the address has TLS. */
 typedef void net_listener_accepted(void *context, int fd, bool tls);
 
 /*
@@ -36,11 +36,12 @@ struct net_listeners *net_listener_create(const struct net_options *options,
 void net_listener_destroy(
     struct net_listeners *set); /* stopped; unlinks its unix sockets. NULL ok */
 
-/* Clients can connect from here on, and queue. False: as above; another may have come before. */
+/* Opens the addresses: clients can connect from here on, and queue. False: as above; another
+ * program may have been faster. */
 bool net_listener_listen(struct net_listeners *set, char error[NET_ERROR_MAX], bool *in_use);
 
-/* After that: accepts from now on in `base`. Counts in `metrics`. False: the loop refused
- * them. */
+/* Called after that: accepts from now on in `base`, and counts in `metrics`. False: the loop
+ * refused. */
 bool net_listener_start(struct net_listeners *set, struct event_base *base,
                         net_listener_accepted *accepted, void *context,
                         struct net_metrics *metrics);
@@ -48,7 +49,7 @@ void net_listener_stop(struct net_listeners *set);
 
 const char *net_listener_address(const struct net_listeners *set, size_t i); /* as net_address */
 
-bool net_listener_tls(const struct net_listeners *set, size_t i); /* has it TLS? */
+bool net_listener_tls(const struct net_listeners *set, size_t i); /* whether it has TLS */
 
 /* Tells a client that there are too many (unless it expects TLS), logs why, and closes. */
 void net_listener_refuse(struct net_listeners *set, int fd, bool tls, const char *why);

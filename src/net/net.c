@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -15,8 +16,6 @@
 #include "net/listener.h"
 #include "net/private.h"
 #include "net/tls.h"
-
-#define NET_SIGNALS_MAX 16
 
 struct net {
     struct net_common common;
@@ -30,7 +29,7 @@ struct net {
     size_t dealt_last; /* the worker that got the last connection */
     int stop_fd;       /* eventfd */
     struct event stop_event;
-    struct event signal_events[NET_SIGNALS_MAX];
+    struct event signal_event;
     size_t worker_count;
     struct net_worker *workers[NET_THREADS_MAX];
 };
@@ -132,13 +131,17 @@ static void on_accepted(void *context, int fd, bool tls)
                      tls ? share_tls(net) : NULL);
 }
 
-static void net_on_signal(evutil_socket_t signal_number, short what, void *argument)
+static void net_on_signal(evutil_socket_t fd, short what, void *argument)
 {
     struct net *net = argument;
     const struct net_service *service = &net->common.service;
+    struct signalfd_siginfo signal;
     (void)what;
-    if (service->signalled == NULL || !service->signalled(service->context, (int)signal_number)) {
-        event_base_loopbreak(net->base);
+    while (read(fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
+        if (service->signalled == NULL || !service->signalled(service->context, &signal)) {
+            event_base_loopbreak(net->base);
+            return;
+        }
     }
 }
 
@@ -151,43 +154,25 @@ static void on_stop(evutil_socket_t fd, short what, void *argument)
     event_base_loopbreak(net->base);
 }
 
-static bool net_add_events(struct net *net, const int *signals, size_t signal_count)
+static bool net_add_event(struct net *net, struct event *event, int fd, event_callback_fn call)
 {
-    bool added = event_assign(&net->stop_event, net->base, net->stop_fd, EV_READ | EV_PERSIST,
-                              on_stop, net) == 0 &&
-                 event_add(&net->stop_event, NULL) == 0;
-    for (size_t i = 0; i < signal_count; i++) {
-        struct event *event = &net->signal_events[i];
-        added = evsignal_assign(event, net->base, signals[i], net_on_signal, net) == 0 &&
-                event_add(event, NULL) == 0 && added;
-    }
-    return added;
+    return event_assign(event, net->base, fd, EV_READ | EV_PERSIST, call, net) == 0 &&
+           event_add(event, NULL) == 0;
 }
 
-/* Once their handlers stand; what was held back until now is handled in the loop. */
-static void unblock(const int *signals, size_t signal_count)
+void net_run(struct net *net, int signal_fd)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < signal_count; i++) {
-        sigaddset(&set, signals[i]);
-    }
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-void net_run(struct net *net, const int *signals, size_t signal_count)
-{
-    CHECK(signal_count <= NET_SIGNALS_MAX);
-    bool added = net_add_events(net, signals, signal_count);
-    unblock(signals, signal_count);
+    bool added =
+        net_add_event(net, &net->stop_event, net->stop_fd, on_stop) &&
+        (signal_fd < 0 || net_add_event(net, &net->signal_event, signal_fd, net_on_signal));
     if (net_listener_start(net->listeners, net->base, on_accepted, net, &net->metrics) && added) {
         (void)event_base_dispatch(net->base);
     } else {
         log_error("the event loop refuses its events");
     }
     net_listener_stop(net->listeners);
-    for (size_t i = 0; i < signal_count; i++) {
-        event_del(&net->signal_events[i]);
+    if (signal_fd >= 0) {
+        event_del(&net->signal_event);
     }
     event_del(&net->stop_event);
 }

@@ -4,7 +4,7 @@
  * net moves bytes; what they mean is the service's. For every connection that can go on, its worker
  * calls service->turn() with the bytes it has; the service consumes some of them, appends answers
  * to `out` and says how to go on. The worker then sends `out` in one write; short ones at the end
- * of its wake-up at the latest, those of several connections one right behind the other.
+ * of its wake-up at the latest, those of several connections one right after the other.
  *
  * Memory: a worker reads into one buffer of its own (NET_READ_BYTES) and composes into another.
  * Only what a turn leaves over is copied to a private buffer of the connection, from one budget all
@@ -40,6 +40,8 @@
 
 #include "base/buf.h"
 #include "base/metrics.h"
+
+struct signalfd_siginfo; /* <sys/signalfd.h> */
 
 #define NET_READ_BYTES       (64u << 10)                /* the worker's read buffer */
 #define NET_INPUT_MAX        ((1u << 20) + (64u << 10)) /* a connection's private input */
@@ -116,14 +118,16 @@ struct net_service {
     /* A worker thread starts, ends. The state is handed to the others. */
     void *(*worker_open)(void *context, struct net_worker *worker);
     void (*worker_close)(void *worker_state);
-    /* Around all turns and `closed` of one wake-up: between them the worker does not sleep. */
+    /* Called before and after all turns and `closed` of one wake-up: between the two the worker
+     * does not sleep. */
     void (*turns_begin)(void *worker_state);
     void (*turns_end)(void *worker_state);
     enum net_next (*turn)(void *worker_state, struct net_conn *conn, struct net_turn *turn);
     /*
-     * Once for all turns since the last commit that set `hold` (also if they had no answer): the
-     * held answers' fate. Between turns_begin and turns_end. *wait: with NET_COMMIT_LATER, below
-     * UINT64_MAX and never lower than the worker's last one. NULL: `hold` is ignored.
+     * Called once for all turns since the last commit that set `hold` (also if they had no answer):
+     * says what becomes of the held answers. Between turns_begin and turns_end. *wait: with
+     * NET_COMMIT_LATER, below UINT64_MAX and never lower than the worker's last one. NULL: `hold`
+     * is ignored.
      */
     enum net_commit (*commit)(void *worker_state, uint64_t *wait);
     /* Once a second (NET_SWEEP_S), not in a turn; net_worker_each and net_wake may be called. May
@@ -131,10 +135,11 @@ struct net_service {
     void (*tick)(void *worker_state);
     /* After NET_LEAVE, before `closed`: takes socket and session. NULL: there is no NET_LEAVE. */
     void (*left)(void *worker_state, struct net_conn *conn, const struct net_left *left);
-    /* The connection is gone, whatever the reason: also while suspended, or its answers held. */
+    /* The connection is gone, for any reason: also while it is suspended, or its answers are held.
+     */
     void (*closed)(void *worker_state, struct net_conn *conn);
-    /* On the main thread: SIGHUP, SIGUSR2, … of net_run. Return false to stop. May be NULL. */
-    bool (*signalled)(void *context, int signal_number);
+    /* On the main thread: a signal of net_run's descriptor. Return false to stop. May be NULL. */
+    bool (*signalled)(void *context, const struct signalfd_siginfo *signal);
     size_t state_bytes; /* of the service's state in each connection, zeroed at open */
 };
 
@@ -148,7 +153,7 @@ struct net_options {
     const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
     size_t address_count;
     unsigned unix_mode;                 /* permission bits of unix sockets, e.g. 0700 */
-    const struct net_owner *unix_owner; /* whom they belong to; NULL: whoever makes them */
+    const struct net_owner *unix_owner; /* whom they belong to; NULL: the user who makes them */
     unsigned threads;                   /* 1 .. NET_THREADS_MAX */
     unsigned max_connections;
     unsigned backlog;           /* of listen(2) */
@@ -172,14 +177,16 @@ struct net *net_create(const struct net_options *options, const struct net_servi
 /* Opens the addresses: clients that connect from here on wait for net_run. False: as net_create. */
 bool net_listen(struct net *net, char error[NET_ERROR_MAX], bool *in_use);
 /*
- * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end. The
- * caller may have blocked the signals: those that wait are handled first of all.
+ * Runs the listeners and signals on this thread until net_stop() or a signal asks it to end.
+ * signal_fd: a signalfd(2) that does not block, whose signals all threads block; -1: none. It is
+ * the caller's, and tells who sent a signal, which no handler of libevent's does.
  */
-void net_run(struct net *net, const int *signals, size_t signal_count);
+void net_run(struct net *net, int signal_fd);
 void net_stop(struct net *net);    /* any thread */
 void net_destroy(struct net *net); /* ends the workers, closes everything. NULL: no-op */
 
-/* Options that may change while running. Any thread, one at a time; so net_renew_tls. */
+/* Changes options that may change while running. Any thread, one at a time; likewise net_renew_tls.
+ */
 void net_reconfigure(struct net *net, unsigned max_connections, unsigned idle_timeout_s,
                      unsigned request_timeout_s);
 
@@ -189,7 +196,7 @@ void net_renew_tls(struct net *net, struct net_tls_context *tls);
 
 /* The address of listener i as bound, e.g. "127.0.0.1:43211"; NULL beyond the last. */
 const char *net_address(const struct net *net, size_t i);
-bool net_address_tls(const struct net *net, size_t i); /* has it TLS? */
+bool net_address_tls(const struct net *net, size_t i); /* whether it has TLS */
 
 /* The version of the event library, for `stats`. Any thread. */
 const char *net_library_version(void);

@@ -1,6 +1,5 @@
 /*
- * peer.h: who is at the other end of a socket, and what is logged of one that is not let in, or
- * must go.
+ * peer.h: the other end of a socket, and what is logged of a client that is not let in, or must go.
  *
  * Any thread.
  */

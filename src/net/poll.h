@@ -2,7 +2,8 @@
  * poll.h: what a worker's sockets have to say, asked of epoll.
  *
  * Apart from libevent, which the main thread uses, because a loop for sockets alone costs a request
- * a tenth of the instructions. Level-triggered: who does not read everything is told again.
+ * a tenth of the instructions. Level-triggered: a watcher that does not read everything is told
+ * again.
  *
  * One thread. A watcher that is forgotten, or asked for other events, hears nothing more of what
  * came before: so a callback may end any connection, also one whose event is still to be delivered.
@@ -16,7 +17,7 @@
 
 #define NET_POLL_EVENTS 128 /* taken from the kernel at one time */
 
-/* Who hears of events; the owner's to keep as long as events are asked for. */
+/* Hears of events. Its owner keeps it for as long as events are asked for. */
 struct net_watcher {
     void (*ready)(void *owner); /* also of an error or the end of the peer */
     void *owner;
@@ -35,9 +36,10 @@ void net_poll_fini(struct net_poll *poll);
 /* Asks for events of fd in place of those asked for now; 0: forgets it, before it is closed. False:
  * errno, and none are asked for. */
 bool net_poll_want(struct net_poll *poll, struct net_watcher *watcher, int fd, uint32_t events);
-/* Waits for so many milliseconds at most and calls whoever is ready. A signal ends it early. */
+/* Waits for at most this many milliseconds and calls the watchers that are ready. A signal ends it
+ * early. */
 void net_poll_wait(struct net_poll *poll, int wait_ms);
-/* Of a watcher that is called: nobody is called behind it, as far as is known. */
+/* For a watcher that is called: returns whether no other is known to be called after it. */
 static inline bool net_poll_is_last(const struct net_poll *poll)
 {
     return poll->at >= poll->count;

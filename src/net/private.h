@@ -35,7 +35,7 @@
 #define NET_TABLE_BUCKETS  64   /* of an empty connection table; a power of two */
 #define NET_LINGER_S       2    /* for a client that is still sending when it is closed */
 #define NET_IN_SLACK_BYTES 4096 /* a private input larger than this is cut to what it holds */
-#define NET_OUT_KEEP_BYTES (256u << 10) /* a worker's output buffer keeps that much */
+#define NET_OUT_KEEP_BYTES (256u << 10) /* a worker's output buffer keeps this much */
 #define NET_GATHER_CONNS   32           /* answers that are sent together at most */
 #define NET_GATHER_BYTES   (4u << 10)   /* a longer answer is sent at once, not copied first */
 
@@ -94,7 +94,7 @@ struct net_conn {
 
 _Static_assert(sizeof(struct net_conn) <= 1024, "an idle connection costs at most 1 KiB");
 
-/* From other threads to a worker: a socket to adopt, or (fd -1) a connection to wake. */
+/* A letter from another thread to a worker: a socket to adopt, or (fd -1) a connection to wake. */
 struct net_letter {
     uint64_t serial;
     int fd;
@@ -125,8 +125,8 @@ struct net_hold {
     bool uncommitted;         /* a turn was to be held since the last commit */
     uint64_t wait_last;
     _Atomic uint64_t released; /* the highest number released */
-    /* While the worker sleeps: a release of this number or more has to wake it; whoever does sets
-     * it to none. */
+    /* While the worker sleeps: a release of this number or more has to wake it, and sets it to
+     * none. */
     _Atomic uint64_t wake_at;
     _Atomic bool no_more; /* what was not released by now never will be */
 };
@@ -168,7 +168,7 @@ struct net_worker {
 /* worker.c */
 struct net_worker *net_worker_create(struct net_common *common, unsigned index); /* NULL: errno */
 bool net_worker_start(struct net_worker *worker); /* returns when worker_open has. False: errno */
-/* Ends every connection and the thread; twice is as good as once. By the creator. */
+/* Ends every connection and the thread; a second call does nothing. By the creator. */
 void net_worker_stop(struct net_worker *worker);
 /* Stops it and frees all. NULL: no-op. */
 void net_worker_destroy(struct net_worker *worker);
@@ -195,8 +195,8 @@ void net_conn_sweep(struct net_conn *conn);  /* closes it if its time is up */
 void net_conn_check(const struct net_conn *conn);
 void net_conn_close_for_budget(struct net_conn *conn);
 /*
- * Appends to a private buffer of conn. When the budget is used up, those of its worker make room
- * that hold more than conn then would: the one with most first. False: nobody does.
+ * Appends to a private buffer of conn. When the budget is used up, connections of its worker that
+ * hold more than conn then would are closed, the largest first. False: there is no room.
  */
 bool net_conn_keep(struct net_conn *conn, struct buf *buf, const char *bytes, size_t length);
 
@@ -221,8 +221,8 @@ void net_hold_keep(struct net_conn *conn);
 void net_hold_leave(struct net_conn *conn); /* off the list it is on; what was held is dropped */
 void net_hold_commit(struct net_worker *worker);
 void net_hold_release(struct net_worker *worker); /* sends what was released */
-/* Before and after the event loop: a release wakes the worker only in between. The first sends what
- * was released until then. */
+/* Called before and after the event loop: a release wakes the worker only in between. The first
+ * sends what was released until then. */
 void net_hold_sleep(struct net_worker *worker);
 void net_hold_awake(struct net_worker *worker);
 

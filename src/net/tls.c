@@ -66,7 +66,7 @@ struct net_tls *net_tls_create(const struct net_tls_context *context, int fd)
     return tls;
 }
 
-/* Whom the certificate must be of: an address, or a name, which is asked for as well. */
+/* Sets whose certificate the other must have: an address, or a name, which is asked for as well. */
 static bool tls_expect(SSL *library, const char *host)
 {
     X509_VERIFY_PARAM *rules = SSL_get0_param(library);
@@ -115,7 +115,8 @@ void net_tls_destroy(struct net_tls *tls)
     free(tls);
 }
 
-/* After a call that did nothing. `own`: what it says when it waits for its own direction. */
+/* After a call that did nothing: notes what it waits for. `own`: the library's word for its own
+ * direction. */
 static void note_failure(struct net_tls *tls, int result, int own)
 {
     int code = SSL_get_error(tls->library, result);

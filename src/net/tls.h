@@ -3,8 +3,8 @@
  * built without it, tls_none.c stands for both and creates no context.
  *
  * A *context* is what the options' files say: certificate, key, whom to believe. It never changes;
- * a reload makes another, and connections keep the one they began with. It is counted: whoever
- * holds one has a reference.
+ * a reload makes another, and connections keep the one they began with. Contexts are counted: each
+ * holder has a reference.
  *
  * A *session* is one connection's. It reads and writes the connection's socket, which does not
  * block, and does the handshake as part of the first reads. There are no renegotiation, tickets or
@@ -37,7 +37,7 @@ enum net_tls_verify {
 enum net_tls_version { NET_TLS_1_2, NET_TLS_1_3 };
 
 struct net_tls_options {
-    const char *certificate; /* file: PEM, its chain behind it */
+    const char *certificate; /* file: PEM, its chain after it */
     const char *key;         /* file; without a passphrase */
     bool key_der;            /* it is DER, not PEM */
     const char *ca;          /* file: PEM, who signs clients' certificates; NULL: nobody */
@@ -65,15 +65,15 @@ struct net_tls *net_tls_create(const struct net_tls_context *context, int fd);
  */
 struct net_tls *net_tls_create_client(const struct net_tls_context *context, int fd,
                                       const char *host);
-/* Why the other's certificate was refused, in the library's words; NULL: it was not. */
+/* Returns why the other's certificate was refused, in the library's words; NULL: it was not. */
 const char *net_tls_refused(const struct net_tls *tls);
 /* Says goodbye if that does not block. NULL: no-op */
 void net_tls_destroy(struct net_tls *tls);
 
 /*
- * As recv and send: bytes, or -1 when it is over: ended by the peer, broken, or the handshake was
- * refused. But 0 says that nothing could be done now. More than one record is done in one call, up
- * to `length`.
+ * As recv and send: returns bytes, or -1 when the session is over: ended by the peer, broken, or
+ * refused in the handshake. But 0 says that nothing could be done now. One call takes several
+ * records, up to `length`.
  */
 ssize_t net_tls_read(struct net_tls *tls, char *bytes, size_t length);
 ssize_t net_tls_write(struct net_tls *tls, const char *bytes, size_t length);

@@ -131,7 +131,7 @@ static void set_modes(struct making *making)
     SSL_CTX_set_default_passwd_cb(library, refuse_passphrase);
     SSL_CTX_set_default_passwd_cb_userdata(library, making);
     SSL_CTX_set_verify(library, verify[making->options->verify], NULL);
-    /* An end without goodbye is an end: no request is told from half of one by it. */
+    /* An end without goodbye is an end: whole requests are known without it. */
     SSL_CTX_set_options(library, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);

@@ -131,7 +131,8 @@ void net_worker_queue(struct net_worker *worker, struct net_conn *conn)
     worker->run_count++;
 }
 
-/* One turn for each that was queued by now; who queues again comes with the next wake-up. */
+/* Runs one turn for each connection that was queued by now; one that queues again has its turn in
+ * the next wake-up. */
 static void run_queued(struct net_worker *worker)
 {
     for (size_t n = worker->run_count; n > 0; n--) {
@@ -175,8 +176,8 @@ static void worker_tick(struct net_worker *worker)
     }
 }
 
-/* How long the worker may sleep, by the time of the last wake-up: a tick that comes a little late
- * is none the worse. */
+/* Returns how long the worker may sleep, by the time of the last wake-up: a tick that comes a
+ * little late does no harm. */
 static int sleep_ms(const struct net_worker *worker)
 {
     bool busy = worker->run_count > 0 || worker->sweep_next < worker->bucket_count;
@@ -356,7 +357,8 @@ struct net_worker *net_worker_create(struct net_common *common, unsigned index)
     worker->bucket_count = NET_TABLE_BUCKETS;
     worker->sweep_next = NET_TABLE_BUCKETS;
     TAILQ_INIT(&worker->run_list);
-    /* Not from the budget: clients that fill it must not stop the others' answers. */
+    /* The buffer is not in the budget: clients that fill the budget must not stop the others'
+     * answers. */
     buf_init(&worker->out, NET_OUTPUT_MAX, NULL);
     net_gather_init(&worker->gathered);
     net_hold_init(&worker->hold);

@@ -9,7 +9,7 @@
 #include "plain/plain_private.h"
 
 #define SHARDS_MAX  64
-#define SHARD_ITEMS 8 /* a shard has room for so many items of the largest size, if it can */
+#define SHARD_ITEMS 8 /* a shard has room for this many items of the largest size, if it can */
 
 /* ---- forgetting ---- */
 
@@ -32,7 +32,7 @@ static void plain_clear(struct engine *engine)
     atomic_store_explicit(&plain->flush_s, 0, memory_order_relaxed); /* a later one is in vain */
 }
 
-/* One that is due comes before the next is noted, and one of the past comes at once. */
+/* A flush that is due is carried out before the next is noted, and one of the past at once. */
 static void clear_later(struct engine *engine, uint64_t at_s)
 {
     struct plain *plain = (struct plain *)engine;
@@ -186,8 +186,8 @@ static const struct engine_functions functions = {
     .destroy = plain_destroy,
 };
 
-/* So many that workers seldom meet, so few that each has room for large items; and no ring may be
- * larger than it can. */
+/* Returns the number of shards: enough that workers seldom meet, and few enough that each has room
+ * for large items; and no ring may be larger than RING_BYTES_MAX. */
 static unsigned shards_for(const struct plain_config *config)
 {
     unsigned shards = 1;

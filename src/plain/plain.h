@@ -1,15 +1,16 @@
 /*
- * plain.h: a small, bounded general cache behind the engine interface, for the keys that belong to
- * no space of ids: snapshots, sessions, health checks. Any key, any bytes, flags, expiry, tokens.
+ * plain.h: a small, bounded general cache as an engine, for the keys that belong to no space of
+ * ids: snapshots, sessions, health checks. Any key, any bytes, flags, expiry, tokens.
  *
  * It is what memcached is, kept small: memory is reserved at creation and never grows; what was
  * not read for long goes when there is no room (ring.h). It is not journaled and empty after a
  * restart. Values are looked at where they lie (engine_functions.visit), copied by the caller under
  * the lock of their shard.
  *
- * An operation's key is its `member`. Meaning of the verbs as memcached's: incr and decr are of
- * text numbers in place, padded with spaces where the number got shorter; NOT_FOUND on what is not
- * there unless the operation creates. The token is a number that each change raises.
+ * An operation's key is its `member`. Verbs mean what they mean in memcached: incr and decr change
+ * text numbers in place, padded with spaces where the number became shorter, and answer NOT_FOUND
+ * to what is not there unless the operation creates it. The token is a number that each change
+ * raises.
  *
  * Cost: a hash, a mutex, two or three lines. Thread rule: engine.h's.
  */

@@ -96,8 +96,8 @@ static uint64_t token_for(struct plain *plain, const struct engine_op *op)
     return atomic_fetch_add_explicit(&plain->cas, 1, memory_order_relaxed) + 1;
 }
 
-/* A new value; what is to go into it is put by the caller. NULL: too large, and what a set was to
- * replace is gone, as it would be out of date. */
+/* Makes room for a new value, which the caller fills. NULL: it is too large, and what a set was to
+ * replace is deleted, as it would be out of date. */
 static struct ring_item *plain_store(struct place *place, size_t value_length, uint32_t flags,
                                      uint32_t expires_s, struct engine_op *op)
 {
@@ -159,7 +159,8 @@ static void do_replace(struct place *place, struct engine_op *op)
     }
 }
 
-/* There, and its token the one asked for, if one is. False: op has its status. */
+/* Returns whether the item is there, with the token that is asked for, if any. False: op has its
+ * status. */
 static bool matches(const struct place *place, struct engine_op *op, bool compare)
 {
     if (place->item == NULL) {
@@ -170,8 +171,8 @@ static bool matches(const struct place *place, struct engine_op *op, bool compar
     return !compare || place->item->cas == op->cas;
 }
 
-/* An older token may store what is stale from the start: somebody was later, whoever asks for it
- * can do with this meanwhile. It lives no longer than what was there. */
+/* Stores, by an older token, a value that is stale from the start: somebody was later, and readers
+ * can use this value meanwhile. It lives no longer than the one it replaces. */
 static void store_stale(struct place *place, struct engine_op *op)
 {
     uint8_t sent = place->item->marks & PLAIN_SENT;
@@ -292,15 +293,16 @@ static void store_number(struct place *place, struct engine_op *op, uint64_t num
     }
 }
 
-/* Of such a length: else it is told before a wrong token is. */
+/* Returns whether a value of this length may be a number: a refusal comes before that of a wrong
+ * token. */
 static bool may_count(const struct ring_item *item)
 {
     return item->value_length > 0 && item->value_length <= NUMBER_VALUE_MAX;
 }
 
-/* The number a value begins with, as memcached finds it: behind white space, a plus and any zeros,
- * up to white space or a zero byte. A long value is none: padding it would cost as much as it is
- * long. */
+/* Reads the number a value begins with, as memcached does: after white space, a plus and any zeros,
+ * up to white space or a zero byte. A long value is no number: padding it would cost as much as it
+ * is long. */
 static bool number_of(struct ring_item *item, uint64_t *number)
 {
     static const char ends[] = " \t\n\v\f\r"; /* and its zero byte */
@@ -391,7 +393,7 @@ static uint32_t expiry_after(const struct ring_item *item, const struct engine_o
     return vivified ? second_of(op->extended->vivify_s) : item->expires_s;
 }
 
-/* Does the reader ask to renew what expires so soon? */
+/* Returns whether the reader asks to renew what expires this soon. */
 static bool is_soon(const struct engine_op *op, uint32_t before_s, uint32_t after_s)
 {
     const struct engine_extended *asked = op->extended;

@@ -184,8 +184,8 @@ static uint32_t free_run(const struct ring *ring)
     return ring->head >= ring->tail ? ring->unit_count - ring->head : ring->tail - ring->head;
 }
 
-/* The units at the head: the run there is long enough. What is left before the end, if it is too
- * short for an item, is taken with it. */
+/* Takes the units at the head, where the run is long enough. What is left before the end, if it is
+ * too short for an item, is taken too. */
 static struct ring_item *ring_take(struct ring *ring, uint32_t units)
 {
     struct ring_item *item = at(ring, ring->head);
@@ -237,7 +237,7 @@ static void move_to_head(struct ring *ring, const struct ring_item *oldest)
     CHECK(fits);
     uint32_t head = ring->head;
 
-    /* ring_take() writes into what may still be the item: so it comes behind the copy. */
+    /* ring_take() may write into the item, so the copy is made first. */
     memmove(at(ring, head), oldest, (size_t)units * RING_UNIT);
     struct ring_item *item = ring_take(ring, units);
 

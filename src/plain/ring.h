@@ -1,7 +1,7 @@
 /*
  * ring.h: one part of a plain space: keys with values of any length in a ring of bytes.
  *
- * Items lie one behind the other, whole, in the order they were stored; a hash table of 32-bit
+ * Items lie one after the other, whole, in the order they were stored; a hash table of 32-bit
  * offsets finds them. A new item goes to the head. When the head reaches the oldest item, that one
  * goes, or, if it may stay, is stored once more at the head:
  *   - it was read since it was stored (second chance: CLOCK, an approximate LRU), or
@@ -33,7 +33,7 @@
 struct ring;
 
 struct ring_item {
-    uint32_t next;  /* the item behind it in its bucket, in units; RING_NONE: none */
+    uint32_t next;  /* the next item of its bucket, in units; RING_NONE: none */
     uint32_t hash;  /* 32 bits of the key's */
     uint32_t units; /* all of it */
     uint32_t value_length;
@@ -44,7 +44,7 @@ struct ring_item {
     uint8_t state;       /* enum ring_state */
     uint8_t referenced;  /* it was read since it was stored or moved */
     uint8_t marks;       /* its owner's */
-    uint32_t accessed_s; /* its owner's: clock_monotonic_s() of the last read, or when stored */
+    uint32_t accessed_s; /* the owner's: clock_monotonic_s() of the last read, or of storing */
     char bytes[];        /* key, value */
 };
 
@@ -77,9 +77,9 @@ void ring_populate(struct ring *ring, const _Atomic bool *stop);
 /* The live item of a key, or NULL. */
 struct ring_item *ring_find(struct ring *ring, const struct ring_key *key);
 /*
- * The new item of a key in place of the one it may have: live, with key and value_length, all else
- * 0; the value is the caller's to fill. NULL: it is larger than the ring takes, nothing changed.
- * Whatever the old item held is gone: its bytes are not the caller's any more.
+ * Stores a new item of a key in place of the one it may have: live, with key and value_length, all
+ * else 0; the caller fills the value. NULL: the item is larger than the ring takes, and nothing
+ * changed. The old item's bytes are not the caller's any more.
  */
 struct ring_item *ring_store(struct ring *ring, const struct ring_key *key, size_t value_length,
                              uint64_t now_s);

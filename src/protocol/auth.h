@@ -1,12 +1,11 @@
 /*
  * auth.h: what a connection may say before it is authenticated.
  *
- * A codec reads it with a parser apart (codec.h: read_auth), which takes so little that nobody who
- * is not allowed in gets further: of text a `set` of any key, whose data is "user password"
- * (memcached's -Y); of binary SASL with mechanism PLAIN (RFC 4616) and the list of mechanisms. Not
- * VERSION, which memcached answers. A line or body has at most AUTH_REQUEST_MAX bytes. The parser
- * is pure, runs in any thread and keeps no state: what is not whole is parsed again from its first
- * byte.
+ * A codec reads it with a parser of its own (codec.h: read_auth), which takes very little: of text
+ * a `set` of any key, whose data is "user password" (memcached's -Y); of binary SASL with mechanism
+ * PLAIN (RFC 4616) and the list of mechanisms. Not VERSION, which memcached answers. A line or body
+ * has at most AUTH_REQUEST_MAX bytes. The parser is pure, runs in any thread and keeps no state:
+ * what is not whole is parsed again from its first byte.
  */
 #ifndef ROLLCALL_PROTOCOL_AUTH_H
 #define ROLLCALL_PROTOCOL_AUTH_H

@@ -4,7 +4,7 @@
  * A packet is judged by its header alone, before its body has come. What it may be is a row of
  * `commands`; a packet that does not fit its row, or that no row is for, is refused and its whole
  * body dropped as it comes, so that the next packet is found whatever the body held. (A set with
- * too long a value is refused behind its key.)
+ * too long a value is refused after its key.)
  */
 #include "protocol/binary_private.h"
 
@@ -58,7 +58,7 @@ struct shape {
     uint8_t extras_length;
     bool extras_may; /* they may also be left out */
     bool value;      /* it has one, of 0 bytes at least */
-    /* Reads what only this kind has into the request. NULL: nothing. */
+    /* Reads what only this kind has into the request. NULL: there is nothing. */
     void (*fill)(struct request_batch *batch, struct request *request, const struct packet *packet);
 };
 
@@ -211,7 +211,7 @@ static const struct command *command_of(uint8_t opcode)
 
 /* ---- packets to requests ---- */
 
-/* The bytes of extras and key: they may claim to be more than the body. */
+/* Returns the bytes of extras and key, which may claim to be more than the body. */
 static uint32_t front_length(const struct packet *packet)
 {
     return (uint32_t)packet->extras_length + packet->key_length;
@@ -231,7 +231,7 @@ static bool shape_fits(const struct shape *shape, const struct packet *packet)
     return shape->value ? packet->body_length >= front : packet->body_length == front;
 }
 
-/* Adds a request for the packet's header and the `body_length` bytes behind it. */
+/* Adds a request for the packet's header and the `body_length` bytes after it. */
 static struct request *binary_push(struct parser *parser, const struct packet *packet,
                                    enum verb verb, uint32_t body_length)
 {
@@ -265,7 +265,7 @@ static struct request *refuse_behind(struct parser *parser, const struct packet 
     return request;
 }
 
-/* A login that is none stays a login: to the server it is a failed one. */
+/* A malformed login stays a login: to the server it is a failed one. */
 static void binary_refuse(struct parser *parser, const struct packet *packet,
                           const struct command *command, enum reply_status status,
                           enum reply_detail detail, const char *text)
@@ -330,7 +330,7 @@ static void binary_read_header(struct packet *packet, const char *header)
     packet->body = header + BINARY_HEADER_BYTES;
 }
 
-/* One packet. False: the one at parser->at is not whole yet. */
+/* Parses one packet. False: the packet at parser->at is not whole yet. */
 static bool parse_packet(struct parser *parser)
 {
     struct packet packet;

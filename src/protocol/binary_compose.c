@@ -111,7 +111,7 @@ static const char *binary_compose_text_of(enum binary_status status)
     return NULL;
 }
 
-/* Do a reply's own words go out? Not those that memcached has other words for in binary. */
+/* Returns whether a reply's own words are sent: not where memcached has other words in binary. */
 static bool has_words(const struct reply *reply)
 {
     switch (reply->status) {
@@ -128,7 +128,7 @@ static bool has_words(const struct reply *reply)
     }
 }
 
-/* What the reply's own words say, or else the status in memcached's. */
+/* Writes the reply's own words, or else memcached's words for the status. */
 static void binary_compose_fill_words(struct answer *answer, const struct reply *reply)
 {
     const char *text = binary_compose_text_of(answer->status);
@@ -143,7 +143,7 @@ static void binary_compose_fill_words(struct answer *answer, const struct reply 
     }
 }
 
-/* The status of something that was not stored: memcached says why by the verb. */
+/* Returns the status of something that was not stored: in memcached it follows from the verb. */
 static enum binary_status not_stored(enum verb verb)
 {
     switch (verb) {
@@ -197,7 +197,7 @@ static enum binary_status status_of(const struct request *request, const struct 
     }
 }
 
-/* The number as 8 bytes. A record, several numbers in a row, is none of this dialect's. */
+/* Writes the number as 8 bytes. This dialect has no answer of several numbers. */
 static void fill_number(struct answer *answer, const struct reply *reply, char *bytes)
 {
     uint64_t number;
@@ -211,7 +211,7 @@ static void fill_number(struct answer *answer, const struct reply *reply, char *
     answer->value_length = BINARY_NUMBER_BYTES;
 }
 
-/* Quiet requests hear of errors, of which an absent key that was to be changed is one. */
+/* Quiet requests hear of errors; an absent key that was to be changed is an error. */
 void binary_compose(struct buf *out, const struct request *request, const struct reply *reply)
 {
     char number[BINARY_NUMBER_BYTES];
@@ -268,7 +268,7 @@ void binary_compose_value(struct buf *out, const struct request *request,
     put_answer(out, request, &answer);
 }
 
-/* With the key in place of words, where a hit has it. */
+/* Has the key in place of words, where a hit has it. */
 void binary_compose_miss(struct buf *out, const struct request *request,
                          const struct request_key *key)
 {

@@ -18,7 +18,8 @@
 #define CODEC_FIRST_ANY (-1)
 
 struct codec {
-    int first_byte;  /* of its connections; CODEC_FIRST_ANY: any that is no other codec's */
+    int first_byte;  /* first byte of its connections; CODEC_FIRST_ANY: any that is no other codec's
+                      */
     bool has_meta;   /* its requests have `meta`; else they have `binary` */
     bool says_whose; /* its errors say in words whether the client or the server is at fault */
     bool initial_in_every; /* its clients send `initial` with every incr, wanted or not: a space
@@ -36,8 +37,9 @@ struct codec {
     enum protocol_result (*parse)(const struct protocol_state *state, const char *bytes,
                                   size_t length, struct request_batch *batch);
     /*
-     * The most bytes that the replies to a request can take, for the check of the output's room:
-     * with values of up to PROTOCOL_REPLY_VALUE_MAX bytes. Longer ones are the server's to count.
+     * Returns the most bytes that the replies to a request can take, with values of up to
+     * PROTOCOL_REPLY_VALUE_MAX bytes, for the check of the output's room. The server counts longer
+     * values.
      */
     size_t (*reply_bytes_max)(const struct request *request);
     /* A hit of a get: value with its flags and token. */
@@ -50,7 +52,7 @@ struct codec {
     void (*compose_values)(struct buf *out, const struct request *request,
                            const struct request_key *keys, const struct found *found, size_t count,
                            size_t value_bytes, uint32_t flags);
-    /* A key of a get that was not found. NULL: nothing is said to any. */
+    /* Composes the answer for a key of a get that was not found. NULL: it has none. */
     void (*compose_miss)(struct buf *out, const struct request *request,
                          const struct request_key *key);
     /* The end of a get or of one of its blocks (nothing is said then). */
@@ -62,17 +64,18 @@ struct codec {
     /* One key of a list, and the end of one. False: no room in out. NULL: it has no lists. */
     bool (*list_key)(struct buf *out, enum listing listing, const struct listed_key *key);
     bool (*list_end)(struct buf *out, enum listing listing);
-    /* Any other reply. Of quiet requests too: the codec knows what they are to hear. */
+    /* Composes any other reply, also of quiet requests: the codec knows what they are to hear. */
     void (*compose)(struct buf *out, const struct request *request, const struct reply *reply);
     /*
-     * Where a get of several keys goes on if only its first `answered` keys are: fills the parser's
-     * state there and the offset in the parsed bytes. 0 < answered < keys.
+     * Says where a get of several keys goes on when only its first `answered` keys are answered:
+     * fills the parser's state there and the offset in the parsed bytes. 0 < answered < keys.
      */
     void (*cut)(const struct request_batch *batch, const struct request *request, uint32_t answered,
                 const char *bytes, struct protocol_state *state, size_t *offset);
 };
 
-/* The codec of a connection that begins with this byte. NULL: it is a hello of TLS. Static. */
+/* Returns the codec of a connection that begins with this byte. NULL: the byte begins a hello of
+ * TLS. Static. */
 const struct codec *codec_of(unsigned char first);
 
 #endif

@@ -17,7 +17,7 @@
 /* All there are. */
 #define KNOWN                                                                                      \
     (GET_FLAGS | SET_FLAGS | ARITHMETIC_FLAGS | EXTENDED | META_LETTER('l') | META_LETTER('h'))
-/* Those of struct request_extended; T and N are so of some commands. */
+/* The flags of struct request_extended; T and N are extended for some commands. */
 #define EXTENDED                                                                                   \
     (META_LETTER('R') | META_LETTER('E') | META_LETTER('I') | META_LETTER('x') | META_LETTER('u'))
 /* What ids honour: */
@@ -64,7 +64,7 @@ static bool decode_key(const struct text_parser *parser, struct meta_line *meta)
 }
 
 /*
- * Reads key and flags; the flags begin behind the token `before_flags`. Returns NULL or the static
+ * Reads key and flags; the flags begin after the token `before_flags`. Returns NULL or the static
  * words of a refusal.
  */
 static const char *read_line(const struct text_parser *parser, const struct text_line *line,
@@ -197,7 +197,8 @@ static enum verb set_verb(const struct meta_line *meta)
     }
 }
 
-/* The token of a write that is no cas; 0 was never one and compares nothing, as in memcached. */
+/* Sets the token of a write that is no cas; 0 never was a token and compares nothing, as in
+ * memcached. */
 static void meta_compare(struct request *request, const struct meta_line *meta)
 {
     request->cas = meta->flags.cas;

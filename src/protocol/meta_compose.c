@@ -1,8 +1,8 @@
 /*
  * meta_compose.c: replies to meta requests.
  *
- * What is asked for is read from behind the key of the request's line once more, in its order: that
- * is short, and so a request carries a set of flags and no list. Where there is no room a reply is
+ * The flags are read once more from the request's line, after its key, in their order: the line is
+ * short, and so a request carries a set of flags and no list. Where there is no room a reply is
  * left out whole.
  */
 #include "base/check.h"
@@ -26,8 +26,8 @@ struct known {
     uint64_t cas;
     uint32_t flags;
     int32_t ttl_s;         /* of a t before all that changes it, … */
-    int32_t ttl_touched_s; /* … behind a T … */
-    int32_t ttl_made_s;    /* … and behind an N, if that made the value */
+    int32_t ttl_touched_s; /* … after a T … */
+    int32_t ttl_made_s;    /* … and after an N, if that made the value */
     bool made;
     uint32_t idle_s;
     bool fetched;
@@ -161,7 +161,7 @@ static void compose_line(struct buf *out, const struct request *request, const c
     buf_commit(out, (size_t)(to - start));
 }
 
-/* Of an id, when it was last read nobody knows: now, by this. Classes are those of stats slabs. */
+/* Nobody knows when an id was last read: it is read now. Classes are those of stats slabs. */
 static void compose_info(struct buf *out, const struct request *request, const struct hit *hit)
 {
     const struct text_token key = sent_key(request);

@@ -55,7 +55,7 @@ static bool read_delta(struct meta_flags *flags, const struct text_token *argume
     return num_parse(flags->delta.bytes, flags->delta.length, &number);
 }
 
-/* Which modes there are, the command knows; what stands behind the letter is not looked at. */
+/* The command knows which modes there are; what stands after the letter is not looked at. */
 static bool read_mode(struct meta_flags *flags, const struct text_token *argument)
 {
     flags->mode = argument->bytes[0];
@@ -103,7 +103,7 @@ const char *meta_flags_read(const char *from, const char *end, uint64_t taken,
         }
         flags->letters |= META_LETTER(letter);
         size_t index = (size_t)(letter - META_LETTER_FIRST);
-        /* may be empty: then its first byte is the space or line end behind it */
+        /* may be empty: then its first byte is the space or line end after it */
         const struct text_token argument = {.bytes = token.bytes + 1, .length = token.length - 1};
         if (arguments[index].read != NULL && !arguments[index].read(flags, &argument)) {
             refusal = arguments[index].refusal;

@@ -2,8 +2,8 @@
  * meta_private.h: what the files of the meta commands share: the walk over a line's tokens, the
  * flags it holds, keys in base64.
  *
- * A flag is a letter, with its argument right behind it. A line has a letter once at most, so a
- * set of letters is one word. Pure; any thread.
+ * A flag is a letter, with its argument right after it. A line has a letter once at most, so a set
+ * of letters is one word. Pure; any thread.
  */
 #ifndef ROLLCALL_PROTOCOL_META_PRIVATE_H
 #define ROLLCALL_PROTOCOL_META_PRIVATE_H

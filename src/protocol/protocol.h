@@ -64,13 +64,13 @@ enum verb {
     VERB_VERBOSITY,
     VERB_STATS,
     VERB_SHUTDOWN,
-    VERB_CRAWLER, /* lru_crawler: `value` is what stands behind it */
+    VERB_CRAWLER, /* lru_crawler: `value` is what stands after it */
     VERB_NOOP,    /* mn */
     VERB_QUIT,
-    VERB_FEED, /* follow, copy, promote, follow-to: what stands behind it, and all that comes after,
+    VERB_FEED, /* follow, copy, promote, follow-to: the rest of the line, and all that comes later,
                   is src/repl's */
     VERB_SASL_LIST, /* binary alone; without authentication they are unknown commands */
-    VERB_SASL,      /* start and step, behind a successful one */
+    VERB_SASL,      /* start and step, after a successful one */
     VERB_COUNT
 };
 
@@ -90,8 +90,8 @@ enum reply_status {
     REPLY_LOGIN,        /* `value`: what SASL says of it; detail AUTH: it failed */
     REPLY_RESET,        /* stats reset */
     REPLY_WORDS,        /* `value` */
-    REPLY_ERROR,        /* "ERROR" and, right behind it, `value` if there is one */
-    REPLY_CLIENT_ERROR, /* `value` is the text behind it */
+    REPLY_ERROR,        /* "ERROR" and, right after it, `value` if there is one */
+    REPLY_CLIENT_ERROR, /* `value` is the text after it */
     REPLY_SERVER_ERROR,
     REPLY_NONE /* nothing is said */
 };
@@ -118,7 +118,7 @@ struct protocol_state {
     int32_t in_get_exptime; /* VERB_GAT: as sent */
 };
 
-/* Of `left` bytes, how many belong to a refused data block: they are dropped. */
+/* Returns how many of `left` bytes belong to a refused data block: they are dropped. */
 static inline size_t protocol_swallow(struct protocol_state *state, size_t left)
 {
     size_t dropped = state->swallow_bytes < left ? state->swallow_bytes : left;
@@ -131,7 +131,7 @@ struct request_key {
     uint32_t length; /* 1..PROTOCOL_KEY_MAX */
 };
 
-/* What answers need of a meta request: its line behind the verb, from the key to the last token. */
+/* What answers need of a meta request: its line after the verb, from the key to the last token. */
 struct request_meta {
     const char *line; /* NULL: no meta request */
     uint32_t length;
@@ -167,7 +167,7 @@ struct request {
     enum verb verb;
     enum request_quiet quiet : 8;
     enum request_create create : 8; /* INCR, DECR */
-    bool want_cas;      /* the answer holds the token: gets, gats; of a write: the one behind it */
+    bool want_cas;      /* the answer holds the token: gets, gats; of a write: the token after it */
     bool compare;       /* INCR DECR DELETE APPEND PREPEND: only if `cas` is the token */
     bool touch;         /* INCR DECR: what is there gets touch_exptime */
     bool plain_only;    /* it asks for what only plain values can do: refused for others */
@@ -175,7 +175,7 @@ struct request {
     bool swallow_after; /* informative: a refused data block follows */
     enum reply_status refusal : 8; /* VERB_ERROR: REPLY_ERROR, _CLIENT_ERROR or _SERVER_ERROR … */
     enum reply_detail detail : 8;  /* … what it is about … */
-    const char *text;              /* … and the text behind it (static) */
+    const char *text;              /* … and the text after it (static) */
     const struct request_extended *extended; /* into the batch; NULL: nothing of it is asked */
     uint32_t first_key;                      /* index into the batch's keys */
     uint32_t keys;                           /* how many */
@@ -191,7 +191,7 @@ struct request {
         uint64_t initial; /* INCR, DECR */
     };
     size_t begin; /* offset of its first byte in the parsed bytes … */
-    size_t end;   /* … and of the first byte behind it */
+    size_t end;   /* … and of the first byte after it */
     union {
         struct request_meta meta;
         struct request_binary binary;
@@ -205,7 +205,7 @@ struct request_batch {
     uint32_t key_count;
     uint32_t scratch_used;       /* of scratch: decoded keys, deltas as digits */
     size_t consumed;             /* bytes that need not be seen again if all requests are run */
-    struct protocol_state after; /* the state behind the last request and the consumed bytes */
+    struct protocol_state after; /* the state after the last request and the consumed bytes */
     struct request requests[PROTOCOL_BATCH_REQUESTS];
     struct request_key keys[PROTOCOL_BATCH_KEYS];
     char scratch[PROTOCOL_SCRATCH_BYTES];
@@ -214,7 +214,7 @@ struct request_batch {
 
 #define PROTOCOL_CLEAR_BYTES 64 /* more at once become a string instruction, much slower */
 
-/* The batch's next request, which has room: empty but for this. */
+/* Returns the batch's next request, for which there is room, empty but for this. */
 static inline struct request *protocol_push(struct request_batch *batch, enum verb verb,
                                             size_t begin, size_t end,
                                             const struct protocol_state *before)
@@ -237,7 +237,7 @@ static inline struct request *protocol_push(struct request_batch *batch, enum ve
 enum protocol_result {
     PROTOCOL_MORE,  /* what is left is no whole request: more bytes are needed */
     PROTOCOL_FULL,  /* the batch is full: run it and parse again */
-    PROTOCOL_CLOSE, /* the bytes behind the batch's last request cannot be answered: run it, then
+    PROTOCOL_CLOSE, /* the bytes after the batch's last request cannot be answered: run it, then
                        close */
 };
 

@@ -46,7 +46,8 @@ static bool is_http_target(const struct text_token *token)
            memmem(token->bytes, token->length, scheme, sizeof(scheme) - 1) != NULL;
 }
 
-/* A method of HTTP; those that are a verb of ours in capitals only before what HTTP asks for. */
+/* Returns whether the line begins with a method of HTTP; a method that is a verb of ours in
+ * capitals counts only before a target of HTTP. */
 static bool begins_http(const struct text_line *line)
 {
     static const struct {
@@ -75,7 +76,7 @@ static bool is_capitals(const struct text_token *token)
     return true;
 }
 
-/* Is the last word, however many there are, a version of HTTP? */
+/* Returns whether the last word, however many there are, is a version of HTTP. */
 static bool ends_in_http(const struct text_line *line)
 {
     static const char version[] = " HTTP/";
@@ -86,7 +87,8 @@ static bool ends_in_http(const struct text_line *line)
            memcmp(last, version, length) == 0;
 }
 
-/* A browser or a probe that speaks HTTP: answering it line by line would let it send commands. */
+/* Returns whether a browser or a probe speaks HTTP, which is refused: answering it line by line
+ * would let it send commands. */
 static bool is_http(const struct text_line *line)
 {
     return line->count > 0 &&
@@ -122,8 +124,9 @@ static enum text_step run_line(struct text_parser *parser, struct text_line *lin
 }
 
 /*
- * An increment as clients send it, "incr KEY DELTA" and no word or space more: a short way, since
- * most changes are such lines. False: it is read as any line. The same as parse_line() else.
+ * Reads an increment as clients send it, "incr KEY DELTA" and no word or space more: a short way,
+ * since most changes are such lines. False: the line is to be read by parse_line(). The result is
+ * the same.
  */
 static bool parse_increment(struct text_parser *parser, enum verb verb)
 {

@@ -6,7 +6,7 @@
 
 #define SET_TOKENS 5 /* set key flags exptime bytes; what follows is not looked at */
 
-/* The token at *at, and *at behind it. Length 0: there is none. */
+/* Finds the token at *at and moves *at after it. Returns its length; 0: there is none. */
 static size_t next_token(const char **at, const char *end, const char **token)
 {
     while (*at < end && **at == ' ') {

@@ -144,9 +144,9 @@ void text_compose_stats_end(struct buf *out, const struct request *request)
 
 #define WORDS_BYTES 16
 
-/* What a status says in front of the reply's value, or all it says. */
+/* What a status says before the reply's value, or all it says. */
 struct words {
-    char text[WORDS_BYTES]; /* copied whole: of so small and fixed a length that is two moves */
+    char text[WORDS_BYTES]; /* copied whole: two moves, since the length is small and fixed */
     uint8_t length;
     bool value; /* the reply's value follows */
     bool error; /* an error line: kept below PROTOCOL_ERROR_MAX */

@@ -16,15 +16,15 @@
 
 enum keys_end {
     KEYS_LINE,  /* the line is at its end */
-    KEYS_BLOCK, /* as many keys as a block takes, and at least one more behind them */
+    KEYS_BLOCK, /* as many keys as a block takes, and at least one more */
     KEYS_ROOM,  /* more keys than the batch has room for */
     KEYS_LONG,  /* a key that is too long */
     KEYS_CUT,   /* the bytes ended before the line */
 };
 
 /*
- * Puts the keys from *at on behind the batch's own until the block, the room, the line or the bytes
- * end. *at becomes where it goes on: the first key not put, or the place behind the newline.
+ * Appends the keys from *at on to the batch's own until the block, the room, the line or the bytes
+ * end. *at becomes where it goes on: the first key not put, or the place after the newline.
  */
 static enum keys_end text_get_collect(const struct text_parser *parser, const char **at,
                                       const char *limit, uint32_t *count)
@@ -56,7 +56,7 @@ static enum keys_end text_get_collect(const struct text_parser *parser, const ch
     return KEYS_CUT;
 }
 
-/* Looks through the keys from `at` to the newline. KEYS_LINE: all are well. */
+/* Looks through the keys from `at` to the newline. KEYS_LINE: all are good. */
 static enum keys_end look_through(const char *at, const char *limit)
 {
     struct text_marks marks = text_marks_begin(at, limit);
@@ -107,7 +107,7 @@ static enum text_step refuse_key(struct text_parser *parser, const char *at, con
     return text_get_refuse(parser, newline + 1, REPLY_CLIENT_ERROR, "bad command line format");
 }
 
-/* Gives away the `count` keys behind the batch's own, which end at `end`. */
+/* Gives away the `count` keys after the batch's own, which end at `end`. */
 static enum text_step text_get_give(struct text_parser *parser, const struct text_get *get,
                                     const char *end, uint32_t count, bool more)
 {

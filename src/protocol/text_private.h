@@ -2,7 +2,7 @@
  * text_private.h: what the files of the text codec share.
  *
  * A parse is a loop of steps. Each step looks at the bytes at parser->at, adds at most one request
- * to the batch and moves `at` behind it. A step that cannot go on changes nothing but what it says.
+ * to the batch and moves `at` after it. A step that cannot go on changes nothing but what it says.
  * Pure; any thread; everything lives in the caller's structs.
  */
 #ifndef ROLLCALL_PROTOCOL_TEXT_PRIVATE_H
@@ -40,15 +40,15 @@ struct text_token {
 
 struct text_line {
     size_t begin;         /* offset of its first byte … */
-    size_t end;           /* … and of the first behind its newline */
+    size_t end;           /* … and of the first after its newline */
     bool noreply;         /* its last token is a noreply of its command */
-    const char *text_end; /* behind its last token */
+    const char *text_end; /* after its last token */
     size_t count;         /* tokens, also those that were not kept */
     struct text_token tokens[TEXT_TOKENS_MAX];
 };
 
 struct text_command {
-    char name[TEXT_VERB_MAX + 1]; /* zeros behind it */
+    char name[TEXT_VERB_MAX + 1]; /* zeros after it */
     uint8_t length;
     enum verb verb : 8;
     uint8_t tokens_min;   /* the verb counted; any other number is answered ERROR */
@@ -75,7 +75,7 @@ static inline enum request_quiet text_quiet(const struct text_line *line)
 
 /*
  * Adds the request bytes[begin..end) to the batch, with nothing but verb, offsets and state filled,
- * and moves the parser behind it. The batch has room: the loop saw to it. The request is the
+ * and moves the parser after it. The batch has room: the loop saw to it. The request is the
  * batch's.
  */
 struct request *text_push(struct text_parser *parser, enum verb verb, size_t begin, size_t end);
@@ -92,10 +92,11 @@ enum text_step text_refuse(struct text_parser *parser, const struct text_line *l
 const char *text_tokens_end(const char *from, const char *end);
 /*
  * Splits the line that begins at `from` into line->tokens, count and text_end. Returns the place
- * behind its newline, or NULL, with nothing of use in *line: there is none in [from, end).
+ * after its newline, or NULL, with nothing of use in *line: there is no newline in [from, end).
  */
 const char *text_tokens_split(struct text_line *line, const char *from, const char *end);
-/* Where the last token of a line ends, which begins at `from` and may be empty: before its CRLF. */
+/* Returns where the last token of a line ends, before its CRLF; the token begins at `from` and may
+ * be empty. */
 static inline const char *text_tokens_line_end(const char *from, const char *newline)
 {
     return newline > from && newline[-1] == '\r' ? newline - 1 : newline;
@@ -130,7 +131,7 @@ const struct text_command *text_commands_find(const struct text_token *verb);
 enum text_step text_refuse_block(struct text_parser *parser, const struct text_line *line,
                                  uint64_t data_length, enum reply_status status, const char *text);
 /*
- * Takes the data block behind the line of a storage command that is well: adds a request with verb,
+ * Takes the data block after the line of a storage command that is good: adds a request with verb,
  * key and value, for the caller to fill with the rest. *taken is NULL when there is none: a block
  * that is too long or does not end in CRLF was refused (TEXT_NEXT), or is not whole (TEXT_MORE).
  */

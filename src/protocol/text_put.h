@@ -1,7 +1,7 @@
 /*
  * text_put.h: bytes and numbers into room that the caller made sure of; what replies are made of.
  *
- * Each returns the place behind what it wrote. Pure; any thread.
+ * Each returns the place after what it wrote. Pure; any thread.
  */
 #ifndef ROLLCALL_PROTOCOL_TEXT_PUT_H
 #define ROLLCALL_PROTOCOL_TEXT_PUT_H
@@ -20,8 +20,8 @@ static inline char *text_put(char *to, const char *bytes, size_t length)
 }
 
 /*
- * The same of what is mostly short, a key, a record or a number: as two pieces that may overlap,
- * where a call of memcpy() costs more than the copy.
+ * The same for what is mostly short, a key, a record or a number: two pieces that may overlap,
+ * since a call of memcpy() would cost more than the copy.
  */
 static inline __attribute__((always_inline)) char *text_put_short(char *to, const char *bytes,
                                                                   size_t length)

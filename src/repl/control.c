@@ -1,4 +1,4 @@
-/* control.c: promote and follow-to, from line to answer. */
+/* control.c: promote, follow-to and lead, from line to answer. */
 #include "repl/control.h"
 
 #include <netinet/in.h>
@@ -8,10 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define WORDS_MAX 4u /* of a line */
+#define WORDS_MAX 5u /* of a line */
 
 static const char PROMOTE[] = "promote";
 static const char FOLLOW_TO[] = "follow-to";
+static const char LEAD[] = "lead";
 
 /* A line's words, copied. */
 struct control_words {
@@ -29,7 +30,8 @@ static bool control_is(const char *line, size_t length, const char *word)
 
 bool repl_control_begins(const char *line, size_t length)
 {
-    return control_is(line, length, PROMOTE) || control_is(line, length, FOLLOW_TO);
+    return control_is(line, length, PROMOTE) || control_is(line, length, FOLLOW_TO) ||
+           control_is(line, length, LEAD);
 }
 
 static void control_cut(const char *line, size_t length, struct control_words *words)
@@ -92,20 +94,24 @@ __attribute__((format(printf, 2, 3))) static size_t control_say(char answer[REPL
     return end + 2;
 }
 
+/* A number of nothing but digits; 0: it is none. */
+static uint64_t control_number(const char *text)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+
+    return *end == '\0' && text[0] >= '0' && text[0] <= '9' ? number : 0;
+}
+
 static size_t control_promote(const struct repl_control *control, const struct control_words *words,
                               bool force, char answer[REPL_LINE_MAX])
 {
     char why[REPL_TEXT_MAX + 1];
     uint64_t lsn;
-    uint64_t epoch = 0;
-    char *end = words->at[2];
+    uint64_t epoch = control_number(words->at[2]);
 
-    if (strcmp(words->at[2], "-") != 0) {
-        epoch = strtoull(words->at[2], &end, 10);
-        if (*end != '\0' || epoch == 0 || words->at[2][0] < '0' || words->at[2][0] > '9') {
-            return control_say(answer, "SERVER_ERROR promote: %.32s is no epoch, nor -",
-                               words->at[2]);
-        }
+    if (epoch == 0 && strcmp(words->at[2], "-") != 0) {
+        return control_say(answer, "SERVER_ERROR promote: %.32s is no epoch, nor -", words->at[2]);
     }
     if (!control->promote(control->context, force, &epoch, &lsn, why)) {
         return control_say(answer, "SERVER_ERROR %s", why);
@@ -121,18 +127,79 @@ static size_t control_follow(const struct repl_control *control, const struct co
     if (strlen(words->at[2]) >= REPL_ADDRESS_MAX) {
         return control_say(answer, "SERVER_ERROR follow-to: the address is too long");
     }
-    *again = control->follow(control->context, words->at[2], force, why);
-    return *again ? control_say(answer, "OK") : control_say(answer, "SERVER_ERROR %s", why);
+    return control->follow(control->context, words->at[2], force, again, why)
+               ? control_say(answer, "OK")
+               : control_say(answer, "SERVER_ERROR %s", why);
+}
+
+/* One name or two with a comma, `-` or `*`. */
+static bool control_read_waits(const char *text, struct repl_waits *waits)
+{
+    *waits = (struct repl_waits){.lacks = strcmp(text, "*") == 0};
+    if (waits->lacks || strcmp(text, "-") == 0) {
+        return true;
+    }
+    for (;;) {
+        size_t length = strcspn(text, ",");
+
+        if (waits->count == REPL_WAITS_MAX || !repl_name_good(text, length)) {
+            return false;
+        }
+        memcpy(waits->names[waits->count++], text, length);
+        if (text[length] == '\0') {
+            return true;
+        }
+        text += length + 1;
+    }
+}
+
+static size_t control_lead(const struct repl_control *control, const struct control_words *words,
+                           char answer[REPL_LINE_MAX])
+{
+    char why[REPL_TEXT_MAX + 1];
+    char acked_words[64] = "";
+    struct repl_waits waits;
+    uint64_t written;
+    uint64_t acked[REPL_WAITS_MAX];
+    uint64_t epoch = control_number(words->at[2]);
+    uint64_t until_ms = control_number(words->at[3]);
+
+    if (epoch == 0 || until_ms == 0) {
+        return control_say(answer, "SERVER_ERROR lead: %.32s or %.32s is no number", words->at[2],
+                           words->at[3]);
+    }
+    if (!control_read_waits(words->at[4], &waits)) {
+        return control_say(answer, "SERVER_ERROR lead: %.128s is no node, nor two, nor - or *",
+                           words->at[4]);
+    }
+    if (!control->lead(control->context, epoch, until_ms, &waits, &written, acked, why)) {
+        return control_say(answer, "SERVER_ERROR %s", why);
+    }
+    for (size_t i = 0; i < waits.count; i++) {
+        size_t at = strlen(acked_words);
+
+        snprintf(acked_words + at, sizeof(acked_words) - at, " %llu", (unsigned long long)acked[i]);
+    }
+    return control_say(answer, "OK %llu%s", (unsigned long long)written, acked_words);
+}
+
+/* How many words a line has, but for `force`. */
+static size_t control_form(const char *verb, bool *forces)
+{
+    *forces = strcmp(verb, LEAD) != 0;
+    return *forces ? 3 : WORDS_MAX;
 }
 
 size_t repl_control_run(const struct repl_control *control, int fd, const char *line, size_t length,
                         char answer[REPL_LINE_MAX], bool *again)
 {
     struct control_words words;
+    bool forces;
 
     *again = false;
     control_cut(line, length < REPL_LINE_MAX ? length : REPL_LINE_MAX, &words);
-    bool force = words.count == WORDS_MAX && strcmp(words.at[3], "force") == 0;
+    size_t form = control_form(words.at[0], &forces);
+    bool force = forces && words.count == form + 1 && strcmp(words.at[form], "force") == 0;
 
     if (control == NULL || !control_is_local(fd)) {
         return control_say(answer,
@@ -140,10 +207,12 @@ size_t repl_control_run(const struct repl_control *control, int fd, const char *
                            "socket or a loopback address",
                            words.at[0]);
     }
-    if (words.count < 3 || words.count > WORDS_MAX || (words.count == WORDS_MAX && !force) ||
-        strcmp(words.at[1], "1") != 0) {
+    if (words.count != form + force || strcmp(words.at[1], "1") != 0) {
         return control_say(answer, "SERVER_ERROR it is: promote 1 EPOCH|- [force], or: follow-to 1 "
-                                   "HOST:PORT [force]");
+                                   "HOST:PORT [force], or: lead 1 EPOCH UNTIL WAITS");
+    }
+    if (!forces) {
+        return control_lead(control, &words, answer);
     }
     return strcmp(words.at[0], PROMOTE) == 0
                ? control_promote(control, &words, force, answer)

@@ -19,13 +19,15 @@
 #include "repl/wire.h"
 
 #define REPL_FEEDS_MAX 16
+#define REPL_WAITS_MAX 2 /* followers that answers wait for at one time */
 
 struct data;
 struct repl_control;
 struct net_tls;
 struct repl_feeds;
 
-/* What the follower of replication.ack-by has acknowledged has grown. By a feed's thread. */
+/* What all of those have acknowledged that answers wait for has grown. By a feed's thread, or who
+ * calls repl_feeds_wait_for. */
 typedef void repl_acked_fn(void *context);
 
 /* NULL: the settings give this node no name. After data_recover; data outlives it but for the call
@@ -36,7 +38,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
 void repl_feeds_stop(struct repl_feeds *feeds);
 /* After the journal was closed, which calls repl_feeds_moved until then. NULL: no-op. */
 void repl_feeds_destroy(struct repl_feeds *feeds);
-/* Who carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
+/* Sets what carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
 void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control);
 /* What may change while it runs: copies, copy-rate. Any thread. NULL: no-op. */
 void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings);
@@ -53,9 +55,24 @@ void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, cons
 void repl_feeds_moved(struct repl_feeds *feeds);
 
 /*
- * With ack: replica: up to where the follower of ack-by ever had the journal: as written, or under
- * sync: always as durable. Never falls. And: does it stream now, and has it caught up since it
- * came? Any thread, no wait.
+ * The followers that answers wait for, at first that of replication.ack-by, if there is one. With
+ * `lacks` answers also wait for one that is not named yet, so no change can be acknowledged. What a
+ * follower that stays has acknowledged still counts. Any thread.
+ */
+struct repl_waits {
+    size_t count;
+    char names[REPL_WAITS_MAX][REPL_NAME_MAX + 1];
+    bool lacks;
+};
+void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits);
+/* Returns what the `at`-th of them has acknowledged, as below. */
+uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at);
+
+/*
+ * Returns up to where all followers that are waited for ever had the journal: as written, or under
+ * sync: always as durable. UINT64_MAX: none is waited for. It falls only when another one is waited
+ * for. And returns whether all of them stream now and have caught up since they came. Any thread,
+ * no wait.
  */
 uint64_t repl_feeds_acked(const struct repl_feeds *feeds);
 bool repl_feeds_in_sync(const struct repl_feeds *feeds);
@@ -73,6 +90,7 @@ struct repl_feed_stats {
     enum repl_feed_state state;
     char name[REPL_NAME_MAX + 1];
     char peer[128];
+    bool caught_up;                     /* it has what was written when its stream began */
     uint64_t sent;                      /* records below that */
     uint64_t written, durable, applied; /* as it said last */
     uint64_t copied_bytes;
@@ -88,9 +106,10 @@ struct repl_feeds_stats {
     uint64_t streams, copies; /* begun since the start */
     uint64_t rewinds;         /* followers told so */
     uint64_t refused_copies;  /* told to come again */
-    uint64_t acked;           /* with ack: replica, by the follower that is waited for; else 0 */
-    bool in_sync;             /* it is there: writes are taken */
-    size_t count;             /* of followers that are there */
+    struct repl_waits waits;
+    uint64_t acked; /* by all that are waited for; 0: nobody is */
+    bool in_sync;   /* with ack: replica: they are there: writes are taken */
+    size_t count;   /* of followers that are there */
     struct repl_feed_stats feeds[REPL_FEEDS_MAX];
 };
 

@@ -84,15 +84,13 @@ static bool copy_open_file(struct repl_feed *feed, const struct manifest_file *n
 static bool copy_open_files(struct repl_feed *feed, char error[MANIFEST_ERROR_MAX])
 {
     struct feed_copy *copy = &feed->copy;
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
 
     copy->files = memory_zalloc((manifest_count_files(copy->manifest) + 1) * sizeof(*copy->files));
-    for (size_t i = 0; i < copy->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &copy->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            if (!copy_open_file(feed, &space->files[k], error)) {
-                return false;
-            }
+    while ((file = manifest_next_file(copy->manifest, &at)) != NULL) {
+        if (!copy_open_file(feed, file, error)) {
+            return false;
         }
     }
     qsort(copy->files, copy->count, sizeof(*copy->files), copy_by_name);

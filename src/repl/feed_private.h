@@ -54,6 +54,13 @@ struct repl_feed {
     size_t sample_first, sample_count;
 };
 
+/* One that is waited for. */
+struct feeds_waited {
+    char name[REPL_NAME_MAX + 1];
+    uint64_t acked;
+    struct repl_feed *feed; /* NULL: it is away, or behind */
+};
+
 struct repl_feeds {
     struct data *data;
     const struct repl_control *control; /* NULL: nobody does */
@@ -63,17 +70,18 @@ struct repl_feeds {
     char name[REPL_NAME_MAX + 1], group[REPL_NAME_MAX + 1];
     _Atomic unsigned copies_max;
     _Atomic uint64_t copy_rate;
-    char ack_by[REPL_NAME_MAX + 1]; /* whose word is waited for; "": nobody's */
-    bool ack_durable;
+    bool ack, ack_durable;
     repl_acked_fn *acked_fn;
     void *acked_context;
     _Atomic uint64_t acked;
     _Atomic bool in_sync;
-    struct repl_feed *sync_feed; /* under the lock: whose it is; NULL: not in sync */
-    _Atomic unsigned sleeping;   /* feeds that do: more or fewer for a moment */
+    _Atomic unsigned sleeping; /* feeds that do: more or fewer for a moment */
 
     pthread_mutex_t lock;
     bool stopped;
+    struct feeds_waited waited[REPL_WAITS_MAX];
+    size_t waited_count;
+    bool waits_lack;                               /* for somebody who is not named yet */
     unsigned copies;                               /* being served */
     uint64_t stream[MANIFEST_STREAM_WORDS], epoch; /* at the last look */
     uint64_t streams_begun, copies_begun, rewinds, refused_copies;
@@ -85,18 +93,18 @@ struct repl_feeds {
 /* data_history; the figures have it from then on. */
 size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WORDS],
                     struct manifest_reign reigns[MANIFEST_HISTORY_MAX]);
-/* It is NAME's from now on: an older feed of that name ends, as its follower has come again. */
+/* The feed is NAME's from now on: an older feed of that name ends, as its follower has come again.
+ */
 void feed_enter(struct repl_feed *feed, const char *name);
 void feed_set_state(struct repl_feed *feed, enum repl_feed_state state);
-/* One of the places for copies, which it has until it ends or gives it back. False: none is left.
- */
+/* Takes one of the places for copies, until the feed ends or gives it back. False: none is left. */
 bool feed_take_place(struct repl_feed *feed);
 void feed_give_place(struct repl_feed *feed);
-/* Would it get one? */
+/* Returns whether a follower would get a copy now. */
 bool feed_has_place(struct repl_feed *feed);
 
-/* It has reached that. caught_up: all that was written when it came, too. */
-void feed_acked(struct repl_feed *feed, const struct repl_line *said, bool caught_up);
+/* Its figures have grown. */
+void feed_acked(struct repl_feed *feed);
 /* Its stream has ended: its word is not to be had any more. */
 void feed_unsync(struct repl_feed *feed);
 
@@ -114,7 +122,7 @@ bool feed_say_busy(struct repl_feed *feed);
 
 /* After STREAM was said. Returns when it is over. */
 void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch);
-/* Does a sound record begin there, or is it where the journal ends? False: say COPY. */
+/* Returns whether a sound record begins there, or the journal ends there. False: say COPY. */
 bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT_MAX + 1]);
 
 /* ---- feed_copy.c; false: it is over ---- */

@@ -120,7 +120,7 @@ static void stream_reached(struct repl_feed *feed, const struct repl_line *said)
     }
 }
 
-/* Those that come when there is no place are later than one that is there. */
+/* Samples that come when there is no place are later than one that is there. */
 static void stream_sample(struct repl_feed *feed, uint64_t written, uint64_t now_us)
 {
     size_t last = (feed->sample_first + feed->sample_count + FEED_SAMPLES - 1) % FEED_SAMPLES;
@@ -159,8 +159,9 @@ static bool stream_hear_line(struct stream *stream, const char *text, size_t len
     }
     pthread_mutex_lock(&feed->feeds->lock);
     stream_reached(feed, &line);
+    feed->figures.caught_up = feed->figures.caught_up || line.written >= stream->goal;
     pthread_mutex_unlock(&feed->feeds->lock);
-    feed_acked(feed, &line, line.written >= stream->goal);
+    feed_acked(feed);
     return true;
 }
 
@@ -186,7 +187,7 @@ static bool stream_hear(struct stream *stream, uint64_t now_us)
 
 /* ---- the stream ---- */
 
-/* Until more is written, it says something, or the next T is due. */
+/* Sleeps until more is written, the follower says something, or the next T is due. */
 static void stream_sleep(struct stream *stream)
 {
     struct repl_feed *feed = stream->feed;

@@ -27,6 +27,8 @@ const char *repl_feed_state_word(enum repl_feed_state state)
     return state_words[state];
 }
 
+static bool feeds_settle(struct repl_feeds *feeds);
+
 struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data,
                                      repl_acked_fn *acked, void *context)
 {
@@ -37,13 +39,18 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
 
     feeds->data = data;
     feeds->journal = data_journal(data);
-    feeds->vfs = vfs_real();
+    feeds->vfs = data_vfs(data);
     feeds->directory = memory_strdup(settings->data);
     snprintf(feeds->name, sizeof(feeds->name), "%s", settings->replication.name);
     snprintf(feeds->group, sizeof(feeds->group), "%s", settings->replication.group);
-    if (settings->replication.ack == SETTINGS_ACK_REPLICA) {
-        snprintf(feeds->ack_by, sizeof(feeds->ack_by), "%s", settings->replication.ack_by);
+    feeds->ack = settings->replication.ack == SETTINGS_ACK_REPLICA;
+    if (feeds->ack && settings->replication.ack_by != NULL) {
+        feeds->waited_count = 1;
+        snprintf(feeds->waited[0].name, sizeof(feeds->waited[0].name), "%s",
+                 settings->replication.ack_by);
     }
+    feeds->waits_lack = feeds->ack && feeds->waited_count == 0;
+    feeds_settle(feeds);
     feeds->ack_durable = settings->journal.sync == JOURNAL_SYNC_ALWAYS;
     feeds->acked_fn = acked;
     feeds->acked_context = context;
@@ -282,7 +289,7 @@ void feed_give_place(struct repl_feed *feed)
     pthread_mutex_unlock(&feed->feeds->lock);
 }
 
-/* ---- the follower that acknowledges ---- */
+/* ---- those that acknowledge ---- */
 
 uint64_t repl_feeds_acked(const struct repl_feeds *feeds)
 {
@@ -294,33 +301,52 @@ bool repl_feeds_in_sync(const struct repl_feeds *feeds)
     return atomic_load(&feeds->in_sync);
 }
 
-/* Under the lock: no word of an older connection counts once a newer one is in sync. */
-static bool feeds_raise(struct repl_feed *feed, uint64_t lsn, bool caught_up)
+/* Under the lock: what follows from those that are waited for. True: answers may leave that could
+ * not before. */
+static bool feeds_settle(struct repl_feeds *feeds)
 {
-    struct repl_feeds *feeds = feed->feeds;
+    uint64_t acked = feeds->waits_lack ? 0 : UINT64_MAX;
+    bool in_sync = !feeds->waits_lack;
 
-    if (caught_up && feeds->sync_feed != feed && !atomic_load(&feed->link.stop)) {
-        feeds->sync_feed = feed;
-        atomic_store(&feeds->in_sync, true);
-        log_info("writes wait for a follower, which is in sync name=%s", feed->figures.name);
+    for (size_t i = 0; i < feeds->waited_count; i++) {
+        const struct feeds_waited *waited = &feeds->waited[i];
+
+        acked = waited->acked < acked ? waited->acked : acked;
+        in_sync = in_sync && waited->feed != NULL;
     }
-    if (lsn <= atomic_load(&feeds->acked)) {
-        return false;
-    }
-    atomic_store(&feeds->acked, lsn);
-    return true;
+    atomic_store(&feeds->in_sync, in_sync);
+    return atomic_exchange(&feeds->acked, acked) < acked;
 }
 
-void feed_acked(struct repl_feed *feed, const struct repl_line *said, bool caught_up)
+/* Under the lock: a feed that streams now. */
+static void feeds_take_word(struct repl_feeds *feeds, struct feeds_waited *waited,
+                            struct repl_feed *feed)
+{
+    const struct repl_feed_stats *said = &feed->figures;
+    uint64_t acked = feeds->ack_durable ? said->durable : said->written;
+
+    /* No word of an older connection counts once a newer one is in sync. */
+    if (feed->figures.caught_up && waited->feed != feed && !atomic_load(&feed->link.stop)) {
+        waited->feed = feed;
+        if (feeds->ack) {
+            log_info("writes wait for a follower, which is in sync name=%s", waited->name);
+        }
+    }
+    waited->acked = acked > waited->acked ? acked : waited->acked;
+}
+
+void feed_acked(struct repl_feed *feed)
 {
     struct repl_feeds *feeds = feed->feeds;
+    bool raised = false;
 
-    if (feeds->ack_by[0] == '\0' || strcmp(feeds->ack_by, feed->figures.name) != 0) {
-        return;
-    }
     pthread_mutex_lock(&feeds->lock);
-    bool raised = feeds_raise(feed, feeds->ack_durable ? said->durable : said->written, caught_up);
-
+    for (size_t i = 0; i < feeds->waited_count; i++) {
+        if (strcmp(feeds->waited[i].name, feed->figures.name) == 0) {
+            feeds_take_word(feeds, &feeds->waited[i], feed);
+            raised = feeds_settle(feeds);
+        }
+    }
     pthread_mutex_unlock(&feeds->lock);
     if (raised) {
         feeds->acked_fn(feeds->acked_context);
@@ -332,13 +358,69 @@ void feed_unsync(struct repl_feed *feed)
     struct repl_feeds *feeds = feed->feeds;
 
     pthread_mutex_lock(&feeds->lock);
-    if (feeds->sync_feed == feed) {
-        feeds->sync_feed = NULL;
-        atomic_store(&feeds->in_sync, false);
-        log_warning("writes are refused: the follower they wait for is gone name=%s",
-                    feed->figures.name);
+    feed->figures.caught_up = false;
+    for (size_t i = 0; i < feeds->waited_count; i++) {
+        if (feeds->waited[i].feed != feed) {
+            continue;
+        }
+        feeds->waited[i].feed = NULL;
+        if (feeds->ack) {
+            log_warning("writes are refused: the follower they wait for is gone name=%s",
+                        feed->figures.name);
+        }
     }
+    (void)feeds_settle(feeds);
     pthread_mutex_unlock(&feeds->lock);
+}
+
+/* Under the lock: with the word of whoever has that name, or none yet. */
+static void feeds_await(struct repl_feeds *feeds, const char *name, struct feeds_waited *waited)
+{
+    *waited = (struct feeds_waited){.feed = NULL};
+    for (size_t i = 0; i < feeds->waited_count; i++) {
+        if (strcmp(feeds->waited[i].name, name) == 0) {
+            *waited = feeds->waited[i];
+            return;
+        }
+    }
+    snprintf(waited->name, sizeof(waited->name), "%s", name);
+    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+        struct repl_feed *feed = &feeds->feeds[i];
+
+        if (feeds_is_up(feed) && feed->figures.state == REPL_FEED_STREAMING &&
+            strcmp(feed->figures.name, name) == 0) {
+            feeds_take_word(feeds, waited, feed);
+        }
+    }
+}
+
+void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits)
+{
+    struct feeds_waited waited[REPL_WAITS_MAX];
+
+    CHECK(waits->count <= REPL_WAITS_MAX);
+    pthread_mutex_lock(&feeds->lock);
+    for (size_t i = 0; i < waits->count; i++) {
+        feeds_await(feeds, waits->names[i], &waited[i]);
+    }
+    memcpy(feeds->waited, waited, waits->count * sizeof(*waited));
+    feeds->waited_count = waits->count;
+    feeds->waits_lack = waits->lacks;
+    bool raised = feeds_settle(feeds);
+
+    pthread_mutex_unlock(&feeds->lock);
+    if (raised) {
+        feeds->acked_fn(feeds->acked_context);
+    }
+}
+
+uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at)
+{
+    pthread_mutex_lock(&feeds->lock);
+    uint64_t acked = at < feeds->waited_count ? feeds->waited[at].acked : 0;
+
+    pthread_mutex_unlock(&feeds->lock);
+    return acked;
 }
 
 /* ---- figures ---- */
@@ -362,9 +444,14 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     stats->group = feeds->group;
     stats->written = journal_written(feeds->journal);
     stats->durable = journal_durable(feeds->journal);
-    stats->acked = repl_feeds_acked(feeds);
-    stats->in_sync = repl_feeds_in_sync(feeds);
+    stats->in_sync = feeds->ack && repl_feeds_in_sync(feeds);
     pthread_mutex_lock(&feeds->lock);
+    stats->waits.count = feeds->waited_count;
+    stats->waits.lacks = feeds->waits_lack;
+    for (size_t i = 0; i < feeds->waited_count; i++) {
+        memcpy(stats->waits.names[i], feeds->waited[i].name, sizeof(stats->waits.names[i]));
+    }
+    stats->acked = feeds->waited_count > 0 ? repl_feeds_acked(feeds) : 0;
     memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
     stats->epoch = feeds->epoch;
     stats->streams = feeds->streams_begun;

@@ -5,15 +5,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
-
-#define US_A_MS 1000u
+#include "repl/link_socket.h"
 
 bool repl_link_open(struct repl_link *link, int fd, struct net_tls *tls, const char *bytes,
                     size_t length)
@@ -21,8 +17,7 @@ bool repl_link_open(struct repl_link *link, int fd, struct net_tls *tls, const c
     *link = (struct repl_link){.fd = fd, .tls = tls, .wake_fd = -1};
     link->heard_us = clock_monotonic_us();
     link->in = memory_zalloc(REPL_LINK_IN_BYTES);
-    link->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (link->wake_fd < 0 || length > REPL_LINK_IN_BYTES) {
+    if (!link_socket_open(link) || length > REPL_LINK_IN_BYTES) {
         repl_link_close(link);
         return false;
     }
@@ -34,67 +29,44 @@ bool repl_link_open(struct repl_link *link, int fd, struct net_tls *tls, const c
 void repl_link_close(struct repl_link *link)
 {
     net_tls_destroy(link->tls);
-    if (link->wake_fd >= 0) {
-        close(link->wake_fd);
-    }
-    close(link->fd);
+    link_socket_close(link);
     free(link->in);
     link->tls = NULL;
     link->in = NULL;
-    link->fd = link->wake_fd = -1;
 }
 
 void repl_link_wake(struct repl_link *link, bool stop)
 {
-    const uint64_t one = 1;
-
     if (stop) {
         atomic_store(&link->stop, true);
     }
-    (void)!write(link->wake_fd, &one, sizeof(one)); /* full: it is awake already */
+    link_socket_wake(link);
 }
 
 /* ---- waiting ---- */
-
-/* Returns what the socket said. */
-static short link_poll(struct repl_link *link, short events, uint64_t until_us)
-{
-    struct pollfd fds[] = {{.fd = link->fd, .events = events},
-                           {.fd = link->wake_fd, .events = POLLIN}};
-    uint64_t now_us = clock_monotonic_us();
-    uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
-    uint64_t count;
-
-    if (poll(fds, 2, (int)((left_us + US_A_MS - 1) / US_A_MS)) > 0 && fds[1].revents != 0) {
-        (void)!read(link->wake_fd, &count, sizeof(count));
-    }
-    return fds[0].revents;
-}
 
 void repl_link_wait(struct repl_link *link, uint64_t until_us)
 {
     bool pending = link->tls != NULL && net_tls_pending(link->tls);
 
     if (!atomic_load(&link->stop) && !pending) {
-        (void)link_poll(link, POLLIN, until_us);
+        (void)link_socket_poll(link, POLLIN, until_us);
     }
 }
 
 void repl_link_pause(struct repl_link *link, uint64_t until_us)
 {
     if (!atomic_load(&link->stop)) {
-        (void)link_poll(link, 0, until_us);
+        (void)link_socket_poll(link, 0, until_us);
     }
 }
 
 int repl_link_connected(struct repl_link *link, uint64_t until_us)
 {
     short said = 0;
-    int error = 0;
-    socklen_t length = sizeof(error);
 
     while (said == 0 && !atomic_load(&link->stop) && clock_monotonic_us() < until_us) {
-        said = link_poll(link, POLLOUT, until_us);
+        said = link_socket_poll(link, POLLOUT, until_us);
     }
     if (atomic_load(&link->stop)) {
         return ECANCELED;
@@ -102,7 +74,7 @@ int repl_link_connected(struct repl_link *link, uint64_t until_us)
     if (said == 0) {
         return ETIMEDOUT;
     }
-    return getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+    return link_socket_error(link);
 }
 
 void repl_link_rest(struct repl_link *link, uint64_t until_us)
@@ -110,7 +82,7 @@ void repl_link_rest(struct repl_link *link, uint64_t until_us)
     short said = 0;
 
     while (said == 0 && !atomic_load(&link->stop) && clock_monotonic_us() < until_us) {
-        said = link_poll(link, 0, until_us);
+        said = link_socket_poll(link, 0, until_us);
     }
 }
 
@@ -121,12 +93,7 @@ static ssize_t repl_link_read(struct repl_link *link, char *to, size_t room)
     if (link->tls != NULL) {
         return net_tls_read(link->tls, to, room);
     }
-    ssize_t got = recv(link->fd, to, room, 0);
-
-    if (got == 0) {
-        return -1;
-    }
-    return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : got;
+    return link_socket_read(link, to, room);
 }
 
 bool repl_link_fill(struct repl_link *link)
@@ -199,9 +166,7 @@ static ssize_t repl_link_send(struct repl_link *link, const char *bytes, size_t 
     if (link->tls != NULL) {
         return net_tls_write(link->tls, bytes, length);
     }
-    ssize_t sent = send(link->fd, bytes, length, MSG_NOSIGNAL);
-
-    return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
+    return link_socket_send(link, bytes, length);
 }
 
 bool repl_link_write(struct repl_link *link, const void *bytes, size_t length, unsigned silence_s)
@@ -228,7 +193,7 @@ bool repl_link_write(struct repl_link *link, const void *bytes, size_t length, u
         if (length > 0) {
             bool turned = link->tls != NULL && net_tls_turned(link->tls);
 
-            (void)link_poll(link, turned ? POLLIN : POLLOUT, until_us);
+            (void)link_socket_poll(link, turned ? POLLIN : POLLOUT, until_us);
         }
     }
     return length == 0;

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/wait.h"
 
 #define SECOND_US      1000000u
 #define PAUSE_FIRST_US 200000u /* after the first failure: the longest */
@@ -44,9 +44,10 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
 
     receiver->data = data;
     receiver->journal = data_journal(data);
-    receiver->vfs = vfs_real();
+    receiver->vfs = data_vfs(data);
     receiver->directory = memory_strdup(settings->data);
-    receiver->address = memory_strdup(settings->replication.follow);
+    receiver->address =
+        memory_strdup(settings_follows_agent(settings) ? "" : settings->replication.follow);
     receiver->owner = *owner;
     if (owner->counts == NULL) {
         receiver->owner.counts = &receiver->own_counts;
@@ -56,7 +57,7 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
     CHECK(pthread_mutex_init(&receiver->lock, NULL) == 0);
     thread_cond_init(&receiver->stopped);
     repl_receiver_reconfigure(receiver, settings);
-    receiver->figures.leader = receiver->address;
+    snprintf(receiver->figures.leader, sizeof(receiver->figures.leader), "%s", receiver->address);
     data_position(data, &receiver->position);
     memcpy(receiver->figures.stream, receiver->position.stream, sizeof(receiver->figures.stream));
     receiver->figures.epoch = receiver->position.epoch;
@@ -90,6 +91,24 @@ void repl_receiver_reconfigure(struct repl_receiver *receiver, const struct sett
     pthread_mutex_unlock(&receiver->lock);
 }
 
+void repl_receiver_redirect(struct repl_receiver *receiver, const char *address)
+{
+    CHECK(!receiver->started);
+    free(receiver->address);
+    receiver->address = memory_strdup(address);
+    receiver->logged[0] = '\0';
+    pthread_mutex_lock(&receiver->lock);
+    snprintf(receiver->figures.leader, sizeof(receiver->figures.leader), "%s", address);
+    receiver->figures.leader_written = 0;
+    receiver->figures.trouble[0] = '\0';
+    pthread_mutex_unlock(&receiver->lock);
+}
+
+bool repl_receiver_has_leader(const struct repl_receiver *receiver)
+{
+    return receiver->address[0] != '\0';
+}
+
 void repl_receiver_stop(struct repl_receiver *receiver)
 {
     if (receiver == NULL || !receiver->started) {
@@ -113,6 +132,7 @@ void repl_receiver_destroy(struct repl_receiver *receiver)
     }
     CHECK(!receiver->started);
     receiver_wipe_login(receiver);
+    repl_lookup_drop(receiver->lookup);
     net_tls_context_release(receiver->tls);
     pthread_cond_destroy(&receiver->stopped);
     pthread_mutex_destroy(&receiver->lock);
@@ -212,6 +232,7 @@ void repl_receiver_stats(struct repl_receiver *receiver, struct repl_receiver_st
 
     *stats = receiver->figures;
     stats->lag_us = receiver_lag_us(receiver, applied, level_us, now_us);
+    stats->caught_up = level_us > 0;
     pthread_mutex_unlock(&receiver->lock);
     stats->copies = atomic_load(&receiver->owner.counts->copies);
     stats->rewinds = atomic_load(&receiver->owner.counts->rewinds);
@@ -241,21 +262,17 @@ uint64_t receiver_pause_us(unsigned failures)
 /* Until it is stopped, or so long. */
 static void receiver_rest(struct repl_receiver *receiver, uint64_t us)
 {
-    struct timespec until;
+    uint64_t until_us = clock_monotonic_us() + us;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + us % SECOND_US * 1000;
-
-    until.tv_sec += (time_t)(us / SECOND_US + ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
     pthread_mutex_lock(&receiver->lock);
     while (!atomic_load(&receiver->stop) &&
-           pthread_cond_timedwait(&receiver->stopped, &receiver->lock, &until) == 0) {
+           wait_until(&receiver->stopped, &receiver->lock, until_us)) {
     }
     pthread_mutex_unlock(&receiver->lock);
 }
 
-/* All of it by lot, so that those who lost the same node do not come back in step. */
+/* Draws all of the pause by lot, so that followers that lost the same node do not come back in
+ * step. */
 static uint64_t receiver_draw_us(uint64_t most_us)
 {
     return clock_random() % (most_us + 1);

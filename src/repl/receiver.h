@@ -22,6 +22,8 @@
 #include "config/settings.h"
 #include "repl/wire.h"
 
+#define REPL_ADDRESS_MAX 256u /* bytes of an address that is followed */
+
 struct data;
 struct repl_receiver;
 
@@ -46,10 +48,15 @@ struct repl_receiver_owner {
  * destroy. */
 struct repl_receiver *repl_receiver_create(const struct settings *settings, struct data *data,
                                            const struct repl_receiver_owner *owner);
-/* Also again after a stop. False with errno: no thread can be had. NULL, running: no-op. */
+/* Starts the thread, also again after a stop. False with errno: no thread can be had. NULL,
+ * running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
-/* Ends its thread and waits for that; a name that is just looked up is waited for, too. While the
- * journal is open. NULL, again, never started: no-op. */
+/* Whom it follows from the next start on, by an agent's word. Not while it runs. */
+void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);
+/* Returns whether there is a node to follow. */
+bool repl_receiver_has_leader(const struct repl_receiver *receiver);
+/* Ends its thread and waits for that. While the journal is open. NULL, again, never started: no-op.
+ */
 void repl_receiver_stop(struct repl_receiver *receiver);
 /* After the journal was closed, which calls repl_receiver_moved until then. NULL: no-op. */
 void repl_receiver_destroy(struct repl_receiver *receiver);
@@ -61,7 +68,8 @@ void repl_receiver_reconfigure(struct repl_receiver *receiver, const struct sett
  * no-op. */
 void repl_receiver_moved(struct repl_receiver *receiver);
 
-/* Is what can be read here older than replication.stale-after? Cheap. NULL: false. */
+/* Returns whether what can be read here is older than replication.stale-after. Cheap. NULL: false.
+ */
 bool repl_receiver_is_stale(const struct repl_receiver *receiver);
 
 /* ---- figures ---- */
@@ -78,13 +86,14 @@ enum repl_receiver_state {
 
 struct repl_receiver_stats {
     enum repl_receiver_state state;
-    const char *leader; /* its address; as long as the receiver */
+    char leader[REPL_ADDRESS_MAX + 1]; /* its address; "": an agent has not said one yet */
     uint64_t stream[MANIFEST_STREAM_WORDS];
     uint64_t epoch; /* that reigns there */
     uint64_t written, durable, applied;
     uint64_t leader_written; /* as it said last */
     uint64_t lag_bytes;      /* written there and not readable here */
     uint64_t lag_us;         /* how old that is, about; without a stream: since it was level */
+    bool caught_up;          /* since the start it once had all that was written there */
     uint64_t connects;       /* streams and copies begun */
     uint64_t copies, rewinds, lost_bytes; /* as struct repl_receiver_counts */
     uint64_t copied_bytes, copy_bytes;    /* of the present copy, and what it needs in all */

@@ -2,16 +2,9 @@
  * its answer. */
 #include "repl/receiver_private.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -157,8 +150,7 @@ enum receiver_next receiver_refused(struct repl_receiver *receiver, const struct
 
 /* ---- the connection ---- */
 
-/* Takes the socket over. False: closed, with errno. */
-static bool receiver_link(struct repl_receiver *receiver, int fd)
+bool receiver_link(struct repl_receiver *receiver, int fd)
 {
     pthread_mutex_lock(&receiver->lock);
     receiver->linked = repl_link_open(&receiver->link, fd, NULL, "", 0);
@@ -171,80 +163,12 @@ static bool receiver_link(struct repl_receiver *receiver, int fd)
     return linked;
 }
 
-static void receiver_unlink(struct repl_receiver *receiver)
+void receiver_unlink(struct repl_receiver *receiver)
 {
     pthread_mutex_lock(&receiver->lock);
     receiver->linked = false;
     repl_link_close(&receiver->link);
     pthread_mutex_unlock(&receiver->lock);
-}
-
-/* 0, or the errno that says why not. */
-static int receiver_dial(struct repl_receiver *receiver, const struct sockaddr *address,
-                         socklen_t length)
-{
-    int on = 1;
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0) {
-        return errno;
-    }
-    if (address->sa_family != AF_UNIX) {
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    }
-    if (connect(fd, address, length) != 0 && errno != EINPROGRESS) {
-        int error = errno;
-
-        close(fd);
-        return error;
-    }
-    if (!receiver_link(receiver, fd)) {
-        return EMFILE;
-    }
-    int error = repl_link_connected(&receiver->link, clock_monotonic_us() + RECEIVER_CONNECT_US);
-
-    if (error != 0) {
-        receiver_unlink(receiver);
-    }
-    return error;
-}
-
-static bool receiver_dial_unix(struct repl_receiver *receiver, const char *path)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-
-    snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
-    int error = receiver_dial(receiver, (const struct sockaddr *)&name, sizeof(name));
-
-    if (error != 0) {
-        receiver_trouble(receiver, "it cannot be reached: %s", strerror(error));
-    }
-    return error == 0;
-}
-
-/* Each address of the name until one answers. */
-static bool receiver_dial_host(struct repl_receiver *receiver,
-                               const struct net_address_parts *parts)
-{
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-    struct addrinfo *found;
-    int code = getaddrinfo(parts->host, parts->port, &wanted, &found);
-    int error = EADDRNOTAVAIL;
-
-    if (code != 0) {
-        receiver_trouble(receiver, "its name cannot be looked up: %s", gai_strerror(code));
-        return false;
-    }
-    for (const struct addrinfo *at = found; at != NULL && error != 0; at = at->ai_next) {
-        if (!atomic_load(&receiver->stop)) {
-            error = receiver_dial(receiver, at->ai_addr, at->ai_addrlen);
-        }
-    }
-    freeaddrinfo(found);
-    if (error != 0) {
-        receiver_trouble(receiver, "it cannot be reached: %s", strerror(error));
-    }
-    return error == 0;
 }
 
 /* The handshake is part of the first write. False: no memory. */
@@ -278,13 +202,10 @@ static bool receiver_connect(struct repl_receiver *receiver)
         receiver_trouble(receiver, "this is no address");
         return false;
     }
-    if (parts.is_unix) {
-        return receiver_dial_unix(receiver, text);
-    }
-    if (!receiver_dial_host(receiver, &parts)) {
+    if (!receiver_dial(receiver, text, &parts)) {
         return false;
     }
-    if (!plain && !receiver_wrap(receiver, parts.host)) {
+    if (!parts.is_unix && !plain && !receiver_wrap(receiver, parts.host)) {
         receiver_unlink(receiver);
         return false;
     }
@@ -293,7 +214,7 @@ static bool receiver_connect(struct repl_receiver *receiver)
 
 /* ---- the login ---- */
 
-/* As any client's: a set of any key, whose data is the user. */
+/* Composes a login as any client's: a set of any key, whose data is the user. */
 static size_t receiver_compose_login(struct repl_receiver *receiver, char text[LOGIN_MAX])
 {
     int length = 0;
@@ -360,7 +281,7 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
     return RECEIVER_OVER;
 }
 
-/* Who has nothing yet takes whatever stream it is. */
+/* A follower that has nothing yet takes any stream. */
 static bool receiver_agrees(struct repl_receiver *receiver, const struct repl_line *line)
 {
     struct data_position *position = &receiver->position;

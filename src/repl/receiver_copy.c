@@ -126,6 +126,8 @@ static bool fetch_plan(struct receiver_copy *copy)
     struct repl_receiver *receiver = copy->receiver;
     struct repl_receiver_stats figures = {.copy_bytes = 0};
     size_t count = manifest_count_files(copy->manifest);
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
     char error[MANIFEST_ERROR_MAX];
 
     if (!copy_dir_begin(&copy->dir, receiver->vfs, receiver->directory, copy->manifest)) {
@@ -135,12 +137,8 @@ static bool fetch_plan(struct receiver_copy *copy)
         copy->own = NULL;
     }
     copy->files = memory_zalloc((count + 1) * sizeof(*copy->files));
-    for (size_t i = 0; i < copy->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &copy->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            fetch_look_at(copy, space, &space->files[k], &figures);
-        }
+    while ((file = manifest_next_file(copy->manifest, &at)) != NULL) {
+        fetch_look_at(copy, &copy->manifest->spaces[at.space], file, &figures);
     }
     pthread_mutex_lock(&receiver->lock);
     receiver->figures.copy_bytes = figures.copy_bytes;

@@ -3,9 +3,9 @@
  *
  *     receiver.c          its thread, its pauses, its figures
  *     receiver_connect.c  a connection, as far as the answer to follow
+ *     receiver_dial.c     its socket: the name, its addresses
  *     receiver_stream.c   records, and how far they are here
  *     receiver_copy.c     a copy of the other's files
- *     receiver_files.c    the directory that they come to
  */
 #ifndef ROLLCALL_REPL_RECEIVER_PRIVATE_H
 #define ROLLCALL_REPL_RECEIVER_PRIVATE_H
@@ -13,13 +13,14 @@
 #include <pthread.h>
 
 #include "data/follow.h"
+#include "net/address.h"
 #include "repl/link.h"
+#include "repl/lookup.h"
 #include "repl/receiver.h"
 #include "store/journal.h"
 #include "store/vfs.h"
 
-#define RECEIVER_SAMPLES    64 /* of what was written there when */
-#define RECEIVER_CONNECT_US 5000000u
+#define RECEIVER_SAMPLES 64 /* of what was written there when */
 #define RECEIVER_ANSWER_S                                                                          \
     60u /* to follow and copy: the other may have to sync, or to look for us */
 
@@ -63,6 +64,7 @@ struct repl_receiver {
     size_t sample_first, sample_count;
 
     /* the thread's own */
+    struct repl_lookup *lookup;    /* of the address's name, where an answer is still out */
     struct data_position position; /* at the beginning of this connection */
     uint64_t busy_s;
     bool no_room; /* on the disk here: why it does not go on, whatever else happens */
@@ -76,12 +78,13 @@ void receiver_set_state(struct repl_receiver *receiver, enum repl_receiver_state
 __attribute__((format(printf, 2, 3))) void receiver_trouble(struct repl_receiver *receiver,
                                                             const char *format, ...);
 void receiver_no_trouble(struct repl_receiver *receiver);
-/* The upper end of the pause after so many failures in a row, of which it is drawn. */
+/* Returns the upper end of the pause after this many failures in a row; the pause is drawn below
+ * it. */
 uint64_t receiver_pause_us(unsigned failures);
 
 /* ---- receiver_connect.c ---- */
 
-/* One connection, from its beginning to its end. *lasted_us: of its stream. */
+/* Runs one connection from its beginning to its end. *lasted_us: how long its stream lasted. */
 enum receiver_next receiver_converse(struct repl_receiver *receiver, uint64_t *lasted_us);
 /* False: it is over, or silent for so long; the trouble is noted. */
 bool receiver_say(struct repl_receiver *receiver, const struct repl_line *line);
@@ -93,6 +96,16 @@ bool receiver_await_bytes(struct repl_receiver *receiver, unsigned silence_s, vo
 void receiver_note_end(struct repl_receiver *receiver);
 /* SERVER_ERROR, BUSY, or a line that does not belong there. */
 enum receiver_next receiver_refused(struct repl_receiver *receiver, const struct repl_line *line);
+
+/* Takes the socket over, as the present link. False: it is closed. */
+bool receiver_link(struct repl_receiver *receiver, int fd);
+void receiver_unlink(struct repl_receiver *receiver);
+
+/* ---- receiver_dial.c ---- */
+
+/* Has a link to the address; parts are its parts. False: the trouble is noted. */
+bool receiver_dial(struct repl_receiver *receiver, const char *address,
+                   const struct net_address_parts *parts);
 
 /* ---- receiver_stream.c ---- */
 

@@ -116,9 +116,6 @@ struct repl_line {
 /* Letters a to z, digits, `_`, `-` and `.`, 1 to REPL_NAME_MAX, a letter or digit in front. */
 bool repl_name_good(const char *name, size_t length);
 
-/* Is this line, with or without its end, for a feed: its first word follow or copy? */
-bool repl_begins(const char *line, size_t length);
-
 /*
  * Reads a line of `side`: text[0..length) without its end. False, with one sentence in `error` that
  * may follow SERVER_ERROR: it is none, or a limit above is broken.

@@ -47,7 +47,7 @@ enum key_kind {
     X(auth_cmds, "attempts to authenticate")                                                       \
     X(auth_errors, "failed ones")                                                                  \
     X(auth_delayed, "attempts that waited for wrong passwords of the same address")                \
-    X(auth_refused, "such that waited too long: the password was not looked at")                   \
+    X(auth_refused, "logins that waited too long: the password was not looked at")                 \
     X(unauthenticated, "other commands before a login")                                            \
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \
@@ -110,7 +110,7 @@ struct command {
 extern const struct command *const command_rows[VERB_COUNT][KEY_KINDS];
 
 /*
- * The row of a verb on a kind of key; past: with an exptime that lies behind us. Never NULL for a
+ * Returns the row of a verb on a kind of key; past: with an exptime in the past. Never NULL for a
  * verb with keys.
  */
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past);
@@ -123,20 +123,20 @@ const struct command *command_find_look(const struct space *space, enum key_kind
 const struct command *command_find_extended(const struct command *command,
                                             const struct request *request, enum key_kind kind);
 
-/* Does the verb take keys? */
+/* Returns whether the verb takes keys. */
 static inline bool command_has_keys(enum verb verb)
 {
     return command_rows[verb][KEY_NONE] != NULL;
 }
 
 /*
- * Must what a command of this verb wrote or read be deleted after it, the exptime being past?
- * Writes of existence keys need not: their engine is told (engine_op.expires), because what is once
- * added stays in a filter.
+ * Returns whether what a command of this verb wrote or read must be deleted afterwards when the
+ * exptime is past. Writes of existence keys need not: their engine is told (engine_op.expires),
+ * because what is once added stays in a filter.
  */
 bool command_deletes_after(enum verb verb, enum key_kind kind);
 
-/* Does an exptime as sent lie in the past? */
+/* Returns whether an exptime as sent lies in the past. */
 bool command_exptime_past(int64_t exptime);
 /*
  * The second of clock_monotonic_s() an exptime as sent means; 0: none. Past ones are 1. A date is

@@ -4,6 +4,8 @@
  * client must not have to know which spaces are in a journal. SERVER_ERROR, as what is asked is
  * right, and another node would do it: routers go on to that one.
  *
+ * One that leads by an agent's word does the same from when that has ended: it is fenced.
+ *
  * Reads are refused while what is here is not of one moment yet, or too old
  * (replication.stale-after).
  */
@@ -17,8 +19,8 @@ void dispatch_follow_look(struct dispatch_worker *worker)
 {
     const struct server *server = worker->server;
 
-    worker->follows = server->follows;
-    worker->stale = worker->follows &&
+    worker->follows = server->follows || (UNLIKELY(server->leased) && server_is_fenced(server));
+    worker->stale = server->follows &&
                     (!data_readable(server->data) || repl_receiver_is_stale(server->receiver));
 }
 
@@ -48,7 +50,8 @@ enum dispatch_end dispatch_follow_refuse_change(struct dispatch_worker *worker,
     return dispatch_follow_refuse(worker, request, worker->server->not_leader);
 }
 
-/* Once a get: in a later block the line takes the place of END, and the connection ends. */
+/* Refuses the keys of a get once: in a later block the line takes the place of END, and the
+ * connection ends. */
 static enum dispatch_end refuse_keys(struct dispatch_worker *worker, const struct request *request,
                                      const char *words)
 {

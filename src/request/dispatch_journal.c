@@ -34,8 +34,6 @@
 
 #define BUSY_WAIT_US 1000000u
 
-#define SERIALS_FIRST 64
-
 /* ---- what the journal says, on its threads ---- */
 
 /* Up to where answers may leave. With ack: replica the follower must have it, too. */
@@ -215,7 +213,7 @@ static void note_wait(struct dispatch_worker *worker, uint64_t lsn)
     }
 }
 
-/* Has the journal not come to what this worker waits for, for a second or more? */
+/* Returns whether the journal has not come to what this worker waits for, for a second or more. */
 static bool is_hanging(struct dispatch_worker *worker)
 {
     struct dispatch_wait *wait = &worker->wait;
@@ -256,6 +254,9 @@ static enum net_commit commit(struct dispatch_worker *worker, uint64_t *wait)
     (void)journal_sink_submit(&worker->journal_sink);
     bool failed = journal_failed(worker->journal);
 
+    if (UNLIKELY(worker->server->leased) && !worker->follows && server_is_fenced(worker->server)) {
+        return NET_COMMIT_FAILED; /* it slept since the turns began, and others may lead now */
+    }
     if (settled(worker->server) >= lsn) {
         return NET_COMMITTED;
     }
@@ -282,7 +283,7 @@ enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
 
 /* ---- no room ---- */
 
-/* Has it waited long enough? Its clock begins with the first time. */
+/* Returns whether the change has waited long enough. Its clock begins with the first time. */
 static bool time_is_up(struct dispatch_worker *worker)
 {
     uint64_t now_us = net_worker_now_us(worker->net);

@@ -99,7 +99,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
     }
 }
 
-/* Does the space decline the initial value that clients of this codec send with every incr? */
+/* Returns whether the space declines the initial value that clients of this codec send with every
+ * incr. */
 static bool declines_initial(const struct dispatch_worker *worker, const struct space *space)
 {
     return worker->codec->initial_in_every && !space->settings.binary_create;
@@ -269,7 +270,7 @@ static size_t dispatch_route_gather(struct dispatch_worker *worker, struct dispa
     return n;
 }
 
-/* One call for the operations of keys [from, to), or one an engine. */
+/* Makes one call for the operations of keys [from, to), or one an engine. */
 static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chunk, uint32_t from,
                       uint32_t to, enum batch_call call)
 {
@@ -406,7 +407,8 @@ void dispatch_chunk_next(struct dispatch_worker *worker)
     CHECK(worker->chunk->cursor < worker->chunk->count);
 }
 
-/* Where the run of reads that begins at `from` ends: at a change, or what must run alone. */
+/* Returns where the run of reads that begins at `from` ends: at a change, or at what must run
+ * alone. */
 static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
 {
     uint32_t to = from + 1;

@@ -157,7 +157,7 @@ static void block_miss(struct dispatch_worker *worker, const struct request *req
     }
 }
 
-/* Behind a past exptime: notes that the key is to be deleted. False: an earlier one is the same. */
+/* Notes that a key with a past exptime is to be deleted. False: an earlier key is the same. */
 static bool block_marks(struct dispatch_worker *worker, const struct request *request,
                         const struct request_key *bytes, struct block *block)
 {
@@ -243,7 +243,7 @@ static inline uint32_t block_several(struct dispatch_worker *worker, const struc
     return n;
 }
 
-/* What any dialect puts around a key and its value, and behind a get; meta flags of its line. */
+/* What any dialect puts around a key and its value, and after a get; meta flags of its line. */
 #define HIT_WORDS_MAX (512 + PROTOCOL_LINE_MAX)
 
 /* A value of any length, composed while its engine holds it. */
@@ -283,7 +283,8 @@ static bool visit_hit(void *context, const struct engine_hit *found)
     return true;
 }
 
-/* has_room() did not count what a visit composed: is there still room for what may follow it? */
+/* Returns whether there is still room for what may follow a visit: has_room() did not count what
+ * the visit composed. */
 static bool rest_fits(const struct dispatch_worker *worker, const struct request *request,
                       uint32_t answered)
 {
@@ -371,9 +372,9 @@ static inline void block_key(struct dispatch_worker *worker, const struct reques
 }
 
 /*
- * Behind a past exptime. All keys were read before: a request that is run again finds them. Only
- * the first delete may have it run again; should a later one have to wait, it is refused, as what
- * is deleted would not be found.
+ * Deletes the keys of a request with a past exptime. All keys were read before: a request that is
+ * run again finds them. Only the first delete may have it run again; should a later one have to
+ * wait, it is refused, as what is deleted would not be found.
  */
 static void block_delete(struct dispatch_worker *worker, const struct request *request,
                          struct block *block)
@@ -517,7 +518,8 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     return run_block(worker, request);
 }
 
-/* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
+/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
+ * pending. */
 static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
                                struct dispatch_key *key)
 {

@@ -11,7 +11,7 @@
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
 
-/* Is it the request that the connection waited for when the turn began? */
+/* Returns whether it is the request that the connection waited for when the turn began. */
 static bool is_first(const struct dispatch_worker *worker, const struct request *request)
 {
     return worker->turn->consumed == 0 && request == worker->batch.requests;

@@ -118,14 +118,18 @@ void server_keep(struct server *server, struct journal *journal, struct change_l
     journal_listen(journal, &server->listener);
 }
 
-static void server_follow(struct server *server, struct data *data)
+void server_set_leader(struct server *server, const char *address)
 {
-    const char *address = server->settings->replication.follow;
     size_t prefix = strlen(NET_PLAIN_PREFIX);
 
     address += strncmp(address, NET_PLAIN_PREFIX, prefix) == 0 ? prefix : 0;
-    snprintf(server->not_leader, sizeof(server->not_leader), "not the leader; it is %s", address);
-    server->followed = data;
+    snprintf(server->not_leader, sizeof(server->not_leader), "not the leader%s%s",
+             address[0] != '\0' ? "; it is " : "", address);
+}
+
+bool server_is_fenced(const struct server *server)
+{
+    return server->leased && clock_boot_us() >= atomic_load(&server->lease_us);
 }
 
 void server_loaded(struct server *server, struct data *data)
@@ -133,8 +137,10 @@ void server_loaded(struct server *server, struct data *data)
     server->data = data;
     server->cold = data_cold(data);
     server->follows = data_follows(data);
+    server->leased = settings_follows_agent(server->settings);
     if (server->follows) {
-        server_follow(server, data);
+        server->followed = data;
+        server_set_leader(server, server->leased ? "" : server->settings->replication.follow);
     }
     server->feeds = repl_feeds_create(server->settings, data, dispatch_journal_moved, server);
     server->ack_replica = server->settings->replication.ack == SETTINGS_ACK_REPLICA;
@@ -153,9 +159,24 @@ void server_complain(struct server *server, const char *text)
 #define WATCHDOG_ROUND 2 /* a worker goes round within this part of the watchdog's time … */
 #define WATCHDOG_TELL  4 /* … which is told of so often in it */
 
+/* Its agent says when it takes changes again. Worker 0. */
+static void server_say_fenced(struct server *server)
+{
+    bool fenced = atomic_load(&server->lease_us) > 0 && server_is_fenced(server);
+
+    if (fenced && !server->fenced_said) {
+        log_warning("changes are refused: the word of this node's agent has ended");
+    }
+    server->fenced_said = fenced;
+}
+
 void server_round(struct server *server, unsigned worker)
 {
     uint64_t now_us = clock_monotonic_us();
+
+    if (worker == 0) {
+        server_say_fenced(server);
+    }
 
     atomic_store(&server->rounds_us[worker], now_us);
     if (worker != 0 || server->watchdog_us == 0 ||
@@ -177,11 +198,11 @@ void server_round(struct server *server, unsigned worker)
 
 /* ---- net ---- */
 
-static bool on_signal(void *context, int signal_number)
+static bool on_signal(void *context, const struct signalfd_siginfo *signal)
 {
     struct server *server = context;
 
-    return server->signalled != NULL && server->signalled(server->signalled_context, signal_number);
+    return server->signalled != NULL && server->signalled(server->signalled_context, signal);
 }
 
 void server_service(struct server *server, struct net_service *service)

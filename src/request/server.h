@@ -77,6 +77,9 @@ struct server {
     bool follows;                   /* (barrier) another node's records: no change is taken */
     struct repl_receiver *receiver; /* of whoever follows or did; NULL: nobody does */
     char not_leader[SERVER_NOT_LEADER_MAX]; /* what a change is told then */
+    bool leased;                            /* an agent says until when it may take changes … */
+    _Atomic uint64_t lease_us;              /* … by clock_boot_us; 0: never yet */
+    bool fenced_said;                       /* worker 0's: the log has that it ended */
     struct repl_feeds *feeds;               /* NULL: nobody can follow */
     bool ack_replica; /* answers to writes wait for a follower: then there are feeds */
     enum journal_sync sync;
@@ -103,7 +106,7 @@ struct server {
     _Atomic uint64_t *rounds_us;     /* [threads]: the last server_round of each */
     uint64_t watched_us;             /* worker 0's: when the service manager was last told */
     /* Acts on a signal (main thread); returns false to stop. NULL: any signal stops. */
-    bool (*signalled)(void *context, int signal_number);
+    bool (*signalled)(void *context, const struct signalfd_siginfo *signal);
     void *signalled_context;
 };
 
@@ -146,8 +149,14 @@ void server_attach(struct server *server, struct net *net);
  */
 void server_round(struct server *server, unsigned worker);
 
-/* With the world stopped: what workers read from their next turn on. */
+/* Publishes what workers read from their next turn on. World stopped. */
 void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);
+
+/* Notes that the node follows that address from here on; "": no node, or it leads. World stopped,
+ * or nobody runs. */
+void server_set_leader(struct server *server, const char *address);
+/* Does it lead, and takes no changes as its agent's word has ended? Any thread. */
+bool server_is_fenced(const struct server *server);
 
 /* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
 void server_complain(struct server *server, const char *text);

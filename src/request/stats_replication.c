@@ -1,5 +1,6 @@
 /* stats replication: what this node is to others, and how far each is that follows it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "data/follow.h"
 #include "repl/feed.h"
@@ -14,6 +15,7 @@ static void emit_follower(struct stats_out *out, const struct repl_feed_stats *f
     out->prefix = feed->name[0] != '\0' ? feed->name : feed->peer;
     stats_text(out, "state", repl_feed_state_word(feed->state));
     stats_text(out, "peer", feed->peer);
+    stats_number(out, "caught_up", feed->caught_up);
     stats_number(out, "sent", feed->sent);
     stats_number(out, "written", feed->written);
     stats_number(out, "durable", feed->durable);
@@ -34,12 +36,26 @@ static void emit_place(struct stats_out *out, const uint64_t stream[MANIFEST_STR
              (unsigned long long)stream[1]);
     stats_text(out, "stream", text);
     stats_number(out, "epoch", epoch);
+    stats_number(out, "reign", data_reign(out->worker->server->data));
     stats_number(out, "written", written);
     stats_number(out, "durable", durable);
 }
 
+static void emit_waits(struct stats_out *out, const struct repl_waits *waits)
+{
+    char text[REPL_WAITS_MAX * (REPL_NAME_MAX + 2)] = "";
+
+    for (size_t i = 0; i < waits->count; i++) {
+        size_t at = strlen(text);
+
+        snprintf(text + at, sizeof(text) - at, "%s%s", i > 0 ? "," : "", waits->names[i]);
+    }
+    stats_text(out, "waits_for", waits->count > 0 ? text : waits->lacks ? "unnamed" : "none");
+}
+
 static void emit_feeds(struct stats_out *out, const struct repl_feeds_stats *stats)
 {
+    emit_waits(out, &stats->waits);
     stats_number(out, "acked", stats->acked);
     stats_number(out, "in_sync", stats->in_sync);
     stats_number(out, "streams", stats->streams);
@@ -73,7 +89,7 @@ static void emit_receiver(struct stats_out *out)
 
     repl_receiver_stats(server->receiver, &stats);
     stats_text(out, "state", repl_receiver_state_word(stats.state));
-    stats_text(out, "leader", stats.leader);
+    stats_text(out, "leader", stats.leader[0] != '\0' ? stats.leader : "none");
     emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
     stats_number(out, "applied", stats.applied);
     stats_number(out, "leader_written", stats.leader_written);
@@ -81,6 +97,7 @@ static void emit_receiver(struct stats_out *out)
     stats_number(out, "lag_us", stats.lag_us);
     stats_number(out, "readable", data_readable(server->data));
     stats_number(out, "stale", repl_receiver_is_stale(server->receiver));
+    stats_number(out, "caught_up", stats.caught_up);
     stats_number(out, "connects", stats.connects);
     stats_number(out, "copied_bytes", stats.copied_bytes);
     stats_number(out, "copy_bytes", stats.copy_bytes);
@@ -107,7 +124,7 @@ void stats_replication(struct stats_out *out)
     stats_text(out, "name", stats.name);
     stats_text(out, "group", stats.group);
     if (!follows) {
-        stats_text(out, "state", "leader");
+        stats_text(out, "state", server_is_fenced(server) ? "leader-fenced" : "leader");
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
     }
     emit_feeds(out, &stats);

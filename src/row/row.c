@@ -115,7 +115,7 @@ static void renew_newest(struct row *row)
     }
 }
 
-/* Where tables leave no more, those that have not begun to stay. */
+/* Where tables are not dumped any more, those whose dump has not begun stay. */
 static void stay_all(struct row *row)
 {
     for (size_t i = 0; i < row->count && !row->config.dump; i++) {

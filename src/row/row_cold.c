@@ -131,7 +131,8 @@ static bool overran_too_often(struct row *row, const struct row_table *table)
     return true;
 }
 
-/* Not twice in a round: it might never end. Overrun, the next one tries at once. */
+/* A dump is not tried twice in a round, or the round might never end. After an overrun the next
+ * round tries at once. */
 void row_cold_failed(struct row *row, struct row_table *table, bool overran)
 {
     row->dump_paused = true;

@@ -71,7 +71,7 @@ void row_follow_see(struct row *row)
     row_ask(row);
 }
 
-/* Is memory on its way: of a table that leaves, or is to be cleared? */
+/* Returns whether memory is on its way: of a table that leaves, or must be cleared. */
 static bool memory_comes(struct row *row)
 {
     bool comes = row->dump_failed; /* it is tried again */

@@ -26,7 +26,7 @@ static inline bool row_follows(const struct row *row)
 {
     return row->follows;
 }
-/* May this event be replayed now? False: in a while. */
+/* Returns whether this event may be replayed now. False: later. */
 bool row_follow_ready(struct row *row, enum change_event event);
 /* Notices which dumps and merges are due. Now and then. */
 void row_follow_see(struct row *row);

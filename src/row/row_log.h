@@ -72,6 +72,21 @@ typedef void row_state_field(void *context, const char *name, uint64_t value);
 bool row_state_read(const void *bytes, size_t length, row_state_field *field, void *context,
                     size_t *description);
 
+/* What of a space's files a repair found lost, as one table's state is to say it. */
+struct row_amend {
+    uint64_t last; /* where its range ends now: tables above it were lost */
+    bool layered;  /* its layer, if it had one, is there still */
+};
+
+/*
+ * Changes the state in `bytes` (of a table, its overlay or its layer) by that. The ids of the lost
+ * tables count as those of recycled ones, as DROP has it; *left_out: so many of them not, as a
+ * table remembers ROW_DROPPED_MAX ranges. *changed: it was not so already. False: the bytes are no
+ * state, or of a table that takes over no range (`ids: any`, ids apart).
+ */
+bool row_state_amend(void *bytes, size_t length, const struct row_amend *amend, bool *changed,
+                     uint64_t *left_out);
+
 /* ---- events ---- */
 
 /* Decodes a DROP for a reader of files. False: the bytes are no DROP. */
@@ -152,13 +167,23 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX]);
 bool row_replay_table(struct row *row, enum change_event event, uint64_t lsn, const void *bytes,
                       size_t length, char error[ROW_ERROR_MAX]);
 /*
+ * Is a change of id left out, as its table is not there any more? No image from before a table was
+ * dropped is replayed, so this is of a table whose file was lost (row_state_amend). table: of the
+ * id's range, or NULL.
+ */
+static inline bool row_replay_was_dropped(const struct row_table *table, uint64_t id)
+{
+    return table != NULL && table->dropped.count > 0 && row_dropped_has(&table->dropped, id);
+}
+/*
  * Returns the table to replay a change of id at lsn on; NULL: leave the change out. The id may also
  * be in the table's layer.
  */
 static inline struct row_table *row_replay_find(const struct row *row, uint64_t id, uint64_t lsn)
 {
     struct row_table *table = row_table_of(row, id);
-    return table != NULL && table->start_lsn <= lsn ? table : NULL;
+    bool stands = table != NULL && table->start_lsn <= lsn && !row_replay_was_dropped(table, id);
+    return stands ? table : NULL;
 }
 /* Returns the table for ids apart, to replay a change at lsn on; NULL: leave it out there. */
 static inline struct row_table *row_replay_find_apart(const struct row *row, uint64_t lsn)

@@ -12,7 +12,7 @@
 #define PART_STEP_DOWN 8
 #define PART_PAGE      4096u
 #define PART_SPARE     32 /* a new part is asked for 1/32 more than there is */
-#define PART_TOLD_STEP 2  /* a log line each time the space has become so many times as large */
+#define PART_TOLD_STEP 2  /* a log line each time the space has become this many times as large */
 
 /* A part that is to come, from a part that stands. bytes 0: none is. */
 struct part_plan {
@@ -62,7 +62,7 @@ static uint64_t parts_beyond(const struct row *row, uint64_t bytes)
     return bytes > aside ? bytes - aside : 0;
 }
 
-/* May the parts have so many bytes? */
+/* Returns whether the parts may have this many bytes. */
 static bool parts_may_hold(const struct row *row, uint64_t bytes)
 {
     const struct engine_growth *growth = row->engine->growth;
@@ -124,7 +124,7 @@ static uint64_t whole_pages(double bytes)
     return (uint64_t)bytes / PART_PAGE * PART_PAGE;
 }
 
-/* The smallest of the sizes of a part that takes so many records. 0: its largest does not. */
+/* Returns the smallest size of a part that takes this many records. 0: its largest does not. */
 static uint64_t parts_size_for(const struct row *row, const struct row_table *of, uint64_t base,
                                uint64_t last, uint64_t records)
 {
@@ -201,7 +201,8 @@ static uint64_t parts_records(const struct row *row)
     return records;
 }
 
-/* No memory for a part: new ids are refused there, and it is tried again after a while. */
+/* Notes that there is no memory for a part: new ids are refused there, and growth is tried again
+ * after a while. */
 static void parts_refuse_growth(struct row *row, struct row_table *part, const char *why)
 {
     part->refused = true;

@@ -199,7 +199,8 @@ static size_t configured(const struct row *row)
     return n;
 }
 
-/* Under the lock: may one more than the budget allows be held? The first of a new size. */
+/* Returns whether one region more than the budget allows may be held: the first of a new size.
+ * Under the lock. */
 static bool first_of_size(const struct row *row, size_t have)
 {
     return row_keeps_spare(row) && configured(row) == have;
@@ -242,7 +243,8 @@ static uint64_t missing_bytes(const struct row *row)
     return missing ? bytes : 0;
 }
 
-/* Of the restored row: tables keep the bytes they had, whatever the configuration says by now. */
+/* Obtains a region for a restored row: tables have the bytes they had, whatever the configuration
+ * says by now. */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
 {
     if (row->parted) {

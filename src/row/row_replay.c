@@ -21,6 +21,16 @@ void row_replay_forget(struct row *row)
 
 /* ---- events ---- */
 
+/*
+ * Its file was lost, and a repair had the table below take over its range (row_state_amend): what
+ * is told of it since then concerns nobody.
+ */
+static bool was_lost(const struct row *row, uint64_t base)
+{
+    const struct row_table *table = row_find(row, base);
+    return table != NULL && table->base != base && row_dropped_has(&table->dropped, base);
+}
+
 /* A new table has a serial that none had. */
 static bool take_serial(struct row *row, const struct row_state *state, char error[ROW_ERROR_MAX])
 {
@@ -66,6 +76,9 @@ static bool replay_first(struct row *row, const struct row_described *described,
 static bool replay_end(struct row *row, const struct row_state *state, char error[ROW_ERROR_MAX])
 {
     struct row_table *table = row_find(row, state->base);
+    if (was_lost(row, state->base)) {
+        return true;
+    }
     if (table == NULL || table->serial != state->serial || state->frontier > table->last ||
         row->config.any_ids) {
         return row_fail(error, "table %llu ends, but is not there to do so",
@@ -168,6 +181,9 @@ static bool replay_open(struct row *row, const struct row_described *described, 
 static bool replay_layer(struct row *row, const struct row_described *described, uint64_t lsn,
                          char error[ROW_ERROR_MAX])
 {
+    if (was_lost(row, described->state.base)) {
+        return true;
+    }
     struct row_table *layer = row_state_make_layer(row, described, error);
     if (layer == NULL) {
         return false;
@@ -206,6 +222,9 @@ static bool replay_drop(struct row *row, const void *bytes, size_t length,
     if (!row_drop_read(bytes, length, &serial, &base, &dropped)) {
         return row_fail(error, "%zu bytes name no table", length);
     }
+    if (was_lost(row, base)) {
+        return true;
+    }
     struct row_table *table = row_find(row, base);
     bool there = table != NULL && table->base == base && table->serial == serial;
     if (!there || row->count == 1 || !row_dropped_sound(&dropped, base, table->last)) {
@@ -224,6 +243,9 @@ static bool replay_whole(struct row *row, const void *bytes, size_t length,
         return row_fail(error, "%zu bytes name no table", length);
     }
     memcpy(words, bytes, sizeof(words));
+    if (was_lost(row, words[1])) {
+        return true;
+    }
     struct row_table *table = row_find(row, words[1]);
     if (table == NULL || table->base != words[1] || table->serial != words[0] || !table->settled) {
         return row_fail(error, "table %llu is to be whole, but is not there",

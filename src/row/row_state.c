@@ -121,7 +121,8 @@ static bool dropped_is_clean(const struct row_dropped *dropped)
     return clean;
 }
 
-/* Of this version, with nothing where nothing is, and all of the description there. */
+/* Returns whether this is a state of this version, zero where it must be, with all of the
+ * description. */
 static bool is_state(const struct row_state *state, size_t length)
 {
     return state->version == ROW_STATE_VERSION &&
@@ -155,6 +156,37 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
         field(context, "dropped_last", state.dropped.at[i].last);
     }
     *description = ROW_STATE_BYTES;
+    return true;
+}
+
+/* Takes a range over as take_over() of row_keep.c does it for a table that is dropped. */
+static uint64_t reach_to(struct row_state *state, uint64_t last)
+{
+    uint64_t left_out = row_dropped_add(&state->dropped, state->last + 1, last);
+    state->frontier = state->frontier == state->last ? last : state->frontier;
+    state->last = last;
+    return left_out;
+}
+
+bool row_state_amend(void *bytes, size_t length, const struct row_amend *amend, bool *changed,
+                     uint64_t *left_out)
+{
+    struct row_state state;
+    *changed = false;
+    *left_out = 0;
+    if (!read_state(bytes, length, &state) || amend->last < state.last ||
+        row_state_has(&state, ROW_STATE_ANY_IDS) || row_state_has(&state, ROW_STATE_APART)) {
+        return false;
+    }
+    if (row_state_has(&state, ROW_STATE_LAYERED) && !amend->layered) {
+        state.flags &= ~(uint64_t)ROW_STATE_LAYERED;
+        *changed = true;
+    }
+    if (amend->last > state.last) {
+        *left_out = reach_to(&state, amend->last);
+        *changed = true;
+    }
+    memcpy(bytes, &state, sizeof(state));
     return true;
 }
 

@@ -85,7 +85,7 @@ struct table_kind {
      * Takes ids of to's range from `apart` into `to`, or its layer, in rising order, until
      * row_place() says no for one or there is no room; changes, each whole, go to the sink. `to`
      * may be a new table for ids apart: its dict grows. False, with nothing changed: it cannot. An
-     * id of which no slot shows is taken off `apart` alone.
+     * id without a visible slot is taken off `apart` alone.
      */
     bool (*place)(struct engine *engine, struct row_table *apart, struct row_table *to,
                   struct change_sink *sink);

@@ -15,8 +15,9 @@
  */
 struct keeper {
     struct barrier *barrier;
-    pthread_mutex_t lock;   /* a leaf; never held while an engine is run */
-    pthread_cond_t work;    /* for the keeper: a flag was raised, a bracket, hold or all is over */
+    pthread_mutex_t lock; /* a leaf; never held while an engine is run */
+    pthread_cond_t
+        work; /* wakes the keeper: a flag was raised, or a bracket, a hold or everything ended */
     pthread_cond_t changed; /* for those: the step, or another bracket, is over */
     keeper_errand_fn *errand;
     void *errand_context;
@@ -32,7 +33,7 @@ struct keeper {
     struct keeper_job *jobs[SETTINGS_SPACES_MAX];
 };
 
-/* The flag is raised in front of the lock: a keeper that missed it is not asleep yet. */
+/* The flag is raised before the lock is taken: a keeper that missed it is not asleep yet. */
 static void keeper_notify(void *context)
 {
     struct keeper_job *job = context;
@@ -69,7 +70,8 @@ static void keeper_maintain(struct keeper *keeper, const struct keeper_job *job)
     pthread_cond_broadcast(&keeper->changed);
 }
 
-/* Likewise. Nothing is maintained meanwhile, as the thread that would is here. */
+/* Called under the lock, which is let go meanwhile. Nothing is maintained meanwhile, as this is the
+ * thread that maintains. */
 static void run_errand(struct keeper *keeper)
 {
     keeper->errand_asked = false;

@@ -7,12 +7,12 @@
  * raised theirs one after another, in turn; one that notifies while it is maintained is run again.
  *
  * It has one errand besides, of the server's (flush_all): run once after it was asked for, in a
- * bracket of its own, so that whoever asks need not wait for others' brackets.
+ * bracket of its own, so that nobody waits for others' brackets.
  *
  * The keeper is no member of the barrier: maintain stops the world itself, and may take long
- * outside of that. So whoever replaces what an engine holds (reload, flush_all) or drops an engine
- * brackets it with keeper_stop() and keeper_go(): between the two nothing is maintained, and nobody
- * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
+ * outside of that. So what replaces the contents of an engine (reload, flush_all) or drops an
+ * engine brackets that with keeper_stop() and keeper_go(): between the two nothing is maintained,
+ * and nobody else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
  * populate_stop, barrier_stop; back the other way round.
  *
  * A bracket may last as long as the disk takes for a small file (a checkpoint stores its manifest
@@ -44,8 +44,8 @@ struct keeper_job {
 
 typedef void keeper_errand_fn(void *context);
 
-/* Without a thread yet; what is asked for meanwhile is kept. errand NULL: there is none. Never
- * NULL. */
+/* Makes a keeper without a thread; what is asked for meanwhile is done later. errand NULL: there is
+ * none. Never returns NULL. */
 struct keeper *keeper_create(struct barrier *barrier, keeper_errand_fn *errand, void *context);
 /* After the engines' last operation, before they are destroyed. NULL: no-op */
 void keeper_destroy(struct keeper *keeper);

@@ -8,7 +8,7 @@
 
 #include "space/spaces.h"
 
-/* The names of the slots with commas between; of those that do not all fit the first ones, and an
+/* Writes the names of the slots with commas between; where not all fit, the first ones and an
  * ellipsis. */
 static void words_put_slots(const struct space_settings *settings, char *text, size_t size)
 {
@@ -26,7 +26,7 @@ static void words_put_slots(const struct space_settings *settings, char *text, s
     }
 }
 
-/* `before`, the names of the slots and `behind`, as much of the names as there is room for. */
+/* Writes `before`, the names of the slots as far as there is room, and `behind`. */
 static void name_slots(const struct space *space, const char *before, const char *behind,
                        char words[SPACES_WORDS_MAX])
 {

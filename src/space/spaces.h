@@ -96,11 +96,11 @@ bool space_reconfigure(struct space *space, const struct space_settings *next,
 /* Fills the words of a space from its settings, which are new. World stopped, or nobody has it. */
 void space_words_make(struct space *space);
 
-/* Gives back what the last space_reconfigure() took: also slots it has let go. */
+/* Takes the last space_reconfigure() back: also slots it has let go. */
 bool space_undo(struct space *space, const struct space_settings *before,
                 char error[SPACES_ERROR_MAX]);
-/* What space_reconfigure() would lose, to losses[]; how many. While nothing is maintained; reads
- * all tables in memory where a slot is missing. */
+/* Writes what space_reconfigure() would lose to losses[]; returns how many. Called while nothing is
+ * maintained; reads all tables in memory where a slot is missing. */
 size_t space_losses(const struct space *space, const struct space_settings *next,
                     struct engine_loss losses[ENGINE_LOSSES_MAX]);
 

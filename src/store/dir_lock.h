@@ -36,7 +36,7 @@ enum dir_lock_result {
 enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struct dir_lock *lock);
 /* Writes the process id for others to name. False: errno. */
 bool dir_lock_sign(struct vfs *vfs, const char *directory);
-/* For a look beside whoever has it; makes no file. */
+/* For a look beside the holder; makes no file. */
 bool dir_lock_is_held(struct vfs *vfs, const char *directory);
 void dir_lock_give(struct vfs *vfs, struct dir_lock *lock); /* not taken: no-op */
 

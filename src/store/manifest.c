@@ -36,7 +36,7 @@ static bool file_allowed(const struct manifest_file *file)
 
 /* ---- names ---- */
 
-#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
+#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, after the space */
 
 void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
                          uint64_t layer, uint64_t generation)
@@ -191,8 +191,8 @@ bool manifest_set_data(struct manifest_space *space, const char *label, const vo
     return true;
 }
 
-/* Where the file of that name stands, or would stand: the list is sorted. Looks at the last one
- * first: most are added in their order, and names of another space lie before or after all. */
+/* Returns where the file of that name stands, or would stand: the list is sorted. Looks at the last
+ * one first: most are added in their order, and names of another space lie before or after all. */
 static size_t manifest_place_of(const struct manifest_space *space, const char *name, bool *found)
 {
     size_t low = 0;
@@ -221,6 +221,30 @@ size_t manifest_count_files(const struct manifest *manifest)
         count += manifest->spaces[i].files_count;
     }
     return count;
+}
+
+const struct manifest_file *manifest_next_file(const struct manifest *manifest,
+                                               struct manifest_at *at)
+{
+    while (at->space < manifest->spaces_count) {
+        const struct manifest_space *space = &manifest->spaces[at->space];
+        if (at->next < space->files_count) {
+            return &space->files[at->next++];
+        }
+        *at = (struct manifest_at){.space = at->space + 1};
+    }
+    return NULL;
+}
+
+uint64_t manifest_generation(const struct manifest *manifest)
+{
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
+    uint64_t highest = 0;
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        highest = file->generation > highest ? file->generation : highest;
+    }
+    return highest;
 }
 
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name)

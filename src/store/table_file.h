@@ -176,7 +176,7 @@ enum table_file_result table_file_find_entry(const struct table_file *file, unsi
 typedef bool table_file_report_fn(void *context, const char *finding);
 
 /*
- * Reads everything: checksums, order of entries, index, zeroes behind the last entry; reports every
+ * Reads everything: checksums, order of entries, index, zeroes after the last entry; reports every
  * finding, page by page. DONE: sound. STOPPED: findings, but not all was looked at. ABSENT is
  * reported too. A file whose header, footer or section of checksums is bad gets that one finding.
  */

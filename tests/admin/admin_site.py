@@ -49,6 +49,12 @@ cold: {threads: 2, cache: 1MiB, overlay: 1MiB}
 """
 
 
+def follower_of(here, text=None):
+    """A daemon, named two, that follows a Site with data whose name is one."""
+    line = "replication: {name: two, follow: \"127.0.0.1:%d\"}\n" % here.daemon.address[1]
+    return Site((text or CONFIG) + line, data=True)
+
+
 class Options:
     connect = None
 

@@ -69,6 +69,28 @@ def test_figures(here):
     assert here.metrics()['rollcall_keys_total{command="incr"}'] >= 101
 
 
+def test_slots():
+    """Numbers too large for a slot, and the bits that would hold them."""
+    here = Site()
+    assert attention(here) == []
+    here.incr("feed", range(1, 1001))
+    here.say(*("incr feed:%d.repost %d" % (number, 100 if number <= 30 else 13) for number in range(1, 1001)))
+    until = time.monotonic() + site.ANSWER_S
+    while True:
+        found = here.metrics()
+        if found.get('rollcall_slot_overflow_records{space="feed",slot="repost"}') == 30:
+            break
+        assert time.monotonic() < until, found
+    assert found['rollcall_slot_enough_bits{space="feed",slot="repost"}'] == 7
+    assert found['rollcall_slot_largest{space="feed",slot="like"}'] == 1
+    assert sum(found['rollcall_probe_records{space="feed",probe="%s"}' % probe]
+               for probe in ("first", "second", "beside")) == 1000
+    assert attention(here) == ["feed: 30 numbers are too large for slot `repost` of 4 bits; 7 bits would hold 30 of them. "
+                               "Give it more bits and reload: tables that open from then on have them."]
+    assert "Largest now: repost 100 (30 too large for 4 bits), like 1." in here.text("/")
+    here.end()
+
+
 def test_reload(here):
     assert here.metrics()["rollcall_config_last_reload_successful"] == 1
     path = os.path.join(here.folder, "config.yaml")
@@ -84,8 +106,7 @@ def test_reload(here):
 
 def follow(here):
     """A daemon that follows it, and is level."""
-    text = site.CONFIG + "replication: {name: two, follow: \"127.0.0.1:%d\"}\n" % here.daemon.address[1]
-    there = Site(text, data=True)
+    there = site.follower_of(here)
     until = time.monotonic() + site.ANSWER_S
     while there.metrics()['rollcall_replication_state{state="streaming"}'] == 0:
         assert time.monotonic() < until, there.daemon.output()
@@ -93,6 +114,11 @@ def follow(here):
     assert (here.ask("/leader")[0], here.ask("/follower")[0]) == (200, 503)
     told = json.loads(there.text("/status.json"))["replication"]
     assert (told["role"], told["state"], told["trouble"]) == ("follower", "streaming", ""), told
+    for each, words in ((here, r"<p class=s>leader, .*<b>one</b> <span class=s>this node</span> leads<ul class=k><li>"
+                               r"<b>two</b> <span class=s>127\.0\.0\.1:\d+</span> streaming, "),
+                        (there, r"<p class=s>follower, .*<li><b>127\.0\.0\.1:%d</b> .*<b>two</b> <span class=s>this node"
+                                r"</span> streaming, .*; reads are answered" % here.daemon.address[1])):
+        assert re.search(words, each.text("/"), re.S), (words, each.text("/"))
     return there
 
 
@@ -361,6 +387,7 @@ def main():
     test_refused_open()
     test_users()
     test_attention()
+    test_slots()
     test_watches()
     test_many_tables()
     here = Site()

@@ -48,6 +48,11 @@ BAD = {
     "RollcallDumpFailing": {"rollcall_dump_failures_total{": "0+1xN"},
     "RollcallDiskErrors": {"rollcall_disk_damaged_pages_total{": "0+1xN"},
     "RollcallDiskReadsRefused": {"rollcall_disk_read_busy_total{": "0+1xN"},
+    "RollcallNoReplica": {"rollcall_replication_in_sync{": "0xN"},
+    "RollcallFollowerGone": {"rollcall_replication_followers{": "2x30 1x45"},
+    "RollcallFollowerBehind": {'rollcall_replication_follower_lag_seconds{follower="two"': "60xN"},
+    "RollcallBehind": {"rollcall_replication_lag_seconds{": "60xN"},
+    "RollcallDiverged": {'rollcall_replication_state{state="diverged"': "1xN"},
 }
 GOOD = {
     'up{job="rollcall"': "1xN", "rollcall_serving{": "1xN", "rollcall_config_last_reload_successful{": "1xN",
@@ -68,7 +73,10 @@ GOOD = {
     "rollcall_data_filesystem_free_bytes{": "50xN", "rollcall_data_filesystem_bytes{": "100xN",
     "rollcall_checkpoint_failures_total{": "2xN", "rollcall_dump_failures_total{": "2xN",
     "rollcall_disk_read_errors_total{": "0xN", "rollcall_disk_damaged_pages_total{": "1xN",
-    "rollcall_disk_read_busy_total{": "7xN",
+    "rollcall_disk_read_busy_total{": "7xN", "rollcall_replication_waits{": "1xN", "rollcall_replication_in_sync{": "1xN",
+    "rollcall_replication_followers{": "1x30 2x45", "rollcall_replication_lag_seconds{": "2xN",
+    'rollcall_replication_follower_lag_seconds{follower="two"': "2xN",
+    'rollcall_replication_state{state="diverged"': "0xN",
 }
 
 
@@ -123,15 +131,15 @@ def free_port():
 
 
 class Prometheus:
-    """One that scrapes a daemon each second, with the rules."""
+    """One that scrapes daemons each second, with the rules."""
 
-    def __init__(self, folder, target):
+    def __init__(self, folder, targets):
         self.url = "http://127.0.0.1:%d/api/v1/" % free_port()
         config = os.path.join(folder, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as file:
             file.write("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: ['%s']\n"
-                       "scrape_configs: [{job_name: rollcall, static_configs: [{targets: ['%s']}]}]\n" % (
-                           ALERTS, target))
+                       "scrape_configs: [{job_name: rollcall, static_configs: [{targets: %s}]}]\n" % (
+                           ALERTS, targets))
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             ["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + os.path.join(folder, "tsdb"),
@@ -180,17 +188,18 @@ def queries():
 
 
 def test_scraped(folder):
-    here = site.Site(data=True)
+    here = site.Site(site.CONFIG + "replication: {name: one}\n", data=True)
+    there = site.follower_of(here)
     for first in range(1, 40000, 2000):
         here.incr("feed", range(first, first + 2000))
     until = time.monotonic() + site.ANSWER_S
     while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
         assert time.monotonic() < until, here.daemon.output()
     here.say("get feed:1", "set feed:1 0 0 1", "x", "add liked:1:u9 0 0 1", "1")
-    prometheus = Prometheus(folder, "127.0.0.1:%d" % here.port)
+    prometheus = Prometheus(folder, ["127.0.0.1:%d" % each.port for each in (here, there)])
     try:
         prometheus.await_scrapes()
-        assert [one["value"][1] for one in prometheus.series('up{job="rollcall"}')] == ["1"]
+        assert [one["value"][1] for one in prometheus.series('up{job="rollcall"}')] == ["1"] * 2
         count = 0
         for panel, query in queries():
             assert prometheus.series(query), "%s: no series: %s" % (panel, query)
@@ -201,6 +210,7 @@ def test_scraped(folder):
         assert len(rules) == len(BAD) and all(rule["health"] == "ok" for rule in rules), rules
     finally:
         prometheus.end()
+    there.end()
     here.end()
 
 

@@ -21,7 +21,8 @@ DAEMON = os.environ.get("ROLLCALLD", os.path.join(BUILD, "rollcalld"))
 TOOL = os.environ.get("ROLLCALL", os.path.join(BUILD, "rollcall"))
 PREFIX = "/usr/local"
 CONFIG = "etc/rollcall/rollcall.yaml"
-UNITS = ("lib/systemd/system/rollcalld.service", "lib/systemd/system/rollcalld@.service")
+UNITS = ("lib/systemd/system/rollcall-agent.service", "lib/systemd/system/rollcalld.service",
+         "lib/systemd/system/rollcalld@.service")
 FILES = ("bin/rollcall", "sbin/rollcalld", CONFIG, "lib/sysusers.d/rollcall.conf",
          "share/bash-completion/completions/rollcall", "share/zsh/site-functions/_rollcall",
          "share/fish/vendor_completions.d/rollcall.fish", "share/doc/rollcall/README.md", "share/doc/rollcall/rollcall.yaml", "share/man/man1/rollcall.1",
@@ -118,14 +119,16 @@ def test_units(folder):
     """As if its programs were where the unit says."""
     for name in UNITS:
         text = read(folder + PREFIX, name)
-        assert PREFIX + "/sbin/rollcalld --config " + PREFIX + "/etc/rollcall/" in text and "@sbindir@" not in text, text
+        program = ("/bin/rollcall agent $OPTIONS" if "agent" in name
+                   else "/sbin/rollcalld --config " + PREFIX + "/etc/rollcall/")
+        assert PREFIX + program in text and not re.search("@[a-z]+@", text), text
     assert "StateDirectory=rollcall-%i\n" in text and "/etc/rollcall/%i.yaml" in text, text
     if not there("systemd-analyze", "systemd-sysusers"):
         return
     for name in UNITS:
         path = os.path.join(folder, os.path.basename(name))
         with open(path, "w", encoding="utf-8") as file:
-            file.write(read(folder + PREFIX, name).replace(PREFIX + "/sbin/", folder + PREFIX + "/sbin/"))
+            file.write(re.sub(PREFIX + "(/s?bin/)", folder + PREFIX + r"\1", read(folder + PREFIX, name)))
         assert exposure(path) <= EXPOSURE_MAX, (name, exposure(path))
         code, said = run("systemd-analyze", "verify", "--man=no", path)
         assert os.path.basename(name) not in said, said
@@ -208,7 +211,8 @@ def test_service(folder):
         log.seek(0)
         said = log.read().decode()
     assert "reload: an option changed option=max-connections old=1024 new=99\n" in said, said
-    for line in ("info: stopping signal=SIGTERM", 'info: a client was closed peer=127.0.0.1:\\d+ reason="it speaks TLS',
+    sender = "pid=%d uid=%d\n" % (os.getpid(), os.getuid())
+    for line in ("info: asked to reload signal=SIGHUP " + sender, "info: stopping signal=SIGTERM " + sender, 'info: a client was closed peer=127.0.0.1:\\d+ reason="it speaks TLS',
                  'warning: a client changed what all share peer=127.0.0.1:\\d+ command="stats reset"',
                  "info: loaded tables=0 records_replayed=0 seconds=", "info: checkpoint done tables=\\d+ bytes=\\d+ "):
         assert re.search(line, said), (line, said)

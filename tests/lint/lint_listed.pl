@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Nothing of the tree is built, run or packed by nobody. Named in Makefile.am or tests/tests.am are each
-# source and header (a program of one source by its name without .c) and each executable of the tests;
-# all else is named or below a folder that is.
+# source (a program of one source by its name without .c), each header that is not beside a source of its
+# name, and each executable of the tests; all else is named or below a folder that is.
 #   usage: lint_listed.pl [top folder of the tree]
 use strict;
 use warnings;
@@ -23,8 +23,9 @@ for my $folder (qw(src counter phantom tools tests conf)) {
         return if m{/__pycache__/} || m{/\.[^/]*$} || /\.(o|pyc|log|trs)$/ || !-f;
         my $path = substr($_, length($top) + 1);
         (my $program = $path) =~ s/\.c$//;
+        (my $source = $path) =~ s/\.h$/.c/;
         $count++;
-        return if $listed{$path} || $listed{$program};
+        return if $listed{$path} || $listed{$program} || $listed{$source};
         my $itself = $path =~ /\.[ch]$/ || ($path =~ m{^tests/} && -x _);
         for (my $folder = $path; !$itself && $folder =~ s{/[^/]*$}{}; ) {
             return if $listed{$folder};

@@ -12,7 +12,8 @@ cd "$folder" || exit 1
 # errors [-DNO_...]: how many histories that go wrong spin finds; nothing if it did not look at all.
 errors() {
     rm -f pan*
-    spin -a "$@" "$model" >spin.log && "${CC:-cc}" -O1 -DSAFETY -w -o pan pan.c || exit 1
+    # shellcheck disable=SC2086 # the compiler may be a command with arguments
+    spin -a "$@" "$model" >spin.log && ${CC:-cc} -O1 -DSAFETY -w -o pan pan.c || exit 1
     ./pan -E | sed -n 's/^State-vector .* errors: \([0-9]*\)$/\1/p'
 }
 

@@ -33,6 +33,7 @@ IDS = 24000  # written by the first daemon: several dumped tables of each space
 MORE = 6000  # by the second: journal alone
 LARGE_EVERY = 50  # ids: one has a value that does not fit its slot
 APART = str(1 << 40)  # the number of the first table for ids apart
+LATE, LATE_STEP = 9000, 70  # of so many ids one in so many is written again
 BLOCK = 500
 ROUNDS = 4  # of each kind of file
 PAGE_RECORDS = 320  # a page of counters holds at most: 64 groups of 5
@@ -78,8 +79,7 @@ def value_of(one):
 
 
 def write(client, ids):
-    for begin in range(ids.start, ids.stop, BLOCK):
-        block = range(begin, min(begin + BLOCK, ids.stop))
+    for block in (ids[begin:begin + BLOCK] for begin in range(0, len(ids), BLOCK)):
         commands = []
         for one in block:
             value = b",%d,%d," % value_of(one)[1:3]
@@ -263,8 +263,7 @@ def files(folder, kind):
     names = sorted(os.listdir(folder.data))
     if kind == "journal":
         return [name for name in names if re.fullmatch(r"journal-[0-9a-f]{16}", name)]
-    with open(os.path.join(folder.data, "MANIFEST"), encoding="ascii") as file:
-        named = set(re.findall(r"^file (\S+) ", file.read(), re.M))  # others are left over
+    named = set(re.findall(r"^file (\S+) ", manifest_of(folder), re.M))  # others are left over
     return [name for name in names if name.startswith(kind) and name in named]
 
 
@@ -369,12 +368,115 @@ def apart(folder, _options):
     print("ok   without %s" % name)
 
 
-def events(folder, options):
-    """Records that tell of tables: without the one that opens a table nothing is lost; where a later
-    one is refused for want of another, what the refusal says to give up can be given up."""
+def tables(folder, _options):
+    """The file of each table but the newest is lost whole, alone and two at once: repair gives up its
+    ids and nothing else, and those are refused from then on as ids below the oldest table are."""
+    fill_with(folder, range(IDS - LATE, IDS, LATE_STEP), False)  # changes of old tables in the journal
+    pristine = folder.path + "/pristine"
+    shutil.copytree(folder.data, pristine)
+    for kind in ("feed", "liked"):
+        ranges = tables_of(folder, kind)
+        losses = [[one] for one in ranges[:-1]] + [ranges[1:3]]
+        for lost in losses:
+            shutil.rmtree(folder.data)
+            shutil.copytree(pristine, folder.data)
+            folder.own(folder.data)
+            give(folder)
+            for _, _, name in lost:
+                os.unlink(os.path.join(folder.data, name))
+            without(folder, kind, lost)
+    shutil.rmtree(folder.data)
+    shutil.copytree(pristine, folder.data)
+    first, last, name = tables_of(folder, "feed")[-1]
+    os.unlink(os.path.join(folder.data, name))
+    code, said = tool("repair", folder, "--yes")
+    if code != 1 or "cannot go on without its table of ids %d to %d" % (first, last) not in said:
+        raise Failure("without the newest table repair ends with %d:\n%s" % (code, said))
+    shutil.rmtree(folder.data)
+    os.rename(pristine, folder.data)
+    folder.own(folder.data)
+    give(folder)
+
+
+def tables_of(folder, kind):
+    """(first id, last id, name) of each table, rising; no layers, overlays, or ids apart."""
+    found = re.findall(r"^file (%s-\d+-0-\d+\.table) .* first (\d+) last (\d+) " % kind,
+                       manifest_of(folder), re.M)
+    return sorted((int(first), int(last), name) for name, first, last in found if APART not in name)
+
+
+def layers(folder, _options):
+    """A layer is lost whole: its table is there, without the ids that came late."""
+    clear(folder)
+    configure(folder, "refuse", 16)
+    fill_with(folder, range(1, IDS, 2), True)
+    fill_with(folder, range(2, IDS // 4, 2), False)
+    fill_with(folder, range(IDS, IDS + 2), True)
+    before = read_back(folder)[0]
+    name = re.search(r"^file (feed-\d+-1-\d+\.table)", manifest_of(folder), re.M).group(1)
+    os.unlink(os.path.join(folder.data, name))
+    code, said = tool("repair", folder, "--yes")
+    if code != 0 or "the layer of table" not in said or "and it has no layer" not in said:
+        raise Failure("without %s repair ends with %d:\n%s" % (name, code, said))
+    gone = read_back(folder)[0] - before
+    if not gone or any(one % 2 == 1 for one in gone):
+        raise Failure("without %s: %d ids are gone, and should not be" % (name, len(gone)))
+    print("ok   without %s: %d ids gone" % (name, len(gone)))
+
+
+def clear(folder):
     for name in os.listdir(folder.data):
         path = os.path.join(folder.data, name)
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def manifest_of(folder):
+    with open(os.path.join(folder.data, "MANIFEST"), encoding="ascii") as file:
+        return file.read()
+
+
+def without(folder, kind, lost):
+    names = ", ".join(name for _, _, name in lost)
+    code, said = tool("repair", folder, "--yes")
+    if code != 0 or len(re.findall("is left out: all its ids", said)) != len(lost):
+        raise Failure("without %s repair ends with %d:\n%s" % (names, code, said))
+    code, said = tool("verify", folder)
+    if code != 0:
+        raise Failure("without %s verify ends with %d:\n%s" % (names, code, said))
+    gone, denied = read_back(folder)
+    ids = {one for first, last, _ in lost for one in range(first, min(last, IDS + MORE - 1) + 1)}
+    missing, other = (gone, denied) if kind == "feed" else (denied, gone)
+    if other or missing - ids:
+        raise Failure("without %s: %d of the other space are gone, and %s" % (
+            names, len(other), sorted(missing - ids)[:5]))
+    if len(missing) < 2:
+        raise Failure("without %s: nothing is gone" % names)
+    refused(folder, kind, max(missing), lost[-1][0] > 0)
+    print("ok   without %s: %d ids gone" % (names, len(missing)))
+    sys.stdout.flush()
+
+
+def refused(folder, kind, one, taken_over):
+    """A lost id does not count again from nothing."""
+    if kind != "feed" or not taken_over:
+        return
+    daemon = Victim(folder)
+    try:
+        daemon.serve()
+        client = daemon.connect()
+        client.socket.sendall(b"incr feed:%d.like 1\r\n" % one)
+        answer = answers(client, 1)[0]
+        if answer != b"CLIENT_ERROR id below the oldest table":
+            raise Failure("feed:%d, which is lost, is answered %r" % (one, answer))
+        client.socket.close()
+    finally:
+        daemon.kill()
+
+
+def events(folder, options):
+    """Records that tell of tables: without the one that opens a table nothing is lost; where a later
+    one is refused for want of another, what the refusal says to give up can be given up."""
+    clear(folder)
     configure(folder, "recycle", 24)
     fill_with(folder, range(1, IDS + MORE), False)
     pristine = folder.path + "/pristine"
@@ -430,7 +532,9 @@ CASES = {
     "journal": lambda folder, options: damaged_files(folder, "journal", options),
     "acknowledged": acknowledged,
     "apart": apart,
-    "events": events,  # the last: it puts something else there
+    "tables": tables,
+    "layers": layers,  # from here on something else is put there
+    "events": events,
 }
 
 

@@ -79,13 +79,14 @@ class Writer:
         return came[:-2]
 
     def until(self, refused, seconds):
-        """Adds until ids are refused, or all of a block are taken."""
+        """Adds until ids are refused, or all of a block are taken. While the disk has not even failed
+        they are told to wait: that must end in time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             others = self.add()
-            if others - {REFUSED}:
+            if others - {REFUSED, WAITED}:
                 raise Failure("refused otherwise: %s" % others)
-            if bool(others) == refused:
+            if others == {REFUSED} if refused else not others:
                 return
         raise Failure("after %d s new ids are still %s" % (seconds, "taken" if refused else "refused"))
 

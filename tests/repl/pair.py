@@ -78,7 +78,7 @@ class Node:
         self.process, self.logs = None, 0
 
     def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec",
-                  slots="", more="", memory="512MiB"):
+                  slots="", more="", memory="512MiB", agent=False):
         values = {
             "memory": memory,
             "slots": slots, "more": more,
@@ -86,6 +86,8 @@ class Node:
             "every": every, "sync": sync,
             "follow": ", follow: \"127.0.0.1:%d\"" % follow.port if follow else "",
             "ack": ", ack: replica, ack-by: %s, ack-timeout: 2s" % ack_by if ack_by else ""}
+        if agent:
+            values.update(follow=", follow: agent", ack=", ack: replica, ack-timeout: 2s")
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(CONFIG % values)
 
@@ -284,6 +286,10 @@ class Relay(threading.Thread):
                 self.pass_on(end)
         self.cut()
 
+    def holds(self, way):
+        """Does nothing of that way come through? 1: to the node, 2: from it."""
+        return self.held == way
+
     def accept(self):
         try:
             near, _ = self.listener.accept()
@@ -296,7 +302,7 @@ class Relay(threading.Thread):
 
     def pass_on(self, end):
         for near, far in self.links:
-            if end in (near, far) and not (self.held and end is (near, far)[self.held - 1]):
+            if end in (near, far) and not self.holds(1 if end is near else 2):
                 try:
                     said = end.recv(1 << 16)
                     if said and self.flip and end is far and len(said) > 4096:

@@ -505,9 +505,19 @@ static struct sim_node *begin_directory(struct call *call, struct vfs *vfs, enum
 
 static int sim_mode(struct vfs *vfs, const char *path)
 {
-    (void)vfs;
-    (void)path;
-    return 0700; /* all are whose process it is */
+    struct call call;
+    struct sim_place place;
+    if (!begin(&call, vfs, VFS_SIM_OPEN)) { /* not counted, and no fault is drawn for it */
+        return -1;
+    }
+    if (!sim_disk_path(path, call.known)) {
+        return refuse(&call, ENAMETOOLONG);
+    }
+    if (!sim_disk_find(&call.sim->disk, call.known, &place)) {
+        return refuse(&call, errno);
+    }
+    /* all are whose process it is */
+    return place.node ? (int)leave(&call, 0700) : refuse(&call, ENOENT);
 }
 
 static int sim_sync_dir(struct vfs *vfs, const char *path)

@@ -24,6 +24,7 @@ from victim import Failure, Folder, Victim, protocol, seed_of_run  # noqa: E402
 
 SECONDS_MAX = 120  # of one call
 KEYS = 500  # of one get
+SHOWN = 200  # bytes of a text that is another one
 DONE, FAILED, USAGE = range(3)
 REFUSED, TOO_MANY = 5, 6
 CONFIG = """threads: 2
@@ -149,7 +150,11 @@ class Case:
     @staticmethod
     def same(found, expected):
         if found != expected:
-            raise Failure("%r\nis not\n%r" % (found, expected))
+            at = 0
+            if isinstance(found, str):  # a long one is shown from where they differ
+                at = max(0, len(os.path.commonprefix([found, expected])) - SHOWN)
+                found, expected = found[at:at + 2 * SHOWN], expected[at:at + 2 * SHOWN]
+            raise Failure("at %d: %r\nis not\n%r" % (at, found, expected))
 
     def modes(self):
         self.call("load", "feed", "-f", "csv", "-c", "id,like", "-q", stdin="11,5\n12,6\n")

@@ -28,7 +28,8 @@
 #define BACKUP_POINT_MANIFEST "backup manifest read"
 #define BACKUP_POINT_SEGMENT  "backup segment"
 
-/* A segment, and its header page as it was when it was opened: marks in it are behind the data. */
+/* A segment, and its header page as it was when it was opened: its marks are older than the data.
+ */
 struct backup_segment {
     struct copy_pin pin;
     _Alignas(8) unsigned char page[JOURNAL_PAGE_BYTES];
@@ -69,7 +70,7 @@ bool backup_journal_copy(struct copy *copy, const struct backup_set *set, uint64
 /* Removes what is in copy->to and belongs to no file of the set. */
 bool backup_sweep(struct copy *copy, const struct backup_set *set);
 
-/* Is the directory sound, the journal up to lsn? Says what is not. */
+/* Returns whether the directory is sound, and the journal up to lsn. Prints what is not. */
 bool backup_verify(const struct copy *copy, bool quiet);
 
 /* ---- BACKUP ---- */

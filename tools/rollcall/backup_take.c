@@ -18,7 +18,7 @@
 #include "tools/rollcall/backup_private.h"
 #include "tools/rollcall/verify.h"
 
-#define TAKES_MAX 1000 /* one right behind the other: each needs a checkpoint in between */
+#define TAKES_MAX 1000 /* one right after the other: each needs a checkpoint in between */
 
 void backup_let_go(struct backup_set *set)
 {
@@ -58,38 +58,26 @@ static bool take_manifest(struct copy *copy, struct backup_set *set)
     return true;
 }
 
-static size_t count_table_files(const struct manifest *manifest)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        count += manifest->spaces[i].files_count;
-    }
-    return count;
-}
-
 static enum backup_found open_tables(struct copy *copy, struct backup_set *set)
 {
-    size_t count = count_table_files(set->manifest);
+    size_t count = manifest_count_files(set->manifest);
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
 
     if (!copy_allow_files(copy, count)) {
         return BACKUP_FAILED;
     }
     set->tables = memory_zalloc((count + 1) * sizeof(*set->tables));
-    for (size_t i = 0; i < set->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &set->manifest->spaces[i];
-
-        for (size_t k = 0; k < space->files_count; k++) {
-            switch (copy_pin(copy, space->files[k].name, &set->tables[set->table_count])) {
-            case COPY_ABSENT:
-                snprintf(copy->error, sizeof(copy->error), "%.400s/%.200s: it is missing",
-                         copy->from, space->files[k].name);
-                return BACKUP_AGAIN;
-            case COPY_FAILED:
-                return BACKUP_FAILED;
-            default:
-                set->table_count++;
-            }
+    while ((file = manifest_next_file(set->manifest, &at)) != NULL) {
+        switch (copy_pin(copy, file->name, &set->tables[set->table_count])) {
+        case COPY_ABSENT:
+            snprintf(copy->error, sizeof(copy->error), "%.400s/%.200s: it is missing", copy->from,
+                     file->name);
+            return BACKUP_AGAIN;
+        case COPY_FAILED:
+            return BACKUP_FAILED;
+        default:
+            set->table_count++;
         }
     }
     return BACKUP_FOUND;

@@ -157,7 +157,7 @@ void bench_judged_mismatch_of(const struct bench_judged *judged, const char *wha
 /* Counts the item's line as an error the server answers. */
 void bench_judged_error(const struct bench_judged *judged);
 
-/* Are the item's data what a slot of an id holds, or of such a form? */
+/* Returns whether the item's data are what a slot of an id holds, or have the form of it. */
 bool bench_judged_value_right(const struct bench_judged *judged, uint64_t id, int slot);
 
 /* The item's line answers an increment: a number, above the loaded one if that is known. */

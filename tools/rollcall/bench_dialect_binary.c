@@ -239,7 +239,8 @@ static void judge_single(struct bench_judged *judged, const struct answer *answe
     judged->reply->done = !judged->reply->broken;
 }
 
-/* The key an answer to a quiet get is for, at or behind the next one; keys asked: there is none. */
+/* Returns the key that an answer to a quiet get is for, at or after the next one; the number of
+ * keys asked for: there is none. */
 static uint64_t find_key(const struct bench_judged *judged, const struct answer *answer)
 {
     const struct bench_workload *workload = judged->workload;
@@ -283,7 +284,7 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
     }
 }
 
-/* One of the answers to quiet gets, or the one that closes them. */
+/* Judges one of the answers to quiet gets, or the one that closes them. */
 static void judge_quiet(struct bench_judged *judged, const struct answer *answer)
 {
     if (answer->opcode == OPCODE_GETKQ) {

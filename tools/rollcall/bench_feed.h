@@ -70,13 +70,13 @@ struct bench_feed {
     uint64_t late;    /* per cent */
     uint64_t old;     /* per cent */
     uint64_t seed;
-    bool looks_back; /* next: is the id late_by below the clock due? */
+    bool looks_back; /* next: whether the id late_by below the clock is due */
 };
 
 /* An empty feed with its clock at `start`. window: 2 or more; late: BENCH_FEED_LATE_MAX at most. */
 void bench_feed_init(struct bench_feed *feed, uint64_t start, uint64_t end, uint64_t window);
 
-/* Is this one of the late ids? */
+/* Returns whether this is one of the late ids. */
 bool bench_feed_late(const struct bench_feed *feed, uint64_t index);
 
 /* The id to create now: each once, in rising order but for the late ones. At the end: the last. */
@@ -85,7 +85,7 @@ uint64_t bench_feed_next(struct bench_feed *feed);
 /* An id to look at, from 64 random bits: below the clock; 0 while there is none. */
 uint64_t bench_feed_draw(const struct bench_feed *feed, uint64_t random);
 
-/* Is it among the newest `window`? */
+/* Returns whether it is among the newest `window`. */
 static inline bool bench_feed_recent(const struct bench_feed *feed, uint64_t index)
 {
     return index + feed->window >= feed->clock;

@@ -35,7 +35,7 @@ bool bench_item_begins(const struct bench_item *item, const char *word);
 bool bench_item_is(const struct bench_item *item, const char *line); /* the whole line */
 bool bench_item_error(const struct bench_item *item); /* ERROR, CLIENT_ERROR, SERVER_ERROR */
 
-/* Are these `fields` numbers with commas between? empty: a field may be so. */
+/* Returns whether these are `fields` numbers with commas between. empty: a field may be empty. */
 bool bench_item_numbers(const char *bytes, size_t length, size_t fields, bool empty);
 
 #endif

@@ -179,7 +179,7 @@ static bool bench_loop_receive(struct bench_loop *loop, struct bench_lane *lane)
     return replies && lane->answered < lane->batch && (size_t)got == room;
 }
 
-/* Is it time for another batch? Then the one after it is due an interval later. */
+/* Returns whether it is time for another batch. The next one is then due an interval later. */
 static bool bench_loop_take_turn(struct bench_loop *loop, uint64_t now)
 {
     if (loop->interval_ns == 0) {
@@ -280,7 +280,7 @@ static void begin_due(struct bench_loop *loop)
     }
 }
 
-/* Until something comes, a batch is due, or a second has passed. */
+/* Waits until something comes, a batch is due, or a second has passed. */
 static int wait_events(const struct bench_loop *loop, struct epoll_event *events)
 {
     uint64_t now = loop->idle != NULL ? now_ns() : 0;
@@ -307,7 +307,8 @@ static void turn(struct bench_loop *loop)
     begin_due(loop);
 }
 
-/* Where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most. */
+/* Returns where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most.
+ */
 static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)all * part / parts);

@@ -41,7 +41,8 @@ struct bench_watch {
     /* The id a request asks for, or a create sets: that of the index, or another one. */
     uint64_t (*pick)(void *watcher, const struct bench_asked *asked, uint64_t index);
 
-    /* The answer to a key of the request: was it found, the change made? The item shows it. */
+    /* Takes the answer to a key of the request: whether it was found, or the change made, as the
+     * item shows. */
     void (*answered)(void *watcher, const struct bench_judged *judged, uint64_t key, bool yes);
 };
 
@@ -63,7 +64,8 @@ size_t bench_mix_judge(struct bench_mix *mix, const uint64_t *words, const char 
 /* What the judge of a dialect tells: the answer to a key, for the watch. */
 void bench_mix_answered(const struct bench_judged *judged, uint64_t key, bool yes);
 
-/* Is the item's line the error of an id that is old enough to have been recycled? */
+/* Returns whether the item's line is the error of an id that is old enough to have been recycled.
+ */
 bool bench_mix_expects(const struct bench_judged *judged);
 
 /* What several adds to a slot, from the first of them on. */

@@ -159,7 +159,7 @@ static bool fits_mix(const struct bench_options *options)
            bench_bad("--shape random: ids that grow are dense, seconds or ms");
 }
 
-/* Do the options of the run go together? */
+/* Returns whether the options of the run go together. */
 static bool fits_run(const struct bench_options *options)
 {
     if (options->requests != UINT64_MAX && options->seconds != 0) {

@@ -72,7 +72,7 @@ size_t bench_workload_judge(struct bench_workload *workload, const uint64_t *wor
 /* The id at an index of the population: rises with the index. */
 uint64_t bench_workload_id(const struct bench_options *options, uint64_t index);
 
-/* Are there no more wrong answers to existence keys than a few times those planned? */
+/* Returns whether wrong answers to existence keys are at most a few times those planned. */
 bool bench_workload_wrong_few(const struct bench_options *options, const struct bench_tally *tally);
 
 /* What a loaded id holds in a slot: 0 to 999. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/vfs.h"
 
@@ -33,6 +34,10 @@ bool copy_begin(struct copy *copy, const char *from, const char *to)
     if (stat(from, &is) != 0 || !S_ISDIR(is.st_mode)) {
         snprintf(copy->error, sizeof(copy->error), "%.400s: %s", from,
                  errno != 0 ? strerror(errno) : "no directory");
+        return false;
+    }
+    if (data_is_filling(vfs_real(), from)) {
+        snprintf(copy->error, sizeof(copy->error), DATA_FILLING_WORDS, from);
         return false;
     }
     copy->owner = is.st_uid;
@@ -118,7 +123,8 @@ static bool same_page(int left, int right, uint64_t offset)
            memcmp(pages[0], pages[1], (size_t)bytes) == 0;
 }
 
-/* Does a file begin and end as the one that is pinned? Then it is a part of it, or all. */
+/* Returns whether a file begins and ends as the pinned one does: then it is a part of it, or all.
+ */
 static bool begins_alike(const struct copy_pin *pin, int fd, uint64_t bytes)
 {
     uint64_t end = bytes / PAGE_BYTES * PAGE_BYTES;
@@ -168,7 +174,7 @@ static bool copy_one_piece(const struct copy_pin *pin, int to, uint64_t at, char
     return bytes >= 0 && vfs_write_all(vfs_real(), to, piece, *got, at);
 }
 
-/* From where a part ends, if it is one of this file. */
+/* Goes on where a part ends, if it is a part of this file. */
 static bool fill_part(struct copy *copy, const struct copy_pin *pin, int to)
 {
     struct stat is;

@@ -1,13 +1,13 @@
 /*
  * copy.h: files of a data directory brought to another one, whole and durable, by link or copy.
  *
- * A file that is open cannot be lost: a checkpoint that unlinks it takes only its name. So whoever
- * copies a directory that is in use opens all it needs first (copy_pin), which takes no time, and
- * copies at leisure. Nothing is asked of the daemon, nothing is left behind by a kill, and what is
- * kept on the disk for it is at most what was there when it began.
+ * A file that is open cannot be lost: a checkpoint that unlinks it takes only its name. So a copy
+ * of a directory that is in use first opens all it needs (copy_pin), which takes no time, and then
+ * copies at leisure. Nothing is asked of the daemon, a kill leaves nothing behind, and the disk
+ * holds for a copy at most what was there when it began.
  *
- * A copy is written as NAME.part and renamed when it is durable. A part that was left by a kill is
- * gone on with; a file that is whole is kept.
+ * A copy is written as NAME.part and renamed when it is durable. A part that a kill left is
+ * continued; a whole file stays.
  *
  * Thread rule: one thread.
  */
@@ -50,7 +50,7 @@ bool copy_make_directory(struct copy *copy);
 enum copy_found { COPY_OPEN, COPY_ABSENT, COPY_FAILED };
 enum copy_found copy_pin(struct copy *copy, const char *name, struct copy_pin *pin);
 void copy_unpin(struct copy_pin *pin);
-/* Lets this process open so many files. False with `error`. */
+/* Lets this process open this many files. False with `error`. */
 bool copy_allow_files(struct copy *copy, uint64_t count);
 
 /* linkable: nobody ever changes it. False with `error`. */

@@ -68,7 +68,7 @@ static bool line_id(const struct export *export, const char *line, size_t length
     return num_read(line + skip, length - skip, id) > 0;
 }
 
-/* Cuts off a half line, and goes on behind the last whole one. */
+/* Cuts off a half line, and goes on after the last whole one. */
 static bool find_end(struct export *export, int fd)
 {
     char tail[TAIL_BYTES];
@@ -347,7 +347,7 @@ static void export_help(void)
          "      --from ID          begin there\n"
          "      --to ID            end there\n"
          "  -o, --output FILE      a new file; else stdout\n"
-         "      --resume           go on behind the last line of FILE\n"
+         "      --resume           go on after the last line of FILE\n"
          "      --timeout SECONDS  the longest wait for the daemon (60)\n"
          "  -q, --quiet            no progress\n"
          "  -h, --help             this text\n"

@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) void inspect_field(const struct inspect *i
 void inspect_hex(FILE *to, const void *bytes, size_t length);
 /* Bytes in hex, 16 a line with their offset, characters beside; equal lines once. */
 void inspect_dump(FILE *to, const void *bytes, size_t length, uint64_t offset);
-/* Is line number `line`, from 0, still to be printed? */
+/* Returns whether line number `line`, from 0, is still to be printed. */
 bool inspect_wants(const struct inspect *inspect, uint64_t line);
 
 /* ---- inspect_record.c ---- */

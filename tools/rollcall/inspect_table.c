@@ -139,8 +139,8 @@ static enum verb_exit print_all(const struct inspect *inspect, const struct tabl
 
 /* ---- one page ---- */
 
-/* Pages of the table and of entries are looked up; what stands behind them was, when it was opened.
- */
+/* Pages of the table and of entries are looked up; what follows them was, when the file was
+ * opened. */
 static enum verb_exit page_state(const struct inspect *inspect, const struct table_file *file,
                                  uint64_t number, void *page)
 {

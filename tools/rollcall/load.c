@@ -1,7 +1,6 @@
-/* load.c: the verb load: its command line, and the loop over all lines. */
+/* load.c: the verb load: the loop over all lines. */
 #include "tools/rollcall/load.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,193 +8,12 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/num.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
 #define ASKED_MAX     5 /* times a space is asked for, where the connection is lost meanwhile */
 #define SAVE_EVERY_US 1000000u
-#define PATIENCE_MAX  86400u
 #define REQUESTS_MAX  (1u << 30) /* bytes of a batch's commands, or lines */
-#define FORMATS       "csv, tsv or ndjson"
-
-/* ---- the command line ---- */
-
-static void load_help(void)
-{
-    puts(
-        "usage: rollcall load [options] SPACE [FILE...]\n"
-        "Loads counters, or members of existence keys, into a running daemon: from files, or from\n"
-        "stdin (-). A line is a row; rows of one id are taken in their order.\n"
-        "\n"
-        "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER ")\n"
-        "  -f, --format FORMAT    csv, tsv, ndjson; else what the file's name ends in\n"
-        "  -c, --columns NAMES    id,like,read  id,member  - skips one; else the first line has\n"
-        "                         them; ndjson: of other names nothing is taken\n"
-        "  -m, --mode MODE        set; add: what is there stays; max: the larger number stays\n"
-        "      --checkpoint FILE  a run that was killed goes on where it was; a whole one ends\n"
-        "      --max-errors N     lines that may be refused before it gives up (0)\n"
-        "      --reject FILE      refused lines are added to it\n"
-        "      --batch N          rows acknowledged together (4096)\n"
-        "      --timeout SECONDS  the longest wait for the daemon, busy or away (60)\n"
-        "  -q, --quiet            no progress\n"
-        "  -h, --help             this text\n"
-        "\n"
-        "A row that names all slots sets the whole record: an empty field leaves its slot to the\n"
-        "daemon's rule for records. A row that names some sets those alone, empty ones not.\n"
-        "Exit status: 0 all rows are in, 1 it failed, 2 bad options, 5 all but some refused rows\n"
-        "are, 6 given up as too many were refused.");
-}
-
-/* False: it was said. */
-static bool load_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                        uint64_t *number)
-{
-    if (num_parse(text, strlen(text), number) && *number >= least && *number <= most) {
-        return true;
-    }
-    verb_complain(stderr, "%s must be a number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", option,
-                  least, most, text);
-    return false;
-}
-
-/* False: it was said. */
-static bool load_word(const char *option, const char *text, const char *const *words, int *which)
-{
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0) {
-            *which = i;
-            return true;
-        }
-    }
-    verb_complain(stderr, "%s must be one of %s, %s, %s, not \"%s\"", option, words[0], words[1],
-                  words[2], text);
-    return false;
-}
-
-static bool take_word_option(struct load_options *options, int option, const char *text)
-{
-    static const char *const formats[] = {"csv", "tsv", "ndjson", NULL};
-    static const char *const modes[] = {"set", "add", "max", NULL};
-    int which;
-
-    if (option == 'f') {
-        bool known = load_word("--format", text, formats, &which);
-
-        options->format = known ? (enum load_format)(LOAD_CSV + which) : LOAD_BY_NAME;
-        return known;
-    }
-    bool known = load_word("--mode", text, modes, &which);
-
-    options->mode = known ? (enum load_mode)which : LOAD_SET;
-    return known;
-}
-
-static bool load_option(struct load_options *options, int option, const char *text)
-{
-    uint64_t number;
-
-    switch (option) {
-    case 's':
-        options->server = text;
-        return true;
-    case 'f':
-    case 'm':
-        return take_word_option(options, option, text);
-    case 'c':
-        options->columns = text;
-        return true;
-    case 'C':
-        options->checkpoint = text;
-        return true;
-    case 'e':
-        return load_number("--max-errors", text, 0, UINT64_MAX, &options->max_errors);
-    case 'r':
-        options->reject = text;
-        return true;
-    case 'b':
-        return load_number("--batch", text, 1, LOAD_BATCH_MAX, &options->batch);
-    case 'n':
-        return load_number("--connections", text, 1, LOAD_CONNECTIONS_MAX, &options->connections);
-    case 'q':
-        options->quiet = true;
-        return true;
-    default:
-        if (!load_number("--timeout", text, 1, PATIENCE_MAX, &number)) {
-            return false;
-        }
-        options->patience_s = (unsigned)number;
-        return true;
-    }
-}
-
-/* LOAD_BY_NAME: it does not say. */
-static enum load_format load_format_of(const char *name)
-{
-    return verb_ends_with(name, ".csv")      ? LOAD_CSV
-           : verb_ends_with(name, ".tsv")    ? LOAD_TSV
-           : verb_ends_with(name, ".ndjson") ? LOAD_NDJSON
-           : verb_ends_with(name, ".jsonl")  ? LOAD_NDJSON
-                                             : LOAD_BY_NAME;
-}
-
-static bool complete(struct load_options *options, int count, char **words)
-{
-    if (count < 1 || strlen(words[0]) >= LOAD_NAME_MAX || strchr(words[0], ' ') != NULL) {
-        verb_complain(stderr, "load takes a space and files; see rollcall load --help");
-        return false;
-    }
-    options->space = words[0];
-    options->only_stdin[0] = '-';
-    options->stdin_files[0] = options->only_stdin;
-    options->files = count > 1 ? words + 1 : options->stdin_files;
-    options->file_count = count > 1 ? (size_t)count - 1 : 1;
-    for (size_t i = 0; i < options->file_count && options->format == LOAD_BY_NAME; i++) {
-        options->format = load_format_of(options->files[i]);
-        if (options->format == LOAD_BY_NAME) {
-            verb_complain(stderr, "%s: its name does not say what it is; --format " FORMATS,
-                          options->files[i]);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -1: go on. */
-static int load_arguments(struct load_options *options, int argc, char **argv)
-{
-    static const struct option known[] = {{"server", required_argument, NULL, 's'},
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"columns", required_argument, NULL, 'c'},
-                                          {"mode", required_argument, NULL, 'm'},
-                                          {"checkpoint", required_argument, NULL, 'C'},
-                                          {"max-errors", required_argument, NULL, 'e'},
-                                          {"reject", required_argument, NULL, 'r'},
-                                          {"batch", required_argument, NULL, 'b'},
-                                          {"connections", required_argument, NULL, 'n'},
-                                          {"timeout", required_argument, NULL, 't'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int got;
-
-    opterr = 0;
-    while ((got = getopt_long(argc, argv, "s:f:c:m:qh", known, NULL)) != -1) {
-        if (got == 'h') {
-            load_help();
-            return EXIT_STATUS_DONE;
-        }
-        if (got == '?') {
-            return (int)verb_complain(
-                stderr, "unknown option %s, or it lacks a value; see rollcall load --help",
-                argv[optind - 1]);
-        }
-        if (!load_option(options, got, optarg)) {
-            return EXIT_STATUS_USAGE;
-        }
-    }
-    return complete(options, argc - optind, argv + optind) ? -1 : EXIT_STATUS_USAGE;
-}
 
 /* ---- lines ---- */
 
@@ -240,11 +58,15 @@ static void batch_add_line(struct load *load, struct load_batch *batch, char *li
         .line = load->input.place.line, .line_at = batch->lines.length, .line_length = length};
     CHECK(buf_append(&batch->lines, line, length));
     if (load_parse(load->options->format, &load->columns, line, length, &item->row, item->why)) {
-        item->part = (unsigned)(hash_u64(item->row.id) % load->options->connections);
+        item->part = load->fill != NULL
+                         ? 0
+                         : (unsigned)(hash_u64(item->row.id) % load->options->connections);
         struct buf *requests = &batch->requests[item->part];
 
         item->request_at = requests->length;
-        item->commands = load_space_compose(load, &item->row, requests, item->why);
+        item->commands = load->fill != NULL
+                             ? load_fill_compose(load, &item->row, requests, item->why)
+                             : load_space_compose(load, &item->row, requests, item->why);
         item->request_length = requests->length - item->request_at;
     }
     item->row.member = NULL; /* it was in the line */
@@ -312,6 +134,9 @@ static bool batch_settle(struct load *load, struct load_batch *batch)
     load->done = batch->end;
     batch->count = 0;
     load_tell(load);
+    if (load->fill != NULL) {
+        return load->refused <= load->options->max_errors;
+    }
     bool due = clock_monotonic_us() - load->saved_us > SAVE_EVERY_US;
 
     return (!due || load_life_see(load)) && load_state_write(load, due) &&
@@ -332,6 +157,21 @@ static bool run_raising(struct load *load)
 
     while (batch->count > 0) {
         if (!load_raise(load, batch) || !batch_settle(load, batch)) {
+            return false;
+        }
+        more = batch_fill(load, batch);
+    }
+    return more;
+}
+
+static bool run_filling(struct load *load)
+{
+    struct load_batch *batch = &load->batches[0];
+
+    bool more = batch_fill(load, batch);
+
+    while (batch->count > 0) {
+        if (!load_fill_batch(load, batch) || !batch_settle(load, batch)) {
             return false;
         }
         more = batch_fill(load, batch);
@@ -391,7 +231,7 @@ static bool load_begin(struct load *load)
     const struct load_options *options = load->options;
     char why[LOAD_WHY_MAX];
 
-    if (!ask_space(load)) {
+    if (load->fill == NULL && !ask_space(load)) {
         return false;
     }
     if (options->columns != NULL &&
@@ -445,7 +285,27 @@ static bool load_run(struct load *load)
         return false;
     }
     progress_init(&load->progress, load->options->quiet ? NULL : stderr, "rows", load->before);
-    return raises(load) ? run_raising(load) : run_streaming(load);
+    return load->fill != NULL ? run_filling(load)
+           : raises(load)     ? run_raising(load)
+                              : run_streaming(load);
+}
+
+/* What is in memory is written, too. */
+static bool end_filling(struct load *load, bool done)
+{
+    bool whole = done && load->refused <= load->options->max_errors;
+
+    if (load->fill != NULL && whole && !load->options->quiet) {
+        progress_clear(&load->progress);
+        fputs("writing the tables that are in memory\n", stderr);
+    }
+    bool closed = fill_close(load->fill, whole);
+
+    if (done && !closed) {
+        snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: it is not filled",
+                 load->options->offline);
+    }
+    return done && closed;
 }
 
 static int load_end(struct load *load, bool done)
@@ -459,7 +319,9 @@ static int load_end(struct load *load, bool done)
                  options->reject);
         done = false;
     }
-    if (!(done ? load_life_see(load) : true) || !load_state_write(load, true)) {
+    done = end_filling(load, done);
+    if (!(done && load->fill == NULL ? load_life_see(load) : true) ||
+        !load_state_write(load, true)) {
         done = false;
     }
     if (!options->quiet) {
@@ -497,7 +359,8 @@ int load_main(int argc, char **argv)
     }
     struct load load = {.options = &options};
 
-    if (!load_state_read(&load) || !load_rejects_open(&load)) {
+    if (!load_state_read(&load) || !load_rejects_open(&load) ||
+        (options.offline != NULL && !load_fill_open(&load))) {
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {

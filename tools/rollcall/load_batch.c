@@ -106,7 +106,8 @@ static bool take_batch(struct load *load, struct load_batch *batch, bool *busy)
 
 /* ---- sending ---- */
 
-/* The next items of a part that are pending, one behind the other; *bytes of them. NULL: none. */
+/* Returns the next pending items of a part, one after the other, and *bytes of them. NULL: there
+ * are none. */
 static const char *next_run(const struct load_batch *batch, unsigned part, size_t *at,
                             size_t *bytes)
 {
@@ -215,7 +216,7 @@ static uint64_t *pending_ids(struct load_batch *const batches[2], size_t *count)
     return ids;
 }
 
-/* What came behind a row that is sent again, for its id, goes behind it again. */
+/* Later rows of an id are sent again after the row that is sent again. */
 static void renew_later(struct load_batch *const batches[2])
 {
     size_t count;
@@ -246,7 +247,7 @@ static const char *why_pending(struct load_batch *const batches[2])
     return "busy";
 }
 
-/* Until nothing is pending. lost: the connection is. */
+/* Sends again until nothing is pending. lost: the connection is lost. */
 static bool send_again(struct load *load, struct load_batch *const batches[2], bool lost)
 {
     uint64_t since_us = 0;

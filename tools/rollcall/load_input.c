@@ -1,4 +1,4 @@
-/* load_input.c: lines out of files and stdin, one behind the other. */
+/* load_input.c: lines of files and stdin, one file after the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ bool load_input_seek(struct load_input *input, const struct load_place *place)
     return skip_bytes(input, place->offset);
 }
 
-/* Reads more behind what is left. False: an error. */
+/* Reads more after what is left. False: an error. */
 static bool read_more(struct load_input *input)
 {
     input->length -= input->at;
@@ -150,7 +150,7 @@ static char *line_there(struct load_input *input, size_t *length)
     if (*length > 0 && start[*length - 1] == '\r') {
         (*length)--;
     }
-    start[*length] = '\0'; /* behind the last line there is room for it */
+    start[*length] = '\0'; /* after the last line there is room for it */
     return start;
 }
 

@@ -1,6 +1,7 @@
 /*
- * load_life.c: is it the daemon that took the rows before, or one that was started again and came
- * back without them? Asked on a connection of its own, as the others have batches on their way.
+ * load_life.c: finds out whether the daemon is the one that took the earlier rows, or was started
+ * again and came back without them. It asks on a connection of its own, as the others have batches
+ * on their way.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -163,7 +163,8 @@ static bool parse_tsv(const struct load_columns *columns, char *line, size_t len
     return at > end || parse_fail(why, "the line has more columns than there are names", "");
 }
 
-/* Takes the quotes off a field in place. *end: behind it. False: it does not end. */
+/* Takes the quotes off a field in place. *end: the place after it. False: the field does not end.
+ */
 static bool unquote(char *field, size_t *length, char **end)
 {
     char *to = field;
@@ -195,7 +196,7 @@ static bool parse_csv(const struct load_columns *columns, char *line, size_t len
             stop = strchrnul(at, ',');
             bytes = (size_t)(stop - at);
         } else if (!unquote(at, &bytes, &stop)) {
-            return parse_fail(why, "a quote does not end, or something is behind it", "");
+            return parse_fail(why, "a quote does not end, or something follows it", "");
         }
         if (!take_field(columns, i, at, bytes, row, why)) {
             return false;
@@ -215,7 +216,7 @@ static char *skip_blank(char *at)
     return at;
 }
 
-/* A string without escapes but \" \\ \/ ; *end: behind it. NULL: none. */
+/* Reads a string without escapes but \" \\ \/ ; *end: the place after it. NULL: there is none. */
 static char *json_string(char *at, size_t *length, char **end)
 {
     char *start = at + 1;
@@ -238,7 +239,8 @@ static char *json_string(char *at, size_t *length, char **end)
     return *at == '"' ? start : NULL;
 }
 
-/* A string, a number, null (an empty text) … *end: behind it. NULL: anything else. */
+/* Reads a string, a number, or null (an empty text); *end: the place after it. NULL: it is anything
+ * else. */
 static char *json_value(char *at, size_t *length, char **end)
 {
     if (*at == '"') {
@@ -264,7 +266,7 @@ static size_t json_column(const struct load_columns *columns, const char *name, 
     return i;
 }
 
-/* "name": value. NULL with `why`; else behind it. */
+/* Reads "name": value. Returns the place after it; NULL with `why`. */
 static char *json_member(const struct load_columns *columns, char *at, struct load_row *row,
                          uint64_t *seen, char why[LOAD_WHY_MAX])
 {
@@ -282,7 +284,7 @@ static char *json_member(const struct load_columns *columns, char *at, struct lo
     const char *value = json_value(skip_blank(at + 1), &length, &end);
 
     if (value == NULL) {
-        (void)parse_fail(why, "not a number, text or null behind a name", "");
+        (void)parse_fail(why, "not a number, text or null after a name", "");
         return NULL;
     }
     if (column == columns->count) {
@@ -323,7 +325,7 @@ static bool parse_ndjson(const struct load_columns *columns, char *line, struct 
             return parse_fail(why, "it has no id", "");
         }
     }
-    return *skip_blank(at + 1) == '\0' || parse_fail(why, "something is behind the object", "");
+    return *skip_blank(at + 1) == '\0' || parse_fail(why, "something follows the object", "");
 }
 
 bool load_parse(enum load_format format, const struct load_columns *columns, char *line,

@@ -1,12 +1,14 @@
 /*
  * load_private.h: what the files of the verb load share. Included by load*.c only.
  *
- *     load.c            the command line, and the loop over all lines
+ *     load.c            the loop over all lines
+ *     load_options.c    the command line
  *     load_input.c      lines out of files, and where they stand
  *     load_parse.c      a line as a row: id, slots or member
  *     load_space.c      what the daemon says of the space; a row as commands
  *     load_batch.c      a batch of rows: sent, answered, sent again where the daemon was busy
  *     load_raise.c      the same for --mode max
+ *     load_fill*.c      --offline: no daemon, but its tables
  *     load_life.c       whether the daemon still has what it acknowledged
  *     load_state.c      the checkpoint file and the file of rejected lines
  *
@@ -24,6 +26,7 @@
 
 #include "base/buf.h"
 #include "engine/engine.h"
+#include "tools/rollcall/load_fill.h"
 #include "tools/rollcall/progress.h"
 #include "tools/rollcall/wire.h"
 
@@ -38,7 +41,7 @@
 #define LOAD_CONNECTIONS_MAX 64u
 #define LOAD_FILES_MAX       65536u
 #define LOAD_WHY_MAX         128
-#define LOAD_LOSSES_MAX      5 /* connections lost one right behind the other */
+#define LOAD_LOSSES_MAX      5 /* connections lost one right after the other */
 #define LOAD_ID_MAX          ((uint64_t)INT64_MAX)
 
 enum load_format { LOAD_BY_NAME, LOAD_CSV, LOAD_TSV, LOAD_NDJSON };
@@ -59,9 +62,14 @@ struct load_options {
     bool quiet;
     char **files; /* "-": stdin */
     size_t file_count;
+    const char *offline; /* a directory; NULL: into a daemon */
+    const char *config;
     char only_stdin[2]; /* "-" */
     char *stdin_files[1];
 };
+
+/* Reads the command line. -1: go on; else the exit status. */
+int load_arguments(struct load_options *options, int argc, char **argv);
 
 /* ---- the space ---- */
 
@@ -98,7 +106,7 @@ struct load_columns {
 /* Names with `separator` between. False with `why`. */
 bool load_columns_read(struct load_columns *columns, const struct load_space *space,
                        const char *text, size_t length, char separator, char why[LOAD_WHY_MAX]);
-/* Those of ndjson without --columns: id and all slots, or id and member. */
+/* Sets the columns of ndjson without --columns: id and all slots, or id and member. */
 void load_columns_all(struct load_columns *columns, const struct load_space *space);
 
 /* The line is changed (quotes, escapes). False with `why`. */
@@ -187,6 +195,9 @@ struct load {
     struct load_place done;         /* all before it is answered */
     uint64_t saved_us;              /* when the checkpoint was last made durable */
     unsigned complaints;
+    struct fill_options fill_options;
+    struct fill *fill;  /* NULL: into a daemon */
+    uint64_t fill_last; /* the largest id so far */
     char why_failed[WIRE_ERROR_MAX];
 };
 
@@ -194,13 +205,19 @@ struct load {
 unsigned load_space_compose(const struct load *load, const struct load_row *row, struct buf *to,
                             char why[LOAD_WHY_MAX]);
 void load_put_number(struct buf *to, uint64_t number); /* appends it */
+/* May such a row be sent? False with `why`. */
+bool load_space_takes(const struct load *load, const struct load_row *row, char why[LOAD_WHY_MAX]);
+/* Do the columns name all slots? */
+bool load_space_is_whole(const struct load *load);
+/* The record as text, without a NUL; how many bytes. */
+size_t load_space_print(const struct load_space *space, const struct load_row *row, char *text);
 /* Appends the key of a row's record or member. False: too long. */
 bool load_space_key(const struct load_space *space, const struct load_row *row, struct buf *to);
 
 /* Sends what is pending of a batch. False with why_failed. */
 bool load_batch_send(struct load *load, struct load_batch *batch);
 /*
- * Takes the answers of `batch`; `next` (may be NULL) was sent behind it. Where the daemon was busy,
+ * Takes the answers of `batch`; `next` (may be NULL) was sent after it. Where the daemon was busy,
  * both are answered when this returns. False with why_failed.
  */
 bool load_batch_finish(struct load *load, struct load_batch *batch, struct load_batch *next);
@@ -214,6 +231,15 @@ bool load_pause(struct load *load, uint64_t *since_us, const char *why);
 bool load_connect(struct load *load);
 void load_disconnect(struct load *load);
 bool load_is_connected(const struct load *load);
+
+/* ---- offline ---- */
+
+bool load_fill_open(struct load *load); /* load->fill, and what its space is. False: it was said */
+/* As load_space_compose: the texts of operations. */
+unsigned load_fill_compose(const struct load *load, const struct load_row *row, struct buf *to,
+                           char why[LOAD_WHY_MAX]);
+/* Carries out a batch. False with why_failed. */
+bool load_fill_batch(struct load *load, struct load_batch *batch);
 
 /* ---- life ---- */
 

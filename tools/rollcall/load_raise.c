@@ -207,7 +207,7 @@ static bool raise_some(struct load *load, struct load_item *const *items, size_t
     return true;
 }
 
-/* The next pending items behind *at. */
+/* Returns the next pending items after *at. */
 static size_t next_pending(struct load_batch *batch, size_t *at, struct load_item **items)
 {
     size_t count = 0;

@@ -130,7 +130,7 @@ static void space_put_data(struct buf *to, const char *data, size_t length)
     space_put_text(to, "\r\n");
 }
 
-static size_t space_print(const struct load_space *space, const struct load_row *row, char *text)
+size_t load_space_print(const struct load_space *space, const struct load_row *row, char *text)
 {
     char *at = text;
 
@@ -152,7 +152,7 @@ static unsigned compose_record(const struct load *load, const struct load_row *r
     if (!load_space_key(&load->space, row, to)) {
         return 0;
     }
-    space_put_data(to, text, space_print(&load->space, row, text));
+    space_put_data(to, text, load_space_print(&load->space, row, text));
     return 1;
 }
 
@@ -189,27 +189,39 @@ static bool member_is_sound(const struct load_row *row)
     return row->member_length > 0;
 }
 
+bool load_space_is_whole(const struct load *load)
+{
+    return load->columns.named == (uint32_t)((1ull << load->space.slot_count) - 1);
+}
+
+bool load_space_takes(const struct load *load, const struct load_row *row, char why[LOAD_WHY_MAX])
+{
+    if (!load->space.members && row->set == 0) {
+        snprintf(why, LOAD_WHY_MAX, "no number is in the line");
+        return false;
+    }
+    if (load->space.members && !member_is_sound(row)) {
+        snprintf(why, LOAD_WHY_MAX, "the member is empty, or has spaces or control characters");
+        return false;
+    }
+    return true;
+}
+
 unsigned load_space_compose(const struct load *load, const struct load_row *row, struct buf *to,
                             char why[LOAD_WHY_MAX])
 {
     const struct load_space *space = &load->space;
-    uint32_t all = (uint32_t)((1ull << space->slot_count) - 1);
     size_t start = to->length;
     unsigned commands = 0;
 
-    if (!space->members && row->set == 0) {
-        snprintf(why, LOAD_WHY_MAX, "no number is in the line");
-        return 0;
-    }
-    if (space->members && !member_is_sound(row)) {
-        snprintf(why, LOAD_WHY_MAX, "the member is empty, or has spaces or control characters");
+    if (!load_space_takes(load, row, why)) {
         return 0;
     }
     if (space->members) {
         space_put_text(to, verb_of(load));
         commands = load_space_key(space, row, to);
         space_put_data(to, "1", 1);
-    } else if (load->columns.named == all) {
+    } else if (load_space_is_whole(load)) {
         commands = compose_record(load, row, to);
     } else {
         commands = compose_slots(load, row, to);

@@ -18,6 +18,7 @@
 #define GETOPT_FROM 256 /* getopt's values for the rows */
 #define DAYS_MAX    36500u
 #define A_DAY_MAX   1000000000000000ull
+#define TTL_S_MAX   300u
 
 const char *const online_sorts[] = {"name", "held", "memory", "reads", "changes", "full", NULL};
 
@@ -68,6 +69,23 @@ static const struct option_row rows[] = {
      .help = "data directory of the configuration; \"\": none, all in memory"},
     {"recycle", FLAG(recycle), .help = "what is older is forgotten, not dumped to the disk"},
     {"from", STRING(from), .help = "a running daemon (as --server): what is not given is as there"},
+    {"etcd", STRING(etcd), .initial = "http://127.0.0.1:2379",
+     .help = "URLs of etcd's members, with commas between them"},
+    {"etcd-auth", STRING(etcd_auth),
+     .help = "file whose first line, name:password, is etcd's user"},
+    {"etcd-ca", STRING(etcd_ca), .help = "PEM file of who signed etcd's certificates"},
+    {"etcd-cert", STRING(etcd_cert), .help = "PEM file of the certificate that etcd is shown"},
+    {"etcd-key", STRING(etcd_key), .help = "PEM file of its key"},
+    {"address", STRING(address), .help = "HOST:PORT where other nodes can follow this one"},
+    {"group", STRING(group), .help = "of nodes; of status alone, else the daemon says it"},
+    {"ttl", .type = OPTION_DURATION, .min = 1, .max = TTL_S_MAX, .unit_ms = 1000, AT(ttl_s),
+     .initial = "6s", .help = "without word of the leader's agent for so long another one leads"},
+    {"on-change", STRING(on_change),
+     .help = "program to run when another node leads: ROLE LEADER ADDRESS EPOCH GROUP"},
+    {"follows-only", FLAG(follows_only), .help = "this node never leads, and nobody waits for it"},
+    {"not-alone", FLAG(not_alone),
+     .help = "with ack: replica: writes are refused while no follower is in sync"},
+    {"init", FLAG(init), .help = "this node is the first to lead its group; once"},
     {"help", FLAG(help), .help = "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

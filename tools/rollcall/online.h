@@ -1,6 +1,6 @@
 /*
  * online.h: the verbs that ask a running daemon, and what they have in common: one table of
- * options, of which a verb names those it takes; help with examples first; exit statuses as
+ * options, from which a verb names those it takes; help with examples first; exit statuses as
  * base/exit_status.h. Data goes to stdout, everything else to stderr.
  */
 #ifndef ROLLCALL_TOOLS_ONLINE_H
@@ -39,6 +39,11 @@ struct online_options {
     uint64_t id_spacing, memory_bytes, disk_bytes;
     double false_positives;
     bool deletes, recycle;
+    /* of `agent` */
+    char *etcd, *etcd_auth, *etcd_ca, *etcd_cert, *etcd_key;
+    char *address, *group, *on_change;
+    unsigned ttl_s;
+    bool follows_only, not_alone, init;
     const char *words[ONLINE_WORDS_MAX];
     size_t word_count;
 };
@@ -67,6 +72,7 @@ int online_top_main(int argc, char **argv);
 int online_plan_main(int argc, char **argv);
 int online_promote_main(int argc, char **argv);
 int online_follow_main(int argc, char **argv);
+int agent_main(int argc, char **argv); /* agent.c */
 int online_completion_main(int argc, char **argv);
 
 /* May colours be used there: a terminal, no NO_COLOR, TERM not dumb. */

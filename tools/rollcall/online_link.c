@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "tools/rollcall/bench_connect.h"
@@ -306,30 +307,11 @@ void online_close(struct online_link *link)
 
 /* ---- HTTP ---- */
 
-static void encode_base64(const char *text, char *out)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t length = strlen(text);
-
-    for (size_t i = 0; i < length; i += 3) {
-        uint32_t bits = (uint32_t)(unsigned char)text[i] << 16;
-
-        bits |= i + 1 < length ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
-        bits |= i + 2 < length ? (uint32_t)(unsigned char)text[i + 2] : 0;
-        *out++ = letters[bits >> 18];
-        *out++ = letters[bits >> 12 & 63];
-        *out++ = i + 1 < length ? letters[bits >> 6 & 63] : '=';
-        *out++ = i + 2 < length ? letters[bits & 63] : '=';
-    }
-    *out = '\0';
-}
-
 static bool send_get(struct online_link *link, const char *path)
 {
     char encoded[2 * AUTH_LINE_BYTES], request[4 * AUTH_LINE_BYTES];
 
-    encode_base64(link->auth, encoded);
+    base64_encode(link->auth, strlen(link->auth), encoded);
     snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\nHost: %.200s\r\n%s%s%s\r\n", path,
              link->target->server + strlen(HTTP_PREFIX),
              *link->auth != '\0' ? "Authorization: Basic " : "", encoded,

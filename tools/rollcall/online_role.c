@@ -19,7 +19,7 @@ static void role_take(void *context, const char *line, size_t length)
     snprintf(answer, ONLINE_ERROR_MAX, "%.*s", (int)length, line);
 }
 
-/* The answer behind OK, in answer[]. Not so: said why. */
+/* Asks, and puts the answer after OK into answer[]. Any other answer is printed. */
 static enum exit_status role_ask(const struct online_options *options, const char *command,
                                  char answer[ONLINE_ERROR_MAX])
 {

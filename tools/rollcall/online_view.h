@@ -3,9 +3,9 @@
  * (src/admin/README.md).
  *
  * Over HTTP it is that very answer. Over the memcached protocol it is put together from stats,
- * stats spaces, tables, hot, latency and settings, which have the same figures by the same names;
- * what only the status page knows (attention, rates, latency of the last minute) is not there then,
- * and added_each_s is of the time since the newest table was opened.
+ * stats spaces, tables, hot, latency, settings and replication, which have the same figures by the
+ * same names; what only the status page knows (attention, rates, latency of the last minute) is not
+ * there then, and added_each_s is of the time since the newest table was opened.
  *
  * A view is a jansson object, the caller's to json_decref(). One thread.
  */
@@ -28,7 +28,8 @@ enum online_depth {
 json_t *online_view(const struct online_target *target, enum online_depth depth, bool quiet,
                     enum exit_status *status, char error[ONLINE_ERROR_MAX]);
 
-/* The figures of one `stats` command by their names: numbers as such. NULL: told. */
+/* Returns the figures of one `stats` command by their names, numbers as numbers. NULL: an error was
+ * printed. */
 json_t *online_stats(struct online_link *link, const char *command);
 
 /* ---- reading one ---- */

@@ -22,7 +22,7 @@ struct progress {
 };
 
 void progress_init(struct progress *progress, FILE *to, const char *unit, uint64_t from);
-/* whole: 0: not known. more: said behind it, or NULL. Costs little when nothing is due. */
+/* whole: 0: not known. more: text after the line, or NULL. Costs little when nothing is due. */
 void progress_tell(struct progress *progress, uint64_t done, uint64_t whole, const char *more);
 /* Takes the line away: before anything else is printed to the same terminal. */
 void progress_clear(struct progress *progress);

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/num.h"
+#include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/one_bit.h"
 #include "tools/rollcall/repair_private.h"
@@ -238,7 +239,9 @@ enum verb_exit repair_directory(struct vfs *vfs, const struct repair_options *op
     case DIR_LOCK_FAILED:
         return verb_complain(errors, "%s: %s", options->directory, strerror(errno));
     }
-    enum verb_exit status = repair_run(&repair);
+    enum verb_exit status = data_is_filling(vfs, options->directory)
+                                ? verb_complain(errors, DATA_FILLING_WORDS, options->directory)
+                                : repair_run(&repair);
     manifest_destroy(repair.manifest);
     dir_lock_give(vfs, &lock);
     return status;
@@ -262,7 +265,7 @@ static void repair_help(void)
         "  -h, --help           this text\n"
         "\n"
         "A table file is written anew without its bad pages. Bad records of the journal become\n"
-        "empty ones; those behind them are kept. A bit that has turned over is turned back.");
+        "empty ones; later ones stay. A bit that has turned over is turned back.");
 }
 
 static bool take_lsn(const char *text, uint64_t *lsn)

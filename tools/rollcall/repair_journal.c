@@ -2,7 +2,7 @@
  * repair_journal.c: a damaged journal: what is lost becomes empty records (pads), so that all that
  * is sound keeps its place and the stream goes as far as marks and tables say.
  *
- * Records tell results, so those behind a gap hold without it; only what was in it is lost. An
+ * Records tell results, so those after a gap hold without it; only what was in the gap is lost. An
  * event of a table that was lost may make a start refuse a later one: --drop-from gives up what
  * follows.
  */
@@ -79,7 +79,7 @@ static bool keep_range(struct mending *m, uint64_t offset, uint64_t bytes)
 
 /* ---- one gap ---- */
 
-/* Whose change it says it was, if that can be read though it is damaged. */
+/* Prints whose change a damaged record says it was, if that can be read. */
 static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t length)
 {
     struct change change;
@@ -195,7 +195,7 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
 
 /* ---- one segment ---- */
 
-/* Where the stream must go on to in this segment, if nothing sound follows. */
+/* Returns how far the stream must go in this segment, if nothing sound follows. */
 static uint64_t end_wanted(const struct mending *m, uint64_t from)
 {
     uint64_t end = m->segment->end;
@@ -320,7 +320,7 @@ static bool close_segment(struct mending *m, const char *path)
     return done || repair_fail(m->repair, m->segment->name, "written");
 }
 
-/* Records first: a header that links to a changed segment stands behind it. */
+/* Records come first: the header that links to a changed segment stands in a later one. */
 static bool mend_segment(struct mending *m, size_t index)
 {
     char path[VFS_PATH_MAX] = "";
@@ -348,7 +348,7 @@ static bool ignore_record(void *context, const struct journal_record *record)
     return true;
 }
 
-/* Would a start take it as it is, and verify find nothing? */
+/* Returns whether a start would take the journal as it is, and verify find nothing. */
 static bool repair_journal_is_sound(struct repair *repair, const struct repair_plan *plan,
                                     bool *readable)
 {

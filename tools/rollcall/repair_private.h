@@ -4,6 +4,7 @@
 
 #include "store/journal_chain.h"
 #include "store/manifest.h"
+#include "store/table_rescue.h"
 #include "tools/rollcall/repair.h"
 
 struct repair {
@@ -34,7 +35,28 @@ bool repair_keep_bytes(struct repair *repair, const char *name, uint64_t offset,
 
 /* ---- repair_tables.c ---- */
 
+/* One file of a space. */
+struct repair_work {
+    struct repair *repair;
+    struct manifest_space *space;
+    struct manifest_file file; /* as MANIFEST is to have it, but for its name, generation, bytes */
+    const void *description;   /* of the same length as before; NULL: as it was */
+    uint64_t *generation;      /* the highest of all */
+};
+
 void repair_tables(struct repair *repair);
+
+/* The new file, and its line in place of the old one's. False, and said: it cannot be written. */
+bool repair_write_anew(struct repair_work *work, struct table_rescue *rescue,
+                       const struct table_rescue_told *told);
+
+/* ---- repair_lost.c: files that have nothing left ---- */
+
+/* Leaves the file out, or says that the space cannot go without it; `why` says what is wrong. */
+void repair_give_up(struct repair_work *work, const char *why);
+/* What is left of the space fits together again; `before`: all the files it had. */
+void repair_close_gaps(struct repair *repair, struct manifest_space *space,
+                       const struct manifest_file *before, size_t count, uint64_t *generation);
 
 /* ---- repair_segments.c: which segments there are, or must be ---- */
 
@@ -55,8 +77,8 @@ struct repair_plan {
     uint64_t reach; /* the stream must go on to here: marks and tables say so */
 };
 
-/* All that hold the stream from where replay begins up to `reach`. False, and said: it cannot be.
- */
+/* Plans all segments that hold the stream from where replay begins up to `reach`. False, with the
+ * reason printed: it cannot be. */
 bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
                       struct repair_plan *plan);
 void repair_plan_free(struct repair_plan *plan);

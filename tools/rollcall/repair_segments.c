@@ -43,7 +43,7 @@ static void add_live(struct repair_plan *plan, const struct journal_found *found
     segment->there = segment->sound = true;
 }
 
-/* One whose header says nothing: its name and its size are left. */
+/* Adds a segment whose header says nothing: its name and its size are left. */
 static void add_unsound(struct repair_plan *plan, const struct journal_chain *chain,
                         const struct journal_found *found)
 {
@@ -58,7 +58,8 @@ static void add_unsound(struct repair_plan *plan, const struct journal_chain *ch
     segment->there = true;
 }
 
-/* Does it lie within a live one that does not know of a successor? Then it was replaced. */
+/* Returns whether a segment lies within a live one that knows no successor: then it was replaced.
+ */
 static bool repair_segments_is_dead(const struct journal_chain *chain,
                                     const struct journal_found *found)
 {
@@ -180,15 +181,14 @@ static uint64_t reach_of(const struct manifest *manifest, const struct journal_c
 {
     const uint64_t known[] = {manifest->journal_lsn, manifest->table_event_lsn, chain->durable,
                               chain->written};
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
     uint64_t reach = 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         reach = known[i] > reach ? known[i] : reach;
     }
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        const struct manifest_space *space = &manifest->spaces[i];
-        for (size_t k = 0; k < space->files_count; k++) {
-            reach = space->files[k].end_lsn > reach ? space->files[k].end_lsn : reach;
-        }
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        reach = file->end_lsn > reach ? file->end_lsn : reach;
     }
     return reach;
 }

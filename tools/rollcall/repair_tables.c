@@ -19,9 +19,7 @@
 
 #define KIND_COUNTER  "counter"
 #define KIND_PHANTOM  "phantom"
-#define LAYER_OF      1u    /* of manifest_file.layer: bit of a table's layer */
 #define LEFT_OVER_MAX 1000u /* generations a killed daemon may have begun */
-#define OVERLAYS      2u    /* and of their overlays, from here on */
 
 /* What is lost in one file. */
 struct loss {
@@ -49,7 +47,7 @@ static const char *entries_of(const char *kind, unsigned section)
                                                                                  : "entries";
 }
 
-/* So many of the table's ids, or members, are in so many of its pages. */
+/* Returns how many of the table's ids, or members, are in this many of its pages. */
 static uint64_t share(const struct loss *loss, uint64_t pages)
 {
     return loss->pages == 0 ? 0 : (loss->count * pages + loss->pages - 1) / loss->pages;
@@ -141,13 +139,6 @@ static void say_mended(struct repair *repair, const struct table_rescue_mended *
 
 /* ---- one file ---- */
 
-struct work {
-    struct repair *repair;
-    struct manifest_space *space;
-    struct manifest_file file; /* as MANIFEST has it */
-    uint64_t *generation;      /* the highest of all */
-};
-
 static bool count_finding(void *context, const char *finding)
 {
     (void)finding;
@@ -155,7 +146,8 @@ static bool count_finding(void *context, const char *finding)
     return true;
 }
 
-static bool repair_tables_is_meant(const struct work *work, const struct table_file_info *info)
+static bool repair_tables_is_meant(const struct repair_work *work,
+                                   const struct table_file_info *info)
 {
     const struct manifest_file *file = &work->file;
     return strcmp(info->space, work->space->name) == 0 &&
@@ -166,7 +158,7 @@ static bool repair_tables_is_meant(const struct work *work, const struct table_f
 }
 
 /* Whole, and the one MANIFEST means. *newer: nothing can be said. */
-static bool repair_tables_is_sound(const struct work *work, const char *path, bool *newer)
+static bool repair_tables_is_sound(const struct repair_work *work, const char *path, bool *newer)
 {
     char error[TABLE_FILE_ERROR_MAX];
     struct table_file *opened = NULL;
@@ -182,8 +174,9 @@ static bool repair_tables_is_sound(const struct work *work, const char *path, bo
     return sound;
 }
 
-/* In the next generation whose name is free: a killed daemon may have left files of some. */
-static struct table_file_writer *create_next(struct work *work, struct table_file_info *info,
+/* Creates the file in the next generation whose name is free: a killed daemon may have left files
+ * of some. */
+static struct table_file_writer *create_next(struct repair_work *work, struct table_file_info *info,
                                              struct manifest_file *file, char *error)
 {
     struct table_file_writer *writer = NULL;
@@ -199,17 +192,18 @@ static struct table_file_writer *create_next(struct work *work, struct table_fil
     return writer;
 }
 
-/* The new file, and its line in place of the old one's. */
-static bool write_anew(struct work *work, struct table_rescue *rescue, struct telling *telling)
+bool repair_write_anew(struct repair_work *work, struct table_rescue *rescue,
+                       const struct table_rescue_told *told)
 {
     struct repair *repair = work->repair;
-    const struct table_rescue_told told = {.blank = blank, .lost = take_lost, .context = telling};
     char error[TABLE_FILE_ERROR_MAX];
     struct table_file_info info = *table_rescue_info(rescue);
     struct manifest_file file = work->file;
+    if (work->description != NULL) {
+        info.description = work->description;
+    }
     struct table_file_writer *writer = create_next(work, &info, &file, error);
-    telling->loss->speaks = false; /* it was said */
-    bool written = writer && table_rescue_run(rescue, writer, &told);
+    bool written = writer && table_rescue_run(rescue, writer, told);
     if (writer && !written) {
         snprintf(error, sizeof(error), "%s", table_file_writer_error(writer));
         table_file_abandon(writer);
@@ -223,7 +217,7 @@ static bool write_anew(struct work *work, struct table_rescue *rescue, struct te
            manifest_add_file(repair->manifest, work->space, &file);
 }
 
-static void rescue_file(struct work *work, struct table_rescue *rescue)
+static void rescue_file(struct repair_work *work, struct table_rescue *rescue)
 {
     struct repair *repair = work->repair;
     const struct table_file_info *info = table_rescue_info(rescue);
@@ -239,82 +233,15 @@ static void rescue_file(struct work *work, struct table_rescue *rescue)
     (void)table_rescue_run(rescue, NULL, &told);
     end_run(&loss);
     say_mended(repair, table_rescue_mended(rescue));
+    loss.speaks = false; /* it was said */
     if (repair->options->yes) {
-        write_anew(work, rescue, &telling);
-    }
-}
-
-/* ---- what is lost as a whole ---- */
-
-static bool is_of_ids_apart(const struct manifest_file *file)
-{
-    return file->serial >= ROW_APART_SERIALS;
-}
-
-/* Does no table of the space lie below? Then it may go, as the oldest does. */
-static bool is_lowest(const struct work *work)
-{
-    for (size_t i = 0; i < work->space->files_count; i++) {
-        const struct manifest_file *other = &work->space->files[i];
-        if (!is_of_ids_apart(other) && other->first_id < work->file.first_id) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* MANIFEST's lines of one table, or of one layer of it. */
-static void forget(struct work *work, bool all_layers)
-{
-    for (size_t i = work->space->files_count; i-- > 0;) {
-        const struct manifest_file *file = &work->space->files[i];
-        if (file->serial == work->file.serial && (all_layers || file->layer == work->file.layer)) {
-            char name[MANIFEST_FILE_NAME_MAX + 1];
-            memcpy(name, file->name, sizeof(name));
-            manifest_remove_file(work->space, name);
-        }
-    }
-}
-
-static void repair_tables_give_up(struct work *work, const char *why)
-{
-    struct repair *repair = work->repair;
-    const struct manifest_file *file = &work->file;
-    bool overlay = file->layer >= OVERLAYS;
-    bool needed = !is_of_ids_apart(file) && ((file->layer & LAYER_OF) != 0 || !is_lowest(work));
-    if (!overlay && needed) {
-        repair_cannot(repair,
-                      "%s; it is not the lowest table of its space (ids %" PRIu64 " to %" PRIu64
-                      "), so it cannot go without it: restore the file from a copy",
-                      why, file->first_id, file->last_id);
-        return;
-    }
-    repair->repairs++;
-    repair_say(repair, "%s", why);
-    if (overlay) {
-        repair_say(repair,
-                   "  it is left out: changes of ids %" PRIu64 " to %" PRIu64
-                   " since table %" PRIu64 " of space %s was written are lost",
-                   file->first_id, file->last_id, file->serial, work->space->name);
-    } else if (is_of_ids_apart(file)) {
-        repair_say(repair,
-                   "  it is left out: ids of space %s that were apart, far ahead of all others, "
-                   "are lost",
-                   work->space->name);
-    } else {
-        repair_say(repair,
-                   "  table %" PRIu64 " of space %s is left out: all its ids, %" PRIu64
-                   " to %" PRIu64 ", are lost",
-                   file->serial, work->space->name, file->first_id, file->last_id);
-    }
-    if (repair->options->yes) {
-        forget(work, !overlay);
+        repair_write_anew(work, rescue, &told);
     }
 }
 
 /* ---- all ---- */
 
-static void repair_file(struct work *work)
+static void repair_file(struct repair_work *work)
 {
     struct repair *repair = work->repair;
     char path[VFS_PATH_MAX], error[TABLE_FILE_ERROR_MAX], why[VFS_PATH_MAX + TABLE_FILE_ERROR_MAX];
@@ -338,21 +265,9 @@ static void repair_file(struct work *work)
                  : result == TABLE_FILE_DAMAGED ? error
                  : result == TABLE_FILE_DONE    ? " is another file than MANIFEST means"
                                                 : " cannot be read; check the disk");
-        repair_tables_give_up(work, why);
+        repair_give_up(work, why);
     }
     table_rescue_close(rescue);
-}
-
-static uint64_t highest_generation(const struct manifest *manifest)
-{
-    uint64_t highest = 0;
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        for (size_t k = 0; k < manifest->spaces[i].files_count; k++) {
-            uint64_t generation = manifest->spaces[i].files[k].generation;
-            highest = generation > highest ? generation : highest;
-        }
-    }
-    return highest;
 }
 
 /* What the new MANIFEST does not name any more is kept. */
@@ -388,11 +303,14 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
         files[i] = space->files[i]; /* the list changes */
     }
     for (size_t i = 0; i < count && !repair->failed; i++) {
-        struct work work = {
+        struct repair_work work = {
             .repair = repair, .space = space, .file = files[i], .generation = generation};
         if (!repair->options->yes || manifest_find_file(repair->manifest, files[i].name)) {
             repair_file(&work); /* else it went with its table */
         }
+    }
+    if (repair->options->yes && repair->repairs > repairs && !repair->failed) {
+        repair_close_gaps(repair, space, files, count, generation);
     }
     if (repair->options->yes && repair->repairs > repairs && !repair->failed) {
         repair_tables_store(repair, files, count);
@@ -402,7 +320,7 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
 
 void repair_tables(struct repair *repair)
 {
-    uint64_t generation = highest_generation(repair->manifest);
+    uint64_t generation = manifest_generation(repair->manifest);
     for (size_t i = 0; i < repair->manifest->spaces_count && !repair->failed; i++) {
         repair_space(repair, &repair->manifest->spaces[i], &generation);
     }

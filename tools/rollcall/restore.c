@@ -37,7 +37,7 @@ static int print_begun(const struct restore *restore, char text[BEGUN_MAX])
                     restore->list.sum);
 }
 
-/* Was a restore of this backup begun in it? */
+/* Returns whether a restore of this backup was begun in the directory. */
 static bool is_begun(const struct restore *restore, const char *directory)
 {
     char path[VFS_PATH_MAX];
@@ -126,7 +126,7 @@ static bool restore_write_begun(struct restore *restore)
     return copy_write(&restore->copy, RESTORE_BEGUN, text, length, 0);
 }
 
-/* All that the manifest needs is listed, and what is listed is what it needs. */
+/* Returns whether the list has all that the manifest needs, and nothing else. */
 static bool list_fits(struct restore *restore)
 {
     const struct backup_set *set = &restore->set;

@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) enum verb_exit verb_complain(FILE *to, con
                                                                    ...);
 
 bool verb_ends_with(const char *name, const char *suffix); /* and has something before it */
-/* What stands behind the last slash. */
+/* Returns what stands after the last slash. */
 const char *verb_base_name(const char *path);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "data/fill.h"
 #include "store/dir_lock.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
@@ -67,7 +68,7 @@ static void compare_text(const struct line *line, const char *what, size_t offse
     }
 }
 
-/* The file is sound: is it the one of the manifest's line? */
+/* Compares a sound file with the manifest's line. */
 static void compare_all(const struct line *line, const struct table_file_info *info,
                         const struct manifest_space *space, const struct manifest_file *file)
 {
@@ -126,11 +127,10 @@ static void verify_table(struct verify *verify, const char *name,
 
 static void verify_named(struct verify *verify)
 {
-    for (size_t i = 0; i < verify->manifest->spaces_count; i++) {
-        const struct manifest_space *space = &verify->manifest->spaces[i];
-        for (size_t k = 0; k < space->files_count; k++) {
-            verify_table(verify, space->files[k].name, space, &space->files[k]);
-        }
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
+    while ((file = manifest_next_file(verify->manifest, &at)) != NULL) {
+        verify_table(verify, file->name, &verify->manifest->spaces[at.space], file);
     }
 }
 
@@ -176,7 +176,10 @@ void verify_leftovers(struct verify *verify)
 {
     for (size_t i = 0; i < verify->names_count; i++) {
         const char *what = leftover(verify, verify->names[i]);
-        if (what) {
+        if (strcmp(verify->names[i], DATA_FILLING_NAME) == 0) {
+            verify_begin(verify, DATA_FILLING_NAME);
+            verify_finding(verify, DATA_FILLING_WORDS, verify->options->directory);
+        } else if (what) {
             verify_note(verify, "%s/%s: %s", verify->options->directory, verify->names[i], what);
         }
     }

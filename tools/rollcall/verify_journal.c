@@ -98,7 +98,7 @@ static void verify_journal_say_gap(struct look *look, const char *name,
     }
 }
 
-/* A bad place with nothing behind it, above all marks, is no damage: there the stream ends. */
+/* A bad place with nothing after it, above all marks, is no damage: there the stream ends. */
 static bool is_damage(const struct look *look, const struct salvage_item *gap)
 {
     return gap->resumes || gap->lsn < look->scan.durable || gap->lsn < look->chain->written;
@@ -183,7 +183,7 @@ static bool take_none(void *context, const struct journal_record *record)
     return true;
 }
 
-/* Damage that only concerns what no start reads any more is worth knowing as such. */
+/* Damage of what no start reads any more is told apart from other damage. */
 static void say_if_old(struct look *look)
 {
     struct verify *verify = look->verify;
@@ -236,7 +236,7 @@ static void say_end(struct look *look, enum journal_scan_end end)
     }
 }
 
-/* The stream is sound: does it hold what the manifest needs of it? */
+/* Compares a sound stream with what the manifest needs of it. */
 static void compare_manifest(struct look *look)
 {
     struct verify *verify = look->verify;

@@ -75,7 +75,7 @@ bool wire_connect(struct wire *wire, void (*waits)(void *context, const char *wh
 
 /* ---- reading ---- */
 
-/* Room behind what came, moved to the front if need be. */
+/* Makes room after what came, which is moved to the front if need be. */
 static void wire_make_room(struct wire *wire)
 {
     if (wire->in_at > 0 && wire->in_at == wire->in_length) {

@@ -42,8 +42,8 @@ char *wire_line(struct wire *wire, size_t *length);
 /* The same, if it has come already. NULL: not yet, or never. */
 char *wire_line_there(struct wire *wire, size_t *length);
 
-/* One figure of `stats ARGS` as text; false with `error`: no answer, or (answered) there is none.
- */
+/* Reads one figure of `stats ARGS` as text; false with `error`: no answer, or (answered) there is
+ * none. */
 bool wire_stat(struct wire *wire, const char *args, const char *name, char *text, size_t size);
 
 #endif

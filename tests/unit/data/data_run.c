@@ -49,6 +49,18 @@ void data_run_fini(struct data_run *run)
     vfs_sim_destroy(run->sim);
 }
 
+int data_run_setup(void **state)
+{
+    data_run_init(*state, 1);
+    return 0;
+}
+
+int data_run_teardown(void **state)
+{
+    data_run_fini(*state);
+    return 0;
+}
+
 /* ---- a process ---- */
 
 bool data_run_open(struct data_run *run)
@@ -202,6 +214,25 @@ void data_run_check(const struct data_run *run)
 }
 
 /* ---- checkpoints ---- */
+
+struct manifest *data_run_manifest(const struct data_run *run)
+{
+    struct manifest *manifest;
+    char error[MANIFEST_ERROR_MAX];
+
+    assert_int_equal(manifest_load(vfs_sim_vfs(run->sim), DATA_RUN_DIRECTORY, &manifest, error),
+                     MANIFEST_SOUND);
+    return manifest;
+}
+
+uint64_t data_run_epoch(const struct data_run *run)
+{
+    struct manifest *manifest = data_run_manifest(run);
+    uint64_t epoch = manifest->epoch;
+
+    manifest_destroy(manifest);
+    return epoch;
+}
 
 struct data_stats data_run_stats(const struct data_run *run)
 {

@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "data/journal_sink.h"
 #include "space/keeper.h"
+#include "store/manifest.h"
 #include "store/vfs.h"
 #include "tests/support/vfs_sim.h"
 
@@ -36,6 +37,11 @@ struct data_run {
 
 void data_run_init(struct data_run *run, uint64_t seed);
 void data_run_fini(struct data_run *run);
+/* For cmocka: *state is the run of the test. */
+int data_run_setup(void **state);
+int data_run_teardown(void **state);
+#define DATA_RUN_TEST(name, run)                                                                   \
+    cmocka_unit_test_prestate_setup_teardown(name, data_run_setup, data_run_teardown, run)
 
 /* A process begins: opens, makes engines, recovers. False: run->error. */
 bool data_run_open(struct data_run *run);
@@ -66,6 +72,8 @@ void data_run_wind_up(struct data_run *run);
 
 /* Files in the directory whose names hold this. */
 unsigned data_run_files(const struct data_run *run, const char *part);
+struct manifest *data_run_manifest(const struct data_run *run); /* of the disk; the caller's */
+uint64_t data_run_epoch(const struct data_run *run);            /* in it */
 struct data_stats data_run_stats(const struct data_run *run);
 
 /* Waits until the condition holds, at most a minute; then fails the test. */

@@ -27,20 +27,6 @@
 
 static struct data_run run;
 
-static int setup(void **state)
-{
-    (void)state;
-    data_run_init(&run, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    data_run_fini(&run);
-    return 0;
-}
-
 /* ---- the directory by hand ---- */
 
 static const char *path_of(const char *name)
@@ -408,37 +394,24 @@ static void test_kill(void **state)
     assert_true(data_run_end(&run));
 }
 
-static uint64_t epoch(void)
-{
-    struct manifest *manifest;
-    char error[MANIFEST_ERROR_MAX];
-
-    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
-                     MANIFEST_SOUND);
-    uint64_t is = manifest->epoch;
-
-    manifest_destroy(manifest);
-    return is;
-}
-
 /* Behind a clean stop nothing is replayed; only starts behind another end raise the epoch. */
 static void test_clean_stop(void **state)
 {
     (void)state;
     fill();
-    uint64_t first = epoch();
+    uint64_t first = data_run_epoch(&run);
 
     for (unsigned round = 0; round < 3; round++) {
         assert_true(data_run_begin(&run));
         data_run_check(&run);
         assert_int_equal(data_run_stats(&run).recovered_records, 0);
-        assert_int_equal(epoch(), first);
+        assert_int_equal(data_run_epoch(&run), first);
         assert_true(data_run_set(&run, 0, 100 + round, 1000 + round));
         assert_true(data_run_end(&run));
     }
     assert_true(data_run_begin(&run));
     data_run_restart(&run);
-    assert_int_equal(epoch(), first + 1);
+    assert_int_equal(data_run_epoch(&run), first + 1);
     assert_true(data_run_end(&run));
 }
 
@@ -640,30 +613,30 @@ static void test_kill_behind_recovery(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_in_use, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_manifest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_damaged_manifest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_newer_manifest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_spaces, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unwritable, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_full_at_start, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rounds_on_a_full_disk, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_missing_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_swapped_tables, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_damaged_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_damaged_journal, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_journal_too_short, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_new_directory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_new_directory_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_clean_stop, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_number_while_running, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_space_of_the_journal, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_numbers_exchanged, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_leftovers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stop_while_loading, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kill_behind_recovery, setup, teardown),
+        DATA_RUN_TEST(test_in_use, &run),
+        DATA_RUN_TEST(test_no_manifest, &run),
+        DATA_RUN_TEST(test_damaged_manifest, &run),
+        DATA_RUN_TEST(test_newer_manifest, &run),
+        DATA_RUN_TEST(test_other_spaces, &run),
+        DATA_RUN_TEST(test_unwritable, &run),
+        DATA_RUN_TEST(test_full_at_start, &run),
+        DATA_RUN_TEST(test_rounds_on_a_full_disk, &run),
+        DATA_RUN_TEST(test_missing_table, &run),
+        DATA_RUN_TEST(test_swapped_tables, &run),
+        DATA_RUN_TEST(test_damaged_table, &run),
+        DATA_RUN_TEST(test_damaged_journal, &run),
+        DATA_RUN_TEST(test_journal_too_short, &run),
+        DATA_RUN_TEST(test_new_directory, &run),
+        DATA_RUN_TEST(test_new_directory_again, &run),
+        DATA_RUN_TEST(test_kill, &run),
+        DATA_RUN_TEST(test_clean_stop, &run),
+        DATA_RUN_TEST(test_numbers, &run),
+        DATA_RUN_TEST(test_number_while_running, &run),
+        DATA_RUN_TEST(test_space_of_the_journal, &run),
+        DATA_RUN_TEST(test_numbers_exchanged, &run),
+        DATA_RUN_TEST(test_leftovers, &run),
+        DATA_RUN_TEST(test_stop_while_loading, &run),
+        DATA_RUN_TEST(test_kill_behind_recovery, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,20 +28,6 @@
 
 static struct data_run run;
 
-static int setup(void **state)
-{
-    (void)state;
-    data_run_init(&run, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    data_run_fini(&run);
-    return 0;
-}
-
 /* Every table of both spaces gets something. */
 static void fill(uint64_t salt)
 {
@@ -200,18 +186,13 @@ static void set_one(void *context, struct engine *engine, uint64_t serial)
 /* Files of images that ended when the journal was further than when they began. */
 static unsigned blurred_files(void)
 {
-    struct manifest *manifest;
-    char error[MANIFEST_ERROR_MAX];
+    struct manifest *manifest = data_run_manifest(&run);
+    struct manifest_at at = {0};
+    const struct manifest_file *file;
     unsigned blurred = 0;
 
-    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
-                     MANIFEST_SOUND);
-    for (size_t i = 0; i < manifest->spaces_count; i++) {
-        for (size_t k = 0; k < manifest->spaces[i].files_count; k++) {
-            const struct manifest_file *file = &manifest->spaces[i].files[k];
-
-            blurred += file->end_lsn > file->start_lsn;
-        }
+    while ((file = manifest_next_file(manifest, &at)) != NULL) {
+        blurred += file->end_lsn > file->start_lsn;
     }
     manifest_destroy(manifest);
     return blurred;
@@ -545,26 +526,26 @@ static void test_power_cuts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_replay_begins_behind_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_power_cut_behind_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_changed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_journal_is_trimmed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_by_journal_bytes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_by_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_changes_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rolls_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rolls_too_fast, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failed_and_killed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_renamed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_renamed_then_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_written_then_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_synced, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_manifest_not_synced_then_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_end_on_a_full_disk, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stopped_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
+        DATA_RUN_TEST(test_replay_begins_behind_it, &run),
+        DATA_RUN_TEST(test_power_cut_behind_it, &run),
+        DATA_RUN_TEST(test_what_changed, &run),
+        DATA_RUN_TEST(test_journal_is_trimmed, &run),
+        DATA_RUN_TEST(test_by_journal_bytes, &run),
+        DATA_RUN_TEST(test_by_time, &run),
+        DATA_RUN_TEST(test_changes_meanwhile, &run),
+        DATA_RUN_TEST(test_rolls_meanwhile, &run),
+        DATA_RUN_TEST(test_rolls_too_fast, &run),
+        DATA_RUN_TEST(test_disk_full, &run),
+        DATA_RUN_TEST(test_failed_and_killed, &run),
+        DATA_RUN_TEST(test_manifest_not_renamed, &run),
+        DATA_RUN_TEST(test_manifest_not_renamed_then_is, &run),
+        DATA_RUN_TEST(test_manifest_not_written, &run),
+        DATA_RUN_TEST(test_manifest_not_written_then_is, &run),
+        DATA_RUN_TEST(test_manifest_not_synced, &run),
+        DATA_RUN_TEST(test_manifest_not_synced_then_is, &run),
+        DATA_RUN_TEST(test_end_on_a_full_disk, &run),
+        DATA_RUN_TEST(test_stopped_meanwhile, &run),
+        DATA_RUN_TEST(test_power_cuts, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

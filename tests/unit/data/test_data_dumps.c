@@ -24,20 +24,6 @@
 
 static struct data_run run;
 
-static int setup(void **state)
-{
-    (void)state;
-    data_run_init(&run, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    data_run_fini(&run);
-    return 0;
-}
-
 /* World stopped: the toy's tables are its keeper's and the checkpoint's too. */
 static void ask(void (*what)(struct engine *engine, uint64_t id), unsigned space, uint64_t id)
 {
@@ -534,19 +520,19 @@ static void test_power_cuts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_overlay_and_merge, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_replaced_is_forgotten, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unlinked_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_touched, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_brackets_while_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_disk_fails, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_waits_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_merge_on_full_disk, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_merge_of_bad_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_merge_fails_in_round_of_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failed_and_killed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
+        DATA_RUN_TEST(test_alone, &run),
+        DATA_RUN_TEST(test_overlay_and_merge, &run),
+        DATA_RUN_TEST(test_replaced_is_forgotten, &run),
+        DATA_RUN_TEST(test_unlinked_last, &run),
+        DATA_RUN_TEST(test_touched, &run),
+        DATA_RUN_TEST(test_brackets_while_written, &run),
+        DATA_RUN_TEST(test_disk_fails, &run),
+        DATA_RUN_TEST(test_waits_end, &run),
+        DATA_RUN_TEST(test_merge_on_full_disk, &run),
+        DATA_RUN_TEST(test_merge_of_bad_file, &run),
+        DATA_RUN_TEST(test_merge_fails_in_round_of_all, &run),
+        DATA_RUN_TEST(test_failed_and_killed, &run),
+        DATA_RUN_TEST(test_power_cuts, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,30 +24,6 @@
 
 static struct data_run run;
 
-static int setup(void **state)
-{
-    (void)state;
-    data_run_init(&run, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    data_run_fini(&run);
-    return 0;
-}
-
-static struct manifest *load(void)
-{
-    struct manifest *manifest;
-    char error[MANIFEST_ERROR_MAX];
-
-    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
-                     MANIFEST_SOUND);
-    return manifest;
-}
-
 static char *read_text(void)
 {
     size_t length;
@@ -91,7 +67,7 @@ static size_t same_history(void)
 {
     struct reigns reigns = {0};
     struct journal_scan scan = {.from = JOURNAL_FROM_OLDEST, .reign = take_reign};
-    struct manifest *manifest = load();
+    struct manifest *manifest = data_run_manifest(&run);
     size_t count = manifest->history_count;
     size_t older = 0;
 
@@ -117,7 +93,7 @@ static void test_reigns(void **state)
     (void)state;
     assert_true(data_run_begin(&run));
     assert_int_equal(same_history(), 1);
-    struct manifest *first = load();
+    struct manifest *first = data_run_manifest(&run);
 
     assert_int_equal(first->history[0].lsn, 0);
     for (unsigned i = 2; i < 6; i++) {
@@ -126,7 +102,7 @@ static void test_reigns(void **state)
 
         data_run_restart(&run);
         assert_int_equal(same_history(), i);
-        struct manifest *now = load();
+        struct manifest *now = data_run_manifest(&run);
 
         assert_int_equal(now->history[i - 1].lsn, head);
         assert_memory_equal(now->stream, first->stream, sizeof(first->stream));
@@ -193,7 +169,7 @@ static void power_cuts(enum journal_sync sync)
         cut_in_start(seed, seed == 1 ? FIRST_SYNCS : 1 + seed % START_SYNCS);
         assert_true(data_run_begin(&run));
         (void)same_history();
-        struct manifest *now = load();
+        struct manifest *now = data_run_manifest(&run);
 
         assert_true(now->epoch > last);
         assert_true(last == 0 || has_reign(now, last));
@@ -265,11 +241,9 @@ static void test_contradiction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_reigns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_power_cuts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_power_cuts_never, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_older_manifest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_contradiction, setup, teardown),
+        DATA_RUN_TEST(test_reigns, &run),           DATA_RUN_TEST(test_power_cuts, &run),
+        DATA_RUN_TEST(test_power_cuts_never, &run), DATA_RUN_TEST(test_older_manifest, &run),
+        DATA_RUN_TEST(test_contradiction, &run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

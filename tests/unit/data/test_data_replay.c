@@ -15,20 +15,6 @@
 
 static struct data_run run;
 
-static int setup(void **state)
-{
-    (void)state;
-    data_run_init(&run, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    data_run_fini(&run);
-    return 0;
-}
-
 /* The first record after a checkpoint is that of a table: the manifest does not know it yet. */
 static void test_table_opened_right_after(void **state)
 {
@@ -44,19 +30,6 @@ static void test_table_opened_right_after(void **state)
     assert_true(data_run_end(&run));
 }
 
-static uint64_t epoch(void)
-{
-    struct manifest *manifest;
-    char error[MANIFEST_ERROR_MAX];
-
-    assert_int_equal(manifest_load(vfs_sim_vfs(run.sim), DATA_RUN_DIRECTORY, &manifest, error),
-                     MANIFEST_SOUND);
-    uint64_t is = manifest->epoch;
-
-    manifest_destroy(manifest);
-    return is;
-}
-
 /* The journal was closed, but that could not be noted any more: that was no clean stop. */
 static void test_stop_not_noted(void **state)
 {
@@ -65,7 +38,7 @@ static void test_stop_not_noted(void **state)
     (void)state;
     data_run_start(&run);
     data_run_fill(&run, 2, 1);
-    uint64_t before = epoch();
+    uint64_t before = data_run_epoch(&run);
     unsigned number = vfs_sim_fault(run.sim, &fault);
 
     (void)data_run_end(&run);
@@ -74,7 +47,7 @@ static void test_stop_not_noted(void **state)
     assert_true(data_run_begin(&run));
     data_run_check(&run);
     assert_int_equal(data_run_stats(&run).recovered_records, 0);
-    assert_true(epoch() > before);
+    assert_true(data_run_epoch(&run) > before);
     assert_true(data_run_end(&run));
 }
 
@@ -159,9 +132,9 @@ static void test_end_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_table_opened_right_after, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stop_not_noted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_end_lost, setup, teardown),
+        DATA_RUN_TEST(test_table_opened_right_after, &run),
+        DATA_RUN_TEST(test_stop_not_noted, &run),
+        DATA_RUN_TEST(test_end_lost, &run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,13 +261,20 @@ void row_set_log(struct row *row, struct change_log *log)
     toy_in(row)->log = log;
 }
 
-void row_log_begin(struct row *row)
+void row_log_space(struct row *row)
 {
     struct toy *toy = toy_in(row);
     const uint64_t magic = TOY_MAGIC;
 
-    drop_all(toy);
     toy->log->put(toy->log, toy->engine.space, CHANGE_EVENT_SPACE, &magic, sizeof(magic));
+}
+
+void row_log_begin(struct row *row)
+{
+    struct toy *toy = toy_in(row);
+
+    drop_all(toy);
+    row_log_space(row);
     put(toy, CHANGE_EVENT_FIRST, add(toy, (struct about){toy->serials, 0}));
 }
 

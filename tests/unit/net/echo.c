@@ -4,11 +4,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -232,19 +234,21 @@ static void echo_closed(void *worker_state, struct net_conn *conn)
     atomic_fetch_add(&worker->echo->closed, 1);
 }
 
-static bool echo_signalled(void *context, int signal_number)
+static bool echo_signalled(void *context, const struct signalfd_siginfo *signal)
 {
     struct echo *echo = context;
     if (echo->renewal != NULL) {
         net_renew_tls(echo->net, echo->renewal);
     }
+    CHECK(signal->ssi_pid == (uint32_t)getpid() && signal->ssi_uid == getuid());
     atomic_fetch_add(&echo->signalled, 1);
-    return (unsigned)signal_number != atomic_load(&echo->stop_signal);
+    return signal->ssi_signo != atomic_load(&echo->stop_signal);
 }
 
 struct net_options echo_options(struct echo *echo, const char *const *address)
 {
     memset(echo, 0, sizeof(*echo));
+    echo->signal_fd = -1;
     echo->budget.bytes_max = 16u << 20;
     return (struct net_options){.addresses = address,
                                 .address_count = 1,
@@ -258,7 +262,7 @@ struct net_options echo_options(struct echo *echo, const char *const *address)
 static void *run(void *argument)
 {
     struct echo *echo = argument;
-    net_run(echo->net, echo->signals, echo->signal_count);
+    net_run(echo->net, echo->signal_fd);
     return NULL;
 }
 
@@ -284,12 +288,27 @@ bool echo_start(struct echo *echo, const struct net_options *options)
     return true;
 }
 
+void echo_take_signals(struct echo *echo, const int *signals, size_t count)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++) {
+        sigaddset(&set, signals[i]);
+    }
+    CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+    echo->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    CHECK(echo->signal_fd >= 0);
+}
+
 void echo_stop(struct echo *echo)
 {
     net_stop(echo->net);
     pthread_join(echo->thread, NULL);
     net_destroy(echo->net);
     echo->net = NULL;
+    if (echo->signal_fd >= 0) {
+        close(echo->signal_fd);
+    }
     assert_int_equal(atomic_load(&echo->workers_closed), echo->threads);
     assert_int_equal(atomic_load(&echo->budget.used_bytes), 0);
 }

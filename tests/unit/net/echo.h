@@ -32,8 +32,7 @@ struct echo {
     pthread_t thread;
     char error[NET_ERROR_MAX];
     bool in_use;
-    const int *signals;
-    size_t signal_count;
+    int signal_fd;                   /* echo_take_signals; -1: none */
     struct net_tls_context *renewal; /* before the start: what net gets at a signal, or NULL */
 
     _Atomic unsigned closed;
@@ -67,6 +66,8 @@ struct net_options echo_options(struct echo *echo, const char *const *address);
 
 /* False: echo->error and in_use say why. */
 bool echo_start(struct echo *echo, const struct net_options *options);
+/* Before the start: they are blocked, on this thread and those it makes, and net_run reads them. */
+void echo_take_signals(struct echo *echo, const int *signals, size_t count);
 void echo_stop(struct echo *echo);
 
 /* One figure of net's metrics, by its name. */

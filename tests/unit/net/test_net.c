@@ -579,13 +579,12 @@ static void test_signals(void **unused)
     struct echo echo;
     (void)unused;
     struct net_options options = echo_options(&echo, any_port);
-    echo.signals = signals;
-    echo.signal_count = 2;
+    echo_take_signals(&echo, signals, 2);
     atomic_store(&echo.stop_signal, (unsigned)SIGUSR2);
     assert_true(echo_start(&echo, &options));
     int fd = client_open(&echo);
     client_say(fd, "up\n");
-    client_expect(fd, "up\n"); /* net_run has its handlers: it accepted */
+    client_expect(fd, "up\n");
     assert_int_equal(kill(getpid(), SIGHUP), 0);
     wait_for(&echo.signalled, 1);
     client_say(fd, "still\n");
@@ -595,6 +594,7 @@ static void test_signals(void **unused)
     pthread_join(echo.thread, NULL); /* net_run returned by itself */
     net_destroy(echo.net);
     assert_int_equal(echo.closed, 1);
+    close(echo.signal_fd);
     close(fd);
 }
 

@@ -151,7 +151,7 @@ static void test_sealed_is_no_hoarder(void **unused)
     struct echo echo;
     int sealed[SEALED];
     (void)unused;
-    start(&echo, SEALED * LETTERS / 3 * 4);
+    start(&echo, SEALED * LETTERS + LETTERS / 2); /* each holds more than the other one can */
     for (int i = 0; i < SEALED; i++) {
         sealed[i] = client_ready(&echo);
         client_say(sealed[i], "hold big 300000\n");

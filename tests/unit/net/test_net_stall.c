@@ -66,6 +66,9 @@ static void test_stalled_is_closed_and_sealed_is_not(void **unused)
     assert_true(echo_start(&echo, &options));
     int sealed = client_ready(&echo);
     client_say(sealed, "hold a\n");
+    int filler = client_ready(&echo);
+    client_say(filler, "hold big 1100000\n"); /* with it the hold is full, and is sealed */
+    wait_for_held(&echo, 1100000);
     int idle = client_ready(&echo);
     int stalled = client_small(&echo);
     for (int i = 0; i < 8; i++) { /* more than the server's socket takes */
@@ -77,11 +80,13 @@ static void test_stalled_is_closed_and_sealed_is_not(void **unused)
         (void)poll(NULL, 0, 10); /* its socket may have taken a last piece meanwhile */
     }
     assert_int_equal(FIGURE(&echo, write_stalls), 1);
-    net_release(atomic_load(&echo.workers[0]), 1);
+    net_release(atomic_load(&echo.workers[0]), 2);
     client_expect(sealed, "a\n");
+    client_expect_big(filler, 1100000);
     client_say(idle, "b\n");
     client_expect(idle, "b\n");
     close(sealed);
+    close(filler);
     close(idle);
     close(stalled);
     echo_stop(&echo);

@@ -136,8 +136,7 @@ static void test_renewed(void **unused)
     struct tls_peer after;
     (void)unused;
     struct net_options options = echo_options(&echo, tls_any_port);
-    echo.signals = signals;
-    echo.signal_count = 1;
+    echo_take_signals(&echo, signals, 1);
     echo.renewal = tls_context_of(&tls_rig.renewed, NET_TLS_VERIFY_NONE);
     tls_start(&echo, &options, NET_TLS_VERIFY_NONE);
     tls_open_peer(&echo, &before);

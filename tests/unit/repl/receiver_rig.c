@@ -97,6 +97,12 @@ bool data_can_rewind(struct data *data, uint64_t lsn)
     return fake.can_rewind;
 }
 
+struct vfs *data_vfs(const struct data *data)
+{
+    (void)data;
+    return vfs_real();
+}
+
 struct journal *data_journal(struct data *data)
 {
     return (struct journal *)data;

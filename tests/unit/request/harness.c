@@ -56,7 +56,7 @@ void harness_init(struct harness *harness, unsigned threads)
 
 static void *run(void *context)
 {
-    net_run(context, NULL, 0);
+    net_run(context, -1);
     return NULL;
 }
 

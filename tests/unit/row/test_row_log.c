@@ -63,6 +63,100 @@ static void test_state(void **unused)
     kept_row_end(&kept);
 }
 
+/* What the journal says of the table after `before`, which was lost, is left out, and only that. */
+static void concerns_nobody(struct row *row, struct fake_image *image,
+                            const struct row_state *before)
+{
+    char error[ROW_ERROR_MAX] = "";
+    uint64_t words[] = {before->serial + 1, before->last + 1};
+    unsigned char *bytes = image->image.table;
+    size_t length = image->image.table_bytes;
+    struct row_state lost = *before;
+    lost.serial = words[0];
+    lost.base = lost.low = lost.last = lost.frontier = words[1];
+    memcpy(bytes, &lost, sizeof(lost));
+    assert_true(row_replay_table(row, CHANGE_EVENT_WHOLE, 1, words, sizeof(words), error));
+    assert_true(row_replay_table(row, CHANGE_EVENT_DROP, 1, words, sizeof(words), error));
+    assert_true(row_replay_table(row, CHANGE_EVENT_SETTLE, 1, bytes, length, error));
+    assert_true(row_replay_table(row, CHANGE_EVENT_LAYER, 1, bytes, length, error));
+    assert_null(row_replay_find(row, words[1], UINT64_MAX));
+    assert_non_null(row_replay_find(row, words[1] - 1, UINT64_MAX));
+    words[1] = before->last; /* a base that no lost table had */
+    assert_false(row_replay_table(row, CHANGE_EVENT_WHOLE, 1, words, sizeof(words), error));
+    assert_false(row_replay_table(row, CHANGE_EVENT_DROP, 1, words, sizeof(words), error));
+}
+
+/* Of tables above that were lost: their ids are dropped ones, and the state holds by itself. */
+static void test_amend(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    struct fake_image image;
+    char error[ROW_ERROR_MAX] = "";
+    bool changed = false;
+    uint64_t left_out = 1;
+    kept_row_begin(&kept, 8, false);
+    kept_add(&kept, FIRST, 3 * FILL);
+    assert_true(fake_image_begin(&kept.rows, 0, &image));
+    unsigned char *bytes = image.image.table;
+    size_t length = image.image.table_bytes;
+    struct row_state before, after;
+    memcpy(&before, bytes, sizeof(before));
+    const struct row_amend same = {.last = before.last, .layered = true};
+    const struct row_amend wider = {.last = before.last + FILL, .layered = true};
+    const struct row_amend narrow = {.last = before.last - 1, .layered = true};
+    assert_true(row_state_amend(bytes, length, &same, &changed, &left_out));
+    assert_false(changed);
+    assert_false(row_state_amend(bytes, length, &narrow, &changed, &left_out));
+    assert_true(row_state_amend(bytes, length, &wider, &changed, &left_out));
+    assert_true(changed);
+    assert_int_equal(left_out, 0);
+    memcpy(&after, bytes, sizeof(after));
+    assert_int_equal(after.last, before.last + FILL);
+    assert_int_equal(after.frontier, after.last); /* it was closed, and is */
+    assert_int_equal(after.dropped.count, 1);
+    assert_int_equal(after.dropped.at[0].first, before.last + 1);
+    assert_int_equal(after.dropped.at[0].last, after.last);
+    row_restore_clear(&kept.rows.row);
+    if (!fake_load(&kept.rows, &image, NULL, error)) {
+        fail_msg("%s", error);
+    }
+    kept.rows.row.log = NULL; /* what follows is replay */
+    concerns_nobody(&kept.rows.row, &image, &before);
+    kept_row_end(&kept);
+}
+
+/* Without its layer a table has none; `ids: any` and ids apart take nothing over. */
+static void test_amend_flags(void **unused)
+{
+    (void)unused;
+    struct kept kept;
+    unsigned char bytes[ROW_TABLE_BYTES_MAX];
+    struct row_state state;
+    bool changed;
+    uint64_t left_out;
+    kept_row_begin(&kept, 8, false);
+    kept_add(&kept, FIRST, 3 * FILL);
+    size_t length = row_describe_table(&kept.rows.row, kept_table(&kept, 0), bytes);
+    memcpy(&state, bytes, sizeof(state));
+    const struct row_amend unlayered = {.last = state.last};
+    const uint64_t flags = state.flags;
+    state.flags = flags | ROW_STATE_LAYERED;
+    memcpy(bytes, &state, sizeof(state));
+    assert_true(row_state_amend(bytes, length, &unlayered, &changed, &left_out));
+    assert_true(changed);
+    memcpy(&state, bytes, sizeof(state));
+    assert_int_equal(state.flags, flags);
+    static const uint64_t never[] = {ROW_STATE_ANY_IDS, ROW_STATE_APART};
+    for (size_t i = 0; i < 2; i++) {
+        state.flags = flags | never[i];
+        memcpy(bytes, &state, sizeof(state));
+        assert_false(row_state_amend(bytes, length, &unlayered, &changed, &left_out));
+    }
+    assert_false(row_state_amend(bytes, ROW_STATE_BYTES - 1, &unlayered, &changed, &left_out));
+    kept_row_end(&kept);
+}
+
 /* A word of the state that is not what it could be, each by itself. */
 struct damage {
     size_t word;
@@ -483,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_room_for_a_part), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_image_needed),    cmocka_unit_test(test_image_touched),
         cmocka_unit_test(test_image_of_layer),  cmocka_unit_test(test_image_recycled),
+        cmocka_unit_test(test_amend),           cmocka_unit_test(test_amend_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

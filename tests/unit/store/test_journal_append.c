@@ -19,6 +19,7 @@
 #define STREAM_MAX (8u << 20)
 #define LIVES      4
 #define PIECE_MAX  (96u << 10)
+#define WORDS_MAX  (JOURNAL_PAYLOAD_MAX / 8 - 1) /* of a record */
 
 struct stream {
     uint64_t *words; /* from LSN 0 */
@@ -52,8 +53,8 @@ static void read_stream(struct vfs *vfs, uint64_t end, struct stream *stream)
 }
 
 /* A leader's: records of up to so many words, clean ends, reigns, pads. */
-static void make_stream_of(struct vfs_sim *sim, size_t words_max, struct test_random *random,
-                           struct stream *stream)
+static void make_stream(struct vfs_sim *sim, size_t words_max, struct test_random *random,
+                        struct stream *stream)
 {
     struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
     struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
@@ -75,11 +76,6 @@ static void make_stream_of(struct vfs_sim *sim, size_t words_max, struct test_ra
         assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
     }
     read_stream(config.vfs, recovered.scan.end, stream);
-}
-
-static void make_stream(struct vfs_sim *sim, struct test_random *random, struct stream *stream)
-{
-    make_stream_of(sim, JOURNAL_PAYLOAD_MAX / 8 - 1, random, stream);
 }
 
 /* ---- taking it ---- */
@@ -145,7 +141,7 @@ static void follow_once(uint64_t seed)
     struct stream stream;
     struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
     random.state = seed;
-    make_stream(leader, &random, &stream);
+    make_stream(leader, WORDS_MAX, &random, &stream);
     run_make_directory(vfs_sim_vfs(sim));
     for (unsigned life = 0; recovered.scan.end < stream.bytes; life++) {
         struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
@@ -175,132 +171,129 @@ static void test_same_bytes(void **unused)
     }
 }
 
+/* A journal that has taken nothing yet, in an empty directory, and the stream that is to come. */
+struct follower {
+    struct vfs_sim *leader, *sim;
+    struct test_random random;
+    struct stream stream;
+    struct journal *journal;
+    struct journal_writer writer;
+    char error[JOURNAL_ERROR_MAX];
+    size_t taken;
+};
+
+/* Records have up to so many words; segments are `more` bytes larger than the leader's. */
+static void follower_begin(struct follower *follower, uint64_t seed, size_t words_max,
+                           uint64_t more)
+{
+    *follower = (struct follower){
+        .leader = vfs_sim_create(seed), .sim = vfs_sim_create(seed + 1), .random = {.state = seed}};
+    struct vfs *vfs = vfs_sim_vfs(follower->sim);
+    struct journal_config config = run_config(vfs, JOURNAL_SYNC_EVERYSEC);
+    make_stream(follower->leader, words_max, &follower->random, &follower->stream);
+    run_make_directory(vfs);
+    config.follows = true;
+    config.segment_bytes += more;
+    follower->journal = run_open(&config, NULL);
+}
+
+static enum journal_appended append(struct follower *follower, const uint64_t *words, size_t bytes)
+{
+    return journal_append(&follower->writer, words, bytes, &follower->taken, follower->error);
+}
+
+static void follower_end(struct follower *follower)
+{
+    free(follower->stream.words);
+    vfs_sim_destroy(follower->sim);
+    vfs_sim_destroy(follower->leader);
+}
+
 /* A bit of a record, one cut short, one of another place, an unknown type: nothing behind it is
  * taken, all in front of it is. */
 static void test_bad_records(void **unused)
 {
     (void)unused;
-    struct vfs_sim *leader = vfs_sim_create(7);
-    struct vfs_sim *sim = vfs_sim_create(8);
-    struct test_random random;
-    struct stream stream;
-    struct journal_writer writer;
-    char error[JOURNAL_ERROR_MAX];
-    size_t taken;
-    random.state = 7;
-    make_stream(leader, &random, &stream);
-    run_make_directory(vfs_sim_vfs(sim));
-    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
-    config.follows = true;
-    struct journal *journal = run_open(&config, NULL);
-    journal_writer_init(&writer, journal);
-    uint64_t first = journal_word_bytes(stream.words[0]);
-    uint64_t second = journal_word_bytes(stream.words[first / 8]);
-    assert_int_equal(journal_append(&writer, stream.words + first / 8, second, &taken, error),
-                     JOURNAL_APPEND_BAD); /* not its place */
-    assert_non_null(strstr(error, "LSN 0: its checksum does not fit"));
-    assert_int_equal(journal_append(&writer, stream.words, first + second - 8, &taken, error),
-                     JOURNAL_APPEND_BAD);
-    assert_int_equal(taken, first); /* the first is sound */
-    assert_int_equal(journal_append(&writer, stream.words + first / 8, second - 8, &taken, error),
-                     JOURNAL_APPEND_BAD);
-    assert_non_null(strstr(error, "it is not whole"));
-    stream.words[first / 8 + 1] ^= 1u << 9;
-    assert_int_equal(journal_append(&writer, stream.words + first / 8, second, &taken, error),
-                     JOURNAL_APPEND_BAD);
-    assert_int_equal(taken, 0);
-    stream.words[first / 8 + 1] ^= 1u << 9;
-    uint64_t *unknown = stream.words + first / 8;
+    struct follower f;
+    follower_begin(&f, 7, WORDS_MAX, 0);
+    journal_writer_init(&f.writer, f.journal);
+    uint64_t *words = f.stream.words;
+    uint64_t first = journal_word_bytes(words[0]);
+    uint64_t *unknown = words + first / 8;
+    uint64_t second = journal_word_bytes(*unknown);
+    assert_int_equal(append(&f, unknown, second), JOURNAL_APPEND_BAD); /* not its place */
+    assert_non_null(strstr(f.error, "LSN 0: its checksum does not fit"));
+    assert_int_equal(append(&f, words, first + second - 8), JOURNAL_APPEND_BAD);
+    assert_int_equal(f.taken, first); /* the first is sound */
+    assert_int_equal(append(&f, unknown, second - 8), JOURNAL_APPEND_BAD);
+    assert_non_null(strstr(f.error, "it is not whole"));
+    unknown[1] ^= 1u << 9;
+    assert_int_equal(append(&f, unknown, second), JOURNAL_APPEND_BAD);
+    assert_int_equal(f.taken, 0);
+    unknown[1] ^= 1u << 9;
     uint64_t before = unknown[0];
     unknown[0] = journal_record_word(0, JOURNAL_TYPES_RESERVED - 1, (uint8_t)(second / 8), 0, 0);
     unknown[0] |= journal_record_checksum(unknown, first);
-    assert_int_equal(journal_append(&writer, unknown, second, &taken, error), JOURNAL_APPEND_BAD);
-    assert_non_null(strstr(error, "its type 15 is unknown"));
+    assert_int_equal(append(&f, unknown, second), JOURNAL_APPEND_BAD);
+    assert_non_null(strstr(f.error, "its type 15 is unknown"));
     unknown[0] = before;
-    assert_int_equal(journal_append(&writer, unknown, second, &taken, error), JOURNAL_APPENDED);
-    journal_writer_fini(&writer);
-    journal_close(journal);
-    check_equal(vfs_sim_vfs(sim), first + second, &stream);
-    free(stream.words);
-    vfs_sim_destroy(sim);
-    vfs_sim_destroy(leader);
+    assert_int_equal(append(&f, unknown, second), JOURNAL_APPENDED);
+    journal_writer_fini(&f.writer);
+    journal_close(f.journal);
+    check_equal(vfs_sim_vfs(f.sim), first + second, &f.stream);
+    follower_end(&f);
 }
 
-/* Promoted it goes on behind what it took, with segments of its own. */
+/* Promoted, it goes on after what it took, with segments of its own. */
 static void test_goes_on_by_itself(void **unused)
 {
     (void)unused;
-    struct vfs_sim *leader = vfs_sim_create(17);
-    struct vfs_sim *sim = vfs_sim_create(18);
-    struct test_random random;
-    struct stream stream;
-    struct journal_writer writer;
+    struct follower f;
     struct recovered recovered = {.end = JOURNAL_SCAN_CLEAN};
-    random.state = 17;
-    make_stream(leader, &random, &stream);
-    run_make_directory(vfs_sim_vfs(sim));
-    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
-    config.follows = true;
-    config.segment_bytes += 4096;
-    struct journal *journal = run_open(&config, NULL);
-    give(journal, &stream, stream.bytes / 2, &random);
-    uint64_t end = journal_head(journal);
-    assert_true(journal_stop_following(journal));
+    follower_begin(&f, 17, WORDS_MAX, 4096);
+    give(f.journal, &f.stream, f.stream.bytes / 2, &f.random);
+    uint64_t end = journal_head(f.journal);
+    assert_true(journal_stop_following(f.journal));
     struct journal_reign reign = {.epoch = 99};
-    assert_true(journal_begin_reign(journal, &reign));
+    assert_true(journal_begin_reign(f.journal, &reign));
     assert_int_equal(reign.lsn, end);
-    journal_writer_init(&writer, journal);
-    while (journal_head(journal) < end + 3 * RUN_SEGMENT_BYTES) {
-        assert_true(run_write(&writer, 1, ++recovered.count[1], 0, 32 * RUN_PAYLOAD_MIN));
+    journal_writer_init(&f.writer, f.journal);
+    while (journal_head(f.journal) < end + 3 * RUN_SEGMENT_BYTES) {
+        assert_true(run_write(&f.writer, 1, ++recovered.count[1], 0, 32 * RUN_PAYLOAD_MIN));
     }
-    journal_writer_fini(&writer);
+    journal_writer_fini(&f.writer);
     uint64_t puts = recovered.count[1];
-    journal_close(journal);
+    journal_close(f.journal);
     recovered = (struct recovered){.end = JOURNAL_SCAN_CLEAN};
-    run_scan(vfs_sim_vfs(sim), end, &recovered);
+    run_scan(vfs_sim_vfs(f.sim), end, &recovered);
     assert_int_equal(recovered.end, JOURNAL_SCAN_CLEAN);
     assert_int_equal(recovered.count[1], puts);
-    free(stream.words);
-    vfs_sim_destroy(sim);
-    vfs_sim_destroy(leader);
+    follower_end(&f);
 }
 
 /* Where the segment has no place for the record of a reign it ends: no pad comes before that. */
 static void test_reign_at_an_end(void **unused)
 {
     (void)unused;
-    struct test_random random = {.state = 23};
-    struct vfs_sim *leader = vfs_sim_create(23), *sim = vfs_sim_create(24);
-    struct stream stream;
-    struct journal_writer writer;
-    char error[JOURNAL_ERROR_MAX];
-    size_t taken;
+    struct follower f;
     uint64_t last = 0;
-    make_stream_of(leader, 2, &random, &stream);
-    run_make_directory(vfs_sim_vfs(sim));
-    struct journal_config config = run_config(vfs_sim_vfs(sim), JOURNAL_SYNC_EVERYSEC);
-    config.follows = true;
-    config.segment_bytes += 4096;
-    struct journal *journal = run_open(&config, NULL);
-    uint64_t end = journal_ring_segment_end(&journal->ring, 0);
-    journal_writer_init(&writer, journal);
+    follower_begin(&f, 23, 2, 4096);
+    uint64_t end = journal_ring_segment_end(&f.journal->ring, 0);
+    journal_writer_init(&f.writer, f.journal);
     while (end - last >= JOURNAL_REIGN_BYTES) {
-        size_t bytes = journal_word_bytes(stream.words[last / 8]);
-        enum journal_appended result =
-            journal_append(&writer, stream.words + last / 8, bytes, &taken, error);
-        assert_true(result == JOURNAL_APPENDED || journal_sync_now(journal));
-        last += taken;
+        const uint64_t *next = f.stream.words + last / 8;
+        enum journal_appended result = append(&f, next, journal_word_bytes(*next));
+        assert_true(result == JOURNAL_APPENDED || journal_sync_now(f.journal));
+        last += f.taken;
     }
     assert_true(last < end);
-    journal_writer_fini(&writer);
-    assert_true(journal_stop_following(journal));
+    journal_writer_fini(&f.writer);
+    assert_true(journal_stop_following(f.journal));
     struct journal_reign reign = {.epoch = 99};
-    assert_true(journal_begin_reign(journal, &reign));
+    assert_true(journal_begin_reign(f.journal, &reign));
     assert_int_equal(reign.lsn, last);
-    journal_close(journal);
-    free(stream.words);
-    vfs_sim_destroy(sim);
-    vfs_sim_destroy(leader);
+    journal_close(f.journal);
+    follower_end(&f);
 }
 
 int main(void)

@@ -148,6 +148,29 @@ static void test_text(void **state)
     free(text);
 }
 
+/* Two files of the first space, none of the second, one of a third. */
+static void assert_files_walked(struct manifest *manifest)
+{
+    struct manifest_space *last = manifest_add_space(manifest, "last", 3, "counter");
+    struct manifest_file added = *manifest_find_file(manifest, "feed-2.table");
+    struct manifest_at at = {0};
+    strcpy(added.name, "last-1.table");
+    added.generation = 9;
+    assert_true(manifest_add_file(manifest, last, &added));
+    assert_string_equal(manifest_next_file(manifest, &at)->name, "feed-1.table");
+    assert_int_equal(at.space, 0);
+    assert_string_equal(manifest_next_file(manifest, &at)->name, "feed-2.table");
+    assert_int_equal(at.space, 0);
+    assert_string_equal(manifest_next_file(manifest, &at)->name, "last-1.table");
+    assert_int_equal(at.space, 2);
+    assert_null(manifest_next_file(manifest, &at));
+    assert_null(manifest_next_file(manifest, &at)); /* it stays at its end */
+    assert_int_equal(manifest_count_files(manifest), 3);
+    assert_int_equal(manifest_generation(manifest), 9);
+    assert_true(manifest_remove_file(last, "last-1.table"));
+    assert_int_equal(manifest_generation(manifest), 4);
+}
+
 static void test_content(void **state)
 {
     (void)state;
@@ -177,6 +200,7 @@ static void test_content(void **state)
     assert_int_equal(file->bytes, 16781312);
     assert_null(manifest_find_file(manifest, "feed-3.table"));
     assert_null(manifest_find_space(manifest, "none"));
+    assert_files_walked(manifest);
 
     assert_true(manifest_set_data(feed, "secrets", "abc", 3)); /* in its place */
     assert_int_equal(feed->data_count, 2);

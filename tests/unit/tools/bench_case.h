@@ -43,6 +43,26 @@ static inline void bench_case_start(struct bench_case *fixture, const char *line
     bench_case_start_with(&bench_kit_product, fixture, line, load);
 }
 
+/* How often the commonest of the first 2000 ids drawn, of 1000, is among them. */
+static inline unsigned bench_case_commonest(const struct bench_kit *kit, const char *line,
+                                            uint64_t stream)
+{
+    struct bench_case fixture;
+    unsigned seen[1001] = {0};
+    unsigned most = 0;
+
+    bench_case_start_with(kit, &fixture, line, false);
+    bench_workload_stream(fixture.workload, stream);
+    for (int i = 0; i < 2000; i++) {
+        bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
+        assert_in_range(fixture.ids[0], 1, 1000);
+        seen[fixture.ids[0]]++;
+        most = seen[fixture.ids[0]] > most ? seen[fixture.ids[0]] : most;
+    }
+    bench_workload_destroy(fixture.workload);
+    return most;
+}
+
 /* Feeds a reply whole, or byte by byte; returns the bytes taken. */
 static inline size_t bench_case_feed(struct bench_case *fixture, const char *bytes, size_t length,
                                      bool bytewise)

@@ -287,7 +287,7 @@ static int no_name(struct vfs *vfs, const char *path)
     return -1;
 }
 
-struct vfs *data_vfs(void)
+struct vfs *data_only_read(void)
 {
     static struct vfs_functions functions;
     static const struct vfs vfs = {&functions};
@@ -354,4 +354,22 @@ void said_lacks(const char *text, const char *part)
     if (count(text, part) != 0) {
         fail_msg("`%s` is in: %s", part, text);
     }
+}
+
+int said_run_setup(void **state)
+{
+    struct said_run *run = calloc(1, sizeof(*run));
+    assert_non_null(run);
+    run->data = data_directory_create();
+    *state = run;
+    return 0;
+}
+
+int said_run_teardown(void **state)
+{
+    struct said_run *run = *state;
+    said_free(&run->said);
+    data_directory_destroy(run->data);
+    free(run);
+    return 0;
 }

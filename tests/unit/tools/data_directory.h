@@ -63,7 +63,7 @@ void data_remove(struct data *data, const char *name);
 void data_rename(struct data *data, const char *from, const char *to);
 
 /* The system's files; every call that would change one fails the test. */
-struct vfs *data_vfs(void);
+struct vfs *data_only_read(void);
 
 /* What was printed: two texts in memory that are read as files. */
 struct said {
@@ -78,5 +78,15 @@ void said_free(struct said *said);
 void said_has(const char *text, const char *part);
 void said_has_times(const char *text, const char *part, unsigned times);
 void said_lacks(const char *text, const char *part);
+
+/* A directory and what the last verb said of it. */
+struct said_run {
+    struct data *data;
+    struct said said;
+};
+/* For cmocka: a sound directory each; *state is the said_run. */
+int said_run_setup(void **state);
+int said_run_teardown(void **state);
+#define SAID_RUN_TEST(name) cmocka_unit_test_setup_teardown(name, said_run_setup, said_run_teardown)
 
 #endif

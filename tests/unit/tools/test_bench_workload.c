@@ -261,34 +261,13 @@ static void test_load_rises(void **state)
     bench_workload_destroy(fixture.workload);
 }
 
-/* How often the commonest of the first 2000 ids drawn is among them. */
-static unsigned commonest(const char *options, uint64_t stream)
-{
-    struct bench_case fixture;
-    static unsigned seen[1001];
-    unsigned most = 0;
-
-    memset(seen, 0, sizeof(seen));
-    bench_case_start(&fixture, options, false);
-    bench_workload_stream(fixture.workload, stream);
-    for (int i = 0; i < 2000; i++) {
-        bench_workload_compose(fixture.workload, 0, fixture.request, fixture.ids);
-        assert_in_range(fixture.ids[0], 1, 1000);
-        seen[fixture.ids[0]]++;
-    }
-    for (int i = 0; i <= 1000; i++) {
-        most = seen[i] > most ? seen[i] : most;
-    }
-    bench_workload_destroy(fixture.workload);
-    return most;
-}
-
 static void test_draws(void **state)
 {
     (void)state;
     struct bench_case one, other;
 
-    assert_in_range(commonest("--workload record --ids 1000", 0), 2, 20);
+    assert_in_range(bench_case_commonest(&bench_kit_product, "--workload record --ids 1000", 0), 2,
+                    20);
     bench_case_start(&one, PAGE, false);
     bench_case_start(&other, PAGE, false);
     bench_workload_stream(other.workload, 0);

@@ -25,31 +25,8 @@
 
 #define PAGE TABLE_FILE_PAGE_BYTES
 
-struct run {
-    struct data *data;
-    struct said said; /* of the last inspect */
-};
-
-static int setup(void **state)
-{
-    struct run *run = calloc(1, sizeof(*run));
-    assert_non_null(run);
-    run->data = data_directory_create();
-    *state = run;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct run *run = *state;
-    said_free(&run->said);
-    data_directory_destroy(run->data);
-    free(run);
-    return 0;
-}
-
-static enum verb_exit inspect_by(struct vfs *vfs, struct run *run, const char *name, uint64_t limit,
-                                 uint64_t page)
+static enum verb_exit inspect_by(struct vfs *vfs, struct said_run *run, const char *name,
+                                 uint64_t limit, uint64_t page)
 {
     const struct inspect_options options = {
         .path = data_path(run->data, name), .limit = limit, .page = page};
@@ -60,13 +37,14 @@ static enum verb_exit inspect_by(struct vfs *vfs, struct run *run, const char *n
     return status;
 }
 
-static enum verb_exit inspect_with(struct run *run, const char *name, uint64_t limit, uint64_t page)
+static enum verb_exit inspect_with(struct said_run *run, const char *name, uint64_t limit,
+                                   uint64_t page)
 {
-    return inspect_by(data_vfs(), run, name, limit, page);
+    return inspect_by(data_only_read(), run, name, limit, page);
 }
 
 /* What it says of a sound file. */
-static const char *inspect(struct run *run, const char *name, uint64_t limit)
+static const char *inspect(struct said_run *run, const char *name, uint64_t limit)
 {
     if (inspect_with(run, name, limit, INSPECT_NO_PAGE) != VERB_SOUND) {
         fail_msg("not sound: %s%s", run->said.out_text, run->said.errors_text);
@@ -89,7 +67,7 @@ static unsigned lines_with(const char *text, const char *part)
 
 static void test_manifest(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     char part[64];
     const char *text = inspect(run, MANIFEST_NAME, 100);
     said_has(text, "manifest     format 2\nepoch        4\nstop         no");
@@ -110,7 +88,7 @@ static void test_manifest(void **state)
 
 static void test_segment(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     char part[64];
     const char *text = inspect(run, data->segment[0], 0);
@@ -136,7 +114,7 @@ static void test_segment(void **state)
 
 static void test_segment_limit(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     const char *text = inspect(run, run->data->segment[0], 5);
     assert_int_equal(lines_with(text, "space 5 id 42: "), 5);
     said_has(text, " more; --limit 0 shows all)\n");
@@ -144,7 +122,7 @@ static void test_segment_limit(void **state)
 
 static void test_segment_damage(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *name = data->segment[0];
     char place[64];
@@ -174,14 +152,14 @@ static ssize_t pread_first_page(struct vfs *vfs, int fd, void *to, size_t bytes,
         errno = EIO;
         return -1;
     }
-    return data_vfs()->functions->pread(vfs, fd, to, bytes, offset);
+    return data_only_read()->functions->pread(vfs, fd, to, bytes, offset);
 }
 
 /* The disk does not give its records: the header is shown, and what failed is said. */
 static void test_segment_unreadable(void **state)
 {
-    struct run *run = *state;
-    struct vfs_functions functions = *data_vfs()->functions;
+    struct said_run *run = *state;
+    struct vfs_functions functions = *data_only_read()->functions;
     struct vfs vfs = {&functions};
     char part[128];
     functions.pread = pread_first_page;
@@ -196,7 +174,7 @@ static void test_segment_unreadable(void **state)
 /* What lies above the mark is no damage, what is missing below it is. */
 static void test_segment_end(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *last = data->segment[DATA_SEGMENTS - 1];
     uint64_t size = data_size(data, last);
@@ -273,7 +251,7 @@ static void test_records(void **state)
 
 static void test_table(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     const char *text = inspect(run, run->data->table[0], 100);
     said_has(text, "kind         counter\nspace        feed\nserial       1\n");
     said_has(text, "|what it is|\n");
@@ -289,7 +267,7 @@ static void test_table(void **state)
 
 static void test_table_damage(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *name = data->table[0];
     data_flip(data, name, 2 * PAGE + 100); /* none of what is printed */
@@ -313,7 +291,7 @@ static void test_table_damage(void **state)
 
 static void test_page(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *name = data->table[0];
     assert_int_equal(inspect_with(run, name, 0, 1), VERB_SOUND);
@@ -346,7 +324,7 @@ static void test_kinds(void **state)
 
 static void test_newer(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     struct table_file_header header;
     uint64_t words[64];
@@ -374,7 +352,7 @@ static int call(const char *one, const char *two, const char *three)
 /* Files of a directory that are of no format. */
 static void test_nothing(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     char zeros[64] = {0};
     data_write(run->data, DIR_LOCK_NAME, 0, "", 0);
     assert_int_equal(inspect_with(run, DIR_LOCK_NAME, 0, INSPECT_NO_PAGE), VERB_SOUND);
@@ -386,7 +364,7 @@ static void test_nothing(void **state)
 
 static void test_usage(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     data_write(data, "notes", 0, "mine", 4);
     assert_int_equal(inspect_with(run, "notes", 0, INSPECT_NO_PAGE), VERB_USAGE);
@@ -405,7 +383,7 @@ static void test_usage(void **state)
     assert_int_equal(call("--limit", "1", path), 0);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define UNIT(test) SAID_RUN_TEST(test)
 
 /* ---- what the engines wrote ---- */
 

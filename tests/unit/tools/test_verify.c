@@ -17,30 +17,8 @@
 
 #define PAGE TABLE_FILE_PAGE_BYTES
 
-struct run {
-    struct data *data;
-    struct said said; /* of the last verify */
-};
-
-static int setup(void **state)
-{
-    struct run *run = calloc(1, sizeof(*run));
-    assert_non_null(run);
-    run->data = data_directory_create();
-    *state = run;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct run *run = *state;
-    said_free(&run->said);
-    data_directory_destroy(run->data);
-    free(run);
-    return 0;
-}
-
-static enum verb_exit verify_at(struct run *run, struct vfs *vfs, const char *directory, bool quiet)
+static enum verb_exit verify_at(struct said_run *run, struct vfs *vfs, const char *directory,
+                                bool quiet)
 {
     const struct verify_options options = {.directory = directory, .quiet = quiet};
     said_free(&run->said);
@@ -50,18 +28,18 @@ static enum verb_exit verify_at(struct run *run, struct vfs *vfs, const char *di
     return status;
 }
 
-static enum verb_exit verify(struct run *run)
+static enum verb_exit verify(struct said_run *run)
 {
-    return verify_at(run, data_vfs(), run->data->directory, false);
+    return verify_at(run, data_only_read(), run->data->directory, false);
 }
 
-static void has(const struct run *run, const char *part)
+static void has(const struct said_run *run, const char *part)
 {
     said_has(run->said.out_text, part);
 }
 
 /* DIR/name: offset N: */
-static void has_place(const struct run *run, const char *name, uint64_t offset)
+static void has_place(const struct said_run *run, const char *name, uint64_t offset)
 {
     char place[VFS_PATH_MAX];
     snprintf(place, sizeof(place), "%s/%s: offset %llu: ", run->data->directory, name,
@@ -70,7 +48,7 @@ static void has_place(const struct run *run, const char *name, uint64_t offset)
 }
 
 /* It must say that it is damaged, so many findings, and no word of a sound directory. */
-static void assert_damaged(struct run *run, unsigned findings)
+static void assert_damaged(struct said_run *run, unsigned findings)
 {
     char summary[64];
     assert_int_equal(verify(run), VERB_DAMAGED);
@@ -81,7 +59,7 @@ static void assert_damaged(struct run *run, unsigned findings)
     assert_string_equal(run->said.errors_text, "");
 }
 
-static void assert_sound(struct run *run)
+static void assert_sound(struct said_run *run)
 {
     if (verify(run) != VERB_SOUND) {
         fail_msg("not sound: %s%s", run->said.out_text, run->said.errors_text);
@@ -100,19 +78,19 @@ static uint64_t offset_in(unsigned segment, uint64_t lsn)
 
 static void test_sound(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     char expected[128];
     assert_sound(run);
     snprintf(expected, sizeof(expected), "sound: 6 files, 2.3 MiB, journal %llu records\n",
              (unsigned long long)run->data->records);
     assert_string_equal(run->said.out_text, expected);
-    assert_int_equal(verify_at(run, data_vfs(), run->data->directory, true), VERB_SOUND);
+    assert_int_equal(verify_at(run, data_only_read(), run->data->directory, true), VERB_SOUND);
     assert_string_equal(run->said.out_text, "");
 }
 
 static void test_torn_tail(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     const char *last = run->data->segment[DATA_SEGMENTS - 1];
     uint64_t end = offset_in(DATA_SEGMENTS - 1, run->data->end_lsn);
     uint64_t behind = end + DATA_CLOSED_BYTES;
@@ -137,7 +115,7 @@ static void forget_marks(struct data *data, const char *name)
 /* Without its last mark a segment does not know of its end: as after a kill. */
 static void test_killed(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     const char *last = run->data->segment[DATA_SEGMENTS - 1];
     uint64_t end = offset_in(DATA_SEGMENTS - 1, run->data->end_lsn);
     forget_marks(run->data, last);
@@ -148,7 +126,7 @@ static void test_killed(void **state)
 
 static void test_leftovers(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     unsigned char page[PAGE];
     data_write(run->data, "MANIFEST.tmp", 0, "half", 4);
     data_write(run->data, "notes.txt", 0, "mine", 4);
@@ -170,13 +148,13 @@ static void test_leftovers(void **state)
     said_lacks(run->said.out_text, "/lock");
     said_lacks(run->said.out_text, "/" JOURNAL_BALLAST_NAME ":");
     has(run, "sound: 6 files");
-    assert_int_equal(verify_at(run, data_vfs(), run->data->directory, true), VERB_SOUND);
+    assert_int_equal(verify_at(run, data_only_read(), run->data->directory, true), VERB_SOUND);
     assert_string_equal(run->said.out_text, "");
 }
 
 static void test_daemon(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     FILE *held = fopen(run->data->directory, "r");
     assert_non_null(held);
     assert_int_equal(flock(fileno(held), LOCK_EX | LOCK_NB), 0);
@@ -197,7 +175,7 @@ static void test_daemon(void **state)
 
 static void test_flip_manifest(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     data_flip(run->data, MANIFEST_NAME, data_size(run->data, MANIFEST_NAME) / 2);
     assert_damaged(run, 1);
     has(run, "/" MANIFEST_NAME);
@@ -210,7 +188,7 @@ static void test_flip_manifest(void **state)
 
 static void test_flip_table(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     for (unsigned page = 0; page < DATA_TABLE_BYTES / PAGE; page++) {
         char place[64];
@@ -228,7 +206,7 @@ static void test_flip_table(void **state)
 
 static void test_flip_journal(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     char goes_on[64], records[64];
     uint64_t at = offset_in(0, data->second_lsn);
@@ -254,7 +232,7 @@ static void test_flip_journal(void **state)
 
 static void test_flip_journal_header(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     for (unsigned i = 0; i < DATA_SEGMENTS; i++) {
         data_flip(data, data->segment[i], 33);
@@ -269,7 +247,7 @@ static void test_flip_journal_header(void **state)
 /* A start stops at the first; what lies behind it is found all the same. */
 static void test_behind_damage(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *last = data->segment[DATA_SEGMENTS - 1];
     uint64_t end = data->end_lsn - data->record_bytes;
@@ -300,7 +278,7 @@ static void rewrite_header(struct data *data, const char *name, unsigned word)
 /* One that is sound for itself, after another than the one that is there. */
 static void test_strange_segment(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     rewrite_header(run->data, run->data->segment[1], 9); /* the sum of its predecessor */
     assert_damaged(run, 1);
     has_place(run, run->data->segment[1], 0);
@@ -311,7 +289,7 @@ static void test_strange_segment(void **state)
 /* Above all marks: a torn end has nothing behind it. */
 static void test_flip_above_marks(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const char *last = data->segment[DATA_SEGMENTS - 1];
     uint64_t lsn = data->end_lsn - 3 * data->record_bytes;
@@ -342,7 +320,7 @@ static void test_flip_above_marks(void **state)
 
 static void test_truncated(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     data_truncate(data, data->table[1], DATA_TABLE_BYTES - 1);
     assert_damaged(run, 1);
@@ -360,7 +338,7 @@ static void test_truncated(void **state)
 
 static void test_missing_segment(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     for (unsigned i = 0; i < DATA_SEGMENTS; i++) {
         data_rename(data, data->segment[i], "away.tmp");
@@ -384,7 +362,7 @@ static void test_missing_segment(void **state)
 
 static void test_missing_table(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     data_remove(run->data, run->data->table[0]);
     assert_damaged(run, 1);
     has(run, run->data->table[0]);
@@ -393,7 +371,7 @@ static void test_missing_table(void **state)
 
 static void test_missing_manifest(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     data_remove(run->data, MANIFEST_NAME);
     assert_damaged(run, 1);
     has(run, "/" MANIFEST_NAME ": is missing");
@@ -405,7 +383,7 @@ static void test_missing_manifest(void **state)
 
 static void test_other_file(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     struct manifest_file right = data->file[0];
     struct manifest_file *file = &data->file[0];
@@ -434,7 +412,7 @@ static void test_other_file(void **state)
 
 static void test_journal_too_short(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     data->journal_lsn = data->end_lsn + DATA_CLOSED_BYTES;
     data_store_manifest(data);
@@ -448,7 +426,7 @@ static void test_journal_too_short(void **state)
 /* An image with changes the journal does not have. */
 static void test_image_ahead(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     const uint64_t end = data->end_lsn + 4096;
     struct table_file_footer footer;
@@ -466,7 +444,7 @@ static void test_image_ahead(void **state)
 
 /* ---- newer ---- */
 
-static void assert_newer(struct run *run, const char *name)
+static void assert_newer(struct said_run *run, const char *name)
 {
     assert_int_equal(verify(run), VERB_USAGE);
     has(run, name);
@@ -477,7 +455,7 @@ static void assert_newer(struct run *run, const char *name)
 
 static void test_newer(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
     struct table_file_header header;
     data_read(data, data->table[0], 0, &header, sizeof(header));
@@ -507,19 +485,21 @@ static int refuse_list(struct vfs *vfs, const char *path, vfs_entry_fn *entry, v
 
 static void test_no_directory(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     struct data *data = run->data;
-    struct vfs_functions functions = *data_vfs()->functions;
+    struct vfs_functions functions = *data_only_read()->functions;
     struct vfs refusing = {&functions};
     functions.list = refuse_list;
     assert_int_equal(verify_at(run, &refusing, data->directory, false), VERB_USAGE);
     said_has_times(run->said.errors_text, "rollcall: ", 1);
     said_has(run->said.errors_text, "ermission denied");
-    assert_int_equal(verify_at(run, data_vfs(), data_path(data, "nowhere"), false), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), data_path(data, "nowhere"), false),
+                     VERB_USAGE);
     said_has(run->said.errors_text, "No such file or directory");
-    assert_int_equal(verify_at(run, data_vfs(), data_path(data, MANIFEST_NAME), false), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), data_path(data, MANIFEST_NAME), false),
+                     VERB_USAGE);
     said_has(run->said.errors_text, "Not a directory");
-    assert_int_equal(verify_at(run, data_vfs(), "/proc/self/fd", true), VERB_USAGE);
+    assert_int_equal(verify_at(run, data_only_read(), "/proc/self/fd", true), VERB_USAGE);
     said_has(run->said.errors_text, "not a data directory");
     assert_string_equal(run->said.out_text, "");
 }
@@ -527,7 +507,7 @@ static void test_no_directory(void **state)
 /* A bad place in each page: not every one is printed, all are counted. */
 static void test_many(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     const unsigned pages = 150;
     char error[TABLE_FILE_ERROR_MAX];
     struct data *data = run->data;
@@ -560,7 +540,7 @@ static int call(const char *one, const char *two)
 
 static void test_usage(void **state)
 {
-    struct run *run = *state;
+    struct said_run *run = *state;
     assert_int_equal(call(NULL, NULL), 2);
     assert_int_equal(call("--wrong", run->data->directory), 2);
     assert_int_equal(call(run->data->directory, "more"), 2);
@@ -570,7 +550,7 @@ static void test_usage(void **state)
     assert_int_equal(call("-q", run->data->directory), 1);
 }
 
-#define UNIT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define UNIT(test) SAID_RUN_TEST(test)
 
 int main(void)
 {

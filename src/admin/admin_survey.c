@@ -1,0 +1,150 @@
+/* admin_survey.c: one space after the other, some steps a second. */
+#include "admin/admin_survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/barrier.h"
+#include "base/memory.h"
+
+struct surveyed {
+    char name[ENGINE_SPACE_NAME_MAX + 1]; /* "": none */
+    uint64_t reach[ENGINE_REACHES];
+    size_t slot_count;
+    struct admin_slot slots[ENGINE_SLOTS_MAX];
+};
+
+struct admin_survey {
+    struct engine_survey now;
+    char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
+    size_t next;                          /* that comes after it */
+    unsigned rest_s;
+    struct surveyed past[SETTINGS_SPACES_MAX];
+};
+
+struct admin_survey *admin_survey_create(void)
+{
+    return memory_zalloc(sizeof(struct admin_survey));
+}
+
+void admin_survey_destroy(struct admin_survey *survey)
+{
+    free(survey);
+}
+
+static void survey_sum_up(const struct engine_slot_survey *met, struct admin_slot *slot)
+{
+    slot->largest = met->largest;
+    slot->beside = met->beside;
+    slot->enough_bits = slot->bits;
+    slot->enough_for = 0;
+    for (unsigned bits = 0; bits < sizeof(met->by_bits) / sizeof(met->by_bits[0]); bits++) {
+        if ((double)slot->enough_for < ADMIN_SURVEY_ENOUGH * (double)met->beside) {
+            slot->enough_for += met->by_bits[bits];
+            slot->enough_bits = bits;
+        }
+    }
+}
+
+/* The look at a space is over: it is what is told until the next one is. */
+static void survey_keep(const struct admin_survey *survey, const struct space *space,
+                        struct surveyed *past)
+{
+    const struct space_settings *settings = &space->settings;
+
+    memcpy(past->name, space->name, sizeof(past->name));
+    memcpy(past->reach, survey->now.reach, sizeof(past->reach));
+    past->slot_count = settings->slot_count;
+    for (size_t i = 0; i < past->slot_count; i++) {
+        struct admin_slot *slot = &past->slots[i];
+
+        memcpy(slot->name, settings->slots[i].name, sizeof(slot->name));
+        slot->bits = settings->slots[i].bits;
+        survey_sum_up(&survey->now.slots[i], slot);
+    }
+}
+
+/* Returns the place of a space, or that of a space that is gone. */
+static struct surveyed *survey_place(struct admin_survey *survey, const struct spaces *spaces,
+                                     const char *name)
+{
+    struct surveyed *found = NULL;
+
+    for (size_t i = 0; i < SETTINGS_SPACES_MAX; i++) {
+        struct surveyed *past = &survey->past[i];
+
+        if (strcmp(past->name, name) == 0) {
+            return past;
+        }
+        if (found == NULL && (past->name[0] == '\0' || spaces_find(spaces, past->name) == NULL)) {
+            found = past;
+        }
+    }
+    return found;
+}
+
+/* Inside the barrier. False: there is none with slots. */
+static bool survey_begin_next(struct admin_survey *survey, const struct spaces *spaces)
+{
+    for (size_t i = 0; i < spaces->count; i++) {
+        size_t at = (survey->next + i) % spaces->count;
+
+        if (spaces->at[at]->engine->functions->survey != NULL) {
+            memset(&survey->now, 0, sizeof(survey->now));
+            memcpy(survey->name, spaces->at[at]->name, sizeof(survey->name));
+            survey->next = at + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Inside the barrier. False: enough for now: all spaces were looked at. */
+static bool survey_step(struct admin_survey *survey, const struct spaces *spaces)
+{
+    const struct space *space = survey->name[0] != '\0' ? spaces_find(spaces, survey->name) : NULL;
+
+    if (space == NULL || space->engine->functions->survey == NULL) {
+        return survey_begin_next(survey, spaces);
+    }
+    if (space->engine->functions->survey(space->engine, &survey->now)) {
+        return true;
+    }
+    struct surveyed *past = survey_place(survey, spaces, survey->name);
+
+    if (past != NULL) {
+        survey_keep(survey, space, past);
+    }
+    return survey_begin_next(survey, spaces) && survey->next != 1;
+}
+
+void admin_survey_go_on(struct admin_survey *survey, const struct server *server,
+                        struct barrier_member *member)
+{
+    bool more = survey->rest_s == 0;
+
+    survey->rest_s -= !more;
+    for (unsigned i = 0; more && i < ADMIN_SURVEY_STEPS; i++) {
+        barrier_enter(member);
+        more = survey_step(survey, server->spaces);
+        barrier_leave(member);
+        survey->rest_s = more ? 0 : ADMIN_SURVEY_REST_S;
+    }
+}
+
+void admin_survey_tell(const struct admin_survey *survey, struct admin_figures *figures)
+{
+    for (size_t i = 0; i < figures->space_count; i++) {
+        struct admin_space *space = &figures->spaces[i];
+
+        for (size_t k = 0; k < SETTINGS_SPACES_MAX; k++) {
+            const struct surveyed *past = &survey->past[k];
+
+            if (strcmp(past->name, space->name) == 0) {
+                memcpy(space->reach, past->reach, sizeof(space->reach));
+                memcpy(space->slot_list, past->slots, sizeof(space->slot_list));
+                space->slot_count = past->slot_count;
+            }
+        }
+    }
+}

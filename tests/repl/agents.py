@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+"""Daemons with an agent each, and etcd: whatever is killed, stopped or cut off, nothing that was
+acknowledged is lost and nothing is counted twice, and writes come back.
+
+    tests/repl/agents.py [--directory DIR] [--seed N] [--rounds N] [--nodes N] [--real] [--only FAULT]
+
+Every round something fails, for up to two leases, and heals. Then writes must be acknowledged again
+within three leases; reads must never stop while a node lives. In the end, on every node:
+acknowledged <= value <= sent, each acknowledged member is found, all nodes export the same, and
+each epoch began once. --real: with Debian's etcd in place of the stand-in (etcd.py).
+"""
+import argparse
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import etcd  # noqa: E402
+import pair  # noqa: E402
+from victim import Failure, seed_of_run  # noqa: E402
+
+TTL_S = 2
+PATIENCE = float(os.environ.get("ROLLCALL_TEST_PATIENCE", "1"))
+BACK_S = 3 * TTL_S * PATIENCE
+SILENT_S = 2 * TTL_S * PATIENCE  # of reads, over all nodes
+UP_S = 30 * PATIENCE
+ASK_S = 1
+
+
+class Link(pair.Relay):
+    """Cut in no, one or both directions."""
+
+    def __init__(self, node):
+        self.ways = set()
+        super().__init__(node)
+
+    def holds(self, way):
+        return way in self.ways
+
+
+class Etcd:
+    """What a link to etcd leads to."""
+
+    def __init__(self, member):
+        self.member = member
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.member.port), ASK_S)
+
+
+class Agent:
+    """A node's agent, with a link to etcd and one for those that follow its node."""
+
+    def __init__(self, node, member):
+        self.node, self.process = node, None
+        self.to_etcd, self.to_node = Link(Etcd(member)), Link(node)
+
+    def command(self, *words):
+        return [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "-s",
+                "127.0.0.1:%d" % self.node.port, "--address", "127.0.0.1:%d" % self.to_node.port,
+                "--etcd", "http://127.0.0.1:%d" % self.to_etcd.port, "--ttl", "%ds" % TTL_S, *words]
+
+    def log_path(self):
+        return os.path.join(self.node.folder.path, "agent-log")
+
+    def start(self):
+        with open(self.log_path(), "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def output(self):
+        with open(self.log_path(), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def run(self, *words):
+        return subprocess.run(self.command(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False, text=True)
+
+
+class Writer(pair.Writer):
+    """Goes to the next node when one refuses, or is gone."""
+
+    def __init__(self, number, nodes, seed):
+        self.at = number
+        super().__init__(number, nodes, seed)
+
+    def batch(self):
+        return super().batch()[:24]
+
+    def take(self, verb, key, said):
+        before = self.refused
+        super().take(verb, key, said)
+        if self.refused > before:
+            raise OSError("refused")  # others of the batch are unanswered, as after a lost connection
+
+    def run(self):
+        while not self.ended:
+            self.at = (self.at + 1) % len(self.nodes)
+            try:
+                with socket.create_connection(("127.0.0.1", self.nodes[self.at].port), ASK_S) as link:
+                    self.talk(link)
+            except (OSError, ValueError):
+                time.sleep(0.02)
+
+    def count(self):
+        return sum(self.acked.values()) + len(self.members)
+
+
+class Reader(threading.Thread):
+    """Asks each node that should live; how long none has answered."""
+
+    def __init__(self, world):
+        super().__init__(daemon=True)
+        self.world, self.ended, self.answers, self.worst = world, False, 0, 0.0
+        self.since = time.monotonic()
+        self.start()
+
+    def look(self, node):
+        try:
+            with socket.create_connection(("127.0.0.1", node.port), ASK_S) as link:
+                link.sendall(b"get feed:1001.like\r\n")
+                return link.recv(4096).endswith(b"END\r\n")
+        except OSError:
+            return False
+
+    def run(self):
+        while not self.ended:
+            lives = [node for node in self.world.nodes if node not in self.world.down]
+            if any([self.look(node) for node in lives]) or not lives or self.world.restarts:
+                self.answers += bool(lives)
+                self.since = time.monotonic()
+            self.worst = max(self.worst, time.monotonic() - self.since)
+            time.sleep(0.02)
+
+
+class World:
+    def __init__(self, options):
+        self.options, self.rng = options, random.Random(options.seed)
+        self.member = etcd.Real() if options.real else etcd.Fake()
+        self.nodes = [pair.Node(options.directory, "node-%d" % i) for i in range(options.nodes)]
+        self.agents, self.writers, self.reader = [], [], None
+        self.down = set()  # nodes that are killed or stopped
+        self.restarts = False  # all were killed: nobody need answer
+        self.slowest = 0.0
+
+    # ---- who is who ----
+
+    def leader(self):
+        """The one that takes writes now, by itself; None: nobody."""
+        for node in self.nodes:
+            try:
+                if node not in self.down and node.stats().get("state") == "leader":
+                    return node
+            except (OSError, Failure):
+                pass
+        return None
+
+    def agent(self, node):
+        return self.agents[self.nodes.index(node)]
+
+    def follower(self, leader):
+        return self.rng.choice([node for node in self.nodes if node is not leader])
+
+    # ---- begin ----
+
+    def begin(self):
+        self.member.start()
+        for node in self.nodes:
+            node.configure(agent=True)
+            node.start()
+            self.agents.append(Agent(node, self.member))
+            self.agents[-1].start()
+        said = self.agents[0].run("--init")
+        if said.returncode != 0:
+            raise Failure("--init: %s" % said.stdout)
+        again = self.agents[1].run("--init")
+        if again.returncode != pair.REFUSED:
+            raise Failure("a second --init: %d, %s" % (again.returncode, again.stdout))
+        self.await_pair()
+        self.writers = [Writer(i, self.nodes, self.rng.random()) for i in range(2)]
+        self.reader = Reader(self)
+
+    def await_pair(self):
+        """Somebody leads, and another one is waited for and in sync."""
+        def holds():
+            leader = self.leader()
+            found = leader.stats() if leader else {}
+            return found.get("in_sync") == "1" and found["waits_for"].startswith("node-")
+        pair.wait_for(lambda: "no leader with a sync follower:\n" + self.outputs(), holds, UP_S)
+
+    def outputs(self):
+        text = []
+        for node, agent in zip(self.nodes, self.agents):
+            text += ["%s:" % node.name, node.output()[-2500:], agent.output()[-2500:]]
+        return "\n".join(text)
+
+    # ---- time ----
+
+    def rest(self, least=0.1, most=2.0):
+        time.sleep(self.rng.uniform(least * TTL_S, most * TTL_S))
+
+    def acknowledged(self):
+        return sum(writer.count() for writer in self.writers)
+
+    def await_writes(self):
+        before, began = self.acknowledged(), time.monotonic()
+        pair.wait_for(lambda: "no write is acknowledged for %.1f s:\n%s" % (BACK_S, self.outputs()),
+                      lambda: self.acknowledged() > before, BACK_S)
+        self.slowest = max(self.slowest, time.monotonic() - began)
+
+    # ---- faults: each ends healed ----
+
+    def kill(self, *nodes):
+        self.down.update(nodes)
+        for node in nodes:
+            node.kill()
+
+    def start(self, *nodes):
+        for node in nodes:
+            node.start()
+        self.down.difference_update(nodes)
+
+    def stopped(self, processes, nodes=()):
+        self.down.update(nodes)
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        self.rest()
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+        self.down.difference_update(nodes)
+
+    def kill_leader(self, leader):
+        self.kill(leader)
+        self.rest(0, 1.5)
+        self.start(leader)
+
+    def kill_follower(self, leader):
+        node = self.follower(leader)
+        self.kill(node)
+        self.rest(0, 1.5)
+        self.start(node)
+
+    def kill_machine(self, leader):
+        """The leader and its agent."""
+        self.agent(leader).kill()
+        self.kill(leader)
+        self.rest(0, 2.5)
+        self.start(leader)
+        self.agent(leader).start()
+
+    def kill_all(self, _):
+        self.restarts = True
+        for agent in self.agents:
+            agent.kill()
+        self.kill(*self.nodes)
+        self.start(*self.nodes)
+        for agent in self.agents:
+            agent.start()
+        self.restarts = False
+
+    def kill_agent(self, leader):
+        agent = self.agent(self.rng.choice(self.nodes + [leader] * 2))
+        agent.kill()
+        self.rest(0, 1.5)
+        agent.start()
+
+    def stop_leader(self, leader):
+        self.stopped([leader.process], [leader])
+
+    def stop_follower(self, leader):
+        node = self.follower(leader)
+        self.stopped([node.process], [node])
+
+    def stop_machine(self, leader):
+        self.stopped([leader.process, self.agent(leader).process], [leader])
+
+    def stop_agents(self, leader):
+        agents = [self.agent(leader)] + self.agents[:self.rng.randrange(len(self.agents) + 1)]
+        self.stopped([agent.process for agent in agents])
+
+    def stop_etcd(self, _):
+        self.member.stop()
+        self.rest()
+        self.member.cont()
+
+    def kill_etcd(self, _):
+        self.member.kill()
+        self.rest(0, 1.5)
+        self.member.start()
+
+    def cut(self, *links):
+        ways = self.rng.choice(({1}, {2}, {1, 2}))
+        for link in links:
+            link.ways = ways
+        self.rest()
+        for link in links:
+            link.ways = set()
+
+    def cut_nodes(self, leader):
+        self.cut(self.agent(leader).to_node)
+
+    def cut_etcd(self, leader):
+        self.cut(self.agent(leader).to_etcd)
+
+    def cut_off(self, leader):
+        """The leader's machine from all others."""
+        self.cut(self.agent(leader).to_etcd, self.agent(leader).to_node)
+
+    FAULTS = (kill_leader, kill_follower, kill_machine, kill_all, kill_agent, stop_leader,
+              stop_follower, stop_machine, stop_agents, stop_etcd, kill_etcd, cut_nodes, cut_etcd,
+              cut_off)
+
+    # ---- the whole ----
+
+    def run(self):
+        faults = [fault for fault in self.FAULTS
+                  if not self.options.only or fault.__name__ == self.options.only]
+        for number in range(self.options.rounds):
+            if number % len(faults) == 0:
+                self.rng.shuffle(faults)
+            fault = faults[number % len(faults)]
+            leader = self.leader()
+            if leader is None:
+                raise Failure("nobody leads before round %d" % number)
+            if self.options.verbose:
+                print("%d: %s, %s leads" % (number, fault.__name__, leader.name), flush=True)
+            fault(self, leader)
+            self.await_writes()
+            if self.rng.random() < 0.7:  # else the next one comes before all is well
+                self.await_pair()
+            else:
+                pair.wait_for("nobody leads", self.leader, UP_S)
+            self.check_reads()
+
+    def check_reads(self):
+        if self.reader.worst > SILENT_S:
+            raise Failure("no node answered a read for %.1f s" % self.reader.worst)
+
+    def check(self):
+        for writer in self.writers:
+            writer.finish()
+        self.await_pair()
+        leader = self.leader()
+        for node in self.nodes:
+            if node is not leader:
+                pair.level(leader, node)
+        exports = {space: {node.export(space) for node in self.nodes} for space in ("feed", "user")}
+        if any(len(of) != 1 for of in exports.values()):
+            raise Failure("exports differ, in %s" % [node.folder.path for node in self.nodes])
+        judge = pair.Pair.__new__(pair.Pair)
+        judge.writers = self.writers
+        for node in self.nodes:
+            judge.check_values(node)
+        self.check_epochs()
+
+    def check_epochs(self):
+        """No epoch began at two nodes, by what their daemons logged."""
+        began = {}
+        for node in self.nodes:
+            for line in node.output().splitlines():
+                if "this node leads" in line:
+                    epoch = int(line.split("epoch=")[1].split()[0])
+                    if began.setdefault(epoch, node.name) != node.name:
+                        raise Failure("epoch %d began at %s and %s" % (epoch, node.name, began[epoch]))
+        return len(began)
+
+    def end(self):
+        for writer in self.writers:
+            writer.ended = True
+        if self.reader:
+            self.reader.ended = True
+        for agent in self.agents:
+            agent.kill()
+            for link in (agent.to_etcd, agent.to_node):
+                link.ended = True
+        for node in self.nodes:
+            if node.process is not None and node.process.poll() is None:
+                node.kill()
+        self.member.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=300 if os.environ.get("ROLLCALL_TEST_LONG") else 6)
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--only", choices=sorted(fault.__name__ for fault in World.FAULTS))
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    options.seed = seed_of_run(options.seed)
+    if options.real and not etcd.installed():
+        print("SKIP: etcd is not installed (Debian: etcd-server)")
+        return 77
+    world = World(options)
+    try:
+        world.begin()
+        world.run()
+        world.check()
+    except Failure as failure:
+        for node in world.nodes:
+            node.folder.keep()
+        print("seed %d: %s\nkept: %s" % (options.seed, failure,
+                                         [node.folder.path for node in world.nodes]))
+        return 1
+    finally:
+        world.end()
+    print("%d rounds, %d epochs: %d changes acknowledged, none lost, none twice; writes back after "
+          "at most %.1f s, reads after %.1f s" % (options.rounds, world.check_epochs(),
+                                                 world.acknowledged(), world.slowest,
+                                                 world.reader.worst))
+    for node in world.nodes:
+        node.folder.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,364 @@
+/* What an agent does next: each rule by itself. test_agent_walk.c has them all together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/rollcall/agent_decide.h"
+
+#define PATIENCE 1000u
+#define EPOCH    7u
+
+static struct agent_view view;
+static struct agent_memory memory;
+
+/* Node b, whose daemon follows a; state: epoch 7, a leads, b is in sync; nobody is alive. */
+static int set_up(void **unused)
+{
+    (void)unused;
+    view = (struct agent_view){
+        .now_ms = 100,
+        .self = {.name = "b", .address = "b:1", .boot = "boot-b", .may_lead = true, .alone = true},
+        .keys = {.known = true, .has_state = true, .state_revision = 5, .node_count = 3},
+        .daemon = {.known = true, .epoch = EPOCH, .written = 900, .caught_up = true}};
+    memory = (struct agent_memory){.patience_ms = PATIENCE};
+    view.keys.state = (struct agent_state){
+        .epoch = EPOCH, .from = 500, .leader = "a", .sync = "b", .boot = "boot-a"};
+    snprintf(view.daemon.leader, sizeof(view.daemon.leader), "a:1");
+    for (size_t i = 0; i < 3; i++) {
+        struct agent_node *node = &view.keys.nodes[i];
+
+        *node = (struct agent_node){.may_lead = true, .in_sync = true};
+        snprintf(node->name, sizeof(node->name), "%c", (int)('a' + i));
+        snprintf(node->address, sizeof(node->address), "%c:1", (int)('a' + i));
+    }
+    return 0;
+}
+
+static void set_alive(const char *name)
+{
+    snprintf(view.keys.alive, sizeof(view.keys.alive), "%s", name);
+    view.keys.alive_mine = strcmp(name, "b") == 0;
+    view.keys.alive_revision = 6;
+}
+
+/* Node b leads in epoch 7; `followers` stream. */
+static void set_leader(const char *sync, const char *followers)
+{
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "b");
+    snprintf(view.keys.state.sync, sizeof(view.keys.state.sync), "%s", sync);
+    set_alive("b");
+    view.daemon.leads = true;
+    view.daemon.leader[0] = '\0';
+    view.daemon.follower_count = strlen(followers);
+    for (size_t i = 0; followers[i] != '\0'; i++) {
+        snprintf(view.daemon.followers[i], sizeof(view.daemon.followers[i]), "%c", followers[i]);
+    }
+}
+
+static struct agent_action expect(enum agent_act act)
+{
+    struct agent_action action = agent_decide(&view, &memory);
+
+    assert_int_equal(action.act, act);
+    return action;
+}
+
+static void expect_hold(const char *waits)
+{
+    struct agent_action action = expect(AGENT_HOLD);
+
+    assert_string_equal(action.waits, waits);
+    view.held = true;
+    if (memory.adding[0] != '\0') {
+        memory.mark = memory.marked ? memory.mark : view.daemon.written;
+        memory.marked = true;
+    }
+}
+
+/* ---- who takes the lead ---- */
+
+static void test_take(void **unused)
+{
+    (void)unused;
+    struct agent_action action = expect(AGENT_TAKE);
+
+    assert_int_equal(action.state.epoch, EPOCH + 1);
+    assert_string_equal(action.state.leader, "b");
+    assert_string_equal(action.state.sync, "");
+    assert_string_equal(action.state.boot, "boot-b");
+    assert_int_equal(action.state.from, 900);
+
+    view.daemon.epoch = 12; /* etcd was wiped, and its state is older than the journal */
+    action = expect(AGENT_TAKE);
+    assert_int_equal(action.state.epoch, 13);
+
+    view.keys.state = action.state; /* it has the word: now its daemon */
+    set_alive("b");
+    action = expect(AGENT_PROMOTE);
+    assert_int_equal(action.state.epoch, 13);
+    view.daemon.leads = true;
+    view.daemon.epoch = 13;
+    expect_hold("-");
+    expect(AGENT_REST);
+}
+
+static void test_not_take(void **unused)
+{
+    (void)unused;
+    set_alive("a");
+    expect(AGENT_REST);
+    set_up(NULL);
+    snprintf(view.keys.state.sync, sizeof(view.keys.state.sync), "c"); /* it is not named */
+    expect(AGENT_REST);
+    set_up(NULL);
+    view.daemon.caught_up = false; /* it was, before it was started again */
+    expect(AGENT_REST);
+    set_up(NULL);
+    view.daemon.written = 499; /* less than a had when it began to lead: a new disk */
+    expect(AGENT_REST);
+    set_up(NULL);
+    view.self.may_lead = false;
+    expect(AGENT_REST);
+    set_up(NULL);
+    view.keys.has_state = false;
+    expect(AGENT_REST);
+    set_up(NULL);
+    view.keys.known = false;
+    expect(AGENT_REST);
+}
+
+/* Who led last comes again with all it had, unless its machine was started anew. */
+static void test_leader_again(void **unused)
+{
+    (void)unused;
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "b");
+    snprintf(view.keys.state.sync, sizeof(view.keys.state.sync), "c");
+    view.daemon.caught_up = false;
+    expect(AGENT_REST);
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    expect(AGENT_TAKE);
+    view.daemon.epoch = EPOCH - 1; /* it is not that directory */
+    expect(AGENT_REST);
+    view.keys.state.sync[0] = '\0'; /* nobody else may have more */
+    expect(AGENT_TAKE);
+
+    set_alive("b"); /* the agent lived on */
+    view.daemon.epoch = EPOCH;
+    expect(AGENT_TAKE);
+    snprintf(view.keys.state.sync, sizeof(view.keys.state.sync), "c");
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "other");
+    expect(AGENT_RESIGN);
+}
+
+/* Its lease ended, and nobody took over: the reign goes on. */
+static void test_lease_again(void **unused)
+{
+    (void)unused;
+    set_leader("c", "c");
+    set_alive("");
+    struct agent_action action = expect(AGENT_TAKE);
+
+    assert_int_equal(action.state.epoch, EPOCH);
+    assert_string_equal(action.state.sync, "c");
+}
+
+/* ---- who follows ---- */
+
+static void test_follow(void **unused)
+{
+    (void)unused;
+    set_alive("c");
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "c");
+    assert_string_equal(expect(AGENT_FOLLOW).address, "c:1");
+    snprintf(view.daemon.leader, sizeof(view.daemon.leader), "c:1");
+    expect(AGENT_REST);
+    view.daemon.leads = true; /* it has slept */
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    view.daemon.leads = false;
+    view.daemon.leader[0] = '\0';
+    view.keys.node_count = 2; /* nobody knows where c is */
+    expect(AGENT_REST);
+}
+
+static void test_other_reign(void **unused)
+{
+    (void)unused;
+    set_leader("c", "c");
+    view.keys.state.epoch = EPOCH + 2;
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    set_alive("");
+    assert_string_equal(expect(AGENT_FOLLOW).address, "-");
+    set_leader("c", "c");
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "c");
+    expect(AGENT_RESIGN);
+}
+
+/* ---- the sync follower ---- */
+
+static void test_add(void **unused)
+{
+    (void)unused;
+    set_leader("", "c");
+    expect_hold("c"); /* the daemon waits for it before state names it */
+    memory.acked = memory.mark - 1;
+    expect(AGENT_REST);
+    view.held = false; /* the next round */
+    view.daemon.written += 100;
+    expect_hold("c");
+    assert_int_equal(memory.mark, 900);
+    memory.acked = memory.mark;
+    assert_string_equal(expect(AGENT_CHANGE).state.sync, "c");
+
+    view.keys.state_revision++; /* somebody else changed it: it begins again */
+    view.held = false;
+    expect_hold("c");
+    assert_int_equal(memory.mark, 1000);
+
+    view.keys.nodes[2].in_sync = false;
+    view.daemon.follower_count = 0; /* it went */
+    view.held = false;
+    expect_hold("-");
+}
+
+static void test_add_whom(void **unused)
+{
+    (void)unused;
+    set_leader("", "ac");
+    view.keys.nodes[0].may_lead = false;
+    view.keys.nodes[2].in_sync = false;
+    expect_hold("-");
+    expect(AGENT_REST);
+    view.keys.nodes[2].in_sync = true;
+    view.keys.node_count = 2; /* its agent is gone */
+    expect(AGENT_REST);
+    view.keys.node_count = 3;
+    expect_hold("c");
+}
+
+static void test_replace(void **unused)
+{
+    (void)unused;
+    set_leader("a", "c");
+    expect_hold("a");
+    expect(AGENT_REST);
+    view.now_ms += PATIENCE - 1;
+    expect(AGENT_REST);
+    view.now_ms++;
+    view.held = false;
+    expect_hold("a,c"); /* for both, until state has changed */
+    memory.acked = memory.mark;
+    view.keys.state = expect(AGENT_CHANGE).state;
+    assert_string_equal(view.keys.state.sync, "c");
+    view.keys.state_revision++;
+    view.held = false;
+    expect_hold("c");
+    expect(AGENT_REST);
+}
+
+static void test_drop(void **unused)
+{
+    (void)unused;
+    set_leader("a", "");
+    expect_hold("a");
+    view.now_ms += PATIENCE;
+    struct agent_action action = expect(AGENT_CHANGE); /* state first, then the daemon */
+
+    assert_string_equal(action.state.sync, "");
+    assert_int_equal(action.state.epoch, EPOCH);
+    view.self.alone = false;
+    expect(AGENT_REST);
+    view.held = false;
+    expect_hold("a");
+    view.keys.state.sync[0] = '\0';
+    view.held = false;
+    expect_hold("*");
+
+    set_leader("a", "a"); /* it came back in time */
+    memory.sync_gone_ms = 1;
+    view.self.alone = true;
+    expect(AGENT_REST);
+    view.daemon.follower_count = 0;
+    expect(AGENT_REST);
+}
+
+/* ---- a daemon that does not answer ---- */
+
+static void test_resign(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.known = false;
+    expect(AGENT_REST);
+    view.now_ms += PATIENCE;
+    expect(AGENT_RESIGN);
+    view.keys.state.sync[0] = '\0'; /* nobody else could lead */
+    expect(AGENT_REST);
+    view.keys.state.sync[0] = 'a';
+    view.daemon.known = true;
+    expect_hold("a");
+    view.daemon.known = false;
+    expect(AGENT_REST);
+    view.keys.alive_mine = false;
+    view.now_ms += PATIENCE;
+    expect(AGENT_REST);
+}
+
+/* ---- text ---- */
+
+static void test_text(void **unused)
+{
+    (void)unused;
+    char text[AGENT_TEXT_MAX];
+    struct agent_state state;
+    struct agent_node node = {.name = "b"};
+
+    agent_state_print(&view.keys.state, text);
+    assert_string_equal(text, "epoch 7 leader a sync b from 500 boot boot-a");
+    assert_true(agent_state_parse(text, &state));
+    assert_memory_equal(&state, &view.keys.state, sizeof(state));
+    state.sync[0] = state.boot[0] = '\0';
+    agent_state_print(&state, text);
+    assert_string_equal(text, "epoch 7 leader a sync - from 500 boot -");
+    assert_true(agent_state_parse(text, &state));
+    assert_string_equal(state.sync, "");
+    assert_string_equal(state.boot, "");
+    assert_false(agent_state_parse("epoch 7 leader a sync b", &state));
+    assert_false(agent_state_parse("epoch 7 leader a sync b from 500 boot x more", &state));
+    assert_false(agent_state_parse("", &state));
+
+    view.keys.nodes[1].epoch = 7;
+    view.keys.nodes[1].written = 900;
+    agent_node_print(&view.keys.nodes[1], text);
+    assert_string_equal(text, "b:1 epoch 7 written 900 in-sync may-lead");
+    assert_true(agent_node_parse(text, &node));
+    assert_memory_equal(&node, &view.keys.nodes[1], sizeof(node));
+    assert_true(agent_node_parse("b:1 epoch 7 written 900 behind follows-only", &node));
+    assert_false(node.in_sync || node.may_lead);
+    assert_false(agent_node_parse("b:1 epoch 7", &node));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_take, set_up),
+        cmocka_unit_test_setup(test_not_take, set_up),
+        cmocka_unit_test_setup(test_leader_again, set_up),
+        cmocka_unit_test_setup(test_lease_again, set_up),
+        cmocka_unit_test_setup(test_follow, set_up),
+        cmocka_unit_test_setup(test_other_reign, set_up),
+        cmocka_unit_test_setup(test_add, set_up),
+        cmocka_unit_test_setup(test_add_whom, set_up),
+        cmocka_unit_test_setup(test_replace, set_up),
+        cmocka_unit_test_setup(test_drop, set_up),
+        cmocka_unit_test_setup(test_resign, set_up),
+        cmocka_unit_test_setup(test_text, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
