@@ -215,6 +215,21 @@ static inline void dispatch_read(struct dispatch_worker *worker)
     }
 }
 
+/* The worker's figures of a space; NULL: there is none. */
+static inline struct space_metrics *dispatch_figures_of(const struct dispatch_worker *worker,
+                                                        const struct space *space)
+{
+    return space != NULL ? &space->metrics[worker->index] : NULL;
+}
+
+/* Where the keys of the request in a space are counted, until it is answered. */
+static inline struct dispatch_tally *dispatch_tally_of(struct dispatch_worker *worker,
+                                                       const struct space *space)
+{
+    worker->tallied |= 1ull << space->index;
+    return &worker->tally[space->index];
+}
+
 /* A key of the request once more, apart from the chunks and prepared; valid until the next. */
 struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
                                           const struct request *request,

@@ -4,25 +4,13 @@
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-static struct space_metrics *figures_of(const struct dispatch_worker *worker,
-                                        const struct space *space)
-{
-    return space != NULL ? &space->metrics[worker->index] : NULL;
-}
-
-static struct dispatch_tally *tally_of(struct dispatch_worker *worker, const struct space *space)
-{
-    worker->tallied |= 1ull << space->index;
-    return &worker->tally[space->index];
-}
-
 /* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
 static void tally_end(struct dispatch_worker *worker, bool answered)
 {
     for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
         unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
         struct dispatch_tally *tally = &worker->tally[index];
-        struct space_metrics *own = figures_of(worker, worker->spaces->at[index]);
+        struct space_metrics *own = dispatch_figures_of(worker, worker->spaces->at[index]);
 
         if (answered) {
             metric_add(&own->hits, tally->hits);
@@ -38,7 +26,7 @@ static void tally_end(struct dispatch_worker *worker, bool answered)
 
 static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
 {
-    struct dispatch_tally *tally = tally_of(worker, key->space);
+    struct dispatch_tally *tally = dispatch_tally_of(worker, key->space);
 
     switch (key->op.miss) {
     case ENGINE_MISS_ABSENT:
@@ -118,7 +106,8 @@ static void block_fail(struct dispatch_worker *worker, const struct dispatch_key
                        struct block *block)
 {
     if (!block->failed) {
-        command_refuse(key->space, &key->op, figures_of(worker, key->space), &worker->result);
+        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space),
+                       &worker->result);
     }
     block->failed = true;
 }
@@ -131,7 +120,7 @@ static bool block_refused(struct dispatch_worker *worker, const struct dispatch_
         return false;
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
-                   figures_of(worker, key->space), &worker->result);
+                   dispatch_figures_of(worker, key->space), &worker->result);
     block->failed = true;
     return true;
 }
@@ -204,7 +193,7 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
     block->hit.cas = op->cas_now;
     block->hit.flags = key->space->engine->flags;
     worker->codec->compose_value(worker->out, request, bytes, &block->hit);
-    tally_of(worker, key->space)->hits++;
+    dispatch_tally_of(worker, key->space)->hits++;
     block->hits++;
 }
 
@@ -236,7 +225,7 @@ static inline uint32_t block_several(struct dispatch_worker *worker, const struc
     if (n > 0) {
         worker->codec->compose_values(worker->out, request, bytes, worker->found, n, value_bytes,
                                       keys->space->engine->flags);
-        tally_of(worker, keys->space)->hits += n;
+        dispatch_tally_of(worker, keys->space)->hits += n;
         block->hits += n;
         chunk->cursor += n;
     }
@@ -303,7 +292,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
     engine->functions->visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
     switch (key->op.status) {
     case ENGINE_DONE:
-        tally_of(worker, key->space)->hits++;
+        dispatch_tally_of(worker, key->space)->hits++;
         block->hits++;
         block->answered = number + 1;
         block->full = !rest_fits(worker, request, number + 1);
@@ -313,7 +302,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
         block->full = true;
         return;
     default:
-        tally_of(worker, key->space)->absent++;
+        dispatch_tally_of(worker, key->space)->absent++;
         metric_add(&worker->metrics->get_expired, key->op.miss == ENGINE_MISS_EXPIRED);
         block_miss(worker, request, bytes);
         return;
@@ -335,7 +324,7 @@ static __attribute__((noinline)) void block_odd(struct dispatch_worker *worker,
     }
     block_miss(worker, request, bytes);
     if (key->space != NULL) {
-        tally_of(worker, key->space)->bad++;
+        dispatch_tally_of(worker, key->space)->bad++;
     } else {
         block->no_space++;
     }
@@ -381,14 +370,12 @@ static void block_delete(struct dispatch_worker *worker, const struct request *r
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     bool deleted = false;
-
     for (uint32_t i = 0; i < request->keys && !block->pending && !block->failed; i++) {
         if ((block->found[i / WORD_BITS] >> i % WORD_BITS & 1) == 0) {
             continue;
         }
         struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
         enum engine_status status = delete_or_wait(worker, request, key);
-
         block->pending = status == ENGINE_PENDING && !deleted;
         if (status == ENGINE_PENDING && deleted) {
             key->op.error = ENGINE_E_BUSY;
@@ -457,7 +444,7 @@ static bool run_found(struct dispatch_worker *worker, const struct request *requ
                                     .ttl_made_s = -1};
             worker->codec->compose_value(worker->out, request,
                                          &worker->batch.keys[request->first_key], &hit);
-            metric_add(&figures_of(worker, key->space)->hits, 1);
+            metric_add(&dispatch_figures_of(worker, key->space)->hits, 1);
             command_count_reads(request->verb, 1, 0, worker->metrics);
             worker->codec->compose_end(worker->out, request);
             return true;
@@ -530,7 +517,7 @@ static bool finish_with_delete(struct dispatch_worker *worker, const struct requ
         return true;
     }
     if (status == ENGINE_ERROR) {
-        command_refuse(key->space, &key->op, figures_of(worker, key->space), result);
+        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
     }
     return status != ENGINE_PENDING;
 }
@@ -549,7 +536,7 @@ static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key
 static void dispatch_run_count_one(struct dispatch_worker *worker, const struct request *request,
                                    const struct dispatch_key *key)
 {
-    struct space_metrics *own = figures_of(worker, key->space);
+    struct space_metrics *own = dispatch_figures_of(worker, key->space);
 
     if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
         metric_add(&worker->metrics->store_too_large, 1);
@@ -564,7 +551,7 @@ static void dispatch_run_count_one(struct dispatch_worker *worker, const struct 
         return;
     }
     if (key->op.status == ENGINE_DONE) {
-        tally_of(worker, key->space)->hits++;
+        dispatch_tally_of(worker, key->space)->hits++;
     } else if (key->op.status == ENGINE_ABSENT) {
         tally_miss(worker, key);
     }
@@ -586,7 +573,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
         }
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
-                   figures_of(worker, key->space), result);
+                   dispatch_figures_of(worker, key->space), result);
     dispatch_run_count_one(worker, request, key);
     bool expires = key->delete_after && !result->refused &&
                    key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
