@@ -245,8 +245,10 @@ static void look_at_machine(const struct admin_view *view, struct admin_attentio
 static const char *more_tables(const struct admin_space *space, bool has_data)
 {
     if (space->any_ids) {
-        return space->kind == SPACE_COUNTER ? "Raise `memory`: it grows as far as that allows"
-                                            : "Raise its `table-size`";
+        return space->kind == SPACE_COUNTER
+                   ? "Raise `memory`: it grows as far as that allows; or set `data` and `oldest: "
+                     "dump`"
+                   : "Raise its `table-size`";
     }
     return has_data ? "Raise its `tables`, or set `oldest: dump`"
                     : "Raise its `tables`, or set `data` and `oldest: dump`";

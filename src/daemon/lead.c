@@ -28,7 +28,7 @@ struct lead {
     pthread_mutex_t lock; /* one change at a time */
     bool leaves;          /* it begins anew: no further change */
     bool led;             /* as it leaves */
-    _Atomic bool anew;    /* the receiver has ended as the daemon begins anew: likewise */
+    _Atomic bool anew;    /* the receiver has ended as the daemon begins anew: no further change */
     char *next;           /* the node it is to follow then; NULL: nobody said */
 };
 

@@ -37,10 +37,11 @@ enum net_tls_verify {
 enum net_tls_version { NET_TLS_1_2, NET_TLS_1_3 };
 
 struct net_tls_options {
-    const char *certificate; /* file: PEM, its chain after it */
+    const char *certificate; /* file: PEM, its chain after it; NULL: none, of a client */
     const char *key;         /* file; without a passphrase */
     bool key_der;            /* it is DER, not PEM */
     const char *ca;          /* file: PEM, who signs clients' certificates; NULL: nobody */
+    bool ca_system;          /* whom the system believes in, too: of a client */
     const char *ciphers;     /* of TLS 1.2, as OpenSSL writes them; NULL: its default */
     enum net_tls_verify verify;
     enum net_tls_version version_min;

@@ -398,7 +398,7 @@ static int agent_run(struct agent *agent)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     log_stamp();
-    log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.server,
+    log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.wire.server,
              agent->options->address, agent->options->etcd, agent->options->ttl_s);
     notify_manager("READY=1");
     do {
