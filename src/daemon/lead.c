@@ -26,7 +26,7 @@ struct lead {
     pthread_mutex_t lock; /* one change at a time */
     bool leaves;          /* it begins anew: no further change */
     bool led;             /* as it leaves */
-    char *next;           /* whom it is to follow then; NULL: nobody said */
+    char *next;           /* the node it is to follow then; NULL: nobody said */
 };
 
 __attribute__((format(printf, 2, 3))) static bool lead_refuse(char why[REPL_TEXT_MAX + 1],
@@ -287,7 +287,7 @@ static bool lead_may_hold(struct lead *lead, uint64_t epoch, uint64_t until_ms,
     return true;
 }
 
-/* Whom it waits for comes first: nothing is answered for a new lease by an old rule. */
+/* The followers it waits for come first: nothing is answered for a new lease by an old rule. */
 static bool lead_hold(void *context, uint64_t epoch, uint64_t until_ms,
                       const struct repl_waits *waits, uint64_t *written,
                       uint64_t acked[REPL_WAITS_MAX], char why[REPL_TEXT_MAX + 1])

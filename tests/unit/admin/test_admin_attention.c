@@ -175,7 +175,7 @@ static const struct {
      "hold 100 of them",
      "Give it more bits"},
     {pool_fills,
-     "feed: 7 numbers are too large for slot `read` of 9 bits, and the memory for such "
+     "feed: 7 numbers are too large for slot `read` of 9 bits, and the memory for them "
      "is 80 % used",
      "raise `aux-memory`"},
     {clock_jumps, "The wall clock was set by -100 seconds", "NTP"},
