@@ -404,12 +404,11 @@ static bool change_simply(struct counter *counter, struct engine_op *op, struct 
         UNLIKELY(counter_may_be_apart(table, op->id))) {
         return false;
     }
-    struct counter_locus locus = counter_op_locus(op);
     add.slot = (unsigned)op->slot;
     add.down = op->verb == ENGINE_DECR;
     add.space = counter->engine.space;
     add.sink = sink;
-    if (!counter_table_add(table, &locus, &add)) {
+    if (!counter_table_add(table, counter_op_locus(op), &add)) {
         return false;
     }
     op->status = ENGINE_DONE;
@@ -435,9 +434,8 @@ static bool set_simply(struct counter *counter, struct engine_op *op, const stru
         UNLIKELY(!table) || UNLIKELY(counter_may_be_apart(table, op->id))) {
         return false;
     }
-    struct counter_locus locus = counter_op_locus(op);
     struct counter_put put = {operand->set, counter->engine.space, operand->value, sink};
-    if (!counter_table_put(table, &locus, &put)) {
+    if (!counter_table_put(table, counter_op_locus(op), &put)) {
         return false;
     }
     op->status = ENGINE_DONE;

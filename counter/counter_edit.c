@@ -35,7 +35,7 @@ static enum engine_status edit_one(struct counter_changing *c, struct counter_ta
 static enum engine_status edit_in_place(struct counter_changing *c)
 {
     struct counter_table *table = counter_op_table(c->op);
-    struct counter_locus locus = counter_op_locus(c->op);
+    struct counter_locus locus = *counter_op_locus(c->op);
     enum engine_status status = edit_one(c, table, &locus);
     while (UNLIKELY(c->edit->elsewhere)) {
         table = counter_layer_of(table);

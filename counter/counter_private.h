@@ -43,7 +43,7 @@ static inline const struct counter *counter_of_const(const struct engine *engine
     return counter;
 }
 
-/* Returns who reads pages of a dumped table's file for an operation. */
+/* Returns what reads pages of a dumped table's file for an operation. */
 static inline struct counter_reader counter_reader_of(const struct counter *counter,
                                                       const struct engine_op *op)
 {
@@ -124,9 +124,12 @@ static inline struct counter_table *counter_op_table(const struct engine_op *op)
     return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
 }
 
-static inline struct counter_locus counter_op_locus(const struct engine_op *op)
+_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies behind it");
+
+/* Its locus there, from prepare on. */
+static inline struct counter_locus *counter_op_locus(struct engine_op *op)
 {
-    return (struct counter_locus){op->id, op->scratch[0], op->scratch[1]};
+    return (struct counter_locus *)op->scratch;
 }
 
 /* Returns the layer of a table; NULL: it has none. */

@@ -50,7 +50,9 @@ struct counter_view_slot {
     /* In a payload: 0 is unset, all ones (the mask) in the aux dict, else value + 1. Aux only:
      * none, so that it loads as its mask and storing it does nothing. */
     struct words_field field;
-    uint64_t aux_from; /* smallest value kept in the aux dict */
+    struct words_near near; /* the same, to be read quickly; none where it is not in one piece */
+    uint64_t short_end;     /* numbers below it that are read so are short and no marks */
+    uint64_t aux_from;      /* smallest value kept in the aux dict */
 };
 
 struct counter_view {

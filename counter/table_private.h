@@ -47,6 +47,9 @@ struct counter_table {
     uint32_t version_one;
     uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
     uint32_t rem_offset;  /* of the remainders in a group */
+    uint32_t rem_eight;   /* of the eight bytes that end with the first one … */
+    uint32_t rem_shift;   /* … and how many bits of them are others */
+    uint32_t rem_bits;    /* of what an id is permuted to: the others are its group's number */
     /* Remainders of two bytes: the words they lie in, the lanes in front of them. lanes_end 0: they
      * have another width. */
     uint32_t lanes_first, lanes_end, lanes_skip;
@@ -82,12 +85,12 @@ static inline enum change_place table_delete_place(const struct counter_table *t
 
 static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
 {
-    return t->memory + group * (t->shape.group_bytes / sizeof(shared_word));
+    return (shared_word *)((char *)t->memory + group * t->shape.group_bytes);
 }
 
 static inline verlock *group_lock(const struct counter_table *t, const shared_word *words)
 {
-    return (verlock *)(shared_word *)words + t->shape.group_bytes / sizeof(verlock) - 1;
+    return (verlock *)((char *)words + t->shape.group_bytes) - 1;
 }
 
 static inline uint32_t group_count(const struct counter_table *t, uint32_t word)
@@ -100,7 +103,7 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
                                      uint32_t word)
 {
     if (t->wide) {
-        return (uint32_t)words_load(words, t->shape.group_bytes - 8, 4);
+        return __atomic_load_n(group_lock(t, words) - 1, __ATOMIC_RELAXED);
     }
     return word >> GROUP_CHOICE_SHIFT & t->choice_mask;
 }
@@ -108,7 +111,8 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
 static inline uint64_t group_rem(const struct counter_table *t, const shared_word *words,
                                  uint32_t place)
 {
-    return words_load(words, t->rem_offset + place * t->shape.rem_bytes, t->shape.rem_bytes);
+    return words_eight(words, (size_t)t->rem_eight + (size_t)place * t->shape.rem_bytes) >>
+           t->rem_shift;
 }
 
 static inline uint64_t rem_hash(const struct counter_table *t, uint64_t rem)
@@ -171,8 +175,17 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
 }
 
 /* The same with remainders of other widths: the place among the candidates, -1 if none. */
-int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
-                    uint64_t rem);
+static inline int match_each(const struct counter_table *t, const shared_word *words,
+                             uint32_t candidates, uint64_t rem)
+{
+    for (; candidates; candidates &= candidates - 1) {
+        unsigned place = (unsigned)__builtin_ctz(candidates);
+        if (group_rem(t, words, place) == rem) {
+            return (int)place;
+        }
+    }
+    return -1;
+}
 
 /*
  * The place of rem among a group's records that lie here at home (alternate false) or as their
@@ -185,7 +198,7 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     uint32_t count = group_count(t, word);
     uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
     if (UNLIKELY(t->lanes_end == 0)) {
-        return table_match_any(t, words, candidates, rem);
+        return match_each(t, words, candidates, rem);
     }
     candidates &= (uint32_t)~match_lanes(t, words, rem);
     return candidates ? __builtin_ctz(candidates) : -1;
@@ -463,8 +476,7 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
 bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
                     struct table_record *record);
 
-/* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
- */
+/* The file of a dumped table and its reader. The last one to let go of it forgets and closes it. */
 struct counter_file {
     struct table_file *file;
     struct engine_cold *cold;

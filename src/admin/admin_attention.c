@@ -132,8 +132,12 @@ static void look_at_followers(const struct admin_replication *repl,
 {
     char span[READABLE_MAX];
 
-    if (repl->waits && !repl->feeds.in_sync) {
-        say(attention, "The follower of replication.ack-by is away or has not caught up, and every "
+    if (repl->fenced) {
+        say(attention,
+            "The word of this leader's agent has ended, and every change is refused. Look "
+            "at `rollcall agent status`, the agent's log and etcd.");
+    } else if (repl->waits && !repl->feeds.in_sync) {
+        say(attention, "The follower that answers wait for is away or has not caught up, and every "
                        "change is refused. Look at that node.");
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {

@@ -106,8 +106,8 @@ struct command {
     bool delta;                   /* the text must be one, whatever the engine answers */
 };
 
-/* The rows of a verb, by kind of key, as long as nothing else is to be asked. */
-const struct command *const *command_row(enum verb verb);
+/* By verb and kind of key, as long as nothing else is to be asked; NULL: a verb without keys. */
+extern const struct command *const command_rows[VERB_COUNT][KEY_KINDS];
 
 /*
  * Returns the row of a verb on a kind of key; past: with an exptime in the past. Never NULL for a
@@ -124,7 +124,10 @@ const struct command *command_find_extended(const struct command *command,
                                             const struct request *request, enum key_kind kind);
 
 /* Returns whether the verb takes keys. */
-bool command_has_keys(enum verb verb);
+static inline bool command_has_keys(enum verb verb)
+{
+    return command_rows[verb][KEY_NONE] != NULL;
+}
 
 /*
  * Returns whether what a command of this verb wrote or read must be deleted afterwards when the
@@ -156,9 +159,21 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
+/* figure: as struct command has it. */
+static inline void command_count(struct command_metrics *metrics, uint16_t figure, uint64_t n)
+{
+    metric_add((metric *)((char *)metrics + figure), n);
+}
+
 /* Counts the keys of a get or gat that was answered. */
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
-                         struct command_metrics *metrics);
+static inline void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+                                       struct command_metrics *metrics)
+{
+    const struct command *command = command_rows[verb][KEY_SLOT];
+    command_count(metrics, command->counts, hits + misses);
+    command_count(metrics, command->hit, hits);
+    command_count(metrics, command->miss, misses);
+}
 
 /* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */
 void command_refuse(const struct space *space, const struct engine_op *op,

@@ -162,6 +162,7 @@ struct dispatch_worker {
     struct dispatch_tally tally[SETTINGS_SPACES_MAX];
     struct command_result result;
     struct pattern_match match;
+    struct found found[DISPATCH_CHUNK_KEYS];
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
     char alone_value[DISPATCH_VALUE_STRIDE];
@@ -187,23 +188,46 @@ void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 void dispatch_chunk_next(struct dispatch_worker *worker);
-void dispatch_read_run(struct dispatch_worker *worker);
+/* Reads the key of that number, and those behind it that may be read with it. */
+void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
 
-/* The next routed key. */
-static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+/* The chunk of the next routed key. */
+static inline struct dispatch_chunk *dispatch_chunk_now(struct dispatch_worker *worker)
 {
     if (UNLIKELY(worker->chunk->cursor == worker->chunk->count)) {
         dispatch_chunk_next(worker);
     }
-    return &worker->chunk->keys[worker->chunk->cursor++];
+    return worker->chunk;
+}
+
+/* The next routed key. */
+static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+{
+    struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
+    return &chunk->keys[chunk->cursor++];
 }
 
 /* Reads the key just taken, and its neighbours, unless that was done. */
 static inline void dispatch_read(struct dispatch_worker *worker)
 {
     if (worker->chunk->cursor > worker->chunk->read_to) {
-        dispatch_read_run(worker);
+        dispatch_read_run(worker, worker->chunk->cursor - 1);
     }
+}
+
+/* The worker's figures of a space; NULL: there is none. */
+static inline struct space_metrics *dispatch_figures_of(const struct dispatch_worker *worker,
+                                                        const struct space *space)
+{
+    return space != NULL ? &space->metrics[worker->index] : NULL;
+}
+
+/* Where the keys of the request in a space are counted, until it is answered. */
+static inline struct dispatch_tally *dispatch_tally_of(struct dispatch_worker *worker,
+                                                       const struct space *space)
+{
+    worker->tallied |= 1ull << space->index;
+    return &worker->tally[space->index];
 }
 
 /* A key of the request once more, apart from the chunks and prepared; valid until the next. */

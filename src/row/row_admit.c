@@ -74,8 +74,8 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 
 /*
  * The row is to change first: ROW_WAIT. While the log has no room for that, or the last change did
- * not come in time, it is refused instead: who waited would be woken only to wait again, and keep
- * the keeper busy. Whether a table is free nobody has looked.
+ * not come in time, it is refused instead: a waiting request would be woken only to wait again, and
+ * keep the keeper busy. Whether a table is free nobody has looked.
  */
 static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
