@@ -593,8 +593,7 @@ void row_look_again(struct row *row);
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
-/* Returns the bounds of the configuration that made the tables: in a row that follows, the other
- * node's. */
+/* Returns the bounds the tables were made by: in a row that follows, the other node's. */
 struct row_bounds row_bounds(const struct row *row);
 
 #endif
