@@ -43,7 +43,7 @@ static inline const struct counter *counter_of_const(const struct engine *engine
     return counter;
 }
 
-/* Returns who reads pages of a dumped table's file for an operation. */
+/* Returns what reads pages of a dumped table's file for an operation. */
 static inline struct counter_reader counter_reader_of(const struct counter *counter,
                                                       const struct engine_op *op)
 {

@@ -191,6 +191,9 @@ struct counter_table *counter_table_create(const struct counter_config *config,
 
 void table_reshape(struct counter_table *t, unsigned times)
 {
+    if (times == 0) {
+        return;
+    }
     CHECK(!t->memory && t->row.capacity == t->shape.capacity);
     table_shape_double(&t->shape, times);
     set_split(t);

@@ -435,6 +435,14 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
                                       const _Atomic bool *stop);
 void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
 
+/*
+ * A dumped part comes back (table_kind.recall_begin): as a merge, but that what would be written
+ * becomes the part's memory. counter_merge_destroy() in the end.
+ */
+struct counter_merge *counter_recall_begin(struct counter_table *table);
+bool counter_recall_read(struct counter_merge *recall);
+void *counter_recall_end(struct counter_table *table, struct counter_merge *recall);
+
 struct counter_table_stats {
     uint64_t records, aux, extend;
     uint64_t aux_used_bytes, aux_pool_bytes, extend_used_bytes, extend_pool_bytes;

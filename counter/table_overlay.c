@@ -18,9 +18,8 @@
 #define OVERLAY_SHARE     32u         /* of the table's bytes: each of both dicts */
 #define OVERLAY_POOL_MIN  (16u << 10) /* bytes */
 #define OVERLAY_WIDER     2u          /* times the one before, where that was half full */
-#define OVERLAY_MOST_PART 8u /* an overlay has at most one part in this many of what all may have  \
-                              */
-#define OVERLAY_SPARE 3u     /* a pool takes entries of a third of its bytes for sure */
+#define OVERLAY_MOST_PART 8u          /* an overlay has at most this part of what all may have */
+#define OVERLAY_SPARE     3u          /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t usual_bytes(const struct counter_table *t)
 {

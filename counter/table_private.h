@@ -476,8 +476,7 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
 bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
                     struct table_record *record);
 
-/* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
- */
+/* The file of a dumped table and its reader. The last one to let go of it forgets and closes it. */
 struct counter_file {
     struct table_file *file;
     struct engine_cold *cold;

@@ -132,8 +132,12 @@ static void look_at_followers(const struct admin_replication *repl,
 {
     char span[READABLE_MAX];
 
-    if (repl->waits && !repl->feeds.in_sync) {
-        say(attention, "The follower of replication.ack-by is away or has not caught up, and every "
+    if (repl->fenced) {
+        say(attention,
+            "The word of this leader's agent has ended, and every change is refused. Look "
+            "at `rollcall agent status`, the agent's log and etcd.");
+    } else if (repl->waits && !repl->feeds.in_sync) {
+        say(attention, "The follower that answers wait for is away or has not caught up, and every "
                        "change is refused. Look at that node.");
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {
@@ -241,8 +245,10 @@ static void look_at_machine(const struct admin_view *view, struct admin_attentio
 static const char *more_tables(const struct admin_space *space, bool has_data)
 {
     if (space->any_ids) {
-        return space->kind == SPACE_COUNTER ? "Raise `memory`: it grows as far as that allows"
-                                            : "Raise its `table-size`";
+        return space->kind == SPACE_COUNTER
+                   ? "Raise `memory`: it grows as far as that allows; or set `data` and `oldest: "
+                     "dump`"
+                   : "Raise its `table-size`";
     }
     return has_data ? "Raise its `tables`, or set `oldest: dump`"
                     : "Raise its `tables`, or set `data` and `oldest: dump`";

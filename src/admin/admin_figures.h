@@ -198,7 +198,8 @@ struct admin_replication {
     struct repl_receiver_stats receiver; /* but for its pointer */
     /* of who can be followed */
     bool has_feeds;
-    bool waits; /* answers to writes wait for a follower */
+    bool waits;  /* answers to writes wait for a follower */
+    bool fenced; /* it leads by the word of an agent, which has ended */
     uint64_t followers;
     struct repl_feeds_stats feeds;
 };

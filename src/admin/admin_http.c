@@ -14,7 +14,7 @@
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
-/* ---- who asks ---- */
+/* ---- users ---- */
 
 /* Cuts "Basic BASE64" of "name:password". False: it is not that. */
 static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_t *name,

@@ -333,7 +333,8 @@ static void put_forecast(const struct admin_space *space, struct evbuffer *out)
         if (space->room.refuses) {
             evbuffer_add_printf(out, "<p><b>Full in %s</b>, then new ids are refused", span);
         } else {
-            evbuffer_add_printf(out, "<p>The oldest table is %s in <b>%s</b>",
+            evbuffer_add_printf(out, "<p>%s is %s in <b>%s</b>",
+                                space->any_ids ? "A part" : "The oldest table",
                                 space->oldest == SPACE_OLDEST_DUMP ? "dumped" : "recycled", span);
         }
         evbuffer_add_printf(out, ": %s new ids a second in the last %s.</p>",

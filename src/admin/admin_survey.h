@@ -1,7 +1,7 @@
 /*
  * admin_survey.h: the values of slots, and how far one has to look for records: a look that goes
  * round all spaces for as long as the daemon runs, so that what is told may be some minutes old, of
- * large spaces an hour.
+ * large spaces some hours.
  *
  * Cost: ADMIN_SURVEY_STEPS steps of less than half a millisecond a second, of this thread alone.
  * Thread rule: the admin's thread, outside the barrier.

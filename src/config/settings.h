@@ -204,7 +204,7 @@ struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
 /* Returns whether a node, or a group of them, may have this name. */
 bool settings_node_name_good(const char *name);
-/* Does rollcall agent say whom this node follows, and when it leads? */
+/* Returns whether rollcall agent says which node this one follows, and when it leads. */
 bool settings_follows_agent(const struct settings *settings);
 
 /* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).

@@ -133,11 +133,22 @@ static enum space_oldest usual_oldest(const struct settings *settings,
     return space->role == SPACE_CACHE ? SPACE_OLDEST_RECYCLE : SPACE_OLDEST_REFUSE;
 }
 
+/* Ids of a space of any are of no age: its parts leave memory for want of that, and come back. */
+static bool wrong_oldest_of_any(const struct space_settings *space)
+{
+    return space->ids == SPACE_IDS_ANY &&
+           (space->oldest == SPACE_OLDEST_RECYCLE ||
+            (space->oldest == SPACE_OLDEST_DUMP && space->kind != SPACE_COUNTER));
+}
+
 static void check_oldest(struct settings_draft *draft, size_t number)
 {
     struct space_settings *space = &draft->settings->spaces[number];
 
-    if (space->oldest == SPACE_OLDEST_DEFAULT) {
+    if (wrong_oldest_of_any(space)) {
+        settings_error(draft, settings_draft_space_place(draft, number, "oldest"),
+                       "oldest: with ids: any it is refuse, or dump for kind: counter");
+    } else if (space->oldest == SPACE_OLDEST_DEFAULT) {
         space->oldest = usual_oldest(draft->settings, space);
     } else if (space->oldest == SPACE_OLDEST_DUMP && draft->settings->data == NULL) {
         settings_error(draft, settings_draft_space_place(draft, number, "oldest"),

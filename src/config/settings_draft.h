@@ -123,7 +123,7 @@ struct settings_draft {
 
 struct settings_draft *settings_draft_create(void);
 void settings_draft_destroy(struct settings_draft *draft); /* NULL: no-op */
-/* Hands the settings to the caller, who destroys them. */
+/* Hands the settings to the caller, which destroys them. */
 struct settings *settings_draft_take(struct settings_draft *draft);
 
 /*

@@ -18,7 +18,7 @@ static struct row_config settings_kind_row(const struct space_settings *from)
 
     row.any_ids = from->ids == SPACE_IDS_ANY;
     row.recycle = !row.any_ids && from->oldest == SPACE_OLDEST_RECYCLE;
-    row.dump = !row.any_ids && from->oldest == SPACE_OLDEST_DUMP;
+    row.dump = from->oldest == SPACE_OLDEST_DUMP;
     row.tables = row.any_ids ? 1 : row.tables;
     row.late_room = row.any_ids ? 0 : row.late_room < 0 ? ROW_LATE_AUTO : row.late_room;
     return row;

@@ -55,8 +55,8 @@ static const struct settings_row space_rows[] = {
                 .initial = "growing",
                 .help =
                     "growing: ids that grow with time. any: user ids, hashes, from 0 to "
-                    "max-id. Counters of any ids grow as far as memory allows; a filter does not. "
-                    "All of them stay in memory, with data as without."},
+                    "max-id. Counters of any ids grow as far as memory allows, and on with oldest: "
+                    "dump; a filter does not."},
      .kinds = KIND_ID},
     {.option = {.name = "max-id",
                 .type = OPTION_NUMBER,
@@ -126,14 +126,15 @@ static const struct settings_row space_rows[] = {
     {.option =
          {.name = "oldest",
           .type = OPTION_WORD,
-          .flags = ROW_GROWING | ROW_NEXT_TABLE,
+          .flags = ROW_NEXT_TABLE,
           OF_SPACE(oldest),
           .words = oldest_words,
           .initial = "auto",
           .help = "When the tables are used up: dump the oldest to a file, where its ids are still "
                   "read and changed (needs data); recycle it, with the ids in it; or refuse new "
-                  "ids. auto: dump with data, else refuse for role store, recycle for cache. Flag "
-                  "-M: refuse."},
+                  "ids. auto: dump with data, else refuse for role store, recycle for cache. With "
+                  "ids: any, when memory is used up: dump parts of the space, counters alone; auto "
+                  "is refuse. Flag -M: refuse."},
      .kinds = KIND_ID},
     {.option = {.name = "dumps-max",
                 .type = OPTION_NUMBER,

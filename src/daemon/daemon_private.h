@@ -50,7 +50,7 @@ struct daemon {
     bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
-    char *follow;     /* whom it follows then; NULL: as before */
+    char *follow;     /* the node it follows then; NULL: as before */
 };
 
 /* False: it is to stop. Main thread. */

@@ -64,8 +64,7 @@ void data_cut(struct data *data, uint64_t lsn);
 /*
  * The number of a space in the journal: that of the manifest, or a new one that is never given to
  * another. In a running server (a reload) a space that is new is in the manifest, durable, before
- * this returns: that blocks, so best before the world is stopped. By who reloads. False with
- * `error`.
+ * this returns: that blocks, so best before the world is stopped. By a reload. False with `error`.
  */
 bool data_number(struct data *data, const char *space, const char *kind, uint32_t *number,
                  char error[DATA_ERROR_MAX]);
@@ -106,8 +105,9 @@ void data_checkpoint(struct data *data); /* asks for one. Any thread */
 /* A reload: settings of checkpoints may change while it runs. Any thread. */
 void data_reconfigure(struct data *data, const struct settings *settings);
 /*
- * Ends the thread of checkpoints, in the midst of one if need be, and reads of dumped tables: who
- * waits is woken, and is refused from now on. Main thread; the world may run. Again: no-op.
+ * Ends the thread of checkpoints, in the midst of one if need be, and reads of dumped tables:
+ * waiting requests are woken, and refused from now on. Main thread; the world may run. Again:
+ * no-op.
  */
 void data_stop(struct data *data);
 

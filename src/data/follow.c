@@ -322,7 +322,8 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
     if (space == NULL) {
         return event.event != CHANGE_EVENT_SPACE; /* the next slice prepares it */
     }
-    return !space->begun || row_follow_ready(space->space->engine->row, event.event);
+    return !space->begun ||
+           row_follow_ready(space->space->engine->row, event.event, event.bytes, event.length);
 }
 
 /* ---- a slice ---- */

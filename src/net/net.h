@@ -20,8 +20,9 @@
  * calls service->commit() once at the end of the wake-up (earlier when it holds NET_HOLD_BYTES).
  * That says of all answers held by then: send them; or they wait for a number, and go when
  * net_release() has been called with it; or they must never be sent. A connection whose answers are
- * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait. Who
- * has waited for NET_HOLD_STALL_S is closed: what became of the request is not known then.
+ * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait. A
+ * connection that has waited for NET_HOLD_STALL_S is closed: what became of the request is not
+ * known then.
  *
  * With TLS (net/tls.h) all of this is the same: bytes are those inside it. What its sessions hold
  * is memory of the library, and not in the budget.

@@ -2,9 +2,9 @@
  * tls.h: TLS under a connection's bytes, by OpenSSL. Only tls.c and tls_context.c know the library;
  * built without it, tls_none.c stands for both and creates no context.
  *
- * A *context* is what the options' files say: certificate, key, whom to believe. It never changes;
- * a reload makes another, and connections keep the one they began with. Contexts are counted: each
- * holder has a reference.
+ * A *context* is what the options' files say: certificate, key, trusted authorities. It never
+ * changes; a reload makes another, and connections keep the one they began with. Contexts are
+ * counted: each holder has a reference.
  *
  * A *session* is one connection's. It reads and writes the connection's socket, which does not
  * block, and does the handshake as part of the first reads. There are no renegotiation, tickets or
@@ -37,10 +37,11 @@ enum net_tls_verify {
 enum net_tls_version { NET_TLS_1_2, NET_TLS_1_3 };
 
 struct net_tls_options {
-    const char *certificate; /* file: PEM, its chain after it */
+    const char *certificate; /* file: PEM, its chain after it; NULL: none, of a client */
     const char *key;         /* file; without a passphrase */
     bool key_der;            /* it is DER, not PEM */
     const char *ca;          /* file: PEM, who signs clients' certificates; NULL: nobody */
+    bool ca_system;          /* whom the system believes in, too: of a client */
     const char *ciphers;     /* of TLS 1.2, as OpenSSL writes them; NULL: its default */
     enum net_tls_verify verify;
     enum net_tls_version version_min;

@@ -61,6 +61,9 @@ static int refuse_passphrase(char *buffer, int size, int writing, void *argument
 static bool load_certificate(struct making *making)
 {
     const char *file = making->options->certificate;
+    if (file == NULL) {
+        return true;
+    }
     if (!readable(making, "certificate", file)) {
         return false;
     }
@@ -72,6 +75,9 @@ static bool load_key(struct making *making)
 {
     const struct net_tls_options *options = making->options;
     int type = options->key_der ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
+    if (options->certificate == NULL) {
+        return true;
+    }
     if (!readable(making, "key", options->key)) {
         return false;
     }
@@ -85,6 +91,12 @@ static bool load_key(struct making *making)
     }
     return (used && SSL_CTX_check_private_key(making->library) == 1) ||
            tls_context_fail(making, "key", options->key, "it is not that of the certificate");
+}
+
+static bool load_system_ca(struct making *making)
+{
+    return !making->options->ca_system || SSL_CTX_set_default_verify_paths(making->library) == 1 ||
+           fail_library(making, "ca", "of the system");
 }
 
 static bool load_ca(struct making *making)
@@ -156,7 +168,7 @@ struct net_tls_context *net_tls_context_create(const struct net_tls_options *opt
     }
     set_modes(&making);
     if (!set_version(&making) || !load_certificate(&making) || !load_key(&making) ||
-        !load_ca(&making) || !set_ciphers(&making)) {
+        !load_ca(&making) || !load_system_ca(&making) || !set_ciphers(&making)) {
         goto failed;
     }
     SSL_CTX_set_default_passwd_cb_userdata(making.library, NULL); /* `making` ends here */

@@ -11,7 +11,7 @@
  *                                         `-` in place of HOST:PORT: nobody, until it is said
  *     S  OK
  *
- *     C  lead 1 EPOCH UNTIL WAITS         with `follow: agent`, to who leads in EPOCH: until then
+ *     C  lead 1 EPOCH UNTIL WAITS         with `follow: agent`, to the leader in EPOCH: until then
  *                                         it may take changes. UNTIL: milliseconds of
  *                                         CLOCK_BOOTTIME, at most REPL_LEASE_MS_MAX from now, and
  *                                         not below that of an earlier line.

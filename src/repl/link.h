@@ -44,7 +44,7 @@ int repl_link_connected(struct repl_link *link, uint64_t until_us);
 
 /* Waits until bytes came, somebody wakes it, or until_us is there. */
 void repl_link_wait(struct repl_link *link, uint64_t until_us);
-/* The same, whatever came: who cannot take more yet. */
+/* The same, whatever came: the other side cannot take more yet. */
 void repl_link_pause(struct repl_link *link, uint64_t until_us);
 /* Waits until until_us is there, the connection is broken, or it is stopped. */
 void repl_link_rest(struct repl_link *link, uint64_t until_us);

@@ -51,7 +51,7 @@ struct repl_receiver *repl_receiver_create(const struct settings *settings, stru
 /* Starts the thread, also again after a stop. False with errno: no thread can be had. NULL,
  * running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
-/* Whom it follows from the next start on, by an agent's word. Not while it runs. */
+/* The node it follows from the next start on, by an agent's word. Not while it runs. */
 void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);
 /* Returns whether there is a node to follow. */
 bool repl_receiver_has_leader(const struct repl_receiver *receiver);

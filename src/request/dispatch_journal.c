@@ -335,7 +335,7 @@ static void wake_busy(void *context, const struct net_conn *conn)
     }
 }
 
-/* A disk that hangs makes no room and wakes nobody: who waits looks at the clock. */
+/* A disk that hangs makes no room and wakes nobody: a waiting request looks at the clock. */
 void dispatch_journal_tick(struct dispatch_worker *worker)
 {
     if (worker->busy) {

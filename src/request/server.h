@@ -18,7 +18,7 @@
  * wakes a server_waker, which lives as long as the server and passes nothing on once its worker has
  * ended.
  *
- * Thread rule: create, attach, destroy on the main thread; publish by who reloads; fields marked
+ * Thread rule: create, attach, destroy on the main thread; publish by a reload; fields marked
  * (barrier) are read inside it; figures are written by their worker and read by anyone.
  */
 #ifndef ROLLCALL_REQUEST_SERVER_H

@@ -134,7 +134,7 @@ void watch_slow(struct watch *watch, const struct watch_request *request);
 /* Prints at most WATCH_KEY_MAX - 1 bytes of a key; what is not printable ASCII becomes '?'. */
 void watch_print_key(char text[WATCH_KEY_MAX], const char *key, size_t length);
 
-/* ---- who looks ---- */
+/* ---- readers ---- */
 
 struct watch_times {
     uint64_t counts[WATCH_BUCKETS];

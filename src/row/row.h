@@ -161,6 +161,7 @@ struct row_region { /* under the row's lock, except memory and bytes: those stay
     bool gone;         /* of no use any more: given back with its last pin */
     bool loose;        /* of a part: it is in no list, and goes to the system with its part */
     unsigned pins;     /* by threads that make it resident */
+    struct row_region *next_left; /* of a part that was dumped */
 };
 
 /* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
@@ -314,6 +315,7 @@ struct row {
     struct row_waiters waiters;
     size_t region_count;
     struct row_region *regions[ROW_TABLES_MAX];
+    struct row_region *parts_left;   /* of dumped parts, to be given back by the keeper */
     struct row_table *retired;       /* linked by `further`, to be destroyed by the keeper */
     struct row_discarded *discarded; /* row_discard(): to be destroyed outside a stop */
 };

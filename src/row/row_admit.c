@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define WAITED_PAUSE_US 1000000u
+#define COLD_FILL_PART  64 /* a dumped part takes 1/64 more than its fill while it waits to grow */
 #define PLACE_ONE_IN    8u /* ids apart: where the frontier has passed one the room is looked at */
 
 void row_lock(const struct row *row)
@@ -73,8 +74,8 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 
 /*
  * The row is to change first: ROW_WAIT. While the log has no room for that, or the last change did
- * not come in time, it is refused instead: who waited would be woken only to wait again, and keep
- * the keeper busy. Whether a table is free nobody has looked.
+ * not come in time, it is refused instead: a waiting request would be woken only to wait again, and
+ * keep the keeper busy. Whether a table is free nobody has looked.
  */
 static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
@@ -135,6 +136,10 @@ static enum row_verdict admit_any(struct row *row, struct row_table *table, uint
     uint64_t count;
     if (!row_take_place(table, &count)) {
         return ROW_NO_TABLE;
+    }
+    if (UNLIKELY(table->cold) && count > table->fill + table->fill / COLD_FILL_PART) {
+        atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
+        return full(row, table, ROW_WANT_GROW_NOW);
     }
     if (!row->parted) {
         row_raise_to(&table->frontier, id);

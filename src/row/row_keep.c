@@ -431,7 +431,8 @@ void row_pause(struct row *row)
 /* Lets tables that were refused ask again, as there is memory. */
 static void allow_again(struct row *row)
 {
-    if (row_regions_free(row) > 0) {
+    bool dumped = row->parted && atomic_load(&row->again_us) == 0;
+    if (row_regions_free(row) > 0 || dumped) {
         allow_all(row);
     }
 }
@@ -565,7 +566,7 @@ void row_maintain(struct row *row, struct barrier *barrier)
     while (asked && act_stopped(row, barrier)) {
         clean_up(row);
     }
-    if (asked && row->parted && !row->follows) {
+    if (asked && row->parted) {
         row_parts_maintain(row, barrier);
     }
     if (asked) {

@@ -170,6 +170,9 @@ struct table_file *row_merge_end(struct row *row, struct row_table *table, struc
     if (file != NULL) { /* the new overlay may have filled meanwhile */
         row_cold_changed(row, table);
     }
+    if (row->parted) { /* it may come back */
+        row_ask(row);
+    }
     return before;
 }
 

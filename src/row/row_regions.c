@@ -171,10 +171,22 @@ void row_region_give(struct row *row, struct row_region *region)
     row_unlock(row);
 }
 
-static struct row_region *next_left(const struct row *row)
+void row_region_leave(struct row *row, struct row_region *region)
 {
-    struct row_region *found = NULL;
     row_lock(row);
+    region->left = true;
+    if (region->loose) {
+        region->next_left = row->parts_left;
+        row->parts_left = region;
+    }
+    row_unlock(row);
+}
+
+static struct row_region *next_left(struct row *row)
+{
+    row_lock(row);
+    struct row_region *found = row->parts_left;
+    row->parts_left = found != NULL ? found->next_left : NULL;
     for (size_t i = 0; i < row->region_count && found == NULL; i++) {
         found = row->regions[i]->left ? row->regions[i] : NULL;
     }

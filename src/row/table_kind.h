@@ -78,6 +78,18 @@ struct table_kind {
      * `from` is as it was, and `to` is to be destroyed.
      */
     bool (*part_move)(struct row_table *from, struct row_table *to);
+    /*
+     * A dumped part comes back to memory, as a merge that writes no file. begin: its overlay
+     * becomes the older one, as with merge_begin; NULL: memory is refused. read, outside, blocks:
+     * its file and older overlay are read into memory; false: they cannot be, and merge_end(NULL)
+     * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
+     * groups, of so many bytes as it is described with, which are the row's from now on. free,
+     * outside.
+     */
+    void *(*recall_begin)(struct row_table *table);
+    bool (*recall_read)(void *recall);
+    void *(*recall_end)(struct row_table *table, void *recall);
+    void (*recall_free)(void *recall);
 
     /* ---- ids apart ---- */
 

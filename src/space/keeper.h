@@ -17,8 +17,8 @@
  *
  * A bracket may last as long as the disk takes for a small file (a checkpoint stores its manifest
  * in one), so no worker and not the main thread waits for one: they ask for the errand, or start a
- * thread. Requests that need a table do wait for its end. Who only wants rows to stay as they are,
- * for longer (a checkpoint that writes files), holds the keeper instead: nothing is maintained from
+ * thread. Requests that need a table do wait for its end. A checkpoint that writes files, and only
+ * wants rows to stay as they are for longer, holds the keeper instead: nothing is maintained from
  * keeper_hold() to keeper_release(), but brackets and errands begin and end. Their owner may change
  * rows; a holder looks again when it is in a bracket of its own.
  *

@@ -27,8 +27,8 @@
  * and the records stay in the ring until they can be written: not acknowledged, but not lost. The
  * journal tries each second.
  *
- * Such a disk is one where a checkpoint, which frees older segments, finds no room either. Who
- * makes checkpoints calls journal_keep_room(): from then on room that comes back is the
+ * Such a disk is one where a checkpoint, which frees older segments, finds no room either. The
+ * checkpoint's thread calls journal_keep_room(): from then on room that comes back is the
  * checkpoint's first, and writers get it after journal_go_on(). A small file, once there is room
  * for it besides the next segment, is kept as ballast for the start after a kill, which needs a
  * segment before it can trim any: it then begins with a small one. journal_open() takes no ballast
@@ -175,7 +175,8 @@ struct journal_listener {
 void journal_listen(struct journal *journal, const struct journal_listener *listener);
 /* Has room() called when a reserve of `bytes` may have room that had none, or the disk was found
  * full, or the journal has failed; soon if it is so already. One call answers all that wait for
- * room by then; who still finds none asks again. Who waits has submitted before. */
+ * room by then; a writer that still finds none asks again. A waiting writer has submitted
+ * before. */
 void journal_want_room(struct journal *journal, size_t bytes);
 /* journal_reserve that waits for room, JOURNAL_ROOM_WAIT_US at most; not at all for a full disk.
  * Not on a worker, nor with the world stopped. */

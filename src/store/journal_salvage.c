@@ -10,8 +10,7 @@
 #include "base/memory.h"
 
 #define WINDOW_BYTES (1u << 20)  /* read at once */
-#define ZEROES_BYTES (64u << 20) /* this many in a row above the mark: nothing was written beyond  \
-                                  */
+#define ZEROES_BYTES (64u << 20) /* above the mark: nothing was written after so many */
 
 bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
 {

@@ -143,7 +143,7 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
 bool manifest_remove_file(struct manifest_space *space, const char *name); /* false: not there */
 /* Of all its spaces. */
 size_t manifest_count_files(const struct manifest *manifest);
-/* Returns the next file of all, space by space, or NULL behind the last; `at` is zeroed at first.
+/* Returns the next file of all, space by space, or NULL after the last; `at` is zeroed at first.
  * No file may be added or removed meanwhile. */
 const struct manifest_file *manifest_next_file(const struct manifest *manifest,
                                                struct manifest_at *at);

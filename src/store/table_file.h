@@ -124,7 +124,7 @@ void table_file_close(struct table_file *file); /* NULL: no-op */
 /*
  * From here on its descriptor is of that set (store/open_files.h), which closes it for others; the
  * next read opens the file again under its name, and refuses one that has another header. So the
- * name has to stay until the file is closed. Who reads must not hold another file of the set.
+ * name has to stay until the file is closed. A reader must not hold another file of the set.
  */
 void table_file_share(struct table_file *file, struct open_files *files);
 

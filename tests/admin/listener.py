@@ -17,8 +17,7 @@ from admin_site import Site
 
 PAGE_MAX = 60 << 10
 CONNECTIONS_MAX = 64
-SCALE = int(os.environ.get("ROLLCALL_TEST_SCALE", "100"))
-HOSTILE = 10000 if SCALE >= 100 else 2000
+HOSTILE = 10000
 README = os.path.join(site.protocol.TOP, "src", "admin", "README.md")
 
 
@@ -133,6 +132,7 @@ def test_left(here, there):
         assert time.monotonic() < until, told["attention"]
         time.sleep(0.2)
     assert told["replication"]["state"] == "connecting", told["replication"]
+    assert re.search(r"this node</span> connecting, level <b>.*</b> ago", there.text("/")), there.text("/")
 
 
 def test_names(here, there):

@@ -507,17 +507,14 @@ static int sim_mode(struct vfs *vfs, const char *path)
 {
     struct call call;
     struct sim_place place;
-    if (!begin(&call, vfs, VFS_SIM_OPEN)) { /* not counted, and no fault is drawn for it */
+    if (!begin(&call, vfs, VFS_SIM_OPEN)) { /* counted as nothing: no file is touched */
         return -1;
     }
-    if (!sim_disk_path(path, call.known)) {
-        return refuse(&call, ENAMETOOLONG);
+    if (!sim_disk_path(path, call.known) || !sim_disk_find(&call.sim->disk, call.known, &place) ||
+        !place.node) {
+        return refuse(&call, ENOENT);
     }
-    if (!sim_disk_find(&call.sim->disk, call.known, &place)) {
-        return refuse(&call, errno);
-    }
-    /* all are whose process it is */
-    return place.node ? (int)leave(&call, 0700) : refuse(&call, ENOENT);
+    return (int)leave(&call, 0700); /* all are whose process it is */
 }
 
 static int sim_sync_dir(struct vfs *vfs, const char *path)

@@ -112,6 +112,13 @@ class Offline(Case):
             self.empty()
 
     def modes_and_rejects(self):
+        self.fill("feed", self.write("whole.csv", "id,repost,comment,like,read\n1,2,3,4,5\n"),
+                  self.write("part.csv", "id,like,repost\n2,7,\n3,8,9\n"))
+        self.start()
+        self.same(self.call("export", "feed", "-f", "tsv", "-q"),
+                  "id\trepost\tcomment\tlike\tread\n1\t2\t3\t4\t5\n2\t\t\t7\t\n3\t9\t\t8\t\n")
+        self.stop()
+        self.empty()
         reject = self.path("offline.rejects")
         rows = "1,5\n1,6\nx,1\n2,\n3,7\n3,8\n9223372036854775808,1\n4,99999999999999999999\n"
         said = self.fill("feed", "-f", "csv", "-c", "id,like", "--max-errors", "4", "--reject", reject,

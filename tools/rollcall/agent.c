@@ -14,9 +14,12 @@
 #include "base/notify.h"
 #include "tools/rollcall/verb.h"
 
-#define MS_US     1000u
-#define S_MS      1000u
-#define ACTS_MAX  8    /* of a round */
+#define MS_US    1000u
+#define S_MS     1000u
+#define ACTS_MAX 8 /* of a round */
+#define WRITTEN_MS                                                                                 \
+    60000u             /* how far the journal is is told so often: etcd keeps all that is put      \
+                        */
 #define ADDING_MS 100u /* between two rounds while a follower is to have what was written */
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
@@ -183,7 +186,7 @@ static bool agent_announce(struct agent *agent)
     snprintf(node.address, sizeof(node.address), "%s", agent->view.self.address);
     agent_node_print(&node, text);
     if (!daemon->known || (strcmp(text, agent->node_text) == 0 &&
-                           agent->view.now_ms < agent->node_put_ms + agent->ttl_ms)) {
+                           agent->view.now_ms < agent->node_put_ms + WRITTEN_MS)) {
         return true;
     }
     snprintf(agent->node_text, sizeof(agent->node_text), "%s", text);
@@ -395,7 +398,7 @@ static int agent_run(struct agent *agent)
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     log_stamp();
-    log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.server,
+    log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.wire.server,
              agent->options->address, agent->options->etcd, agent->options->ttl_s);
     notify_manager("READY=1");
     do {

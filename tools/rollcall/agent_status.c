@@ -14,7 +14,8 @@ static int agent_ask_daemon(struct agent *agent)
     if (agent_ask_state(agent)) {
         return EXIT_STATUS_DONE;
     }
-    (void)verb_complain(stderr, "%s: %s", agent->options->target.server, agent->daemon_trouble);
+    (void)verb_complain(stderr, "%s: %s", agent->options->target.wire.server,
+                        agent->daemon_trouble);
     return EXIT_STATUS_NO_ANSWER;
 }
 

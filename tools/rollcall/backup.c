@@ -12,12 +12,13 @@
 #include "base/size.h"
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
+#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/wire.h"
 
-#define PATIENCE_S 5 /* for the daemon's word where its data lies */
+#define PATIENCE_MS 5000 /* for the daemon's word where its data lies */
 
 struct backup {
-    const char *server;
+    struct wire_target target;
     char data[VFS_PATH_MAX]; /* "": the daemon says */
     char *to;
     bool copies, unverified, quiet;
@@ -31,21 +32,27 @@ struct backup {
 
 static bool ask_daemon(struct backup *backup)
 {
-    struct wire wire;
+    struct wire wire = {.fd = -1};
+    struct wire_peer *peer = wire_peer_create(&backup->target, BENCH_PORT, wire.error);
 
-    wire_init(&wire, backup->server, PATIENCE_S);
+    if (peer == NULL) {
+        verb_complain(stderr, "%s", wire.error);
+        return false;
+    }
+    wire_init(&wire, peer, PATIENCE_MS);
     bool told = wire_connect(&wire, NULL, NULL) &&
                 wire_stat(&wire, "settings", "data", backup->data, sizeof(backup->data));
 
     if (told && backup->data[0] != '/') {
         told = false;
         snprintf(wire.error, sizeof(wire.error), "%.200s: it has no data directory",
-                 backup->server);
+                 wire_peer_address(peer));
     }
     if (!told) {
         verb_complain(stderr, "%s; --data names the directory without a daemon", wire.error);
     }
     wire_fini(&wire);
+    wire_peer_destroy(peer);
     return told;
 }
 
@@ -169,7 +176,7 @@ static void backup_help(void)
         "Started as the daemon's user or root, on its machine.\n"
         "Exit status: 0 done and sound, 1 not, 2 bad options, or DIR is not for it.\n"
         "\n"
-        "  -s, --server ADDRESS   of the daemon (" WIRE_SERVER ")\n"
+        "  -s, --server ADDRESS   of the daemon (" WIRE_SERVER ")\n" WIRE_OPTIONS_HELP
         "      --data DATA        its data directory, without asking; it need not run\n"
         "      --copy             no hard links\n"
         "      --no-verify        not to read it once more\n"
@@ -182,20 +189,18 @@ static void backup_help(void)
 /* -1: go on. */
 static int backup_arguments(struct backup *backup, int argc, char **argv)
 {
-    static const struct option known[] = {{"server", required_argument, NULL, 's'},
-                                          {"data", required_argument, NULL, 'd'},
-                                          {"copy", no_argument, NULL, 'c'},
-                                          {"no-verify", no_argument, NULL, 'n'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {
+        {"server", required_argument, NULL, 's'}, WIRE_OPTIONS,
+        {"data", required_argument, NULL, 'd'},   {"copy", no_argument, NULL, 'c'},
+        {"no-verify", no_argument, NULL, 'n'},    {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     int got;
 
     opterr = 0;
     while ((got = getopt_long(argc, argv, "s:qh", known, NULL)) != -1) {
         switch (got) {
         case 's':
-            backup->server = optarg;
+            backup->target.server = optarg;
             break;
         case 'd':
             snprintf(backup->data, sizeof(backup->data), "%s", optarg);
@@ -213,6 +218,9 @@ static int backup_arguments(struct backup *backup, int argc, char **argv)
             backup_help();
             return VERB_SOUND;
         default:
+            if (wire_target_take(&backup->target, got, optarg)) {
+                break;
+            }
             return (int)verb_complain(
                 stderr, "unknown option %s, or it lacks a value; see rollcall backup --help",
                 argv[optind - 1]);
@@ -227,7 +235,9 @@ static int backup_arguments(struct backup *backup, int argc, char **argv)
 
 int backup_main(int argc, char **argv)
 {
-    struct backup backup = {.server = WIRE_SERVER, .lock = {.fd = -1}};
+    struct backup backup = {.lock = {.fd = -1}};
+
+    wire_target_init(&backup.target);
     int status = backup_arguments(&backup, argc, argv);
 
     if (status >= 0) {

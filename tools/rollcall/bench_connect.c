@@ -76,6 +76,16 @@ static bool split_address(const char *text, const char *port_default, char host[
     return length > 0 && length < HOST_MAX;
 }
 
+void bench_connect_host(const char *address, char *host, size_t size)
+{
+    char name[HOST_MAX] = "", port[HOST_MAX];
+
+    if (address[0] != '/') {
+        (void)split_address(address, BENCH_PORT, name, port);
+    }
+    snprintf(host, size, "%s", name);
+}
+
 /* -1 with what is wrong in `error`, which is left alone when errno says it. */
 static int connect_tcp(const char *text, const char *port_default, unsigned timeout_ms,
                        char error[BENCH_CONNECT_ERROR_MAX])

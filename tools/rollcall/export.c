@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/num.h"
 #include "engine/engine.h"
+#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/progress.h"
 #include "tools/rollcall/verb.h"
 #include "tools/rollcall/wire.h"
@@ -32,7 +33,8 @@ enum export_format { EXPORT_NDJSON, EXPORT_TSV };
 
 struct export
 {
-    const char *server;
+    struct wire_target target;
+    struct wire_peer *peer;
     const char *space;
     const char *output; /* NULL: stdout */
     enum export_format format;
@@ -227,7 +229,11 @@ enum export_end { EXPORT_DONE, EXPORT_LOST, EXPORT_REFUSED, EXPORT_BUSY };
 static enum export_end export_refused(struct export *export, const char *line)
 {
     progress_clear(&export->progress);
-    verb_complain(stderr, "%s: %s", export->server, line);
+    if (wire_wants_login(&export->wire, line)) {
+        verb_complain(stderr, "%s", export->wire.error);
+    } else {
+        verb_complain(stderr, "%s: %s", wire_peer_address(export->peer), line);
+    }
     return EXPORT_REFUSED;
 }
 
@@ -314,7 +320,7 @@ static bool run_export(struct export *export)
             break;
         }
         busy_s = end == EXPORT_BUSY && !went_on ? busy_s + 1 : 0;
-        if (busy_s > export->wire.patience_s) {
+        if (busy_s > export->patience_s) {
             break;
         }
         if (end == EXPORT_BUSY) {
@@ -339,9 +345,11 @@ static void export_help(void)
     puts("usage: rollcall export [options] SPACE\n"
          "Writes the records of a space of a running daemon in the order of their ids. An id that\n"
          "is there all the while is written once, with the counts it has at some time meanwhile.\n"
-         "Exit status: 0 all is written, 1 it is not, 2 bad options.\n"
+         "Exit status: 0 all is written, 1 it is not, 2 bad options, 4 the daemon refuses the "
+         "user.\n"
          "\n"
-         "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER ")\n"
+         "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER
+         ")\n" WIRE_OPTIONS_HELP
          "  -f, --format FORMAT    ndjson: {\"id\":7,\"like\":3}; tsv: a line of names, then "
          "numbers\n"
          "      --from ID          begin there\n"
@@ -369,9 +377,12 @@ static bool take_option(struct export *export, int option, const char *text)
 {
     uint64_t number;
 
+    if (wire_target_take(&export->target, option, optarg)) {
+        return true;
+    }
     switch (option) {
     case 's':
-        export->server = text;
+        export->target.server = optarg;
         return true;
     case 'f':
         export->format = strcmp(text, "tsv") == 0 ? EXPORT_TSV : EXPORT_NDJSON;
@@ -405,12 +416,17 @@ static bool take_option(struct export *export, int option, const char *text)
 /* -1: go on. */
 static int read_arguments(struct export *export, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"server", required_argument, NULL, 's'},  {"format", required_argument, NULL, 'f'},
-        {"from", required_argument, NULL, 'F'},    {"to", required_argument, NULL, 'T'},
-        {"output", required_argument, NULL, 'o'},  {"resume", no_argument, NULL, 'r'},
-        {"timeout", required_argument, NULL, 't'}, {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},          {0}};
+    static const struct option known[] = {WIRE_OPTIONS,
+                                          {"server", required_argument, NULL, 's'},
+                                          {"format", required_argument, NULL, 'f'},
+                                          {"from", required_argument, NULL, 'F'},
+                                          {"to", required_argument, NULL, 'T'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"resume", no_argument, NULL, 'r'},
+                                          {"timeout", required_argument, NULL, 't'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     int got;
 
     opterr = 0;
@@ -441,24 +457,34 @@ static int read_arguments(struct export *export, int argc, char **argv)
 
 int export_main(int argc, char **argv)
 {
-    struct export export = {.server = WIRE_SERVER, .to = ID_MAX, .patience_s = WIRE_PATIENCE_S};
+    struct export export = {.to = ID_MAX, .patience_s = WIRE_PATIENCE_S};
+
+    wire_target_init(&export.target);
     int status = read_arguments(&export, argc, argv);
 
     if (status >= 0) {
         return status;
     }
+    char error[WIRE_ERROR_MAX];
+
+    export.peer = wire_peer_create(&export.target, BENCH_PORT, error);
+    if (export.peer == NULL) {
+        return (int)verb_complain(stderr, "%s", error);
+    }
     if (!open_output(&export)) {
+        wire_peer_destroy(export.peer);
         return VERB_USAGE;
     }
-    wire_init(&export.wire, export.server, export.patience_s);
+    wire_init(&export.wire, export.peer, export.patience_s * 1000);
     progress_init(&export.progress, export.quiet ? NULL : stderr, "records", 0);
     bool done = export.from > export.to || run_export(&export);
 
     wire_fini(&export.wire);
+    wire_peer_destroy(export.peer);
     done = close_output(&export) && done;
     if (done && !export.quiet) {
         fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export.done,
                 progress_rate(&export.progress, export.done));
     }
-    return done ? VERB_SOUND : VERB_DAMAGED;
+    return done ? EXIT_STATUS_DONE : export.wire.refused ? EXIT_STATUS_REFUSED : EXIT_STATUS_FAILED;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "tools/rollcall/bench_connect.h"
 #include "tools/rollcall/load_private.h"
 #include "tools/rollcall/verb.h"
 
@@ -17,9 +18,13 @@
 
 /* ---- lines ---- */
 
-static void batch_init(struct load_batch *batch, size_t rows)
+static void batch_init(struct load_batch *batch, size_t rows, bool keeps_rows)
 {
-    *batch = (struct load_batch){.items = memory_zalloc(rows * sizeof(*batch->items))};
+    *batch = (struct load_batch){.items = memory_zalloc(rows * sizeof(*batch->items)),
+                                 .whys = memory_zalloc(rows * sizeof(*batch->whys))};
+    if (keeps_rows) {
+        batch->rows = memory_zalloc(rows * sizeof(*batch->rows));
+    }
     buf_init(&batch->lines, REQUESTS_MAX, NULL);
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
         buf_init(&batch->requests[part], REQUESTS_MAX, NULL);
@@ -29,6 +34,8 @@ static void batch_init(struct load_batch *batch, size_t rows)
 static void batch_fini(struct load_batch *batch)
 {
     free(batch->items);
+    free(batch->whys);
+    free(batch->rows);
     buf_fini(&batch->lines);
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
         buf_fini(&batch->requests[part]);
@@ -50,35 +57,45 @@ static bool read_names(struct load *load, const char *line, size_t length)
     return false;
 }
 
+/* By a hash, so that it keeps the order of an id's rows. */
+static uint8_t part_of(const struct load *load, uint64_t id)
+{
+    return (uint8_t)((hash_u64(id) >> 32) * load->options->connections >> 32);
+}
+
 static void batch_add_line(struct load *load, struct load_batch *batch, char *line, size_t length)
 {
+    char *why = batch->whys[batch->count];
+    struct load_row own;
+    struct load_row *row = batch->rows != NULL ? &batch->rows[batch->count] : &own;
     struct load_item *item = &batch->items[batch->count++];
 
-    *item = (struct load_item){
-        .line = load->input.place.line, .line_at = batch->lines.length, .line_length = length};
+    *item = (struct load_item){.line = load->input.place.line,
+                               .line_at = batch->lines.length,
+                               .line_length = (uint32_t)length};
     CHECK(buf_append(&batch->lines, line, length));
-    if (load_parse(load->options->format, &load->columns, line, length, &item->row, item->why)) {
-        item->part = load->fill != NULL
-                         ? 0
-                         : (unsigned)(hash_u64(item->row.id) % load->options->connections);
+    if (load_parse(load->options->format, &load->columns, line, length, row, why)) {
+        item->part = load->fill != NULL ? 0 : part_of(load, row->id);
         struct buf *requests = &batch->requests[item->part];
 
+        item->id = row->id;
+        item->set = row->set;
+        item->whole = load->space.members || load_space_is_whole(load);
         item->request_at = requests->length;
-        item->commands = load->fill != NULL
-                             ? load_fill_compose(load, &item->row, requests, item->why)
-                             : load_space_compose(load, &item->row, requests, item->why);
-        item->request_length = requests->length - item->request_at;
+        item->commands =
+            (uint8_t)(load->fill != NULL ? load_fill_compose(load, row, requests, why)
+                                         : load_space_compose(load, row, requests, why));
+        item->request_length = (uint32_t)(requests->length - item->request_at);
     }
-    item->row.member = NULL; /* it was in the line */
     item->result = item->commands > 0 ? LOAD_PENDING : LOAD_REFUSED;
 }
 
-/* False with input.error. An empty batch: the end. */
-static bool batch_fill(struct load *load, struct load_batch *batch)
+bool load_batch_fill(struct load *load, struct load_batch *batch)
 {
     bool by_line = load->options->columns == NULL && load->options->format != LOAD_NDJSON;
 
     batch->count = 0;
+    batch->sent = false;
     buf_truncate(&batch->lines, 0);
     for (unsigned part = 0; part < load->options->connections; part++) {
         buf_truncate(&batch->requests[part], 0);
@@ -103,6 +120,7 @@ static bool batch_fill(struct load *load, struct load_batch *batch)
         }
     }
     batch->end = load->input.place;
+    batch->end_bytes = load->input.bytes_before + load->input.place.offset;
     return true;
 }
 
@@ -115,7 +133,7 @@ static uint64_t rows_of(const struct load *load)
 
 static void load_tell(struct load *load)
 {
-    uint64_t bytes = load->input.bytes_before + load->input.place.offset;
+    uint64_t bytes = load->done_bytes;
     uint64_t rows = rows_of(load);
     uint64_t whole = 0;
 
@@ -132,6 +150,7 @@ static bool batch_settle(struct load *load, struct load_batch *batch)
 {
     load_count(load, batch);
     load->done = batch->end;
+    load->done_bytes = batch->end_bytes;
     batch->count = 0;
     load_tell(load);
     if (load->fill != NULL) {
@@ -153,30 +172,31 @@ static bool run_raising(struct load *load)
 {
     struct load_batch *batch = &load->batches[0];
 
-    bool more = batch_fill(load, batch);
+    bool more = load_batch_fill(load, batch);
 
     while (batch->count > 0) {
         if (!load_raise(load, batch) || !batch_settle(load, batch)) {
             return false;
         }
-        more = batch_fill(load, batch);
+        more = load_batch_fill(load, batch);
     }
     return more;
 }
 
+/* One thread reads, this one carries out. */
 static bool run_filling(struct load *load)
 {
-    struct load_batch *batch = &load->batches[0];
+    struct load_reader *reader = load_reader_start(load);
+    struct load_batch *batch;
+    bool good = reader != NULL;
 
-    bool more = batch_fill(load, batch);
-
-    while (batch->count > 0) {
-        if (!load_fill_batch(load, batch) || !batch_settle(load, batch)) {
-            return false;
-        }
-        more = batch_fill(load, batch);
+    while (good && (batch = load_reader_next(reader)) != NULL) {
+        good = load_fill_batch(load, batch) && batch_settle(load, batch);
+        load_reader_give(reader);
     }
-    return more;
+    bool read = reader != NULL && load_reader_stop(reader);
+
+    return good && read;
 }
 
 /* Two batches on their way. */
@@ -185,13 +205,13 @@ static bool run_streaming(struct load *load)
     struct load_batch *now = &load->batches[0];
     struct load_batch *next = &load->batches[1];
 
-    bool more = batch_fill(load, now);
+    bool more = load_batch_fill(load, now);
 
     if (!load_batch_send(load, now)) { /* mended at the answers */
         load_disconnect(load);
     }
     while (now->count > 0) {
-        more = more && batch_fill(load, next);
+        more = more && load_batch_fill(load, next);
         next->count = more ? next->count : 0;
         if (load_is_connected(load) && !load_batch_send(load, next)) {
             load_disconnect(load);
@@ -284,6 +304,9 @@ static bool load_run(struct load *load)
     if (!load_input_seek(&load->input, &load->done)) {
         return false;
     }
+    if (load->rejects != NULL && !load_state_write(load, false)) {
+        return false; /* a kill in the first batch: where its rejected lines begin is known */
+    }
     progress_init(&load->progress, load->options->quiet ? NULL : stderr, "rows", load->before);
     return load->fill != NULL ? run_filling(load)
            : raises(load)     ? run_raising(load)
@@ -314,14 +337,14 @@ static int load_end(struct load *load, bool done)
     bool too_many = load->refused > options->max_errors;
 
     progress_clear(&load->progress);
-    if (load->rejects != NULL && fclose(load->rejects) != 0 && done) {
-        snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: cannot be written",
-                 options->reject);
-        done = false;
-    }
     done = end_filling(load, done);
     if (!(done && load->fill == NULL ? load_life_see(load) : true) ||
         !load_state_write(load, true)) {
+        done = false;
+    }
+    if (load->rejects != NULL && fclose(load->rejects) != 0 && done) {
+        snprintf(load->why_failed, sizeof(load->why_failed), "%.200s: cannot be written",
+                 options->reject);
         done = false;
     }
     if (!options->quiet) {
@@ -341,17 +364,32 @@ static int load_end(struct load *load, bool done)
         bool input = load->input.error[0] != '\0';
 
         verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
-        return EXIT_STATUS_FAILED;
+        return load->wires[0].refused ? EXIT_STATUS_REFUSED : EXIT_STATUS_FAILED;
     }
     return load->refused > 0 ? EXIT_STATUS_SOME_LINES : EXIT_STATUS_DONE;
 }
 
+/* Where the rows go. False: it was said. */
+static bool load_reach(struct load *load)
+{
+    char error[WIRE_ERROR_MAX];
+
+    if (load->options->offline != NULL) {
+        return load_fill_open(load);
+    }
+    load->peer = wire_peer_create(&load->options->target, BENCH_PORT, error);
+    if (load->peer == NULL) {
+        verb_complain(stderr, "%s", error);
+    }
+    return load->peer != NULL;
+}
+
 int load_main(int argc, char **argv)
 {
-    struct load_options options = {.server = WIRE_SERVER,
-                                   .batch = LOAD_BATCH,
-                                   .connections = LOAD_CONNECTIONS,
-                                   .patience_s = WIRE_PATIENCE_S};
+    struct load_options options = {
+        .batch = LOAD_BATCH, .connections = LOAD_CONNECTIONS, .patience_s = WIRE_PATIENCE_S};
+
+    wire_target_init(&options.target);
     int status = load_arguments(&options, argc, argv);
 
     if (status >= 0) {
@@ -359,17 +397,16 @@ int load_main(int argc, char **argv)
     }
     struct load load = {.options = &options};
 
-    if (!load_state_read(&load) || !load_rejects_open(&load) ||
-        (options.offline != NULL && !load_fill_open(&load))) {
+    if (!load_state_read(&load) || !load_rejects_open(&load) || !load_reach(&load)) {
         return EXIT_STATUS_USAGE;
     }
     for (unsigned part = 0; part < LOAD_CONNECTIONS_MAX; part++) {
-        wire_init(&load.wires[part], options.server, options.patience_s);
+        wire_init(&load.wires[part], load.peer, options.patience_s * 1000);
     }
-    wire_init(&load.life_wire, options.server, options.patience_s);
+    wire_init(&load.life_wire, load.peer, options.patience_s * 1000);
     load_input_init(&load.input, options.files, options.file_count);
-    batch_init(&load.batches[0], options.batch);
-    batch_init(&load.batches[1], options.batch);
+    batch_init(&load.batches[0], options.batch, options.mode == LOAD_MAX);
+    batch_init(&load.batches[1], options.batch, false);
     buf_init(&load.scratch, REQUESTS_MAX, NULL);
     status = load_end(&load, load_run(&load));
     batch_fini(&load.batches[0]);
@@ -380,5 +417,6 @@ int load_main(int argc, char **argv)
         wire_fini(&load.wires[part]);
     }
     wire_fini(&load.life_wire);
+    wire_peer_destroy(load.peer);
     return status;
 }

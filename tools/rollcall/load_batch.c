@@ -11,6 +11,7 @@
 #include "tools/rollcall/load_private.h"
 
 #define PAUSE_MS       20
+#define STORED         "STORED\r\n"
 #define FULL_TRIES_MAX 5 /* of a row that finds no table free: a dump may be on its way */
 
 static bool batch_fail(struct load *load, const char *what)
@@ -34,20 +35,20 @@ static bool is_busy(const char *line)
            answer_begins(line, "SERVER_ERROR out of disk space");
 }
 
-static void refuse_item(struct load_item *item, const char *line)
+static void note_why(const struct load_batch *batch, const struct load_item *item, const char *line)
 {
-    item->result = LOAD_REFUSED;
-    snprintf(item->why, sizeof(item->why), "%.*s", LOAD_WHY_MAX - 1, line);
+    snprintf(load_why(batch, item), LOAD_WHY_MAX, "%.*s", LOAD_WHY_MAX - 1, line);
 }
 
-bool load_take_answer(struct load_item *item, const char *line, bool *busy)
+bool load_take_answer(const struct load_batch *batch, struct load_item *item, const char *line,
+                      bool *busy)
 {
     bool full = answer_begins(line, "SERVER_ERROR no table free");
 
     *busy = is_busy(line) || (full && item->tries < FULL_TRIES_MAX);
-    item->tries += full;
+    item->tries = (uint8_t)(item->tries + full);
     if (*busy) {
-        snprintf(item->why, sizeof(item->why), "%.*s", LOAD_WHY_MAX - 1, line);
+        note_why(batch, item, line);
         return true;
     }
     if (strcmp(line, "STORED") == 0) {
@@ -56,7 +57,8 @@ bool load_take_answer(struct load_item *item, const char *line, bool *busy)
         item->result = item->result == LOAD_PENDING ? LOAD_KEPT : item->result;
     } else if (answer_begins(line, "SERVER_ERROR") || answer_begins(line, "CLIENT_ERROR") ||
                answer_begins(line, "ERROR")) {
-        refuse_item(item, line);
+        item->result = LOAD_REFUSED;
+        note_why(batch, item, line);
     } else {
         return false;
     }
@@ -64,19 +66,25 @@ bool load_take_answer(struct load_item *item, const char *line, bool *busy)
 }
 
 /* The answers of one item. *busy: one of them was. */
-static bool batch_take_item(struct load *load, struct load_item *item, bool *busy)
+static bool batch_take_item(struct load *load, const struct load_batch *batch,
+                            struct load_item *item, bool *busy)
 {
+    struct wire *wire = &load->wires[item->part];
+
     *busy = false;
+    if (item->commands == 1 && wire_take(wire, STORED, sizeof(STORED) - 1)) {
+        item->result = LOAD_STORED;
+        return true;
+    }
     for (unsigned i = 0; i < item->commands; i++) {
         size_t length;
         bool one;
-        struct wire *wire = &load->wires[item->part];
         const char *line = wire_line(wire, &length);
 
         if (line == NULL) {
             return batch_fail(load, wire->error);
         }
-        if (!load_take_answer(item, line, &one)) {
+        if (!load_take_answer(batch, item, line, &one)) {
             return batch_fail(load, "an answer is none to a set or add: not a rollcalld?");
         }
         *busy = *busy || one;
@@ -90,12 +98,13 @@ static bool batch_take_item(struct load *load, struct load_item *item, bool *bus
 /* *busy: some item was. In the order of the lines: what others have sent waits meanwhile. */
 static bool take_batch(struct load *load, struct load_batch *batch, bool *busy)
 {
+    batch->sent = true;
     for (size_t i = 0; i < batch->count; i++) {
         struct load_item *item = &batch->items[i];
         bool one;
 
         if (item->result == LOAD_PENDING) {
-            if (!batch_take_item(load, item, &one)) {
+            if (!batch_take_item(load, batch, item, &one)) {
                 return false;
             }
             *busy = *busy || one;
@@ -133,9 +142,16 @@ bool load_batch_send(struct load *load, struct load_batch *batch)
     for (unsigned part = 0; part < load->options->connections; part++) {
         struct wire *wire = &load->wires[part];
         const char *run;
+        const struct buf *requests = &batch->requests[part];
         size_t at = 0;
         size_t bytes;
 
+        if (!batch->sent) { /* nothing is answered: all of it */
+            if (!wire_send(wire, requests->data, requests->length)) {
+                return batch_fail(load, wire->error);
+            }
+            continue;
+        }
         while ((run = next_run(batch, part, &at, &bytes)) != NULL) {
             if (!wire_send(wire, run, bytes)) {
                 return batch_fail(load, wire->error);
@@ -206,7 +222,7 @@ static uint64_t *pending_ids(struct load_batch *const batches[2], size_t *count)
             if (item->result == LOAD_PENDING) {
                 ids = realloc(ids, (*count + 1) * sizeof(*ids));
                 CHECK(ids != NULL);
-                ids[(*count)++] = item->row.id;
+                ids[(*count)++] = item->id;
             }
         }
     }
@@ -227,7 +243,7 @@ static void renew_later(struct load_batch *const batches[2])
             struct load_item *item = &batches[b]->items[i];
 
             if (item->result == LOAD_STORED &&
-                bsearch(&item->row.id, ids, count, sizeof(*ids), by_id_number) != NULL) {
+                bsearch(&item->id, ids, count, sizeof(*ids), by_id_number) != NULL) {
                 item->result = LOAD_PENDING;
             }
         }
@@ -240,7 +256,7 @@ static const char *why_pending(struct load_batch *const batches[2])
     for (unsigned b = 0; b < 2; b++) {
         for (size_t i = 0; batches[b] != NULL && i < batches[b]->count; i++) {
             if (batches[b]->items[i].result == LOAD_PENDING) {
-                return batches[b]->items[i].why;
+                return batches[b]->whys[i];
             }
         }
     }

@@ -13,6 +13,7 @@
 /* The next operations, and which item each is of. */
 struct filling {
     struct load *load;
+    const struct load_batch *batch;
     size_t count;
     struct load_item *of[FILL_OPS];
 };
@@ -31,6 +32,13 @@ bool load_fill_open(struct load *load)
         return false;
     }
     const struct space_settings *settings = fill_space(load->fill);
+    struct engine_op *ops = fill_ops(load->fill);
+
+    for (size_t i = 0; i < FILL_OPS; i++) {
+        ops[i].verb = options->mode == LOAD_ADD ? ENGINE_ADD : ENGINE_SET;
+        ops[i].text = "1"; /* of a member */
+        ops[i].text_length = 1;
+    }
 
     space->members = settings->kind == SPACE_PHANTOM;
     space->slot_count = settings->slot_count;
@@ -61,11 +69,12 @@ static const char *fill_words(enum engine_error error)
     }
 }
 
-static void fill_take_result(struct load_item *item, const struct engine_op *op)
+static void fill_take_result(const struct load_batch *batch, struct load_item *item,
+                             const struct engine_op *op)
 {
     if (op->status == ENGINE_ERROR) {
         item->result = LOAD_REFUSED;
-        snprintf(item->why, sizeof(item->why), "%s", fill_words(op->error));
+        snprintf(load_why(batch, item), LOAD_WHY_MAX, "%s", fill_words(op->error));
     } else if (op->status == ENGINE_DONE) {
         item->result = item->result == LOAD_REFUSED ? LOAD_REFUSED : LOAD_STORED;
     } else {
@@ -83,7 +92,7 @@ static bool fill_hand_over(struct filling *filling)
         return false;
     }
     for (size_t i = 0; i < filling->count; i++) {
-        fill_take_result(filling->of[i], &ops[i]);
+        fill_take_result(filling->batch, filling->of[i], &ops[i]);
     }
     filling->count = 0;
     return true;
@@ -96,17 +105,14 @@ static void fill_add(struct filling *filling, struct load_item *item, int slot, 
 {
     struct engine_op *op = &fill_ops(filling->load->fill)[filling->count];
 
-    *op = (struct engine_op){.verb =
-                                 filling->load->options->mode == LOAD_ADD ? ENGINE_ADD : ENGINE_SET,
-                             .slot = slot,
-                             .id = item->row.id,
-                             .text = text,
-                             .text_length = (uint32_t)length};
+    op->slot = slot; /* what is not said here stays as it is in all of them */
+    op->id = item->id;
     if (filling->load->space.members) {
         op->member = text;
         op->member_length = (uint32_t)length;
-        op->text = "1";
-        op->text_length = 1;
+    } else {
+        op->text = text;
+        op->text_length = (uint32_t)length;
     }
     filling->of[filling->count++] = item;
 }
@@ -114,7 +120,7 @@ static void fill_add(struct filling *filling, struct load_item *item, int slot, 
 /* Its numbers stand in `text` with commas between. */
 static void fill_add_slots(struct filling *filling, struct load_item *item, const char *text)
 {
-    for (uint32_t set = item->row.set; set != 0; set &= set - 1) {
+    for (uint32_t set = item->set; set != 0; set &= set - 1) {
         size_t length = strspn(text, "0123456789");
 
         fill_add(filling, item, __builtin_ctz(set), text, length);
@@ -124,23 +130,26 @@ static void fill_add_slots(struct filling *filling, struct load_item *item, cons
 
 static bool fill_is_in_order(struct load *load, const struct load_item *item)
 {
-    if (item->row.id >= load->fill_last) {
-        load->fill_last = item->row.id;
+    if (item->id >= load->fill_last) {
+        load->fill_last = item->id;
         return true;
     }
     snprintf(load->why_failed, sizeof(load->why_failed),
              "line %" PRIu64 ": id %" PRIu64 " is behind id %" PRIu64
              ": --offline takes rows in the order of their ids; sort them first, or load them into "
              "a running daemon",
-             item->line, item->row.id, load->fill_last);
+             item->line, item->id, load->fill_last);
     return false;
 }
 
 bool load_fill_batch(struct load *load, struct load_batch *batch)
 {
-    struct filling filling = {.load = load};
+    struct filling filling;
     const char *texts = batch->requests[0].data;
 
+    filling.load = load;
+    filling.batch = batch;
+    filling.count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         struct load_item *item = &batch->items[i];
         const char *text = texts + item->request_at;
@@ -152,7 +161,7 @@ bool load_fill_batch(struct load *load, struct load_batch *batch)
             (filling.count + item->commands > FILL_OPS && !fill_hand_over(&filling))) {
             return false;
         }
-        if (load->space.members || load_space_is_whole(load)) {
+        if (item->whole) {
             fill_add(&filling, item, ENGINE_SLOT_RECORD, text, item->request_length);
         } else {
             fill_add_slots(&filling, item, text);
@@ -174,7 +183,7 @@ unsigned load_fill_compose(const struct load *load, const struct load_row *row, 
         return 1;
     }
     if (load_space_is_whole(load)) {
-        char *at = buf_room(to, ENGINE_VALUE_MAX + NUM_DIGITS_MAX);
+        char *at = buf_room(to, LOAD_RECORD_MAX);
 
         CHECK(at != NULL);
         buf_commit(to, load_space_print(&load->space, row, at));

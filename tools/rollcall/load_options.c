@@ -17,7 +17,8 @@ static void load_help(void)
         "Loads counters, or members of existence keys, into a running daemon: from files, or from\n"
         "stdin (-). A line is a row; rows of one id are taken in their order.\n"
         "\n"
-        "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER ")\n"
+        "  -s, --server ADDRESS   host:port, [v6]:port or /path.sock (" WIRE_SERVER
+        ")\n" WIRE_OPTIONS_HELP
         "  -f, --format FORMAT    csv, tsv, ndjson; else what the file's name ends in\n"
         "  -c, --columns NAMES    id,like,read  id,member  - skips one; else the first line has\n"
         "                         them; ndjson: of other names nothing is taken\n"
@@ -26,6 +27,7 @@ static void load_help(void)
         "      --max-errors N     lines that may be refused before it gives up (0)\n"
         "      --reject FILE      refused lines are added to it\n"
         "      --batch N          rows acknowledged together (4096)\n"
+        "      --connections N    that rows are spread over, by their ids (8)\n"
         "      --timeout SECONDS  the longest wait for the daemon, busy or away (60)\n"
         "      --offline DIR      no daemon: makes the data directory DIR, new or empty, out of\n"
         "                         rows in the order of their ids; needs --config\n"
@@ -35,8 +37,8 @@ static void load_help(void)
         "\n"
         "A row that names all slots sets the whole record: an empty field leaves its slot to the\n"
         "daemon's rule for records. A row that names some sets those alone, empty ones not.\n"
-        "Exit status: 0 all rows are in, 1 it failed, 2 bad options, 5 all but some refused rows\n"
-        "are, 6 given up as too many were refused.");
+        "Exit status: 0 all rows are in, 1 it failed, 2 bad options, 4 the daemon refuses the\n"
+        "user, 5 all but some refused rows are in, 6 given up as too many were refused.");
 }
 
 /* False: it was said. */
@@ -87,9 +89,12 @@ static bool load_option(struct load_options *options, int option, const char *te
 {
     uint64_t number;
 
+    if (wire_target_take(&options->target, option, optarg)) {
+        return true;
+    }
     switch (option) {
     case 's':
-        options->server = text;
+        options->target.server = optarg;
         return true;
     case 'f':
     case 'm':
@@ -185,6 +190,7 @@ static bool complete(struct load_options *options, int count, char **words)
 int load_arguments(struct load_options *options, int argc, char **argv)
 {
     static const struct option known[] = {{"server", required_argument, NULL, 's'},
+                                          WIRE_OPTIONS,
                                           {"format", required_argument, NULL, 'f'},
                                           {"columns", required_argument, NULL, 'c'},
                                           {"mode", required_argument, NULL, 'm'},

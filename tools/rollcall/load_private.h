@@ -4,6 +4,7 @@
  *     load.c            the loop over all lines
  *     load_options.c    the command line
  *     load_input.c      lines out of files, and where they stand
+ *     load_reader.c     a thread that does the two next for --offline
  *     load_parse.c      a line as a row: id, slots or member
  *     load_space.c      what the daemon says of the space; a row as commands
  *     load_batch.c      a batch of rows: sent, answered, sent again where the daemon was busy
@@ -25,6 +26,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/num.h"
 #include "engine/engine.h"
 #include "tools/rollcall/load_fill.h"
 #include "tools/rollcall/progress.h"
@@ -48,7 +50,7 @@ enum load_format { LOAD_BY_NAME, LOAD_CSV, LOAD_TSV, LOAD_NDJSON };
 enum load_mode { LOAD_SET, LOAD_ADD, LOAD_MAX };
 
 struct load_options {
-    const char *server;
+    struct wire_target target;
     const char *space;
     const char *columns; /* NULL: the first line of each file names them, or ndjson does */
     enum load_format format;
@@ -76,6 +78,7 @@ int load_arguments(struct load_options *options, int argc, char **argv);
 struct load_space {
     bool members;                                                           /* of kind phantom */
     char before[LOAD_KEY_MAX], between[LOAD_KEY_MAX], behind[LOAD_KEY_MAX]; /* of a key */
+    size_t before_length, between_length, behind_length;
     size_t slot_count;
     char slots[ENGINE_SLOTS_MAX][ENGINE_SPACE_NAME_MAX + 1];
 };
@@ -87,8 +90,10 @@ bool load_space_ask(struct load_space *space, struct wire *wire, const char *nam
 
 struct load_row {
     uint64_t id;
-    uint32_t set; /* bit a slot that has a number */
-    uint64_t values[ENGINE_SLOTS_MAX];
+    uint32_t set;                      /* bit a slot that has a number */
+    uint64_t values[ENGINE_SLOTS_MAX]; /* of these */
+    const char *text;                  /* into the line: the record, as columns.straight; or NULL */
+    size_t text_length;
     const char *member; /* into the line */
     size_t member_length;
 };
@@ -101,6 +106,7 @@ struct load_columns {
     char names[LOAD_COLUMNS_MAX][LOAD_NAME_MAX]; /* ndjson */
     bool others_ignored;                         /* ndjson: names that are not here */
     uint32_t named;                              /* bit a slot that is here */
+    bool straight; /* the id, then all slots in their order: what is behind the id is the record */
 };
 
 /* Names with `separator` between. False with `why`. */
@@ -150,24 +156,32 @@ enum load_result {
     LOAD_REFUSED, /* `why` of the item */
 };
 
+/* Small: each is gone over some times a row. */
 struct load_item {
-    struct load_row row;               /* without a member: that is in `text` */
-    size_t line_at, line_length;       /* in lines */
-    unsigned part;                     /* the connection of its id */
-    size_t request_at, request_length; /* in the part's requests */
-    uint64_t line;                     /* its number, for messages */
-    enum load_result result;
-    unsigned commands; /* answers to come */
-    unsigned tries;    /* that a full space has refused it */
-    char why[LOAD_WHY_MAX];
+    uint64_t id;
+    uint64_t line;        /* its number, for messages */
+    size_t line_at;       /* in lines */
+    size_t request_at;    /* in the part's requests */
+    uint32_t line_length; /* up to LOAD_LINE_MAX */
+    uint32_t request_length;
+    uint32_t set;     /* as of its row */
+    uint8_t part;     /* the connection of its id */
+    uint8_t result;   /* enum load_result */
+    uint8_t commands; /* answers to come */
+    bool whole;       /* the record, or a member: one command */
+    uint8_t tries;    /* that a full space has refused it */
 };
 
 struct load_batch {
     size_t count;
-    struct load_item *items; /* [options->batch] */
+    struct load_item *items;    /* [options->batch], as the next two */
+    char (*whys)[LOAD_WHY_MAX]; /* of those that are refused, or busy */
+    struct load_row *rows;      /* NULL: nobody asks for them */
+    bool sent;                  /* some are answered: what is pending lies here and there */
     struct buf lines;
     struct buf requests[LOAD_CONNECTIONS_MAX];
     struct load_place end; /* of what it was made of */
+    uint64_t end_bytes;    /* of all files before there */
 };
 
 /* One life of a daemon, from its start on, and how far its journal was written. */
@@ -182,18 +196,21 @@ struct load {
     struct load_space space;
     struct load_columns columns;
     struct load_input input;
+    struct wire_peer *peer;                  /* NULL: --offline */
     struct wire wires[LOAD_CONNECTIONS_MAX]; /* closed all together; the first alone asks */
     struct wire life_wire;                   /* the others have batches on their way */
     struct load_life life;                   /* which acknowledged what is done */
     struct progress progress;
     struct load_batch batches[2];
     struct buf scratch;
-    FILE *rejects;                  /* NULL: none */
-    uint64_t stored, kept, refused; /* rows, by this run and those before */
-    uint64_t waits;                 /* times the daemon was busy */
-    uint64_t before;                /* rows of the runs before */
-    struct load_place done;         /* all before it is answered */
-    uint64_t saved_us;              /* when the checkpoint was last made durable */
+    FILE *rejects;                       /* NULL: none */
+    uint64_t stored, kept, refused;      /* rows, by this run and those before */
+    uint64_t reject_bytes, reject_inode; /* of that file, at the checkpoint */
+    uint64_t waits;                      /* times the daemon was busy */
+    uint64_t before;                     /* rows of the runs before */
+    struct load_place done;              /* all before it is answered */
+    uint64_t done_bytes;                 /* of all files, likewise */
+    uint64_t saved_us;                   /* when the checkpoint was last made durable */
     unsigned complaints;
     struct fill_options fill_options;
     struct fill *fill;  /* NULL: into a daemon */
@@ -209,10 +226,24 @@ void load_put_number(struct buf *to, uint64_t number); /* appends it */
 bool load_space_takes(const struct load *load, const struct load_row *row, char why[LOAD_WHY_MAX]);
 /* Do the columns name all slots? */
 bool load_space_is_whole(const struct load *load);
-/* The record as text, without a NUL; how many bytes. */
+#define LOAD_RECORD_MAX (ENGINE_VALUE_MAX + NUM_DIGITS_MAX)
+/* The record as text[LOAD_RECORD_MAX], without a NUL; how many bytes. */
 size_t load_space_print(const struct load_space *space, const struct load_row *row, char *text);
-/* Appends the key of a row's record or member. False: too long. */
-bool load_space_key(const struct load_space *space, const struct load_row *row, struct buf *to);
+/* Appends the key of a row's record. */
+void load_space_key(const struct load_space *space, const struct load_row *row, struct buf *to);
+
+/* Reads and composes the next one. False with input.error. An empty batch: the end. */
+bool load_batch_fill(struct load *load, struct load_batch *batch);
+
+/*
+ * A thread that does so for both batches in turn, one ahead. next: NULL: the end, or it failed;
+ * give: the batch is done with, before the next; stop: false: it failed, with input.error.
+ */
+struct load_reader;
+struct load_reader *load_reader_start(struct load *load); /* NULL with why_failed */
+struct load_batch *load_reader_next(struct load_reader *reader);
+void load_reader_give(struct load_reader *reader);
+bool load_reader_stop(struct load_reader *reader);
 
 /* Sends what is pending of a batch. False with why_failed. */
 bool load_batch_send(struct load *load, struct load_batch *batch);
@@ -223,8 +254,14 @@ bool load_batch_send(struct load *load, struct load_batch *batch);
 bool load_batch_finish(struct load *load, struct load_batch *batch, struct load_batch *next);
 /* The same for --mode max, sent and answered. */
 bool load_raise(struct load *load, struct load_batch *batch);
+/* Why an item is refused, or busy: to be written, or read. */
+static inline char *load_why(const struct load_batch *batch, const struct load_item *item)
+{
+    return batch->whys[item - batch->items];
+}
 /* An answer of one command; false: it is none. busy: it is to be sent again. */
-bool load_take_answer(struct load_item *item, const char *line, bool *busy);
+bool load_take_answer(const struct load_batch *batch, struct load_item *item, const char *line,
+                      bool *busy);
 /* Waits a moment; false with why_failed when the daemon has been busy for too long. */
 bool load_pause(struct load *load, uint64_t *since_us, const char *why);
 /* Connects, anew after a failure. False with why_failed. */

@@ -23,6 +23,12 @@ static bool raise_fail(struct load *load, const char *what)
     return false;
 }
 
+/* max: one batch is on its way, and it keeps its rows. */
+static const struct load_row *raise_row(const struct load *load, const struct load_item *item)
+{
+    return &load->batches[0].rows[item - load->batches[0].items];
+}
+
 static void raise_put(struct buf *to, const char *text)
 {
     CHECK(buf_append(to, text, strlen(text)));
@@ -90,7 +96,7 @@ static bool raise_read(struct load *load, struct load_item *const *items, size_t
     raise_put(&load->scratch, "gets");
     for (size_t i = 0; i < count; i++) {
         keys[i] = names.data + names.length;
-        (void)load_space_key(&load->space, &items[i]->row, &names);
+        load_space_key(&load->space, raise_row(load, items[i]), &names);
         CHECK(buf_append(&names, "", 1));
         raise_put(&load->scratch, " ");
         raise_put(&load->scratch, keys[i]);
@@ -148,7 +154,7 @@ static void compose(struct load *load, const struct load_item *item, const struc
     }
     *--at = '\0';
     raise_put(to, found->there ? "cas " : "add ");
-    (void)load_space_key(&load->space, &item->row, to);
+    load_space_key(&load->space, raise_row(load, item), to);
     raise_put(to, " 0 0 ");
     load_put_number(to, strlen(text));
     if (found->there) {
@@ -173,7 +179,7 @@ static bool take_raised(struct load *load, struct load_item *item, bool *busy)
         strcmp(line, "NOT_STORED") == 0) {
         return true;
     }
-    return load_take_answer(item, line, busy) || raise_fail(load, line);
+    return load_take_answer(&load->batches[0], item, line, busy) || raise_fail(load, line);
 }
 
 /* One attempt of up to KEYS_A_GET items. */
@@ -186,7 +192,7 @@ static bool raise_some(struct load *load, struct load_item *const *items, size_t
         return *busy;
     }
     for (size_t i = 0; i < count; i++) {
-        sent[i] = larger(&items[i]->row, &found[i]);
+        sent[i] = larger(raise_row(load, items[i]), &found[i]);
         if (sent[i]) {
             compose(load, items[i], &found[i]);
         } else {

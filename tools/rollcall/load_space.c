@@ -5,10 +5,14 @@
 #include "tools/rollcall/load_private.h"
 
 #define TEXT_MAX 2048
+#define KEY_ROOM (4 * LOAD_KEY_MAX + NUM_DIGITS_MAX + LOAD_NAME_MAX)
+/* A verb, a key of parts that may prove too long together, the numbers of a record. */
+#define COMMAND_MAX (KEY_ROOM + LOAD_RECORD_MAX + 64)
 
 static bool space_fail(struct wire *wire, const char *what, const char *name)
 {
-    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire->address, what, name);
+    snprintf(wire->error, sizeof(wire->error), "%.200s: %s %.64s", wire_peer_address(wire->peer),
+             what, name);
     return false;
 }
 
@@ -34,11 +38,14 @@ static bool read_pattern(struct load_space *space, const char *text)
     const char *behind = at + sizeof(id) - 1;
 
     snprintf(space->before, sizeof(space->before), "%.*s", (int)(at - text), text);
+    space->before_length = strlen(space->before);
     if (who == NULL) {
         snprintf(space->behind, sizeof(space->behind), "%s", behind);
     } else {
         snprintf(space->between, sizeof(space->between), "%.*s", (int)(who - behind), behind);
     }
+    space->between_length = strlen(space->between);
+    space->behind_length = strlen(space->behind);
     return true;
 }
 
@@ -66,7 +73,7 @@ bool load_space_ask(struct load_space *space, struct wire *wire, const char *nam
 
     memset(space, 0, sizeof(*space));
     if (!space_ask(wire, name, "kind", text)) {
-        return space_fail(wire, "no space of the name, or no rollcalld:", name);
+        return wire->answered && space_fail(wire, "no space of the name, or no rollcalld:", name);
     }
     space->members = strcmp(text, "phantom") == 0;
     if (!space->members && strcmp(text, "counter") != 0) {
@@ -83,16 +90,6 @@ bool load_space_ask(struct load_space *space, struct wire *wire, const char *nam
 
 /* ---- commands ---- */
 
-static void space_put(struct buf *to, const char *bytes, size_t length)
-{
-    CHECK(buf_append(to, bytes, length)); /* its limit is beyond what a batch may have */
-}
-
-static void space_put_text(struct buf *to, const char *text)
-{
-    space_put(to, text, strlen(text));
-}
-
 void load_put_number(struct buf *to, uint64_t number)
 {
     char *at = buf_room(to, NUM_DIGITS_MAX);
@@ -101,39 +98,52 @@ void load_put_number(struct buf *to, uint64_t number)
     buf_commit(to, num_print(at, number));
 }
 
-bool load_space_key(const struct load_space *space, const struct load_row *row, struct buf *to)
+static char *space_add(char *at, const char *bytes, size_t length)
 {
-    size_t start = to->length;
+    memcpy(at, bytes, length);
+    return at + length;
+}
 
-    space_put_text(to, space->before);
-    load_put_number(to, row->id);
+/* The key; there is room for all parts of it. */
+static char *space_add_key(const struct load_space *space, const struct load_row *row, char *at)
+{
+    at = space_add(at, space->before, space->before_length);
+    at += num_print(at, row->id);
     if (space->members) {
-        space_put_text(to, space->between);
-        space_put(to, row->member, row->member_length);
-    } else {
-        space_put_text(to, space->behind);
+        at = space_add(at, space->between, space->between_length);
+        return space_add(at, row->member, row->member_length);
     }
-    return to->length - start <= LOAD_KEY_MAX;
+    return space_add(at, space->behind, space->behind_length);
 }
 
-static const char *verb_of(const struct load *load)
+void load_space_key(const struct load_space *space, const struct load_row *row, struct buf *to)
 {
-    return load->options->mode == LOAD_ADD ? "add " : "set ";
+    char *at = buf_room(to, KEY_ROOM);
+
+    CHECK(at != NULL && row->member_length <= LOAD_KEY_MAX);
+    buf_commit(to, (size_t)(space_add_key(space, row, at) - at));
 }
 
-static void space_put_data(struct buf *to, const char *data, size_t length)
+/* " 0 0 BYTES", the data, and the ends of both lines: room for it is there. */
+static char *space_add_data(char *at, const char *data, size_t length)
 {
-    space_put_text(to, " 0 0 ");
-    load_put_number(to, length);
-    space_put_text(to, "\r\n");
-    space_put(to, data, length);
-    space_put_text(to, "\r\n");
+    at = space_add(at, " 0 0 ", 5);
+    at += num_print(at, length);
+    at = space_add(at, "\r\n", 2);
+    at = space_add(at, data, length);
+    return space_add(at, "\r\n", 2);
 }
 
 size_t load_space_print(const struct load_space *space, const struct load_row *row, char *text)
 {
     char *at = text;
 
+    if (row->text != NULL && row->text_length <= LOAD_RECORD_MAX) {
+        for (size_t i = 0; i < row->text_length; i++) {
+            text[i] = row->text[i] == '\t' ? ',' : row->text[i];
+        }
+        return row->text_length;
+    }
     for (size_t i = 0; i < space->slot_count; i++) {
         if (row->set >> i & 1) {
             at += num_print(at, row->values[i]);
@@ -143,35 +153,51 @@ size_t load_space_print(const struct load_space *space, const struct load_row *r
     return (size_t)(at - text) - 1;
 }
 
-/* All slots are named: the record whole. */
-static unsigned compose_record(const struct load *load, const struct load_row *row, struct buf *to)
+/* One command: of the record (slot NULL), of a slot, or of a member. False: the key is too long. */
+static bool compose_one(const struct load *load, const struct load_row *row, const char *slot,
+                        uint64_t value, struct buf *to)
 {
-    char text[ENGINE_VALUE_MAX + NUM_DIGITS_MAX];
+    const struct load_space *space = &load->space;
+    char text[LOAD_RECORD_MAX];
+    size_t start = to->length;
+    char *at = buf_room(to, COMMAND_MAX);
 
-    space_put_text(to, verb_of(load));
-    if (!load_space_key(&load->space, row, to)) {
-        return 0;
+    CHECK(at != NULL); /* its limit is beyond what a batch may have */
+    char *key = space_add(at, load->options->mode == LOAD_ADD ? "add " : "set ", 4);
+
+    if (space->members && row->member_length > LOAD_KEY_MAX) {
+        return false;
     }
-    space_put_data(to, text, load_space_print(&load->space, row, text));
-    return 1;
+    char *end = space_add_key(space, row, key);
+
+    if (slot != NULL) {
+        end = space_add(end, ".", 1);
+        end = space_add(end, slot, strlen(slot));
+    }
+    if ((size_t)(end - key) > LOAD_KEY_MAX) {
+        return false;
+    }
+    size_t length = space->members ? 1
+                    : slot != NULL ? num_print(text, value)
+                                   : load_space_print(space, row, text);
+
+    end = space_add_data(end, space->members ? "1" : text, length);
+    buf_commit(to, (size_t)(end - at));
+    CHECK(to->length - start <= COMMAND_MAX);
+    return true;
 }
 
 /* Some slots are named: each for itself. */
 static unsigned compose_slots(const struct load *load, const struct load_row *row, struct buf *to)
 {
-    char text[NUM_DIGITS_MAX];
     unsigned commands = 0;
 
     for (uint32_t set = row->set; set != 0; set &= set - 1) {
         unsigned i = (unsigned)__builtin_ctz(set);
 
-        space_put_text(to, verb_of(load));
-        if (!load_space_key(&load->space, row, to)) {
+        if (!compose_one(load, row, load->space.slots[i], row->values[i], to)) {
             return 0;
         }
-        space_put_text(to, ".");
-        space_put_text(to, load->space.slots[i]);
-        space_put_data(to, text, num_print(text, row->values[i]));
         commands++;
     }
     return commands;
@@ -217,12 +243,8 @@ unsigned load_space_compose(const struct load *load, const struct load_row *row,
     if (!load_space_takes(load, row, why)) {
         return 0;
     }
-    if (space->members) {
-        space_put_text(to, verb_of(load));
-        commands = load_space_key(space, row, to);
-        space_put_data(to, "1", 1);
-    } else if (load_space_is_whole(load)) {
-        commands = compose_record(load, row, to);
+    if (space->members || load_space_is_whole(load)) {
+        commands = compose_one(load, row, NULL, 0, to);
     } else {
         commands = compose_slots(load, row, to);
     }

@@ -34,11 +34,17 @@ const char *const online_sorts[] = {"name", "held", "memory", "reads", "changes"
     .type = OPTION_DURATION, .min = least, .max = ONLINE_TIMEOUT_MS_MAX, .unit_ms = 1, AT(field)
 
 static const struct option_row rows[] = {
-    {"server", STRING(target.server), .initial = ONLINE_SERVER_DEFAULT,
+    {"server", STRING(target.wire.server), .initial = WIRE_SERVER,
      .help = "host:port, [v6]:port or /path of the daemon, or http://host:port of its status "
              "page"},
-    {"auth-file", STRING(target.auth_file),
-     .help = "file whose first line, name:password, is who we are (ROLLCALL_AUTH_FILE)"},
+    {"auth-file", STRING(target.wire.auth_file),
+     .help = "file whose first line, name:password, is who we are (" WIRE_AUTH_FILE ")"},
+    {"tls", FLAG(target.wire.tls), .help = "speak TLS; a unix socket is without"},
+    {"tls-ca", STRING(target.wire.tls_ca),
+     .help = "who signed the daemon's certificate; else whom the system believes"},
+    {"tls-cert", STRING(target.wire.tls_cert),
+     .help = "our own certificate, where the daemon asks for one"},
+    {"tls-key", STRING(target.wire.tls_key), .help = "its key; else it is in the same file"},
     {"timeout", MILLISECONDS(target.timeout_ms, 1), .initial = "3s", .help = "wait no longer"},
     {"json", FLAG(json), .help = "JSON, one object"},
     {"fail-missing", FLAG(fail_missing), .help = "exit with 1 if one is not there"},
@@ -90,7 +96,8 @@ static const struct option_row rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const char *const of_server[] = {"server", "auth-file", "timeout", NULL};
+static const char *const of_server[] = {"server",   "auth-file", "tls",     "tls-ca",
+                                        "tls-cert", "tls-key",   "timeout", NULL};
 static const char *const of_all[] = {"help", NULL};
 
 bool online_colours(int fd)
@@ -285,8 +292,8 @@ static bool online_take_words(const struct online_verb *verb, int argc, char **a
         options->words[options->word_count++] = argv[optind++];
     }
     if (verb->server_word && options->word_count == 1) {
-        free(options->target.server);
-        options->target.server = memory_strdup(options->words[0]);
+        free(options->target.wire.server);
+        options->target.wire.server = memory_strdup(options->words[0]);
     }
     if (options->help) {
         return true;
@@ -306,7 +313,7 @@ static bool online_take_words(const struct online_verb *verb, int argc, char **a
 static bool online_parse(const struct online_verb *verb, int argc, char **argv,
                          struct online_options *options)
 {
-    const char *auth_file = getenv("ROLLCALL_AUTH_FILE");
+    const char *auth_file = getenv(WIRE_AUTH_FILE);
 
     CHECK(verb->words_most <= ONLINE_WORDS_MAX);
     for (size_t i = 0; i < ROWS; i++) {
@@ -315,7 +322,7 @@ static bool online_parse(const struct online_verb *verb, int argc, char **argv,
         }
     }
     if (auth_file != NULL && *auth_file != '\0') {
-        options->target.auth_file = memory_strdup(auth_file);
+        options->target.wire.auth_file = memory_strdup(auth_file);
     }
     return online_take_options(verb, argc, argv, options) &&
            online_take_words(verb, argc, argv, options);

@@ -12,16 +12,14 @@
 #include <stddef.h>
 
 #include "base/exit_status.h"
+#include "tools/rollcall/wire_peer.h"
 
-#define ONLINE_SERVER_DEFAULT "127.0.0.1:11211"
-#define ONLINE_ADMIN_PORT     "11280"
-#define ONLINE_ANSWER_MAX     (256u << 20) /* bytes */
-#define ONLINE_ERROR_MAX      400
+#define ONLINE_ADMIN_PORT "11280"
+#define ONLINE_ERROR_MAX  WIRE_ERROR_MAX
 
 /* Whom to ask, and how. */
 struct online_target {
-    char *server;    /* host:port, [v6]:port, /path, or http://host:port */
-    char *auth_file; /* its first line is name:password; NULL: none */
+    struct wire_target wire; /* its server also http://host:port */
     unsigned timeout_ms;
 };
 

@@ -88,7 +88,7 @@ static json_t *plan_ask(const struct online_options *options, enum exit_status *
     struct online_target target = options->target;
     char error[ONLINE_ERROR_MAX];
 
-    target.server = options->from;
+    target.wire.server = options->from;
     json_t *view = online_view(&target, ONLINE_NEWEST, false, status, error);
 
     if (view != NULL && plan_find(view, "counter") == NULL && plan_find(view, "phantom") == NULL &&
@@ -191,6 +191,10 @@ int online_plan_main(int argc, char **argv)
                                         "recycle",
                                         "from",
                                         "auth-file",
+                                        "tls",
+                                        "tls-ca",
+                                        "tls-cert",
+                                        "tls-key",
                                         "timeout",
                                         "json",
                                         NULL};

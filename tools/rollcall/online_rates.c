@@ -51,8 +51,7 @@ static void rates_forecast(json_t *space)
         .held = online_number(newest, "records") + online_number(newest, "members"),
         .free_tables = online_number(space, "spare"),
         .any_ids = json_is_true(json_object_get(space, "any_ids")),
-        .refuses = json_is_true(json_object_get(space, "any_ids")) ||
-                   strcmp(online_text(space, "oldest"), "refuse") == 0,
+        .refuses = strcmp(online_text(space, "oldest"), "refuse") == 0,
     };
 
     online_grows(space, &room);

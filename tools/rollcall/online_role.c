@@ -36,7 +36,7 @@ static enum exit_status role_ask(const struct online_options *options, const cha
         const char *why =
             answer + (strncmp(answer, refused, strlen(refused)) == 0 ? strlen(refused) : 0);
 
-        (void)verb_complain(stderr, "%s refuses: %s", options->target.server, why);
+        (void)verb_complain(stderr, "%s refuses: %s", options->target.wire.server, why);
         status = EXIT_STATUS_REFUSED;
     }
     return status;
@@ -69,7 +69,7 @@ static int role_promote(const struct online_options *options)
         printf("%s leads in epoch %llu, from LSN %llu on.\nTake replication.follow out of its "
                "configuration: a restart does what that says.\nThe old leader must not lead: start "
                "it with replication.follow, or: rollcall follow\n",
-               options->target.server, epoch, lsn);
+               options->target.wire.server, epoch, lsn);
     }
     return (int)status;
 }
@@ -172,8 +172,11 @@ static void role_say_loss(const struct online_options *options, const char *addr
     if (!leads) {
         return;
     }
-    target.server =
-        (char *)(address + (strncmp(address, plain, strlen(plain)) == 0 ? strlen(plain) : 0));
+    target.wire.server = (char *)address;
+    if (strncmp(address, plain, strlen(plain)) == 0) {
+        target.wire = (struct wire_target){.server = (char *)(address + strlen(plain)),
+                                           .auth_file = options->target.wire.auth_file};
+    }
     link = online_open(&target, true);
     if (!role_look(link, &there)) {
         (void)verb_complain(stderr, "what would be lost is not known: %s", online_error(link));
@@ -210,7 +213,7 @@ static int role_follow(const struct online_options *options)
     if (status == EXIT_STATUS_DONE) {
         printf("%s begins anew, and follows %s.\nPut that into its configuration, as "
                "replication.follow: a restart does what that says.\n",
-               options->target.server, address);
+               options->target.wire.server, address);
     }
     return (int)status;
 }

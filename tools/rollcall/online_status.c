@@ -19,7 +19,7 @@ static json_t *status_look(const struct online_options *options, enum online_dep
     json_t *view = online_view(&options->target, depth, false, status, error);
 
     if (view != NULL && strcmp(online_text(view, "state"), "serving") != 0) {
-        verb_complain(stderr, "%s is loading: %.0f %%", options->target.server,
+        verb_complain(stderr, "%s is loading: %.0f %%", options->target.wire.server,
                       100 * online_real(view, "loaded_ratio"));
     }
     return view;
@@ -147,7 +147,7 @@ static int tables_run(const struct online_options *options)
     bool missing = name != NULL && json_array_size(spaces) == 0;
 
     if (missing) {
-        verb_complain(stderr, "%s has no space \"%s\"", options->target.server, name);
+        verb_complain(stderr, "%s has no space \"%s\"", options->target.wire.server, name);
     } else if (options->json) {
         json_t *part = json_pack("{s:i, s:O}", "schema_version", 1, "spaces", spaces);
 

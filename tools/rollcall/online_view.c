@@ -549,7 +549,7 @@ json_t *online_view(const struct online_target *target, enum online_depth depth,
 
     if (online_status(link) == EXIT_STATUS_DONE) {
         view = online_is_http(target) ? view_of_page(link)
-                                      : view_of_stats(link, target->server, depth);
+                                      : view_of_stats(link, target->wire.server, depth);
     }
     *status = online_status(link);
     snprintf(error, ONLINE_ERROR_MAX, "%s", online_error(link));

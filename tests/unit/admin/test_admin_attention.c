@@ -143,6 +143,7 @@ TROUBLE(no_leader, followed(day)->receiver.state = REPL_RECEIVER_CONNECTING;
 TROUBLE(behind, (void)figures; followed(day)->receiver.lag_us = ADMIN_BEHIND_US;)
 TROUBLE(stale, (void)figures; followed(day)->readable = false;)
 TROUBLE(no_replica, figures->repl.has_feeds = figures->repl.waits = true;)
+TROUBLE(fenced, figures->repl.has_feeds = figures->repl.fenced = true;)
 TROUBLE(follower_behind, figures->repl.has_feeds = true; figures->repl.feeds.count = 1;
         figures->repl.feeds.feeds[0] = (struct repl_feed_stats){
             .state = REPL_FEED_STREAMING, .name = "two", .lag_us = ADMIN_BEHIND_US};)
@@ -175,7 +176,7 @@ static const struct {
      "hold 100 of them",
      "Give it more bits"},
     {pool_fills,
-     "feed: 7 numbers are too large for slot `read` of 9 bits, and the memory for such "
+     "feed: 7 numbers are too large for slot `read` of 9 bits, and the memory for them "
      "is 80 % used",
      "raise `aux-memory`"},
     {clock_jumps, "The wall clock was set by -100 seconds", "NTP"},
@@ -186,7 +187,8 @@ static const struct {
     {no_leader, "There is no connection to 10.0.0.1:11211", "refused"},
     {behind, "of journal behind 10.0.0.1:11211", "Look at the link"},
     {stale, "This node refuses reads", "stale-after"},
-    {no_replica, "The follower of replication.ack-by is away", "Look at that node"},
+    {no_replica, "The follower that answers wait for is away", "Look at that node"},
+    {fenced, "The word of this leader's agent has ended", "rollcall agent status"},
     {follower_behind, "The follower two is 5", "Look at the link"},
 };
 

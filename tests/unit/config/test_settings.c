@@ -346,7 +346,10 @@ static void test_oldest_with_data(void **unused)
                                  "  a: {kind: phantom}\n"
                                  "  b: {kind: phantom, role: cache, dumps-max: 7}\n"
                                  "  c: {kind: phantom, ids: any, table-size: 64K}\n"
-                                 "  d: {kind: phantom, oldest: recycle}\n";
+                                 "  d: {kind: phantom, oldest: recycle}\n"
+                                 "  e: {kind: counter, slots: {a: 2}, ids: any}\n"
+                                 "  f: {kind: counter, slots: {a: 2}, ids: any, oldest: dump}\n";
+    struct counter_config users;
     struct phantom_config config;
     struct run run;
 
@@ -356,6 +359,11 @@ static void test_oldest_with_data(void **unused)
 
     assert_true(space[0].oldest == SPACE_OLDEST_DUMP && space[1].oldest == SPACE_OLDEST_DUMP);
     assert_true(space[2].oldest == SPACE_OLDEST_REFUSE && space[3].oldest == SPACE_OLDEST_RECYCLE);
+    assert_true(space[4].oldest == SPACE_OLDEST_REFUSE && space[5].oldest == SPACE_OLDEST_DUMP);
+    settings_counter_config(&space[5], 5, &users);
+    assert_true(users.row.dump && users.row.any_ids);
+    settings_counter_config(&space[4], 4, &users);
+    assert_true(!users.row.dump && users.row.any_ids);
     settings_phantom_config(&space[1], 1, &config);
     assert_true(config.row.dump && !config.row.recycle && config.row.dumps_max == 7);
     settings_phantom_config(&space[3], 3, &config);

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "data/fill.h"
 #include "toy_engine.h"
 
 #define WAIT_US_MAX 60000000u
@@ -67,7 +68,8 @@ bool data_run_open(struct data_run *run)
 {
     char error[SPACES_ERROR_MAX];
 
-    run->data = data_open_with(vfs_sim_vfs(run->sim), &run->settings, run->error);
+    run->data = (run->fills ? data_open_to_fill : data_open_with)(vfs_sim_vfs(run->sim),
+                                                                  &run->settings, run->error);
     if (run->data == NULL) {
         return false;
     }
@@ -98,7 +100,8 @@ static bool close_all(struct data_run *run, bool clean)
     if (data_journal(run->data) != NULL) {
         journal_sink_fini(&run->sink);
     }
-    bool closed = data_close(run->data, run->spaces, clean);
+    bool closed = data_close(run->data, run->spaces, clean) &&
+                  (!clean || !run->filled || data_filled(run->data, run->error));
 
     keeper_destroy(run->keeper);
     spaces_drop(run->spaces, NULL);

@@ -33,6 +33,8 @@ struct data_run {
     struct journal_sink sink;
     _Atomic bool stop; /* given to data_recover */
     bool checkpoints;  /* data_start was called */
+    bool filled;       /* its clean stop says that it is */
+    bool fills;        /* the next process fills the directory (data/fill.h) */
 };
 
 void data_run_init(struct data_run *run, uint64_t seed);

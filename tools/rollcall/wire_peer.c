@@ -1,0 +1,170 @@
+#include "tools/rollcall/wire_peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "net/tls.h"
+#include "tools/rollcall/bench_connect.h"
+
+struct wire_peer {
+    char *address, *port, *auth_file;
+    char host[WIRE_ERROR_MAX];
+    char login[WIRE_LOGIN_MAX];
+    struct net_tls_context *tls;
+};
+
+/* ---- options ---- */
+
+void wire_target_init(struct wire_target *target)
+{
+    char *file = getenv(WIRE_AUTH_FILE);
+
+    *target = (struct wire_target){.server = NULL};
+    if (file != NULL && *file != '\0') {
+        target->auth_file = file;
+    }
+}
+
+bool wire_target_take(struct wire_target *target, int option, char *text)
+{
+    switch (option) {
+    case WIRE_OPTION_AUTH:
+        target->auth_file = text;
+        return true;
+    case WIRE_OPTION_TLS:
+        target->tls = true;
+        return true;
+    case WIRE_OPTION_CA:
+        target->tls_ca = text;
+        return true;
+    case WIRE_OPTION_CERT:
+        target->tls_cert = text;
+        return true;
+    case WIRE_OPTION_KEY:
+        target->tls_key = text;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- files ---- */
+
+static bool peer_read_login(struct wire_peer *peer, char error[WIRE_ERROR_MAX])
+{
+    FILE *file = fopen(peer->auth_file, "re");
+
+    if (file == NULL) {
+        snprintf(error, WIRE_ERROR_MAX, "%.200s: %s", peer->auth_file, strerror(errno));
+        return false;
+    }
+    if (fgets(peer->login, sizeof(peer->login), file) == NULL) {
+        peer->login[0] = '\0';
+    }
+    fclose(file);
+    peer->login[strcspn(peer->login, "\r\n")] = '\0';
+    if (strchr(peer->login, ':') == NULL) {
+        snprintf(error, WIRE_ERROR_MAX, "%.200s: its first line must be name:password",
+                 peer->auth_file);
+        return false;
+    }
+    return true;
+}
+
+static bool peer_read_tls(struct wire_peer *peer, const struct wire_target *target,
+                          char error[WIRE_ERROR_MAX])
+{
+    const struct net_tls_options options = {.certificate = target->tls_cert,
+                                            .key = target->tls_key != NULL ? target->tls_key
+                                                                           : target->tls_cert,
+                                            .ca = target->tls_ca,
+                                            .ca_system = target->tls_ca == NULL};
+    char why[NET_TLS_ERROR_MAX];
+
+    peer->tls = net_tls_context_create(&options, why);
+    if (peer->tls == NULL) {
+        snprintf(error, WIRE_ERROR_MAX, "%s", why);
+    }
+    return peer->tls != NULL;
+}
+
+static bool peer_ready(struct wire_peer *peer, const struct wire_target *target,
+                       char error[WIRE_ERROR_MAX])
+{
+    bool files = target->tls_ca != NULL || target->tls_cert != NULL || target->tls_key != NULL;
+
+    if (peer->auth_file != NULL && !peer_read_login(peer, error)) {
+        return false;
+    }
+    if (files && !target->tls) {
+        snprintf(error, WIRE_ERROR_MAX, "--tls-ca, --tls-cert and --tls-key need --tls");
+        return false;
+    }
+    if (target->tls_key != NULL && target->tls_cert == NULL) {
+        snprintf(error, WIRE_ERROR_MAX, "--tls-key needs --tls-cert");
+        return false;
+    }
+    return peer->address[0] == '/' || !target->tls || peer_read_tls(peer, target, error);
+}
+
+struct wire_peer *wire_peer_create(const struct wire_target *target, const char *port,
+                                   char error[WIRE_ERROR_MAX])
+{
+    struct wire_peer *peer = memory_zalloc(sizeof(*peer));
+
+    peer->address = memory_strdup(target->server != NULL ? target->server : WIRE_SERVER);
+    peer->port = memory_strdup(port);
+    peer->auth_file = target->auth_file != NULL ? memory_strdup(target->auth_file) : NULL;
+    bench_connect_host(peer->address, peer->host, sizeof(peer->host));
+    if (peer_ready(peer, target, error)) {
+        return peer;
+    }
+    wire_peer_destroy(peer);
+    return NULL;
+}
+
+void wire_peer_destroy(struct wire_peer *peer)
+{
+    if (peer == NULL) {
+        return;
+    }
+    explicit_bzero(peer->login, sizeof(peer->login));
+    net_tls_context_release(peer->tls);
+    free(peer->address);
+    free(peer->port);
+    free(peer->auth_file);
+    free(peer);
+}
+
+const char *wire_peer_address(const struct wire_peer *peer)
+{
+    return peer->address;
+}
+
+const char *wire_peer_port(const struct wire_peer *peer)
+{
+    return peer->port;
+}
+
+const char *wire_peer_host(const struct wire_peer *peer)
+{
+    return peer->host;
+}
+
+const char *wire_peer_login(const struct wire_peer *peer)
+{
+    return peer->login;
+}
+
+const char *wire_peer_auth_file(const struct wire_peer *peer)
+{
+    return peer->auth_file;
+}
+
+const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer)
+{
+    return peer->tls;
+}

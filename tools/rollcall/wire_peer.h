@@ -1,0 +1,77 @@
+/*
+ * wire_peer.h: whom a tool talks to and as whom: the address, the login, TLS. Options that all
+ * verbs of a daemon share.
+ *
+ * A password stands in a file, never on a command line. The certificate of the other side must be
+ * signed by `tls_ca`, or one the system believes in, and be of the address; unix sockets and the
+ * status page are without TLS.
+ *
+ * Thread rule: any thread once it is made.
+ */
+#ifndef ROLLCALL_TOOLS_WIRE_PEER_H
+#define ROLLCALL_TOOLS_WIRE_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WIRE_SERVER    "127.0.0.1:11211"
+#define WIRE_ERROR_MAX 512
+#define WIRE_AUTH_FILE "ROLLCALL_AUTH_FILE" /* in the environment */
+#define WIRE_LOGIN_MAX 600
+
+/* As the options say it. */
+struct wire_target {
+    char *server;    /* host:port, [v6]:port or /path; NULL: WIRE_SERVER */
+    char *auth_file; /* its first line is name:password; NULL: none */
+    bool tls;
+    char *tls_ca;   /* PEM; NULL: the system's */
+    char *tls_cert; /* PEM, shown if it is asked for; NULL: none */
+    char *tls_key;  /* NULL: it is in tls_cert */
+};
+
+/* ---- for getopt ---- */
+
+enum wire_option { /* beyond any letter */
+                   WIRE_OPTION_AUTH = 1000,
+                   WIRE_OPTION_TLS,
+                   WIRE_OPTION_CA,
+                   WIRE_OPTION_CERT,
+                   WIRE_OPTION_KEY,
+};
+#define WIRE_OPTIONS                                                                               \
+    {"auth-file", required_argument, NULL, WIRE_OPTION_AUTH},                                      \
+        {"tls", no_argument, NULL, WIRE_OPTION_TLS},                                               \
+        {"tls-ca", required_argument, NULL, WIRE_OPTION_CA},                                       \
+        {"tls-cert", required_argument, NULL, WIRE_OPTION_CERT},                                   \
+    {                                                                                              \
+        "tls-key", required_argument, NULL, WIRE_OPTION_KEY                                        \
+    }
+#define WIRE_OPTIONS_HELP                                                                          \
+    "      --auth-file FILE   its first line, name:password, is who we are (" WIRE_AUTH_FILE ")\n" \
+    "      --tls              speak TLS; a unix socket is without\n"                               \
+    "      --tls-ca FILE      who signed the daemon's certificate; else whom the system "          \
+    "believes\n"                                                                                   \
+    "      --tls-cert FILE, --tls-key FILE   our own, where the daemon asks for one\n"
+
+/* What the environment says, else nothing. */
+void wire_target_init(struct wire_target *target);
+/* False: it is none of these options. */
+bool wire_target_take(struct wire_target *target, int option, char *text);
+
+/* ---- the peer ---- */
+
+struct net_tls_context;
+struct wire_peer;
+
+/* Reads the files. NULL with `error`: an option or a file is wrong. */
+struct wire_peer *wire_peer_create(const struct wire_target *target, const char *port,
+                                   char error[WIRE_ERROR_MAX]);
+void wire_peer_destroy(struct wire_peer *peer); /* NULL: no-op */
+const char *wire_peer_address(const struct wire_peer *peer);
+const char *wire_peer_port(const struct wire_peer *peer);  /* where the address has none */
+const char *wire_peer_host(const struct wire_peer *peer);  /* that the certificate must be of */
+const char *wire_peer_login(const struct wire_peer *peer); /* name:password; "": none */
+const char *wire_peer_auth_file(const struct wire_peer *peer);
+const struct net_tls_context *wire_peer_tls(const struct wire_peer *peer); /* NULL: none */
+
+#endif
