@@ -1,6 +1,7 @@
 /* The plain engine: what each verb does to a value, expiry, flushes, shards, threads. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,27 @@
 #include "plain/ring.h"
 #include "plain_run.h"
 #include "tests/support/random.h"
+
+/* ---- in place of base/clock.c: time passes when a test says so ---- */
+
+static _Atomic uint64_t now_us = 1000000000;
+
+uint64_t clock_monotonic_us(void)
+{
+    return atomic_load(&now_us);
+}
+
+uint64_t clock_wall_s(void)
+{
+    return 1700000000;
+}
+
+static void pass_s(uint64_t seconds)
+{
+    atomic_fetch_add(&now_us, seconds * 1000000);
+}
+
+/* ---- the tests ---- */
 
 static struct engine *engine;
 static char seen[PLAIN_RUN_ITEM_MAX];
@@ -275,6 +297,24 @@ static void test_flushes(void **state)
     expect("k", NULL);
 }
 
+/* A flush that was asked for comes in its second, once, and before a later one takes its place. */
+static void test_flushes_when_due(void **state)
+{
+    (void)state;
+    assert_int_equal(change(ENGINE_SET, "k", "a"), ENGINE_DONE);
+    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    pass_s(9);
+    expect("k", "a");
+    pass_s(1);
+    expect("k", NULL);
+    assert_int_equal(change(ENGINE_SET, "k", "b"), ENGINE_DONE);
+    expect("k", "b");
+    engine->functions->clear_later(engine, clock_monotonic_s() + 10);
+    pass_s(11);
+    engine->functions->clear_later(engine, clock_monotonic_s() + 1000);
+    expect("k", NULL);
+}
+
 /* An item costs at most 64 bytes beside its key and value. */
 static void test_cost(void **state)
 {
@@ -353,6 +393,7 @@ int main(void)
         PLAIN_RUN_TEST(test_largest, &engine),
         PLAIN_RUN_TEST(test_count_touches, &engine),
         PLAIN_RUN_TEST(test_flushes, &engine),
+        PLAIN_RUN_TEST(test_flushes_when_due, &engine),
         PLAIN_RUN_TEST(test_cost, &engine),
         PLAIN_RUN_TEST(test_threads, &engine),
     };

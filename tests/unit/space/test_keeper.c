@@ -190,12 +190,16 @@ static void *ask_often(void *context)
     return NULL;
 }
 
+enum { YIELDS = 20 };
+
 static void *bracket_often(void *context)
 {
     (void)context;
     for (int i = 0; i < 500; i++) {
         stop();
-        sched_yield();
+        for (int k = 0; k < YIELDS; k++) { /* time for another one to come in as well */
+            sched_yield();
+        }
         go(i % 2 == 0 ? &spaces : NULL);
     }
     return NULL;
