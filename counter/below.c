@@ -119,12 +119,12 @@ static struct record *record_at(const struct counter_below *below, uint64_t buck
     return (struct record *)(void *)(below->records + (bucket * WAYS + way) * below->record_bytes);
 }
 
-static struct stripe *stripe_of(struct counter_below *below, uint64_t bucket)
+static struct stripe *below_stripe(struct counter_below *below, uint64_t bucket)
 {
     return &below->stripes[bucket % STRIPES];
 }
 
-/* Of the id, or, with key 0, a free one. WAYS: there is none. */
+/* Returns the way of the id, or a free one with key 0. WAYS: there is none. */
 static unsigned find_way(const struct head *head, uint64_t key)
 {
     unsigned way = 0;
@@ -199,7 +199,7 @@ bool counter_below_look(struct counter_below *below, uint64_t id, struct counter
     }
     verlock_release(&head->lock, word);
     if (found) {
-        atomic_fetch_add_explicit(&stripe_of(below, bucket)->hits, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&below_stripe(below, bucket)->hits, 1, memory_order_relaxed);
     }
     return found;
 }
@@ -211,13 +211,13 @@ static void drop(struct counter_below *below, uint64_t bucket, unsigned way)
     struct head *head = &below->heads[bucket];
     head->order = order_without(head->order, way);
     head->keys[way] = 0;
-    atomic_fetch_sub_explicit(&stripe_of(below, bucket)->records, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&below_stripe(below, bucket)->records, 1, memory_order_relaxed);
 }
 
 static unsigned place(struct counter_below *below, uint64_t bucket, uint64_t id)
 {
     struct head *head = &below->heads[bucket];
-    struct stripe *stripe = stripe_of(below, bucket);
+    struct stripe *stripe = below_stripe(below, bucket);
     unsigned way = find_way(head, 0);
     if (way == WAYS) {
         way = used_longest_ago(head);
@@ -231,8 +231,8 @@ static unsigned place(struct counter_below *below, uint64_t bucket, uint64_t id)
 }
 
 /* way WAYS: it is not there yet. A record whose last slot is unset is gone. */
-static void store(struct counter_below *below, uint64_t bucket, unsigned way, uint64_t id,
-                  const struct counter_values *after)
+static void below_store(struct counter_below *below, uint64_t bucket, unsigned way, uint64_t id,
+                        const struct counter_values *after)
 {
     if (after->set == 0) {
         if (way < WAYS) {
@@ -263,7 +263,7 @@ enum engine_status counter_below_edit(struct counter_below *below, uint64_t id,
     edit->after = before;
     enum engine_status status = edit->decide(edit, way < WAYS, &before, &edit->after);
     if (status == ENGINE_DONE) {
-        store(below, bucket, way, id, &edit->after);
+        below_store(below, bucket, way, id, &edit->after);
     }
     verlock_release(&head->lock, word);
     return status;

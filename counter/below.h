@@ -44,13 +44,14 @@
 struct counter_below;
 
 /*
- * Of `bytes` of memory (at least COUNTER_BELOW_BYTES_MIN), for records of so many slots (1 to
- * ENGINE_SLOTS_MAX). NULL with errno: the system refuses it. The caller destroys it.
+ * Makes a cache of `bytes` of memory (at least COUNTER_BELOW_BYTES_MIN), for records of `slots`
+ * slots (1 to ENGINE_SLOTS_MAX). NULL with errno: the system refuses the memory. The caller
+ * destroys it.
  */
 struct counter_below *counter_below_create(uint64_t bytes, unsigned slots);
 void counter_below_destroy(struct counter_below *below); /* NULL: no-op */
 
-/* Forgets everything; from now on records have so many slots. In about no time. */
+/* Forgets everything; from now on records have this many slots. In about no time. */
 void counter_below_reset(struct counter_below *below, unsigned slots);
 
 /* Asks for the line that look and edit of the id begin with. */

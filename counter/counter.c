@@ -33,7 +33,8 @@ static const struct counter_slot *slot_of_name(const struct counter_slot *slots,
     return NULL;
 }
 
-/* One that is there, or was: the same slot goes on. NULL: it is new. */
+/* Returns a slot of this name that is there, or was: the same slot goes on. NULL: the slot is new.
+ */
 static const struct counter_slot *known_slot(const struct counter *counter, const char *name,
                                              bool undo)
 {
@@ -81,7 +82,7 @@ static void leave_slot(struct counter_slots *left, const struct counter_config *
     left->at[left->count++] = *slot;
 }
 
-/* Those `next` does not name. Are they others than before? */
+/* Takes the slots that `next` does not name. Returns whether they are others than before. */
 static bool leave_slots(struct counter *counter, const struct counter_config *next)
 {
     struct counter_slots left = {.count = 0};
@@ -170,7 +171,7 @@ static bool take_below(struct counter *counter)
     return bytes == 0 || counter->below != NULL;
 }
 
-/* Behind a change of the row, whose first base it was. */
+/* Called after a change of the row. first_base: the row's first base before the change. */
 static void retake_below(struct counter *counter, uint64_t first_base)
 {
     if (!take_below(counter)) {
@@ -325,7 +326,7 @@ struct engine *counter_create(const struct counter_config *config, char error[CO
     return &counter->engine;
 }
 
-static void check_table(void *context, struct row_table *table, bool layer)
+static void counter_check_table(void *context, struct row_table *table, bool layer)
 {
     const struct counter *counter = context;
     (void)layer;
@@ -346,7 +347,7 @@ void counter_check(const struct engine *engine)
     CHECK(counter->magic == COUNTER_MAGIC);
     CHECK(counter->names.count == counter->config.slot_count);
     row_check(&counter->row);
-    row_each(&counter->row, check_table, (void *)counter);
+    row_each(&counter->row, counter_check_table, (void *)counter);
     if (counter->below) {
         counter_below_check(counter->below, ROW_ID_MAX + 1);
         counter_below_each(counter->below, check_below, counter);

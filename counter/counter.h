@@ -1,5 +1,5 @@
 /*
- * counter.h: the counter engine: small numbers behind ids, several to a record, packed in bits.
+ * counter.h: the counter engine: small numbers of ids, several to a record, packed in bits.
  *
  * A space is a row of tables, each for a range of ids (row/row.h); with ids: any, one table. The
  * design and its figures are in counter/DESIGN.md. Cost: a read in a batch 30 to 50 ns, a change 40
@@ -55,7 +55,8 @@ struct counter_config {
     uint64_t below_bytes;
 };
 
-/* Is this a configuration? On false `error` says what is wrong and what would be right. */
+/* Returns whether this is a configuration. On false `error` says what is wrong and what would be
+ * right. */
 bool counter_config_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
 
 /* What it will cost and hold, for the memory sum and the start-up line. */

@@ -37,7 +37,7 @@ struct intent {
     bool forgets; /* decided: DONE, and answered as ABSENT, since part of it was there and goes */
 };
 
-/* Is what the key names there: all of it in a cache, any of it in a store? */
+/* Returns whether what the key names is there: all of it in a cache, any of it in a store. */
 static bool is_there(const struct counter_edit *edit, const struct counter_values *before)
 {
     const struct intent *intent = edit->context;
@@ -45,8 +45,8 @@ static bool is_there(const struct counter_edit *edit, const struct counter_value
     return intent->counter->engine.role_cache ? set == edit->named : set != 0;
 }
 
-/* It is not there, or in a cache only in part: then what of it would have changed goes, since the
- * store that the cache is of changes it. */
+/* Nothing is there, or in a cache only a part: then the slots that would have changed are
+ * forgotten, since they change in the store. */
 static enum engine_status find_nothing(const struct counter_edit *edit,
                                        const struct counter_values *before,
                                        struct counter_values *after)
@@ -313,7 +313,7 @@ static void fail(struct engine_op *op, enum engine_error error)
     op->error = error;
 }
 
-/* May a table open for an id that was dropped? Then the op has its status. */
+/* Returns whether a table may open for an id that was recycled; if so the op has its status. */
 static bool admit_again(struct counter *counter, struct engine_op *op)
 {
     enum row_verdict verdict =
@@ -328,7 +328,8 @@ static bool admit_again(struct counter *counter, struct engine_op *op)
     return verdict != ROW_BELOW;
 }
 
-/* Where nothing is kept below the oldest table nothing is there, and nothing can be created. */
+/* Changes a record below the oldest table. Without memory for those nothing is there, and nothing
+ * can be created. */
 static void counter_change_below(struct counter *counter, struct engine_op *op,
                                  struct counter_edit *edit)
 {
@@ -364,8 +365,8 @@ static void change_in_table(struct counter *counter, struct engine_op *op,
     }
 }
 
-static void carry_out(struct counter *counter, struct engine_op *op, struct intent *intent,
-                      struct change_sink *sink)
+static void counter_change_edit(struct counter *counter, struct engine_op *op,
+                                struct intent *intent, struct change_sink *sink)
 {
     struct counter_edit edit;
     edit.named = counter_op_slots(counter, op);
@@ -403,12 +404,11 @@ static bool change_simply(struct counter *counter, struct engine_op *op, struct 
         UNLIKELY(counter_may_be_apart(table, op->id))) {
         return false;
     }
-    struct counter_locus locus = counter_op_locus(op);
     add.slot = (unsigned)op->slot;
     add.down = op->verb == ENGINE_DECR;
     add.space = counter->engine.space;
     add.sink = sink;
-    if (!counter_table_add(table, &locus, &add)) {
+    if (!counter_table_add(table, counter_op_locus(op), &add)) {
         return false;
     }
     op->status = ENGINE_DONE;
@@ -434,9 +434,8 @@ static bool set_simply(struct counter *counter, struct engine_op *op, const stru
         UNLIKELY(!table) || UNLIKELY(counter_may_be_apart(table, op->id))) {
         return false;
     }
-    struct counter_locus locus = counter_op_locus(op);
     struct counter_put put = {operand->set, counter->engine.space, operand->value, sink};
-    if (!counter_table_put(table, &locus, &put)) {
+    if (!counter_table_put(table, counter_op_locus(op), &put)) {
         return false;
     }
     op->status = ENGINE_DONE;
@@ -464,7 +463,7 @@ static __attribute__((noinline)) void change_edit(struct counter *counter, struc
         return;
     }
     if (!set_simply(counter, op, &intent, sink)) {
-        carry_out(counter, op, &intent, sink);
+        counter_change_edit(counter, op, &intent, sink);
     }
 }
 

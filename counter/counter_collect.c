@@ -156,7 +156,7 @@ static void note_dumped(struct collecting *c, const struct counter_table *table,
     counter_table_overlays(table, &is->dicts[0], &is->dicts[1]);
 }
 
-/* Inside: is all in front of the file still there? */
+/* Returns whether all that lies in front of the file is still there. Inside. */
 static bool is_same(struct collecting *c, const struct counter_table *table,
                     const struct dumped *is)
 {

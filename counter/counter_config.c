@@ -8,7 +8,7 @@
 #define DENSE_RANGE  1   /* of ids: any that two bytes of remainder hold */
 #define PARTS_USED   0.9 /* of what several parts hold when full: each is between two sizes */
 
-static bool refuse(char error[COUNTER_ERROR_MAX], const char *text)
+static bool counter_config_refuse(char error[COUNTER_ERROR_MAX], const char *text)
 {
     snprintf(error, COUNTER_ERROR_MAX, "%s", text);
     return false;
@@ -18,15 +18,15 @@ bool counter_config_valid(const struct counter_config *config, char error[COUNTE
 {
     const char *wrong = row_config_wrong(&config->row, config->max_id);
     if (wrong != NULL) {
-        return refuse(error, wrong);
+        return counter_config_refuse(error, wrong);
     }
     if (!config->row.any_ids && config->id_spacing > INT64_MAX) {
-        return refuse(error, "id-spacing is at most 9223372036854775807");
+        return counter_config_refuse(error, "id-spacing is at most 9223372036854775807");
     }
     return counter_slots_valid(config, error);
 }
 
-static uint64_t held_bytes(const struct counter_shape *shape)
+static uint64_t counter_config_bytes(const struct counter_shape *shape)
 {
     return shape->table_bytes + shape->extend_bytes + shape->aux_bytes;
 }
@@ -44,13 +44,13 @@ static uint64_t apart_bytes(const struct counter_config *config, const struct co
     return apart.extend_bytes + apart.aux_bytes;
 }
 
-/* In parts, as many as what is set aside has room for; one more while records go to it. */
+/* Sizes parts: as many as what is set aside has room for, and one more while records go to it. */
 static void size_of_parts(const struct counter_config *config, struct counter_size *size)
 {
     struct counter_shape part;
     counter_shape_init(&part, config, 0);
     uint64_t aside = config->row.table_bytes;
-    uint64_t held = held_bytes(&part);
+    uint64_t held = counter_config_bytes(&part);
     bool several = aside > part.table_bytes;
     for (uint64_t bytes = part.table_bytes; bytes < aside && part.part_bits > 1; bytes *= 2) {
         counter_shape_part(&part,
@@ -78,14 +78,15 @@ void counter_config_size(const struct counter_config *config, struct counter_siz
     size->spare = row_config_spare(&config->row);
     size->tables = tables - size->spare;
     size->records = size->tables * later.capacity;
-    uint64_t bytes = size->tables * held_bytes(&later);
+    uint64_t bytes = size->tables * counter_config_bytes(&later);
     if (!size->spare) { /* the first is never recycled */
         size->records += first.capacity - later.capacity;
-        bytes += held_bytes(&first) - held_bytes(&later);
+        bytes += counter_config_bytes(&first) - counter_config_bytes(&later);
     }
     size->bytes_per_record = (double)bytes / (double)size->records;
-    uint64_t larger =
-        held_bytes(&first) > held_bytes(&later) ? held_bytes(&first) : held_bytes(&later);
+    uint64_t larger = counter_config_bytes(&first) > counter_config_bytes(&later)
+                          ? counter_config_bytes(&first)
+                          : counter_config_bytes(&later);
     size->bytes = tables * larger + apart_bytes(config, &first) + counter_below_bytes(config);
 }
 

@@ -31,11 +31,11 @@ static enum engine_status edit_one(struct counter_changing *c, struct counter_ta
                : edit_cold(c, table, locus);
 }
 
-/* In the table or its layers: the last one has what no other has. */
+/* Edits in the table or its layers: the last one has what no other has. */
 static enum engine_status edit_in_place(struct counter_changing *c)
 {
     struct counter_table *table = counter_op_table(c->op);
-    struct counter_locus locus = counter_op_locus(c->op);
+    struct counter_locus locus = *counter_op_locus(c->op);
     enum engine_status status = edit_one(c, table, &locus);
     while (UNLIKELY(c->edit->elsewhere)) {
         table = counter_layer_of(table);
@@ -45,7 +45,7 @@ static enum engine_status edit_in_place(struct counter_changing *c)
     return status;
 }
 
-/* In the table for ids apart; `elsewhere`: it is not there. */
+/* Edits in the table for ids apart; `elsewhere`: the id is not there. */
 static enum engine_status edit_apart(struct counter_changing *c)
 {
     struct counter_table *apart = counter_table_of(c->counter->row.apart);

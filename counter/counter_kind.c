@@ -26,7 +26,7 @@ static void counter_kind_destroy(struct row_table *table)
     counter_table_destroy(counter_table_of(table));
 }
 
-/* With the spacing given a full table's range need not be shown by one. */
+/* Returns a full table's range by the given spacing, before a table has shown one. */
 static uint64_t spaced_range(const struct row_table *table, uint64_t spacing)
 {
     unsigned __int128 range = (unsigned __int128)table->capacity * spacing;
@@ -76,6 +76,31 @@ static uint64_t counter_kind_part_pools(const struct row_table *table)
 static bool counter_kind_part_move(struct row_table *from, struct row_table *to)
 {
     return counter_table_part_move(counter_table_of(from), counter_table_of(to));
+}
+
+static void *counter_kind_recall_begin(struct row_table *table)
+{
+    return counter_recall_begin(counter_table_of(table));
+}
+
+static bool counter_kind_recall_read(void *recall)
+{
+    return counter_recall_read(recall);
+}
+
+static void *counter_kind_recall_end(struct row_table *table, void *recall)
+{
+    struct counter_table *this = counter_table_of(table);
+    void *memory = counter_recall_end(this, recall);
+    if (table->owner->log != NULL) { /* else replay goes on, and needs all its room */
+        counter_table_restored(this);
+    }
+    return memory;
+}
+
+static void counter_kind_recall_free(void *recall)
+{
+    counter_merge_destroy(recall);
 }
 
 /* ---- ids apart ---- */
@@ -235,6 +260,10 @@ const struct table_kind counter_kind = {
     .part_fill = counter_kind_part_fill,
     .part_pools = counter_kind_part_pools,
     .part_move = counter_kind_part_move,
+    .recall_begin = counter_kind_recall_begin,
+    .recall_read = counter_kind_recall_read,
+    .recall_end = counter_kind_recall_end,
+    .recall_free = counter_kind_recall_free,
     .place = counter_kind_place,
     .each_apart = counter_kind_each_apart,
     .forget = counter_kind_forget,

@@ -80,7 +80,7 @@ static void prepare_below(const struct counter *counter, const struct engine_op 
 }
 
 /*
- * scratch: [0] and [1] the locus in the op's table, [2] a read that was put off, [3] the table.
+ * scratch: [0] to [2] the locus in the op's table, [3] the table.
  * All of it holds for the turn: the row changes with the world stopped.
  */
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n)
@@ -94,14 +94,13 @@ void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t
             prepare_below(counter, op);
             continue;
         }
-        struct counter_locus locus;
-        counter_table_locate(counter_table_of(table), op->id, op->verb > ENGINE_TOUCH, &locus);
-        op->scratch[0] = locus.group;
-        op->scratch[1] = locus.rem;
+        counter_table_locate(counter_table_of(table), op->id, op->verb > ENGINE_TOUCH,
+                             counter_op_locus(op));
     }
 }
 
-/* Of a record or several slots: by their names in the key's order, so the same on every replica. */
+/* Returns the hash of a record or of several slots: made of their names in the key's order, so the
+ * same on every replica. */
 static __attribute__((noinline)) uint64_t hash_of_several(const struct counter *counter,
                                                           const struct engine_op *op)
 {
@@ -168,9 +167,10 @@ static void finish_read(const struct counter *counter, struct engine_op *op, enu
 }
 
 /*
- * Reads of a batch that are put off, as a small Bloom filter of their ids: a later read of the same
- * id is put off too, so that the reads of one id keep their order and a counter never seems to run
- * backwards within a batch. An id that only looks the same costs a little time.
+ * Reads of a batch that are put off (PENDING until then), as a small Bloom filter of their ids: a
+ * later read of the same id is put off too, so that the reads of one id keep their order and a
+ * counter never seems to run backwards within a batch. An id that only looks the same costs a
+ * little time.
  */
 struct put_off {
     uint64_t bits[4];
@@ -193,7 +193,7 @@ static void put_off(struct put_off *off, struct engine_op *op)
     unsigned hash = put_off_hash(op->id);
     off->bits[hash / 64] |= 1ull << hash % 64;
     off->count++;
-    op->scratch[2] = true;
+    op->status = ENGINE_PENDING;
 }
 
 static void read_below(const struct counter *counter, struct engine_op *op)
@@ -232,23 +232,23 @@ static bool read_printed(const struct counter *counter, struct engine_op *op,
 static void read_at_home(const struct counter *counter, struct engine_op *op, struct put_off *off)
 {
     struct counter_table *table = counter_op_table(op);
-    op->scratch[2] = false;
     if (UNLIKELY(!table)) {
         read_below(counter, op);
         return;
     }
     struct counter_values values;
     enum counter_look look = COUNTER_FURTHER;
-    struct counter_locus locus = counter_op_locus(op);
+    const struct counter_locus *locus = counter_op_locus(op);
     if (LIKELY(off->count == 0) || !is_put_off(off, op->id)) {
-        if (LIKELY(read_printed(counter, op, table, &locus))) {
+        if (LIKELY(read_printed(counter, op, table, locus))) {
             return;
         }
-        look = counter_table_look(table, &locus, counter_op_slots(counter, op), &values);
+        look = counter_table_look(table, locus, counter_op_slots(counter, op), &values);
     }
     if (look == COUNTER_ABSENT && UNLIKELY(counter_layer_of(table))) {
+        struct counter_locus further;
         counter_table_locate(counter_layer_of(table), op->id, false,
-                             &locus); /* asks for its line */
+                             &further); /* asks for its line */
         look = COUNTER_FURTHER;
     }
     if (look == COUNTER_ABSENT && UNLIKELY(counter_may_be_apart(table, op->id))) {
@@ -261,7 +261,7 @@ static void read_at_home(const struct counter *counter, struct engine_op *op, st
     finish_read(counter, op, look, &values);
 }
 
-/* In memory or not. UNKNOWN: the op has its status already. */
+/* Reads a record in memory or dumped. UNKNOWN: the op has its status already. */
 static enum counter_look read_one(const struct counter *counter, struct engine_op *op,
                                   struct counter_table *table, const struct counter_locus *locus,
                                   struct counter_values *values)
@@ -280,7 +280,7 @@ static enum counter_look read_one(const struct counter *counter, struct engine_o
     return look;
 }
 
-/* In the table for ids apart. True: it is there, and the op has been read. */
+/* Reads in the table for ids apart. True: the id is there, and the op has been read. */
 static bool read_apart(const struct counter *counter, struct engine_op *op)
 {
     struct counter_table *apart = counter_table_of(counter->row.apart);
@@ -301,7 +301,7 @@ static void read_further(const struct counter *counter, struct engine_op *op)
 {
     struct counter_table *table = counter_op_table(op);
     struct counter_values values;
-    struct counter_locus locus = counter_op_locus(op);
+    struct counter_locus locus = *counter_op_locus(op);
     if (UNLIKELY(counter_may_be_apart(table, op->id)) && read_apart(counter, op)) {
         return;
     }
@@ -324,7 +324,7 @@ void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n)
         read_at_home(counter, ops[i], &off);
     }
     for (size_t i = 0; off.count > 0; i++) {
-        if (ops[i]->scratch[2]) {
+        if (ops[i]->status == ENGINE_PENDING) {
             off.count--;
             read_further(counter, ops[i]);
         }

@@ -43,7 +43,7 @@ static inline const struct counter *counter_of_const(const struct engine *engine
     return counter;
 }
 
-/* Returns who reads pages of a dumped table's file for an operation. */
+/* Returns what reads pages of a dumped table's file for an operation. */
 static inline struct counter_reader counter_reader_of(const struct counter *counter,
                                                       const struct engine_op *op)
 {
@@ -88,7 +88,7 @@ void counter_op_scatter(const struct engine_op *op, const struct counter_values 
 size_t counter_print_some(const struct engine_op *op, const struct counter_values *values,
                           char *text);
 
-/* The text of what the op's key names, some of which is set. Returns its length. */
+/* Writes the text of what the op's key names, where some of it is set. Returns its length. */
 static inline size_t counter_print_values(const struct counter *counter, const struct engine_op *op,
                                           const struct counter_values *values, char *text)
 {
@@ -99,7 +99,7 @@ static inline size_t counter_print_values(const struct counter *counter, const s
                                  : counter_print_some(op, values, text);
 }
 
-/* Where records below the oldest table are kept; NULL: nowhere. */
+/* Returns what holds records below the oldest table; NULL: nothing does. */
 static inline struct counter_below *counter_below_of(const struct counter *counter)
 {
     return counter->engine.role_cache ? counter->below : NULL;
@@ -124,9 +124,12 @@ static inline struct counter_table *counter_op_table(const struct engine_op *op)
     return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
 }
 
-static inline struct counter_locus counter_op_locus(const struct engine_op *op)
+_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies behind it");
+
+/* Its locus there, from prepare on. */
+static inline struct counter_locus *counter_op_locus(struct engine_op *op)
 {
-    return (struct counter_locus){op->id, op->scratch[0], op->scratch[1]};
+    return (struct counter_locus *)op->scratch;
 }
 
 /* Returns the layer of a table; NULL: it has none. */
@@ -165,7 +168,8 @@ bool counter_replay(struct engine *engine, const struct engine_replay *changes, 
                     char error[ENGINE_ERROR_MAX]);
 
 /* counter_stats.c */
-/* Of records below the oldest table; nothing is kept there: zeros, but what was evicted. */
+/* Returns the figures of records below the oldest table; without room for any: zeros, but what was
+ * evicted. */
 struct counter_below_stats counter_below_figures(const struct counter *counter);
 void counter_stats_space(const struct engine *engine, engine_stat_fn *emit, void *context);
 uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_stat_fn *emit,

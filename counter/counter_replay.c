@@ -40,8 +40,9 @@ static bool is_counted(const struct row_table *holder, const struct engine_repla
 }
 
 /*
- * Off that of which it was, wherever what is left of it was found: an image may show what was
- * deleted while it was written. (None is left to count: a journal that does not say which it was.)
+ * Counts a deleted record off the table or layer it was of, wherever what is left of it was found:
+ * an image may show what was deleted while it was written. (A journal that does not say which it
+ * was counts nothing off.)
  */
 static void count_deleted(struct row_table *table, const struct engine_replay *replay)
 {

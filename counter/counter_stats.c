@@ -142,20 +142,33 @@ uint64_t counter_stats_table(const struct engine *engine, uint64_t from, engine_
     return row_next_base(table);
 }
 
+/* The table, layer, or at last that of ids apart which the look has come to; NULL: it is over. */
+static struct row_table *survey_table(const struct row *row, struct engine_survey *survey)
+{
+    while (!survey->apart) {
+        struct row_table *table = row_find_from(row, survey->from);
+        struct row_table *layer = table;
+        for (unsigned i = 0; layer && i < survey->layer; i++) {
+            layer = layer->further;
+        }
+        if (layer) {
+            return layer;
+        }
+        survey->from = row_next_base(table);
+        survey->layer = 0;
+        survey->apart = survey->from == 0;
+    }
+    return survey->layer == 0 ? row->apart : NULL;
+}
+
 bool counter_survey(const struct engine *engine, struct engine_survey *survey)
 {
     const struct counter *counter = (const struct counter *)engine;
-    const struct row_table *table = row_find_from(&counter->row, survey->from);
-    struct row_table *layer = (struct row_table *)table;
-    for (unsigned i = 0; layer && i < survey->layer; i++) {
-        layer = layer->further;
+    struct row_table *table = survey_table(&counter->row, survey);
+    if (!table) {
+        return false;
     }
-    if (!layer) {
-        survey->from = row_next_base(table);
-        survey->layer = 0;
-        return survey->from != 0;
-    }
-    if (!counter_table_survey(counter_table_of(layer), counter->config.slots, survey)) {
+    if (!counter_table_survey(counter_table_of(table), counter->config.slots, survey)) {
         survey->layer++;
         survey->part = 0;
         survey->at = 0;

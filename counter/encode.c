@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "counter/schema.h"
 
-static void put(struct encoder *to, const void *bytes, size_t n)
+static void encode_bytes(struct encoder *to, const void *bytes, size_t n)
 {
     CHECK((size_t)(to->end - to->at) >= n);
     memcpy(to->at, bytes, n);
@@ -16,12 +16,12 @@ void encode_u8(struct encoder *to, unsigned value)
 {
     CHECK(value <= UINT8_MAX);
     unsigned char byte = (unsigned char)value;
-    put(to, &byte, 1);
+    encode_bytes(to, &byte, 1);
 }
 
 void encode_u64(struct encoder *to, uint64_t value)
 {
-    put(to, &value, sizeof(value));
+    encode_bytes(to, &value, sizeof(value));
 }
 
 void encode_name(struct encoder *to, const char *name)
@@ -29,7 +29,7 @@ void encode_name(struct encoder *to, const char *name)
     size_t length = strlen(name);
     CHECK(length >= 1 && length <= ENGINE_SPACE_NAME_MAX);
     encode_u8(to, (unsigned)length);
-    put(to, name, length);
+    encode_bytes(to, name, length);
 }
 
 void encode_slot(struct encoder *to, const struct counter_slot *slot)
@@ -50,7 +50,7 @@ void encode_slots(struct encoder *to, const struct counter_slot *slots, size_t c
 }
 
 /* True: there were n bytes, and they were taken. */
-static bool take(struct decoder *from, void *bytes, size_t n)
+static bool decode_bytes(struct decoder *from, void *bytes, size_t n)
 {
     memset(bytes, 0, n);
     from->bad = from->bad || (size_t)(from->end - from->at) < n;
@@ -65,14 +65,14 @@ static bool take(struct decoder *from, void *bytes, size_t n)
 unsigned decode_u8(struct decoder *from)
 {
     unsigned char byte;
-    take(from, &byte, 1);
+    decode_bytes(from, &byte, 1);
     return byte;
 }
 
 uint64_t decode_u64(struct decoder *from)
 {
     uint64_t value;
-    take(from, &value, sizeof(value));
+    decode_bytes(from, &value, sizeof(value));
     return value;
 }
 
@@ -84,7 +84,7 @@ void decode_name(struct decoder *from, char name[ENGINE_SPACE_NAME_MAX + 1])
         from->bad = true;
         return;
     }
-    take(from, name, length);
+    decode_bytes(from, name, length);
     from->bad = from->bad || strlen(name) != length;
 }
 

@@ -39,7 +39,7 @@ static inline struct decoder decode_from(const void *bytes, size_t length)
 
 void encode_u8(struct encoder *to, unsigned value); /* CHECKs that it fits */
 void encode_u64(struct encoder *to, uint64_t value);
-/* 1 to ENGINE_SPACE_NAME_MAX characters, behind their number. */
+/* 1 to ENGINE_SPACE_NAME_MAX characters, after their number. */
 void encode_name(struct encoder *to, const char *name);
 /* Its bits, its number (2 bytes), its name. */
 void encode_slot(struct encoder *to, const struct counter_slot *slot);

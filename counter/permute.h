@@ -47,6 +47,7 @@ static inline void permute_init(struct permute *p, unsigned bits,
 static inline uint64_t permute_forward(const struct permute *p, uint64_t x)
 {
     x ^= x >> p->shift;
+#pragma GCC unroll 3
     for (int i = 0; i < PERMUTE_ROUNDS; i++) {
         x = x * p->odd[i] & p->mask;
         x ^= x >> p->shift;

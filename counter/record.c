@@ -34,7 +34,7 @@ bool counter_number_parse(const char *text, size_t length, uint64_t *value)
     return num_parse(text, without_spaces(text, length), value);
 }
 
-/* A field that is not read as digits and no more: spaces behind it, or twenty digits. Returns where
+/* A field that is not read as digits and no more: spaces after it, or twenty digits. Returns where
  * it ends; NULL: it is no number. */
 static __attribute__((noinline)) const char *parse_odd(const char *at, const char *end,
                                                        uint64_t *value, bool *set)

@@ -3,7 +3,7 @@
  *
  * A slot is a decimal number. A whole record is its slots in the configuration's order joined by
  * ','; an unset slot is an empty field, so that writing back what was read keeps it unset. A number
- * has 1 to 20 digits; leading zeros and spaces behind it are taken and dropped. Pure functions.
+ * has 1 to 20 digits; leading zeros and spaces after it are taken and dropped. Pure functions.
  */
 #ifndef ROLLCALL_COUNTER_RECORD_H
 #define ROLLCALL_COUNTER_RECORD_H

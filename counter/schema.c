@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/num.h"
 #include "base/text_word.h"
 
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX])
@@ -123,7 +124,11 @@ static bool view_slot(struct counter_view_slot *slot, struct counter_schema *sch
     if (slot->physical != SCHEMA_AUX_ONLY) {
         slot->sub = (uint8_t)slot->physical;
         slot->field = field_of(schema->offset[slot->physical], schema->slots[slot->physical].bits);
+        slot->near = near_of(&slot->field, schema->payload_bytes);
         slot->aux_from = slot->field.mask - 1;
+        if (slot->near.mask != 0) {
+            slot->short_end = slot->aux_from < NUM_SHORT ? slot->aux_from : NUM_SHORT;
+        }
         return true;
     }
     int extra = extra_slot(schema, wanted);

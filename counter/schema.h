@@ -50,7 +50,9 @@ struct counter_view_slot {
     /* In a payload: 0 is unset, all ones (the mask) in the aux dict, else value + 1. Aux only:
      * none, so that it loads as its mask and storing it does nothing. */
     struct words_field field;
-    uint64_t aux_from; /* smallest value kept in the aux dict */
+    struct words_near near; /* the same, to be read quickly; none where it is not in one piece */
+    uint64_t short_end;     /* numbers below it that are read so are short and no marks */
+    uint64_t aux_from;      /* smallest value kept in the aux dict */
 };
 
 struct counter_view {
@@ -59,7 +61,7 @@ struct counter_view {
     uint32_t aux_only; /* bit a slot: those that are no physical slot */
 };
 
-/* Are these slots of a record? On false `error` says what is wrong. */
+/* Returns whether these are slots of a record. On false `error` says what is wrong. */
 bool counter_slots_valid(const struct counter_config *config, char error[COUNTER_ERROR_MAX]);
 
 void counter_names_init(struct counter_names *names, const struct counter_config *config);
@@ -75,7 +77,8 @@ void counter_schema_init(struct counter_schema *schema, const struct counter_con
 bool counter_view_make(struct counter_view *view, struct counter_schema *schema,
                        const struct counter_config *config);
 
-/* Was a slot added to the schema since its creation, or made with it? -1: it knows none such. */
+/* Returns whether a slot was added to the schema since its creation (1) or made with it (0); -1:
+ * the schema has no such slot. */
 int counter_schema_sub(const struct counter_schema *schema, const struct counter_slot *slot);
 
 /* Bit a slot of the view. */
@@ -84,10 +87,10 @@ static inline uint32_t counter_view_all(const struct counter_view *view)
     return (uint32_t)((1u << view->slot_count) - 1);
 }
 
-/* Are its physical slots those of the configuration, in any order? */
+/* Returns whether its physical slots are those of the configuration, in any order. */
 bool counter_schema_is(const struct counter_schema *schema, const struct counter_config *config);
 
-/* All ones of a slot of that many bits: the mark of a value in the aux dict. */
+/* Returns all ones of a slot of that many bits: the mark of a value in the aux dict. */
 static inline uint64_t counter_slot_in_aux(unsigned bits)
 {
     return UINT64_MAX >> (64 - bits);

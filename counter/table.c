@@ -20,12 +20,23 @@ static void set_layout(struct counter_table *t)
     t->page_groups = TABLE_PAGE_BYTES / shape->group_bytes;
     t->rem_offset = shape->group_bytes - shape->meta_bytes - shape->places * shape->rem_bytes;
     CHECK(t->rem_offset >= shape->places * shape->payload_bytes);
+    CHECK(t->rem_offset + shape->rem_bytes >= 8);
+    /* near_load() of the last place stays in the group. */
+    CHECK((shape->places - 1) * shape->payload_bytes + 8 <= shape->group_bytes);
+    t->rem_eight = t->rem_offset + shape->rem_bytes - 8;
+    t->rem_shift = 64 - 8 * shape->rem_bytes;
     if (shape->rem_bytes == LANE_BYTES) {
         CHECK(t->rem_offset % LANE_BYTES == 0);
         t->lanes_first = t->rem_offset / 8;
         t->lanes_end = (t->rem_offset + LANE_BYTES * shape->places + 7) / 8;
         t->lanes_skip = t->rem_offset % 8 / LANE_BYTES;
     }
+}
+
+/* What a group's number leaves of an id. */
+static void set_split(struct counter_table *t)
+{
+    t->rem_bits = t->shape.window_bits - t->shape.group_bits;
 }
 
 /* What a dumped table needs as well. */
@@ -96,8 +107,8 @@ static void set_new(struct counter_table *t, const struct counter_config *config
 }
 
 /*
- * One that was described. What the configuration names beyond it is not learned yet. False: what
- * the row says of it is something else.
+ * Makes a table as it was described. Slots that only the configuration names are not learned yet.
+ * False: the row's state contradicts the description.
  */
 static bool set_described(struct counter_table *t, const struct counter_config *config,
                           const struct row_want *want)
@@ -165,6 +176,7 @@ struct counter_table *counter_table_create(const struct counter_config *config,
         return NULL;
     }
     set_layout(t);
+    set_split(t);
     id_span_clear(&t->row.ids);
     atomic_init(&t->row.apart_first, UINT64_MAX);
     t->row.is_apart = want->apart;
@@ -179,8 +191,12 @@ struct counter_table *counter_table_create(const struct counter_config *config,
 
 void table_reshape(struct counter_table *t, unsigned times)
 {
+    if (times == 0) {
+        return;
+    }
     CHECK(!t->memory && t->row.capacity == t->shape.capacity);
     table_shape_double(&t->shape, times);
+    set_split(t);
     t->row.capacity = t->shape.capacity;
     t->row.fill <<= times;
 }
@@ -290,25 +306,35 @@ static inline __attribute__((always_inline)) void prefetch_group(const struct co
     } while ((line += MEMORY_LINE_BYTES) < end);
 }
 
+static __attribute__((noinline)) void locate_in_part(const struct counter_table *t, uint64_t x,
+                                                     bool for_change, struct counter_locus *locus)
+{
+    table_part_locate(t, x, locus);
+    if (t->memory) {
+        prefetch_group(t, locus->group, for_change);
+    }
+}
+
 void counter_table_locate(const struct counter_table *t, uint64_t id, bool for_change,
                           struct counter_locus *locus)
 {
+    uint64_t inside = id - t->origin; /* below the origin wraps to far above it */
     locus->id = id;
-    locus->rem = 0;
-    locus->group = TABLE_OUTSIDE;
-    if (UNLIKELY(id - t->origin > t->permute.mask)) {
-        return; /* below the origin wraps to far above it */
+    if (UNLIKELY(inside > t->permute.mask)) {
+        locus->rem = 0;
+        locus->group = TABLE_OUTSIDE;
+        return;
     }
-    uint64_t x = permute_forward(&t->permute, id - t->origin);
+    uint64_t x = permute_forward(&t->permute, inside);
     if (UNLIKELY(t->shape.part_bits != 0)) {
-        table_part_locate(t, x, locus);
-    } else {
-        unsigned rem_bits = t->shape.window_bits - t->shape.group_bits;
-        locus->group = x >> rem_bits;
-        locus->rem = x & ((1ull << rem_bits) - 1);
+        locate_in_part(t, x, for_change, locus);
+        return;
     }
+    uint64_t group = x >> t->rem_bits;
+    locus->group = group;
+    locus->rem = x ^ group << t->rem_bits;
     if (LIKELY(t->memory)) {
-        prefetch_group(t, locus->group, for_change);
+        prefetch_group(t, group, for_change);
     }
 }
 

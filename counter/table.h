@@ -102,12 +102,12 @@ void counter_shape_init(struct counter_shape *shape, const struct counter_config
                         uint64_t range);
 
 /*
- * Of a part over 2^part_bits keys: the caller has set table_bytes, payload_bytes, window_bits.
- * capacity: records at which about 1/2 % have spilled.
+ * Completes the shape of a part over 2^part_bits keys: the caller has set table_bytes,
+ * payload_bytes, window_bits. capacity: records at which about 1/2 % have spilled.
  */
 void counter_shape_part(struct counter_shape *shape, unsigned part_bits);
 
-/* Of a space's first table becomes that of its ids apart: pools alone. */
+/* Makes the shape of a space's first table that of its ids apart: pools alone. */
 void counter_shape_apart(struct counter_shape *shape, const struct counter_config *config);
 
 /* Where an id belongs. */
@@ -194,9 +194,9 @@ bool counter_table_explain_entry(const void *description, size_t length, unsigne
                                  uint8_t sub, const void *value, size_t value_bytes,
                                  row_state_field *field, void *context);
 /*
- * For who repairs files: a page of groups without a record, of a table so described. Its groups are
- * marked spilled: what of the lost page lies in the extend section is still found. False: it is not
- * described.
+ * Makes a page of groups without a record, for the repair of a file with this description. Its
+ * groups are marked spilled, so what of the lost page lies in the extend section is still found.
+ * False: it is no description.
  */
 bool counter_table_blank_page(const void *description, size_t length,
                               unsigned char page[TABLE_PAGE_BYTES]);
@@ -294,7 +294,7 @@ enum engine_status counter_table_edit(struct counter_table *table,
                                       uint32_t space, struct change_sink *sink,
                                       enum engine_error *error);
 
-/* The same of one that is apart, in the table for such; `elsewhere`: it is not. */
+/* The same for an id that is apart, in the table for ids apart; `elsewhere`: it is not. */
 enum engine_status counter_table_edit_apart(struct counter_table *apart,
                                             const struct counter_locus *locus,
                                             struct counter_edit *edit, uint32_t space,
@@ -352,8 +352,8 @@ void counter_table_copy_pages(const struct counter_table *table, uint64_t first,
 /* The dict of a section: to be collected when the pages have been, in this order. Inside. */
 const struct dict *counter_table_section(const struct counter_table *table, unsigned section);
 /*
- * Is an aux entry a record's? One that was collected may have been there for a moment, for a change
- * that then found no room. Inside.
+ * Returns whether an aux entry is a record's. One that was collected may have been there for a
+ * moment, for a change that then found no room. Inside.
  */
 bool counter_table_owns_aux(const struct counter_table *table, uint64_t id, uint8_t sub);
 /*
@@ -376,7 +376,7 @@ bool counter_table_load(struct counter_table *table, const struct table_file *fi
  * A stripe's lock stands in for every id's home.
  */
 
-/* Who reads pages of files, for one operation. */
+/* Reads pages of files for one operation. */
 struct counter_reader {
     struct cold *cold;       /* NULL: they are read at once, nobody else is there */
     struct ticket ticket;    /* woken when what is pending has come */
@@ -434,6 +434,14 @@ struct table_file_writer;
 enum engine_image counter_merge_write(struct counter_merge *merge, struct table_file_writer *writer,
                                       const _Atomic bool *stop);
 void counter_merge_destroy(struct counter_merge *merge); /* may block. NULL: no-op */
+
+/*
+ * A dumped part comes back (table_kind.recall_begin): as a merge, but that what would be written
+ * becomes the part's memory. counter_merge_destroy() in the end.
+ */
+struct counter_merge *counter_recall_begin(struct counter_table *table);
+bool counter_recall_read(struct counter_merge *recall);
+void *counter_recall_end(struct counter_table *table, struct counter_merge *recall);
 
 struct counter_table_stats {
     uint64_t records, aux, extend;

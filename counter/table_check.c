@@ -10,7 +10,7 @@ struct check {
     uint64_t aux_extra; /* those of names the table learned */
 };
 
-/* Is there a record of the id? */
+/* Returns whether there is a record of the id. */
 static bool stands_in(const struct counter_table *t, uint64_t id)
 {
     struct counter_locus locus;
@@ -118,8 +118,9 @@ static void check_entry(void *context, uint64_t id, uint8_t sub, const uint64_t 
     const struct counter_table *t = check->table;
     const struct dict *aux = check->overlay->aux;
     struct table_record record = {0};
+    uint64_t route = table_route_of(t, id);
     (void)value;
-    CHECK(sub == 0 && id >= t->root->row.base && id <= t->root->row.last);
+    CHECK(sub == 0 && route >= t->root->row.base && route <= t->root->row.last);
     CHECK(dict_get(check->overlay->extend, id, 0, record.payload));
     uint64_t marked = table_subs_marked(&t->schema, record.payload, table_subs_all(&t->schema));
     table_record_read_aux(&record, aux, id, table_subs_all(&t->schema));

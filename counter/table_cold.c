@@ -185,7 +185,7 @@ struct work {
 };
 
 /* Under the stripe: what came into the overlay meanwhile is newer than what was fetched. */
-static enum engine_status decide(struct work *w)
+static enum engine_status table_cold_decide(struct work *w)
 {
     const struct counter_table *t = w->c.table;
     struct counter_edit *edit = w->c.edit;
@@ -205,7 +205,7 @@ static enum engine_status decide(struct work *w)
     return edit->decide(edit, before.set != 0, &before, &edit->after);
 }
 
-/* A new one: is it let in? It is counted when it is. */
+/* Asks the row to let a new record in, and counts it if it does. */
 static enum table_insert_result admit(struct work *w)
 {
     struct counter_table *t = w->c.table;
@@ -215,7 +215,7 @@ static enum table_insert_result admit(struct work *w)
     return table_verdict_result(verdict);
 }
 
-static bool put(struct work *w)
+static bool table_cold_put(struct work *w)
 {
     struct counter_table *t = w->c.table;
     bool open = table_overlay_open(t->overlay, true) ||
@@ -223,7 +223,7 @@ static bool put(struct work *w)
     return open && table_overlay_put(t, t->overlay, w->c.locus->id, &w->record);
 }
 
-static enum table_insert_result store(struct work *w, bool erased)
+static enum table_insert_result table_cold_store(struct work *w, bool erased)
 {
     struct counter_table *t = w->c.table;
     enum table_insert_result result = TABLE_INSERTED;
@@ -234,7 +234,7 @@ static enum table_insert_result store(struct work *w, bool erased)
         table_record_apply(&t->view, &w->record, w->c.edit->named, &w->c.edit->after);
         result = w->present ? TABLE_INSERTED : admit(w);
     }
-    bool stored = result == TABLE_INSERTED && put(w);
+    bool stored = result == TABLE_INSERTED && table_cold_put(w);
     if (result == TABLE_INSERTED && !stored && !w->present) {
         row_removed(&t->root->row, &t->row, w->c.locus->id);
     }
@@ -245,15 +245,15 @@ static enum table_insert_result store(struct work *w, bool erased)
 }
 
 /* Under the stripe. True: there was something to change, and it is done. */
-static bool carry_out(struct work *w)
+static bool table_cold_carry_out(struct work *w)
 {
-    w->c.status = decide(w);
+    w->c.status = table_cold_decide(w);
     bool erased = w->c.edit->deleted_hidden || w->c.edit->after.set == 0;
     if (w->c.status != ENGINE_DONE || (erased && !w->present)) {
         return false;
     }
     row_changed(&w->c.table->row);
-    w->c.result = store(w, erased);
+    w->c.result = table_cold_store(w, erased);
     if (w->c.result != TABLE_INSERTED) {
         return false;
     }
@@ -289,7 +289,7 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
     }
     verlock *stripe = stripe_lock(t, locus->id);
     uint32_t word = verlock_take(stripe);
-    w.c.done = carry_out(&w);
+    w.c.done = table_cold_carry_out(&w);
     verlock_release(stripe, word + STRIPE_VERSION_ONE);
     if (UNLIKELY(w.c.result == TABLE_INSERT_LATER)) {
         reader->error = ENGINE_E_BUSY; /* not for want of room: no merge is to be waited for */
@@ -299,7 +299,7 @@ enum engine_status counter_table_edit_cold(struct counter_table *t,
 
 /* ---- replay ---- */
 
-/* Does it say all of the record, what is hidden too? */
+/* Returns whether the change says all of the record, also what is hidden. */
 static bool is_whole(const struct counter_table *t, const struct change *change)
 {
     uint32_t all = counter_view_all(&t->view);
@@ -334,7 +334,8 @@ static bool ask_file(const struct counter_table *t, const struct counter_locus *
     return known->told;
 }
 
-/* Is it for the layer? Nothing new comes to a table that has one. */
+/* Finds out whether the change is for the table or its layer. Nothing new comes to a table that has
+ * a layer. */
 static enum counter_replayed holds(const struct counter_table *t, const struct counter_locus *locus,
                                    const struct change *change, struct known *known)
 {
@@ -433,8 +434,8 @@ static bool read_shape(const struct counter_table *t, const struct table_file_in
 }
 
 /*
- * It gets as many groups as its file has: the description is the overlay's, whose image may have
- * begun before the merge ended that wrote the file. False: it is no file of this table.
+ * Gives the table as many groups as its file has: the description is the overlay's, whose image may
+ * have begun before the merge ended that wrote the file. False: it is no file of this table.
  */
 static bool reshape_by(struct counter_table *t, const struct table_file *file)
 {
@@ -447,17 +448,16 @@ static bool reshape_by(struct counter_table *t, const struct table_file *file)
     return shape.capacity == t->shape.capacity;
 }
 
-/* Is it the file of this table? */
+/* Returns whether it is the file of this table. */
 static bool file_fits(const struct counter_table *t, const struct table_file *file, uint64_t pages)
 {
     const struct table_file_info *info = table_file_info(file);
-    return info->pages == pages && info->serial == t->root->row.serial &&
-           info->sections == COUNTER_TABLE_SECTIONS &&
+    return info->pages == pages && info->sections == COUNTER_TABLE_SECTIONS &&
            info->section[COUNTER_TABLE_EXTEND].value_bytes == t->shape.payload_bytes &&
            info->section[COUNTER_TABLE_AUX].value_bytes == sizeof(uint64_t);
 }
 
-static bool refuse(char *error, const struct table_file *file, const char *what)
+static bool table_cold_refuse(char *error, const struct table_file *file, const char *what)
 {
     snprintf(error, ENGINE_ERROR_MAX, "%s: %s", table_file_path(file), what);
     return false;
@@ -471,18 +471,18 @@ bool counter_table_restore_cold(struct counter_table *t, struct engine_cold *col
     uint64_t aux = 0;
     CHECK(!t->memory && !t->overlay);
     if (!reshape_by(t, file) || !file_fits(t, file, t->shape.table_bytes / TABLE_PAGE_BYTES)) {
-        return refuse(error, file, "it is not as its description says");
+        return table_cold_refuse(error, file, "it is not as its description says");
     }
     if (overlay) {
         if (!file_fits(t, overlay, 0)) {
-            return refuse(error, overlay, "it is no overlay of its table");
+            return table_cold_refuse(error, overlay, "it is no overlay of its table");
         }
         extend = table_file_info(overlay)->section[COUNTER_TABLE_EXTEND].entries;
         aux = table_file_info(overlay)->section[COUNTER_TABLE_AUX].entries;
     }
     t->overlay = table_overlay_create(t, cold, extend, aux);
     if (!t->overlay) {
-        return refuse(error, file, "no memory for what changed since");
+        return table_cold_refuse(error, file, "no memory for what changed since");
     }
     if (overlay && !table_overlay_load(t, t->overlay, overlay, error)) {
         return false;

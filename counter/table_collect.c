@@ -6,6 +6,7 @@
 #include "counter/table_collect.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "counter/table_private.h"
 #include "row/row_log.h"
@@ -132,11 +133,11 @@ static void add_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *v
     add_record(context, id, value);
 }
 
-static void ignore_field(void *context, const char *name, uint64_t value)
+static void take_base(void *context, const char *name, uint64_t value)
 {
-    (void)context;
-    (void)name;
-    (void)value;
+    if (strcmp(name, "base") == 0) {
+        *(uint64_t *)context = value;
+    }
 }
 
 static bool reading_refuse(struct reading *reading, const char *why)
@@ -151,7 +152,8 @@ static bool reading_begin(struct reading *reading, const struct counter_config *
     const struct table_file_info *info = table_file_info(reading->file);
     struct table_description is;
     size_t at = 0;
-    bool read = row_state_read(info->description, info->description_bytes, ignore_field, NULL, &at);
+    uint64_t base = 0;
+    bool read = row_state_read(info->description, info->description_bytes, take_base, &base, &at);
     const char *description = (const char *)info->description + at;
     size_t length = info->description_bytes - at;
     if (!read || !table_description_read(&is, description, length) ||
@@ -171,6 +173,7 @@ static bool reading_begin(struct reading *reading, const struct counter_config *
     if (!reading->table || !counter_table_can_view(reading->table, &viewed)) {
         return reading_refuse(reading, "no memory for a list of it");
     }
+    reading->table->row.base = base;
     counter_table_set_view(reading->table, &viewed);
     return table_load_sections(reading->table, reading->file, reading->collect->error);
 }

@@ -14,7 +14,7 @@
  *                   extras: how many; the same of each, bits 0
  *                   version 3 alone: b of a part (table_part.c), a byte
  *
- * All else follows from these. Nothing is behind it.
+ * All else follows from these. Nothing comes after them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -102,14 +102,14 @@ static bool is_pool(uint64_t bytes)
     return bytes >= DICT_POOL_MIN && bytes <= ROW_REGION_BYTES_MAX;
 }
 
-/* Do the remainders of a part tell the keys of one home apart? */
+/* Returns whether the remainders of a part tell the keys of one home apart. */
 static bool part_tells(const struct counter_shape *shape)
 {
     unsigned __int128 keys = (unsigned __int128)1 << shape->part_bits;
     return keys <= (unsigned __int128)shape->groups << (8 * (shape->rem_bytes & 15));
 }
 
-/* Could it be that of a table? Sets what follows from it. */
+/* Returns whether this could be the description of a table. Sets what follows from it. */
 static bool shape_valid(struct counter_shape *shape)
 {
     uint64_t bytes = shape->table_bytes;

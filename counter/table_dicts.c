@@ -15,7 +15,7 @@ uint64_t table_dict_takes(const struct dict *dict, unsigned times)
     return dict_pool_bytes(dict) / times / dict_entry_bytes(dict) * TABLE_DICT_TAKES / 100;
 }
 
-/* Makes it so many times as large as described. False: that cannot be. */
+/* Makes it this many times as large as described. False: that cannot be. */
 static bool resize(struct dict **dict, uint64_t described_bytes, unsigned *times, unsigned wanted)
 {
     bool resized = dict_resize(dict, described_bytes * wanted);

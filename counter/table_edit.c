@@ -44,7 +44,8 @@ static void set_nothing(struct work *w)
     w->packed = (struct table_packed){w->payload, 0};
 }
 
-/* Not at home: in the alternate, in the extend dict, or nowhere. False: begin again. */
+/* Finds a record that is not at home: in the alternate, in the extend dict, or nowhere. False:
+ * begin again. */
 static __attribute__((noinline)) bool find_further(struct work *w)
 {
     struct counter_table *t = w->c.table;
@@ -172,8 +173,8 @@ static bool put_aux_new(struct work *w)
 static void edit_begun(struct work *w);
 
 /*
- * It belongs apart, where it has been counted. The home stays locked, so that nobody else creates
- * it.
+ * Stores a record apart, where it has been counted. The home stays locked, so that nobody else
+ * creates it.
  */
 static enum table_insert_result store_apart(struct work *w)
 {
@@ -289,7 +290,7 @@ static void set_before(struct work *w)
     }
 }
 
-/* Is a slot set, of `known` or of those the edit does not name? */
+/* Returns whether a slot is set, of `known` or of those the edit does not name. */
 static bool any_set(const struct work *w, uint32_t known)
 {
     const struct counter_view *view = &w->c.table->view;
@@ -384,7 +385,7 @@ static bool carry_out(struct work *w)
     return put;
 }
 
-/* With the sink's room, which it uses if it is `done`. */
+/* Makes an edit with the sink's room, which it uses if it is `done`. */
 static void edit_begun(struct work *w)
 {
     unsigned spins = 0;

@@ -3,19 +3,6 @@
  */
 #include "counter/table_private.h"
 
-/* Remainders of other widths. */
-int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
-                    uint64_t rem)
-{
-    for (; candidates; candidates &= candidates - 1) {
-        uint32_t place = (uint32_t)__builtin_ctz(candidates);
-        if (group_rem(t, words, place) == rem) {
-            return (int)place;
-        }
-    }
-    return -1;
-}
-
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus)
 {
     uint64_t other = group_other(t, locus->group, rem_hash(t, locus->rem));

@@ -24,7 +24,7 @@ _Static_assert(ENGINE_ERROR_MAX >= TABLE_FILE_ERROR_MAX, "errors of a file are p
 
 /* ---- copying ---- */
 
-/* One group as `word` says it is, without lock and version. */
+/* Copies one group as `word` says it is, without lock and version. */
 static void copy_group(const struct counter_table *t, uint64_t group, uint32_t word, uint64_t *to)
 {
     const shared_word *words = group_words(t, group);
@@ -167,7 +167,7 @@ static bool take_group(struct loading *loading, uint64_t group)
     return true;
 }
 
-/* A piece has come: are its groups sane? They are still near. */
+/* Checks the groups of a piece that has come, while they are in the cache. */
 static bool take_pages(void *context, uint64_t pages_done)
 {
     struct loading *loading = context;

@@ -139,7 +139,8 @@ static void store_behind(const struct counter_table *t, const struct counter_loc
     held->word += GROUP_COUNT_ONE;
 }
 
-/* Has the dict room that is not kept for a restart? What is counted already may use that too. */
+/* Returns whether the dict has room that is not kept for a restart. What is counted already may use
+ * that room too. */
 static bool extend_takes(const struct counter_table *t)
 {
     return dict_count(t->extend) < t->extend_max;
@@ -170,7 +171,7 @@ static bool hold_alternate(const struct counter_table *t, const struct counter_l
     return table_hold_group(t, hold, group_other(t, locus->group, rem_hash(t, locus->rem)));
 }
 
-/* In place: home, alternate, or extend dict. What hold_alternate() takes is held. */
+/* Inserts in place: home, alternate, or extend dict. What hold_alternate() takes is held. */
 static bool insert_in_place(struct counter_table *t, const struct counter_locus *locus,
                             struct table_hold *hold, const uint64_t *payload, bool counted)
 {
@@ -206,7 +207,7 @@ static enum row_verdict admit_alone(struct counter_table *t, uint64_t id)
     return ROW_INSIDE;
 }
 
-/* May a new id be stored, and where? It is counted when it may. */
+/* Returns whether a new id may be stored, and says where; then it is counted. */
 static enum row_verdict ask_row(struct counter_table *t, uint64_t id, enum table_ask ask)
 {
     if (ask == TABLE_ASK_PLACE) {

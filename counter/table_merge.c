@@ -72,6 +72,7 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
     };
     struct counter_table *table = counter_table_create(&config, &want, NULL);
     if (table) {
+        table->row.base = t->row.base; /* which of a part's keys all have */
         table->row.last = ROW_ID_MAX;
     }
     return table;
@@ -448,7 +449,8 @@ enum engine_image counter_merge_write(struct counter_merge *merge, struct table_
 static unsigned doubles_for(const struct counter_table *t)
 {
     uint64_t count = atomic_load(&t->row.count);
-    unsigned most = table_shape_doubles_max(&t->shape);
+    bool grows = t->row.grows_to > t->shape.capacity; /* a part comes back to grow */
+    unsigned most = grows ? table_shape_doubles_max(&t->shape) : 0;
     unsigned doubles = 0;
     while (doubles < most && count > t->shape.capacity << doubles) {
         doubles++;
@@ -507,4 +509,86 @@ struct table_file *counter_table_merge_end(struct counter_table *t, struct table
     t->older = NULL;
     t->doubles = 0;
     return NULL;
+}
+
+/* ---- a part comes back ---- */
+
+struct counter_merge *counter_recall_begin(struct counter_table *t)
+{
+    if (!counter_table_merge_begin(t)) {
+        return NULL;
+    }
+    struct counter_merge *recall = counter_merge_create(t);
+    while (counter_merge_take(recall, t)) {
+    }
+    if (!recall->failed) {
+        return recall;
+    }
+    (void)counter_table_merge_end(t, NULL);
+    counter_merge_destroy(recall);
+    return NULL;
+}
+
+bool counter_recall_read(struct counter_merge *recall)
+{
+    char error[ENGINE_ERROR_MAX];
+    uint64_t pages = recall->bytes / TABLE_PAGE_BYTES;
+    if (!table_load_sections(recall->table, recall->file->file, error)) {
+        log_warning("%s", error);
+        return false;
+    }
+    bool read = true;
+    for (uint64_t at = 0; at < pages && read; at += MERGE_PIECE_PAGES) {
+        uint64_t left = pages - at;
+        unsigned count = left < MERGE_PIECE_PAGES ? (unsigned)left : MERGE_PIECE_PAGES;
+        read = merge_as_it_is(recall, at, count);
+    }
+    return read && put_up_to(recall, MERGE_OUTSIDE);
+}
+
+/* What changed while it was read. */
+struct recalling {
+    struct counter_table *table;
+    struct table_overlay *front;
+};
+
+static void recall_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+{
+    const struct recalling *recalling = context;
+    struct counter_table *t = recalling->table;
+    struct table_record record;
+    struct counter_locus locus;
+    (void)sub;
+    (void)value;
+    table_overlay_get(t, recalling->front, id, table_subs_all(&t->schema), &record);
+    counter_table_locate(t, id, true, &locus);
+    while (!table_put_record(t, &locus, &record)) {
+        bool grown = table_dicts_grow(t);
+        CHECK(grown); /* as wherever memory for little is refused */
+    }
+}
+
+void *counter_recall_end(struct counter_table *t, struct counter_merge *recall)
+{
+    struct counter_table *read = recall->table;
+    CHECK(!t->memory && t->older && recall->file == t->file);
+    void *memory = recall->memory;
+    t->memory = memory;
+    t->extend = read->extend;
+    t->aux = read->aux;
+    t->extend_times = read->extend_times;
+    t->aux_times = read->aux_times;
+    t->shadow = read->shadow;
+    read->memory = NULL;
+    read->extend = read->aux = NULL;
+    read->shadow = NULL;
+    recall->memory = NULL;
+    struct recalling recalling = {t, t->overlay};
+    table_overlay_discard(t, t->older);
+    t->overlay = t->older = NULL;
+    dict_each(recalling.front->extend, recall_record, &recalling);
+    table_overlay_discard(t, recalling.front);
+    table_file_let_go(t->file); /* the recall has it still */
+    t->file = NULL;
+    return memory;
 }

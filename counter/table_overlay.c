@@ -18,7 +18,7 @@
 #define OVERLAY_SHARE     32u         /* of the table's bytes: each of both dicts */
 #define OVERLAY_POOL_MIN  (16u << 10) /* bytes */
 #define OVERLAY_WIDER     2u          /* times the one before, where that was half full */
-#define OVERLAY_MOST_PART 8u          /* of all overlays may have, at most one part in so many */
+#define OVERLAY_MOST_PART 8u          /* an overlay has at most this part of what all may have */
 #define OVERLAY_SPARE     3u          /* a pool takes entries of a third of its bytes for sure */
 
 static uint64_t usual_bytes(const struct counter_table *t)
@@ -27,7 +27,8 @@ static uint64_t usual_bytes(const struct counter_table *t)
     return bytes > OVERLAY_POOL_MIN ? bytes : OVERLAY_POOL_MIN;
 }
 
-static uint64_t pool_bytes(const struct counter_table *t, size_t value_bytes, uint64_t entries)
+static uint64_t overlay_pool_bytes(const struct counter_table *t, size_t value_bytes,
+                                   uint64_t entries)
 {
     uint64_t bytes = usual_bytes(t);
     /* A dict's levels are a power of two, which may be half of what was asked for. */
@@ -53,13 +54,14 @@ static struct table_overlay *create(const struct counter_table *t, struct engine
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries)
 {
-    return create(t, cold, pool_bytes(t, t->shape.payload_bytes, extend_entries),
-                  pool_bytes(t, sizeof(uint64_t), aux_entries));
+    return create(t, cold, overlay_pool_bytes(t, t->shape.payload_bytes, extend_entries),
+                  overlay_pool_bytes(t, sizeof(uint64_t), aux_entries));
 }
 
 /*
- * One that fills quickly is of a table to which much comes late: each merge writes the whole file,
- * so there should be few. It takes memory as far as it is used, and counts as much.
+ * An overlay that fills quickly is followed by a wider one: much comes late to its table, and each
+ * merge writes the whole file, so there should be few merges. An overlay takes memory as far as it
+ * is used, and counts as much.
  */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t)
 {
@@ -136,7 +138,7 @@ bool table_overlay_get(const struct counter_table *t, const struct table_overlay
         return false;
     }
     if (!table_record_is_set(record)) {
-        subs |= table_subs_extra(&t->schema); /* is it gone, or are learned names all it has? */
+        subs |= table_subs_extra(&t->schema); /* whether it is gone, or has learned names alone */
     }
     subs = table_subs_marked(&t->schema, record->payload, subs);
     table_record_read_aux(record, overlay->aux, id, subs);
@@ -238,7 +240,7 @@ struct loading {
     bool bad;
 };
 
-static bool wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+static bool overlay_wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     struct loading *loading = context;
     (void)value;
@@ -247,7 +249,7 @@ static bool wants_record(void *context, uint64_t id, uint8_t sub, const uint64_t
 }
 
 /* A name learned since the image began: replay learns it again, and what it holds. */
-static bool wants_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
+static bool overlay_wants_value(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
     const struct loading *loading = context;
     (void)id;
@@ -259,10 +261,10 @@ bool table_overlay_load(const struct counter_table *t, struct table_overlay *ove
                         const struct table_file *file, char error[ENGINE_ERROR_MAX])
 {
     struct loading loading = {t, false};
-    bool loaded = dict_image_load(file, COUNTER_TABLE_EXTEND, overlay->extend, wants_record,
+    bool loaded = dict_image_load(file, COUNTER_TABLE_EXTEND, overlay->extend, overlay_wants_record,
                                   &loading, error) == TABLE_FILE_DONE &&
-                  dict_image_load(file, COUNTER_TABLE_AUX, overlay->aux, wants_value, &loading,
-                                  error) == TABLE_FILE_DONE;
+                  dict_image_load(file, COUNTER_TABLE_AUX, overlay->aux, overlay_wants_value,
+                                  &loading, error) == TABLE_FILE_DONE;
     account(overlay, true);
     if (loaded && loading.bad) {
         snprintf(error, ENGINE_ERROR_MAX, "%s: an entry is of no id", table_file_path(file));

@@ -27,7 +27,7 @@ static uint64_t part_low_bits(uint64_t key, unsigned bits)
     return key & (UINT64_MAX >> (64 - bits));
 }
 
-/* The first y of a home, in a table of so many groups over 2^bits keys. */
+/* Returns the first y of a home, in a table of this many groups over 2^bits keys. */
 static uint64_t part_start_of(uint64_t group, uint64_t groups, unsigned bits)
 {
     return (uint64_t)((((unsigned __int128)group << bits) + groups - 1) / groups);
@@ -282,7 +282,8 @@ void table_part_pools(struct counter_shape *shape, const struct counter_table *o
 {
     double share = (double)shape->table_bytes / (double)of->shape.table_bytes;
     share = share < 1 ? share : 1;
-    /* It grows before its time, so a pool is full: that one grows, or it would be full again. */
+    /* The part grows before its time, so a pool is full: the pool grows too, or it would be full
+     * again. */
     bool full = atomic_load(&of->row.count) < of->row.fill;
     bool aux = part_used(of->aux) > part_used(of->extend);
     if (full) { /* else less will spill: it is larger */

@@ -27,7 +27,7 @@ static void note_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *
     entries->ids[entries->count++] = id;
 }
 
-/* Those from first to last, in rising order. */
+/* Collects the entries from first to last, in rising order. */
 static void entries_init(struct entries *entries, const struct counter_table *t, uint64_t first,
                          uint64_t last)
 {

@@ -5,28 +5,41 @@
 #include "base/num.h"
 #include "counter/table_private.h"
 
-/* The text of a payload; 0: nothing is set, or a value lies in the aux dict. */
-static inline size_t print_packed(const struct counter_view *view, struct table_packed packed,
-                                  char *text, bool *whole)
+/* A number that is none of the short ones: `value` is what was read, less 1. Returns its end, `to`
+ * if it is unset, NULL if it lies in the aux dict or is not read so quickly. Cold only so that the
+ * loop around it keeps its registers. */
+static __attribute__((noinline, cold)) char *print_odd(const struct words_near *near,
+                                                       uint64_t value, char *to)
 {
+    if (value == near->mask - 1) {
+        return NULL;
+    }
+    return value == UINT64_MAX ? to : to + num_print(to, value);
+}
+
+/* The text of the payload at a byte; 0: nothing is set, or a value is not had so quickly. */
+static inline size_t print_packed(const struct counter_view *view, const shared_word *words,
+                                  size_t at, char *text, bool *whole)
+{
+    const struct counter_view_slot *end = &view->slots[view->slot_count];
+    unsigned unset = 0;
     char *to = text;
-    uint64_t any = 0;
-    *whole = true;
-    for (unsigned i = 0; i < view->slot_count; i++) {
-        const struct words_field *field = &view->slots[i].field;
-        uint64_t raw = field_load(packed.words, packed.at, field);
-        if (UNLIKELY(raw == field->mask)) {
-            return 0;
-        }
-        if (LIKELY(raw != 0)) {
-            to += num_print(to, raw - 1);
+    for (const struct counter_view_slot *slot = view->slots; slot < end; slot++) {
+        uint64_t value = near_load(words, at, &slot->near) - 1;
+        if (LIKELY(value < slot->short_end)) {
+            to += num_print_short(to, value);
         } else {
-            *whole = false;
+            const char *before = to;
+            to = print_odd(&slot->near, value, to);
+            if (to == NULL) {
+                return 0;
+            }
+            unset += to == before;
         }
-        any |= raw;
         *to++ = ',';
     }
-    return any ? (size_t)(to - text) - 1 : 0; /* without the last comma */
+    *whole = unset == 0;
+    return unset < view->slot_count ? (size_t)(to - text) - 1 : 0; /* without the last comma */
 }
 
 size_t counter_table_print(const struct counter_table *t, const struct counter_locus *locus,
@@ -42,6 +55,7 @@ size_t counter_table_print(const struct counter_table *t, const struct counter_l
     if (place < 0) {
         return 0;
     }
-    size_t length = print_packed(&t->view, table_packed_at(t, words, (uint32_t)place), text, whole);
+    size_t at = (size_t)place * t->shape.payload_bytes;
+    size_t length = print_packed(&t->view, words, at, text, whole);
     return LIKELY(verlock_unchanged(lock, word)) ? length : 0;
 }

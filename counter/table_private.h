@@ -24,8 +24,8 @@
 #define GROUP_MARKS        8u
 #define GROUP_COUNT_SHIFT  10
 #define GROUP_COUNT_ONE    (1u << GROUP_COUNT_SHIFT)
-#define GROUP_CHOICE_SHIFT 14 /* narrow groups: behind a count of 4 bits */
-#define GROUP_WIDE_VERSION 16 /* wide groups: behind a count of 6 bits */
+#define GROUP_CHOICE_SHIFT 14 /* narrow groups: after a count of 4 bits */
+#define GROUP_WIDE_VERSION 16 /* wide groups: after a count of 6 bits */
 #define STRIPE_VERSION_ONE 2u
 
 struct table_stripe {
@@ -47,6 +47,9 @@ struct counter_table {
     uint32_t version_one;
     uint32_t page_groups; /* groups in TABLE_PAGE_BYTES */
     uint32_t rem_offset;  /* of the remainders in a group */
+    uint32_t rem_eight;   /* of the eight bytes that end with the first one … */
+    uint32_t rem_shift;   /* … and how many bits of them are others */
+    uint32_t rem_bits;    /* of what an id is permuted to: the others are its group's number */
     /* Remainders of two bytes: the words they lie in, the lanes in front of them. lanes_end 0: they
      * have another width. */
     uint32_t lanes_first, lanes_end, lanes_skip;
@@ -74,7 +77,7 @@ struct counter_table {
 
 /* Groups and their words. */
 
-/* Where what is deleted lay, as a change says it. */
+/* Returns where a deleted record lay, as a change says it. */
 static inline enum change_place table_delete_place(const struct counter_table *t)
 {
     return t->row.is_apart ? CHANGE_APART : t == t->root ? CHANGE_THERE : CHANGE_INSIDE;
@@ -82,12 +85,12 @@ static inline enum change_place table_delete_place(const struct counter_table *t
 
 static inline shared_word *group_words(const struct counter_table *t, uint64_t group)
 {
-    return t->memory + group * (t->shape.group_bytes / sizeof(shared_word));
+    return (shared_word *)((char *)t->memory + group * t->shape.group_bytes);
 }
 
 static inline verlock *group_lock(const struct counter_table *t, const shared_word *words)
 {
-    return (verlock *)(shared_word *)words + t->shape.group_bytes / sizeof(verlock) - 1;
+    return (verlock *)((char *)words + t->shape.group_bytes) - 1;
 }
 
 static inline uint32_t group_count(const struct counter_table *t, uint32_t word)
@@ -100,7 +103,7 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
                                      uint32_t word)
 {
     if (t->wide) {
-        return (uint32_t)words_load(words, t->shape.group_bytes - 8, 4);
+        return __atomic_load_n(group_lock(t, words) - 1, __ATOMIC_RELAXED);
     }
     return word >> GROUP_CHOICE_SHIFT & t->choice_mask;
 }
@@ -108,7 +111,8 @@ static inline uint32_t group_choices(const struct counter_table *t, const shared
 static inline uint64_t group_rem(const struct counter_table *t, const shared_word *words,
                                  uint32_t place)
 {
-    return words_load(words, t->rem_offset + place * t->shape.rem_bytes, t->shape.rem_bytes);
+    return words_eight(words, (size_t)t->rem_eight + (size_t)place * t->shape.rem_bytes) >>
+           t->rem_shift;
 }
 
 static inline uint64_t rem_hash(const struct counter_table *t, uint64_t rem)
@@ -171,8 +175,17 @@ static inline uint64_t match_lanes(const struct counter_table *t, const shared_w
 }
 
 /* The same with remainders of other widths: the place among the candidates, -1 if none. */
-int table_match_any(const struct counter_table *t, const shared_word *words, uint32_t candidates,
-                    uint64_t rem);
+static inline int match_each(const struct counter_table *t, const shared_word *words,
+                             uint32_t candidates, uint64_t rem)
+{
+    for (; candidates; candidates &= candidates - 1) {
+        unsigned place = (unsigned)__builtin_ctz(candidates);
+        if (group_rem(t, words, place) == rem) {
+            return (int)place;
+        }
+    }
+    return -1;
+}
 
 /*
  * The place of rem among a group's records that lie here at home (alternate false) or as their
@@ -185,13 +198,14 @@ static inline int table_match(const struct counter_table *t, const shared_word *
     uint32_t count = group_count(t, word);
     uint32_t candidates = (alternate ? choices : ~choices) & (uint32_t) ~(UINT64_MAX << count);
     if (UNLIKELY(t->lanes_end == 0)) {
-        return table_match_any(t, words, candidates, rem);
+        return match_each(t, words, candidates, rem);
     }
     candidates &= (uint32_t)~match_lanes(t, words, rem);
     return candidates ? __builtin_ctz(candidates) : -1;
 }
 
-/* Does a record of this locus, which is inside the window, lie in a group? Nobody else there. */
+/* Returns whether a record of this locus, which is inside the window, lies in a group. Nobody else
+ * there. */
 bool table_in_groups(const struct counter_table *t, const struct counter_locus *locus);
 
 /* A payload where it lies: in a group, or in local words. */
@@ -226,7 +240,7 @@ static inline uint32_t table_decode(const struct counter_view *view, struct tabl
     values->set = set;
     return in_aux;
 }
-/* Is any of the view's other physical slots set? */
+/* Returns whether any of the view's other physical slots is set. */
 bool table_others_set(const struct counter_view *view, struct table_packed packed, uint32_t slots);
 /* Values of the slots of `mask` out of the aux dict; those not found become unset. */
 void table_read_aux(const struct counter_table *t, uint64_t id, uint32_t mask,
@@ -356,7 +370,7 @@ enum engine_status table_edit(const struct table_change *change, enum table_ask 
 /* Drops all aux entries of a record, hidden ones too. */
 void table_free_aux(const struct counter_table *t, uint64_t id, const uint64_t *payload);
 
-/* It has no groups and no dicts from now on; the region is the row's. */
+/* Takes groups and dicts away; the region is the row's. */
 void table_leave_memory(struct counter_table *t);
 
 /* Why a new record could not be stored, as the operation says it. */
@@ -378,7 +392,7 @@ bool table_record_is_set(const struct table_record *record);
 uint64_t table_subs_all(const struct counter_schema *schema);
 uint64_t table_subs_extra(const struct counter_schema *schema);
 uint64_t table_subs_of(const struct counter_view *view, uint32_t slots);
-/* Of `subs` those that a payload may have: marked, or learned names. */
+/* Returns those of `subs` that a payload may have: marked ones, and learned names. */
 uint64_t table_subs_marked(const struct counter_schema *schema, const uint64_t *payload,
                            uint64_t subs);
 /* Unsets what is marked but has no value, of `subs`. */
@@ -390,7 +404,7 @@ void table_record_decode(const struct counter_view *view, const struct table_rec
 /* The named slots become what `values` says. */
 void table_record_apply(const struct counter_view *view, struct table_record *record,
                         uint32_t named, const struct counter_values *values);
-/* That of an id of a table in memory, whose payload this is. */
+/* Reads the record of an id of a table in memory, whose payload this is. */
 void table_record_read(const struct counter_table *t, uint64_t id, const uint64_t *payload,
                        struct table_record *record);
 /* Gets values beside out of a dict: of `subs` those that are there. */
@@ -412,10 +426,11 @@ struct table_overlay {
     _Atomic uint64_t bytes;   /* as counted there */
 };
 
-/* NULL: memory is refused. It takes so many entries at least. */
+/* NULL: memory is refused. It takes at least this many entries. */
 struct table_overlay *table_overlay_create(const struct counter_table *t, struct engine_cold *cold,
                                            uint64_t extend_entries, uint64_t aux_entries);
-/* That which lies in front of a merge: wider than the one before, if that has become half full. */
+/* Makes the overlay that lies in front of a merge: wider than the one before, if that has become
+ * half full. */
 struct table_overlay *table_overlay_create_next(const struct counter_table *t);
 /* So, of a table that is to be dumped, and was in vain for so many overruns. */
 struct table_overlay *table_overlay_create_tap(const struct counter_table *t,
@@ -428,15 +443,16 @@ void table_overlay_discard(const struct counter_table *t, struct table_overlay *
 bool table_overlay_get(const struct counter_table *t, const struct table_overlay *overlay,
                        uint64_t id, uint64_t subs, struct table_record *record);
 /*
- * It says that the id was deleted. A record whose only values lie beside is not gone, even if an
- * image was made while they moved and lacks them: table_overlay_get() then shows nothing set.
+ * Returns whether the overlay says that the id was deleted. A record whose only values lie beside
+ * is not gone, even if an image was made while they moved and lacks them: table_overlay_get() then
+ * shows nothing set.
  */
 bool table_overlay_says_gone(const struct counter_table *t, const struct table_overlay *overlay,
                              uint64_t id);
 /* Under the id's lock. False, nothing changed: no room. */
 bool table_overlay_put(const struct counter_table *t, struct table_overlay *overlay, uint64_t id,
                        const struct table_record *record);
-/* May an id that is new to it come in, as far as the budget goes? (engine_overlay_most) */
+/* Returns whether the budget lets an id in that is new to it (engine_overlay_most). */
 bool table_overlay_open(const struct table_overlay *overlay, bool dumped);
 /* The same, and it grows for it, whatever the budget says; nobody else there. False: memory. */
 bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay *overlay,
@@ -445,7 +461,8 @@ bool table_overlay_put_grow(const struct counter_table *t, struct table_overlay 
 bool table_overlay_load(const struct counter_table *t, struct table_overlay *overlay,
                         const struct table_file *file, char error[ENGINE_ERROR_MAX]);
 
-/* Is each change journaled as the whole record? Tapped or dumped it is so, too, on its own. */
+/* Returns whether each change is journaled as the whole record, as it also is when the table is
+ * tapped or dumped. */
 static inline bool table_is_whole(const struct counter_table *t)
 {
     return t->row.whole || t->overlay;
@@ -459,8 +476,7 @@ void table_tap(struct counter_table *t, uint64_t id, const uint64_t *payload);
 bool table_overlaid(const struct counter_table *t, uint64_t id, uint64_t subs,
                     struct table_record *record);
 
-/* The file of a dumped table and who reads it. The last one to let go of it forgets and closes it.
- */
+/* The file of a dumped table and its reader. The last one to let go of it forgets and closes it. */
 struct counter_file {
     struct table_file *file;
     struct engine_cold *cold;
@@ -472,7 +488,7 @@ void table_file_let_go(struct counter_file *file); /* may block. NULL: no-op */
 /* Sets the window of a table that had none, for ids from `low` on. */
 void table_set_window(struct counter_table *t, uint64_t low);
 
-/* Of a described table: what was in its dicts by another hash must fit again. */
+/* The dicts of a described table: what was in them by another hash must fit again. */
 #define TABLE_ROOMY 2u
 
 #define TABLE_DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
@@ -480,11 +496,12 @@ void table_set_window(struct counter_table *t, uint64_t low);
 uint64_t table_dict_takes(const struct dict *dict, unsigned times);
 /* Nobody else there; false: memory is refused. The fuller one becomes larger. */
 bool table_dicts_grow(struct counter_table *t);
-/* They become as large as so many entries need. */
+/* Makes the dicts as large as this many entries need. */
 bool table_dicts_hold(struct counter_table *t, uint64_t extend, uint64_t aux);
 /* If they grew: what is new finds no more room in them than if they had not. */
 void table_dicts_bound(struct counter_table *t);
-/* All is there: they become as large as they must be, and keep the room that a restart needs. */
+/* Called when all is loaded: makes the dicts as large as they must be, with the room that a restart
+ * needs. */
 void table_dicts_trim(struct counter_table *t);
 /* What spilled goes back to the groups, as far as there is room. Nobody else there. */
 void table_take_back_spilled(struct counter_table *t);
@@ -507,7 +524,7 @@ static inline uint64_t table_route_of(const struct counter_table *t, uint64_t id
 
 /* True: the id is in the row's table for ids apart. Under the home's lock, in a row. */
 bool table_is_apart(const struct counter_table *t, uint64_t id);
-/* For an edit that creates a record: its named slots become the context's. */
+/* A decision for an edit that creates a record: its named slots become the context's. */
 enum engine_status table_decide_copy(const struct counter_edit *edit, bool present,
                                      const struct counter_values *before,
                                      struct counter_values *after);

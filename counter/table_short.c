@@ -77,7 +77,7 @@ bool counter_table_add(struct counter_table *t, const struct counter_locus *locu
     return added;
 }
 
-/* Do the values fit their places, and lies none of what they replace elsewhere? */
+/* Returns whether the values fit their places, and what they replace lies in place too. */
 static bool put_fits(const struct counter_view *view, struct table_packed packed,
                      const struct counter_put *put)
 {

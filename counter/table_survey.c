@@ -1,8 +1,8 @@
 /* table_survey.c: which values a table in memory has, step by step, while they change. */
 #include "counter/table_private.h"
 
-#define SURVEY_GROUPS  4096u /* of a step, or as many entries: less than half a millisecond */
-#define SURVEY_ENTRIES 4096u
+#define SURVEY_GROUPS  2048u /* of a step, or as many entries: less than half a millisecond */
+#define SURVEY_ENTRIES 2048u
 
 enum { SURVEY_PART_GROUPS, SURVEY_PART_EXTEND, SURVEY_PART_AUX };
 
@@ -46,7 +46,7 @@ static void meet_payload(const struct surveying *this, const uint64_t *words, un
     }
 }
 
-/* One that is changed just now is met the next time. */
+/* Surveys a group. One that is being changed is left for the next time. */
 static void survey_group(const struct surveying *this, uint64_t group)
 {
     const struct counter_table *t = this->table;

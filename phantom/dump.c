@@ -13,7 +13,7 @@
 #define DUMP_MAGIC      0x70686475u /* "phdu" */
 #define SUBS            2           /* keys of the older overlay and of the present one differ */
 #define LINES_A_PAGE    (TABLE_FILE_PAGE_BYTES / PHANTOM_LINE_BYTES)
-#define CROWDED_DIVISOR 2 /* more than one in so many places is taken */
+#define CROWDED_DIVISOR 2 /* more than one place in this many is taken */
 
 _Static_assert(PHANTOM_LINE_BYTES <= DICT_VALUE_MAX, "a line is a value");
 _Static_assert(PHANTOM_OVERLAY_BYTES_MIN >= DICT_POOL_MIN, "a dict can be that small");
@@ -33,7 +33,7 @@ struct phantom_dump {
 
 /* ---- life ---- */
 
-static uint64_t pool_bytes(const struct engine_cold *cold, uint64_t table_bytes)
+static uint64_t phantom_dump_room_bytes(const struct engine_cold *cold, uint64_t table_bytes)
 {
     uint64_t bytes = table_bytes / PHANTOM_OVERLAY_SHARE;
     bytes = bytes > cold->overlay_bytes_max ? cold->overlay_bytes_max : bytes;
@@ -46,7 +46,7 @@ struct phantom_dump *phantom_dump_create(struct engine_cold *cold, uint64_t tabl
     struct phantom_dump *dump = memory_zalloc(sizeof(*dump));
     dump->magic = DUMP_MAGIC;
     dump->cold = cold;
-    dump->usual_bytes = pool_bytes(cold, table_bytes);
+    dump->usual_bytes = phantom_dump_room_bytes(cold, table_bytes);
     dump->pool_bytes = row_cold_wider(dump->usual_bytes, overruns, cold->overlay_bytes_max);
     atomic_init(&dump->holders, 1);
     return dump;
@@ -86,7 +86,7 @@ void phantom_dump_release(struct phantom_dump *dump)
 
 /* ---- adding ---- */
 
-/* Made by whoever comes first. NULL: memory is refused. */
+/* Made by the first thread that needs it. NULL: memory is refused. */
 static struct dict *overlay_to_add(struct phantom_dump *dump)
 {
     struct dict *dict = atomic_load(&dump->overlay);
@@ -281,8 +281,8 @@ void phantom_dump_merge(struct phantom_dump *dump)
     dump->sub = (uint8_t)((dump->sub + 1) % SUBS);
 }
 
-static struct table_file *merged(struct phantom_dump *dump, struct table_file *file,
-                                 struct dict **spent)
+static struct table_file *phantom_dump_merged(struct phantom_dump *dump, struct table_file *file,
+                                              struct dict **spent)
 {
     struct table_file *before = dump->file;
     dump->file = file;
@@ -310,8 +310,8 @@ static void fold_line(void *context, uint64_t line, uint8_t sub, const uint64_t 
     folding->refused = folding->refused || !put_growing(&folding->to, line, folding->sub, words);
 }
 
-/* Into the older one, which has more. Without memory for that both go on as they are, and there are
- * no more merges. */
+/* Puts the new overlay into the older one, which has more. Without memory for that both go on as
+ * they are, and there are no more merges. */
 static void unmerge(struct phantom_dump *dump)
 {
     struct dict *newer = atomic_load(&dump->overlay);
@@ -339,7 +339,7 @@ struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct tabl
     CHECK(dump->older);
     *spent = NULL;
     if (file) {
-        return merged(dump, file, spent);
+        return phantom_dump_merged(dump, file, spent);
     }
     unmerge(dump);
     return NULL;
@@ -363,11 +363,6 @@ uint64_t phantom_dump_pool_bytes(const struct phantom_dump *dump)
     const struct dict *present = atomic_load(&dump->overlay);
     return (present ? dict_pool_bytes(present) : 0) +
            (dump->older ? dict_pool_bytes(dump->older) : 0);
-}
-
-struct engine_cold *phantom_dump_cold(const struct phantom_dump *dump)
-{
-    return dump->cold;
 }
 
 struct checking {

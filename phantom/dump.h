@@ -15,7 +15,8 @@
  * is reserved when the first line comes, and counts against engine_cold.overlay_bytes_max by the
  * lines it holds.
  *
- * It has holders: the table and whoever writes a merge, who reads the file while the table may go.
+ * It has holders: the table, and the thread that writes a merge, which reads the file while the
+ * table may go.
  *
  * Thread rule: room and add under the lock of the line; line, page by any thread inside the
  * barrier; hold and release by any thread, the last release blocks; load by whoever holds it; the
@@ -48,7 +49,8 @@ void phantom_dump_release(struct phantom_dump *dump);
 
 /* ---- adding ---- */
 
-/* Is there a place for this line, now and for good? False: the dict, or the memory, is full. */
+/* Returns whether there is a place for this line, now and for good. False: the dict, or the memory,
+ * is full. */
 bool phantom_dump_room(struct phantom_dump *dump, uint64_t line);
 /* The same in a replay: the dict grows, whatever it may hold. False: memory is refused. */
 bool phantom_dump_grow(struct phantom_dump *dump, uint64_t line);
@@ -91,7 +93,6 @@ struct table_file *phantom_dump_merge_end(struct phantom_dump *dump, struct tabl
 const struct dict *phantom_dump_overlay(const struct phantom_dump *dump, unsigned which);
 uint64_t phantom_dump_lines(const struct phantom_dump *dump); /* of both */
 uint64_t phantom_dump_pool_bytes(const struct phantom_dump *dump);
-struct engine_cold *phantom_dump_cold(const struct phantom_dump *dump);
 /* CHECKs the dicts, and that lines are below `lines`. World stopped. */
 void phantom_dump_check(const struct phantom_dump *dump, uint64_t lines);
 

@@ -7,7 +7,7 @@
 
 #define SEARCH_STEPS     40     /* halvings of the load */
 #define WEIGHT_FIRST     1e-200 /* Poisson weights are summed unscaled: e^512 more still fits */
-#define WEIGHT_FORGOTTEN 1e-12  /* of the sum: what comes behind changes nothing */
+#define WEIGHT_FORGOTTEN 1e-12  /* of the sum: later terms change nothing */
 
 static double power(double base, unsigned exponent)
 {
@@ -51,7 +51,7 @@ double phantom_filter_rate_at(unsigned bits, double load)
     return rates / weights;
 }
 
-/* The largest load at which members of so many bits stay within the rate. */
+/* Returns the largest load at which members of this many bits stay within the rate. */
 static double load_for(unsigned bits, double rate)
 {
     double low = 0;
@@ -109,7 +109,7 @@ double phantom_filter_rate(const struct phantom_filter *filter)
 {
     uint64_t lines = filter->lines < PHANTOM_SAMPLE_LINES ? filter->lines : PHANTOM_SAMPLE_LINES;
     double sum = 0;
-    /* Members are spread by their hash: the first lines are as good a sample as any. */
+    /* Members are spread by their hash, so the first lines are a fair sample. */
     for (uint64_t i = 0; i < lines; i++) {
         double share = (double)line_count(filter, i) / PHANTOM_LINE_BITS;
         sum += power(share, filter->bits);

@@ -67,7 +67,7 @@ static inline void phantom_filter_prefetch(const struct phantom_filter *filter, 
     __asm__ volatile("");
 }
 
-/* Are all bits of a member set in a line of PHANTOM_LINE_WORDS? */
+/* Returns whether all bits of a member are set in a line of PHANTOM_LINE_WORDS. */
 static inline bool phantom_line_holds(const shared_word *line, unsigned bits, uint64_t hash)
 {
     uint32_t x = (uint32_t)hash;
@@ -81,7 +81,8 @@ static inline bool phantom_line_holds(const shared_word *line, unsigned bits, ui
     return all;
 }
 
-/* Was it set? True also for some that were not; never false for one that was. */
+/* Returns whether the member was set: true also for some that were not, never false for one that
+ * was. */
 static inline bool phantom_filter_holds(const struct phantom_filter *filter, uint64_t hash)
 {
     return phantom_line_holds(phantom_filter_words(filter, hash), filter->bits, hash);

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "phantom/phantom_private.h"
 
-static bool refuse(char error[PHANTOM_ERROR_MAX], const char *text)
+static bool phantom_refuse(char error[PHANTOM_ERROR_MAX], const char *text)
 {
     snprintf(error, PHANTOM_ERROR_MAX, "%s", text);
     return false;
@@ -47,7 +47,7 @@ bool phantom_turn_deletes(const struct phantom *phantom, bool on, uint64_t excep
 }
 
 /* The configuration that holds from now on: what needs a restart stays as it is. */
-static void take_config(struct phantom *phantom, const struct phantom_config *config)
+static void phantom_take_config(struct phantom *phantom, const struct phantom_config *config)
 {
     struct phantom_config now = phantom->config;
     phantom->config = *config;
@@ -70,11 +70,11 @@ bool phantom_reconfigure(struct engine *engine, const struct phantom_config *con
     struct phantom *phantom = (struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     if (!phantom_turn_deletes(phantom, config->deletes, config->exceptions_bytes)) {
-        return refuse(error, "the system refuses the memory for exceptions");
+        return phantom_refuse(error, "the system refuses the memory for exceptions");
     }
     bool turned = config->deletes != phantom->config.deletes ||
                   config->exceptions_bytes != phantom->config.exceptions_bytes;
-    take_config(phantom, config);
+    phantom_take_config(phantom, config);
     if (turned) {
         row_log_space(&phantom->row);
     }
@@ -165,7 +165,7 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
     phantom->secrets.first = clock_random();
     phantom->secrets.second = clock_random();
     phantom->config = *config;
-    take_config(phantom, config);
+    phantom_take_config(phantom, config);
     struct row_config row = phantom_row_config(&phantom->config);
     if (!row_init(&phantom->row, &row, &phantom_kind, &phantom->engine)) {
         snprintf(error, PHANTOM_ERROR_MAX, "the system refuses %llu bytes of memory for tables",
@@ -177,7 +177,7 @@ struct engine *phantom_create(const struct phantom_config *config, char error[PH
     return &phantom->engine;
 }
 
-static void check_table(void *context, struct row_table *table, bool layer)
+static void phantom_check_table(void *context, struct row_table *table, bool layer)
 {
     (void)context;
     if (!layer) {
@@ -190,5 +190,5 @@ void phantom_check(const struct engine *engine)
     const struct phantom *phantom = (const struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     row_check(&phantom->row);
-    row_each(&phantom->row, check_table, NULL);
+    row_each(&phantom->row, phantom_check_table, NULL);
 }

@@ -37,7 +37,8 @@ struct phantom_config {
     uint64_t exceptions_bytes; /* of memory for them; 0: table_bytes / 32 */
 };
 
-/* Is this a configuration? On false `error` says what is wrong and what would be right. */
+/* Returns whether this is a configuration. On false `error` says what is wrong and what would be
+ * right. */
 bool phantom_config_valid(const struct phantom_config *config, char error[PHANTOM_ERROR_MAX]);
 
 /* What it will cost and hold, for the memory sum and the start-up line. */

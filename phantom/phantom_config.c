@@ -3,7 +3,7 @@
 
 #include "phantom/phantom_private.h"
 
-static bool refuse(char error[PHANTOM_ERROR_MAX], const char *text)
+static bool phantom_config_refuse(char error[PHANTOM_ERROR_MAX], const char *text)
 {
     snprintf(error, PHANTOM_ERROR_MAX, "%s", text);
     return false;
@@ -15,14 +15,14 @@ bool phantom_config_valid(const struct phantom_config *config, char error[PHANTO
     double wrong = config->false_positives;
     uint64_t exceptions = config->exceptions_bytes;
     if (row != NULL) {
-        return refuse(error, row);
+        return phantom_config_refuse(error, row);
     }
     if (!(wrong >= PHANTOM_FALSE_POSITIVES_MIN && wrong <= PHANTOM_FALSE_POSITIVES_MAX)) {
-        return refuse(error, "false-positives is 0.000001 to 0.5");
+        return phantom_config_refuse(error, "false-positives is 0.000001 to 0.5");
     }
     if (exceptions != 0 &&
         (exceptions < PHANTOM_EXCEPTIONS_BYTES_MIN || exceptions > ROW_REGION_BYTES_MAX)) {
-        return refuse(error, "exceptions-memory is 4 KiB to 1 TiB");
+        return phantom_config_refuse(error, "exceptions-memory is 4 KiB to 1 TiB");
     }
     return true;
 }

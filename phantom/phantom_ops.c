@@ -27,7 +27,7 @@ static struct phantom_member member_of(const struct engine_op *op)
 }
 
 /* The table of a prepared op; NULL: its id lies below the oldest, or was dropped. */
-static struct phantom_table *table_of(const struct engine_op *op)
+static struct phantom_table *phantom_ops_table(const struct engine_op *op)
 {
     return phantom_table_of((struct row_table *)(uintptr_t)op->scratch[1]);
 }
@@ -51,8 +51,9 @@ static bool out_of_range(const struct phantom *phantom, uint64_t id)
     return phantom->config.row.any_ids && id > phantom->config.max_id;
 }
 
-/* Is it there? */
-static inline enum phantom_answer ask(const struct phantom_table *table, const struct engine_op *op)
+/* Returns whether the member is there. */
+static inline enum phantom_answer phantom_ops_ask(const struct phantom_table *table,
+                                                  const struct engine_op *op)
 {
     struct phantom_member member = member_of(op);
     if (UNLIKELY(table->away)) {
@@ -62,7 +63,7 @@ static inline enum phantom_answer ask(const struct phantom_table *table, const s
 }
 
 /* The op of an answer that is neither yes nor no. */
-static void put_off(struct engine_op *op, enum phantom_answer answer)
+static void phantom_ops_put_off(struct engine_op *op, enum phantom_answer answer)
 {
     op->status = answer == PHANTOM_PENDING ? ENGINE_PENDING : ENGINE_ERROR;
     op->wants_table = false;
@@ -77,7 +78,7 @@ static void read_as(struct engine_op *op, bool there)
     op->cas_now = MEMBER_TOKEN;
     if (!there) {
         op->status = ENGINE_ABSENT;
-        op->miss = table_of(op) ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
+        op->miss = phantom_ops_table(op) ? ENGINE_MISS_ABSENT : ENGINE_MISS_BELOW;
         return;
     }
     op->status = ENGINE_DONE;
@@ -90,18 +91,18 @@ static void read_as(struct engine_op *op, bool there)
 /* Apart, so that reads of what is in memory pay nothing for it. */
 static __attribute__((noinline)) void read_away(struct engine_op *op)
 {
-    enum phantom_answer answer = ask(table_of(op), op);
+    enum phantom_answer answer = phantom_ops_ask(phantom_ops_table(op), op);
     if (answer == PHANTOM_YES || answer == PHANTOM_NO) {
         read_as(op, answer == PHANTOM_YES);
     } else {
-        put_off(op, answer);
+        phantom_ops_put_off(op, answer);
     }
 }
 
-static void read_one(const struct phantom *phantom, struct engine_op *op)
+static void phantom_ops_read_one(const struct phantom *phantom, struct engine_op *op)
 {
     struct phantom_member member = member_of(op);
-    const struct phantom_table *table = table_of(op);
+    const struct phantom_table *table = phantom_ops_table(op);
     if (!table || out_of_range(phantom, op->id)) {
         read_as(op, false);
     } else if (UNLIKELY(table->away)) {
@@ -116,7 +117,7 @@ void phantom_read(struct engine *engine, struct engine_op *const *ops, size_t n)
     const struct phantom *phantom = (const struct phantom *)engine;
     CHECK(phantom->magic == PHANTOM_MAGIC);
     for (size_t i = 0; i < n; i++) {
-        read_one(phantom, ops[i]);
+        phantom_ops_read_one(phantom, ops[i]);
     }
 }
 
@@ -156,7 +157,7 @@ static const struct rule *rule_of(const struct engine_op *op)
     return UNLIKELY(other) ? &refused_token : &rules[op->verb][op->expires];
 }
 
-/* `1`, and blanks behind it. */
+/* Returns whether a value is `1`, with blanks after it or none. */
 static bool is_member_text(const char *text, uint32_t length)
 {
     if (length == 0 || text[0] != MEMBER_TEXT) {
@@ -209,7 +210,7 @@ struct edit {
 };
 
 /* Under the lock. True: done; else the op's status and error say why not. */
-static bool add(struct edit *edit)
+static bool phantom_ops_add(struct edit *edit)
 {
     struct phantom *phantom = edit->phantom;
     struct engine_op *op = edit->op;
@@ -230,10 +231,10 @@ static bool add(struct edit *edit)
 }
 
 /* Likewise. */
-static bool carry_out(struct edit *edit)
+static bool phantom_ops_carry_out(struct edit *edit)
 {
     if (edit->act == ACT_ADD) {
-        return add(edit);
+        return phantom_ops_add(edit);
     }
     edit->op->error = !edit->phantom->config.deletes ? ENGINE_E_DELETES_OFF
                       : phantom_table_remove(edit->table, &edit->member, edit->lines, &edit->place)
@@ -258,7 +259,7 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     POINT("member changed, behind the LSN");
 }
 
-/* With the sink's room, which it uses or gives back. */
+/* Carries out a rule with the sink's room, which it uses or gives back. */
 static void carry_out_rule(struct edit *edit, const struct rule *rule, struct change_sink *sink)
 {
     struct engine_op *op = edit->op;
@@ -270,7 +271,7 @@ static void carry_out_rule(struct edit *edit, const struct rule *rule, struct ch
     if (edit->act != ACT_NOTHING) {
         edit->member.second = phantom_second_hash(&edit->phantom->secrets, &edit->member);
     }
-    if (edit->act != ACT_NOTHING && carry_out(edit)) {
+    if (edit->act != ACT_NOTHING && phantom_ops_carry_out(edit)) {
         hand_over(edit, sink);
     } else {
         sink->functions->cancel(sink);
@@ -288,12 +289,12 @@ static void edit(struct phantom *phantom, struct engine_op *op, const struct rul
 {
     struct phantom_lines lines;
     struct edit edit = {
-        .phantom = phantom, .op = op, .table = table_of(op), .member = member_of(op)};
+        .phantom = phantom, .op = op, .table = phantom_ops_table(op), .member = member_of(op)};
     if (UNLIKELY(edit.table->away)) {
         enum phantom_answer answer =
             phantom_table_look(edit.table, edit.member.hash, &op->ticket, &lines);
         if (answer != PHANTOM_YES && answer != PHANTOM_NO) {
-            put_off(op, answer);
+            phantom_ops_put_off(op, answer);
             return;
         }
         edit.lines = &lines;
@@ -334,18 +335,18 @@ static void change_below(struct phantom *phantom, struct engine_op *op, const st
 /* A verb that changes nothing. */
 static void look(struct engine_op *op, const struct rule *rule)
 {
-    enum phantom_answer answer = ask(table_of(op), op);
+    enum phantom_answer answer = phantom_ops_ask(phantom_ops_table(op), op);
     if (answer == PHANTOM_YES || answer == PHANTOM_NO) {
         op->status = answer == PHANTOM_YES ? rule->there_is : rule->absent_is;
     } else {
-        put_off(op, answer);
+        phantom_ops_put_off(op, answer);
     }
 }
 
 static void change(struct phantom *phantom, struct engine_op *op, const struct rule *rule,
                    struct change_sink *sink)
 {
-    if (!table_of(op)) {
+    if (!phantom_ops_table(op)) {
         change_below(phantom, op, rule);
     } else if (rule->there == ACT_NOTHING && rule->absent == ACT_NOTHING) {
         look(op, rule);

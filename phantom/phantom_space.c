@@ -29,7 +29,7 @@ struct space {
 _Static_assert(sizeof(struct space) == 40, "as the table above");
 _Static_assert(sizeof(struct space) <= ROW_KIND_SPACE_MAX, "a state and an event have room for it");
 
-static bool refuse(const char *text, char error[ENGINE_ERROR_MAX])
+static bool phantom_space_refuse(const char *text, char error[ENGINE_ERROR_MAX])
 {
     snprintf(error, ENGINE_ERROR_MAX, "%s", text);
     return false;
@@ -57,26 +57,29 @@ static void take_secrets(void *context, struct row_table *table, bool layer)
 }
 
 /* False, nothing changed: these are no space's, or another kind of space's. */
-static bool take(struct phantom *phantom, const void *bytes, size_t length,
-                 char error[ENGINE_ERROR_MAX])
+static bool phantom_space_take(struct phantom *phantom, const void *bytes, size_t length,
+                               char error[ENGINE_ERROR_MAX])
 {
     struct space space;
     if (length != sizeof(space)) {
-        return refuse("what was stored of the space is not of a phantom space", error);
+        return phantom_space_refuse("what was stored of the space is not of a phantom space",
+                                    error);
     }
     memcpy(&space, bytes, sizeof(space));
     if (space.version != VERSION || (space.flags & ~FLAGS) != 0 ||
         (space.exceptions_bytes != 0 && (space.exceptions_bytes < PHANTOM_EXCEPTIONS_BYTES_MIN ||
                                          space.exceptions_bytes > ROW_REGION_BYTES_MAX))) {
-        return refuse("what was stored of the space is of no version this program knows", error);
+        return phantom_space_refuse(
+            "what was stored of the space is of no version this program knows", error);
     }
     bool any_ids = (space.flags & FLAG_ANY_IDS) != 0;
     if (any_ids != phantom->config.row.any_ids) {
-        return refuse(any_ids ? "it was stored with `ids: any`: keep that, or give the space "
-                                "another name"
-                              : "it was stored with `ids: growing`: keep that, or give the space "
-                                "another name",
-                      error);
+        return phantom_space_refuse(
+            any_ids ? "it was stored with `ids: any`: keep that, or give the space "
+                      "another name"
+                    : "it was stored with `ids: growing`: keep that, or give the space "
+                      "another name",
+            error);
     }
     phantom->config.deletes = (space.flags & FLAG_DELETES) != 0;
     phantom->config.exceptions_bytes = space.exceptions_bytes;
@@ -94,7 +97,7 @@ bool phantom_take_space(struct engine *engine, uint64_t lsn, const void *bytes, 
     struct phantom *phantom = phantom_of(engine);
     const struct phantom_config *config = &phantom->config;
     (void)lsn;
-    return take(phantom, bytes, length, error) &&
+    return phantom_space_take(phantom, bytes, length, error) &&
            (phantom_turn_deletes(phantom, config->deletes, config->exceptions_bytes) ||
-            refuse("the system refuses the memory for exceptions", error));
+            phantom_space_refuse("the system refuses the memory for exceptions", error));
 }

@@ -58,8 +58,8 @@ void phantom_stats_space(const struct engine *engine, engine_stat_fn *emit, void
 
 /* ---- of a table ---- */
 
-static void emit_table(const struct row *row, struct row_table *row_table,
-                       const struct emitter *whole)
+static void phantom_emit_table(const struct row *row, struct row_table *row_table,
+                               const struct emitter *whole)
 {
     const struct phantom_table *table = phantom_table_of(row_table);
     const struct phantom_shape *shape = phantom_table_shape(table);
@@ -87,7 +87,7 @@ uint64_t phantom_stats_table(const struct engine *engine, uint64_t from, engine_
     const struct phantom *phantom = (const struct phantom *)engine;
     struct emitter to = {emit, context};
     struct row_table *table = row_find_from(&phantom->row, from);
-    emit_table(&phantom->row, table, &to);
+    phantom_emit_table(&phantom->row, table, &to);
     return row_next_base(table);
 }
 

@@ -17,16 +17,16 @@
 
 #define STRIPE_VERSION_ONE 2u /* nobody reads it; it keeps the word's form */
 #define DESCRIBED_POOLS    2  /* times as large: what was in them by another hash must fit */
-#define APART_PART         4  /* of the places for what is apart one in so many stays free */
+#define APART_PART         4  /* one place in this many for what is apart stays free */
 
 /* ---- life ---- */
 
-static const struct phantom_table *table_of(const struct row_table *table)
+static const struct phantom_table *phantom_table_own(const struct row_table *table)
 {
     return (const struct phantom_table *)table;
 }
 
-static uint64_t window_last(const struct row_want *want)
+static uint64_t phantom_window_last(const struct row_want *want)
 {
     uint64_t width;
     uint64_t last;
@@ -88,7 +88,7 @@ static bool choose_shape(struct phantom_shape *shape, const struct phantom_shape
         return false;
     }
     if (want->layer_of) {
-        *shape = table_of(want->layer_of)->shape;
+        *shape = phantom_table_own(want->layer_of)->shape;
         shape->exceptions_bytes = 0;
         shape->apart_bytes = 0;
         CHECK(!want->region || want->region_bytes >= shape->table_bytes);
@@ -133,7 +133,7 @@ struct phantom_table *phantom_table_create(const struct phantom_shape *shape,
     t->filter.bits = t->shape.plan.bits;
     t->filter.words = want->region;
     t->row.capacity = t->shape.capacity;
-    t->row.window_last = window_last(want);
+    t->row.window_last = phantom_window_last(want);
     t->row.is_apart = want->apart;
     atomic_init(&t->row.apart_first, UINT64_MAX);
     if (!want->layer_of && !create_own_parts(t, want)) {
@@ -197,7 +197,7 @@ uint64_t phantom_second_hash(const struct phantom_secrets *secrets,
 
 /* ---- is it there? ---- */
 
-/* Has the frontier reached the id, so that its bits may have been set? */
+/* Returns whether the frontier has reached the id, so that its bits may have been set. */
 static bool reached(const struct phantom_table *t, uint64_t id)
 {
     return t->row.closed || !phantom_apart_of(t) ||
@@ -211,7 +211,8 @@ bool phantom_exception_stands(const struct phantom_table *t, uint64_t hash, uint
            dict_get(t->exceptions, hash, (uint8_t)second, &value) && value == second;
 }
 
-/* Does an exception stand for it? The second hash only where there is any exception at all. */
+/* Returns whether an exception stands for it. The second hash is made only if there is any
+ * exception at all. */
 static bool excepted(const struct phantom_table *t, const struct phantom_member *member)
 {
     return t->exceptions && dict_count(t->exceptions) != 0 &&
@@ -226,7 +227,8 @@ bool phantom_table_confirms(const struct phantom_table *t, const struct phantom_
 /* ---- changes ---- */
 
 /* Pairs of one line share their stripe, in a layer too: it has the same lines. */
-static verlock *stripe_of(const struct phantom_table *t, const struct phantom_member *member)
+static verlock *phantom_table_stripe(const struct phantom_table *t,
+                                     const struct phantom_member *member)
 {
     return t->stripes + phantom_filter_line(&t->filter, member->hash) % PHANTOM_STRIPES;
 }
@@ -234,12 +236,12 @@ static verlock *stripe_of(const struct phantom_table *t, const struct phantom_me
 void phantom_table_lock(struct phantom_table *t, const struct phantom_member *member)
 {
     CHECK(t->magic == PHANTOM_TABLE_MAGIC && t->stripes);
-    (void)verlock_take(stripe_of(t, member));
+    (void)verlock_take(phantom_table_stripe(t, member));
 }
 
 void phantom_table_unlock(struct phantom_table *t, const struct phantom_member *member)
 {
-    verlock *stripe = stripe_of(t, member);
+    verlock *stripe = phantom_table_stripe(t, member);
     uint32_t word = __atomic_load_n(stripe, __ATOMIC_RELAXED);
     CHECK(word & VERLOCK_LOCKED);
     verlock_release(stripe, (word & ~VERLOCK_LOCKED) + STRIPE_VERSION_ONE);
@@ -352,7 +354,7 @@ void phantom_table_stats(const struct phantom_table *t, struct phantom_table_sta
 {
     *stats = (struct phantom_table_stats){0};
     for (const struct row_table *layer = &t->row; layer; layer = layer->further) {
-        add_holder(stats, table_of(layer));
+        add_holder(stats, phantom_table_own(layer));
     }
     if (t->exceptions) {
         stats->exceptions = dict_count(t->exceptions);
@@ -378,7 +380,7 @@ double phantom_table_rate(const struct phantom_table *t)
 {
     double right = 1;
     for (const struct row_table *layer = &t->row; layer; layer = layer->further) {
-        right *= 1 - rate_of(table_of(layer));
+        right *= 1 - rate_of(phantom_table_own(layer));
     }
     return 1 - right;
 }

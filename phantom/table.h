@@ -28,9 +28,9 @@
  * those of some time. Bits of changes above an image's S only come earlier than they would.
  *
  * A table that leaves memory (row/row_cold.h) keeps its exceptions and its locks there; only the
- * lines of its filter go (phantom/dump.h), and come back page by page for whoever asks. A table and
- * its layer go one after the other: each is asked where it is. While one is away the functions
- * below that say so are to be used in place of the quick ones.
+ * lines of its filter go (phantom/dump.h), and come back page by page when they are asked for. A
+ * table and its layer go one after the other: each is asked where it is. While one is away the
+ * functions below that say so are to be used in place of the quick ones.
  *
  * Invariants, held whenever no lock is taken (phantom_table_check):
  *   T1 no stripe is locked
@@ -65,7 +65,7 @@
 
 #define PHANTOM_STRIPES       8192 /* locks of a table; a power of two */
 #define PHANTOM_APART_SHARE   64   /* this part of a table's size is the pool of what is apart */
-#define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most so many ranges from its base */
+#define PHANTOM_WINDOW_RANGES 8    /* a frontier is pushed at most this many ranges from its base */
 
 #define PHANTOM_DESCRIPTION_BYTES 64 /* of a shape */
 
@@ -96,12 +96,12 @@ unsigned phantom_apart_sample(const struct phantom_config *config); /* row_confi
 /* Whether and in how much memory deletes are kept; exceptions_bytes 0: the usual part. */
 void phantom_shape_deletes(struct phantom_shape *shape, bool on, uint64_t exceptions_bytes);
 
-/* As bytes and back. read: false if these are not what describe wrote. */
+/* Write a shape as bytes, and read it. read: false if the bytes are not what describe wrote. */
 void phantom_shape_describe(const struct phantom_shape *shape,
                             unsigned char bytes[PHANTOM_DESCRIPTION_BYTES]);
 bool phantom_shape_read(struct phantom_shape *shape, const void *bytes, size_t length);
-/* For a reader of files: what they say, each field as a name and a number. False, nothing told: as
- * read. */
+/* Tells a reader of files what the bytes say, each field as a name and a number. False, with
+ * nothing told: as read. */
 bool phantom_shape_explain(const void *bytes, size_t length, row_state_field *field, void *context);
 
 /* Of a space, the same in all its tables. */
@@ -110,7 +110,7 @@ struct phantom_secrets {
     uint64_t second; /* of the one that tells two pairs of equal hashes apart */
 };
 
-/* Who it is about. `bytes` are the caller's and live as long as it. */
+/* The member of an operation. `bytes` are the caller's and live as long as it. */
 struct phantom_member {
     uint64_t id;
     uint64_t hash; /* phantom_hash() of the rest */
@@ -191,12 +191,12 @@ static inline struct phantom_table *phantom_apart_of(const struct phantom_table 
 /* Returns what new members go to: the last layer, or the table if it has none. */
 struct phantom_table *phantom_table_holder(struct phantom_table *table);
 
-/* A: is it apart? */
+/* Returns whether the pair is apart (A). */
 bool phantom_apart_holds(const struct phantom_table *table, const struct phantom_member *member);
-/* A filter says yes: is the id reached, and stands no exception? */
+/* A filter says yes: returns whether the id is reached, and no exception stands. */
 bool phantom_table_confirms(const struct phantom_table *table, const struct phantom_member *member);
 
-/* Does a filter say yes, the table's or its layer's? Neither is away. */
+/* Returns whether a filter says yes, the table's or its layer's. Neither is away. */
 static inline bool phantom_table_filtered(const struct phantom_table *table, uint64_t hash)
 {
     const struct row_table *layer = table->row.further;
@@ -207,19 +207,28 @@ static inline bool phantom_table_filtered(const struct phantom_table *table, uin
     return holds;
 }
 
-/* Is it there? In this and what follows, `table` is never a layer. Nothing is away. */
+/* Returns whether a filter's yes is to be believed at once: the id is reached, and there is no
+ * exception. */
+static inline bool phantom_is_plain_yes(const struct phantom_table *table, uint64_t id)
+{
+    return LIKELY(table->exceptions == NULL &&
+                  id <= atomic_load_explicit(&table->row.frontier, memory_order_relaxed));
+}
+
+/* Returns whether the pair is there. Here and below `table` is never a layer. Nothing is away. */
 static inline bool phantom_table_holds(const struct phantom_table *table,
                                        const struct phantom_member *member)
 {
     if (UNLIKELY(row_may_be_apart(&table->row, member->id)) && phantom_apart_holds(table, member)) {
         return true;
     }
-    return phantom_table_filtered(table, member->hash) && phantom_table_confirms(table, member);
+    return phantom_table_filtered(table, member->hash) &&
+           (phantom_is_plain_yes(table, member->id) || phantom_table_confirms(table, member));
 }
 
 /* ---- where something is away ---- */
 
-/* Of several that are no YES the last in this order counts. */
+/* Of several answers other than YES the last in this order counts. */
 enum phantom_answer {
     PHANTOM_NO,
     PHANTOM_YES,
@@ -233,7 +242,7 @@ struct phantom_lines {
     uint64_t words[2][PHANTOM_LINE_WORDS];
 };
 
-/* phantom_table_holds, for a table of which something is away. */
+/* As phantom_table_holds, for a table with a part away. */
 enum phantom_answer phantom_table_ask(const struct phantom_table *table,
                                       const struct phantom_member *member,
                                       const struct ticket *ticket);
@@ -247,8 +256,8 @@ enum phantom_answer phantom_table_look(const struct phantom_table *table, uint64
 bool phantom_table_holds_by(const struct phantom_table *table, const struct phantom_member *member,
                             const struct phantom_lines *lines);
 /*
- * Under the lock, before add: is there room in the overlay, if it needs one? A dump that is being
- * made is given up rather than answering no.
+ * Returns whether the overlay has room, if one is needed. Under the lock, before add. A dump that
+ * is being made is given up rather than answering no.
  */
 bool phantom_table_room(struct phantom_table *table, const struct phantom_member *member);
 

@@ -94,7 +94,7 @@ static int rising(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Those of ids first .. last, in rising order. The list is the caller's to free. */
+/* Returns the pairs of ids first .. last, in rising order. The caller frees the list. */
 static struct pairs gather_pairs(const struct phantom_table *apart, uint64_t first, uint64_t last)
 {
     struct pairs pairs = {.first = first, .last = last, .room = dict_count(apart->apart)};
@@ -110,7 +110,7 @@ static void drop_pair(struct phantom_table *apart, const struct pair *pair)
     CHECK(dict_delete(apart->apart, pair->hash, (uint8_t)pair->second));
 }
 
-/* To another table for pairs apart. False: memory is refused. */
+/* Puts a pair into another table for pairs apart. False: memory is refused. */
 static bool put_grow(struct phantom_table *to, const struct pair *pair)
 {
     while (!put_pair(to, pair)) { /* the keys are of one dict, so they differ: there is no place */

@@ -61,7 +61,7 @@ static void check_filter(const struct phantom_table *t)
     }
 }
 
-static void check_layer(const struct phantom_table *t, const struct phantom_table *layer)
+static void phantom_check_layer(const struct phantom_table *t, const struct phantom_table *layer)
 {
     check_filter(layer);
     CHECK(!layer->apart && !layer->exceptions && !layer->stripes); /* T8 */
@@ -81,7 +81,7 @@ void phantom_table_check(const struct phantom_table *t)
         CHECK(!(__atomic_load_n(&t->stripes[i], __ATOMIC_ACQUIRE) & VERLOCK_LOCKED)); /* T1 */
     }
     for (; layer; layer = (const struct phantom_table *)layer->row.further) {
-        check_layer(t, layer);
+        phantom_check_layer(t, layer);
     }
     if (t->exceptions) {
         dict_each(t->exceptions, check_exception, (void *)t);

@@ -18,7 +18,8 @@ bool phantom_table_is_cold(const struct phantom_table *holder)
 
 /* ---- questions ---- */
 
-/* Of a table or a layer: `words` is what is known of its line, if it is away. */
+/* Returns whether a table or a layer says yes: `words` is what is known of its line, if it is away.
+ */
 static bool holder_says(const struct phantom_table *holder, uint64_t hash, const uint64_t *words)
 {
     if (!phantom_table_is_cold(holder)) {
@@ -56,7 +57,7 @@ static enum phantom_answer ask_page(const struct phantom_table *holder, uint64_t
     return holder_says(holder, hash, words) ? PHANTOM_YES : PHANTOM_NO;
 }
 
-/* All pages are asked for in one pass, so that they are read together. A YES ends it unless
+/* Asks for all pages in one pass, so that they are read together. A YES ends the pass unless
  * something is pending: then the ticket waits, and its owner must know. */
 enum phantom_answer phantom_table_look(const struct phantom_table *t, uint64_t hash,
                                        const struct ticket *ticket, struct phantom_lines *lines)

@@ -52,7 +52,7 @@ static bool within(uint64_t value, uint64_t least, uint64_t most)
     return value >= least && value <= most;
 }
 
-/* Does one follow from the other, as it must? */
+/* Returns whether one follows from the other, as it must. */
 static bool sound(const struct description *d)
 {
     return d->version == VERSION && within(d->bits, 1, PHANTOM_BITS_MAX) &&
@@ -130,7 +130,7 @@ struct loading {
     char *error;
 };
 
-static bool refuse(const struct loading *loading, const char *why)
+static bool phantom_image_refuse(const struct loading *loading, const char *why)
 {
     snprintf(loading->error, ENGINE_ERROR_MAX, "%s", why);
     return false;
@@ -149,7 +149,7 @@ static bool load_pages(struct loading *loading)
     struct phantom_table *t = loading->t;
     uint64_t pages = table_file_info(loading->file)->pages;
     if (pages != phantom_table_pages(t)) {
-        return refuse(loading, "it has not the pages its table needs");
+        return phantom_image_refuse(loading, "it has not the pages its table needs");
     }
     if (pages == 0) {
         return true;
@@ -184,7 +184,7 @@ static bool make_room(const struct loading *loading, struct dict **dict, uint64_
 {
     while (dict_places(*dict) / 2 < entries) {
         if (!dict_grow(dict)) {
-            return refuse(loading, "the system refuses the memory for its entries");
+            return phantom_image_refuse(loading, "the system refuses the memory for its entries");
         }
     }
     return true;
@@ -198,14 +198,15 @@ static bool load_section(struct loading *loading, enum phantom_section section, 
         return true;
     }
     if (!*dict) {
-        return refuse(loading, "it has entries its table cannot have");
+        return phantom_image_refuse(loading, "it has entries its table cannot have");
     }
     if (!make_room(loading, dict, entries) ||
         dict_image_load(loading->file, section, *dict, wanted, loading, loading->error) !=
             TABLE_FILE_DONE) {
         return false;
     }
-    return !loading->foreign || refuse(loading, "it has entries that are not its table's");
+    return !loading->foreign ||
+           phantom_image_refuse(loading, "it has entries that are not its table's");
 }
 
 /* Exceptions, or what is apart. */
@@ -218,7 +219,7 @@ static bool load_own_parts(struct loading *loading)
     }
     /* Deletes may have been turned on after the image was begun. */
     if (info->section[PHANTOM_SECTION_EXCEPTIONS].entries && !phantom_table_deletes(t, true, 0)) {
-        return refuse(loading, "the system refuses the memory for its exceptions");
+        return phantom_image_refuse(loading, "the system refuses the memory for its exceptions");
     }
     return load_section(loading, PHANTOM_SECTION_EXCEPTIONS, &t->exceptions, exception_wanted) &&
            load_section(loading, PHANTOM_SECTION_APART, &t->apart, apart_wanted);
@@ -228,7 +229,7 @@ static bool load_sections(struct loading *loading)
 {
     unsigned sections = table_file_info(loading->file)->sections;
     if (sections != (phantom_table_is_layer(loading->t) ? 0 : PHANTOM_SECTIONS)) {
-        return refuse(loading, "it has not the sections its table needs");
+        return phantom_image_refuse(loading, "it has not the sections its table needs");
     }
     return load_own_parts(loading);
 }
@@ -254,13 +255,13 @@ static bool load_line(void *context, uint64_t line, uint8_t sub, const void *val
 {
     struct loading *loading = context;
     uint64_t words[DICT_VALUE_WORDS];
-    (void)sub; /* of which of two overlays it was */
+    (void)sub; /* the one of two overlays that it was of */
     memcpy(words, value, sizeof(words));
     if (line >= loading->t->filter.lines) {
-        return refuse(loading, "it has lines that are not its table's");
+        return phantom_image_refuse(loading, "it has lines that are not its table's");
     }
     return phantom_dump_restore(loading->t->dump, line, words) ||
-           refuse(loading, "the system refuses the memory for its lines");
+           phantom_image_refuse(loading, "the system refuses the memory for its lines");
 }
 
 static bool load_overlay(struct loading *loading)
@@ -268,7 +269,7 @@ static bool load_overlay(struct loading *loading)
     const struct table_file_info *info = table_file_info(loading->file);
     if (info->pages != 0 || info->sections != PHANTOM_OVERLAY_SECTIONS ||
         info->section[PHANTOM_SECTION_LINES].value_bytes != PHANTOM_LINE_BYTES) {
-        return refuse(loading, "it has not the sections an overlay needs");
+        return phantom_image_refuse(loading, "it has not the sections an overlay needs");
     }
     return load_own_parts(loading) &&
            table_file_each_entry(loading->file, PHANTOM_SECTION_LINES, load_line, loading,
@@ -286,7 +287,7 @@ bool phantom_table_load_dumped(struct phantom_table *t, struct engine_cold *cold
     phantom_dump_open(t->dump, file);
     bool loaded = table_file_info(file)->pages * TABLE_FILE_PAGE_BYTES == t->shape.table_bytes
                       ? (overlay ? load_overlay(&loading) : load_sections(&loading))
-                      : refuse(&loading, "it has not the pages its table needs");
+                      : phantom_image_refuse(&loading, "it has not the pages its table needs");
     if (!loaded) {
         phantom_dump_take_back(t->dump);
     }

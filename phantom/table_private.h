@@ -18,14 +18,15 @@
  */
 bool phantom_apart_put(struct phantom_table *apart, const struct phantom_member *member);
 bool phantom_apart_remove(struct phantom_table *apart, const struct phantom_member *member);
-/* As put, nobody else there, whatever the limit; again: nothing. False: memory is refused. */
+/* Puts a pair whatever the limit, with nobody else there; a second time does nothing. False: memory
+ * is refused. */
 bool phantom_apart_restore(struct phantom_table *apart, const struct phantom_member *member);
 void phantom_apart_check(const struct phantom_table *apart);
 
 /* shape.c: bytes of pools; wanted 0: the usual part of the table. */
 uint64_t phantom_exceptions_pool(uint64_t table_bytes, uint64_t wanted);
 uint64_t phantom_apart_pool(uint64_t table_bytes);
-/* shape.c: makes the shape one of so many bytes, with the plan it has. */
+/* shape.c: makes the shape one of this many bytes, with the plan it has. */
 void phantom_shape_size(struct phantom_shape *shape, uint64_t table_bytes);
 
 /* A layer has no exceptions of its own. */
@@ -34,7 +35,7 @@ static inline bool phantom_table_is_layer(const struct phantom_table *table)
     return table->stripes == NULL && table->apart == NULL;
 }
 
-/* table.c: does an exception stand for the pair of these hashes? */
+/* table.c: returns whether an exception stands for the pair of these hashes. */
 bool phantom_exception_stands(const struct phantom_table *table, uint64_t hash, uint64_t second);
 /* table.c: sets the bits of a member in it, in memory and in the overlay, which has room for it. */
 void phantom_table_set_bits(struct phantom_table *table, uint64_t hash);

@@ -9,8 +9,8 @@
 #include "phantom/table_private.h"
 #include "row/row_log.h"
 
-static bool refuse(const struct engine_replay *replay, const char *why,
-                   char error[ENGINE_ERROR_MAX])
+static bool phantom_replay_refuse(const struct engine_replay *replay, const char *why,
+                                  char error[ENGINE_ERROR_MAX])
 {
     snprintf(error, ENGINE_ERROR_MAX,
              "the change of id %" PRIu64 " at %" PRIu64 " in the journal cannot be replayed: %s",
@@ -27,7 +27,7 @@ struct target {
     struct phantom_table *t;      /* NULL: it was recycled */
     struct phantom_table *apart;  /* NULL: the change is not in its part of the journal */
     struct phantom_member member; /* hashes, no bytes */
-    bool own;                     /* is it in the table's part of the journal? */
+    bool own;                     /* whether it is in the table's part of the journal */
 };
 
 /* ---- adding ---- */
@@ -138,5 +138,5 @@ bool phantom_table_replay(struct row *row, struct phantom_table *t,
                           ? replay_add(&to, change->place, replay->lsn)
                       : change->type == CHANGE_MEMBER_DELETE ? replay_remove(&to, change->place)
                                                              : NO_SUCH;
-    return !why || refuse(replay, why, error);
+    return !why || phantom_replay_refuse(replay, why, error);
 }

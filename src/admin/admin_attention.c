@@ -119,6 +119,12 @@ static void look_at_followed(const struct admin_replication *repl,
             readable_span(span, (double)receiver->lag_us / 1e6),
             readable_bytes(bytes, (double)receiver->lag_bytes), repl->leader);
     }
+    if (!repl->readable) {
+        say(attention,
+            "This node refuses reads: it is not yet what %.80s was at one moment, or has not been "
+            "level with it for replication.stale-after. Wait for the copy, or look at the link.",
+            repl->leader);
+    }
 }
 
 static void look_at_followers(const struct admin_replication *repl,
@@ -126,8 +132,12 @@ static void look_at_followers(const struct admin_replication *repl,
 {
     char span[READABLE_MAX];
 
-    if (repl->waits && !repl->feeds.in_sync) {
-        say(attention, "The follower of replication.ack-by is away or has not caught up, and every "
+    if (repl->fenced) {
+        say(attention,
+            "The word of this leader's agent has ended, and every change is refused. Look "
+            "at `rollcall agent status`, the agent's log and etcd.");
+    } else if (repl->waits && !repl->feeds.in_sync) {
+        say(attention, "The follower that answers wait for is away or has not caught up, and every "
                        "change is refused. Look at that node.");
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {
@@ -235,8 +245,10 @@ static void look_at_machine(const struct admin_view *view, struct admin_attentio
 static const char *more_tables(const struct admin_space *space, bool has_data)
 {
     if (space->any_ids) {
-        return space->kind == SPACE_COUNTER ? "Raise `memory`: it grows as far as that allows"
-                                            : "Raise its `table-size`";
+        return space->kind == SPACE_COUNTER
+                   ? "Raise `memory`: it grows as far as that allows; or set `data` and `oldest: "
+                     "dump`"
+                   : "Raise its `table-size`";
     }
     return has_data ? "Raise its `tables`, or set `oldest: dump`"
                     : "Raise its `tables`, or set `data` and `oldest: dump`";
@@ -249,7 +261,9 @@ static const char *help_against(unsigned reason, const struct admin_space *space
         NULL, /* more_tables() */
         "Raise its `table-size`, or aux and extend memory",
         "Raise cold.threads or journal.buffer; look whether the disk keeps up",
-        "Look for disk errors (dmesg), then run `rollcall verify DATA`",
+        "Look for disk errors (dmesg), whether it keeps up (iostat -x 1), and what `rollcall "
+        "verify "
+        "DATA` says",
         "Raise its `max-id`",
         "Somebody writes ids far ahead of all others; look at who makes ids",
         "Somebody writes ids older than the oldest table; keep more tables",
@@ -347,7 +361,7 @@ static void say_overflow(const struct admin_space *space, const struct admin_slo
     char memory[READABLE_MAX + 48] = "";
 
     if (pools > 0) {
-        snprintf(memory, sizeof(memory), ", and the memory for such is %s used",
+        snprintf(memory, sizeof(memory), ", and the memory for them is %s used",
                  readable_share(share, pools));
     }
     say(attention,

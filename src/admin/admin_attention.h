@@ -22,7 +22,7 @@ struct admin_attention {
     char sentences[ADMIN_ATTENTION_MAX][ADMIN_SENTENCE_MAX];
 };
 
-/* Of a view that is serving. The most urgent first. */
+/* Collects what a view that is serving needs, the most urgent first. */
 void admin_attention_collect(const struct admin_view *view, struct admin_attention *attention);
 
 #endif

@@ -155,9 +155,11 @@ double admin_chart_lines(struct evbuffer *out, const struct admin_series *series
                 begun = false;
                 continue;
             }
-            evbuffer_add_printf(out, "%s%.0f %.1f", begun ? " " : "M",
+            bool alone = !begun && (k + 1 == points || series[i].rates[k + 1] < 0);
+
+            evbuffer_add_printf(out, "%s%.0f %.1f%s", begun ? " " : "M",
                                 (double)k * WIDE / (double)(points - 1),
-                                TALL - 1 - (TALL - 4) * rate / most);
+                                TALL - 1 - (TALL - 4) * rate / most, alone ? "h0" : "");
             begun = true;
         }
         evbuffer_add_printf(out, "\"/>");

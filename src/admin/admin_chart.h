@@ -29,7 +29,7 @@ struct admin_part {
     const char *name, *class;
     double value;
 };
-/* One bar of parts; what is left of `whole` stays empty. */
+/* Draws one bar of parts; what is left of `whole` stays empty. */
 void admin_chart_bar(struct evbuffer *out, const struct admin_part *parts, size_t count,
                      double whole, const char *label);
 

@@ -379,8 +379,8 @@ static void follow_places(struct admin_space *space)
 
     space->room = (struct forecast_room){
         .any_ids = space->any_ids,
-        .refuses =
-            space->kind != SPACE_PLAIN && (space->any_ids || space->oldest == SPACE_OLDEST_REFUSE),
+        .refuses = space->kind != SPACE_PLAIN && space->oldest != SPACE_OLDEST_DUMP &&
+                   (space->any_ids || space->oldest == SPACE_OLDEST_REFUSE),
     };
     if (newest != NULL) {
         space->room.capacity = newest->capacity;

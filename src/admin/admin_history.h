@@ -17,7 +17,7 @@
 #define ADMIN_SPACE_STEPS  144 /* … and ten minutes apart: the day of a space */
 #define ADMIN_STEP_MINUTES 10
 #define ADMIN_TIMES_S      10
-#define ADMIN_TIMES        6  /* so many of them are a minute */
+#define ADMIN_TIMES        6  /* this many are a minute */
 #define ADMIN_RATE_S_MIN   60 /* what is shorter says nothing of a day */
 #define ADMIN_JUMP_S       2  /* the wall clock was set by as much, or more */
 
@@ -57,7 +57,7 @@ void admin_history_lately(const struct admin_history *history, enum watch_tier t
  * minute. */
 void admin_history_tell(const struct admin_history *history, struct admin_figures *figures);
 
-/* By how much each has grown in the last ten minutes. */
+/* Tells by how much each figure has grown in the last ten minutes. */
 void admin_history_events(const struct admin_history *history, const struct admin_figures *figures,
                           struct admin_events *grown);
 void admin_history_trend(const struct admin_history *history, const struct admin_figures *figures,

@@ -14,7 +14,7 @@
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
 
-/* ---- who asks ---- */
+/* ---- users ---- */
 
 /* Cuts "Basic BASE64" of "name:password". False: it is not that. */
 static bool parse_basic(const char *header, char given[2 * AUTH_LINE_MAX], size_t *name,
@@ -130,7 +130,7 @@ static bool is_follower(const struct admin *admin)
     return is_serving(admin) && server->data != NULL && data_follows(server->data);
 }
 
-/* One that no longer takes changes is of no use as a leader. */
+/* Returns whether this daemon is a leader. One that no longer takes changes is none. */
 static bool is_leader(const struct admin *admin)
 {
     return is_serving(admin) && !is_follower(admin) && !server_is_fenced(admin->server) &&

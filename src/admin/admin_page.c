@@ -37,7 +37,9 @@ static const char style[] =
     ".o{fill:var(--o)}.f{fill:var(--f)}.g{fill:var(--g)}.d{fill:var(--d)}.e{fill:var(--e)}"
     ".v{fill:var(--v)}.bad{fill:var(--bad)}.x{fill:var(--x)}.r{fill:var(--r)}.z{fill:var(--n)}"
     ".n{fill:none;stroke:var(--d);stroke-dasharray:3 2}\n"
-    ".c path,.target,.y{fill:none;stroke-width:1.8;vector-effect:non-scaling-stroke}.c .r{stroke:"
+    ".c "
+    "path,.target,.y{fill:none;stroke-linecap:round;stroke-width:1.8;vector-effect:non-scaling-"
+    "stroke}.c .r{stroke:"
     "var(--r)}.c .o{stroke:var(--o)}.c .x{stroke:var(--x)}.target{stroke:var(--bad);"
     "stroke-dasharray:4 3}.y{stroke:var(--i)}\n"
     ".l{display:flex;flex-wrap:wrap;gap:.1rem 1rem;font-size:.85rem}.l svg{display:inline-block;"
@@ -164,6 +166,7 @@ static void put_rates(const struct admin_view *view, bool day, struct evbuffer *
 
     for (size_t i = 0; i < lines; i++) {
         newest[i] = admin_history_rates(view->history, day, (enum admin_line)i, rates[i], POINTS);
+        rates[i][POINTS - 1] = newest[i]; /* of less than a part of the time, too */
         series[i] = (struct admin_series){names[i], classes[i], rates[i]};
     }
     evbuffer_add_printf(out, "<section><h2>Operations a second, last %s</h2><div class=l>",
@@ -259,6 +262,20 @@ static void put_checkpoint_row(const struct admin_figures *figures, struct evbuf
                         data->checkpoint_failures, data->checkpoint_running ? "; running" : "");
 }
 
+/* As Needs attention has it. */
+static bool page_disk_keeps_up(const struct admin_figures *figures)
+{
+    const struct journal_stats *journal = &figures->journal;
+    const struct admin_events *lately = &figures->events;
+    bool journals =
+        !journal->failed && !journal->full &&
+        (journal->unsynced_us < ADMIN_JOURNAL_LAG_US || figures->sync == JOURNAL_SYNC_NEVER);
+
+    return journals && lately->checkpoint_failures + lately->dump_failures + lately->cold_busy +
+                               lately->journal_refusals + lately->cold_failed ==
+                           0;
+}
+
 static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
 {
     const struct journal_stats *journal = &figures->journal;
@@ -271,8 +288,9 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     }
     evbuffer_add_printf(
         out,
-        "<section><h2>Disk</h2><table><tr><th>Journal<td>%s in %s, sync %s; %s not "
-        "yet written, oldest change not durable for %s%s%s",
+        "<section><h2>Disk <span class=s>%s</span></h2><table><tr><th>Journal<td>%s in %s, sync "
+        "%s; %s not yet written, oldest change not durable for %s%s%s",
+        page_disk_keeps_up(figures) ? "it keeps up" : "it does not keep up",
         readable_bytes(size, (double)journal->segment_bytes),
         readable_many(segments, journal->segments, "file"), sync_word(figures->sync),
         readable_bytes(waiting, (double)journal->buffer_used_bytes),
@@ -315,7 +333,8 @@ static void put_forecast(const struct admin_space *space, struct evbuffer *out)
         if (space->room.refuses) {
             evbuffer_add_printf(out, "<p><b>Full in %s</b>, then new ids are refused", span);
         } else {
-            evbuffer_add_printf(out, "<p>The oldest table is %s in <b>%s</b>",
+            evbuffer_add_printf(out, "<p>%s is %s in <b>%s</b>",
+                                space->any_ids ? "A part" : "The oldest table",
                                 space->oldest == SPACE_OLDEST_DUMP ? "dumped" : "recycled", span);
         }
         evbuffer_add_printf(out, ": %s new ids a second in the last %s.</p>",

@@ -1,4 +1,6 @@
 /* admin_page_nodes.c: of the status page: who follows whom, and how far behind. */
+#include <stdlib.h>
+
 #include "admin/admin_attention.h"
 #include "admin/admin_chart.h"
 #include "admin/admin_page.h"
@@ -11,8 +13,11 @@
 /* A node of the tree: `words` says how it stands with the one above. */
 static void put_node(struct evbuffer *out, const char *name, const char *peer, const char *words)
 {
-    evbuffer_add_printf(out, "<ul class=k><li><b>%s</b> <span class=s>%s</span> %s", name, peer,
-                        words);
+    char *escaped = evhttp_htmlescape(name);
+
+    evbuffer_add_printf(out, "<ul class=k><li><b>%s</b> <span class=s>%s</span> %s",
+                        escaped != NULL ? escaped : "", peer, words);
+    free(escaped);
 }
 
 static void put_lag(struct evbuffer *out, uint64_t lag_bytes, uint64_t lag_us)
@@ -24,9 +29,14 @@ static void put_lag(struct evbuffer *out, uint64_t lag_bytes, uint64_t lag_us)
         evbuffer_add_printf(out, ", level");
         return;
     }
-    evbuffer_add_printf(out, ", <b>%s</b> behind", readable_bytes(bytes, (double)lag_bytes));
-    if (lag_us >= LAG_TOLD_US) {
-        evbuffer_add_printf(out, ", the oldest for %s", readable_time(age, (double)lag_us / 1e6));
+    readable_time(age, (double)lag_us / 1e6);
+    if (lag_bytes == 0) { /* as far as is known: there is no word from the other one */
+        evbuffer_add_printf(out, ", level <b>%s</b> ago", age);
+    } else {
+        evbuffer_add_printf(out, ", <b>%s</b> behind", readable_bytes(bytes, (double)lag_bytes));
+    }
+    if (lag_bytes > 0 && lag_us >= LAG_TOLD_US) {
+        evbuffer_add_printf(out, ", the oldest for %s", age);
     }
     admin_chart_bar(out, &part, 1, LAG_WHOLE_US, "how far behind, up to ten seconds");
 }
@@ -55,7 +65,7 @@ static void put_self(const struct admin_replication *repl, const char *name, str
     if (receiver->state == REPL_RECEIVER_COPYING) {
         evbuffer_add_printf(out, ", %s of %s", readable_bytes(done, (double)receiver->copied_bytes),
                             readable_bytes(whole, (double)receiver->copy_bytes));
-    } else {
+    } else if (receiver->state == REPL_RECEIVER_STREAMING || receiver->lag_us > 0) {
         put_lag(out, receiver->lag_bytes, receiver->lag_us);
     }
     evbuffer_add_printf(out, repl->readable ? "; reads are answered" : "; reads are refused");

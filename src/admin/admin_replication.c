@@ -39,6 +39,7 @@ void admin_replication_read(struct admin_replication *repl, const struct server 
         repl_feeds_stats(server->feeds, &repl->feeds);
         repl->has_feeds = true;
         repl->waits = server->ack_replica && !follows;
+        repl->fenced = !follows && server_is_fenced(server);
         repl->followers = repl->feeds.count;
     }
 }

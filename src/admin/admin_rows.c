@@ -31,7 +31,6 @@
 #define WHEN(condition)      .when = ADMIN_##condition
 
 static const char *const states[] = {"open", "full", "dumping", "on_disk"};
-static const char *const kinds[] = {"counter", "phantom", "plain"};
 static const char *const roles[] = {"store", "cache"};
 static const char *const oldest[] = {"default", "dump", "recycle", "refuse"};
 const char *const admin_role_words[ADMIN_ROLES] = {"single", "leader", "follower"};
@@ -249,7 +248,7 @@ const struct admin_row admin_rows[] = {
     DAEMON(repl.feeds.rewinds, WHEN(WITH_FEEDS), JSON("replication.rewinds"),
            COUNTER("replication_rewinds_told_total", "Followers told to go back.")),
     /* spaces */
-    SPACE(name, JSON("name")), SPACE(kind, .words = kinds, JSON("kind")),
+    SPACE(name, JSON("name")), SPACE(kind, .words = settings_kind_words, JSON("kind")),
     SPACE(role, .words = roles, JSON("role")), SPACE(oldest, .words = oldest, JSON("oldest")),
     SPACE(slots, JSON("slots")), SPACE(any_ids, JSON("any_ids")),
     SPACE(held, JSON("held"),

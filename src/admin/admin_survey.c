@@ -17,7 +17,8 @@ struct surveyed {
 struct admin_survey {
     struct engine_survey now;
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
-    size_t next;                          /* that comes behind it */
+    size_t next;                          /* that comes after it */
+    unsigned rest_s;
     struct surveyed past[SETTINGS_SPACES_MAX];
 };
 
@@ -63,7 +64,7 @@ static void survey_keep(const struct admin_survey *survey, const struct space *s
     }
 }
 
-/* Where the space is kept, or may be: that of one that is there no more. */
+/* Returns the place of a space, or that of a space that is gone. */
 static struct surveyed *survey_place(struct admin_survey *survey, const struct spaces *spaces,
                                      const char *name)
 {
@@ -120,12 +121,14 @@ static bool survey_step(struct admin_survey *survey, const struct spaces *spaces
 void admin_survey_go_on(struct admin_survey *survey, const struct server *server,
                         struct barrier_member *member)
 {
-    bool more = true;
+    bool more = survey->rest_s == 0;
 
+    survey->rest_s -= !more;
     for (unsigned i = 0; more && i < ADMIN_SURVEY_STEPS; i++) {
         barrier_enter(member);
         more = survey_step(survey, server->spaces);
         barrier_leave(member);
+        survey->rest_s = more ? 0 : ADMIN_SURVEY_REST_S;
     }
 }
 

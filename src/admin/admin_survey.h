@@ -1,7 +1,7 @@
 /*
  * admin_survey.h: the values of slots, and how far one has to look for records: a look that goes
  * round all spaces for as long as the daemon runs, so that what is told may be some minutes old, of
- * large spaces an hour.
+ * large spaces some hours.
  *
  * Cost: ADMIN_SURVEY_STEPS steps of less than half a millisecond a second, of this thread alone.
  * Thread rule: the admin's thread, outside the barrier.
@@ -11,10 +11,10 @@
 
 #include "admin/admin_figures.h"
 
-#define ADMIN_SURVEY_STEPS 8
-#define ADMIN_SURVEY_ENOUGH                                                                        \
-    0.99 /* of the numbers beside a table: the bits that would hold them                           \
-          */
+#define ADMIN_SURVEY_STEPS  16
+#define ADMIN_SURVEY_REST_S 3 /* between two rounds */
+/* The bits that are told would hold so many of the numbers beside a table. */
+#define ADMIN_SURVEY_ENOUGH 0.99
 
 struct admin_survey;
 

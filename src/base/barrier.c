@@ -3,9 +3,9 @@
  *
  * A member writes its state and then reads the flag; a stop writes the flag and then reads the
  * states. All four are sequentially consistent, so at least one of the two sees the other: a member
- * that read "not stopped" is seen inside.
- * A stop that finds a member inside marks it AWAITED; whoever steps out of that state wakes the
- * stop. Both sleep under the one lock, so no wake is lost.
+ * that read "not stopped" is seen inside. A stop that finds a member inside marks it AWAITED; the
+ * member that steps out of that state wakes the stop. Both sleep under the one lock, so no wake is
+ * lost.
  */
 #include "base/barrier.h"
 

@@ -3,7 +3,9 @@
 
 #include "base/check.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +127,24 @@ bool buf_append(struct buf *buf, const void *bytes, size_t length)
     }
     memcpy(room, bytes, length);
     buf->length += length;
+    return true;
+}
+
+bool buf_print(struct buf *buf, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    CHECK(length >= 0);
+    char *room = buf_room(buf, (size_t)length + 1);
+    if (room == NULL) {
+        return false;
+    }
+    va_start(arguments, format);
+    vsnprintf(room, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    buf_commit(buf, (size_t)length);
     return true;
 }
 

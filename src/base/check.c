@@ -17,7 +17,7 @@ void check_failed(const char *file, int line, const char *function, const char *
         bytes = sizeof(buffer) - 1;
         buffer[bytes - 1] = '\n';
     }
-    /* Not stdio: its lock may be held by the thread that broke. */
+    /* stdio is left out: the thread that broke may hold its lock. */
     ssize_t written = write(STDERR_FILENO, buffer, bytes);
     (void)written;
     abort();

@@ -281,13 +281,6 @@ void dict_destroy(struct dict *dict)
     free(dict);
 }
 
-void dict_clear(struct dict *dict)
-{
-    memory_region_clear(dict->pool, dict->pool_bytes);
-    atomic_store(&dict->levels, 1);
-    atomic_store(&dict->count, 0);
-}
-
 uint64_t dict_count(const struct dict *dict)
 {
     return atomic_load_explicit(&dict->count, memory_order_relaxed);

@@ -33,7 +33,6 @@ struct dict;
 /* pool_bytes: the memory of all levels, at least DICT_POOL_MIN. NULL with errno when refused. */
 struct dict *dict_create(size_t value_bytes, size_t pool_bytes, uint64_t seed);
 void dict_destroy(struct dict *dict); /* NULL: no-op */
-void dict_clear(struct dict *dict);   /* no other thread may use it meanwhile */
 
 /* Copies the value, zero-filled to whole words, to `value` (may be NULL). False: not there. */
 bool dict_get(const struct dict *dict, uint64_t id, uint8_t sub, uint64_t *value);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define NUM_DIGITS_MAX  20 /* digits of 2^64-1 */
-#define NUM_DIGITS_SAFE 19 /* so many digits always fit */
+#define NUM_DIGITS_SAFE 19 /* this many digits always fit */
 
 /*
  * Reads all of text[0..length) as a decimal number 0 to 2^64-1: digits only, 1 to 20 of them,
@@ -37,18 +37,21 @@ extern const uint32_t num_short_texts[NUM_SHORT];
 /* num_print() of any number. */
 size_t num_print_long(char *text, uint64_t value);
 
+/* num_print() of one below NUM_SHORT. */
+static inline size_t num_print_short(char *text, uint64_t value)
+{
+    uint32_t entry = num_short_texts[value];
+    memcpy(text, &entry, sizeof(entry));
+    return entry >> 24;
+}
+
 /*
  * Writes value in decimal to text, which has room for NUM_DIGITS_MAX bytes: any of them may be
  * overwritten, also after the digits. Writes no NUL. Returns the number of digits.
  */
 static inline size_t num_print(char *text, uint64_t value)
 {
-    if (value >= NUM_SHORT) {
-        return num_print_long(text, value);
-    }
-    uint32_t entry = num_short_texts[value];
-    memcpy(text, &entry, sizeof(entry));
-    return entry >> 24;
+    return value < NUM_SHORT ? num_print_short(text, value) : num_print_long(text, value);
 }
 
 #endif

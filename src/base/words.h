@@ -10,8 +10,18 @@
 #ifndef ROLLCALL_BASE_WORDS_H
 #define ROLLCALL_BASE_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ThreadSanitizer must see every access as an atomic one. */
+#if defined(__SANITIZE_THREAD__)
+#define WORDS_ATOMIC_ONLY
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WORDS_ATOMIC_ONLY
+#endif
+#endif
 
 typedef uint64_t __attribute__((may_alias)) shared_word; /* always through the functions below */
 
@@ -30,6 +40,30 @@ static inline uint64_t word_load(const shared_word *words, size_t index)
 static inline uint64_t words_funnel(uint64_t low, uint64_t high, unsigned shift)
 {
     return low >> shift | high << 1 << (63 - shift); /* in two steps, as a shift by 64 is none */
+}
+
+/*
+ * The eight bytes at any byte offset, in one load where the machine has such: of a reader who looks
+ * at a version afterwards, so that it does not matter whether they were loaded at one moment.
+ */
+static inline uint64_t words_eight(const shared_word *words, size_t offset)
+{
+#ifdef WORDS_ATOMIC_ONLY
+    uint64_t low = word_load(words, offset / 8);
+    return words_funnel(low, word_load(words, (offset + 7) / 8), offset % 8 * 8);
+#else
+    typedef struct __attribute__((packed, may_alias)) {
+        uint64_t bytes;
+    } eight;
+    const eight *from = (const eight *)((const char *)words + offset);
+#ifdef __x86_64__
+    uint64_t bytes; /* volatile would keep the address from being a part of the load */
+    __asm__("mov %1, %0" : "=r"(bytes) : "m"(*from));
+    return bytes;
+#else
+    return ((const volatile eight *)from)->bytes;
+#endif
+#endif
 }
 
 /*
@@ -111,6 +145,32 @@ static inline uint64_t field_load(const shared_word *words, size_t at,
     uint64_t low = word_load(words, first / 64);
     uint64_t high = word_load(words, (at + field->last) / 64);
     return words_funnel(low, high, first % 64) & field->mask;
+}
+
+/*
+ * A field as words_eight() reads it: which eight bytes of the record hold it. A mask of 0: no field
+ * or one that no eight bytes hold, which loads as 0.
+ */
+struct words_near {
+    uint64_t mask;
+    uint32_t byte;
+    uint32_t shift;
+};
+
+/* That of a field in a record of so many bytes; beyond them is read only where those are less than
+ * eight. */
+static inline struct words_near near_of(const struct words_field *field, unsigned record_bytes)
+{
+    unsigned last = record_bytes > 8 ? record_bytes - 8 : 0;
+    unsigned byte = field->first / 8 < last ? field->first / 8 : last;
+    bool is_held = field->last - 8 * byte < 64;
+    return (struct words_near){is_held ? field->mask : 0, byte, field->first - 8 * byte};
+}
+
+/* Of a record that begins at byte `at`. */
+static inline uint64_t near_load(const shared_word *words, size_t at, const struct words_near *near)
+{
+    return words_eight(words, at + near->byte) >> near->shift & near->mask;
 }
 
 /* Stores the low bits of value there; a single word is stored twice. Under the lock of those words.

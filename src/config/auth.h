@@ -2,8 +2,8 @@
  * auth.h: who may come in: the users of an auth-file.
  *
  * The file is memcached's: a line a user, `name:password`; empty lines are passed over. A check
- * takes the same time whoever is asked for and wherever a password is wrong: it is compared with
- * every entry, whole.
+ * takes the same time for every user and every wrong password: it is compared with every entry,
+ * whole.
  *
  * Thread rule: load and destroy by anyone; check by any thread.
  */

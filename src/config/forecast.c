@@ -1,56 +1,17 @@
 #include "config/forecast.h"
 
-static void forecast_counters(const struct space_settings *space, uint32_t number,
-                              struct forecast *forecast)
-{
-    struct counter_config config;
-    struct counter_size size;
-
-    settings_counter_config(space, number, &config);
-    counter_config_size(&config, &size);
-    *forecast = (struct forecast){
-        .bytes = size.bytes,
-        .tables = size.tables,
-        .spare = size.spare,
-        .holds = size.records,
-        .bytes_each = size.bytes_per_record,
-    };
-}
-
-static void forecast_members(const struct space_settings *space, uint32_t number,
-                             struct forecast *forecast)
-{
-    struct phantom_config config;
-    struct phantom_size size;
-
-    settings_phantom_config(space, number, &config);
-    phantom_config_size(&config, &size);
-    *forecast = (struct forecast){
-        .bytes = size.bytes,
-        .tables = size.tables,
-        .spare = size.spare,
-        .holds = size.members,
-        .bytes_each = size.bits_per_member / 8,
-    };
-}
+#include "config/settings_draft.h"
 
 void forecast_space(const struct space_settings *space, uint32_t number, struct forecast *forecast)
 {
-    switch (space->kind) {
-    case SPACE_COUNTER:
-        forecast_counters(space, number, forecast);
-        break;
-    case SPACE_PHANTOM:
-        forecast_members(space, number, forecast);
-        break;
-    case SPACE_PLAIN:
-        *forecast = (struct forecast){.bytes = space->memory_bytes};
+    settings_kind_forecast(space, number, forecast);
+    if (space->kind == SPACE_PLAIN) {
         return;
     }
-    if (space->ids == SPACE_IDS_GROWING) {
-        double at_first = space->kind == SPACE_COUNTER ? COUNTER_LATE_START : PHANTOM_LATE_START;
-
-        forecast->late_room = space->row.late_room < 0 ? at_first : space->row.late_room;
+    if (space->ids != SPACE_IDS_GROWING) {
+        forecast->late_room = 0;
+    } else if (space->row.late_room >= 0) {
+        forecast->late_room = space->row.late_room;
     }
     forecast->table_holds = forecast->holds / forecast->tables;
     forecast->table_memory = forecast->bytes / (forecast->tables + forecast->spare);

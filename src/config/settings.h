@@ -112,8 +112,7 @@ struct settings {
     size_t listen_count;
     unsigned threads; /* never 0 once loaded */
     uint64_t memory_bytes;
-    bool memory_given; /* by the file or -m, not the default */
-    char *data;        /* an absolute path; NULL: memory only, and what follows means nothing */
+    char *data; /* an absolute path; NULL: memory only, and what follows means nothing */
     struct {
         enum journal_sync sync;
         uint64_t segment_bytes; /* a multiple of SETTINGS_SEGMENT_UNIT */
@@ -205,7 +204,7 @@ struct settings *settings_reload(int argc, char **argv, FILE *err);
 void settings_destroy(struct settings *settings); /* NULL: no-op */
 /* Returns whether a node, or a group of them, may have this name. */
 bool settings_node_name_good(const char *name);
-/* Does rollcall agent say whom this node follows, and when it leads? */
+/* Returns whether rollcall agent says which node this one follows, and when it leads. */
 bool settings_follows_agent(const struct settings *settings);
 
 /* Every setting as name and text, for `stats settings`: memcached's names among them (maxconns …).
@@ -265,6 +264,9 @@ uint64_t settings_cold_bytes(const struct settings *settings);
 
 /* Returns the part of the sum of one space: its tables, their pools, and its below_bytes. */
 uint64_t settings_space_bytes(const struct space_settings *space);
+
+/* The words of enum space_kind, in its order; NULL ends them. */
+extern const char *const settings_kind_words[];
 
 /* Fills what the counter engine needs of space number `space`, which is of kind counter. */
 void settings_counter_config(const struct space_settings *from, uint32_t space,

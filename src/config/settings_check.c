@@ -133,11 +133,22 @@ static enum space_oldest usual_oldest(const struct settings *settings,
     return space->role == SPACE_CACHE ? SPACE_OLDEST_RECYCLE : SPACE_OLDEST_REFUSE;
 }
 
+/* Ids of a space of any are of no age: its parts leave memory for want of that, and come back. */
+static bool wrong_oldest_of_any(const struct space_settings *space)
+{
+    return space->ids == SPACE_IDS_ANY &&
+           (space->oldest == SPACE_OLDEST_RECYCLE ||
+            (space->oldest == SPACE_OLDEST_DUMP && space->kind != SPACE_COUNTER));
+}
+
 static void check_oldest(struct settings_draft *draft, size_t number)
 {
     struct space_settings *space = &draft->settings->spaces[number];
 
-    if (space->oldest == SPACE_OLDEST_DEFAULT) {
+    if (wrong_oldest_of_any(space)) {
+        settings_error(draft, settings_draft_space_place(draft, number, "oldest"),
+                       "oldest: with ids: any it is refuse, or dump for kind: counter");
+    } else if (space->oldest == SPACE_OLDEST_DEFAULT) {
         space->oldest = usual_oldest(draft->settings, space);
     } else if (space->oldest == SPACE_OLDEST_DUMP && draft->settings->data == NULL) {
         settings_error(draft, settings_draft_space_place(draft, number, "oldest"),
@@ -358,25 +369,6 @@ static void complete_below(struct settings *settings)
     }
 }
 
-_Static_assert(PHANTOM_ERROR_MAX <= COUNTER_ERROR_MAX, "one room for the error of any engine");
-
-static bool engine_takes(const struct space_settings *space, uint32_t number,
-                         char error[COUNTER_ERROR_MAX])
-{
-    struct counter_config counter;
-    struct phantom_config phantom;
-
-    if (space->kind == SPACE_PLAIN) {
-        return true;
-    }
-    if (space->kind == SPACE_PHANTOM) {
-        settings_phantom_config(space, number, &phantom);
-        return phantom_config_valid(&phantom, error);
-    }
-    settings_counter_config(space, number, &counter);
-    return counter_config_valid(&counter, error);
-}
-
 /* Returns the users of the file that the option `name` gives; NULL: no file is given, or the file
  * has a mistake. */
 static struct auth *load_users(struct settings_draft *draft, const char *name, const char *file)
@@ -407,7 +399,7 @@ static void check_engines(struct settings_draft *draft)
     char error[COUNTER_ERROR_MAX];
 
     for (size_t i = 0; i < draft->settings->space_count; i++) {
-        if (!engine_takes(&draft->settings->spaces[i], (uint32_t)i, error)) {
+        if (!settings_kind_valid(&draft->settings->spaces[i], (uint32_t)i, error)) {
             settings_error(draft, &draft->space_names[i], "space %s: %s",
                            draft->settings->spaces[i].name, error);
         }
@@ -442,7 +434,6 @@ void settings_check(struct settings_draft *draft)
 {
     struct settings *settings = draft->settings;
 
-    settings->memory_given = settings_draft_place(draft, "memory")->given;
     settings_address_check(draft);
     settings_address_check_admin(draft);
     check_spaces(draft);

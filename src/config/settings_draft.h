@@ -123,7 +123,7 @@ struct settings_draft {
 
 struct settings_draft *settings_draft_create(void);
 void settings_draft_destroy(struct settings_draft *draft); /* NULL: no-op */
-/* Hands the settings to the caller, who destroys them. */
+/* Hands the settings to the caller, which destroys them. */
 struct settings *settings_draft_take(struct settings_draft *draft);
 
 /*
@@ -221,6 +221,17 @@ void settings_address_check(struct settings_draft *draft);
 void settings_address_check_admin(struct settings_draft *draft);
 /* Reads what the keys of tls name, if it is enabled. settings_tls.c */
 void settings_tls_check(struct settings_draft *draft);
+
+/* ---- the kind of a space (settings_kind.c) ---- */
+
+struct forecast;
+
+/* False with `error`: its engine does not take it. */
+bool settings_kind_valid(const struct space_settings *space, uint32_t number,
+                         char error[COUNTER_ERROR_MAX]);
+/* Fills what its engine says, and the room for late ids that it has at first. */
+void settings_kind_forecast(const struct space_settings *space, uint32_t number,
+                            struct forecast *forecast);
 /* Checks the keys of replication as a whole, and reads its user. Called after tls and data. In
  * settings_replication.c. */
 void settings_replication_check(struct settings_draft *draft);

@@ -140,7 +140,8 @@ static void print_mistake(const struct settings_draft *draft,
     }
 }
 
-/* Those of the file by line and column, then the others; as found where that is equal. */
+/* Orders mistakes of the file by line and column, then the others; where that is equal, as found.
+ */
 static bool comes_before(const struct settings_place *left, const struct settings_place *right)
 {
     if ((left->line > 0) != (right->line > 0)) {

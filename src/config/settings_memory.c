@@ -1,6 +1,6 @@
 /*
- * settings_memory.c: what a configuration holds of memory at most, part by part; and what engines
- * and cold reads are told of it.
+ * settings_memory.c: what a configuration holds of memory at most, part by part; and what cold
+ * reads are told of it.
  */
 #include <string.h>
 
@@ -19,59 +19,6 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
     uint64_t share = settings->memory_bytes / BUFFERS_SHARE;
 
     return share < BUFFERS_BYTES_MIN ? BUFFERS_BYTES_MIN : share;
-}
-
-static struct row_config settings_memory_row(const struct space_settings *from)
-{
-    struct row_config row = from->row;
-
-    row.any_ids = from->ids == SPACE_IDS_ANY;
-    row.recycle = !row.any_ids && from->oldest == SPACE_OLDEST_RECYCLE;
-    row.dump = !row.any_ids && from->oldest == SPACE_OLDEST_DUMP;
-    row.tables = row.any_ids ? 1 : row.tables;
-    row.late_room = row.any_ids ? 0 : row.late_room < 0 ? ROW_LATE_AUTO : row.late_room;
-    return row;
-}
-
-void settings_counter_config(const struct space_settings *from, uint32_t space,
-                             struct counter_config *config)
-{
-    CHECK(from->kind == SPACE_COUNTER);
-    *config = (struct counter_config){
-        .space = space,
-        .slot_count = from->slot_count,
-        .row = settings_memory_row(from),
-        .max_id = from->max_id,
-        .id_spacing = from->id_spacing,
-        .role_cache = from->role == SPACE_CACHE,
-        .keep_empty = from->empty_fields == SPACE_EMPTY_KEEP,
-        .value_flags = from->value_flags,
-        .extend_bytes = from->extend_bytes,
-        .aux_bytes = from->aux_bytes,
-        .below_bytes = from->below_bytes,
-    };
-    memcpy(config->forget, from->forget, sizeof(config->forget));
-    config->forget_count = from->forget_count;
-    for (size_t i = 0; i < from->slot_count; i++) {
-        strcpy(config->slots[i].name, from->slots[i].name);
-        config->slots[i].bits = from->slots[i].bits;
-    }
-}
-
-void settings_phantom_config(const struct space_settings *from, uint32_t space,
-                             struct phantom_config *config)
-{
-    CHECK(from->kind == SPACE_PHANTOM);
-    *config = (struct phantom_config){
-        .space = space,
-        .row = settings_memory_row(from),
-        .max_id = from->max_id,
-        .role_cache = from->role == SPACE_CACHE,
-        .value_flags = from->value_flags,
-        .false_positives = from->false_positives,
-        .deletes = from->deletes,
-        .exceptions_bytes = from->exceptions_bytes,
-    };
 }
 
 uint64_t settings_space_bytes(const struct space_settings *space)

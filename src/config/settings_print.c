@@ -190,7 +190,7 @@ static char *help_text(const struct settings_row *row)
 /* ---- --print-sample ---- */
 
 static const char sample_head[] =
-    "# The configuration of rollcalld: every key there is, with its default behind a '#'.\n"
+    "# The configuration of rollcalld: every key there is, with its default after a '#'.\n"
     "# This file is made by rollcalld --print-sample and is what the daemon uses without "
     "--config.\n"
     "# Sizes take K M G T, 1024-based, with or without iB; times ms s min h; booleans yes and no.\n"
@@ -354,7 +354,7 @@ static void help_flags(FILE *out)
 void settings_print_usage(FILE *out)
 {
     fputs("Usage: rollcalld [--config FILE] [flags]\n"
-          "Keeps small counters behind ids, and who has been there, for memcached clients.\n"
+          "Keeps small counters of ids, and who has been there, for memcached clients.\n"
           "\n"
           "  --config FILE      read this configuration; --check-config: is it good?\n"
           "  --set KEY=VALUE    change a key of it, e.g. spaces.feed.table-size=1GiB\n"
@@ -376,7 +376,7 @@ void settings_print_usage(FILE *out)
 void settings_print_help(FILE *out)
 {
     fputs("Usage: rollcalld [--config FILE] [flags]\n"
-          "Keeps small counters behind ids, and who has been there, and speaks the memcached\n"
+          "Keeps small counters of ids, and who has been there, and speaks the memcached\n"
           "protocol. Flags win over the file; those of memcached keep their letters, long names\n"
           "and meaning.\n\n"
           "Flags:\n",

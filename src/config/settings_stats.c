@@ -315,7 +315,7 @@ static bool applies(const struct settings_row *row, const struct space_settings 
     return settings_row_applies(row, now) && settings_row_applies(row, next);
 }
 
-/* Of the rows that can change while running, or of the others. */
+/* Compares the rows that can change while running, or the others. */
 static size_t top_differs(const struct sink *now, const struct settings *next,
                           const struct settings_row *row, bool reloadable)
 {

@@ -8,7 +8,6 @@
     .bytes = sizeof(((struct space_settings *)0)->member)
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const kind_words[] = {"counter", "phantom", "plain", NULL};
 static const char *const ids_words[] = {"growing", "any", NULL};
 static const char *const role_words[] = {"store", "cache", NULL};
 static const char *const empty_words[] = {"keep", "clear", NULL};
@@ -21,10 +20,10 @@ static const struct settings_row space_rows[] = {
                 .type = OPTION_WORD,
                 .flags = ROW_MANDATORY,
                 OF_SPACE(kind),
-                .words = kind_words,
-                .help = "Required. What the space holds. counter: small numbers behind ids. "
+                .words = settings_kind_words,
+                .help = "Required. What the space holds. counter: small numbers of ids. "
                         "phantom: whether a member has been at an id. plain: values of any kind, "
-                        "for the keys of no other space; at most one space is of it."},
+                        "for the keys of no other space; at most one space is plain."},
      .kinds = KIND_ALL,
      .sample = "counter"},
     {.option = {.name = "key",
@@ -36,7 +35,7 @@ static const struct settings_row space_rows[] = {
                 .help =
                     "Pattern of its keys: fixed text and {id}. A key of one slot adds .<slot>. "
                     "Default: the space's name, a colon, {id}; kind phantom: a colon and {member} "
-                    "behind it."},
+                    "after it."},
      .kinds = KIND_ID,
      .sample = "feed:{id}"},
     {.option = {.name = "slots",
@@ -54,9 +53,10 @@ static const struct settings_row space_rows[] = {
                 OF_SPACE(ids),
                 .words = ids_words,
                 .initial = "growing",
-                .help = "growing: ids that grow with time. any: user ids, hashes, from 0 to "
-                        "max-id. Counters of such grow as far as memory allows; a filter does not. "
-                        "All of them stay in memory, with data as without."},
+                .help =
+                    "growing: ids that grow with time. any: user ids, hashes, from 0 to "
+                    "max-id. Counters of any ids grow as far as memory allows, and on with oldest: "
+                    "dump; a filter does not."},
      .kinds = KIND_ID},
     {.option = {.name = "max-id",
                 .type = OPTION_NUMBER,
@@ -126,14 +126,15 @@ static const struct settings_row space_rows[] = {
     {.option =
          {.name = "oldest",
           .type = OPTION_WORD,
-          .flags = ROW_GROWING | ROW_NEXT_TABLE,
+          .flags = ROW_NEXT_TABLE,
           OF_SPACE(oldest),
           .words = oldest_words,
           .initial = "auto",
           .help = "When the tables are used up: dump the oldest to a file, where its ids are still "
                   "read and changed (needs data); recycle it, with the ids in it; or refuse new "
-                  "ids. auto: dump with data, else refuse for role store, recycle for cache. Flag "
-                  "-M: refuse."},
+                  "ids. auto: dump with data, else refuse for role store, recycle for cache. With "
+                  "ids: any, when memory is used up: dump parts of the space, counters alone; auto "
+                  "is refuse. Flag -M: refuse."},
      .kinds = KIND_ID},
     {.option = {.name = "dumps-max",
                 .type = OPTION_NUMBER,

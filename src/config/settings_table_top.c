@@ -141,7 +141,7 @@ static const struct settings_row top_rows[] = {
                 .initial = "1.6.45",
                 .help =
                     "The memcached version clients are told: three numbers with dots, the first "
-                    "not 0, and nothing behind them, or libraries refuse to work."}},
+                    "not 0, and nothing after them, or libraries refuse to work."}},
     {.option = {.name = "user",
                 .type = OPTION_STRING,
                 TOP(user),
@@ -295,8 +295,8 @@ static const struct settings_row top_rows[] = {
                 TOP(replication.name),
                 .min = 1,
                 .max = SETTINGS_NODE_NAME_MAX,
-                .help = "Of this node, each of a group another: a-z 0-9 _ - and ., a letter or "
-                        "digit in front. Default: none, nobody can follow it."},
+                .help = "This node's name, unlike all others of its group: a-z 0-9 _ - and ., a "
+                        "letter or digit first. Default: none, nobody can follow it."},
      .sample = "feed-1"},
     {.option = {.name = "replication.group",
                 .type = OPTION_STRING,
@@ -304,28 +304,29 @@ static const struct settings_row top_rows[] = {
                 .min = 1,
                 .max = SETTINGS_NODE_NAME_MAX,
                 .initial = "rollcall",
-                .help = "Of the nodes that hold the same data, likewise: who names another is "
-                        "refused."}},
+                .help = "The group's name, likewise: of all nodes that hold the same data. A "
+                        "follower that names another is refused."}},
     {.option =
          {.name = "replication.follow",
           .type = OPTION_STRING,
           TOP(replication.follow),
           .min = 1,
           .max = SETTINGS_DATA_PATH_MAX,
-          .help = "The node whose data this one has a copy of, and goes on taking what it "
-                  "writes: one of its addresses, as in listen. With tls.enabled over TLS, "
-                  "believed by tls.ca; notls: in front: without. agent: whom rollcall agent says, "
-                  "which may also have it lead. Default: none, it leads."},
+          .help = "The node whose data this one copies, and whose changes it then takes: one of "
+                  "its addresses, as in listen. With tls.enabled over TLS, with a certificate that "
+                  "tls.ca signed; notls: in front: without TLS. agent: the node that rollcall "
+                  "agent names, which may also make this one lead. Default: none, it leads."},
      .sample = "10.0.0.1:11211"},
-    {.option = {.name = "replication.credentials",
-                .type = OPTION_STRING,
-                .flags = ROW_RELOADABLE,
-                TOP(replication.credentials_file),
-                .min = 1,
-                .max = 255,
-                .help = "File with the user, a line name:password, that this node is to the one it "
-                        "follows; nobody else may be able to read it. Default: none, it does not "
-                        "log in."},
+    {.option =
+         {.name = "replication.credentials",
+          .type = OPTION_STRING,
+          .flags = ROW_RELOADABLE,
+          TOP(replication.credentials_file),
+          .min = 1,
+          .max = 255,
+          .help = "File with the user, a line name:password, as whom this node logs in at the one "
+                  "it follows; nobody else may be able to read it. Default: none, it does not "
+                  "log in."},
      .sample = "/etc/rollcall.follow"},
     {.option = {.name = "replication.stale-after",
                 .type = OPTION_DURATION,
@@ -334,16 +335,16 @@ static const struct settings_row top_rows[] = {
                 .max = SETTINGS_STALE_AFTER_S_MAX,
                 .unit_ms = 1000,
                 .initial = "0",
-                .help = "Seconds without word of being level with the node that is followed after "
-                        "which reads are refused; 0: never."}},
+                .help = "Reads are refused when this node has not been level with the one it "
+                        "follows for so many seconds; 0: never."}},
     {.option = {.name = "replication.ack",
                 .type = OPTION_WORD,
                 TOP(replication.ack),
                 .words = ack_words,
                 .initial = "none",
                 .help = "When the answer to a write leaves. none: when it is stored here, as "
-                        "journal.sync has it. replica: when it is stored so at the follower of "
-                        "ack-by, too; while that one is away, or behind, writes are refused."}},
+                        "journal.sync has it. replica: when the follower of ack-by has stored it "
+                        "so, too; while that one is away, or behind, writes are refused."}},
     {.option = {.name = "replication.ack-by",
                 .type = OPTION_STRING,
                 TOP(replication.ack_by),
@@ -369,17 +370,17 @@ static const struct settings_row top_rows[] = {
                 .max = SETTINGS_CHECKPOINT_JOURNAL_BYTES_MAX,
                 .automatic = "0",
                 .initial = "4GiB",
-                .help = "Journal that stays, of what was written before the last checkpoint, for "
-                        "followers that were away or are being filled: beyond it they need a "
-                        "copy. Given up when the disk is full, before writes are refused."}},
+                .help = "Bytes of journal from before the last checkpoint that stay, for followers "
+                        "that were away or are being filled: beyond them they need a copy. Given "
+                        "up when the disk is full, before writes are refused."}},
     {.option = {.name = "replication.copies",
                 .type = OPTION_NUMBER,
                 .flags = ROW_RELOADABLE,
                 TOP(replication.copies),
                 .max = SETTINGS_COPIES_MAX,
                 .initial = "1",
-                .help = "Followers that are filled with a copy at one time; others are told to "
-                        "come again. 0: none are."}},
+                .help = "Followers that get a copy at one time; others are told to come again. 0: "
+                        "none does."}},
     {.option = {.name = "replication.copy-rate",
                 .type = OPTION_SIZE,
                 .flags = ROW_RELOADABLE,
@@ -394,11 +395,12 @@ static const struct settings_row top_rows[] = {
                 TOP(auth_file),
                 .min = 1,
                 .max = 255,
-                .help = "File of users, a line name:password each: who connects must first say one "
-                        "of them, in text by a set of any key with the data \"name password\", in "
-                        "binary by SASL PLAIN. After wrong passwords their address has to wait. "
-                        "Nobody else should be able to read the file. Default: none, everybody "
-                        "may. Flag -Y."},
+                .help =
+                    "File of users, a line name:password each: a client must first log in as one "
+                    "of them, in text by a set of any key with the data \"name password\", in "
+                    "binary by SASL PLAIN. After wrong passwords its address has to wait. "
+                    "Nobody else should be able to read the file. Default: none, everybody "
+                    "may. Flag -Y."},
      .sample = "/etc/rollcall.users"},
     {.option = {.name = "admin",
                 .type = OPTION_STRING,
@@ -435,7 +437,7 @@ static const struct settings_row top_rows[] = {
                 TOP(tls.certificate),
                 .min = 1,
                 .max = 255,
-                .help = "File of the server's certificate (PEM), its chain behind it. Flag -o "
+                .help = "File of the server's certificate (PEM), its chain after it. Flag -o "
                         "ssl_chain_cert."},
      .sample = "/etc/rollcall/server.crt"},
     {.option = {.name = "tls.key",
@@ -469,8 +471,8 @@ static const struct settings_row top_rows[] = {
                 TOP(tls.verify),
                 .words = verify_words,
                 .initial = "none",
-                .help = "Clients' certificates. none: not asked for. request: who shows one must "
-                        "show a good one. require: all must; once is the same. Flag -o "
+                .help = "Clients' certificates. none: not asked for. request: a client that shows "
+                        "one must show a good one. require: all must; once is the same. Flag -o "
                         "ssl_verify_mode=0 to 3."}},
     {.option = {.name = "tls.ciphers",
                 .type = OPTION_STRING,

@@ -238,7 +238,7 @@ static bool create_server(struct daemon *daemon)
     return true;
 }
 
-/* Into the log: what net says of an address. */
+/* Logs what net says of an address. */
 static void log_address_error(char error[NET_ERROR_MAX], bool in_use)
 {
     if (in_use) {
@@ -339,9 +339,8 @@ static sigset_t daemon_signals(void)
     return set;
 }
 
-/* From before anything can be seen from outside signals are only read: while loading, then by
- * net_run().
- */
+/* Holds signals back before anything can be seen from outside: they are only read, while loading
+ * and then by net_run(). */
 static bool hold_signals(struct daemon *daemon)
 {
     const sigset_t set = daemon_signals();
@@ -505,6 +504,7 @@ static void begin_anew(struct daemon *daemon)
                           .now = daemon->now,
                           .counts = daemon->counts,
                           .ready_fd = -1,
+                          .signal_fd = daemon->signal_fd,
                           .prepared = true,
                           .cut_lsn = daemon->cut_lsn};
 

@@ -67,7 +67,7 @@ static void *daemon_load(void *context)
     return NULL;
 }
 
-/* Until loading has ended, which a signal may make sooner. */
+/* Waits until loading has ended, which a signal may hasten. */
 static void await_loaded(struct daemon *daemon)
 {
     struct pollfd fds[] = {{.fd = daemon->loaded_fd, .events = POLLIN},

@@ -50,7 +50,7 @@ struct daemon {
     bool led;         /* it begins anew, and led until then: no last checkpoint */
     bool again, lost; /* to begin anew; to end, as neither a leader nor a follower is left */
     uint64_t cut_lsn; /* of the journal, when it begins anew; 0: it stays */
-    char *follow;     /* whom it follows then; NULL: as before */
+    char *follow;     /* the node it follows then; NULL: as before */
 };
 
 /* False: it is to stop. Main thread. */
@@ -66,7 +66,7 @@ bool daemon_open_data(struct daemon *daemon);
 bool daemon_begin_data(struct daemon *daemon);
 /* Clients can connect: it begins to follow, if it does. False: as above. */
 bool daemon_begin_lead(struct daemon *daemon);
-/* From here on nobody stops the net: it goes. */
+/* Called before the net goes: nobody stops it from here on. */
 void daemon_net_goes(struct daemon *daemon);
 
 #endif

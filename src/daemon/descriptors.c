@@ -7,16 +7,16 @@
 #include "repl/feed.h"
 
 /*
- * Of its own: 3 standard ones, lock, wake-up and reserve of the listeners, log; the checkpoint's
- * file and directory, the sync thread's directory, what a reload reads, the last of a connection
- * that is being refused: about 20. The rest is for what it was started with.
+ * The daemon's own descriptors: 3 standard ones, lock, wake-up and reserve of the listeners, log;
+ * the checkpoint's file and directory, the sync thread's directory, what a reload reads, the last
+ * of a connection that is being refused: about 20. The rest is for what it was started with.
  */
 #define OWN          32
 #define OWN_A_LOOP   4 /* epoll, its queue, what libevent has: of each worker and the main thread */
 #define OWN_A_FEED   4 /* its socket, wake-up, segment, and what it looks for one with */
 #define OWN_SEGMENTS 4 /* of the journal: the present one, the next, being sealed, a new one */
 
-#define FILES_SHARE 8 /* one in so many descriptors, where there are not enough for all */
+#define FILES_SHARE 8 /* one descriptor in this many, where there are not enough for all */
 
 static uint64_t own(const struct settings *settings)
 {
@@ -36,7 +36,7 @@ static uint64_t own(const struct settings *settings)
     return count;
 }
 
-/* With these no thread that reads waits for another. */
+/* Returns the number of files with which no reading thread waits for another. */
 static uint64_t files_least(const struct settings *settings)
 {
     return settings->data != NULL ? settings->cold.threads + DATA_OPEN_FILES_MORE : 0;
@@ -54,8 +54,8 @@ uint64_t descriptors_least(const struct settings *settings)
     return own(settings) + files_least(settings) + 1;
 }
 
-/* Of dumped tables, in what is left beside the daemon's own: all that connections leave, or their
- * share if that is more. */
+/* Returns how many files of dumped tables may be open, of what the daemon's own leave: all that
+ * connections leave, or the files' share if that is more. */
 static uint64_t files_of(const struct settings *settings, uint64_t limit, uint64_t left)
 {
     uint64_t least = files_least(settings);

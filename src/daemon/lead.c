@@ -17,6 +17,8 @@
 
 #define CATCH_UP_US 2000000u /* below what an operator's tool waits */
 
+static const char begins_anew[] = "this node begins anew: try again";
+
 struct lead {
     struct server *server;
     struct data *data;
@@ -26,7 +28,8 @@ struct lead {
     pthread_mutex_t lock; /* one change at a time */
     bool leaves;          /* it begins anew: no further change */
     bool led;             /* as it leaves */
-    char *next;           /* whom it is to follow then; NULL: nobody said */
+    _Atomic bool anew;    /* the receiver has ended as the daemon begins anew: no further change */
+    char *next;           /* the node it is to follow then; NULL: nobody said */
 };
 
 __attribute__((format(printf, 2, 3))) static bool lead_refuse(char why[REPL_TEXT_MAX + 1],
@@ -48,6 +51,7 @@ static void lead_again(void *context, uint64_t cut_lsn, bool copied)
 
     log_info("beginning anew: %s", copied ? "a copy of the leader's data has come"
                                           : "the journal is cut where the leader's leaves it");
+    atomic_store(&lead->anew, true);
     lead->owner.again(lead->owner.context, cut_lsn, NULL, false);
 }
 
@@ -114,6 +118,9 @@ static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT
     char error[DATA_ERROR_MAX];
 
     repl_receiver_stop(lead->receiver);
+    if (atomic_load(&lead->anew)) {
+        return lead_refuse(why, "%s", begins_anew);
+    }
     switch (data_promote(lead->data, epoch, clock_monotonic_us() + CATCH_UP_US, error)) {
     case DATA_PROMOTED:
         lead_serve(lead);
@@ -141,7 +148,7 @@ static bool lead_promote_now(struct lead *lead, bool force, uint64_t *epoch, uin
     uint64_t present = lead_epoch(lead);
 
     if (lead->leaves) {
-        return lead_refuse(why, "this node begins anew: try again");
+        return lead_refuse(why, "%s", begins_anew);
     }
     if (!lead->server->follows) {
         return lead_refuse(why, "this node leads already, in epoch %llu",
@@ -188,10 +195,13 @@ static bool lead_is_address(const char *address)
     return address[0] == '/' || (colon != NULL && colon != address && colon[1] != '\0');
 }
 
-/* It follows already, and goes on with somebody else, or nobody. */
+/* Turns a node that follows already to another node, or to none. */
 static bool lead_turn_to(struct lead *lead, const char *address, char why[REPL_TEXT_MAX + 1])
 {
     repl_receiver_stop(lead->receiver);
+    if (atomic_load(&lead->anew)) {
+        return lead_refuse(why, "%s", begins_anew);
+    }
     repl_receiver_redirect(lead->receiver, address);
     barrier_stop(lead->server->barrier);
     server_set_leader(lead->server, address);
@@ -208,7 +218,7 @@ static bool lead_follow_now(struct lead *lead, const char *address, bool force, 
     bool leased = lead->server->leased;
 
     if (lead->leaves) {
-        return lead_refuse(why, "this node begins anew: try again");
+        return lead_refuse(why, "%s", begins_anew);
     }
     if (!(leased && address[0] == '\0') && !lead_is_address(address)) {
         return lead_refuse(why, "%.128s is no HOST:PORT, nor the path of a socket", address);
@@ -287,7 +297,7 @@ static bool lead_may_hold(struct lead *lead, uint64_t epoch, uint64_t until_ms,
     return true;
 }
 
-/* Whom it waits for comes first: nothing is answered for a new lease by an old rule. */
+/* The followers it waits for come first: nothing is answered for a new lease by an old rule. */
 static bool lead_hold(void *context, uint64_t epoch, uint64_t until_ms,
                       const struct repl_waits *waits, uint64_t *written,
                       uint64_t acked[REPL_WAITS_MAX], char why[REPL_TEXT_MAX + 1])

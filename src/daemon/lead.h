@@ -21,8 +21,8 @@ struct repl_receiver_counts;
 struct lead_owner {
     void *context;
     struct repl_receiver_counts *counts; /* of the process: another start goes on with them */
-    /* cut_lsn 0: the journal stays as it is. follow: whom it follows then; NULL: as before. led: it
-     * leads until then: a last checkpoint would be of changes that nobody else may have. */
+    /* cut_lsn 0: the journal stays as it is. follow: the node it follows then; NULL: as before.
+     * led: it leads until then: a last checkpoint would be of changes that nobody else may have. */
     void (*again)(void *context, uint64_t cut_lsn, const char *follow, bool led);
     void (*fail)(void *context);
 };

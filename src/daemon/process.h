@@ -25,11 +25,12 @@ bool process_allow_core(void);
  */
 void process_lock_memory(void);
 
-/* Whom process_drop_to(user) will become. False: nobody else. */
+/* Tells the user that process_drop_to(user) will become. False: no other user. */
 bool process_becomes(const char *user, uid_t *uid, gid_t *gid);
 
-/* No program that this process starts ever gets more rights than it has (PR_SET_NO_NEW_PRIVS): it
- * starts none, and what breaks in must not either. Before other threads start. */
+/* Makes sure that no program which this process starts gets more rights than it has
+ * (PR_SET_NO_NEW_PRIVS): it starts none, and an intruder must not either. Before other threads
+ * start. */
 void process_refuse_privileges(void);
 
 /* Becomes user for good, all threads of the process. Nothing to do when not root. */

@@ -91,7 +91,7 @@ static void reload_collect(struct changes *changes, const struct spaces *now,
     }
 }
 
-static void log_change(void *context, const char *name, const char *what)
+static void reload_log_change(void *context, const char *name, const char *what)
 {
     const struct space *space = context;
 
@@ -120,7 +120,7 @@ static void reload_log_spaces(const struct spaces *before, const struct spaces *
     for (size_t i = 0; i < changes->count; i++) {
         struct space *space = changes->spaces[i];
 
-        settings_space_changes(&changes->before[i], &space->settings, log_change, space);
+        settings_space_changes(&changes->before[i], &space->settings, reload_log_change, space);
     }
 }
 
@@ -144,7 +144,7 @@ static bool is_added(const struct server *server, const struct space *space)
     return data_stores(&space->settings) && spaces_find(server->spaces, space->name) == NULL;
 }
 
-/* Those of a follower's spaces come from the leader. */
+/* The numbers of a follower's spaces come from the leader. */
 static bool gives_numbers(const struct server *server)
 {
     return server->data != NULL && !server->follows;

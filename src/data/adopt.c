@@ -63,9 +63,9 @@ static bool adopt_sync(const struct adoption *adoption, const char *directory)
            adopt_fail(adoption, directory);
 }
 
-/* ---- is there a whole copy? ---- */
+/* ---- a whole copy ---- */
 
-/* Of each file of the manifest until one says false. */
+/* Called for each file of the manifest, until one call says false. */
 typedef bool adopt_file_fn(struct adoption *adoption, const struct manifest_file *file);
 
 static bool adopt_each(struct adoption *adoption, adopt_file_fn *each)
@@ -156,8 +156,8 @@ static bool adopt_take(struct adoption *adoption, const struct manifest_file *fi
            adopt_fail(adoption, file->name);
 }
 
-/* Once DIR has it all, nothing may bring DIR/copy/MANIFEST back: what is taken from now on would go
- * with the next adoption. */
+/* Ends the adoption: nothing may bring DIR/copy/MANIFEST back, or what is taken from now on would
+ * go with the next adoption. */
 static bool adopt_end(struct adoption *adoption)
 {
     if (!adopt_sync(adoption, adoption->directory)) {

@@ -27,7 +27,7 @@ struct checkpoint {
     uint64_t again_us;      /* not before; 0: none has failed */
     uint64_t dump_again_us; /* likewise a round for dumps alone */
     bool dump_failed;       /* the last of them: it was said */
-    bool dumped;            /* the last round was such a one: others have their turn */
+    bool dumped;            /* the last round was one for dumps: others have their turn */
     enum journal_room room; /* as it was looked at last */
 };
 
@@ -107,7 +107,7 @@ static bool is_due(const struct checkpoint *checkpoint, uint64_t now_us)
             (data->checkpoint_journal_bytes > 0 && behind >= data->checkpoint_journal_bytes));
 }
 
-/* Does an engine want a round for its dumps? */
+/* Returns whether an engine wants a round for its dumps. */
 static bool wants_dumps(const struct checkpoint *checkpoint)
 {
     bool wanted = false;
@@ -138,9 +138,9 @@ static bool all_have_states(struct data *data)
 }
 
 /*
- * A disk that is full has room behind a checkpoint, as older segments go; one that has room again
- * gives it to a checkpoint first. So one is tried at once at either; but a disk that is full
- * behind one is so again in a moment, and is not noted before a while.
+ * A full disk has room after a checkpoint, as older segments go; a disk that has room again gives
+ * it to a checkpoint first. So a checkpoint is tried at once in both cases. A disk that is full
+ * after one would be full again in a moment, so that is not noted for a while.
  */
 static void look_at_room(struct checkpoint *checkpoint, uint64_t now_us)
 {

@@ -78,9 +78,9 @@ void checkpoint_close_dumps(struct checkpoint_space *space)
     }
 }
 
-/* ---- behind it ---- */
+/* ---- after the manifest ---- */
 
-/* Those of this round join the ones that wait; they are the round's no more. */
+/* The dumps of this round join those that wait, and are the round's no more. */
 void checkpoint_pend_dumps(struct checkpoint_round *round)
 {
     struct data *data = round->data;
@@ -101,7 +101,7 @@ void checkpoint_pend_dumps(struct checkpoint_round *round)
     }
 }
 
-/* Those that a later image has replaced, or whose table is gone, are not named any more. */
+/* Leaves out dumps that a later image has replaced, or whose table is gone. */
 static void leave_out_unnamed(struct data *data)
 {
     struct checkpoint_pending **at = &data->pending;

@@ -35,7 +35,7 @@ static int by_serial(const void *left, const void *right)
                                   : (int)a->layer - (int)b->layer;
 }
 
-/* They are, by base, where the stream did not jump. */
+/* Returns whether the images are sorted: by base they are, where the stream did not jump. */
 static bool are_sorted(const struct checkpoint_space *space)
 {
     size_t i = 1;
@@ -110,7 +110,7 @@ static void name_file(const struct checkpoint_space *space, const struct row_ima
                         generation);
 }
 
-/* Where the image stands, or would stand. There may be one of each of very many tables. */
+/* Returns where the image stands, or would stand. There may be one of each of very many tables. */
 static size_t checkpoint_images_place_of(const struct checkpoint_space *space, uint64_t serial,
                                          uint64_t layer)
 {

@@ -60,7 +60,7 @@ static int checkpoint_manifest_by_name(const void *left, const void *right)
     return strcmp((*a)->name, (*b)->name);
 }
 
-/* Of the images of this round, in the order of a manifest. The caller frees it. */
+/* Returns the images of this round in the order of a manifest. The caller frees the list. */
 static const struct manifest_file **sort_images(const struct checkpoint_space *space)
 {
     const struct manifest_file **files = memory_zalloc((space->image_count + 1) * sizeof(*files));
@@ -72,8 +72,8 @@ static const struct manifest_file **sort_images(const struct checkpoint_space *s
     return files;
 }
 
-/* Does it hold still? Not if this round has an image of the same, nor an overlay if it has one of
- * the file below. */
+/* Returns whether an older file is still named: not if this round has an image of the same table,
+ * nor an overlay if the round has one of the file below it. */
 static bool checkpoint_manifest_holds(const struct checkpoint_space *space,
                                       const struct manifest_file *file)
 {
@@ -156,7 +156,7 @@ static bool checkpoint_manifest_add_space(struct checkpoint_round *round,
     struct manifest_space *to = data_copy_space(next, before);
 
     CHECK(to != NULL);
-    if (space == NULL) { /* it began behind C, or has no dumps */
+    if (space == NULL) { /* it began after C, or has no dumps */
         copy_files(before, next, to);
         return true;
     }

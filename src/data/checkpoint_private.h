@@ -21,12 +21,12 @@
  * often that as many images again do not suffice, the rest is made in a bracket (keeper_stop),
  * which they wait for.
  *
- * Dumps (row/row_cold.h). Images of kind DUMP and MERGE are opened, named with the role dump,
- * and handed to their engines behind the manifest, in one stop. From the M of their spaces until
- * then the round is in a bracket: no table is touched, so what the manifest says is dumped is what
- * the engines go on with. It begins when a stop, the keeper held, has found no image left, with one
+ * Dumps (row/row_cold.h). Images of kind DUMP and MERGE are opened, named with the role dump, and
+ * handed to their engines after the manifest, in one stop. From the M of their spaces until then
+ * the round is in a bracket: no table is touched, so what the manifest says is dumped is what the
+ * engines go on with. It begins when a stop, the keeper held, has found no image left, with one
  * more look: images found are written outside of it, and all is done again. So what is in the
- * bracket is a sync of the journal, right behind another one, the manifest (a small file and its
+ * bracket is a sync of the journal, right after another one, the manifest (a small file and its
  * directory, synced), and the handing over. Where there are no dumps, there is none.
  *
  * A round for dumps alone, when an engine has asked for one, because requests may wait for the
@@ -111,14 +111,14 @@ bool checkpoint_round(struct checkpoint_round *round, struct spaces *const *spac
 void checkpoint_stop_world(struct checkpoint_round *round); /* notes `reached` */
 void checkpoint_go(struct checkpoint_round *round);
 
-/* From here to the end of the round, or the next call. */
+/* Sets what the keeper may do, until the end of the round or the next call. */
 void checkpoint_set_keeper(struct checkpoint_round *round, enum checkpoint_keeper to);
 
 /* ---- checkpoint_images.c ---- */
 
 /*
- * All images a space needs, until a stop finds none left. If there is one, what may have been a
- * bracket is a mere hold from then on. False: as above.
+ * Makes all images a space needs, until a stop finds none left. If there is one, a bracket becomes
+ * a hold from then on. False: as above.
  */
 bool checkpoint_images(struct checkpoint_round *round, struct checkpoint_space *space);
 /* World stopped: the tables there are. */
@@ -140,10 +140,11 @@ bool checkpoint_has_dumps(const struct checkpoint_space *space);
 /* Before the manifest. False: round->error. */
 bool checkpoint_open_dumps(struct checkpoint_round *round);
 void checkpoint_close_dumps(struct checkpoint_space *space);
-/* The manifest with them may be durable or not: to be finished behind the next one, which is a
- * round's of all, soon, if this was one for dumps alone. */
+/* The manifest with them may be durable or not: they are finished after the next manifest, which
+ * comes soon from a round of all spaces if this round was for dumps alone. */
 void checkpoint_pend_dumps(struct checkpoint_round *round);
-/* It is: hands them over, and those that waited; lets the keeper go; closes what they replace. */
+/* The manifest is durable: hands over the dumps of this round and those that waited, lets the
+ * keeper go, and closes what they replace. */
 void checkpoint_finish_dumps(struct checkpoint_round *round);
 
 /* ---- checkpoint_manifest.c ---- */

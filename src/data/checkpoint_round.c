@@ -108,8 +108,9 @@ static bool sync_journal(struct checkpoint_round *round)
 }
 
 /*
- * All that images may hold, and all events below any M, must come back from the journal: it has to
- * be written (a worker may be in the midst of its turn) and synced, whatever its sync setting.
+ * Makes the journal durable: all that images may hold, and all events below any M, must come back
+ * from it, so it has to be written (a worker may be in the midst of its turn) and synced, whatever
+ * its sync setting.
  */
 static bool make_durable(struct checkpoint_round *round)
 {
@@ -157,8 +158,9 @@ static void throw_away(struct checkpoint_round *round)
 }
 
 /*
- * Of all spaces, not only those that take part: the next round is some seconds away for each. Also
- * where a manifest with the dumps may be on the disk: they are handed over when one is for sure.
+ * Ends the waits of all spaces, not only of those that take part: the next round is some seconds
+ * away for each. Also where a manifest with the dumps may be on the disk: they are handed over when
+ * one is for sure.
  */
 static void end_waits(struct checkpoint_round *round, struct spaces *const *spaces)
 {

@@ -32,8 +32,8 @@ static bool copy_dir_refuse_errno(struct copy_dir *dir, const char *name)
     return copy_dir_refuse(dir, COPY_DIR_NAME "/%.120s: %s", name, strerror(errno));
 }
 
-/* Of a name within, with what is put behind it. Names of manifests fit: data_open has seen to it.
- */
+/* Returns the path of a name within, with `more` after it. Names of manifests fit: data_open has
+ * seen to it. */
 static const char *copy_dir_path(const struct copy_dir *dir, const char *name, const char *more,
                                  char path[VFS_PATH_MAX])
 {
@@ -135,7 +135,7 @@ static void copy_dir_print_stream(const struct manifest *manifest, char text[STR
              manifest->stream[1]);
 }
 
-/* Is what is there of the same stream? */
+/* Returns whether what is there is of the same stream. */
 static bool copy_dir_goes_on(const struct copy_dir *dir, const char stream[STREAM_DIGITS + 1])
 {
     char path[VFS_PATH_MAX];
@@ -206,7 +206,7 @@ bool copy_dir_begin(struct copy_dir *dir, struct vfs *vfs, const char *home,
 
 /* ---- one file ---- */
 
-/* Is it the file that is named? Reads its ends. */
+/* Returns whether it is the file that is named. Reads its ends. */
 static bool copy_dir_is_meant(const struct copy_dir *dir, const char *path,
                               const struct copy_file *file)
 {
@@ -228,7 +228,7 @@ static bool copy_dir_is_meant(const struct copy_dir *dir, const char *path,
     return meant;
 }
 
-/* Does DIR have it? */
+/* Returns whether DIR has the file. */
 static bool copy_dir_link(const struct copy_dir *dir, const struct manifest *manifest,
                           const struct manifest *own, const struct copy_file *file,
                           const char *path)

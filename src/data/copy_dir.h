@@ -7,10 +7,10 @@
  *     DIR/copy/NAME        a table file, whole and durable
  *     DIR/copy/MANIFEST    last: the copy is whole (data/adopt.h takes it then)
  *
- * A copy that broke goes on: what is whole is not fetched again, a part goes on at its end. So it
- * is also if the other's manifest has become a newer one: files that it still names stay. A file
- * that was fetched in one go is looked at as a start does; one that was fetched in parts, which may
- * be of two nodes or lack what a power cut took, is read once whole.
+ * A copy that broke goes on: what is whole is not fetched again, a part goes on at its end. That
+ * holds too when the other's manifest has become a newer one: files that it still names stay. A
+ * file that was fetched in one go is looked at as a start does; one that was fetched in parts,
+ * which may be of two nodes or lack what a power cut took, is read once whole.
  *
  * A table file of DIR that both manifests name in the same words is of the same stream the same
  * table as of the same LSNs: it gets a second name instead of being fetched.
@@ -52,8 +52,8 @@ struct copy_file {
 bool copy_dir_begin(struct copy_dir *dir, struct vfs *vfs, const char *home,
                     const struct manifest *manifest);
 /*
- * Is the file whole already? False: it is to be fetched from file->have on. `own`: DIR's manifest,
- * NULL: none.
+ * Returns whether the file is whole already. False: it is to be fetched from file->have on. `own`:
+ * DIR's manifest; NULL: there is none.
  */
 bool copy_dir_look(struct copy_dir *dir, const struct manifest *manifest,
                    const struct manifest *own, struct copy_file *file);
@@ -64,7 +64,7 @@ bool copy_dir_write(struct copy_dir *dir, struct copy_file *file, const void *by
 bool copy_dir_finish(struct copy_dir *dir, struct copy_file *file); /* whole, durable, named */
 void copy_dir_leave(struct copy_dir *dir, struct copy_file *file);  /* not open: no-op */
 
-/* All files are there: makes them and this manifest durable. False: error. */
+/* Called when all files are there: makes them and this manifest durable. False: error. */
 bool copy_dir_end(struct copy_dir *dir, const char *text, size_t length);
 
 /* Deletes what a copy is made of; what is none of ours stays. Of what cannot be deleted nothing is

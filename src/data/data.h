@@ -44,7 +44,7 @@ struct journal_log;
 struct open_files_stats;
 struct vfs;
 
-/* Is such a space stored? Not those of kind plain. */
+/* Returns whether a space of this kind is stored: not of kind plain. */
 bool data_stores(const struct space_settings *space);
 
 /*
@@ -64,8 +64,7 @@ void data_cut(struct data *data, uint64_t lsn);
 /*
  * The number of a space in the journal: that of the manifest, or a new one that is never given to
  * another. In a running server (a reload) a space that is new is in the manifest, durable, before
- * this returns: that blocks, so best before the world is stopped. By who reloads. False with
- * `error`.
+ * this returns: that blocks, so best before the world is stopped. By a reload. False with `error`.
  */
 bool data_number(struct data *data, const char *space, const char *kind, uint32_t *number,
                  char error[DATA_ERROR_MAX]);
@@ -85,7 +84,7 @@ struct journal *data_journal(struct data *data);
 struct journal_log *data_log(struct data *data);
 /* The file system it lies on. */
 struct vfs *data_vfs(const struct data *data);
-/* Where dumped tables are read; NULL: nowhere, no table leaves memory. After data_recover. */
+/* Returns what reads dumped tables; NULL: no table is dumped. After data_recover. */
 struct cold *data_cold(const struct data *data);
 /* Of the files of dumped tables. Any thread. */
 void data_files_stats(const struct data *data, struct open_files_stats *stats);
@@ -94,7 +93,7 @@ void data_files_stats(const struct data *data, struct open_files_stats *stats);
  * stopped. data_recover does it for all others.
  */
 void data_begin_space(struct data *data, struct engine *engine);
-/* Room in that log for so many events, whatever they are. World stopped. False: there is none. */
+/* Room in that log for this many events of any kind. World stopped. False: there is none. */
 bool data_log_room(struct data *data, size_t events);
 
 /*
@@ -106,8 +105,9 @@ void data_checkpoint(struct data *data); /* asks for one. Any thread */
 /* A reload: settings of checkpoints may change while it runs. Any thread. */
 void data_reconfigure(struct data *data, const struct settings *settings);
 /*
- * Ends the thread of checkpoints, in the midst of one if need be, and reads of dumped tables: who
- * waits is woken, and is refused from now on. Main thread; the world may run. Again: no-op.
+ * Ends the thread of checkpoints, in the midst of one if need be, and reads of dumped tables:
+ * waiting requests are woken, and refused from now on. Main thread; the world may run. Again:
+ * no-op.
  */
 void data_stop(struct data *data);
 

@@ -1,4 +1,4 @@
-/* data_cold.c: where dumped tables are read, and who is told that one is to be dumped. */
+/* data_cold.c: what reads dumped tables, and is told that one is to be dumped. */
 #include "base/check.h"
 #include "base/log.h"
 #include "data/data_private.h"

@@ -59,7 +59,7 @@ static void parent_of(const char *path, char parent[VFS_PATH_MAX])
     snprintf(parent, VFS_PATH_MAX, "%.*s", length > 0 ? (int)length : 1, length > 0 ? path : ".");
 }
 
-/* One that was there: who else may use it? */
+/* Refuses a directory that anybody may write in, and warns if others may use it. */
 static bool check_mode(const struct data *data, char error[DATA_ERROR_MAX])
 {
     int mode = data->vfs->functions->mode(data->vfs, data->directory);
@@ -145,8 +145,8 @@ static bool make_probe(const struct data *data, const char *path, uint64_t bytes
     return true;
 }
 
-/* Can files be made in it? Else it would only be found out when tables have been read. On a full
- * disk: in the room that was kept for that. */
+/* Returns whether files can be made in the directory: else that would only be found out after
+ * tables have been read. On a full disk the room of the ballast is used. */
 static bool probe(struct data *data, char error[DATA_ERROR_MAX])
 {
     uint64_t bytes = probe_bytes(data);
@@ -260,9 +260,6 @@ static const struct space_settings *data_open_wanted_for(const struct settings *
 static bool data_open_compare(struct data *data, const struct settings *settings,
                               char error[DATA_ERROR_MAX])
 {
-    static const char *const kinds[] = {
-        [SPACE_COUNTER] = "counter", [SPACE_PHANTOM] = "phantom", [SPACE_PLAIN] = "plain"};
-
     for (size_t i = 0; i < data->manifest->spaces_count; i++) {
         const struct manifest_space *space = &data->manifest->spaces[i];
         const struct space_settings *wanted = data_open_wanted_for(settings, space->name);
@@ -273,9 +270,10 @@ static bool data_open_compare(struct data *data, const struct settings *settings
                                "configuration: put it back, or begin with another directory",
                                space->name, data->directory);
         }
-        if (strcmp(kinds[wanted->kind], space->kind) != 0) {
+        if (strcmp(settings_kind_words[wanted->kind], space->kind) != 0) {
             return data_refuse(error, "space %s is of kind %s in the data directory %s, not %s",
-                               space->name, space->kind, data->directory, kinds[wanted->kind]);
+                               space->name, space->kind, data->directory,
+                               settings_kind_words[wanted->kind]);
         }
         if (space->number > CHANGE_SPACE_MAX) {
             return data_refuse(error, "%s/" MANIFEST_NAME ": space %s has the number %llu",
@@ -318,7 +316,7 @@ static struct data *open_directory(struct vfs *vfs, const struct settings *setti
     if (!dir_lock_sign(data->vfs, data->directory)) {
         log_warning("%s/" DIR_LOCK_NAME ": %s", data->directory, strerror(errno));
     }
-    data->generation = manifest_generation(data->manifest); /* names go on behind all there were */
+    data->generation = manifest_generation(data->manifest); /* names go on after all earlier ones */
     data_count_files(data);
     return data;
 }

@@ -107,7 +107,7 @@ struct manifest_space *data_copy_space(struct manifest *to, const struct manifes
 bool data_store(struct data *data, char error[DATA_ERROR_MAX]);
 
 /*
- * Under the lock, right behind a data_store that said true: deletes table files it does not name,
+ * Under the lock, right after a data_store that said true: deletes table files it does not name,
  * and what was left half made. What cannot be deleted is tried again the next time.
  */
 void data_sweep(struct data *data);
@@ -159,7 +159,8 @@ void checkpoint_pending_drop(struct data *data);
 void checkpoint_end(struct data *data);
 
 /*
- * One checkpoint, with nobody else there: of the spaces of a stopped server. Logs what went wrong.
+ * Makes one checkpoint of the spaces of a stopped server, with nobody else there. Logs what went
+ * wrong.
  */
 bool checkpoint_last(struct data *data, const struct spaces *spaces);
 

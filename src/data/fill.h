@@ -25,17 +25,17 @@
 bool data_is_filling(struct vfs *vfs, const char *directory);
 
 /*
- * As data_open, of a directory that is new or empty, or that a fill had begun: what that one made
+ * As data_open, for a directory that is new or empty, or that a fill had begun: what that fill made
  * is deleted. NULL with `error`.
  */
 struct data *data_open_to_fill(struct vfs *vfs, const struct settings *settings,
                                char error[DATA_ERROR_MAX]);
 
 /*
- * All is in memory or dumped: moves the journal's head, with events of this space, into another
- * segment. So the last checkpoint writes each table that has an image of before, and deletes the
- * journal of the fill: whoever follows cannot replay it, which lacks the changes, but is given a
- * copy. False: the journal cannot be written.
+ * Called when all is in memory or dumped: moves the journal's head, with events of this space, into
+ * another segment. So the last checkpoint writes each table that has an image of before, and
+ * deletes the journal of the fill: whoever follows cannot replay it, which lacks the changes, but
+ * is given a copy. False: the journal cannot be written.
  */
 bool data_fill_ends(struct data *data, const struct engine *engine);
 /* After a data_close that said true: from here on a daemon starts with it. False with `error`. */

@@ -139,7 +139,7 @@ static bool follow_note_reign(struct data *data, uint64_t epoch, uint64_t lsn)
     return noted;
 }
 
-/* Of what was taken. False: the two histories contradict each other. */
+/* Notes the reigns in what was taken. False: the two histories contradict each other. */
 static bool follow_note_reigns(struct data *data, uint64_t lsn, const uint64_t *records,
                                size_t length, char error[DATA_ERROR_MAX])
 {
@@ -254,7 +254,7 @@ static void follow_record(const uint64_t *words, uint64_t lsn, struct journal_re
     };
 }
 
-/* Is it an event? */
+/* Returns whether it is an event. */
 static bool event_of(const struct journal_record *record, struct change_record_event *event)
 {
     struct change change;
@@ -285,8 +285,8 @@ void follow_see_spaces(struct follow *follow)
 }
 
 /*
- * Of the record that a slice begins with: a space that begins is named in the manifest, whose lock
- * nobody waits for with the world stopped. False: the configuration lacks it.
+ * Prepares for the record that a slice begins with: a space that begins is named in the manifest,
+ * whose lock nobody waits for with the world stopped. False: the configuration lacks it.
  */
 static bool follow_prepare(struct data *data, const struct journal_record *record)
 {
@@ -309,7 +309,7 @@ static bool follow_prepare(struct data *data, const struct journal_record *recor
     return named;
 }
 
-/* World stopped. May it be carried out in this slice? */
+/* Returns whether a record may be carried out in this slice. World stopped. */
 static bool follow_is_ready(const struct recovery *recovery, const struct journal_record *record)
 {
     struct change_record_event event;
@@ -322,7 +322,8 @@ static bool follow_is_ready(const struct recovery *recovery, const struct journa
     if (space == NULL) {
         return event.event != CHANGE_EVENT_SPACE; /* the next slice prepares it */
     }
-    return !space->begun || row_follow_ready(space->space->engine->row, event.event);
+    return !space->begun ||
+           row_follow_ready(space->space->engine->row, event.event, event.bytes, event.length);
 }
 
 /* ---- a slice ---- */

@@ -1,7 +1,7 @@
 /*
  * follow.h: a data directory whose journal another node writes: the same records at the same LSNs.
  * One thread, the receiver's, puts them in as they come; another one, the applier of follow.c,
- * carries them out behind it, so what is taken is safe however long that takes.
+ * carries them out later, so what is taken is safe however long that takes.
  *
  * A directory follows if replication.follow was set when it was opened. Its start replays what it
  * has and begins nothing: no epoch, no space, no record of its own, until it is promoted.
@@ -34,16 +34,16 @@ void data_position(struct data *data, struct data_position *position);
 uint64_t data_reign(const struct data *data);
 
 /*
- * Has what the other node's manifest says room in the memory of this configuration: tables, by
- * their number and size there? A start asks it of its own manifest, the receiver of a copy's.
- * False: the sum, in error.
+ * Returns whether the tables of the other node's manifest, by their number and size, have room in
+ * the memory of this configuration. A start asks for its own manifest, the receiver for a copy's.
+ * False: the sum is in error.
  */
 bool data_has_memory(const struct data *data, const struct manifest *manifest,
                      char error[DATA_ERROR_MAX]);
 
 /*
- * One that holds nothing takes the whole of this stream, from LSN 0. The receiver's thread; waits
- * for the disk. False: error.
+ * A directory that holds nothing takes the whole of this stream, from LSN 0. The receiver's thread;
+ * waits for the disk. False: error.
  */
 bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_WORDS],
                       char error[DATA_ERROR_MAX]);
@@ -51,18 +51,19 @@ bool data_take_stream(struct data *data, const uint64_t stream[MANIFEST_STREAM_W
 enum data_taken {
     DATA_TAKEN,   /* *taken bytes, at least one record of it */
     DATA_NO_ROOM, /* none now: the disk is full (error), or the buffer until it was synced ("") */
-    DATA_BAD,     /* the record behind *taken bytes is not sound, or not the next: error */
+    DATA_BAD,     /* the record after *taken bytes is not sound, or not the next: error */
     DATA_FAILED,  /* the journal cannot be written any more: error */
 };
 /*
- * Takes whole records, of which the first begins at `lsn`: the end of what it has. Each one's
- * checksum is looked at. What was taken is written soon. Aligned to 8. The receiver's thread; may
- * wait for the disk.
+ * Takes whole records; the first begins at `lsn`, the end of what is here. The checksum of each is
+ * looked at. What was taken is written soon. Aligned to 8. The receiver's thread; may wait for the
+ * disk.
  */
 enum data_taken data_take(struct data *data, uint64_t lsn, const void *bytes, size_t length,
                           size_t *taken, char error[DATA_ERROR_MAX]);
 
-/* May it be read: is what it holds of one moment of the other node? Any thread. */
+/* Returns whether reads may be answered: the directory holds one moment of the other node. Any
+ * thread. */
 bool data_readable(const struct data *data);
 
 /* How far it is. WRITTEN and DURABLE are data_journal's; this is what readers see. Any thread. */
@@ -75,8 +76,8 @@ uint64_t data_applied(const struct data *data);
 bool data_sum(struct data *data, uint64_t from, uint64_t lsn, uint64_t *sum);
 
 /*
- * May the next start cut its journal at lsn and go on from there? No image of a table may be newer.
- * Any thread that may wait for the disk.
+ * Returns whether the next start may cut the journal at lsn and go on from there: no image of a
+ * table is newer. Any thread that may wait for the disk.
  */
 bool data_can_rewind(struct data *data, uint64_t lsn);
 
@@ -100,15 +101,15 @@ enum data_promoted {
     DATA_PROMOTE_FAILED,  /* neither nor: the daemon is to end: error */
 };
 /*
- * Nothing is taken any more: carries out what was, begins that epoch behind it (0: the next one),
- * and every space decides for itself from there on. Its record is on the disk before anything else
- * is done. Spaces take the configuration they were made with, as at a start. Not in a bracket of
- * the keeper: it has one of its own. Workers refuse changes until it has said PROMOTED. Not on a
+ * Takes nothing any more: carries out what was taken, then begins that epoch (0: the next one), and
+ * every space decides for itself from there on. Its record is on the disk before anything else is
+ * done. Spaces take the configuration they were made with, as at a start. Not in a bracket of the
+ * keeper: it has one of its own. Workers refuse changes until it has said PROMOTED. Not on a
  * worker: waits for the disk, and until until_us (clock_monotonic_us) for the applier.
  */
 enum data_promoted data_promote(struct data *data, uint64_t epoch, uint64_t until_us,
                                 char error[DATA_ERROR_MAX]);
-/* Where the present epoch begins. Behind data_promote. */
+/* Returns where the present epoch begins. Called after data_promote. */
 uint64_t data_reign_lsn(struct data *data);
 
 /* Why the applier goes no further, as one sentence; "": it does. Any thread. */

@@ -1,5 +1,5 @@
 /*
- * follow_memory.c: have the other node's tables room here? Its spaces have its sizes, whatever this
+ * follow_memory.c: room for the other node's tables. Its spaces have its sizes, whatever this
  * configuration says, and what they take beyond it must be left of `memory`.
  */
 #include <stdio.h>

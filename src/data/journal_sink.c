@@ -108,7 +108,8 @@ static bool log_reserve(struct change_log *log)
     return log_take(log_of(log), EVENTS_ROOM);
 }
 
-/* By a writer of its own: the log's belongs to whoever has stopped the world. */
+/* Waits for room with a writer of its own: the log's writer belongs to the thread that has stopped
+ * the world. */
 static void log_await(struct change_log *log)
 {
     _Atomic uint64_t *ahead = &log_of(log)->ahead;
@@ -131,7 +132,7 @@ bool journal_log_room(struct journal_log *log, size_t events)
     return log_take(log, events * JOURNAL_RECORD_MAX);
 }
 
-/* In front of what the engine keeps: whose it is. */
+/* Writes the head of the event SPACE before the engine's part. */
 static size_t with_head(const struct change_space_head *head, const void *bytes, size_t length,
                         unsigned char whole[CHANGE_EVENT_BYTES_MAX])
 {

@@ -7,9 +7,9 @@
  *
  * The log keeps the room it has asked for (72 KiB, a part of the smallest buffer) until it is used,
  * so that reserve() mostly has it. It never waits for the disk: if there is no room, what was put
- * is submitted, and whoever asks again may find some. await() waits instead, outside the barrier,
- * and takes the room while the workers still run: left in the buffer it would be theirs again
- * before the world stops. Events leave with the next submit of a worker.
+ * is submitted, and the next request for room may find some. await() waits instead, outside the
+ * barrier, and takes the room while the workers still run: left in the buffer it would be theirs
+ * again before the world stops. Events leave with the next submit of a worker.
  */
 #ifndef ROLLCALL_DATA_JOURNAL_SINK_H
 #define ROLLCALL_DATA_JOURNAL_SINK_H
@@ -27,7 +27,7 @@ struct journal_sink {
 
 void journal_sink_init(struct journal_sink *sink, struct journal *journal);
 void journal_sink_fini(struct journal_sink *sink);
-/* Has anything been put since the last submit? */
+/* Returns whether anything was put since the last submit. */
 bool journal_sink_wrote(const struct journal_sink *sink);
 /* journal_submit of all so far: the journal's head, which is never lower than the last one. */
 uint64_t journal_sink_submit(struct journal_sink *sink);
@@ -49,7 +49,7 @@ void journal_log_fini(struct journal_log *log);
  * engine gives (engine/change_record.h). Again with the same: no-op. By who gives numbers.
  */
 void journal_log_name(struct journal_log *log, uint32_t number, const char *name, const char *kind);
-/* Room for so many events of any length; as reserve(). */
+/* Room for this many events of any length; as reserve(). */
 bool journal_log_room(struct journal_log *log, size_t events);
 /* Has what was put written soon, and gives surplus room back. World stopped, or nobody else there.
  */

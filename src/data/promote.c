@@ -3,7 +3,7 @@
  * here, with requests going on.
  *
  * Once the record of the new epoch is on the disk there is no way back. So all that can be refused
- * is asked before it, and behind it only the journal can fail, as at any start.
+ * is asked before, and afterwards only the journal can fail, as at any start.
  */
 #include <string.h>
 
@@ -15,7 +15,8 @@
 
 #define STEP_US 1000u /* from one look at the applier to the next */
 
-/* All that was taken is carried out, or it takes too long. Nothing was: it begins a stream. */
+/* Waits until all that was taken is carried out. False: that takes too long. If nothing was taken,
+ * it begins a stream. */
 static bool promote_catch_up(struct data *data, uint64_t until_us, char error[DATA_ERROR_MAX])
 {
     char why[DATA_ERROR_MAX];
@@ -92,7 +93,7 @@ static struct keeper *promote_keeper(const struct follow *follow)
     return spaces->count > 0 ? spaces->at[0]->job.keeper : NULL;
 }
 
-/* In the keeper's bracket. REFUSED: nothing was changed. */
+/* Promotes, in the keeper's bracket. REFUSED: nothing was changed. */
 static enum data_promoted promote_now(struct data *data, uint64_t epoch, char error[DATA_ERROR_MAX])
 {
     struct recovery *recovery = &data->follow->recovery;

@@ -160,7 +160,8 @@ static bool recovery_begin_spaces(struct recovery *recovery)
     return true;
 }
 
-/* Would the configuration of now lose what is there? Asked before anything is written. */
+/* Returns whether the present configuration loses nothing of what is there. Asked before anything
+ * is written. */
 bool recovery_check_losses(struct recovery *recovery)
 {
     char why[SPACES_ERROR_MAX];

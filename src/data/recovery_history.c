@@ -44,8 +44,9 @@ static const struct journal_reign *record_of(const struct recovery *recovery,
 }
 
 /*
- * Of the manifest's line. What began where the journal ends, or above, has no record that counts.
- * One that should be there and is not was lost in a gap that was mended, and began all the same.
+ * Takes the manifest's line of a reign. A reign that began where the journal ends, or above, has no
+ * record that counts. A record that should be there and is not was lost in a gap that was mended,
+ * and its reign began all the same.
  */
 static bool take_line(struct recovery *recovery, const struct manifest_reign *line)
 {
@@ -65,7 +66,7 @@ static bool take_line(struct recovery *recovery, const struct manifest_reign *li
     return manifest_add_reign(manifest, line->epoch, line->lsn);
 }
 
-/* Of the journal's record, which the manifest has, or is too old to have. */
+/* Takes the journal's record of a reign, which the manifest has, or is too old to have. */
 static bool take_begun(struct recovery *recovery, const struct journal_reign *record)
 {
     struct manifest *manifest = recovery->data->manifest;

@@ -54,7 +54,8 @@ struct recovery {
 /* ---- recovery.c ---- */
 
 void recovery_fini(struct recovery *recovery);
-/* Would the configuration of now lose what is there? False: `error` says what. */
+/* Returns whether the present configuration loses nothing of what is there. False: `error` says
+ * what. */
 bool recovery_check_losses(struct recovery *recovery);
 /* Spaces that are new have their numbers on the disk before a record names one. Under data's lock.
  */
@@ -73,9 +74,9 @@ bool recovery_tables(struct recovery *recovery);
 
 /* Replays the journal. As above. */
 bool recovery_replay(struct recovery *recovery);
-/* Is the journal cut at or below this LSN? */
+/* Returns whether the journal is cut at or below this LSN. */
 bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn);
-/* One record of it, which may stay in a batch. False: `error`. */
+/* Replays one record of the journal, which may stay in a batch. False: `error`. */
 bool recovery_replay_take(struct recovery *recovery, const struct journal_record *record);
 /* What is in batches. Likewise. */
 bool recovery_replay_flush_all(struct recovery *recovery);
@@ -89,8 +90,8 @@ bool recovery_replay_name(struct recovery *recovery, uint64_t lsn, uint32_t numb
 /* A reign of the journal (journal_reign_fn). */
 bool recovery_take_reign(void *context, const struct journal_reign *reign);
 /*
- * Behind the scan: the manifest's history becomes what both say. A reign whose record was not
- * written, or was cut off, is none. False: `error`: they contradict each other.
+ * Called after the scan: makes the manifest's history what both say. A reign whose record was not
+ * written, or was cut off, is dropped. False: they contradict each other, as `error` says.
  */
 bool recovery_history(struct recovery *recovery);
 /* Adds that of this start, the next epoch. False: `error`. */

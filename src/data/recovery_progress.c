@@ -13,7 +13,8 @@
 #define BYTES_A_GIB   (1024.0 * 1024 * 1024)
 #define LINE_TEXT_MAX 128
 
-/* Is it time? Then the service manager is told, and waits longer. */
+/* Tells the service manager how far the start is, so that it waits longer. Returns whether it is
+ * time to log the line, too. */
 static bool recovery_progress_tell(struct recovery *recovery, const char *line, uint64_t now_us)
 {
     char state[STATE_MAX];

@@ -170,8 +170,8 @@ bool recovery_replay_is_cut(const struct recovery *recovery, uint64_t lsn)
     return recovery->cut_lsn != 0 && lsn >= recovery->cut_lsn;
 }
 
-/* Where the journal is cut it ends. A cut that tables do not allow is none: they were written
- * since. */
+/* Sets where the journal is cut: it ends there. A cut that tables do not allow is left out: they
+ * were written since. */
 static void set_cut(struct recovery *recovery)
 {
     uint64_t least =

@@ -36,7 +36,7 @@ struct loading {
 
 /* ---- one file ---- */
 
-/* Is this the file the manifest means? */
+/* Returns whether this is the file the manifest means. */
 static bool recovery_tables_is_meant(const struct manifest_space *space,
                                      const struct manifest_file *file,
                                      const struct table_file_info *info)
@@ -124,7 +124,7 @@ static bool recovery_tables_prepare(struct data *data, struct job *job, char err
     }
     job->table = row_restore_file(job->engine->row, file, why);
 
-    table_file_close(file); /* so many may be open: its loader opens it again */
+    table_file_close(file); /* not all may be open: its loader opens it again */
     return job->table != NULL || refuse_table(data, job, why, error);
 }
 

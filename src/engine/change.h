@@ -6,8 +6,8 @@
  * and hands over each change after it has made it and while it still holds the lock, so that the
  * order of the sink is the order of the changes of an id. Values are results, not differences:
  * taking a change twice is harmless. What a change does not say is where a new id was put; `place`
- * does, so that whoever takes changes and events in their order has the same tables.
- * Without a data directory the sink is change_sink_null(); the journal is another one.
+ * does, so that replay of changes and events in their order makes the same tables. Without a data
+ * directory the sink is change_sink_null(); the journal is another one.
  *
  * Events happen with the world stopped: all changes of a space are before or after each.
  *
@@ -30,7 +30,7 @@ enum change_type {
     CHANGE_MEMBER_DELETE, /* it is not */
 };
 
-/* Where what a change is about lay or was put (row/row.h). */
+/* The place where a changed record or member lay or was put (row/row.h). */
 enum change_place {
     /* SLOTS: it was in place. DELETE: in the table. MEMBER_ADD: an exception was taken away */
     CHANGE_THERE = 0,

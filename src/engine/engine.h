@@ -84,7 +84,7 @@ enum engine_error {
     ENGINE_E_OUT_OF_MEMORY, /* no place left for it */
     ENGINE_E_NO_TABLE_FREE, /* the space's tables are full */
     ENGINE_E_ID_TOO_LARGE,  /* above max-id of an `ids: any` space */
-    ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for such is full */
+    ENGINE_E_ID_TOO_FAR,    /* far ahead of all others, and the room for ids apart is full */
     ENGINE_E_ID_BELOW,      /* its table was recycled */
     ENGINE_E_BUSY,          /* the queue of disk reads is full; no room for what changes of a
                                dumped table, or no change of the tables, came in time */
@@ -284,13 +284,14 @@ enum engine_reach { ENGINE_REACH_HOME, ENGINE_REACH_OTHER, ENGINE_REACH_DICT, EN
 struct engine_slot_survey {
     uint64_t largest;
     uint64_t beside;      /* values too large for the slot, which are kept beside the table */
-    uint64_t by_bits[65]; /* of these: which need a slot of so many bits */
+    uint64_t by_bits[65]; /* of these, how many need a slot of this many bits */
 };
 
 /* A look at the values of a space, which goes on from step to step. All zero at first. */
 struct engine_survey {
     uint64_t from, at; /* where it is: the engine's */
     unsigned layer, part;
+    bool apart;
     uint64_t reach[ENGINE_REACHES]; /* records met */
     struct engine_slot_survey slots[ENGINE_SLOTS_MAX];
 };

@@ -62,7 +62,8 @@ static inline const char *read_suffix(const struct pattern_space *space, const c
     return space->with_member || at == end || *at == '.' ? at : NULL;
 }
 
-/* Of a key of this space, and of no other: where its front ends; NULL: it is none as it stands. */
+/* Returns where the front of a key of this space ends; NULL: as it stands it is no key of this
+ * space. */
 static inline const char *read_front(const struct pattern_space *space, const char *key,
                                      const char *end, uint64_t *id, size_t *digits)
 {
@@ -211,16 +212,19 @@ static bool has_marks(const char *key, size_t length)
 }
 
 /* Notes the head of a key whose digits, the id in match, end there. */
-static void note_head(const struct pattern_set *set, const char *key, size_t digits_end,
-                      struct pattern_match *match)
+static void note_head(const struct pattern_set *set, const struct pattern_space *space,
+                      const char *key, size_t digits_end, struct pattern_match *match)
 {
     struct pattern_head *head = &match->head;
     uint64_t first_digits = match->id / DIGITS_SIXTEEN;
-    if (first_digits == 0 || digits_end - 16 > PATTERN_HEAD_MAX) {
+    if (first_digits == 0 || digits_end - 16 > PATTERN_HEAD_MAX || space->suffix.length > 1) {
         return;
     }
-    head->set = set->number;
+    head->set = set->number.number;
     head->length = (uint32_t)digits_end - 16;
+    head->with_member = space->with_member;
+    head->with_suffix = space->suffix.length > 0;
+    head->suffix = space->suffix.bytes[0];
     head->id = first_digits * DIGITS_SIXTEEN;
     for (size_t i = 0; i < PATTERN_HEAD_MAX / TEXT_WORD_BYTES; i++) {
         size_t begin = i * TEXT_WORD_BYTES;
@@ -229,38 +233,9 @@ static void note_head(const struct pattern_set *set, const char *key, size_t dig
     }
 }
 
-/* Reads a key of the space before, with the head before. NULL: it has another, or more digits. */
-static inline const char *read_behind_head(const struct pattern_space *space, const char *key,
-                                           const char *end, struct pattern_match *match)
-{
-    const struct pattern_head *head = &match->head;
-    const char *at = key + head->length + 16;
-    if (UNLIKELY(at > end)) {
-        return NULL;
-    }
-    uint64_t differs =
-        ((text_word(key, TEXT_WORD_BYTES) ^ head->text[0]) & head->mask[0]) |
-        ((text_word(key + TEXT_WORD_BYTES, TEXT_WORD_BYTES) ^ head->text[1]) & head->mask[1]);
-    if (differs != 0 || !digits_sixteen(at - 16, &match->id)) {
-        return NULL;
-    }
-    match->id += head->id;
-    /* A digit more is no suffix: none begins with one (pattern_valid). */
-    return LIKELY(match->id <= PATTERN_ID_MAX) ? read_suffix(space, at, end) : NULL;
-}
-
-static inline enum pattern_result found_rest(const struct pattern_space *space, const char *rest,
-                                             const char *end, struct pattern_match *match)
-{
-    match->rest = rest;
-    match->rest_length = (uint32_t)(end - rest);
-    return space->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
-}
-
-/* A key with another head than the one before: of the space before, as a rule. */
-static __attribute__((noinline)) enum pattern_result match_anew(const struct pattern_set *set,
-                                                                const char *key, size_t length,
-                                                                struct pattern_match *match)
+/* It is of the space before, as a rule. */
+enum pattern_result pattern_match_anew(const struct pattern_set *set, const char *key,
+                                       size_t length, struct pattern_match *match)
 {
     const char *end = key + length;
     match->head.set = 0;
@@ -269,25 +244,13 @@ static __attribute__((noinline)) enum pattern_result match_anew(const struct pat
         size_t digits = 0;
         const char *rest = read_front(space, key, end, &match->id, &digits);
         if (rest != NULL && (!space->with_member || rest < end)) {
-            note_head(set, key, space->prefix.length + digits, match);
-            return found_rest(space, rest, end, match);
+            note_head(set, space, key, space->prefix.length + digits, match);
+            match->rest = rest;
+            match->rest_length = (uint32_t)(end - rest);
+            return space->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
         }
     }
     return pattern_match(set, key, length, match);
-}
-
-enum pattern_result pattern_match_next(const struct pattern_set *set, const char *key,
-                                       size_t length, struct pattern_match *match)
-{
-    const char *end = key + length;
-    if (LIKELY(match->head.set == set->number)) {
-        const struct pattern_space *space = &set->spaces[match->space];
-        const char *rest = read_behind_head(space, key, end, match);
-        if (LIKELY(rest != NULL && (!space->with_member || rest < end))) {
-            return found_rest(space, rest, end, match);
-        }
-    }
-    return match_anew(set, key, length, match);
 }
 
 enum pattern_result pattern_match(const struct pattern_set *set, const char *key, size_t length,

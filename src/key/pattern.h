@@ -20,6 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/digits.h"
+#include "base/text_word.h"
+
 #define PATTERN_TEXT_MAX   128                   /* bytes of a pattern */
 #define PATTERN_KEY_MAX    250                   /* bytes of a key: memcached's limit */
 #define PATTERN_ID_MAX     0x7fffffffffffffffull /* 2^63-1 */
@@ -33,16 +36,26 @@ enum pattern_result {
     PATTERN_MEMBER, /* space, id and member */
 };
 
+struct pattern_set;
+
+/* How each set begins. */
+struct pattern_number {
+    uint64_t number; /* the hash of its texts in their order; not 0 */
+};
+
 #define PATTERN_HEAD_MAX 16 /* bytes of a head */
 
 /*
  * What keys of one page begin with: the fixed text of their space and the first digits of an id of
  * seventeen or more, those in front of the last sixteen. A key that begins so needs no more than
- * these sixteen read.
+ * these sixteen read, and what stands behind them.
  */
 struct pattern_head {
     uint64_t set; /* the number of the set it is of, which goes with its texts; 0: there is none */
     uint32_t length;
+    bool with_member;
+    bool with_suffix; /* a byte in front of the member, or the end */
+    char suffix;
     uint64_t text[PATTERN_HEAD_MAX / 8], mask[PATTERN_HEAD_MAX / 8];
     uint64_t id; /* of the first digits: what the sixteen are added to */
 };
@@ -55,8 +68,6 @@ struct pattern_match {
     char scratch[PATTERN_KEY_MAX]; /* used only by keys with braces or |#| */
     struct pattern_head head;      /* pattern_match_next(): of this key or one before */
 };
-
-struct pattern_set;
 
 /*
  * Returns whether text is a pattern that a space may have. On false `error` says what is wrong and
@@ -77,12 +88,57 @@ void pattern_set_destroy(struct pattern_set *set); /* NULL: no-op */
 enum pattern_result pattern_match(const struct pattern_set *set, const char *key, size_t length,
                                   struct pattern_match *match);
 
+/* pattern_match_next() of a key that does not begin as the one before. */
+enum pattern_result pattern_match_anew(const struct pattern_set *set, const char *key,
+                                       size_t length, struct pattern_match *match);
+
+/* Does a key of `head->length` + 16 bytes or more begin with the head? Its id, then. */
+static inline bool pattern_head_fits(const struct pattern_head *head, const char *key, uint64_t *id)
+{
+    uint64_t differs = (text_word(key, 8) ^ head->text[0]) & head->mask[0];
+    differs |= (text_word(key + 8, 8) ^ head->text[1]) & head->mask[1];
+    if (differs != 0 || !digits_sixteen(key + head->length, id)) {
+        return false;
+    }
+    *id += head->id;
+    return LIKELY(*id <= PATTERN_ID_MAX);
+}
+
+/* Where the tail or member begins that follows the digits up to `at`. NULL: there is none such; a
+ * digit more is none. */
+static inline const char *pattern_head_rest(const struct pattern_head *head, const char *at,
+                                            const char *end)
+{
+    if (head->with_suffix && (at == end || *at++ != head->suffix)) {
+        return NULL;
+    }
+    bool is = head->with_member ? at < end : at == end || *at == '.';
+    return is ? at : NULL;
+}
+
 /*
  * The same of a key that follows another: match is that one's, or zeros, and its space is tried
  * first, since one page is of one space.
  */
-enum pattern_result pattern_match_next(const struct pattern_set *set, const char *key,
-                                       size_t length, struct pattern_match *match);
+static inline enum pattern_result pattern_match_next(const struct pattern_set *set, const char *key,
+                                                     size_t length, struct pattern_match *match)
+{
+    const struct pattern_head *head = &match->head;
+    const char *end = key + length;
+    const char *at = key + head->length + 16;
+    uint64_t id;
+    if (LIKELY(head->set == ((const struct pattern_number *)set)->number && at <= end) &&
+        LIKELY(pattern_head_fits(head, key, &id))) {
+        const char *rest = pattern_head_rest(head, at, end);
+        if (LIKELY(rest != NULL)) {
+            match->id = id;
+            match->rest = rest;
+            match->rest_length = (uint32_t)(end - rest);
+            return head->with_member ? PATTERN_MEMBER : PATTERN_RECORD;
+        }
+    }
+    return pattern_match_anew(set, key, length, match);
+}
 
 /*
  * Does a key of no space look like one of a space's, a letter wrong? Its text before the first ':'

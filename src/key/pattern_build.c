@@ -118,10 +118,10 @@ struct pattern_set *pattern_set_create(const char *const *texts, size_t n,
     for (size_t i = 0; i < n; i++) {
         pattern_space_init(&set->spaces[i], texts[i]);
         insert_space(set, (uint8_t)i);
-        set->number = hash_bytes(texts[i], strlen(texts[i]) + 1, set->number);
+        set->number.number = hash_bytes(texts[i], strlen(texts[i]) + 1, set->number.number);
     }
     set->spaces_count = n;
-    set->number += set->number == 0;
+    set->number.number += set->number.number == 0;
     if (find_clash(set, error, first, second)) {
         pattern_set_destroy(set);
         return NULL;

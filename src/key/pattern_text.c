@@ -62,15 +62,15 @@ static bool fixed_valid(const char *text, size_t from, size_t to, const struct f
 static bool behind_id_valid(const char *text, size_t at, const struct fault *fault)
 {
     if (text[at] >= '0' && text[at] <= '9') {
-        return refuse(fault, at, "a digit behind {id}: it would be read as part of the id");
+        return refuse(fault, at, "a digit after {id}: it would be read as part of the id");
     }
     if (text[at] == '.') {
-        return refuse(fault, at, "'.' behind {id}: it begins the name of a slot");
+        return refuse(fault, at, "'.' after {id}: it begins the name of a slot");
     }
     return true;
 }
 
-/* Where the fixed text ends: at {member}, or at the end. */
+/* Finds where the fixed text ends: at {member}, or at the end. */
 static bool member_valid(const char *text, size_t behind_id, bool with_member, size_t *end,
                          const struct fault *fault)
 {

@@ -42,7 +42,7 @@ struct pattern_node {
 };
 
 struct pattern_set {
-    uint64_t number; /* the hash of its texts in their order; not 0 */
+    struct pattern_number number; /* first */
     size_t nodes_count;
     size_t spaces_count;
     struct pattern_node nodes[PATTERN_NODES_MAX]; /* 0 is the root, with no text */

@@ -155,7 +155,7 @@ static void release_some(struct net_hold *hold)
     let_go(hold);
 }
 
-/* Whoever sets no_more after this has looked wakes the worker to look again. */
+/* A thread that sets no_more after this look wakes the worker to look again. */
 void net_hold_release(struct net_worker *worker)
 {
     struct net_hold *hold = &worker->hold;

@@ -184,8 +184,8 @@ static int clear_path(const struct sockaddr_un *name)
 }
 
 /*
- * Gives the file of a socket, just bound, its mode and owner. By a descriptor of the file itself:
- * whoever may write in the folder could have put a link to something else in its place.
+ * Gives the file of a socket, just bound, its mode and owner. It goes by a descriptor of the file
+ * itself: a user who may write in the folder could have put a link to something else in its place.
  */
 static bool give_away(const char *path, const struct net_options *options)
 {

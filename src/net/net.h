@@ -20,8 +20,9 @@
  * calls service->commit() once at the end of the wake-up (earlier when it holds NET_HOLD_BYTES).
  * That says of all answers held by then: send them; or they wait for a number, and go when
  * net_release() has been called with it; or they must never be sent. A connection whose answers are
- * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait. Who
- * has waited for NET_HOLD_STALL_S is closed: what became of the request is not known then.
+ * held or wait is not read and gets no turn, so its answers stay in order. Others do not wait. A
+ * connection that has waited for NET_HOLD_STALL_S is closed: what became of the request is not
+ * known then.
  *
  * With TLS (net/tls.h) all of this is the same: bytes are those inside it. What its sessions hold
  * is memory of the library, and not in the budget.
@@ -153,7 +154,7 @@ struct net_options {
     const char *const *addresses; /* host:port, [v6]:port, /path.sock; port 0: any free one */
     size_t address_count;
     unsigned unix_mode;                 /* permission bits of unix sockets, e.g. 0700 */
-    const struct net_owner *unix_owner; /* whom they belong to; NULL: whoever makes them */
+    const struct net_owner *unix_owner; /* whom they belong to; NULL: the user who makes them */
     unsigned threads;                   /* 1 .. NET_THREADS_MAX */
     unsigned max_connections;
     unsigned backlog;           /* of listen(2) */

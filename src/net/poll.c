@@ -23,7 +23,7 @@ void net_poll_fini(struct net_poll *poll)
     poll->fd = -1;
 }
 
-/* Of those that came and are still to be delivered. */
+/* Drops a watcher's events that came and are still to be delivered. */
 static void drop_events(struct net_poll *poll, const struct net_watcher *watcher)
 {
     for (int i = poll->at; i < poll->count; i++) {

@@ -125,8 +125,8 @@ struct net_hold {
     bool uncommitted;         /* a turn was to be held since the last commit */
     uint64_t wait_last;
     _Atomic uint64_t released; /* the highest number released */
-    /* While the worker sleeps: a release of this number or more has to wake it; whoever does sets
-     * it to none. */
+    /* While the worker sleeps: a release of this number or more has to wake it, and sets it to
+     * none. */
     _Atomic uint64_t wake_at;
     _Atomic bool no_more; /* what was not released by now never will be */
 };

@@ -125,7 +125,8 @@ static void note_failure(struct net_tls *tls, int result, int own)
         return;
     }
     tls->over = true;
-    tls->broken = code != SSL_ERROR_ZERO_RETURN; /* who said goodbye may still be answered */
+    tls->broken =
+        code != SSL_ERROR_ZERO_RETURN; /* a client that said goodbye may still be answered */
 }
 
 ssize_t net_tls_read(struct net_tls *tls, char *bytes, size_t length)

@@ -2,9 +2,9 @@
  * tls.h: TLS under a connection's bytes, by OpenSSL. Only tls.c and tls_context.c know the library;
  * built without it, tls_none.c stands for both and creates no context.
  *
- * A *context* is what the options' files say: certificate, key, whom to believe. It never changes;
- * a reload makes another, and connections keep the one they began with. It is counted: whoever
- * holds one has a reference.
+ * A *context* is what the options' files say: certificate, key, trusted authorities. It never
+ * changes; a reload makes another, and connections keep the one they began with. Contexts are
+ * counted: each holder has a reference.
  *
  * A *session* is one connection's. It reads and writes the connection's socket, which does not
  * block, and does the handshake as part of the first reads. There are no renegotiation, tickets or

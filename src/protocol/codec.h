@@ -45,6 +45,13 @@ struct codec {
     /* A hit of a get: value with its flags and token. */
     void (*compose_value)(struct buf *out, const struct request *request,
                           const struct request_key *key, const struct hit *hit);
+    /*
+     * The same of several keys of a request without meta flags, one behind the other; their values
+     * have so many bytes in all. NULL: each by itself.
+     */
+    void (*compose_values)(struct buf *out, const struct request *request,
+                           const struct request_key *keys, const struct found *found, size_t count,
+                           size_t value_bytes, uint32_t flags);
     /* Composes the answer for a key of a get that was not found. NULL: it has none. */
     void (*compose_miss)(struct buf *out, const struct request *request,
                          const struct request_key *key);

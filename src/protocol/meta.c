@@ -317,3 +317,71 @@ enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct te
     meta_compare(request, &meta);
     return TEXT_NEXT;
 }
+
+/* Flags without an argument that ids honour, and plain values do not treat apart. */
+#define LETTERS                                                                                    \
+    (META_LETTER('v') | META_LETTER('k') | META_LETTER('q') | META_LETTER('c') | META_LETTER('t'))
+#define GET_LETTERS (LETTERS | META_LETTER('s') | META_LETTER('f'))
+
+static const char one[] = "1"; /* the delta of an ma that names none */
+
+/* The flags from the space at `at` on. Returns the end of the last, in front of the line's; NULL:
+ * there is another than a letter of `known` alone, or twice the same, or no end. */
+static inline const char *read_letters(const char *at, const char *end, uint64_t known,
+                                       uint64_t *letters)
+{
+    for (*letters = 0; *at == ' '; at += 2) {
+        if (end - at < 3 || !meta_is_letter(at[1]) || (META_LETTER(at[1]) & known) == 0) {
+            return NULL;
+        }
+        known &= ~META_LETTER(at[1]);
+        *letters |= META_LETTER(at[1]);
+    }
+    return at;
+}
+
+bool meta_parse_letters(struct text_parser *parser)
+{
+    static const char get[] = "mg ";
+    static const char add[] = "ma ";
+    const char *start = parser->bytes + parser->at;
+    size_t left = parser->length - parser->at;
+    if (left <= sizeof(get) - 1 || *start != 'm') {
+        return false;
+    }
+    bool is_get = memcmp(start, get, sizeof(get) - 1) == 0;
+    if (!is_get && memcmp(start, add, sizeof(add) - 1) != 0) {
+        return false;
+    }
+    const char *end = start + (left < PROTOCOL_LINE_MAX ? left : PROTOCOL_LINE_MAX);
+    struct text_token key = {.bytes = start + sizeof(get) - 1};
+    const char *space = text_tokens_end(key.bytes, end);
+    uint64_t letters;
+    key.length = (size_t)(space - key.bytes);
+    if (space == end || *space != ' ' || key.length - 1 >= PROTOCOL_KEY_MAX) {
+        return false;
+    }
+    const char *text_end = read_letters(space, end, is_get ? GET_LETTERS : LETTERS, &letters);
+    if (text_end == NULL) {
+        return false;
+    }
+    const char *newline = text_end + (*text_end == '\r');
+    if (newline == end || *newline != '\n') {
+        return false;
+    }
+    struct request *request = text_push(parser, is_get ? VERB_GET : VERB_INCR, parser->at,
+                                        (size_t)(newline + 1 - parser->bytes));
+    text_push_key(parser, request, &key);
+    request->quiet = (letters & META_LETTER('q')) != 0 ? QUIET_USUAL : QUIET_NO;
+    request->want_cas = (letters & META_LETTER('c')) != 0;
+    if (!is_get) {
+        request->value = one;
+        request->value_length = sizeof(one) - 1;
+    }
+    request->meta.line = key.bytes;
+    request->meta.length = (uint32_t)(text_end - key.bytes);
+    request->meta.key_length = (uint16_t)key.length;
+    request->meta.letters_alone = true;
+    request->meta.letters = letters;
+    return true;
+}

@@ -25,6 +25,12 @@ enum text_step meta_parse_delete(struct text_parser *parser, const struct text_c
 enum text_step meta_parse_arithmetic(struct text_parser *parser, const struct text_command *command,
                                      const struct text_line *line);
 
+/*
+ * A line that begins at parser->at: mg or ma with flags that are each a letter alone, as most are,
+ * in one walk. False: it is none, or not whole, and nothing was done: it is read as any line.
+ */
+bool meta_parse_letters(struct text_parser *parser);
+
 size_t meta_compose_bytes_max(const struct request *request);
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit);

@@ -56,7 +56,7 @@ static char *room(struct buf *out, const struct request *request, size_t value_l
 static char *put_key(char *to, const struct request *request)
 {
     const struct text_token key = sent_key(request);
-    to = text_put(TEXT_PUT(to, " k"), key.bytes, key.length);
+    to = text_put_short(TEXT_PUT(to, " k"), key.bytes, key.length);
     return asks(request, 'b') ? TEXT_PUT(to, " b") : to;
 }
 
@@ -91,12 +91,24 @@ static char *put_flag(char *to, const struct request *request, const struct text
     }
 }
 
+/* The next flag of the line. False: there is none. */
+static inline bool next_flag(const struct request *request, const char **at,
+                             struct text_token *token)
+{
+    if (!request->meta.letters_alone) {
+        return meta_next(at, line_end(request), token);
+    }
+    *token = (struct text_token){.bytes = *at + 1, .length = 1};
+    *at += 2;
+    return token->bytes < line_end(request);
+}
+
 /* The flags that are answered, in the order of the line. The size of an ms is no letter. */
 static char *put_flags(char *to, const struct request *request, struct known *known)
 {
     struct text_token token = sent_key(request);
     const char *at = token.bytes + token.length;
-    while (meta_next(&at, line_end(request), &token)) {
+    while (next_flag(request, &at, &token)) {
         char letter = token.bytes[0];
         if (letter == 'T') {
             known->ttl_s = known->ttl_touched_s;
@@ -132,7 +144,7 @@ static void compose_found(struct buf *out, const struct request *request, const 
     to = put_flags(to, request, known);
     to = TEXT_PUT(hit != NULL ? put_marks(to, hit) : to, "\r\n");
     if (shown) {
-        to = TEXT_PUT(text_put(to, value, value_length), "\r\n");
+        to = TEXT_PUT(text_put_short(to, value, value_length), "\r\n");
     }
     buf_commit(out, (size_t)(to - start));
 }
@@ -174,9 +186,33 @@ size_t meta_compose_bytes_max(const struct request *request)
     return PROTOCOL_REPLY_VALUE_MAX + WORDS_MAX + request->meta.length;
 }
 
+/* Most hits of a page: of mg with v, maybe with k and q, and no other flag. */
+static void compose_page_hit(struct buf *out, const struct request *request, const struct hit *hit)
+{
+    char *start = room(out, request, hit->value_length);
+    if (UNLIKELY(start == NULL)) {
+        return;
+    }
+    char *to = text_put_number(TEXT_PUT(start, "VA "), hit->value_length);
+    to = TEXT_PUT(asks(request, 'k') ? put_key(to, request) : to, "\r\n");
+    to = TEXT_PUT(text_put_short(to, hit->value, hit->value_length), "\r\n");
+    buf_commit(out, (size_t)(to - start));
+}
+
+static bool is_of_page(const struct request *request, const struct hit *hit)
+{
+    const uint64_t others = ~(META_LETTER('v') | META_LETTER('k') | META_LETTER('q'));
+    return request->meta.letters_alone && asks(request, 'v') &&
+           (request->meta.letters & others) == 0 && !hit->sent && !hit->stale && !hit->won;
+}
+
 void meta_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {
+    if (LIKELY(is_of_page(request, hit))) {
+        compose_page_hit(out, request, hit);
+        return;
+    }
     struct known known = {.letters = HIT_ANSWERS,
                           .size = hit->value_length,
                           .cas = hit->cas,

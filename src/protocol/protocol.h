@@ -137,6 +137,7 @@ struct request_meta {
     uint32_t length;
     uint16_t key_length; /* as sent */
     bool info;           /* me: what is known of the key, no value */
+    bool letters_alone;  /* each of its flags is a letter alone, behind one space */
     uint64_t letters;    /* the flags it has, a bit each (meta_private.h) */
 };
 
@@ -211,17 +212,19 @@ struct request_batch {
     struct request_extended extended[PROTOCOL_BATCH_REQUESTS]; /* apart: hardly ever touched */
 };
 
-/*
- * Returns the batch's next request, for which there is room, empty but for this. It is cleared in
- * parts, because clearing all of it at once becomes a string instruction, several times as slow.
- */
+#define PROTOCOL_CLEAR_BYTES 64 /* more at once become a string instruction, much slower */
+
+/* Returns the batch's next request, for which there is room, empty but for this. */
 static inline struct request *protocol_push(struct request_batch *batch, enum verb verb,
                                             size_t begin, size_t end,
                                             const struct protocol_state *before)
 {
     CHECK(batch->request_count < PROTOCOL_BATCH_REQUESTS);
     struct request *request = &batch->requests[batch->request_count++];
-    memset(request, 0, offsetof(struct request, begin));
+    _Static_assert(offsetof(struct request, begin) <= 2 * PROTOCOL_CLEAR_BYTES, "in two parts");
+    memset(request, 0, PROTOCOL_CLEAR_BYTES);
+    memset((char *)request + PROTOCOL_CLEAR_BYTES, 0,
+           offsetof(struct request, begin) - PROTOCOL_CLEAR_BYTES);
     request->verb = verb;
     request->first_key = batch->key_count;
     request->begin = begin;
@@ -273,6 +276,13 @@ struct listed_key {
     uint32_t item_bytes; /* with key, value and what it costs */
     unsigned class;      /* as in stats slabs */
     bool fetched;        /* it was read since it was stored */
+};
+
+/* A key that was found, of a get of many: what may differ between them. */
+struct found {
+    const char *value;
+    size_t value_length;
+    uint64_t cas; /* of a request with want_cas */
 };
 
 /* A key that was found. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "protocol/meta.h"
 #include "protocol/text_marks.h"
 #include "protocol/text_private.h"
 
@@ -218,11 +219,19 @@ static enum text_step step(struct text_parser *parser)
     if (UNLIKELY(parser->state.in_get)) {
         return text_get_resume(parser);
     }
-    if (begins_get(parser, &get)) {
-        return text_get_begin(parser, &get);
+    switch (parser->bytes[parser->at]) {
+    case 'g':
+        return begins_get(parser, &get) ? text_get_begin(parser, &get) : parse_line(parser);
+    case 'i':
+    case 'd':
+        return begins_increment(parser, &verb) && parse_increment(parser, verb)
+                   ? TEXT_NEXT
+                   : parse_line(parser);
+    case 'm':
+        return meta_parse_letters(parser) ? TEXT_NEXT : parse_line(parser);
+    default:
+        return parse_line(parser);
     }
-    return begins_increment(parser, &verb) && parse_increment(parser, verb) ? TEXT_NEXT
-                                                                            : parse_line(parser);
 }
 
 static enum protocol_result text_parse(const struct protocol_state *state, const char *bytes,
@@ -257,6 +266,7 @@ const struct codec *text_codec(void)
         .parse = text_parse,
         .reply_bytes_max = text_compose_bytes_max,
         .compose_value = text_compose_value,
+        .compose_values = text_compose_values,
         .compose_miss = text_compose_miss,
         .compose_end = text_compose_end,
         .compose_stat = text_compose_stat,

@@ -11,12 +11,12 @@
 #include "protocol/text_private.h"
 #include "protocol/text_put.h"
 
-#define STATS_BYTES_MAX  (256u << 10) /* all lines of one stats */
-#define FLAGS_DIGITS_MAX 10
-#define VALUE_WORDS      (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
+#define STATS_BYTES_MAX (256u << 10) /* all lines of one stats */
+#define VALUE_WORDS     (sizeof("VALUE ") - 1 + sizeof("    \r\n\r\n") - 1)
+#define FLAGS_BYTES     32 /* of flags and two spaces; copied whole: that is two moves */
 /* A hit without its key, its value and their digits' slack: num_print wants room for the longest.
  */
-#define HIT_BYTES_MAX (VALUE_WORDS + 3 * NUM_DIGITS_MAX)
+#define HIT_BYTES_MAX (VALUE_WORDS + FLAGS_BYTES + 2 * NUM_DIGITS_MAX)
 
 size_t text_compose_bytes_max(const struct request *request)
 {
@@ -38,6 +38,33 @@ size_t text_compose_bytes_max(const struct request *request)
     }
 }
 
+/* Where the line of a key and its value ends, which begins at `to`. `flags` has FLAGS_BYTES. */
+static inline __attribute__((always_inline)) char *
+put_value(char *to, const struct request *request, const struct request_key *key, const char *flags,
+          size_t flags_length, const struct found *found)
+{
+    to = TEXT_PUT(to, "VALUE ");
+    to = text_put_short(to, key->bytes, key->length);
+    memcpy(to, flags, FLAGS_BYTES);
+    to = text_put_number(to + flags_length, found->value_length);
+    if (request->want_cas) {
+        *to++ = ' ';
+        to = text_put_number(to, found->cas);
+    }
+    to = TEXT_PUT(to, "\r\n");
+    to = text_put_short(to, found->value, found->value_length);
+    return TEXT_PUT(to, "\r\n");
+}
+
+/* The flags with a space on either side. Returns their bytes. */
+static inline size_t put_flags(char text[FLAGS_BYTES], uint32_t flags)
+{
+    text[0] = ' ';
+    char *end = text_put_number(text + 1, flags);
+    *end++ = ' ';
+    return (size_t)(end - text);
+}
+
 void text_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit)
 {
@@ -45,23 +72,33 @@ void text_compose_value(struct buf *out, const struct request *request,
         meta_compose_value(out, request, key, hit);
         return;
     }
+    const struct found found = {hit->value, hit->value_length, hit->cas};
+    char flags[FLAGS_BYTES] = {0};
+    size_t flags_length = put_flags(flags, hit->flags);
     char *start = buf_room(out, HIT_BYTES_MAX + key->length + hit->value_length);
     if (UNLIKELY(start == NULL)) {
         return;
     }
-    char *to = TEXT_PUT(start, "VALUE ");
-    to = text_put_short(to, key->bytes, key->length);
-    *to++ = ' ';
-    to = text_put_number(to, hit->flags);
-    *to++ = ' ';
-    to = text_put_number(to, hit->value_length);
-    if (request->want_cas) {
-        *to++ = ' ';
-        to = text_put_number(to, hit->cas);
+    char *end = put_value(start, request, key, flags, flags_length, &found);
+    buf_commit(out, (size_t)(end - start));
+}
+
+void text_compose_values(struct buf *out, const struct request *request,
+                         const struct request_key *keys, const struct found *found, size_t count,
+                         size_t value_bytes, uint32_t flags)
+{
+    const struct request_key *last = &keys[count - 1];
+    size_t key_bytes = (size_t)(last->bytes + last->length - keys[0].bytes); /* of one line */
+    char words[FLAGS_BYTES] = {0};
+    size_t words_length = put_flags(words, flags);
+    char *start = buf_room(out, count * HIT_BYTES_MAX + key_bytes + value_bytes);
+    if (UNLIKELY(start == NULL)) {
+        return;
     }
-    to = TEXT_PUT(to, "\r\n");
-    to = text_put_short(to, hit->value, hit->value_length);
-    to = TEXT_PUT(to, "\r\n");
+    char *to = start;
+    for (size_t i = 0; i < count; i++) {
+        to = put_value(to, request, &keys[i], words, words_length, &found[i]);
+    }
     buf_commit(out, (size_t)(to - start));
 }
 
@@ -163,7 +200,7 @@ void text_compose(struct buf *out, const struct request *request, const struct r
     memcpy(start, say->text, WORDS_BYTES);
     char *to = start + say->length;
     if (value_length > 0) { /* the value may be NULL */
-        to = text_put(to, reply->value, value_length);
+        to = text_put_short(to, reply->value, value_length);
     }
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));

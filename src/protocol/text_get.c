@@ -22,12 +22,6 @@ enum keys_end {
     KEYS_CUT,   /* the bytes ended before the line */
 };
 
-/* Returns where the key that begins at `from` ends, before a mark; `from`: there is no key. */
-static inline const char *key_end(const char *from, const char *mark)
-{
-    return *mark == '\n' ? text_tokens_line_end(from, mark) : mark;
-}
-
 /*
  * Appends the keys from *at on to the batch's own until the block, the room, the line or the bytes
  * end. *at becomes where it goes on: the first key not put, or the place after the newline.
@@ -43,7 +37,7 @@ static enum keys_end text_get_collect(const struct text_parser *parser, const ch
     const char *mark;
     *count = 0;
     for (; (mark = text_marks_next(&marks)) < limit; from = mark + 1) {
-        size_t length = (size_t)(key_end(from, mark) - from);
+        size_t length = (size_t)(text_tokens_word_end(from, mark) - from);
         if (length > 0) {
             *at = from;
             if (UNLIKELY(length > PROTOCOL_KEY_MAX)) {
@@ -68,7 +62,7 @@ static enum keys_end look_through(const char *at, const char *limit)
     struct text_marks marks = text_marks_begin(at, limit);
     const char *mark;
     for (; (mark = text_marks_next(&marks)) < limit; at = mark + 1) {
-        if (key_end(at, mark) - at > PROTOCOL_KEY_MAX) {
+        if (text_tokens_word_end(at, mark) - at > PROTOCOL_KEY_MAX) {
             return KEYS_LONG;
         }
         if (*mark == '\n') {

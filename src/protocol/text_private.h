@@ -101,6 +101,11 @@ static inline const char *text_tokens_line_end(const char *from, const char *new
 {
     return newline > from && newline[-1] == '\r' ? newline - 1 : newline;
 }
+/* Where the word ends that begins at `from` and is ended by a mark; at `from`: it is none. */
+static inline const char *text_tokens_word_end(const char *from, const char *mark)
+{
+    return *mark == '\n' ? text_tokens_line_end(from, mark) : mark;
+}
 /* Reads a token as a decimal number 0 .. max, one leading '+' allowed. False: it is something else.
  */
 bool text_tokens_unsigned(const struct text_token *token, uint64_t max, uint64_t *value);
@@ -141,6 +146,9 @@ enum auth_wish text_auth_read(const char *bytes, size_t length, struct auth_requ
 size_t text_compose_bytes_max(const struct request *request);
 void text_compose_value(struct buf *out, const struct request *request,
                         const struct request_key *key, const struct hit *hit);
+void text_compose_values(struct buf *out, const struct request *request,
+                         const struct request_key *keys, const struct found *found, size_t count,
+                         size_t value_bytes, uint32_t flags);
 void text_compose_miss(struct buf *out, const struct request *request,
                        const struct request_key *key);
 void text_compose_end(struct buf *out, const struct request *request);

@@ -20,10 +20,11 @@ static inline char *text_put(char *to, const char *bytes, size_t length)
 }
 
 /*
- * The same for what is mostly 8 to 32 bytes long, a key or a record: two pieces that may overlap,
+ * The same for what is mostly short, a key, a record or a number: two pieces that may overlap,
  * since a call of memcpy() would cost more than the copy.
  */
-static inline char *text_put_short(char *to, const char *bytes, size_t length)
+static inline __attribute__((always_inline)) char *text_put_short(char *to, const char *bytes,
+                                                                  size_t length)
 {
     if (LIKELY(length - 16 <= 16)) {
         memcpy(to, bytes, 16);
@@ -31,6 +32,13 @@ static inline char *text_put_short(char *to, const char *bytes, size_t length)
     } else if (LIKELY(length - 8 <= 8)) {
         memcpy(to, bytes, 8);
         memcpy(to + length - 8, bytes + length - 8, 8);
+    } else if (LIKELY(length - 4 <= 4)) {
+        memcpy(to, bytes, 4);
+        memcpy(to + length - 4, bytes + length - 4, 4);
+    } else if (LIKELY(length - 1 <= 2)) {
+        to[0] = bytes[0];
+        to[length / 2] = bytes[length / 2];
+        to[length - 1] = bytes[length - 1];
     } else {
         memcpy(to, bytes, length);
     }

@@ -1,6 +1,6 @@
 /*
  * control.h: an operator, or an agent, changes what a node is to the others. Lines of the text
- * protocol, each with its CR LF; the connection is closed behind the answer:
+ * protocol, each with its CR LF; the connection is closed after the answer:
  *
  *     C  promote 1 EPOCH [force]          the follower leads from here on. EPOCH: of its reign,
  *                                         `-`: the next one; above all that its journal has
@@ -11,7 +11,7 @@
  *                                         `-` in place of HOST:PORT: nobody, until it is said
  *     S  OK
  *
- *     C  lead 1 EPOCH UNTIL WAITS         with `follow: agent`, to who leads in EPOCH: until then
+ *     C  lead 1 EPOCH UNTIL WAITS         with `follow: agent`, to the leader in EPOCH: until then
  *                                         it may take changes. UNTIL: milliseconds of
  *                                         CLOCK_BOOTTIME, at most REPL_LEASE_MS_MAX from now, and
  *                                         not below that of an earlier line.
@@ -52,7 +52,7 @@ struct repl_control {
     /* epoch 0: the next one. *epoch and *lsn: of the reign that began. */
     bool (*promote)(void *context, bool force, uint64_t *epoch, uint64_t *lsn,
                     char why[REPL_TEXT_MAX + 1]);
-    /* *again: the daemon has to begin anew behind the answer. */
+    /* *again: the daemon must begin anew after the answer. */
     bool (*follow)(void *context, const char *address, bool force, bool *again,
                    char why[REPL_TEXT_MAX + 1]);
     /* acked: of each of waits. */
@@ -61,11 +61,11 @@ struct repl_control {
     void (*again)(void *context);
 };
 
-/* Is this line one of those: its first word? */
+/* Returns whether this line is one of those, by its first word. */
 bool repl_control_begins(const char *line, size_t length);
 
 /* Carries out a line (without its end) of the peer at fd. Composes the answer, with its end, to
- * answer[]; returns its length. *again: call control->again behind it. */
+ * answer[]; returns its length. *again: call control->again after the answer has left. */
 size_t repl_control_run(const struct repl_control *control, int fd, const char *line, size_t length,
                         char answer[REPL_LINE_MAX], bool *again);
 

@@ -68,7 +68,8 @@ struct feed_verdict {
     char why[REPL_TEXT_MAX + 1]; /* COPY */
 };
 
-/* Where the epoch ended here, by the list; the last one at `written`. False: it is not in it. */
+/* Says where the epoch ended here, by the list of reigns; the last epoch ends at `written`. False:
+ * the epoch is not in the list. */
 static bool feed_epoch_end(const struct manifest_reign *reigns, size_t count, uint64_t epoch,
                            uint64_t written, uint64_t *end)
 {
@@ -101,7 +102,8 @@ static void feed_judge_history(const struct repl_line *asked, const struct manif
     }
 }
 
-/* One that has nothing yet may have all of it, if the journal still has its beginning. */
+/* Decides what a follower is told. One that has nothing yet may have the whole stream, if the
+ * journal still has its beginning. */
 static void feed_judge(struct repl_feed *feed, const struct repl_line *asked,
                        struct feed_verdict *verdict)
 {

@@ -38,7 +38,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
 void repl_feeds_stop(struct repl_feeds *feeds);
 /* After the journal was closed, which calls repl_feeds_moved until then. NULL: no-op. */
 void repl_feeds_destroy(struct repl_feeds *feeds);
-/* Who carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
+/* Sets what carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
 void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control);
 /* What may change while it runs: copies, copy-rate. Any thread. NULL: no-op. */
 void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings);
@@ -55,9 +55,9 @@ void repl_feeds_take(struct repl_feeds *feeds, int fd, struct net_tls *tls, cons
 void repl_feeds_moved(struct repl_feeds *feeds);
 
 /*
- * For whom answers wait: for all of these followers. At first for that of replication.ack-by, if
- * there is one. Of none: nobody, but with `lacks`: somebody who is not named yet, so that no change
- * can be acknowledged. What one that stays has acknowledged is kept. Any thread.
+ * The followers that answers wait for, at first that of replication.ack-by, if there is one. With
+ * `lacks` answers also wait for one that is not named yet, so no change can be acknowledged. What a
+ * follower that stays has acknowledged still counts. Any thread.
  */
 struct repl_waits {
     size_t count;
@@ -65,13 +65,14 @@ struct repl_waits {
     bool lacks;
 };
 void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits);
-/* What the `at`-th of them has acknowledged, as below. */
+/* Returns what the `at`-th of them has acknowledged, as below. */
 uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at);
 
 /*
- * Up to where all of those that are waited for ever had the journal: as written, or under sync:
- * always as durable. UINT64_MAX: nobody is. Falls only when another one is waited for. And: do all
- * of them stream now, and have they caught up since they came? Any thread, no wait.
+ * Returns up to where all followers that are waited for ever had the journal: as written, or under
+ * sync: always as durable. UINT64_MAX: none is waited for. It falls only when another one is waited
+ * for. And returns whether all of them stream now and have caught up since they came. Any thread,
+ * no wait.
  */
 uint64_t repl_feeds_acked(const struct repl_feeds *feeds);
 bool repl_feeds_in_sync(const struct repl_feeds *feeds);

@@ -93,14 +93,14 @@ struct repl_feeds {
 /* data_history; the figures have it from then on. */
 size_t feed_history(struct repl_feeds *feeds, uint64_t stream[MANIFEST_STREAM_WORDS],
                     struct manifest_reign reigns[MANIFEST_HISTORY_MAX]);
-/* It is NAME's from now on: an older feed of that name ends, as its follower has come again. */
+/* The feed is NAME's from now on: an older feed of that name ends, as its follower has come again.
+ */
 void feed_enter(struct repl_feed *feed, const char *name);
 void feed_set_state(struct repl_feed *feed, enum repl_feed_state state);
-/* One of the places for copies, which it has until it ends or gives it back. False: none is left.
- */
+/* Takes one of the places for copies, until the feed ends or gives it back. False: none is left. */
 bool feed_take_place(struct repl_feed *feed);
 void feed_give_place(struct repl_feed *feed);
-/* Would it get one? */
+/* Returns whether a follower would get a copy now. */
 bool feed_has_place(struct repl_feed *feed);
 
 /* Its figures have grown. */
@@ -122,7 +122,7 @@ bool feed_say_busy(struct repl_feed *feed);
 
 /* After STREAM was said. Returns when it is over. */
 void feed_stream(struct repl_feed *feed, uint64_t lsn, uint64_t epoch);
-/* Does a sound record begin there, or is it where the journal ends? False: say COPY. */
+/* Returns whether a sound record begins there, or the journal ends there. False: say COPY. */
 bool feed_stream_begins(struct repl_feed *feed, uint64_t lsn, char why[REPL_TEXT_MAX + 1]);
 
 /* ---- feed_copy.c; false: it is over ---- */

@@ -120,7 +120,7 @@ static void stream_reached(struct repl_feed *feed, const struct repl_line *said)
     }
 }
 
-/* Those that come when there is no place are later than one that is there. */
+/* Samples that come when there is no place are later than one that is there. */
 static void stream_sample(struct repl_feed *feed, uint64_t written, uint64_t now_us)
 {
     size_t last = (feed->sample_first + feed->sample_count + FEED_SAMPLES - 1) % FEED_SAMPLES;
@@ -187,7 +187,7 @@ static bool stream_hear(struct stream *stream, uint64_t now_us)
 
 /* ---- the stream ---- */
 
-/* Until more is written, it says something, or the next T is due. */
+/* Sleeps until more is written, the follower says something, or the next T is due. */
 static void stream_sleep(struct stream *stream)
 {
     struct repl_feed *feed = stream->feed;

@@ -1,7 +1,7 @@
 /*
  * link.h: one side's end of a connection between a follower and the node it follows: lines in,
- * bytes out, with or without TLS. It waits with poll, never longer than it is told, and whoever
- * owns it can wake it.
+ * bytes out, with or without TLS. It waits with poll, never longer than it is told, and its owner
+ * can wake it.
  *
  * Thread rule: a link belongs to one thread; repl_link_wake any.
  */
@@ -38,13 +38,13 @@ void repl_link_close(struct repl_link *link);
  * reads and writes say that it is over. */
 void repl_link_wake(struct repl_link *link, bool stop);
 
-/* Of a socket that is being connected: waits until it is, or until_us is there. 0, or the errno
- * that says why not; ECANCELED: it was stopped. */
+/* Waits until a socket that is being connected is connected, or until until_us. Returns 0, or the
+ * errno that says why not; ECANCELED: it was stopped. */
 int repl_link_connected(struct repl_link *link, uint64_t until_us);
 
 /* Waits until bytes came, somebody wakes it, or until_us is there. */
 void repl_link_wait(struct repl_link *link, uint64_t until_us);
-/* The same, whatever came: who cannot take more yet. */
+/* The same, whatever came: the other side cannot take more yet. */
 void repl_link_pause(struct repl_link *link, uint64_t until_us);
 /* Waits until until_us is there, the connection is broken, or it is stopped. */
 void repl_link_rest(struct repl_link *link, uint64_t until_us);

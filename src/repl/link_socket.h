@@ -14,7 +14,7 @@ void link_socket_wake(struct repl_link *link); /* any thread */
 short link_socket_poll(struct repl_link *link, short events, uint64_t until_us);
 int link_socket_error(struct repl_link *link); /* of connecting: an errno, or 0 */
 
-/* Without waiting: how many bytes; 0: none now; -1: it is over. */
+/* Reads without waiting: returns how many bytes; 0: none now; -1: the connection is over. */
 ssize_t link_socket_read(struct repl_link *link, char *to, size_t room);
 ssize_t link_socket_send(struct repl_link *link, const char *bytes, size_t length);
 

@@ -271,7 +271,8 @@ static void receiver_rest(struct repl_receiver *receiver, uint64_t us)
     pthread_mutex_unlock(&receiver->lock);
 }
 
-/* All of it by lot, so that those who lost the same node do not come back in step. */
+/* Draws all of the pause by lot, so that followers that lost the same node do not come back in
+ * step. */
 static uint64_t receiver_draw_us(uint64_t most_us)
 {
     return clock_random() % (most_us + 1);

@@ -48,9 +48,10 @@ struct repl_receiver_owner {
  * destroy. */
 struct repl_receiver *repl_receiver_create(const struct settings *settings, struct data *data,
                                            const struct repl_receiver_owner *owner);
-/* Also again after a stop. False with errno: no thread can be had. NULL, running: no-op. */
+/* Starts the thread, also again after a stop. False with errno: no thread can be had. NULL,
+ * running: no-op. */
 bool repl_receiver_start(struct repl_receiver *receiver);
-/* Whom it follows from the next start on, by an agent's word. Not while it runs. */
+/* The node it follows from the next start on, by an agent's word. Not while it runs. */
 void repl_receiver_redirect(struct repl_receiver *receiver, const char *address);
 /* Returns whether there is a node to follow. */
 bool repl_receiver_has_leader(const struct repl_receiver *receiver);
@@ -67,7 +68,8 @@ void repl_receiver_reconfigure(struct repl_receiver *receiver, const struct sett
  * no-op. */
 void repl_receiver_moved(struct repl_receiver *receiver);
 
-/* Is what can be read here older than replication.stale-after? Cheap. NULL: false. */
+/* Returns whether what can be read here is older than replication.stale-after. Cheap. NULL: false.
+ */
 bool repl_receiver_is_stale(const struct repl_receiver *receiver);
 
 /* ---- figures ---- */

@@ -214,7 +214,7 @@ static bool receiver_connect(struct repl_receiver *receiver)
 
 /* ---- the login ---- */
 
-/* As any client's: a set of any key, whose data is the user. */
+/* Composes a login as any client's: a set of any key, whose data is the user. */
 static size_t receiver_compose_login(struct repl_receiver *receiver, char text[LOGIN_MAX])
 {
     int length = 0;
@@ -281,7 +281,7 @@ static enum receiver_next receiver_rewind(struct repl_receiver *receiver,
     return RECEIVER_OVER;
 }
 
-/* Who has nothing yet takes whatever stream it is. */
+/* A follower that has nothing yet takes any stream. */
 static bool receiver_agrees(struct repl_receiver *receiver, const struct repl_line *line)
 {
     struct data_position *position = &receiver->position;

@@ -20,7 +20,7 @@
 #include "store/journal.h"
 #include "store/vfs.h"
 
-#define RECEIVER_SAMPLES    64 /* of what was written there when */
+#define RECEIVER_SAMPLES 64 /* of what was written there when */
 #define RECEIVER_ANSWER_S                                                                          \
     60u /* to follow and copy: the other may have to sync, or to look for us */
 
@@ -78,12 +78,13 @@ void receiver_set_state(struct repl_receiver *receiver, enum repl_receiver_state
 __attribute__((format(printf, 2, 3))) void receiver_trouble(struct repl_receiver *receiver,
                                                             const char *format, ...);
 void receiver_no_trouble(struct repl_receiver *receiver);
-/* The upper end of the pause after so many failures in a row, of which it is drawn. */
+/* Returns the upper end of the pause after this many failures in a row; the pause is drawn below
+ * it. */
 uint64_t receiver_pause_us(unsigned failures);
 
 /* ---- receiver_connect.c ---- */
 
-/* One connection, from its beginning to its end. *lasted_us: of its stream. */
+/* Runs one connection from its beginning to its end. *lasted_us: how long its stream lasted. */
 enum receiver_next receiver_converse(struct repl_receiver *receiver, uint64_t *lasted_us);
 /* False: it is over, or silent for so long; the trouble is noted. */
 bool receiver_say(struct repl_receiver *receiver, const struct repl_line *line);
@@ -102,7 +103,7 @@ void receiver_unlink(struct repl_receiver *receiver);
 
 /* ---- receiver_dial.c ---- */
 
-/* Has a link to the address, of which parts are the parts. False: the trouble is noted. */
+/* Has a link to the address; parts are its parts. False: the trouble is noted. */
 bool receiver_dial(struct repl_receiver *receiver, const char *address,
                    const struct net_address_parts *parts);
 

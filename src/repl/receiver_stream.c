@@ -28,7 +28,7 @@ struct progress {
 
 struct reception {
     struct repl_receiver *receiver;
-    uint64_t lsn; /* behind what was taken */
+    uint64_t lsn; /* the end of what was taken */
     char *bytes;  /* REPL_DATA_MAX: of the present D */
     size_t length, come, taken;
     struct repl_line sum; /* a V that waits */
@@ -71,7 +71,7 @@ static struct progress reception_look(const struct reception *reception)
                              greater(lesser(applied, written), said->applied)};
 }
 
-/* When the next word is due, if this is how far it is. */
+/* Returns when the next word is due, if this is how far the node is. */
 static uint64_t reception_due(const struct reception *reception, const struct progress *now)
 {
     const struct progress *said = &reception->said;
@@ -262,7 +262,7 @@ static bool reception_diverged(struct reception *reception, uint64_t sum)
     return reception_end(reception, RECEIVER_OVER);
 }
 
-/* Once what it is of can be read from the files. */
+/* Compares a sum once its records can be read from the files. */
 static bool reception_compare(struct reception *reception)
 {
     struct repl_receiver *receiver = reception->receiver;
@@ -282,7 +282,7 @@ static bool reception_compare(struct reception *reception)
 
 /* ---- the stream ---- */
 
-/* Is there something that nothing can be read before? */
+/* Returns whether something that came must be dealt with before more is read. */
 static bool reception_is_held(const struct reception *reception)
 {
     return reception->sum_waits || (reception->length > 0 && reception->come == reception->length);
@@ -358,7 +358,8 @@ static bool reception_work(struct reception *reception, bool *any)
     return good;
 }
 
-/* Until something moves here, something comes (if it can be taken), or the next word is due. */
+/* Sleeps until something moves here, something comes (if it can be taken), or the next word is due.
+ */
 static void reception_sleep(struct reception *reception)
 {
     struct repl_receiver *receiver = reception->receiver;

@@ -119,17 +119,6 @@ static bool is_file_name(const char *name, size_t length)
     return length >= 1 && length <= MANIFEST_FILE_NAME_MAX;
 }
 
-bool repl_begins(const char *line, size_t length)
-{
-    for (size_t kind = REPL_FOLLOW; kind <= REPL_COPY_REQUEST; kind++) {
-        size_t word = strlen(lines[kind].word);
-        if (length > word && memcmp(line, lines[kind].word, word) == 0 && line[word] == ' ') {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The next word, up to a space or the end. False: there is none. A space that ends the line stays,
  * so that it is seen. */
 static bool line_next_word(struct rest *rest, const char **word, size_t *length)

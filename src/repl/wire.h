@@ -20,8 +20,8 @@
  *                                 before a D when it is due. WRITTEN may be above what was sent
  *     S  V FROM LSN SUM           the running sum (journal_sum) of all records from FROM to LSN,
  *                                 one segment of S. After the D that ends at LSN. FROM may lie
- *                                 below where the stream began: who lacks records from FROM on
- *                                 skips the line. A sum that is not known is not sent
+ *                                 below where the stream began: a follower that lacks records
+ *                                 from FROM on skips the line. A sum that is not known is not sent
  *     S  COPY REASON              you are more than `keep` behind, the rest is gone. S closes
  *     S  SERVER_ERROR TEXT        S closes
  *     C  A WRITTEN DURABLE APPLIED   after each write of its own, and each REPL_TICK_MS at the
@@ -115,9 +115,6 @@ struct repl_line {
 
 /* Letters a to z, digits, `_`, `-` and `.`, 1 to REPL_NAME_MAX, a letter or digit in front. */
 bool repl_name_good(const char *name, size_t length);
-
-/* Is this line, with or without its end, for a feed: its first word follow or copy? */
-bool repl_begins(const char *line, size_t length);
 
 /*
  * Reads a line of `side`: text[0..length) without its end. False, with one sentence in `error` that

@@ -234,7 +234,7 @@ static const struct command plain_prepend = {.call = COMMAND_CALL_CHANGE,
                                              .stored = FIGURE(total_items)};
 
 /* verb x kind of key */
-static const struct command *const commands[VERB_COUNT][KEY_KINDS] = {
+const struct command *const command_rows[VERB_COUNT][KEY_KINDS] = {
     /* clang-format off */
     /*                 of no space      bad key         slot      record    member        plain           too large    unknown slot     similar */
     [VERB_GET]     = {&lost_get,       &lost_get,      &get,     &get,     &get,         &plain_get,     &lost_get, &lost_get, &lost_get},
@@ -303,14 +303,9 @@ static const struct refusal {
                             SPACE_FIGURE(refused_value), false, DETAIL_TOO_LARGE, 0},
 };
 
-static void count_many(struct command_metrics *metrics, uint16_t figure, uint64_t n)
-{
-    metric_add((metric *)((char *)metrics + figure), n);
-}
-
 static void count(struct command_metrics *metrics, uint16_t figure)
 {
-    count_many(metrics, figure, 1);
+    command_count(metrics, figure, 1);
 }
 
 static void count_space(struct space_metrics *own, uint16_t figure)
@@ -320,28 +315,9 @@ static void count_space(struct space_metrics *own, uint16_t figure)
     }
 }
 
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
-                         struct command_metrics *metrics)
-{
-    const struct command *command = commands[verb][KEY_SLOT];
-    count_many(metrics, command->counts, hits + misses);
-    count_many(metrics, command->hit, hits);
-    count_many(metrics, command->miss, misses);
-}
-
-bool command_has_keys(enum verb verb)
-{
-    return commands[verb][KEY_NONE] != NULL;
-}
-
-const struct command *const *command_row(enum verb verb)
-{
-    return commands[verb];
-}
-
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past)
 {
-    const struct command *command = commands[verb][kind];
+    const struct command *command = command_rows[verb][kind];
 
     return past && command == &touch ? &touch_past : command;
 }

@@ -47,7 +47,7 @@ enum key_kind {
     X(auth_cmds, "attempts to authenticate")                                                       \
     X(auth_errors, "failed ones")                                                                  \
     X(auth_delayed, "attempts that waited for wrong passwords of the same address")                \
-    X(auth_refused, "such that waited too long: the password was not looked at")                   \
+    X(auth_refused, "logins that waited too long: the password was not looked at")                 \
     X(unauthenticated, "other commands before a login")                                            \
     X(cmd_meta, "meta commands")                                                                   \
     X(get_hits, "keys read and found")                                                             \
@@ -106,11 +106,11 @@ struct command {
     bool delta;                   /* the text must be one, whatever the engine answers */
 };
 
-/* The rows of a verb, by kind of key, as long as nothing else is to be asked. */
-const struct command *const *command_row(enum verb verb);
+/* By verb and kind of key, as long as nothing else is to be asked; NULL: a verb without keys. */
+extern const struct command *const command_rows[VERB_COUNT][KEY_KINDS];
 
 /*
- * The row of a verb on a kind of key; past: with an exptime that lies behind us. Never NULL for a
+ * Returns the row of a verb on a kind of key; past: with an exptime in the past. Never NULL for a
  * verb with keys.
  */
 const struct command *command_find(enum verb verb, enum key_kind kind, bool past);
@@ -123,17 +123,20 @@ const struct command *command_find_look(const struct space *space, enum key_kind
 const struct command *command_find_extended(const struct command *command,
                                             const struct request *request, enum key_kind kind);
 
-/* Does the verb take keys? */
-bool command_has_keys(enum verb verb);
+/* Returns whether the verb takes keys. */
+static inline bool command_has_keys(enum verb verb)
+{
+    return command_rows[verb][KEY_NONE] != NULL;
+}
 
 /*
- * Must what a command of this verb wrote or read be deleted after it, the exptime being past?
- * Writes of existence keys need not: their engine is told (engine_op.expires), because what is once
- * added stays in a filter.
+ * Returns whether what a command of this verb wrote or read must be deleted afterwards when the
+ * exptime is past. Writes of existence keys need not: their engine is told (engine_op.expires),
+ * because what is once added stays in a filter.
  */
 bool command_deletes_after(enum verb verb, enum key_kind kind);
 
-/* Does an exptime as sent lie in the past? */
+/* Returns whether an exptime as sent lies in the past. */
 bool command_exptime_past(int64_t exptime);
 /*
  * The second of clock_monotonic_s() an exptime as sent means; 0: none. Past ones are 1. A date is
@@ -156,9 +159,21 @@ void command_finish(const struct command *command, const struct space *space,
                     const struct engine_op *op, struct command_metrics *metrics,
                     struct space_metrics *own, struct command_result *result);
 
+/* figure: as struct command has it. */
+static inline void command_count(struct command_metrics *metrics, uint16_t figure, uint64_t n)
+{
+    metric_add((metric *)((char *)metrics + figure), n);
+}
+
 /* Counts the keys of a get or gat that was answered. */
-void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
-                         struct command_metrics *metrics);
+static inline void command_count_reads(enum verb verb, uint32_t hits, uint32_t misses,
+                                       struct command_metrics *metrics)
+{
+    const struct command *command = command_rows[verb][KEY_SLOT];
+    command_count(metrics, command->counts, hits + misses);
+    command_count(metrics, command->hit, hits);
+    command_count(metrics, command->miss, misses);
+}
 
 /* The reply for an engine's refusal alone: what a read of several keys answers. Counts it. */
 void command_refuse(const struct space *space, const struct engine_op *op,

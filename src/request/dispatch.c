@@ -290,7 +290,8 @@ static enum net_next run_batches(struct dispatch_worker *worker, struct net_turn
     return turn->consumed < turn->in_length ? NET_AGAIN : NET_WAIT;
 }
 
-/* It would wait for an answer to its hello for ever; and its bytes may hold a newline. */
+/* Closes a connection that begins with a hello of TLS: it would wait for an answer for ever, and
+ * its bytes may hold a newline. */
 static enum net_next refuse_tls(const struct net_conn *conn, struct net_turn *turn)
 {
     static const char words[] = "ERROR no TLS on this port\r\n";

@@ -8,7 +8,7 @@
  *     compose  in the same order, into the worker's output
  *
  * A request whose engine answers PENDING stops the batch: its other keys are still started,
- * everything before it is answered, it and all behind it stay unread, and it is run again from
+ * everything before it is answered, it and all later ones stay unread, and it is run again from
  * routing when its ticket has been woken. A request whose answers may not fit the output is not
  * begun.
  *
@@ -30,7 +30,7 @@ void dispatch_turns_end(void *worker_state);
 enum net_next dispatch_turn(void *worker_state, struct net_conn *conn, struct net_turn *turn);
 enum net_commit dispatch_commit(void *worker_state, uint64_t *wait); /* dispatch_journal.c */
 void dispatch_tick(void *worker_state);
-/* Of a journal_listener, the server its context. Any thread. */
+/* Functions of a journal_listener whose context is the server. Any thread. */
 void dispatch_journal_moved(void *server);
 void dispatch_journal_room(void *server);
 void dispatch_closed(void *worker_state, struct net_conn *conn);

@@ -57,7 +57,7 @@ static enum dispatch_end run_error(struct dispatch_worker *worker, const struct 
     return dispatch_admin_refuse(worker, request, request->refusal, request->text);
 }
 
-/* With a delay only values that no log has to know of can go. */
+/* Carries out a flush_all with a delay: only values that no log has to know of can go. */
 static enum dispatch_end flush_later(struct dispatch_worker *worker, const struct request *request)
 {
     uint64_t at_s = command_exptime_at((int64_t)request->delay);

@@ -173,7 +173,7 @@ enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *con
 }
 
 /*
- * On a connection that has logged in (or without users). SASL once more is a login like the first:
+ * Runs SASL on a connection that has logged in (or without users). It is a login like the first:
  * what came before it no longer counts, and dispatch_auth reads it again, as it reads all others.
  */
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request)

@@ -2,10 +2,10 @@
  * What pages of dumped tables ask of a worker: that they are given back (store/cold.h: promises).
  *
  * A ticket is a connection's, for all its requests. While a request waits, pages for it and for
- * reads behind it are promised to the ticket. They are given back when the connection waits no
- * more. If requests were answered and a later one waits, its pages are mixed with theirs: all are
- * given back and the turn is run again, so that only what is still needed is held. Most of it is in
- * the cache then; and each time something was answered.
+ * later reads are promised to the ticket. They are given back when the connection waits no more. If
+ * requests were answered and a later one waits, its pages are mixed with theirs: all are given back
+ * and the turn is run again, so that only what is still needed is held. Most of it is in the cache
+ * then; and each time something was answered.
  */
 #include "request/dispatch_private.h"
 

@@ -50,7 +50,8 @@ enum dispatch_end dispatch_follow_refuse_change(struct dispatch_worker *worker,
     return dispatch_follow_refuse(worker, request, worker->server->not_leader);
 }
 
-/* Once a get: in a later block the line takes the place of END, and the connection ends. */
+/* Refuses the keys of a get once: in a later block the line takes the place of END, and the
+ * connection ends. */
 static enum dispatch_end refuse_keys(struct dispatch_worker *worker, const struct request *request,
                                      const char *words)
 {

@@ -34,8 +34,6 @@
 
 #define BUSY_WAIT_US 1000000u
 
-#define SERIALS_FIRST 64
-
 /* ---- what the journal says, on its threads ---- */
 
 /* Up to where answers may leave. With ack: replica the follower must have it, too. */
@@ -215,7 +213,7 @@ static void note_wait(struct dispatch_worker *worker, uint64_t lsn)
     }
 }
 
-/* Has the journal not come to what this worker waits for, for a second or more? */
+/* Returns whether the journal has not come to what this worker waits for, for a second or more. */
 static bool is_hanging(struct dispatch_worker *worker)
 {
     struct dispatch_wait *wait = &worker->wait;
@@ -285,7 +283,7 @@ enum net_commit dispatch_commit(void *worker_state, uint64_t *wait)
 
 /* ---- no room ---- */
 
-/* Has it waited long enough? Its clock begins with the first time. */
+/* Returns whether the change has waited long enough. Its clock begins with the first time. */
 static bool time_is_up(struct dispatch_worker *worker)
 {
     uint64_t now_us = net_worker_now_us(worker->net);
@@ -337,7 +335,7 @@ static void wake_busy(void *context, const struct net_conn *conn)
     }
 }
 
-/* A disk that hangs makes no room and wakes nobody: who waits looks at the clock. */
+/* A disk that hangs makes no room and wakes nobody: a waiting request looks at the clock. */
 void dispatch_journal_tick(struct dispatch_worker *worker)
 {
     if (worker->busy) {

@@ -29,7 +29,7 @@ struct dispatch_conn {
     uint64_t
         busy_since_us; /* its request has waited for room in the journal since; 0: it has not */
     uint64_t waits_since_us; /* its request waits for something else since; 0: it does not */
-    /* Of the request that is run again, until it is done: */
+    /* State of the request that is run again, until it is done: */
     union {
         uint64_t flush;       /* its flush_all was asked for: flush_ask(); 0: none was */
         uint64_t list_cursor; /* how far a list of keys is … */
@@ -49,7 +49,7 @@ struct dispatch_key {
     struct engine_op op;
     const struct command *command;
     struct space *space; /* NULL: of no space */
-    bool delete_after;   /* its exptime is past: it runs alone and is deleted behind it */
+    bool delete_after;   /* its exptime is past: it runs alone and is deleted afterwards */
     struct engine_extended *extended; /* plain: room for the operation's, if it has one */
 };
 
@@ -92,7 +92,7 @@ struct dispatch_counts {
     uint32_t of[WATCH_CLASSES];
 };
 
-/* Those whose answers are held together, until the journal has come to lsn. */
+/* Requests whose answers are held together, until the journal has come to lsn. */
 struct dispatch_held {
     struct dispatch_counts counts;
     enum watch_class first;
@@ -162,6 +162,7 @@ struct dispatch_worker {
     struct dispatch_tally tally[SETTINGS_SPACES_MAX];
     struct command_result result;
     struct pattern_match match;
+    struct found found[DISPATCH_CHUNK_KEYS];
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
     char alone_value[DISPATCH_VALUE_STRIDE];
@@ -172,7 +173,7 @@ struct dispatch_worker {
 /* How a request, or a batch, ended. */
 enum dispatch_end {
     DISPATCH_DONE,
-    DISPATCH_LAST,    /* done; what was routed behind it is void: parse again */
+    DISPATCH_LAST,    /* done; what was routed later is void: parse again */
     DISPATCH_FULL,    /* not begun: no room for its answers */
     DISPATCH_CUT,     /* a get, done up to worker->cut: no room for the rest of its answers */
     DISPATCH_PENDING, /* not done, not answered: run again when woken */
@@ -187,23 +188,46 @@ void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 void dispatch_chunk_next(struct dispatch_worker *worker);
-void dispatch_read_run(struct dispatch_worker *worker);
+/* Reads the key of that number, and those behind it that may be read with it. */
+void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
 
-/* The next routed key. */
-static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+/* The chunk of the next routed key. */
+static inline struct dispatch_chunk *dispatch_chunk_now(struct dispatch_worker *worker)
 {
     if (UNLIKELY(worker->chunk->cursor == worker->chunk->count)) {
         dispatch_chunk_next(worker);
     }
-    return &worker->chunk->keys[worker->chunk->cursor++];
+    return worker->chunk;
+}
+
+/* The next routed key. */
+static inline struct dispatch_key *dispatch_key_next(struct dispatch_worker *worker)
+{
+    struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
+    return &chunk->keys[chunk->cursor++];
 }
 
 /* Reads the key just taken, and its neighbours, unless that was done. */
 static inline void dispatch_read(struct dispatch_worker *worker)
 {
     if (worker->chunk->cursor > worker->chunk->read_to) {
-        dispatch_read_run(worker);
+        dispatch_read_run(worker, worker->chunk->cursor - 1);
     }
+}
+
+/* The worker's figures of a space; NULL: there is none. */
+static inline struct space_metrics *dispatch_figures_of(const struct dispatch_worker *worker,
+                                                        const struct space *space)
+{
+    return space != NULL ? &space->metrics[worker->index] : NULL;
+}
+
+/* Where the keys of the request in a space are counted, until it is answered. */
+static inline struct dispatch_tally *dispatch_tally_of(struct dispatch_worker *worker,
+                                                       const struct space *space)
+{
+    worker->tallied |= 1ull << space->index;
+    return &worker->tally[space->index];
 }
 
 /* A key of the request once more, apart from the chunks and prepared; valid until the next. */
@@ -220,7 +244,8 @@ void dispatch_cold_closed(struct dispatch_worker *worker, struct net_conn *conn)
 
 /* dispatch_run.c: one request with keys. */
 enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request);
-/* Of a set that was refused for its length alone: drops the older value of a key of kind plain. */
+/* Drops the older value of a key of kind plain, after a set that was refused for its length alone.
+ */
 void dispatch_forget(struct dispatch_worker *worker, const struct request *request);
 enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request);
 
@@ -261,7 +286,8 @@ void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdi
 void dispatch_watch_released(struct dispatch_worker *worker);
 
 /* dispatch_auth.c */
-/* With users: the turn of a connection that is not authenticated. NET_AGAIN: it is now. */
+/* With users: runs the turn of a connection that is not authenticated. NET_AGAIN: it is
+ * authenticated now. */
 enum net_next dispatch_auth(struct dispatch_worker *worker, struct net_conn *conn,
                             struct net_turn *turn);
 enum dispatch_end dispatch_run_sasl(struct dispatch_worker *worker, const struct request *request);
@@ -301,14 +327,14 @@ enum dispatch_end dispatch_run_admin(struct dispatch_worker *worker, const struc
 /* The first turns: takes a sink of the journal, if there is one. */
 void dispatch_journal_open(struct dispatch_worker *worker);
 void dispatch_journal_close(struct dispatch_worker *worker);
-/* With a journal, as the turns begin: whether it takes changes. */
+/* With a journal, as the turns begin: looks whether it takes changes. */
 void dispatch_journal_look(struct dispatch_worker *worker);
 /* Before it sleeps a worker keeps no room that nothing was put into: others may need it to go on.
  */
 void dispatch_journal_rest(struct dispatch_worker *worker); /* the worker ends */
-/* Is a follower to acknowledge changes, and is not there? Any thread. */
+/* Returns whether a follower must acknowledge changes and is not there. Any thread. */
 bool dispatch_journal_lacks_replica(const struct server *server);
-/* With a journal: are the answers of this turn to be held? */
+/* With a journal: returns whether the answers of this turn must be held. */
 bool dispatch_journal_holds(const struct dispatch_worker *worker);
 /*
  * The sink had no room for op: it becomes PENDING and is woken when there is some, or its error

@@ -4,7 +4,7 @@
  * LIST_ITEMS_MAX items of it. Items that no file has told are read here as any get reads them, so a
  * page of a dumped table may be waited for.
  *
- * Whoever waits looks, each time its time is up, whether the lister has gone on meanwhile.
+ * A waiting request looks, each time its time is up, whether the lister has gone on meanwhile.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static enum dispatch_end records_say(struct dispatch_worker *worker, const struc
     return DISPATCH_DONE;
 }
 
-/* Who reads a list waits for its end: so the connection ends instead. */
+/* A client that reads a list waits for its end, so the connection ends instead. */
 static enum dispatch_end records_fail(struct dispatch_worker *worker, const struct request *request,
                                       const char *words)
 {
@@ -194,7 +194,8 @@ static enum dispatch_end put_batch(struct dispatch_worker *worker, const struct 
 
 /* ---- the list ---- */
 
-/* The first space of ids behind the one of that name; "": the first of all. NULL: there is none. */
+/* Returns the first space of ids after the one of that name; "": the first of all. NULL: there is
+ * none. */
 static struct space *space_behind(const struct spaces *spaces, const char *name)
 {
     bool behind = name[0] == '\0';
@@ -241,7 +242,7 @@ static bool take_next_space(struct dispatch_worker *worker, struct lister_list *
     return true;
 }
 
-/* It waits for the lister, unless that has done nothing for as long as one may wait. */
+/* Waits for the lister, unless the lister has done nothing for as long as a request may wait. */
 static enum dispatch_end records_await(struct dispatch_worker *worker,
                                        const struct request *request, struct lister_list *list)
 {
@@ -322,7 +323,7 @@ static struct lister_list *list_of(struct dispatch_worker *worker, enum listing 
     return list;
 }
 
-/* In memcached's words, where one list at a time can be had. */
+/* Answers BUSY in memcached's words, where one list at a time can be had. */
 static enum dispatch_end say_busy(struct dispatch_worker *worker, const struct request *request)
 {
     (void)records_say(worker, request, REPLY_WORDS, "BUSY currently processing crawler request");

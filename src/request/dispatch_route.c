@@ -99,7 +99,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
     }
 }
 
-/* Does the space decline the initial value that clients of this codec send with every incr? */
+/* Returns whether the space declines the initial value that clients of this codec send with every
+ * incr. */
 static bool declines_initial(const struct dispatch_worker *worker, const struct space *space)
 {
     return worker->codec->initial_in_every && !space->settings.binary_create;
@@ -139,10 +140,9 @@ static void fill_plain(const struct request *request, struct dispatch_key *key)
 }
 
 /* What only a change needs, or any operation of a plain space. */
-static void fill_change(const struct dispatch_worker *worker, const struct route *route,
-                        enum key_kind kind, struct dispatch_key *key)
+static void fill_change(const struct dispatch_worker *worker, const struct request *request,
+                        bool past, enum key_kind kind, struct dispatch_key *key)
 {
-    const struct request *request = route->request;
     struct engine_op *op = &key->op;
 
     op->cas = request->cas;
@@ -155,51 +155,53 @@ static void fill_change(const struct dispatch_worker *worker, const struct route
         op->create_initial = false;
         op->create_never = true;
     }
-    op->expires = route->past && kind == KEY_MEMBER;
+    op->expires = past && kind == KEY_MEMBER;
     if (UNLIKELY(kind == KEY_PLAIN)) {
         fill_plain(request, key);
     }
 }
 
-/* The row of the command table for a key of a request that is not usual. */
-static __attribute__((noinline)) const struct command *
-find_command(const struct route *route, enum key_kind *kind, struct dispatch_key *key)
+/* What a key is to a request that is not usual. */
+static enum key_kind kind_for(const struct request *request, enum key_kind kind)
 {
-    const struct request *request = route->request;
+    bool large = request->value_length > PROTOCOL_VALUE_MAX && kind != KEY_PLAIN;
+    return large ? KEY_LARGE : kind;
+}
+
+/* The row of the command table for a key of such a request. */
+static __attribute__((noinline)) const struct command *
+find_command(const struct request *request, bool past, enum key_kind kind, struct dispatch_key *key)
+{
     const struct command *look = NULL;
 
-    if (request->value_length > PROTOCOL_VALUE_MAX && *kind != KEY_PLAIN) {
-        *kind = KEY_LARGE;
-    }
     if (request->value_length == 0 && request->verb == VERB_ADD) {
-        look = command_find_look(key->space, *kind, route->past);
+        look = command_find_look(key->space, kind, past);
     }
-    const struct command *command =
-        look != NULL ? look : command_find(request->verb, *kind, route->past);
+    const struct command *command = look != NULL ? look : command_find(request->verb, kind, past);
 
     if (request->plain_only || request->extended != NULL) {
-        command = command_find_extended(command, request, *kind);
+        command = command_find_extended(command, request, kind);
     }
-    key->delete_after = route->past && look == NULL && command_deletes_after(request->verb, *kind);
+    key->delete_after = past && look == NULL && command_deletes_after(request->verb, kind);
     return command;
 }
 
 /* What keys of a get do without. */
-static inline void fill_rest(const struct dispatch_worker *worker, const struct route *route,
-                             enum key_kind kind, struct dispatch_key *key)
+static inline void fill_rest(const struct dispatch_worker *worker, const struct request *request,
+                             bool past, enum key_kind kind, struct dispatch_key *key)
 {
     struct engine_op *op = &key->op;
 
-    op->text = route->request->value;
-    op->text_length = route->request->value_length;
+    op->text = request->value;
+    op->text_length = request->value_length;
     op->created = false;
     op->copied_bytes = 0;
     if (key->command->call == COMMAND_CALL_CHANGE || UNLIKELY(kind == KEY_PLAIN)) {
-        fill_change(worker, route, kind, key);
+        fill_change(worker, request, past, kind, key);
     }
 }
 
-static struct route request_route_of(const struct request *request)
+static inline struct route request_route_of(const struct request *request)
 {
     bool past = request->exptime != 0 && command_exptime_past(request->exptime);
     bool usual = !past && !request->plain_only && request->extended == NULL &&
@@ -207,7 +209,7 @@ static struct route request_route_of(const struct request *request)
                  (request->value_length > 0 || request->verb != VERB_ADD);
 
     return (struct route){.request = request,
-                          .row = command_row(request->verb),
+                          .row = command_rows[request->verb],
                           .past = past,
                           .usual = usual,
                           .gets = usual && request->verb == VERB_GET};
@@ -221,12 +223,17 @@ static inline __attribute__((always_inline)) void route_key(struct dispatch_work
     enum key_kind kind = find(worker, bytes, key);
 
     key->delete_after = false;
-    key->command = LIKELY(route->usual) ? route->row[kind] : find_command(route, &kind, key);
+    if (LIKELY(route->usual)) {
+        key->command = route->row[kind];
+    } else {
+        kind = kind_for(route->request, kind);
+        key->command = find_command(route->request, route->past, kind, key);
+    }
     key->op.verb = key->command->verb;
     key->op.want_cas = route->request->want_cas;
     key->op.ticket.serial = worker->serial;
     if (!route->gets || UNLIKELY(kind == KEY_PLAIN)) {
-        fill_rest(worker, route, kind, key);
+        fill_rest(worker, route->request, route->past, kind, key);
     }
 }
 
@@ -263,7 +270,7 @@ static size_t dispatch_route_gather(struct dispatch_worker *worker, struct dispa
     return n;
 }
 
-/* One call for the operations of keys [from, to), or one an engine. */
+/* Makes one call for the operations of keys [from, to), or one an engine. */
 static void by_engine(struct dispatch_worker *worker, struct dispatch_chunk *chunk, uint32_t from,
                       uint32_t to, enum batch_call call)
 {
@@ -299,6 +306,24 @@ struct dispatch_key *dispatch_route_alone(struct dispatch_worker *worker,
     return key;
 }
 
+static inline bool is_uniform(const struct dispatch_chunk *chunk, const struct dispatch_key *key)
+{
+    return LIKELY(key->space == chunk->keys[0].space && key->command->call != COMMAND_CALL_NONE);
+}
+
+/* Routes the key of a request that has one. */
+static void load_one(struct dispatch_worker *worker, const struct request *request,
+                     struct dispatch_chunk *chunk, uint32_t count)
+{
+    const struct route route = request_route_of(request);
+    struct dispatch_key *key = &chunk->keys[count];
+
+    route_key(worker, &route, &worker->batch.keys[request->first_key], key);
+    chunk->gets &= route.gets;
+    chunk->uniform &= is_uniform(chunk, key);
+    worker->route_request++;
+}
+
 /* Routes the next keys of one request, up to a full chunk. */
 static uint32_t load_request(struct dispatch_worker *worker, const struct request *request,
                              struct dispatch_chunk *chunk, uint32_t count)
@@ -318,10 +343,7 @@ static uint32_t load_request(struct dispatch_worker *worker, const struct reques
         struct dispatch_key *key = &chunk->keys[count];
 
         route_key(worker, &route, bytes++, key);
-        if (UNLIKELY(key->space != chunk->keys[0].space ||
-                     key->command->call == COMMAND_CALL_NONE)) {
-            uniform = false;
-        }
+        uniform &= is_uniform(chunk, key);
     }
     chunk->uniform = uniform;
     if (worker->route_key == request->keys) {
@@ -342,10 +364,12 @@ static void chunk_load(struct dispatch_worker *worker, struct dispatch_chunk *ch
     while (count < DISPATCH_CHUNK_KEYS && worker->route_request < batch->request_count) {
         const struct request *request = &batch->requests[worker->route_request];
 
-        if (request->keys > 0 && command_has_keys(request->verb)) {
-            count = load_request(worker, request, chunk, count);
-        } else {
+        if (request->keys == 0 || !command_has_keys(request->verb)) {
             worker->route_request++;
+        } else if (request->keys == 1) {
+            load_one(worker, request, chunk, count++);
+        } else {
+            count = load_request(worker, request, chunk, count);
         }
     }
     chunk->count = count;
@@ -383,7 +407,8 @@ void dispatch_chunk_next(struct dispatch_worker *worker)
     CHECK(worker->chunk->cursor < worker->chunk->count);
 }
 
-/* Where the run of reads that begins at `from` ends: at a change, or what must run alone. */
+/* Returns where the run of reads that begins at `from` ends: at a change, or at what must run
+ * alone. */
 static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
 {
     uint32_t to = from + 1;
@@ -401,10 +426,9 @@ static uint32_t reads_end(const struct dispatch_chunk *chunk, uint32_t from)
     return to;
 }
 
-void dispatch_read_run(struct dispatch_worker *worker)
+void dispatch_read_run(struct dispatch_worker *worker, uint32_t from)
 {
     struct dispatch_chunk *chunk = worker->chunk;
-    uint32_t from = chunk->cursor - 1;
     uint32_t to = reads_end(chunk, from);
 
     chunk->read_to = to;

@@ -4,25 +4,13 @@
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-static struct space_metrics *figures_of(const struct dispatch_worker *worker,
-                                        const struct space *space)
-{
-    return space != NULL ? &space->metrics[worker->index] : NULL;
-}
-
-static struct dispatch_tally *tally_of(struct dispatch_worker *worker, const struct space *space)
-{
-    worker->tallied |= 1ull << space->index;
-    return &worker->tally[space->index];
-}
-
 /* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
 static void tally_end(struct dispatch_worker *worker, bool answered)
 {
     for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
         unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
         struct dispatch_tally *tally = &worker->tally[index];
-        struct space_metrics *own = figures_of(worker, worker->spaces->at[index]);
+        struct space_metrics *own = dispatch_figures_of(worker, worker->spaces->at[index]);
 
         if (answered) {
             metric_add(&own->hits, tally->hits);
@@ -38,7 +26,7 @@ static void tally_end(struct dispatch_worker *worker, bool answered)
 
 static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
 {
-    struct dispatch_tally *tally = tally_of(worker, key->space);
+    struct dispatch_tally *tally = dispatch_tally_of(worker, key->space);
 
     switch (key->op.miss) {
     case ENGINE_MISS_ABSENT:
@@ -118,7 +106,8 @@ static void block_fail(struct dispatch_worker *worker, const struct dispatch_key
                        struct block *block)
 {
     if (!block->failed) {
-        command_refuse(key->space, &key->op, figures_of(worker, key->space), &worker->result);
+        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space),
+                       &worker->result);
     }
     block->failed = true;
 }
@@ -131,7 +120,7 @@ static bool block_refused(struct dispatch_worker *worker, const struct dispatch_
         return false;
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
-                   figures_of(worker, key->space), &worker->result);
+                   dispatch_figures_of(worker, key->space), &worker->result);
     block->failed = true;
     return true;
 }
@@ -157,7 +146,7 @@ static void block_miss(struct dispatch_worker *worker, const struct request *req
     }
 }
 
-/* Behind a past exptime: notes that the key is to be deleted. False: an earlier one is the same. */
+/* Notes that a key with a past exptime is to be deleted. False: an earlier key is the same. */
 static bool block_marks(struct dispatch_worker *worker, const struct request *request,
                         const struct request_key *bytes, struct block *block)
 {
@@ -204,11 +193,46 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
     block->hit.cas = op->cas_now;
     block->hit.flags = key->space->engine->flags;
     worker->codec->compose_value(worker->out, request, bytes, &block->hit);
-    tally_of(worker, key->space)->hits++;
+    dispatch_tally_of(worker, key->space)->hits++;
     block->hits++;
 }
 
-/* What any dialect puts around a key and its value, and behind a get; meta flags of its line. */
+/*
+ * The keys from here on that were read and found are composed together, as far as this chunk has
+ * them. Returns how many; 0: the next one is for block_key().
+ */
+static inline uint32_t block_several(struct dispatch_worker *worker, const struct request *request,
+                                     const struct request_key *bytes, uint32_t left,
+                                     struct block *block)
+{
+    struct dispatch_chunk *chunk = dispatch_chunk_now(worker);
+    const struct dispatch_key *keys = &chunk->keys[chunk->cursor];
+    if (!chunk->gets || !chunk->uniform || keys->command->call != COMMAND_CALL_READ) {
+        return 0;
+    }
+    if (chunk->cursor >= chunk->read_to) {
+        dispatch_read_run(worker, chunk->cursor);
+    }
+    uint32_t read = chunk->read_to - chunk->cursor;
+    uint32_t most = read < left ? read : left;
+    size_t value_bytes = 0;
+    uint32_t n = 0;
+    for (; n < most && keys[n].op.status == ENGINE_DONE; n++) {
+        const struct engine_op *op = &keys[n].op;
+        worker->found[n] = (struct found){op->value, op->value_length, op->cas_now};
+        value_bytes += op->value_length;
+    }
+    if (n > 0) {
+        worker->codec->compose_values(worker->out, request, bytes, worker->found, n, value_bytes,
+                                      keys->space->engine->flags);
+        dispatch_tally_of(worker, keys->space)->hits += n;
+        block->hits += n;
+        chunk->cursor += n;
+    }
+    return n;
+}
+
+/* What any dialect puts around a key and its value, and after a get; meta flags of its line. */
 #define HIT_WORDS_MAX (512 + PROTOCOL_LINE_MAX)
 
 /* A value of any length, composed while its engine holds it. */
@@ -248,7 +272,8 @@ static bool visit_hit(void *context, const struct engine_hit *found)
     return true;
 }
 
-/* has_room() did not count what a visit composed: is there still room for what may follow it? */
+/* Returns whether there is still room for what may follow a visit: has_room() did not count what
+ * the visit composed. */
 static bool rest_fits(const struct dispatch_worker *worker, const struct request *request,
                       uint32_t answered)
 {
@@ -267,7 +292,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
     engine->functions->visit(engine, &key->op, request->verb == VERB_GAT, visit_hit, &visit);
     switch (key->op.status) {
     case ENGINE_DONE:
-        tally_of(worker, key->space)->hits++;
+        dispatch_tally_of(worker, key->space)->hits++;
         block->hits++;
         block->answered = number + 1;
         block->full = !rest_fits(worker, request, number + 1);
@@ -277,7 +302,7 @@ static void block_visit(struct dispatch_worker *worker, const struct request *re
         block->full = true;
         return;
     default:
-        tally_of(worker, key->space)->absent++;
+        dispatch_tally_of(worker, key->space)->absent++;
         metric_add(&worker->metrics->get_expired, key->op.miss == ENGINE_MISS_EXPIRED);
         block_miss(worker, request, bytes);
         return;
@@ -299,7 +324,7 @@ static __attribute__((noinline)) void block_odd(struct dispatch_worker *worker,
     }
     block_miss(worker, request, bytes);
     if (key->space != NULL) {
-        tally_of(worker, key->space)->bad++;
+        dispatch_tally_of(worker, key->space)->bad++;
     } else {
         block->no_space++;
     }
@@ -336,23 +361,21 @@ static inline void block_key(struct dispatch_worker *worker, const struct reques
 }
 
 /*
- * Behind a past exptime. All keys were read before: a request that is run again finds them. Only
- * the first delete may have it run again; should a later one have to wait, it is refused, as what
- * is deleted would not be found.
+ * Deletes the keys of a request with a past exptime. All keys were read before: a request that is
+ * run again finds them. Only the first delete may have it run again; should a later one have to
+ * wait, it is refused, as what is deleted would not be found.
  */
 static void block_delete(struct dispatch_worker *worker, const struct request *request,
                          struct block *block)
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     bool deleted = false;
-
     for (uint32_t i = 0; i < request->keys && !block->pending && !block->failed; i++) {
         if ((block->found[i / WORD_BITS] >> i % WORD_BITS & 1) == 0) {
             continue;
         }
         struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
         enum engine_status status = delete_or_wait(worker, request, key);
-
         block->pending = status == ENGINE_PENDING && !deleted;
         if (status == ENGINE_PENDING && deleted) {
             key->op.error = ENGINE_E_BUSY;
@@ -403,19 +426,51 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
     return DISPATCH_CUT;
 }
 
-enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+/* A key alone that is found, as most of meta and binary are: nothing of it can be taken back, so
+ * it is counted at once. False: nothing was done. */
+static bool run_found(struct dispatch_worker *worker, const struct request *request)
+{
+    const struct dispatch_key *key = dispatch_key_next(worker);
+    const struct engine_op *op = &key->op;
+    if (LIKELY(key->command->call == COMMAND_CALL_READ && !key->delete_after)) {
+        dispatch_read(worker);
+        if (LIKELY(op->status == ENGINE_DONE)) {
+            const struct hit hit = {.value = op->value,
+                                    .value_length = op->value_length,
+                                    .cas = op->cas_now,
+                                    .flags = key->space->engine->flags,
+                                    .ttl_s = -1,
+                                    .ttl_touched_s = -1,
+                                    .ttl_made_s = -1};
+            worker->codec->compose_value(worker->out, request,
+                                         &worker->batch.keys[request->first_key], &hit);
+            metric_add(&dispatch_figures_of(worker, key->space)->hits, 1);
+            command_count_reads(request->verb, 1, 0, worker->metrics);
+            worker->codec->compose_end(worker->out, request);
+            return true;
+        }
+    }
+    worker->chunk->cursor--;
+    return false;
+}
+
+static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_worker *worker,
+                                                             const struct request *request)
 {
     const struct request_key *bytes = &worker->batch.keys[request->first_key];
     size_t start = worker->out->length;
+    bool several = worker->codec->compose_values != NULL && request->meta.line == NULL;
     struct block block;
 
     memset(&block, 0, offsetof(struct block, found));
     block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
-    if (UNLIKELY(worker->conn->skip_get)) {
-        return skip_block(worker, request);
-    }
-    for (uint32_t i = 0; i < request->keys && !block.full; i++) {
-        block_key(worker, request, &bytes[i], &block);
+    for (uint32_t i = 0; i < request->keys && !block.full;) {
+        uint32_t n =
+            several ? block_several(worker, request, &bytes[i], request->keys - i, &block) : 0;
+        if (n == 0) {
+            block_key(worker, request, &bytes[i++], &block);
+        }
+        i += n;
     }
     if (UNLIKELY(block.deletes) && !block.failed && !block.pending) {
         block_delete(worker, request, &block);
@@ -439,7 +494,19 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
     return DISPATCH_DONE;
 }
 
-/* Behind a write with a past exptime, or one role cache had no room for. False: pending. */
+enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct request *request)
+{
+    if (UNLIKELY(worker->conn->skip_get)) {
+        return skip_block(worker, request);
+    }
+    if (request->keys == 1 && run_found(worker, request)) {
+        return DISPATCH_DONE;
+    }
+    return run_block(worker, request);
+}
+
+/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
+ * pending. */
 static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
                                struct dispatch_key *key)
 {
@@ -450,7 +517,7 @@ static bool finish_with_delete(struct dispatch_worker *worker, const struct requ
         return true;
     }
     if (status == ENGINE_ERROR) {
-        command_refuse(key->space, &key->op, figures_of(worker, key->space), result);
+        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
     }
     return status != ENGINE_PENDING;
 }
@@ -469,7 +536,7 @@ static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key
 static void dispatch_run_count_one(struct dispatch_worker *worker, const struct request *request,
                                    const struct dispatch_key *key)
 {
-    struct space_metrics *own = figures_of(worker, key->space);
+    struct space_metrics *own = dispatch_figures_of(worker, key->space);
 
     if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
         metric_add(&worker->metrics->store_too_large, 1);
@@ -484,7 +551,7 @@ static void dispatch_run_count_one(struct dispatch_worker *worker, const struct 
         return;
     }
     if (key->op.status == ENGINE_DONE) {
-        tally_of(worker, key->space)->hits++;
+        dispatch_tally_of(worker, key->space)->hits++;
     } else if (key->op.status == ENGINE_ABSENT) {
         tally_miss(worker, key);
     }
@@ -506,7 +573,7 @@ enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct 
         }
     }
     command_finish(key->command, key->space, &key->op, worker->metrics,
-                   figures_of(worker, key->space), result);
+                   dispatch_figures_of(worker, key->space), result);
     dispatch_run_count_one(worker, request, key);
     bool expires = key->delete_after && !result->refused &&
                    key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;

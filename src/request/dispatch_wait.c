@@ -1,8 +1,8 @@
 /*
  * How long a request may wait: for a table (a dump or an opening that does not end), for a page of
  * a dumped one (a disk that hangs), for a merge that makes room for its change (op->error is BUSY
- * then), for flush_all. Who waits for room in the journal has a bound of
- * its own (dispatch_journal.c).
+ * then), for flush_all. Waiting for room in the journal has a bound of its own
+ * (dispatch_journal.c).
  *
  * The clock is a connection's, as only its first request can wait, and begins when that does. Once
  * its time is up the request is run again, by its wake or by the worker's tick, and is answered
@@ -11,7 +11,7 @@
 #include "request/dispatch.h"
 #include "request/dispatch_private.h"
 
-/* Is it the request that the connection waited for when the turn began? */
+/* Returns whether it is the request that the connection waited for when the turn began. */
 static bool is_first(const struct dispatch_worker *worker, const struct request *request)
 {
     return worker->turn->consumed == 0 && request == worker->batch.requests;

@@ -179,7 +179,7 @@ void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdi
     } else if (verdict == NET_COMMIT_LATER && own->waiting_count < DISPATCH_WAITING) {
         held->lsn = lsn;
         own->waiting[(own->waiting_first + own->waiting_count++) % DISPATCH_WAITING] = *held;
-    } /* beyond that their time is not known, with so many others that is */
+    } /* beyond this number their time is not noted */
     memset(held, 0, sizeof(*held));
 }
 

@@ -10,8 +10,6 @@
 #include "request/server.h"
 #include "space/populate.h"
 
-#define ASKED_FIRST 16
-
 struct asked {
     uint64_t number;
     struct ticket ticket;
@@ -111,7 +109,8 @@ static size_t clear_stopped(struct server *server, size_t from)
     return cleared;
 }
 
-/* Where the log's room suffices for a part of the spaces, the others follow. False: for none. */
+/* Empties spaces as far as the log's room suffices; the others follow later. False: it suffices for
+ * none. */
 static bool flush_clear(struct server *server)
 {
     const size_t all = server->spaces->count;
@@ -129,7 +128,7 @@ static bool flush_clear(struct server *server)
     return cleared == all;
 }
 
-/* Those that were asked for by now, to be freed. *upto: their highest number. */
+/* Returns the flushes asked for by now, which the caller frees. *upto: their highest number. */
 static struct asked *flush_take(struct flush *flush, size_t *count, uint64_t *upto)
 {
     pthread_mutex_lock(&flush->lock);

@@ -3,7 +3,7 @@
  * waits for what the keeper waits for: a bracket of a checkpoint, which stores a manifest, or of a
  * reload (keeper.h). Its request is suspended meanwhile and run again when the spaces are empty.
  *
- * Whoever asked before one begins is served by it. One that was asked for is done though its client
+ * A flush serves all that asked before it began. One that was asked for is done though its client
  * is gone, unless it was taken back.
  *
  * Thread rule: any thread; run: the keeper's. Wakes by the keeper's thread, with nothing locked.
@@ -32,7 +32,8 @@ enum flush_state {
 };
 enum flush_state flush_look(struct flush *flush, uint64_t number);
 
-/* It is not to happen, and nobody is woken. False: too late, it has begun, and ends soon. */
+/* Takes a flush back: it does not happen, and nobody is woken. False: it is too late, the flush has
+ * begun and ends soon. */
 bool flush_take_back(struct flush *flush, uint64_t number);
 
 /* The keeper's errand: context is the flush. In a bracket, outside the barrier. */

@@ -23,7 +23,7 @@
 #include "protocol/protocol.h"
 
 #define LISTER_LISTS_MAX 4
-#define LISTER_SHARE     32u /* one part in so many of `memory` is a list's at most … */
+#define LISTER_SHARE     32u /* a list has at most one part in this many of `memory` … */
 #define LISTER_BYTES_MIN (1u << 20)
 #define LISTER_BYTES_MAX (64u << 20) /* … and this is enough for any */
 #define LISTER_OPS       64u         /* records read at once */
@@ -76,7 +76,8 @@ struct lister_list *lister_begin(struct lister *lister, const struct ticket *tic
 /* Asks for the batch of list->space from list->from on. */
 void lister_ask(struct lister *lister, struct lister_list *list);
 enum lister_state lister_look(struct lister *lister, struct lister_list *list);
-/* Steps of all lists: while it changes the thread goes on, be it with others' batches. */
+/* The steps of all lists: while the number changes the thread goes on, maybe with others' batches.
+ */
 uint64_t lister_steps(struct lister *lister);
 /* The batch is used up. */
 void lister_used(struct lister *lister, struct lister_list *list);

@@ -18,7 +18,7 @@
  * wakes a server_waker, which lives as long as the server and passes nothing on once its worker has
  * ended.
  *
- * Thread rule: create, attach, destroy on the main thread; publish by who reloads; fields marked
+ * Thread rule: create, attach, destroy on the main thread; publish by a reload; fields marked
  * (barrier) are read inside it; figures are written by their worker and read by anyone.
  */
 #ifndef ROLLCALL_REQUEST_SERVER_H
@@ -149,10 +149,11 @@ void server_attach(struct server *server, struct net *net);
  */
 void server_round(struct server *server, unsigned worker);
 
-/* With the world stopped: what workers read from their next turn on. */
+/* Publishes what workers read from their next turn on. World stopped. */
 void server_publish(struct server *server, const struct settings *settings, struct spaces *spaces);
 
-/* It follows that address from here on; "": nobody, or it leads. World stopped, or nobody runs. */
+/* Notes that the node follows that address from here on; "": no node, or it leads. World stopped,
+ * or nobody runs. */
 void server_set_leader(struct server *server, const char *address);
 /* Does it lead, and takes no changes as its agent's word has ended? Any thread. */
 bool server_is_fenced(const struct server *server);

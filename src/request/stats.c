@@ -37,7 +37,7 @@ uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset)
     return sum - metric_read((const metric *)(at + n * stride));
 }
 
-/* Adds to the figures behind the workers' what they are apart from them now. */
+/* Notes the workers' present figures in the entry after theirs, which is subtracted from now on. */
 static void rebase(void *figures, size_t stride, size_t n)
 {
     for (size_t offset = 0; offset + sizeof(metric) <= stride; offset += sizeof(metric)) {
@@ -136,7 +136,7 @@ size_t stats_word(const char *words, size_t length)
     return n;
 }
 
-/* The first word names it; out gets those behind. */
+/* The first word names the group; `words` gets the others. */
 static const struct group *group_find(const struct request *request, struct stats_out *out)
 {
     const char *argument = request->value_length > 0 ? request->value : "";
@@ -159,7 +159,7 @@ static bool is_reset(const struct request *request)
            memcmp(request->value, "reset", strlen("reset")) == 0;
 }
 
-/* Is the first word of the request this one? */
+/* Returns whether the first word of the request is this one. */
 static bool is_word(const struct request *request, const char *word)
 {
     return request->value_length > 0 &&

@@ -9,7 +9,7 @@
 struct stats_out {
     struct dispatch_worker *worker;
     const struct request *request;
-    const char *words; /* behind the name of the group */
+    const char *words; /* after the name of the group */
     size_t words_length;
     const char *wrong;  /* what is wrong with them; NULL: nothing */
     const char *prefix; /* in front of each name; NULL: none */
@@ -24,8 +24,8 @@ void stats_number(struct stats_out *out, const char *name, uint64_t number);
 /* Bytes of the first word. */
 size_t stats_word(const char *words, size_t length);
 
-/* The sum of the figure at `offset` over n structs of `stride` bytes, less that of the one behind.
- */
+/* Returns the sum of the figure at `offset` over n structs of `stride` bytes, less that of the
+ * struct after them. */
 uint64_t stats_sum(const void *figures, size_t stride, size_t n, size_t offset);
 
 /* Records and members that went with their tables since the start. Inside the barrier. */

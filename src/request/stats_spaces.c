@@ -5,8 +5,8 @@
 #include "base/num.h"
 #include "request/stats_private.h"
 
-/* Of one answer. At most 32 figures of 110 bytes a table: they fit the largest output, and the
- * event loop is held for about two ms. */
+/* The tables of one answer. At most 32 figures of 110 bytes a table: they fit the largest output,
+ * and the event loop is held for about two ms. */
 #define STATS_TABLES_MAX 256u
 
 static void emit_figures(struct stats_out *out, const struct space *space)
@@ -43,7 +43,7 @@ void stats_spaces(struct stats_out *out)
 
 /* ---- tables ---- */
 
-/* Whose tables, and from which id on. */
+/* The space whose tables are asked for, and the first id. */
 struct asked {
     const struct space *space; /* NULL: of all */
     uint64_t from;
@@ -79,7 +79,7 @@ static bool parse_asked(struct stats_out *out, struct asked *asked)
     return true;
 }
 
-/* Those of one space while there are any *left to show; else it is said with which id to go on. */
+/* Emits the tables of one space while any are *left to show; then says with which id to go on. */
 static void emit_tables(struct stats_out *out, const struct space *space, uint64_t from,
                         unsigned *left)
 {

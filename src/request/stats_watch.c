@@ -55,7 +55,7 @@ void stats_slow(struct stats_out *out)
     free(slow);
 }
 
-/* Of each class and tier that had any: how many, and quantiles in microseconds. */
+/* Emits, for each class and tier that had requests, how many, and quantiles in microseconds. */
 void stats_latency(struct stats_out *out)
 {
     static const struct {

@@ -20,7 +20,8 @@ static void take_config(struct row *row, const struct row_config *config)
     if (config->any_ids) {
         row->config.tables = 1;
         row->config.recycle = false;
-        row->config.dump = false;
+        row->config.dump = config->dump && row->parted;
+        row->config.dumps_max = 0; /* no part is the oldest */
     }
     CHECK(row->config.tables >= 1 && row->config.tables <= ROW_TABLES_MAX);
     CHECK(config->any_ids ||
@@ -31,6 +32,7 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine)
 {
     memset(row, 0, sizeof(*row));
+    row->parted = config->any_ids && kind->part_key != NULL;
     take_config(row, config);
     row->kind = kind;
     row->engine = engine;
@@ -39,7 +41,6 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
     row->late_room = late_room_at_start(config);
     row_stream_forget(row);
     CHECK(pthread_mutex_init(&row->lock, NULL) == 0);
-    row->parted = row->config.any_ids && kind->part_key != NULL;
     if (!row_regions_init(row)) {
         goto no_regions;
     }
@@ -115,7 +116,7 @@ static void renew_newest(struct row *row)
     }
 }
 
-/* Where tables leave no more, those that have not begun to stay. */
+/* Where tables are not dumped any more, those whose dump has not begun stay. */
 static void stay_all(struct row *row)
 {
     for (size_t i = 0; i < row->count && !row->config.dump; i++) {

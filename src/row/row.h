@@ -108,8 +108,8 @@
 #define ROW_LAYERS_MAX 15
 
 /*
- * The room of a row for ids apart is a table's usual pool for one table in so many, and at least a
- * small one's for each.
+ * The room of a row for ids apart is a table's usual pool for one table in this many, and at least
+ * a small pool for each.
  */
 #define ROW_APART_PART 4
 
@@ -148,7 +148,7 @@ struct row_want {
 #define ROW_WANT_REACH   64u  /* where ids were recycled: the stream has come there */
 #define ROW_WANT_PLACE   128u /* ids apart that are not ahead any more go in place */
 #define ROW_WANT_LEAVE   256u /* it is full, and its layer: it is to be dumped, as its file grows */
-/* Of parts (row/row_parts.h): to grow; at once, as somebody waits for it. */
+/* Wants of parts (row/row_parts.h): to grow; to grow at once, as somebody waits. */
 #define ROW_WANT_GROW     512u
 #define ROW_WANT_GROW_NOW 1024u
 
@@ -161,6 +161,7 @@ struct row_region { /* under the row's lock, except memory and bytes: those stay
     bool gone;         /* of no use any more: given back with its last pin */
     bool loose;        /* of a part: it is in no list, and goes to the system with its part */
     unsigned pins;     /* by threads that make it resident */
+    struct row_region *next_left; /* of a part that was dumped */
 };
 
 /* Ids that came in place, chosen evenly over the life of a table. Under the row's lock. */
@@ -314,6 +315,7 @@ struct row {
     struct row_waiters waiters;
     size_t region_count;
     struct row_region *regions[ROW_TABLES_MAX];
+    struct row_region *parts_left;   /* of dumped parts, to be given back by the keeper */
     struct row_table *retired;       /* linked by `further`, to be destroyed by the keeper */
     struct row_discarded *discarded; /* row_discard(): to be destroyed outside a stop */
 };
@@ -326,7 +328,8 @@ bool row_init(struct row *row, const struct row_config *config, const struct tab
               struct engine *engine);
 void row_fini(struct row *row);
 
-/* Returns the bytes of a pool for ids apart of so many tables; of one: usual, at least `least`. */
+/* Returns the bytes of a pool for ids apart of this many tables; for one: usual, at least `least`.
+ */
 static inline uint64_t row_apart_pool(unsigned tables, uint64_t usual, uint64_t least)
 {
     uint64_t bytes = usual;

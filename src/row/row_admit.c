@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define WAITED_PAUSE_US 1000000u
+#define COLD_FILL_PART  64 /* a dumped part takes 1/64 more than its fill while it waits to grow */
 #define PLACE_ONE_IN    8u /* ids apart: where the frontier has passed one the room is looked at */
 
 void row_lock(const struct row *row)
@@ -43,7 +44,8 @@ static bool wants_any(const struct row_table *table, uint32_t bits)
     return (atomic_load_explicit(&table->wants, memory_order_relaxed) & bits) != 0;
 }
 
-/* An id came in. With several threads a round may miss one: as good, they are all recent. */
+/* Notes an id that came in. With several threads a round may miss one, which does no harm: all are
+ * recent. */
 void row_pass(struct row_table *table, uint64_t id)
 {
     row_raise_to(&table->frontier, id);
@@ -58,7 +60,8 @@ void row_pass(struct row_table *table, uint64_t id)
     }
 }
 
-/* Where the row cannot change for a while one is let through now and then, who has it tried. */
+/* Returns whether a request may have the keeper try again: one now and then, while the row cannot
+ * change. */
 static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 {
     uint64_t from = atomic_load(from_us);
@@ -71,8 +74,8 @@ static bool may_ask(struct row *row, _Atomic uint64_t *from_us)
 
 /*
  * The row is to change first: ROW_WAIT. While the log has no room for that, or the last change did
- * not come in time, it is refused instead: who waited would be woken only to wait again, and keep
- * the keeper busy. Whether a table is free nobody has looked.
+ * not come in time, it is refused instead: a waiting request would be woken only to wait again, and
+ * keep the keeper busy. Whether a table is free nobody has looked.
  */
 static enum row_verdict wait_for(struct row *row, struct row_table *table, uint32_t bits)
 {
@@ -133,6 +136,10 @@ static enum row_verdict admit_any(struct row *row, struct row_table *table, uint
     uint64_t count;
     if (!row_take_place(table, &count)) {
         return ROW_NO_TABLE;
+    }
+    if (UNLIKELY(table->cold) && count > table->fill + table->fill / COLD_FILL_PART) {
+        atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
+        return full(row, table, ROW_WANT_GROW_NOW);
     }
     if (!row->parted) {
         row_raise_to(&table->frontier, id);
@@ -204,7 +211,7 @@ static void see_clear(struct row_table *table)
     atomic_store_explicit(&table->clear_to, clear_to, memory_order_relaxed);
 }
 
-/* Does another table open, or this one close? */
+/* Returns whether another table is to open, or this one to close. */
 static bool is_left(const struct row *row, const struct row_table *table, uint64_t count,
                     bool clear)
 {
@@ -212,7 +219,8 @@ static bool is_left(const struct row *row, const struct row_table *table, uint64
     return (UNLIKELY(look) && row_is_filled(table, count)) || (!clear && row_ends(row, table));
 }
 
-/* Will the stream be there before all tables are full, so that it is worth trying again? */
+/* Returns whether the stream will be there before all tables are full, so that it is worth trying
+ * again. */
 static bool is_within_row(const struct row *row, const struct row_table *table, uint64_t id)
 {
     uint64_t limit = row_limit(table);
@@ -254,7 +262,8 @@ static enum row_verdict admit_open(struct row *row, struct row_table *table, uin
     return verdict;
 }
 
-/* It leaves, or has left: what lies above it would have to be apart, or to move. */
+/* Admits an id to a table that leaves or is dumped: an id above it would have to be apart, or to
+ * move. */
 static enum row_verdict admit_going(struct row *row, struct row_table *table, uint64_t id)
 {
     uint64_t count;

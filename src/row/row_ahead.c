@@ -75,7 +75,8 @@ static bool is_clustered(const struct row *row, const struct row_table *table, u
     return row_policy_cluster(ids, n, ROW_CLUSTER, row_reach(table), id, &first);
 }
 
-/* Under the lock: were the newest `least` ahead of the table three in four of what came to it? */
+/* Returns whether the newest `least` ids ahead of the table were three in four of what came to it.
+ * Under the lock. */
 static bool are_most(const struct row *row, const struct row_table *table, uint64_t least)
 {
     uint64_t n = 0;
@@ -93,9 +94,9 @@ static bool are_most(const struct row *row, const struct row_table *table, uint6
 }
 
 /*
- * Under the lock: has the stream left the table for ids ahead of it? Most new ids of the row belong
- * to its range, and nearly all of the newest were ahead. Of strays that are a third of all ids so
- * many never come together.
+ * Returns whether the stream has left the table for ids ahead of it: most new ids of the row belong
+ * to its range, and nearly all of the newest were ahead. Strays that are a third of all ids never
+ * come together in such numbers. Under the lock.
  */
 static bool leaps(const struct row *row, const struct row_table *table)
 {
@@ -110,7 +111,7 @@ bool row_ahead_leaps(struct row *row, const struct row_table *table)
     return leap;
 }
 
-/* Under the lock: may a table open for those ahead that are near each other? */
+/* Returns whether a table may open for ahead ids that are near each other. Under the lock. */
 static bool may_cluster(const struct row *row, const struct row_table *table)
 {
     return row_clusters(row) && row->noted >= table->cluster_from;

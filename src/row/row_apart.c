@@ -7,7 +7,7 @@
 #include "row/row_policy.h"
 #include "row/row_private.h"
 
-#define PASSED_PART 8 /* of a table's ids apart: so many are passed before that is worth a stop */
+#define PASSED_PART 8 /* a stop is worth it when this many of a table's ids apart are passed */
 
 /* ---- its life ---- */
 

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "row/row_data.h"
-#include "row/row_private.h"
+#include "row/row_parts.h"
 
 bool row_cold_wanted(const struct row *row)
 {
@@ -57,7 +57,9 @@ void row_cold_leave(struct row *row, struct row_table *table)
     row_ahead_forget(row, table);
     atomic_fetch_and(&table->wants,
                      ~(ROW_WANT_CLUSTER | ROW_WANT_BULK | ROW_WANT_LAYER | ROW_WANT_LEAVE));
-    atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* once it is dumped they stay apart */
+    if (row->apart != NULL) {
+        atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* once it is dumped they stay apart */
+    }
 }
 
 void row_cold_stay(struct row_table *table)
@@ -131,7 +133,8 @@ static bool overran_too_often(struct row *row, const struct row_table *table)
     return true;
 }
 
-/* Not twice in a round: it might never end. Overrun, the next one tries at once. */
+/* A dump is not tried twice in a round, or the round might never end. After an overrun the next
+ * round tries at once. */
 void row_cold_failed(struct row *row, struct row_table *table, bool overran)
 {
     row->dump_paused = true;
@@ -176,9 +179,8 @@ void row_cold_dumped(struct row *row, struct row_table *table)
     table->tapped = false;
     atomic_store(&table->tap, ROW_TAP_NONE);
     table->refused = false;
-    row_lock(row);
-    region->left = true;
-    row_unlock(row);
+    row_region_leave(row, region);
+    row_parts_charge(row);
     POINT("left memory");
     row->overruns = 0;
     row->overrun_told = false;

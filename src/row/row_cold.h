@@ -70,7 +70,7 @@
 #define ROW_OVERRUN_WIDER 4 /* times the room of the overlay, at each overrun */
 
 /*
- * Returns the room of an overlay after so many overruns: `usual` without any, never more than
+ * Returns the room of an overlay after this many overruns: `usual` without any, never more than
  * `most`.
  */
 static inline uint64_t row_cold_wider(uint64_t usual, unsigned overruns, uint64_t most)
@@ -112,7 +112,7 @@ struct row_table *row_cold_imaged(const struct row *row, const struct row_image 
 
 /* ---- overlays ---- */
 
-/* Of a tapped table (row_table.tap): may its image become a dump? */
+/* Whether the image of a tapped table may become a dump (row_table.tap). */
 enum row_tap {
     ROW_TAP_NONE,
     ROW_TAP_WRITING, /* it is being written */
@@ -146,7 +146,8 @@ static inline bool row_tap_written(struct row_table *table)
     return atomic_compare_exchange_strong(&table->tap, &writing, ROW_TAP_WRITTEN);
 }
 
-/* A dumped table (or layer) was changed, or could not be: is a merge due? Inside. */
+/* Called when a dumped table (or layer) was changed, or could not be: looks whether a merge is due.
+ * Inside. */
 void row_cold_changed(struct row *row, const struct row_table *holder);
 /*
  * A change of a dumped or tapped table (or layer) found no room, and row_cold_changed() was told.

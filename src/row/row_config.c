@@ -1,4 +1,4 @@
-/* row_config.c: is it a configuration? */
+/* row_config.c: checks a configuration. */
 #include "row/row_config.h"
 
 #include <stddef.h>

@@ -54,7 +54,7 @@ static inline uint64_t row_part_first_bytes(const struct row_config *config)
     return config->table_bytes < most ? config->table_bytes : most;
 }
 
-/* Returns what is set aside for such a row: parts of so many bytes with their pools. */
+/* Returns what is set aside for such a row: parts of this many bytes with their pools. */
 static inline uint64_t row_part_aside_bytes(uint64_t table_bytes)
 {
     return table_bytes + table_bytes / ROW_PART_POOLS;

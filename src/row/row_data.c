@@ -136,7 +136,7 @@ static const struct table_file *overlay_in_front(const struct table_file *file,
     return newer ? overlay : NULL;
 }
 
-/* Of a file and an overlay: are they of one table? */
+/* Returns whether a file and an overlay are of one table. */
 static bool row_data_belong(const struct table_file_info *file,
                             const struct table_file_info *overlay)
 {

@@ -38,8 +38,8 @@ void row_log_space(struct row *row);
 size_t row_state_write(const struct row *row, unsigned char bytes[ENGINE_STATE_MAX]);
 
 /*
- * Where dumped tables are read. Before row_restore_begin; without it no table leaves memory. NULL:
- * as without.
+ * Sets what reads dumped tables. Before row_restore_begin; without it, or with NULL, no table is
+ * dumped.
  */
 void row_set_cold(struct row *row, struct engine_cold *cold);
 
@@ -86,7 +86,8 @@ void row_each_serial(const struct row *row, engine_table_visit *visit, void *con
  */
 bool row_restore_begin(struct row *row, const void *state, size_t length,
                        char error[ENGINE_ERROR_MAX]);
-/* What the tables of such a state take in memory at most; 0: it says nothing of them. */
+/* Returns what the tables of a stored state take in memory at most; 0: the state says nothing of
+ * them. */
 uint64_t row_stored_bytes(const void *state, size_t length);
 /*
  * Makes a table of the file's description and start_lsn, and prepares its memory. One at a time.

@@ -50,7 +50,7 @@ uint64_t row_dropped_next(const struct row_dropped *dropped, uint64_t frontier);
  * below low. */
 uint64_t row_dropped_floor(const struct row_dropped *dropped, uint64_t low);
 
-/* Rising, apart, inside first .. last, and not too many? */
+/* Returns whether the ranges rise, do not touch, lie inside first .. last, and are not too many. */
 bool row_dropped_sound(const struct row_dropped *dropped, uint64_t first, uint64_t last);
 
 #endif

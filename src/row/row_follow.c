@@ -5,6 +5,7 @@
 #include "row/row_follow.h"
 
 #include "row/row_parts.h"
+#include "row/row_state.h"
 
 static void follow_restored(void *context, struct row_table *table, bool layer)
 {
@@ -47,7 +48,7 @@ void row_follow_begin(struct row *row)
         row->kind->each_apart(row->apart, follow_count_apart, row);
         row_apart_see(row);
     }
-    for (size_t i = 0; i < row->count && !row->config.any_ids; i++) {
+    for (size_t i = 0; i < row->count; i++) {
         follow_leave(row, row->tables[i]);
     }
     row_parts_charge(row);
@@ -71,7 +72,7 @@ void row_follow_see(struct row *row)
     row_ask(row);
 }
 
-/* Is memory on its way: of a table that leaves, or is to be cleared? */
+/* Returns whether memory is on its way: of a table that leaves, or must be cleared. */
 static bool memory_comes(struct row *row)
 {
     bool comes = row->dump_failed; /* it is tried again */
@@ -88,8 +89,26 @@ static bool memory_comes(struct row *row)
     return comes;
 }
 
-bool row_follow_ready(struct row *row, enum change_event event)
+/* Is the part that has grown in memory? Else the keeper reads it back. */
+static bool part_is_near(struct row *row, const void *bytes, size_t length)
 {
+    struct row_described described;
+    char error[ROW_ERROR_MAX];
+    bool part = row->parted && row_state_parse(row, bytes, length, &described, error);
+    struct row_table *from = part ? row_find(row, described.state.base) : NULL;
+    if (from == NULL || !from->cold) {
+        return true; /* what is wrong the replay tells */
+    }
+    row_want(row, from, ROW_WANT_GROW_NOW);
+    row_allow(from);
+    return false;
+}
+
+bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length)
+{
+    if (event == CHANGE_EVENT_PART) {
+        return part_is_near(row, bytes, length);
+    }
     bool opens = event == CHANGE_EVENT_OPEN || event == CHANGE_EVENT_LAYER;
     if (!opens || row->config.any_ids || row_regions_free(row) > 0 || !memory_comes(row)) {
         return true;

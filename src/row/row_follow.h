@@ -9,7 +9,8 @@
  *
  * So an opening may come before the dump has ended that is to make room for it. Then replay waits
  * (row_follow_ready), not the journal: the dump needs nothing that is still to come. If no table is
- * about to leave, memory beyond the row's budget is taken, as at a start.
+ * about to leave, memory beyond the row's budget is taken, as at a start. Likewise a part that is
+ * dumped here, and has grown there, comes back first.
  *
  * row_restore_end ends it: the row decides for itself from there on.
  *
@@ -26,8 +27,8 @@ static inline bool row_follows(const struct row *row)
 {
     return row->follows;
 }
-/* May this event be replayed now? False: in a while. */
-bool row_follow_ready(struct row *row, enum change_event event);
+/* Returns whether this event may be replayed now. False: later. Bytes: as in row_replay_event(). */
+bool row_follow_ready(struct row *row, enum change_event event, const void *bytes, size_t length);
 /* Notices which dumps and merges are due. Now and then. */
 void row_follow_see(struct row *row);
 

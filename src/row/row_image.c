@@ -145,7 +145,7 @@ enum engine_image row_writing_sections(const struct row_writing *w)
 
 /* ---- all ---- */
 
-/* From here on a change that finds no room in the overlay waits: the image is whole. */
+/* Called when the image is whole: from here on a change that finds no room in the overlay waits. */
 static enum engine_image row_image_whole(const struct row_writing *w)
 {
     struct row_table *table;

@@ -57,7 +57,7 @@ static uint64_t placed_since(const struct row_table *table)
     return placed > table->seen ? placed - table->seen : 0;
 }
 
-/* Where most ids came in since the last opening. NULL: none came. */
+/* Returns the table where most ids came in since the last opening. NULL: none came. */
 static const struct row_table *most_active(const struct row *row)
 {
     const struct row_table *found = NULL;
@@ -69,7 +69,8 @@ static const struct row_table *most_active(const struct row *row)
     return found;
 }
 
-/* Where the stream has gone on is none, however few ids have come yet. */
+/* Returns whether a table is a jump. One where the stream has gone on is none, however few ids have
+ * come yet. */
 static bool is_jump(const struct row_table *table, const struct row_table *active)
 {
     return table->jumped && !row_is_going(table) &&
@@ -90,20 +91,21 @@ static size_t jumps_too_many(const struct row *row, size_t more)
     return jumps > most ? jumps - most : 0;
 }
 
-/* Who stays: where most ids come in, the one opened last; and who alone may go. */
+/* Tables that stay: where most ids come in, the one opened last; and tables that alone may go. */
 #define STAY_ACTIVE 1u
 #define STAY_NEWEST 2u
 #define GO_JUMPS    4u
 #define GO_OLDER    8u /* than the one in need */
 #define GO_NOBODY   16u
 
-/* Has it memory to give, by the policy? */
+/* Returns whether the policy lets the table give its memory. */
 static bool may_go(const struct row *row, const struct row_table *table)
 {
     return row->config.recycle ? !table->cold : !row_is_going(table) && table->settled;
 }
 
-/* Of those that may go, the one opened longest ago; never the one in need (NULL: that may). */
+/* Returns the table opened longest ago of those that may go; never the one in need (NULL: that may
+ * go). */
 static struct row_table *oldest(const struct row *row, const struct row_table *needed,
                                 unsigned rules)
 {
@@ -211,7 +213,7 @@ static void say_left_out(const struct row *row, const struct row_table *table, u
 {
     if (ids > 0) {
         log_warning("a table was recycled, and some of its ids count from nothing if they come "
-                    "again, as it left more ranges of such than are remembered space=%s "
+                    "again, as it left more ranges of ids than are remembered space=%s "
                     "first_id=%llu ids=%llu ranges=%d",
                     row_space_name(row), (unsigned long long)table->base, (unsigned long long)ids,
                     ROW_DROPPED_MAX);
@@ -352,7 +354,7 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
     return row_dumps(row) ? dump_some(row, table, rules) : ROW_ROOM_NONE;
 }
 
-/* Too many jumps: the oldest goes, be it that the new one was opened for what that kept apart. */
+/* Too many jumps: the oldest goes, even if the new one was opened for ids that it held apart. */
 static void drop_jumps(struct row *row)
 {
     for (unsigned i = 0; i < DROPS_AT_ONCE && jumps_too_many(row, 0) > 0; i++) {
@@ -386,7 +388,7 @@ void row_keep_spare(struct row *row, const struct row_table *table, enum row_nee
 
 /* -- the keeper's round -- */
 
-/* Of the tables that left memory, the one opened longest ago if there are too many. */
+/* Returns the dumped table opened longest ago if there are too many. */
 static struct row_table *dumped_too_many(const struct row *row)
 {
     struct row_table *found = NULL;
@@ -426,10 +428,11 @@ void row_pause(struct row *row)
     atomic_store(&row->again_us, clock_monotonic_us() + AGAIN_PAUSE_US);
 }
 
-/* Where there is memory again, those that were refused may ask again. */
+/* Lets tables that were refused ask again, as there is memory. */
 static void allow_again(struct row *row)
 {
-    if (row_regions_free(row) > 0) {
+    bool dumped = row->parted && atomic_load(&row->again_us) == 0;
+    if (row_regions_free(row) > 0 || dumped) {
         allow_all(row);
     }
 }
@@ -466,7 +469,8 @@ void row_look_again(struct row *row)
     }
 }
 
-/* Where the log has no room nobody is refused for it, and they stay apart for now. */
+/* Puts ids in place that may be. Without room in the log nobody is refused, and they stay apart for
+ * now. */
 static bool place_what_may(struct row *row)
 {
     struct row_table *table = next_wanting(row, ROW_WANT_PLACE);
@@ -562,7 +566,7 @@ void row_maintain(struct row *row, struct barrier *barrier)
     while (asked && act_stopped(row, barrier)) {
         clean_up(row);
     }
-    if (asked && row->parted && !row->follows) {
+    if (asked && row->parted) {
         row_parts_maintain(row, barrier);
     }
     if (asked) {

@@ -82,7 +82,7 @@ void row_touch(struct row_table *table)
     }
 }
 
-/* Is it to leave, and tried in this round? */
+/* Returns whether the table is to leave, and is tried in this round. */
 static bool dumps(const struct row *row, const struct row_table *table)
 {
     return table->leaving && !row->dump_paused;
@@ -96,8 +96,9 @@ static bool needs_image(const struct row *row, const struct row_table *table, ui
 }
 
 /*
- * Of a table and its layer. The table comes first; but to leave, the layer: from the table's S on
- * all changes of both are to be whole, as replay without the disk cannot tell whose they are.
+ * Returns what needs an image, of a table and its layer. The table comes first; for a dump, the
+ * layer: from the table's S on all changes of both must be whole, as replay without the disk cannot
+ * tell whose they are.
  */
 static struct row_table *needing_of(const struct row *row, struct row_table *table, uint64_t since)
 {
@@ -198,7 +199,7 @@ struct row_table *row_image_owner(const struct row *row, const struct row_image 
     return image->layer ? table->further : table;
 }
 
-/* Is it still what the image is of? */
+/* Returns whether it is still what the image shows. */
 static bool is_of_kind(const struct row_table *table, const struct row_image *image)
 {
     bool cold = image->kind == ROW_IMAGE_OVERLAY || image->kind == ROW_IMAGE_MERGE;

@@ -13,11 +13,11 @@
 
 /* Longer than until a checkpoint that failed is tried again: that one does without the merge. */
 #define MERGE_PAUSE_US (30u * 1000000u)
-/* From one part in so many of engine_cold.overlay_bytes_max on overlays that are not small are
- * merged; if of what dumped tables may have less than one part in so many is left, all are. */
+/* Above one part in this many of engine_cold.overlay_bytes_max overlays that are not small are
+ * merged; when less than one part in this many of what dumped tables may have is left, all are. */
 #define BUDGET_CROWDED 2
 #define BUDGET_SCARCE  8
-/* An overlay is small that has less than one part in so many. */
+/* An overlay is small if it has less than one part in this many. */
 #define BUDGET_SMALL 64
 
 /* ---- when ---- */
@@ -169,6 +169,9 @@ struct table_file *row_merge_end(struct row *row, struct row_table *table, struc
     struct table_file *before = row->kind->merge_end(table, file);
     if (file != NULL) { /* the new overlay may have filled meanwhile */
         row_cold_changed(row, table);
+    }
+    if (row->parted) { /* it may come back */
+        row_ask(row);
     }
     return before;
 }

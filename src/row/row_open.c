@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/point.h"
 
-/* A jump of up to so many times what a table spans is the stream's own step, such as a second. */
+/* A jump of up to this many times what a table spans is the stream's own step, such as a second. */
 #define STEP_SPREADS_MAX 65536u
 #define STEPS_REACHED    2 /* one may be missing */
 #define CLUMPS_PART      8 /* samples that show a range so much smaller are of one clump */
@@ -103,7 +103,7 @@ static struct row_table *make_for_range(struct row *row, const struct row_table 
 
 /*
  * For ahead ids: the window must hold those it opens for, however dense ids were said to be. Then
- * it is as wide as a full table of such would be.
+ * it is as wide as a full table of these ids would be.
  */
 static struct row_table *make_next(struct row *row, const struct row_table *table,
                                    const struct row_opening *opening, struct row_region *region)
@@ -156,8 +156,8 @@ void row_leave_apart(struct row *row, struct row_table *table)
     row_see_activity(row);
 }
 
-/* It may come to it once a dump has ended, if that is awaited. */
-static void refuse(struct row *row, struct row_table *table, bool jump)
+/* Refuses a table what it wants; it may have that once an awaited dump has ended. */
+static void row_open_refuse(struct row *row, struct row_table *table, bool jump)
 {
     if (jump) {
         row_leave_apart(row, table);
@@ -182,12 +182,12 @@ static bool need_room(struct row *row, struct row_table *table, bool jump)
 {
     enum row_room room = row_make_room(row, table, jump ? ROW_NEED_JUMP : ROW_NEED_NEXT);
     if (room == ROW_ROOM_NONE) {
-        refuse(row, table, jump);
+        row_open_refuse(row, table, jump);
     }
     return room == ROW_ROOM_AGAIN;
 }
 
-/* Those that were dropped at its base may be created again. */
+/* Ids that were dropped at the table's base may be created again. */
 static void reopen_dropped(struct row *row, struct row_table *table, uint64_t base)
 {
     struct row_dropped above;
@@ -254,7 +254,7 @@ bool row_open(struct row *row, struct row_table *table, const struct row_opening
     }
     table->awaiting = table->leaving && !row->dump_failed; /* to leave comes first */
     if (table->leaving || row->count == ROW_ROUTES_MAX) {
-        refuse(row, table, opening->jump);
+        row_open_refuse(row, table, opening->jump);
         return false;
     }
     struct row_region *region = row_region_take(row);

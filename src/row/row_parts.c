@@ -12,11 +12,12 @@
 #define PART_STEP_DOWN 8
 #define PART_PAGE      4096u
 #define PART_SPARE     32 /* a new part is asked for 1/32 more than there is */
-#define PART_TOLD_STEP 2  /* a log line each time the space has become so many times as large */
+#define PART_TOLD_STEP 2  /* a log line each time the space has become this many times as large */
 
 /* A part that is to come, from a part that stands. bytes 0: none is. */
 struct part_plan {
     uint64_t serial, base, last, bytes;
+    struct row_recall recall; /* begun not NULL: a part comes back instead */
 };
 
 /* ---- memory ---- */
@@ -28,6 +29,11 @@ struct row_region *row_part_region(struct row *row, uint64_t bytes)
         return NULL;
     }
     (void)memory_populate(memory, bytes); /* else the first use of a page will do it */
+    return row_part_region_of(row, memory, bytes);
+}
+
+struct row_region *row_part_region_of(struct row *row, void *memory, uint64_t bytes)
+{
     struct row_region *region = memory_zalloc(sizeof(*region));
     *region = (struct row_region){
         .memory = memory, .bytes = bytes, .resident = bytes, .used = true, .loose = true};
@@ -42,16 +48,16 @@ void row_part_region_give(struct row *row, struct row_region *region)
     free(region);
 }
 
-static uint64_t part_bytes(const struct row *row, const struct row_table *part)
+uint64_t row_part_bytes(const struct row *row, const struct row_table *part)
 {
-    return part->region->bytes + row->kind->part_pools(part);
+    return part->cold ? 0 : part->region->bytes + row->kind->part_pools(part);
 }
 
-static uint64_t parts_bytes(const struct row *row)
+uint64_t row_parts_bytes(const struct row *row)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++) {
-        bytes += part_bytes(row, row->tables[i]);
+        bytes += row_part_bytes(row, row->tables[i]);
     }
     return bytes;
 }
@@ -62,7 +68,7 @@ static uint64_t parts_beyond(const struct row *row, uint64_t bytes)
     return bytes > aside ? bytes - aside : 0;
 }
 
-/* May the parts have so many bytes? */
+/* Returns whether the parts may have this many bytes. */
 static bool parts_may_hold(const struct row *row, uint64_t bytes)
 {
     const struct engine_growth *growth = row->engine->growth;
@@ -78,7 +84,7 @@ static bool parts_may_hold(const struct row *row, uint64_t bytes)
 uint64_t row_parts_left(const struct row *row)
 {
     const struct engine_growth *growth = row->engine->growth;
-    uint64_t held = parts_bytes(row);
+    uint64_t held = row_parts_bytes(row);
     uint64_t aside = row_part_aside_bytes(row->config.table_bytes);
     uint64_t used = growth != NULL ? atomic_load(&growth->used) : 0;
     uint64_t most = growth != NULL ? atomic_load(&growth->most) : 0;
@@ -97,7 +103,7 @@ static void parts_charge(struct row *row, uint64_t bytes)
 void row_parts_charge(struct row *row)
 {
     if (row->parted) {
-        parts_charge(row, parts_beyond(row, parts_bytes(row)));
+        parts_charge(row, parts_beyond(row, row_parts_bytes(row)));
     }
 }
 
@@ -124,7 +130,7 @@ static uint64_t whole_pages(double bytes)
     return (uint64_t)bytes / PART_PAGE * PART_PAGE;
 }
 
-/* The smallest of the sizes of a part that takes so many records. 0: its largest does not. */
+/* Returns the smallest size of a part that takes this many records. 0: its largest does not. */
 static uint64_t parts_size_for(const struct row *row, const struct row_table *of, uint64_t base,
                                uint64_t last, uint64_t records)
 {
@@ -173,9 +179,11 @@ static struct part_plan parts_plan_for(const struct row *row, const struct row_t
 
 /* ---- one step ---- */
 
+/* One whose dump or merge is being written waits for its end. */
 static bool parts_wants(const struct row_table *part, uint32_t bits)
 {
-    return (atomic_load(&part->wants) & bits) != 0 && !part->refused;
+    return (atomic_load(&part->wants) & bits) != 0 && !part->refused && !part->awaiting &&
+           !part->tapped && !part->merging;
 }
 
 /* One that somebody waits for goes first. */
@@ -183,11 +191,14 @@ static struct row_table *parts_next_growing(const struct row *row)
 {
     struct row_table *found = NULL;
     for (size_t i = 0; i < row->count; i++) {
-        if (parts_wants(row->tables[i], ROW_WANT_GROW_NOW)) {
-            return row->tables[i];
+        struct row_table *part = row->tables[i];
+        if (row->follows && !part->cold) {
+            continue; /* its growth is an event */
         }
-        found =
-            found == NULL && parts_wants(row->tables[i], ROW_WANT_GROW) ? row->tables[i] : found;
+        if (parts_wants(part, ROW_WANT_GROW_NOW)) {
+            return part;
+        }
+        found = found == NULL && parts_wants(part, ROW_WANT_GROW) ? part : found;
     }
     return found;
 }
@@ -201,7 +212,8 @@ static uint64_t parts_records(const struct row *row)
     return records;
 }
 
-/* No memory for a part: new ids are refused there, and it is tried again after a while. */
+/* Notes that there is no memory for a part: new ids are refused there, and growth is tried again
+ * after a while. */
 static void parts_refuse_growth(struct row *row, struct row_table *part, const char *why)
 {
     part->refused = true;
@@ -209,14 +221,14 @@ static void parts_refuse_growth(struct row *row, struct row_table *part, const c
     if (!row->growth_warned) {
         log_warning("space %s cannot grow, and new ids are refused: %s ids=%llu bytes=%llu",
                     row_space_name(row), why, (unsigned long long)parts_records(row),
-                    (unsigned long long)parts_bytes(row));
+                    (unsigned long long)row_parts_bytes(row));
     }
     row->growth_warned = true;
 }
 
 static void parts_tell_growth(struct row *row)
 {
-    uint64_t bytes = parts_bytes(row);
+    uint64_t bytes = row_parts_bytes(row);
     row->growth_warned = false;
     if (bytes >= PART_TOLD_STEP * row->growth_told) {
         if (row->growth_told != 0) {
@@ -235,23 +247,58 @@ static uint64_t parts_bytes_after(const struct row *row, const struct row_table 
     bool full = row_count_of(part) < part->fill;
     pools = full ? row_larger(pools, 2 * row->kind->part_pools(part)) : pools;
     bool whole = plan->last == part->last;
-    return parts_bytes(row) + plan->bytes + pools - (whole ? part_bytes(row, part) : 0);
+    return row_parts_bytes(row) + plan->bytes + pools - (whole ? row_part_bytes(row, part) : 0);
 }
 
-/* The part that is to grow next, and how. bytes 0: none is, or may. */
+/* Where memory does not suffice others leave it, and the part waits for that; or it is refused. */
+static bool parts_have_room(struct row *row, struct row_table *part, uint64_t bytes)
+{
+    if (row->follows || parts_may_hold(row, bytes)) {
+        return true;
+    }
+    uint64_t held = row_parts_bytes(row);
+    part->awaiting = row_parts_leave(row, part, bytes > held ? bytes - held : 0);
+    if (!part->awaiting) {
+        parts_refuse_growth(row, part, "`memory` has no more room for it");
+    }
+    return false;
+}
+
+/* True: the plan is to be carried out. */
+static bool parts_plan_growth(struct row *row, struct row_table *part, struct part_plan *plan)
+{
+    *plan = parts_plan_for(row, part);
+    bool may = plan->bytes != 0 && row->count < ROW_ROUTES_MAX;
+    if (!may) {
+        parts_refuse_growth(row, part, "it has as many parts as can be");
+    }
+    return may && parts_have_room(row, part, parts_bytes_after(row, part, plan));
+}
+
+/* The same of a dumped part: it comes back before it grows. */
+static bool parts_plan_recall(struct row *row, struct row_table *part, struct part_plan *plan)
+{
+    if (!parts_have_room(row, part, row_parts_bytes(row) + row_recall_needs(row, part))) {
+        return false;
+    }
+    if (!row_recall_begin(row, part, &plan->recall)) {
+        parts_refuse_growth(row, part, ROW_REFUSED_MEMORY);
+        return false;
+    }
+    return true;
+}
+
+/* The part that is to grow next, and how, or to come back. Nothing: none is, or may. */
 static struct part_plan parts_plan_next(struct row *row)
 {
     struct part_plan plan = {0};
     struct row_table *part = parts_next_growing(row);
-    while (part != NULL) {
-        plan = parts_plan_for(row, part);
-        if (plan.bytes != 0 && row->count < ROW_ROUTES_MAX &&
-            parts_may_hold(row, parts_bytes_after(row, part, &plan))) {
+    for (; part != NULL; part = parts_next_growing(row)) {
+        if (part->cold ? parts_plan_recall(row, part, &plan)
+                       : parts_plan_growth(row, part, &plan)) {
             return plan;
         }
-        parts_refuse_growth(row, part, "`memory` has no more room for it");
-        plan.bytes = 0;
-        part = parts_next_growing(row);
+        plan = (struct part_plan){0};
     }
     return plan;
 }
@@ -322,28 +369,83 @@ static bool parts_carry_out(struct row *row, const struct part_plan *plan,
 
 /* ---- the keeper ---- */
 
+/* What a plan asks for, outside: memory, or what a file has. */
+struct part_step {
+    struct part_plan plan;
+    struct row_region *region;
+    bool used; /* the region is a part's */
+};
+
+static void parts_end_recall(struct row *row, const struct row_recall *recall)
+{
+    struct row_table *part = row_find(row, recall->base);
+    if (!row_recall_end(row, recall) && part != NULL && part->serial == recall->serial) {
+        part->refused = true;
+        row_pause(row);
+    }
+}
+
+/* Stopped: the step ends. The next one. */
+static struct part_plan parts_step(struct row *row, struct part_step *step)
+{
+    const struct part_plan *plan = &step->plan;
+    step->used = plan->bytes != 0 && parts_carry_out(row, plan, step->region);
+    if (plan->recall.begun != NULL) {
+        parts_end_recall(row, &plan->recall);
+    }
+    bool room = plan->bytes == 0 || step->used || !atomic_load(&row->denied);
+    struct part_plan next = room ? parts_plan_next(row) : (struct part_plan){0};
+    if (room && !row->follows) {
+        row_parts_keep_spare(row);
+    }
+    return next;
+}
+
+/* One that may as well be in memory. The rest another time: other rows wait for the keeper, too. */
+static void parts_plan_return(struct row *row, struct part_plan *plan)
+{
+    struct row_table *part = row->follows ? NULL : row_recall_due(row);
+    if (part != NULL && row_recall_begin(row, part, &plan->recall)) {
+        row_ask(row);
+    }
+}
+
+static bool parts_step_is(const struct part_plan *plan)
+{
+    return plan->bytes != 0 || plan->recall.begun != NULL;
+}
+
 void row_parts_maintain(struct row *row, struct barrier *barrier)
 {
-    struct part_plan plan = {0};
-    struct row_region *region = NULL;
+    struct part_step step = {0};
+    bool returned = false;
     do {
         row_log_await(row);
         if (barrier != NULL) {
             barrier_stop(barrier);
         }
-        bool used = plan.bytes != 0 && parts_carry_out(row, &plan, region);
-        bool room = plan.bytes == 0 || used || !atomic_load(&row->denied);
-        plan = room ? parts_plan_next(row) : (struct part_plan){0};
+        struct part_plan next = parts_step(row, &step);
+        if (!parts_step_is(&next) && !returned) {
+            parts_plan_return(row, &next);
+            returned = true;
+        }
         if (barrier != NULL) {
             barrier_go(barrier);
         }
-        if (region != NULL && !used) {
-            row_part_region_give(row, region);
+        if (step.region != NULL && !step.used) {
+            row_part_region_give(row, step.region);
+        }
+        if (step.plan.recall.begun != NULL) {
+            row_recall_free(row, &step.plan.recall);
         }
         row_wake(row);
         row_dispose(row);
-        region = plan.bytes != 0 ? row_part_region(row, plan.bytes) : NULL;
-    } while (plan.bytes != 0);
+        step = (struct part_step){.plan = next};
+        step.region = next.bytes != 0 ? row_part_region(row, next.bytes) : NULL;
+        if (next.recall.begun != NULL) {
+            row_recall_read(row, &step.plan.recall);
+        }
+    } while (parts_step_is(&step.plan));
 }
 
 /* ---- replay ---- */
@@ -357,6 +459,12 @@ bool row_parts_replay(struct row *row, const struct row_described *described, ui
     if (from == NULL || from->base != state->base || state->last > from->last ||
         state->serial < row->serials || row->count == ROW_ROUTES_MAX) {
         return row_fail(error, "part %llu grows out of none that is there", serial);
+    }
+    if (from->tapped) { /* what follows it is dumped anew */
+        row_cold_untap(row, from);
+    }
+    if (from->cold && !row_recall_now(row, from)) {
+        return row_fail(error, "part %llu grows out of one that cannot be read", serial);
     }
     struct row_table *to = row_state_make(row, described, NULL, error);
     if (to == NULL) {

@@ -25,6 +25,14 @@
  * that what all spaces share (struct engine_growth): what the others leave of `memory`. If neither
  * is left new ids are refused; it is tried again every ten seconds, when somebody needs it.
  *
+ * Files. Where parts are dumped (config.dump) a growth without memory has others leave first, the
+ * emptiest, and waits for them; so do requests that wait for the growth. One in PARTS_SPARE_SHARE
+ * (row_parts_cold.c) of the memory of parts is spare. A dumped part is as any dumped table
+ * (row/row_cold.h), but that its file does not grow: at its fill it comes back, and grows as ever.
+ * What its file and its overlay have is read into memory outside the stop, while changes go into a
+ * new overlay, as in a merge; these are put in with the world stopped. If there is room for all,
+ * dumped parts come back one after the other.
+ *
  * A table of a version that knew no parts is the part of all keys. It gives its records up a part
  * at a time, from the smallest key on.
  *
@@ -42,8 +50,14 @@
 
 /* Memory of a part, resident: of nobody's list. NULL: it is refused. Any thread. */
 struct row_region *row_part_region(struct row *row, uint64_t bytes);
+/* The same of memory that there is. Any thread. */
+struct row_region *row_part_region_of(struct row *row, void *memory, uint64_t bytes);
 /* Gives it back to the system. Any thread. */
 void row_part_region_give(struct row *row, struct row_region *region);
+
+/* Returns the bytes of a part and its pools, and of all; of those that are dumped: 0. */
+uint64_t row_part_bytes(const struct row *row, const struct row_table *part);
+uint64_t row_parts_bytes(const struct row *row);
 
 /*
  * Has parts that are full grow, one in each stop, until none wants to or memory is not to be had.
@@ -62,5 +76,36 @@ uint64_t row_parts_left(const struct row *row);
 void row_parts_charge(struct row *row);
 /* It holds nothing any more. */
 void row_parts_discharge(struct row *row);
+
+/* row_parts_cold.c: stopped, but for what says else */
+
+/*
+ * Has parts but `needed` (NULL: any) leave until so many bytes of memory are on their way. False:
+ * none are.
+ */
+bool row_parts_leave(struct row *row, const struct row_table *needed, uint64_t bytes);
+/* So, where little memory is left. */
+void row_parts_keep_spare(struct row *row);
+
+/* A part that comes back. */
+struct row_recall {
+    uint64_t serial, base;
+    void *begun; /* the kind's; NULL: none comes */
+    bool read;
+};
+
+/* Returns the memory it takes for it to come back, and to grow. */
+uint64_t row_recall_needs(const struct row *row, const struct row_table *part);
+/* The part is dumped, and no merge of it is under way. False: memory is refused. */
+bool row_recall_begin(struct row *row, struct row_table *part, struct row_recall *recall);
+/* Reads what its file has. Outside the stop; blocks. */
+void row_recall_read(const struct row *row, struct row_recall *recall);
+/* True: it is in memory. False: it is gone, or could not be read, and is as it was. */
+bool row_recall_end(struct row *row, const struct row_recall *recall);
+void row_recall_free(const struct row *row, struct row_recall *recall); /* outside; may block */
+/* All of it at once. Nobody else there. */
+bool row_recall_now(struct row *row, struct row_table *part);
+/* Returns the part that may come back as there is room for all; NULL: none may. */
+struct row_table *row_recall_due(const struct row *row);
 
 #endif

@@ -28,7 +28,7 @@ void row_policy_sort(uint64_t *ids, size_t n)
     qsort(ids, n, sizeof(*ids), compare_ids);
 }
 
-/* Where the shortest distance over `steps` of them begins. */
+/* Returns where the shortest distance over `steps` of them begins. */
 static size_t shortest_at(const uint64_t *sorted, size_t n, size_t steps)
 {
     CHECK(steps < n);

@@ -73,7 +73,7 @@ static inline uint64_t row_reach(const struct row_table *table)
                             table->capacity);
 }
 
-/* Do tables leave memory? Where nobody reads them from the disk (row_set_cold) none does. */
+/* Returns whether tables are dumped: not where nobody reads them from the disk (row_set_cold). */
 static inline bool row_dumps(const struct row *row)
 {
     return row->config.dump && row->cold != NULL;
@@ -270,8 +270,8 @@ uint32_t row_ahead_note(struct row *row, const struct row_table *table, uint64_t
 /* Returns what the remembered ids may want when there is no room for more. Any thread inside. */
 uint32_t row_ahead_wants(struct row *row, const struct row_table *table);
 /*
- * True: others near this remembered id are remembered, too, and a table may open for such once
- * there are ROW_CLUSTER of them. Any thread inside.
+ * True: others near this remembered id are remembered, too, and a table may open for them once
+ * there are ROW_CLUSTER. Any thread inside.
  */
 bool row_ahead_may_open(struct row *row, const struct row_table *table, uint64_t id);
 /* True: the stream has left the table for ids ahead of it. Any thread inside. */
@@ -306,11 +306,11 @@ bool row_regions_init(struct row *row); /* false with errno, nothing left */
 void row_regions_fini(struct row *row);
 /* A free region of the configured size, or NULL. Stopped. */
 struct row_region *row_region_take(struct row *row);
-/* A free region of at least so many bytes, or NULL. Stopped. */
+/* A free region of at least this many bytes, or NULL. Stopped. */
 struct row_region *row_region_take_for(struct row *row, uint64_t bytes);
 /*
- * Returns a region of exactly so many bytes, beyond the budget if need be. NULL: memory is refused.
- * Restoring.
+ * Returns a region of exactly this many bytes, beyond the budget if need be. NULL: memory is
+ * refused. Restoring.
  */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes);
 /* Zeroes a region that stays taken. Stopped or keeper. */
@@ -324,6 +324,7 @@ void row_region_give(struct row *row, struct row_region *region);
 void row_regions_tidy(struct row *row);
 /* Makes a part of a region resident. False: there was nothing left to do. Any thread outside. */
 bool row_populate_step(struct row *row);
+void row_region_leave(struct row *row, struct row_region *region); /* its table was dumped */
 /* Takes back the regions of dumped tables. Stopped or keeper. */
 void row_regions_give_left(struct row *row);
 /* True: `more` regions fit beside those of tables that are not about to be dumped. Stopped. */
@@ -418,7 +419,7 @@ void row_apart_place(struct row *row, struct row_table *table);
 void row_apart_put_off(struct row *row);
 /* True: enough of its ids apart have been passed, as far as the last look saw. Any thread. */
 bool row_apart_is_passed(const struct row_table *table);
-/* Returns a table of which that is true; NULL: there is none. Any thread inside. */
+/* Returns a table for which that is true; NULL: there is none. Any thread inside. */
 struct row_table *row_apart_passed(const struct row *row);
 
 /* row_open.c: opening; all stopped */
@@ -532,8 +533,8 @@ bool row_merge_is(const struct row_table *table, const struct row_image *image);
 /* As table_kind.merge_end. */
 struct table_file *row_merge_end(struct row *row, struct row_table *table, struct table_file *file);
 /*
- * It failed: row->merge_paused is set until the round is over, and this table is not merged for
- * some seconds.
+ * Called after a merge failed: row->merge_paused is set until the round is over, and this table is
+ * not merged for some seconds.
  */
 void row_merge_failed(struct row *row, struct row_table *table);
 
@@ -593,7 +594,8 @@ void row_look_again(struct row *row);
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
-/* By the configuration its tables were kept by: of a row that follows, the other node's. */
+/* Returns the bounds of the configuration that made the tables: in a row that follows, the other
+ * node's. */
 struct row_bounds row_bounds(const struct row *row);
 
 #endif

@@ -171,10 +171,22 @@ void row_region_give(struct row *row, struct row_region *region)
     row_unlock(row);
 }
 
-static struct row_region *next_left(const struct row *row)
+void row_region_leave(struct row *row, struct row_region *region)
 {
-    struct row_region *found = NULL;
     row_lock(row);
+    region->left = true;
+    if (region->loose) {
+        region->next_left = row->parts_left;
+        row->parts_left = region;
+    }
+    row_unlock(row);
+}
+
+static struct row_region *next_left(struct row *row)
+{
+    row_lock(row);
+    struct row_region *found = row->parts_left;
+    row->parts_left = found != NULL ? found->next_left : NULL;
     for (size_t i = 0; i < row->region_count && found == NULL; i++) {
         found = row->regions[i]->left ? row->regions[i] : NULL;
     }
@@ -199,7 +211,8 @@ static size_t configured(const struct row *row)
     return n;
 }
 
-/* Under the lock: may one more than the budget allows be held? The first of a new size. */
+/* Returns whether one region more than the budget allows may be held: the first of a new size.
+ * Under the lock. */
 static bool first_of_size(const struct row *row, size_t have)
 {
     return row_keeps_spare(row) && configured(row) == have;
@@ -242,7 +255,8 @@ static uint64_t missing_bytes(const struct row *row)
     return missing ? bytes : 0;
 }
 
-/* Of the restored row: tables keep the bytes they had, whatever the configuration says by now. */
+/* Obtains a region for a restored row: tables have the bytes they had, whatever the configuration
+ * says by now. */
 struct row_region *row_region_obtain(struct row *row, uint64_t bytes)
 {
     if (row->parted) {

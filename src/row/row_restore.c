@@ -19,7 +19,7 @@ void row_restore_clear(struct row *row)
     row->stored = (struct row_bounds){0};
 }
 
-/* Does nothing else lie in its range? */
+/* Returns whether nothing else lies in its range. */
 static bool range_is_free(const struct row *row, const struct row_state *state)
 {
     size_t at = row_rank(row, state->base, row->count);
@@ -115,7 +115,7 @@ static int compare_serials(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Of all at once: there may be tens of thousands. */
+/* Returns whether all serials differ. It looks at all at once: there may be tens of thousands. */
 static bool serials_differ(const struct row *row, char error[ROW_ERROR_MAX])
 {
     uint64_t *serials = memory_zalloc((row->count + 1) * sizeof(*serials));
@@ -175,7 +175,8 @@ bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
 
 /* ---- what it decides by ---- */
 
-/* Of an id apart: what its table is told, and whether it belongs in place by now. */
+/* Tells the table of an id apart what it must know, and notes whether the id belongs in place by
+ * now. */
 static void gather(void *context, uint64_t id)
 {
     struct row *row = context;

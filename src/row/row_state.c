@@ -121,7 +121,8 @@ static bool dropped_is_clean(const struct row_dropped *dropped)
     return clean;
 }
 
-/* Of this version, with nothing where nothing is, and all of the description there. */
+/* Returns whether this is a state of this version, zero where it must be, with all of the
+ * description. */
 static bool is_state(const struct row_state *state, size_t length)
 {
     return state->version == ROW_STATE_VERSION &&
@@ -158,7 +159,7 @@ bool row_state_read(const void *bytes, size_t length, row_state_field *field, vo
     return true;
 }
 
-/* As take_over() of row_keep.c does it with a table that is dropped. */
+/* Takes a range over as take_over() of row_keep.c does it for a table that is dropped. */
 static uint64_t reach_to(struct row_state *state, uint64_t last)
 {
     uint64_t left_out = row_dropped_add(&state->dropped, state->last + 1, last);

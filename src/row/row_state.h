@@ -14,7 +14,7 @@
  *     10     capacity                    23, 24 smallest and largest id ever
  *     11     fill                        25     ranges that were dropped
  *     12     opened_s                    26-57  first and last id of each, then zero
- *     13     bytes of the description behind
+ *     13     bytes of the description after it
  *
  * What each means stands at struct row_table. A layer has the serial and the range of its table.
  * Thread rule: as row_log.h.
@@ -43,7 +43,7 @@ struct row_state {
     struct row_dropped dropped;
 };
 
-/* A state that was read, with what the engine wrote behind it. */
+/* A state that was read, with what the engine wrote after it. */
 struct row_described {
     struct row_state state;
     const void *description;
@@ -75,7 +75,7 @@ struct row_table *row_state_make_apart(struct row *row, const struct row_describ
 /* The layer that is described, at its table. NULL with `error`. */
 struct row_table *row_state_make_layer(struct row *row, const struct row_described *described,
                                        char error[ROW_ERROR_MAX]);
-/* It was not wanted after all: gives everything back. */
+/* Gives back a table that is not wanted after all. */
 void row_state_unmake(struct row *row, struct row_table *table);
 
 #endif

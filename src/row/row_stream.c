@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define ARRIVALS_ONE_IN 4u /* ids that a table admits */
-/* So many in a hundred belong to one table: of strays, a third of all ids, so many do not come. */
+/* This many in a hundred belong to one table: strays, a third of all ids, are never so many. */
 #define STREAM_PERCENT 50u
 #define ARRIVALS_LEAST 16u
-#define ARRIVALS_PART  50u /* of a table's ids: so many say whether the stream is at its end */
+#define ARRIVALS_PART  50u /* this many of a table's ids say whether the stream is at its end */
 #define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
 #define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
 #define SAMPLES_LEAST  16u /* of a table's ids, until they show how dense they are */
@@ -26,7 +26,7 @@ void row_stream_forget(struct row *row)
     }
 }
 
-/* Of the newest noted: all, and those from `low` to `high`. */
+/* Counts the newest ids that were noted: all, and those from `low` to `high`. */
 static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, uint64_t high,
                          unsigned *in)
 {
@@ -43,7 +43,7 @@ static unsigned arrivals(const struct row *row, unsigned newest, uint64_t low, u
     return all;
 }
 
-/* So that the next ids are sampled as before. */
+/* Sets the next samples, so that further ids are sampled as before. */
 void row_stream_moved(struct row_table *table)
 {
     row_lower_to(&table->samples.next, row_came(table) + table->samples.stride);

@@ -10,10 +10,11 @@
 
 #include <string.h>
 
-#define LOWER_PART      4
-#define NEARLY_PART     16 /* of what a table holds or spans: less is worth no table of its own */
-#define NEWEST          (2 * ROW_CLUSTER)
-#define SPREADS_REACHED 4 /* of those a table opens for: more than the trusted id lies behind */
+#define LOWER_PART  4
+#define NEARLY_PART 16 /* of what a table holds or spans: less is worth no table of its own */
+#define NEWEST      (2 * ROW_CLUSTER)
+#define SPREADS_REACHED                                                                            \
+    4 /* of the ids a table opens for: more than the trusted id lies behind them */
 
 /* The nearest table before this one that was closed for all of its life says how many come late. */
 static void learn_late_room(struct row *row, const struct row_table *table)
@@ -35,7 +36,7 @@ static void learn_late_room(struct row *row, const struct row_table *table)
 
 typedef bool want_fn(struct row *row, struct row_table *table);
 
-/* Those that settling left ahead may be the stream already. */
+/* Ids that settling left ahead may be the stream already. */
 static void note_sample(struct row *row, struct row_table *table)
 {
     uint64_t ahead = 0;
@@ -78,7 +79,7 @@ static bool want_settle(struct row *row, struct row_table *table)
     return false;
 }
 
-/* Behind the frontier; in place of the table, where nothing ever came in. */
+/* Opens a table above the frontier, or in place of this table if nothing ever came in. */
 static bool open_behind(struct row *row, struct row_table *table)
 {
     uint64_t base = row_count_of(table) == 0 ? table->base : row_frontier_of(table) + 1;
@@ -106,7 +107,8 @@ static bool close_full(struct row *row, struct row_table *table)
     return false;
 }
 
-/* Not where ids were dropped there: for those that come again a table opens. */
+/* Returns whether little of the range is left: not where ids were dropped, as a table opens when
+ * they come again. */
 static bool is_little_left(const struct row_table *table)
 {
     bool dropped = row_dropped_next(&table->dropped, row_frontier_of(table)) != UINT64_MAX;

@@ -78,6 +78,18 @@ struct table_kind {
      * `from` is as it was, and `to` is to be destroyed.
      */
     bool (*part_move)(struct row_table *from, struct row_table *to);
+    /*
+     * A dumped part comes back to memory, as a merge that writes no file. begin: its overlay
+     * becomes the older one, as with merge_begin; NULL: memory is refused. read, outside, blocks:
+     * its file and older overlay are read into memory; false: they cannot be, and merge_end(NULL)
+     * ends it. end: it is in memory, and what its newer overlay has is in it, too; returns its
+     * groups, of so many bytes as it is described with, which are the row's from now on. free,
+     * outside.
+     */
+    void *(*recall_begin)(struct row_table *table);
+    bool (*recall_read)(void *recall);
+    void *(*recall_end)(struct row_table *table, void *recall);
+    void (*recall_free)(void *recall);
 
     /* ---- ids apart ---- */
 
@@ -85,7 +97,7 @@ struct table_kind {
      * Takes ids of to's range from `apart` into `to`, or its layer, in rising order, until
      * row_place() says no for one or there is no room; changes, each whole, go to the sink. `to`
      * may be a new table for ids apart: its dict grows. False, with nothing changed: it cannot. An
-     * id of which no slot shows is taken off `apart` alone.
+     * id without a visible slot is taken off `apart` alone.
      */
     bool (*place)(struct engine *engine, struct row_table *apart, struct row_table *to,
                   struct change_sink *sink);

@@ -10,15 +10,15 @@
  * bracket of its own, so that nobody waits for others' brackets.
  *
  * The keeper is no member of the barrier: maintain stops the world itself, and may take long
- * outside of that. So whoever replaces what an engine holds (reload, flush_all) or drops an engine
- * brackets it with keeper_stop() and keeper_go(): between the two nothing is maintained, and nobody
- * else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
+ * outside of that. So what replaces the contents of an engine (reload, flush_all) or drops an
+ * engine brackets that with keeper_stop() and keeper_go(): between the two nothing is maintained,
+ * and nobody else is in such a bracket. Order, against deadlock: out of the barrier, keeper_stop,
  * populate_stop, barrier_stop; back the other way round.
  *
  * A bracket may last as long as the disk takes for a small file (a checkpoint stores its manifest
  * in one), so no worker and not the main thread waits for one: they ask for the errand, or start a
- * thread. Requests that need a table do wait for its end. Who only wants rows to stay as they are,
- * for longer (a checkpoint that writes files), holds the keeper instead: nothing is maintained from
+ * thread. Requests that need a table do wait for its end. A checkpoint that writes files, and only
+ * wants rows to stay as they are for longer, holds the keeper instead: nothing is maintained from
  * keeper_hold() to keeper_release(), but brackets and errands begin and end. Their owner may change
  * rows; a holder looks again when it is in a bracket of its own.
  *

@@ -2,7 +2,7 @@
  * populate.h: makes the spaces' memory resident in the background, so that first uses do not fault.
  *
  * One thread that walks the engines of a set. It is no member of the barrier (a step of it may take
- * long), so whoever replaces what an engine holds, or the set, brackets that with populate_stop()
+ * long), so what replaces the contents of an engine, or the set, brackets that with populate_stop()
  * and populate_go(): between the two no thread is populating, and nobody else is in such a bracket.
  * The world is stopped inside the bracket, never around it.
  */

@@ -64,7 +64,8 @@ uint64_t cold_memory_bytes(const struct cold_config *config)
 
 /* ---- asking ---- */
 
-/* One that waited for it finds a failure however late it comes; others find it a while. */
+/* Returns whether a failure is no longer told: a ticket that waited for the page finds it however
+ * late it comes, others for a while. */
 static bool failure_over(const struct cold *cold, const struct cold_read *read,
                          const struct cold_waiter *waiter)
 {
@@ -82,7 +83,8 @@ static enum cold_result cold_wait_for(struct cold *cold, struct cold_read *read,
         stats->again++;
         return COLD_PENDING;
     }
-    /* It will be woken for others; looked at now, for an idle one may be taken for lost below. */
+    /* The waiter will be woken for other pages. Its state is read now, as an idle one may be taken
+     * for lost below. */
     bool waits = waiter && waiter->state != COLD_IDLE;
     if (!cold->stopping && cold_promise(cold, read, key, ticket)) {
         stats->joined += read != NULL;

@@ -8,15 +8,15 @@
  * runs its request again from the start and asks for the same pages again.
  *
  * Promises. A page a ticket was told to wait for is *promised* to it: it stays here, apart from the
- * cache and whatever the cache's size, until the ticket is released. It does not go when it was
- * got once: a request may learn from its first page that it needs a second one, and then runs a
- * third time and needs both. So each run finds all that earlier runs waited for, each run but the
- * last adds at least one page, and a request ends after as many runs as its pages depend on each
- * other (two or three; one more for each time a page that was in the cache is evicted between two
- * runs, never more than it has pages). Whoever answers a request of which any page was PENDING, be
- * it with an error in its first run, or drops it (its connection closed), says cold_release().
- * Should nobody: a ticket that was woken and has asked for nothing but cached pages since
- * COLD_HOLD_US is taken for lost, and its promises are given up once their room is needed.
+ * cache and whatever the cache's size, until the ticket is released. It does not go when it was got
+ * once: a request may learn from its first page that it needs a second one, and then runs a third
+ * time and needs both. So each run finds all that earlier runs waited for, each run but the last
+ * adds at least one page, and a request ends after as many runs as its pages depend on each other
+ * (two or three; one more for each time a page that was in the cache is evicted between two runs,
+ * never more than it has pages). The caller that answers a request with any page PENDING, even with
+ * an error in its first run, or drops it (its connection closed), calls cold_release(). If nobody
+ * does: a ticket that was woken and has asked for nothing but cached pages since COLD_HOLD_US is
+ * taken for lost, and its promises are given up once their room is needed.
  *
  * BUSY: there is room for `queue` promised pages (queued, being read, or read and not released),
  * and for COLD_JOINS * queue promises of them. Beyond that a ticket which waits for another

@@ -30,7 +30,7 @@ struct cold_cache {
     struct shard shard[COLD_CACHE_SHARDS];
 };
 
-/* Of a place, its page, and its two words at most in a map. */
+/* The bytes of a place, its page, and its two words at most in a map. */
 #define PLACE_BYTES (TABLE_FILE_PAGE_BYTES + sizeof(struct place) + 2 * sizeof(void *))
 
 static uint64_t cache_places(const struct cold_cache *cache)
@@ -212,7 +212,8 @@ static void forget_page(struct cold_cache *cache, const struct cold_key *key)
     pthread_mutex_unlock(&shard->lock);
 }
 
-/* All files of a space may go at once, and be small: then page by page. */
+/* Forgets the pages of a file. All files of a space may go at once, and be small: then page by
+ * page. */
 void cold_cache_forget(struct cold_cache *cache, const struct table_file *file)
 {
     uint64_t pages = table_file_pages(file);

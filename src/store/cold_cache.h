@@ -18,7 +18,7 @@
 #include "store/table_file.h"
 
 #define COLD_CACHE_SHARDS      16 /* parts, at most */
-#define COLD_CACHE_SHARD_PAGES 64 /* a part has at least so many, if there are several parts */
+#define COLD_CACHE_SHARD_PAGES 64 /* a part has at least this many, if there are several parts */
 
 /* A page of a file. The identity keeps an old page from being taken for one of a file that was
  * opened later and lies at the same address. */

@@ -34,7 +34,7 @@ static inline bool cold_list_empty(const struct cold_link *list)
     return list->next == list;
 }
 
-/* In front of `place`: of the list's head, at its end. */
+/* Adds a link in front of `place`; in front of the list's head means at its end. */
 static inline void cold_list_add(struct cold_link *place, struct cold_link *link)
 {
     CHECK(link->next == NULL);
@@ -63,7 +63,7 @@ struct cold_map {
     uint64_t mask;
 };
 
-/* Bytes of the chains of a map for so many. */
+/* Returns the bytes of the chains of a map for this many. */
 static inline uint64_t cold_map_bytes(uint64_t count)
 {
     uint64_t chains = 1;

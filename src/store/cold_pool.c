@@ -47,7 +47,7 @@ static void end_read(struct cold *cold, struct cold_read *read, enum table_file_
     }
 }
 
-/* Of a READING read key and page are this thread's to use, and nobody changes them. */
+/* Key and page of a READING read are this thread's, and nobody changes them. */
 static void do_read(struct cold *cold, struct cold_read *read)
 {
     char text[TABLE_FILE_ERROR_MAX];

@@ -48,7 +48,7 @@ enum cold_waiter_state { COLD_WAITING, COLD_WAKING, COLD_IDLE };
 
 struct cold_waiter {
     enum cold_waiter_state state;
-    uint32_t waiting; /* for so many pages */
+    uint32_t waiting; /* for this many pages */
     struct ticket ticket;
     struct cold_node by_ticket;
     struct cold_link link;     /* free, waking, or idle from the longest; none if WAITING */

@@ -35,8 +35,9 @@ void dict_image_fini(struct dict_image *image);
 /* The next piece; inside the barrier. True: there is more. */
 bool dict_image_collect(struct dict_image *image, const struct dict *dict);
 /*
- * When all has been collected, for a dict whose entries may be there for a moment only: the next
- * piece, inside the barrier; those that `wanted` does not want are forgotten. True: there is more.
+ * Called when all has been collected, for a dict whose entries may be there for a moment only:
+ * looks through the next piece, inside the barrier, and forgets entries that `wanted` does not
+ * want. True: there is more.
  */
 typedef bool dict_image_wanted(void *context, uint64_t id, uint8_t sub, const uint64_t *value);
 bool dict_image_sift(struct dict_image *image, dict_image_wanted *wanted, void *context);

@@ -33,7 +33,7 @@ static bool is_held(int error)
     return error == EWOULDBLOCK || error == EACCES;
 }
 
-/* Is it the kind of file that the file system does not lock? */
+/* Returns whether the file system does not lock this kind of file. */
 static bool is_unsupported(int error)
 {
     return error == EBADF || error == EINVAL || error == ENOLCK || error == EOPNOTSUPP ||

@@ -1,10 +1,10 @@
 /*
  * dir_lock.h: one user of a data directory at a time.
  *
- * What is locked is the directory itself: whatever file in it is removed or replaced, who opens the
- * directory finds the lock. DIR/lock holds the process id of who has it, for messages alone. Where
- * a file system cannot lock a directory (NFS locks only what may be written), DIR/lock is locked
- * in its place, and must not be removed there.
+ * What is locked is the directory itself: whatever file in it is removed or replaced, a process
+ * that opens the directory finds the lock. DIR/lock holds the process id of the holder, for
+ * messages alone. Where a file system cannot lock a directory (NFS locks only what may be written),
+ * DIR/lock is locked in its place, and must not be removed there.
  *
  * It is an flock: it ends with the process, and it is seen by all processes of a machine, in other
  * containers too; by another machine only if the file system passes it on, as NFS does.
@@ -36,7 +36,7 @@ enum dir_lock_result {
 enum dir_lock_result dir_lock_take(struct vfs *vfs, const char *directory, struct dir_lock *lock);
 /* Writes the process id for others to name. False: errno. */
 bool dir_lock_sign(struct vfs *vfs, const char *directory);
-/* For a look beside whoever has it; makes no file. */
+/* For a look beside the holder; makes no file. */
 bool dir_lock_is_held(struct vfs *vfs, const char *directory);
 void dir_lock_give(struct vfs *vfs, struct dir_lock *lock); /* not taken: no-op */
 

@@ -27,21 +27,21 @@
  * and the records stay in the ring until they can be written: not acknowledged, but not lost. The
  * journal tries each second.
  *
- * Such a disk is one where a checkpoint, which frees older segments, finds no room either. Who
- * makes checkpoints calls journal_keep_room(): from then on room that comes back is the
- * checkpoint's first, and writers get it behind journal_go_on(). And a small file, once there is
- * room for it besides the next segment, is kept as ballast for the start after a kill, which needs
- * a segment before it can trim any: it then begins with a small one. journal_open() takes no
- * ballast unless it must, and makes none; that there is none is no trouble.
+ * Such a disk is one where a checkpoint, which frees older segments, finds no room either. The
+ * checkpoint's thread calls journal_keep_room(): from then on room that comes back is the
+ * checkpoint's first, and writers get it after journal_go_on(). A small file, once there is room
+ * for it besides the next segment, is kept as ballast for the start after a kill, which needs a
+ * segment before it can trim any: it then begins with a small one. journal_open() takes no ballast
+ * unless it must, and makes none; that there is none is no trouble.
  *
  * A failed fdatasync is never tried again on its file: what the kernel then holds is unknown. The
  * journal begins a new segment at the durable position and writes what is not durable again, from
  * the ring, which keeps it until then. If that fails too the journal is `failed`: every
- * journal_reserve() says no until a restart. So it is at once under NEVER, where the ring keeps
+ * journal_reserve() says no until a restart. Under NEVER it fails at once, since the ring keeps
  * nothing that is written. A write that fails is tried once more in a new segment.
  *
  * After a kill or a power cut journal_open() begins where journal_scan() found the end; what is
- * older is made durable first, and what lies behind is deleted.
+ * older is made durable first, and what lies after is deleted.
  *
  * Thread rule: a writer belongs to one thread; all else any thread. Nobody waits for room. What
  * waits for the disk says so ("not on a worker"); nothing else ever does.
@@ -103,7 +103,7 @@ void journal_close(struct journal *journal);
 struct journal_writer {
     struct journal *journal;
     uint64_t credit; /* bytes of room it holds */
-    uint64_t end;    /* LSN behind its last record */
+    uint64_t end;    /* LSN after its last record */
     bool wrote;      /* since the last commit */
 };
 
@@ -151,19 +151,19 @@ enum journal_appended {
 enum journal_appended journal_append(struct journal_writer *writer, const void *bytes,
                                      size_t length, size_t *taken, char error[JOURNAL_ERROR_MAX]);
 /*
- * It follows no more, and may be put into: journal_begin_reign comes next, and its record begins at
- * the head. Nobody appends. False: what was appended cannot be written. Not on a worker.
+ * Ends following: records may be put from here on. journal_begin_reign comes next, and its record
+ * begins at the head. Nobody appends. False: what was appended cannot be written. Not on a worker.
  */
 bool journal_stop_following(struct journal *journal);
 
 /* ---- durability ---- */
 
-uint64_t journal_head(const struct journal *journal);    /* behind the last record put */
+uint64_t journal_head(const struct journal *journal);    /* after the last record put */
 uint64_t journal_written(const struct journal *journal); /* handed to the system up to here */
 uint64_t journal_durable(const struct journal *journal); /* survives a power cut up to here */
 
-/* Who is told how the journal goes on: from any thread, under none of the journal's locks, and
- * possibly by two threads at once; not after journal_close(). Whoever notes what it waits for (an
+/* Is told how the journal goes on: from any thread, under none of the journal's locks, and possibly
+ * by two threads at once; not after journal_close(). A listener that notes what it waits for (an
  * atomic, seq_cst) and then looks at written or durable either sees them there or is told: moved()
  * is called after they rose, and finds the note. */
 struct journal_listener {
@@ -175,7 +175,8 @@ struct journal_listener {
 void journal_listen(struct journal *journal, const struct journal_listener *listener);
 /* Has room() called when a reserve of `bytes` may have room that had none, or the disk was found
  * full, or the journal has failed; soon if it is so already. One call answers all that wait for
- * room by then; who still finds none asks again. Who waits has submitted before. */
+ * room by then; a writer that still finds none asks again. A waiting writer has submitted
+ * before. */
 void journal_want_room(struct journal *journal, size_t bytes);
 /* journal_reserve that waits for room, JOURNAL_ROOM_WAIT_US at most; not at all for a full disk.
  * Not on a worker, nor with the world stopped. */
@@ -244,7 +245,7 @@ enum journal_scan_end {
 
 #define JOURNAL_FROM_OLDEST UINT64_MAX /* whatever there is: for verify, inspect */
 
-/* Who leads from an LSN on, as the record there says. */
+/* The node that leads from an LSN on, as the record there says. */
 struct journal_reign {
     uint64_t lsn;    /* where that record begins */
     uint64_t epoch;  /* rises from one to the next */
@@ -257,12 +258,12 @@ struct journal_scan {
     uint64_t from;           /* in: records at or above this LSN are given */
     journal_reign_fn *reign; /* in: reigns likewise, with the same context; NULL: they are not */
     uint64_t first;          /* out: where the oldest segment begins */
-    uint64_t end;            /* out: behind the last sound record: the start_lsn of the next open */
+    uint64_t end;            /* out: after the last sound record: the start_lsn of the next open */
     uint64_t sum;            /* out: for the next open, with `end` */
     uint64_t durable;        /* out: the highest durable mark seen */
     uint64_t epoch;          /* out: the highest seen */
-    uint64_t torn_bytes;     /* out: cut off behind `end`; up to where 1 MiB holds nothing */
-    /* out: TORN: sound records of the stream behind `end`, which are cut off too: a power cut left
+    uint64_t torn_bytes;     /* out: cut off after `end`; up to where 1 MiB holds nothing */
+    /* out: TORN: sound records of the stream after `end`, which are cut off too: a power cut left
      * them without what is before them, or that was damaged */
     uint64_t lost_records, lost_bytes;
     uint64_t lost_first;           /* LSN */

@@ -45,7 +45,7 @@ static enum journal_appended journal_append_judge(const uint64_t *record, uint64
     return JOURNAL_APPENDED;
 }
 
-/* As many sound records of what is given as make a piece and lie in front of `end`. */
+/* Takes as many sound records of what is given as make a piece and lie before `end`. */
 static enum journal_appended cut_piece(struct piece *piece, uint64_t given, uint64_t end,
                                        char error[JOURNAL_ERROR_MAX])
 {

@@ -53,7 +53,8 @@ void journal_chain_fini(struct journal_chain *chain);
 const struct journal_found *journal_chain_unsound(const struct journal_chain *chain, uint64_t from,
                                                   uint64_t until);
 
-/* Was a sound one written since the system began to run? Then nothing of it was lost by a cut. */
+/* Whether a sound mark was written since the system began to run: then a cut has lost nothing of
+ * it. */
 bool journal_chain_is_of_this_run(const struct journal_chain *chain,
                                   const struct journal_found *found);
 

@@ -133,7 +133,7 @@ uint64_t journal_mark_encode(const struct journal_header *header, const struct j
 
 void journal_name(char name[JOURNAL_NAME_MAX], uint64_t start);
 bool journal_name_parse(const char *name, uint64_t *start); /* false: not a segment's name */
-/* Is it one of the two? A start deletes them, or makes the first its own. */
+/* Returns whether it is one of the two. A start deletes them, or makes the first its own. */
 bool journal_name_temporary(const char *name);
 
 /* ---- records ---- */
@@ -155,7 +155,8 @@ static inline uint64_t journal_word_bytes(uint64_t word) /* of the whole record 
     return (word >> 40 & 0xff) * JOURNAL_UNIT;
 }
 
-/* Is there such a type, and of that length? Those of the caller are the caller's. */
+/* Returns whether there is a record of this type and length. Types of the caller are not looked at.
+ */
 static inline bool journal_word_known(uint64_t word)
 {
     uint8_t type = journal_word_type(word);
@@ -185,7 +186,7 @@ static inline uint32_t journal_checksum(uint64_t hash, uint64_t lsn)
     return (uint32_t)((hash ^ lsn * JOURNAL_SPREAD) * JOURNAL_GATHER >> 32);
 }
 
-/* Of one that lies in one piece, aligned to 8, with a length. */
+/* Returns the checksum of a record that lies in one piece, aligned to 8, with a length. */
 static inline uint32_t journal_record_checksum(const void *record, uint64_t lsn)
 {
     const uint64_t *words = record;

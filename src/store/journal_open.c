@@ -67,7 +67,7 @@ static uint64_t end_below(const struct journal_found *found, uint64_t lsn)
     return found->end < lsn ? found->end : lsn;
 }
 
-/* All of the stream below start_lsn, and the names it has. */
+/* Makes all of the stream below start_lsn durable, and its names. */
 static bool settle(const struct journal_config *config, const struct journal_chain *chain,
                    char error[JOURNAL_ERROR_MAX])
 {
@@ -123,7 +123,7 @@ static bool journal_open_take_over(struct journal *journal, const struct journal
     return true;
 }
 
-/* The room behind the end of the segment before, if it has some: nothing comes there any more. */
+/* Cuts the room after the end of the last segment, if it has some: nothing comes there any more. */
 static void cut_previous(struct journal *journal, const struct journal_link *link)
 {
     const struct vfs_functions *file = journal->vfs->functions;
@@ -147,7 +147,7 @@ static void cut_previous(struct journal *journal, const struct journal_link *lin
     }
 }
 
-/* On a full disk a small one, in what the ballast gives. */
+/* Makes the first segment; on a full disk a small one, in the ballast's room. */
 static int make_first(struct journal *journal, const struct journal_link *link,
                       struct journal_header *header)
 {
@@ -322,7 +322,7 @@ static void journal_open_destroy(struct journal *journal)
     free(journal);
 }
 
-/* The new segment stands behind those that are there. */
+/* The new segment comes after those that are there. */
 static void append_current(struct journal *journal)
 {
     struct journal_segment **tail = &journal->first;

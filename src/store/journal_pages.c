@@ -4,10 +4,10 @@
  *
  * A write into a page that is in memory copies; into another the system has to find one first, and
  * under a hypervisor that one may have to come from the host: twice to three times as long, in the
- * turn of whoever writes. So the sync thread asks for the pages ahead of that. The file is
- * allocated and nothing is there yet, so as a rule no disk is asked, and the pages are clean: the
- * system may have them back. And what is sent out before a sync it need not wait for; that is not
- * for whoever writes either: it waits when the disk has its hands full.
+ * turn of the writer. So the sync thread asks for the pages ahead of that. The file is allocated
+ * and nothing is there yet, so as a rule no disk is asked, and the pages are clean: the system may
+ * have them back. And what is sent out before a sync it need not wait for; that is not for whoever
+ * writes either: it waits when the disk has its hands full.
  *
  * All of it is advice: where it fails the writing, or the sync, is only slower. It comes when there
  * is nothing else to do, so not during a sync: one that takes longer than the pages ahead last has

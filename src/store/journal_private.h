@@ -119,7 +119,7 @@ struct journal {
     _Atomic uint64_t reserve_failures;
 };
 
-/* No further segment can be allocated, or one that was cannot be written. */
+/* Returns whether no further segment can be allocated, or an allocated one cannot be written. */
 static inline bool journal_is_full(const struct journal *journal)
 {
     return atomic_load(&journal->full) || atomic_load(&journal->trouble) == JOURNAL_STUCK;

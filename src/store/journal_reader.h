@@ -45,11 +45,12 @@ void journal_reader_init(struct journal_reader *reader, struct vfs *vfs, const c
                          uint64_t lsn);
 void journal_reader_fini(struct journal_reader *reader);
 
-/* RECORDS: `length` bytes at `records`, of one segment, and `at` is behind them; nothing at or
- * above limit, which the journal says is written. */
+/* RECORDS: `length` bytes at `records`, of one segment, and `at` is after them; nothing at or above
+ * limit, which the journal says is written. */
 enum journal_read journal_reader_next(struct journal_reader *reader, uint64_t limit);
 
-/* Was the open segment deleted? Then it takes room on the disk only for this reader. */
+/* Returns whether the open segment was deleted: then it takes room on the disk only for this
+ * reader. */
 bool journal_reader_is_last(const struct journal_reader *reader);
 
 #endif

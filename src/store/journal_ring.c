@@ -39,7 +39,8 @@ bool journal_ring_init(struct journal_ring *ring, uint64_t bytes, uint64_t origi
     return true;
 }
 
-/* As if the origin were as far below; what is below 0 is right modulo 2^64. */
+/* Sets the capacity of the first segment as if the origin were as far below; what is below 0 is
+ * right modulo 2^64. */
 void journal_ring_first(struct journal_ring *ring, uint64_t capacity)
 {
     CHECK(capacity % JOURNAL_UNIT == 0 && capacity <= ring->capacity);
@@ -118,8 +119,8 @@ uint64_t journal_ring_segment_end(struct journal_ring *ring, uint64_t lsn)
     return lsn + left_in_segment(ring, lsn);
 }
 
-/* The swap is also what makes visible to this thread that the place was cleared: whoever had room
- * up to here saw the limit that said so. */
+/* The swap is also what makes visible to this thread that the place was cleared: a thread that had
+ * room up to here saw the limit that said so. */
 static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -131,7 +132,8 @@ static uint64_t claim(struct journal_ring *ring, uint64_t bytes, uint64_t *pad)
     return head + *pad;
 }
 
-/* Of what is put next: the ring is larger than the caches, and was cleared by another core. */
+/* Bytes to be put next that are prefetched: the ring is larger than the caches, and was cleared by
+ * another core. */
 #define PREFETCHED_BYTES 512u
 
 static uint64_t word_index(const struct journal_ring *ring, uint64_t lsn)
@@ -182,7 +184,8 @@ static __attribute__((cold, noinline)) void put_pad(struct journal_ring *ring, u
     fill(ring, lsn, word, zeroes, units - 1);
 }
 
-/* It is hashed before there is an LSN: what stands behind the swap waits for it. */
+/* The payload is hashed before there is an LSN, since everybody waits for what is done after the
+ * swap. */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
                           const uint64_t *payload, size_t words)
 {

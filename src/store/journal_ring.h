@@ -7,7 +7,7 @@
  * A put takes its LSN with one compare-and-swap on `head`, and the rest of the segment with it, as
  * a pad, if its record would cross the segment's end: these ends are `origin` plus multiples of
  * `capacity`. It then fills the record and stores its first 8 bytes, never zero, last. What lies
- * behind the last gapless record is zero, so whoever writes the stream out finds its end by walking
+ * after the last gapless record is zero, so the writing thread finds the stream's end by walking
  * from header to header (journal_ring_walk).
  *
  * Room: every byte of the stream that may be put is promised before. `promised` is the head plus
@@ -59,13 +59,14 @@ void journal_ring_give(struct journal_ring *ring, uint64_t bytes);
 
 uint64_t journal_ring_left(struct journal_ring *ring); /* what could be taken now */
 
-/* Appends a record with a payload of so many words, for which there is credit. Returns its LSN. */
+/* Appends a record with a payload of this many words, for which there is credit. Returns its LSN.
+ */
 uint64_t journal_ring_put(struct journal_ring *ring, uint8_t type, uint8_t a, uint8_t b,
                           const uint64_t *payload, size_t words);
-/* Appends so many words of whole records as they are, for which there is credit. They end at or
+/* Appends this many words of whole records as they are, for which there is credit. They end at or
  * below the segment's end. Nobody else puts. */
 void journal_ring_append(struct journal_ring *ring, const uint64_t *records, size_t words);
-/* Bytes of the stream a record takes with a payload of so many words. */
+/* Returns the bytes of the stream that a record takes with a payload of this many words. */
 static inline uint64_t journal_ring_record_bytes(size_t words)
 {
     return (words + 1) * JOURNAL_UNIT;

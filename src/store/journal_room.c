@@ -64,7 +64,8 @@ static bool make_spare(struct journal *journal)
     return true;
 }
 
-/* Is there room for one? It is not kept: a checkpoint has it first. */
+/* Returns whether there is room for a segment. The room is given back: a checkpoint has it first.
+ */
 static bool probe_spare(struct journal *journal)
 {
     int fd = journal_segment_make(journal, JOURNAL_SPARE_NAME, journal->segment_bytes);
@@ -172,7 +173,7 @@ bool journal_room_is_due(struct journal *journal, uint64_t now_us)
     return journal->spare_due || wants_ballast(journal, now_us);
 }
 
-/* ---- whoever makes checkpoints ---- */
+/* ---- for checkpoints ---- */
 
 static void look_now(struct journal *journal)
 {

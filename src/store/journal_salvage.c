@@ -10,7 +10,7 @@
 #include "base/memory.h"
 
 #define WINDOW_BYTES (1u << 20)  /* read at once */
-#define ZEROES_BYTES (64u << 20) /* so many in a row above the mark: nothing was written beyond */
+#define ZEROES_BYTES (64u << 20) /* above the mark: nothing was written after so many */
 
 bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path)
 {
@@ -48,7 +48,7 @@ uint64_t salvage_durable(const struct salvage *salvage)
     return salvage->mark.durable > made ? salvage->mark.durable : made;
 }
 
-/* `bytes` bytes from lsn on, zeroes behind the file's end; NULL with errno. */
+/* `bytes` bytes from lsn on, zeroes after the file's end; NULL with errno. */
 static const unsigned char *journal_salvage_look(struct salvage *salvage, uint64_t lsn,
                                                  uint64_t bytes)
 {
@@ -74,7 +74,7 @@ static uint64_t word_at(const unsigned char *bytes)
     return word;
 }
 
-/* RECORD, GAP (item->why) or FAILED: is there a sound record at item->lsn? */
+/* Looks for a sound record at item->lsn: RECORD, GAP (item->why) or FAILED. */
 static enum salvage_step judge(struct salvage *salvage, struct salvage_item *item)
 {
     const unsigned char *bytes = journal_salvage_look(salvage, item->lsn, JOURNAL_UNIT);
@@ -120,7 +120,7 @@ static enum salvage_step judge(struct salvage *salvage, struct salvage_item *ite
 static enum salvage_step measure(struct salvage *salvage, struct salvage_item *item)
 {
     struct salvage_item next = {.lsn = item->lsn};
-    uint64_t written_end = item->lsn; /* behind the last word that is not zero */
+    uint64_t written_end = item->lsn; /* after the last word that is not zero */
     enum salvage_step step = SALVAGE_GAP;
     for (; step == SALVAGE_GAP && next.lsn < salvage->end; next.lsn += JOURNAL_UNIT) {
         if (journal_offset_of(&salvage->header, next.lsn) >= salvage->size) {

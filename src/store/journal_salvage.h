@@ -1,11 +1,10 @@
 /*
  * journal_salvage.h: one segment of a journal, record by record, over bad places too.
- * journal_scan() stops at the first record that is not sound, because all behind it is worth
- * nothing to a recovery; who looks for the extent of a damage wants to know where sound records go
- * on.
+ * journal_scan() stops at the first record that is not sound, because all that follows is worth
+ * nothing to a recovery; a search for the extent of damage wants to know where sound records go on.
  *
- * Behind a bad place each multiple of 8 is tried: a record's LSN is part of its checksum, so
- * what fits is one that was written there, but for a chance of one in 2^32 a place.
+ * After a bad place each multiple of 8 is tried: a record's LSN is part of its checksum, so what
+ * fits is one that was written there, but for a chance of one in 2^32 a place.
  *
  * Thread rule: a salvage belongs to one thread.
  */
@@ -52,10 +51,10 @@ struct salvage_item {
 bool salvage_init(struct salvage *salvage, struct vfs *vfs, const char *path);
 void salvage_fini(struct salvage *salvage);
 
-/* What stands at salvage->at, and goes on behind it. The header is sound. */
+/* Reads what stands at salvage->at, and goes on after it. The header is sound. */
 enum salvage_step salvage_next(struct salvage *salvage, struct salvage_item *item);
 
-/* From `lsn` on; in a segment that begins there or below it. */
+/* Goes on from `lsn`, in a segment that begins there or below it. */
 static inline void salvage_seek(struct salvage *salvage, uint64_t lsn)
 {
     salvage->at = lsn;
@@ -66,7 +65,7 @@ struct salvage_found {
     uint64_t records, bytes; /* the journal's own records too */
     uint64_t first;          /* LSN; if there are any */
 };
-/* All that follow, added to *found. False with errno. */
+/* Adds all records that follow to *found. False with errno. */
 bool salvage_count(struct salvage *salvage, struct salvage_found *found);
 
 /* Everything below this LSN was on the disk once, by what this segment says of itself. */

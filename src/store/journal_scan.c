@@ -31,11 +31,11 @@ struct reader {
     journal_record_fn *record;
     void *context;
     struct journal_chain chain;
-    unsigned char *window; /* of the present segment's file, zeroes behind its end */
+    unsigned char *window; /* of the present segment's file, zeroes after its end */
     uint64_t window_lsn, window_bytes;
     const struct journal_found *segment;
     int fd;
-    uint64_t at;  /* LSN behind the last sound record */
+    uint64_t at;  /* LSN after the last sound record */
     uint64_t sum; /* of the present segment up to there */
     bool closed;  /* the last record was a clean end */
     const char *why;
@@ -240,7 +240,7 @@ static enum journal_scan_end failed(struct reader *reader)
     return JOURNAL_SCAN_FAILED;
 }
 
-/* Are there sound records behind the break? False: a file cannot be read. */
+/* Looks for sound records after the break. False: a file cannot be read. */
 static bool look_behind(struct reader *reader, size_t index, struct salvage_found *behind)
 {
     uint64_t at = reader->at;
@@ -263,8 +263,8 @@ static bool look_behind(struct reader *reader, size_t index, struct salvage_foun
 
 /*
  * The break is above all marks. A kill leaves an end: what was written before is there, what would
- * have come after is not. So sound records behind it are proof of damage, but after a power cut,
- * which writes in any order what was not synced.
+ * have come later is not. So sound records after the break are proof of damage, except after a
+ * power cut, which writes in any order what was not synced.
  */
 static enum journal_scan_end torn(struct reader *reader, enum step step, size_t index)
 {
@@ -294,7 +294,7 @@ static enum journal_scan_end torn(struct reader *reader, enum step step, size_t 
 }
 
 /*
- * The stream breaks off at reader->at, in or behind the segment with this index. All that was ever
+ * The stream breaks off at reader->at, in or after the segment with this index. All that was ever
  * marked durable was on the disk before the mark was, so a break below a mark is damage, whatever
  * made it; so it is with what was marked written, as long as the system runs.
  */

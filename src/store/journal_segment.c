@@ -90,7 +90,7 @@ void journal_segment_free(struct journal *journal, struct journal_segment *segme
     free(segment);
 }
 
-/* In the spare; if there is none, or it fails, in a new file. */
+/* Begins the next segment in the spare file; if there is none, or it fails, in a new file. */
 static struct journal_segment *begin_next(struct journal *journal,
                                           const struct journal_header *header)
 {
@@ -199,7 +199,7 @@ static struct journal_segment *journal_segment_write_again(struct journal *journ
         return NULL;
     }
     if (file->sync_dir(journal->vfs, journal->directory) != 0) {
-        /* It may be there after a power cut or not: the stream is the same either way. */
+        /* The file may be there after a power cut or not: the stream is the same either way. */
         int error = errno;
         file->close(journal->vfs, fd);
         errno = error;

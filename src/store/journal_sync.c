@@ -70,8 +70,8 @@ void journal_tell_room(struct journal *journal)
 }
 
 /* What is given between noting that somebody waits and looking whether there is room comes with
- * journal_tell_room: either the look sees it, or whoever gives sees the note. For that the note,
- * and all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
+ * journal_tell_room: either the look sees it, or the giver sees the note. For that the note, and
+ * all that is looked at, are of one order of all threads (seq_cst), here and in the ring. */
 void journal_want_room(struct journal *journal, size_t bytes)
 {
     atomic_store(&journal->room_waited, true);
@@ -82,7 +82,8 @@ void journal_want_room(struct journal *journal, size_t bytes)
     journal_kick(journal);
 }
 
-/* From now on. The clock of the table of file calls may be another than the system's. */
+/* Returns the time that many microseconds from now. The clock of the table of file calls may be
+ * another than the system's. */
 static struct timespec in_us(uint64_t us)
 {
     struct timespec at;
@@ -93,7 +94,7 @@ static struct timespec in_us(uint64_t us)
     return at;
 }
 
-/* Until all who want room are told once. False: not by then. */
+/* Waits until all who want room have been told once. False: not by then. */
 static bool await_told(struct journal *journal, size_t bytes, const struct timespec *until)
 {
     pthread_mutex_lock(&journal->state_lock);
@@ -228,12 +229,12 @@ static void give_room(struct journal *journal, uint64_t target)
         journal_set_limit(journal);
         pthread_mutex_unlock(&journal->write_lock);
         if (until < target) {
-            sched_yield(); /* tens of MiB: whoever shares the core goes first */
+            sched_yield(); /* tens of MiB: other threads of the core go first */
         }
     }
 }
 
-/* Of what is durable and written by now. */
+/* Writes a mark of what is durable and written by now. */
 static void mark(struct journal *journal, struct journal_segment *segment)
 {
     journal->marked = journal_written(journal);
@@ -331,7 +332,7 @@ static bool is_sync_due(struct journal *journal, uint64_t now_us)
             now_us - journal->synced_us >= JOURNAL_SECOND_US);
 }
 
-/* Without a lock: the write lock comes before the state lock. */
+/* Called without a lock: the write lock comes before the state lock. */
 static enum sync_work find_work(struct journal *journal, uint64_t now_us)
 {
     if (journal_failed(journal)) {

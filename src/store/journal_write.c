@@ -1,10 +1,10 @@
 /*
  * journal_write.c: the stream on its way to the files, and the thread that sends it there.
  *
- * No worker writes: a write may take seconds, and whoever reads from the same worker would wait.
- * So a worker submits, and this thread writes what is filled, as far as there is no gap, for all of
- * them at once: while it writes, the next batch collects. It is not the sync thread, because a sync
- * takes its time on any disk, and answers under EVERYSEC do not wait for it.
+ * No worker writes: a write may take seconds, and reads of the same worker would wait. So a worker
+ * submits, and this thread writes what is filled, as far as there is no gap, for all of them at
+ * once: while it writes, the next batch collects. It is not the sync thread, because a sync takes
+ * its time on any disk, and answers under EVERYSEC do not wait for it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -45,8 +45,8 @@ static void wrote(struct journal *journal, const struct journal_run *run)
     }
 }
 
-/* A write that failed says nothing of what is in the file behind `written`: go on in a new one,
- * once. A full disk is waited for. */
+/* After a failed write nobody knows what is in the file after `written`: go on in a new one, once.
+ * A full disk is waited for. */
 static bool write_failed(struct journal *journal)
 {
     bool full = errno == ENOSPC || errno == EDQUOT;

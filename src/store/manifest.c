@@ -36,7 +36,7 @@ static bool file_allowed(const struct manifest_file *file)
 
 /* ---- names ---- */
 
-#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, behind the space */
+#define TABLE_NAME_NUMBERS 3 /* serial, layer, generation, after the space */
 
 void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
                          uint64_t layer, uint64_t generation)
@@ -191,8 +191,8 @@ bool manifest_set_data(struct manifest_space *space, const char *label, const vo
     return true;
 }
 
-/* Where the file of that name stands, or would stand: the list is sorted. Looks at the last one
- * first: most are added in their order, and names of another space lie before or after all. */
+/* Returns where the file of that name stands, or would stand: the list is sorted. Looks at the last
+ * one first: most are added in their order, and names of another space lie before or after all. */
 static size_t manifest_place_of(const struct manifest_space *space, const char *name, bool *found)
 {
     size_t low = 0;

@@ -118,7 +118,7 @@ enum manifest_state {
 struct manifest *manifest_create(void);           /* empty; never NULL. Large: not for the stack */
 void manifest_destroy(struct manifest *manifest); /* NULL: no-op */
 
-/* All but the spaces, and whether it ended cleanly. */
+/* Copies all but the spaces and the clean stop. */
 void manifest_copy_head(struct manifest *to, const struct manifest *from);
 /* False, nothing changed: epoch or LSN do not rise. The epoch of the manifest follows. */
 bool manifest_add_reign(struct manifest *manifest, uint64_t epoch, uint64_t lsn);
@@ -143,20 +143,20 @@ bool manifest_add_file(struct manifest *manifest, struct manifest_space *space,
 bool manifest_remove_file(struct manifest_space *space, const char *name); /* false: not there */
 /* Of all its spaces. */
 size_t manifest_count_files(const struct manifest *manifest);
-/* Returns the next file of all, space by space, or NULL behind the last; `at` is zeroed at first.
+/* Returns the next file of all, space by space, or NULL after the last; `at` is zeroed at first.
  * No file may be added or removed meanwhile. */
 const struct manifest_file *manifest_next_file(const struct manifest *manifest,
                                                struct manifest_at *at);
 uint64_t manifest_generation(const struct manifest *manifest); /* the highest; 0: no files */
-/* In any space; NULL: not there. Valid until a file is added or removed. */
+/* Finds a file in any space; NULL: it is not there. Valid until a file is added or removed. */
 const struct manifest_file *manifest_find_file(const struct manifest *manifest, const char *name);
 
 /* Names of table files: SPACE-SERIAL-LAYER-GENERATION.table. */
 void manifest_table_name(char name[MANIFEST_FILE_NAME_MAX + 1], const char *space, uint64_t serial,
                          uint64_t layer, uint64_t generation);
-/* Is it a name that only a daemon gives: a table file's, a manifest's or probe's not in place yet?
- * Such files are deleted at a start unless the manifest names them, others never. (The journal
- * looks after its own: journal_name_parse, journal_name_temporary.) */
+/* Returns whether only a daemon gives such a name: that of a table file, or of a manifest or probe
+ * not in place yet. Such files are deleted at a start unless the manifest names them, others never.
+ * (The journal looks after its own: journal_name_parse, journal_name_temporary.) */
 bool manifest_name_ours(const char *name);
 
 /* ---- the text ---- */
@@ -168,7 +168,8 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text);
 enum manifest_state manifest_parse(const char *text, size_t length, const char *name,
                                    struct manifest **manifest, char error[MANIFEST_ERROR_MAX]);
 
-/* Is its last line the checksum of all before? Then parse says DAMAGED only of what none wrote. */
+/* Returns whether its last line is the checksum of all before it. Then parse says DAMAGED only of
+ * what no daemon wrote. */
 bool manifest_checksum_fits(const char *text, size_t length);
 
 /* ---- the file ---- */

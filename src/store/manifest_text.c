@@ -2,7 +2,6 @@
 #include "store/manifest.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,23 +40,13 @@ static const struct {
 
 /* ---- composing ---- */
 
-__attribute__((format(printf, 2, 3))) static bool put(struct buf *text, const char *format, ...)
-{
-    char line[LINE_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    CHECK(length > 0 && (size_t)length < sizeof(line));
-    return buf_append(text, line, (size_t)length);
-}
-
 static bool put_data(struct buf *text, const struct manifest_data *data)
 {
     if (data->length == 0) {
-        return put(text, "data %s " NO_BYTES "\n", data->label);
+        return buf_print(text, "data %s " NO_BYTES "\n", data->label);
     }
-    char *to = put(text, "data %s ", data->label) ? buf_room(text, 2 * data->length + 1) : NULL;
+    char *to =
+        buf_print(text, "data %s ", data->label) ? buf_room(text, 2 * data->length + 1) : NULL;
     if (!to) {
         return false;
     }
@@ -103,8 +92,8 @@ static bool put_file(struct buf *text, const struct manifest_file *file)
 
 static bool put_space(struct buf *text, const struct manifest_space *space)
 {
-    bool done =
-        put(text, "space %s number %" PRIu64 " kind %s\n", space->name, space->number, space->kind);
+    bool done = buf_print(text, "space %s number %" PRIu64 " kind %s\n", space->name, space->number,
+                          space->kind);
     for (size_t i = 0; done && i < space->data_count; i++) {
         done = put_data(text, &space->data[i]);
     }
@@ -118,11 +107,11 @@ static bool put_space(struct buf *text, const struct manifest_space *space)
 static bool put_stream(struct buf *text, const struct manifest *manifest)
 {
     CHECK(manifest->stream[0] != 0 || manifest->stream[1] != 0);
-    bool done = put(text, "stream %016" PRIx64 "%016" PRIx64 "\n", manifest->stream[0],
-                    manifest->stream[1]);
+    bool done = buf_print(text, "stream %016" PRIx64 "%016" PRIx64 "\n", manifest->stream[0],
+                          manifest->stream[1]);
     for (size_t i = 0; done && i < manifest->history_count; i++) {
-        done = put(text, "history %" PRIu64 " %" PRIu64 "\n", manifest->history[i].epoch,
-                   manifest->history[i].lsn);
+        done = buf_print(text, "history %" PRIu64 " %" PRIu64 "\n", manifest->history[i].epoch,
+                         manifest->history[i].lsn);
     }
     return done;
 }
@@ -130,11 +119,11 @@ static bool put_stream(struct buf *text, const struct manifest *manifest)
 bool manifest_compose(const struct manifest *manifest, struct buf *text)
 {
     size_t begin = text->length;
-    bool done = put(text,
-                    "rollcall-manifest %u\nepoch %" PRIu64 "\nstop %s\ntable-event %" PRIu64
-                    "\njournal %" PRIu64 "\n",
-                    MANIFEST_VERSION, manifest->epoch, manifest->clean_stop ? "clean" : "no",
-                    manifest->table_event_lsn, manifest->journal_lsn) &&
+    bool done = buf_print(text,
+                          "rollcall-manifest %u\nepoch %" PRIu64 "\nstop %s\ntable-event %" PRIu64
+                          "\njournal %" PRIu64 "\n",
+                          MANIFEST_VERSION, manifest->epoch, manifest->clean_stop ? "clean" : "no",
+                          manifest->table_event_lsn, manifest->journal_lsn) &&
                 put_stream(text, manifest);
     for (size_t i = 0; done && i < manifest->spaces_count; i++) {
         done = put_space(text, &manifest->spaces[i]);
@@ -143,14 +132,14 @@ bool manifest_compose(const struct manifest *manifest, struct buf *text)
         return false;
     }
     uint64_t sum = hash_bytes(text->data + begin, text->length - begin, CHECKSUM_SEED);
-    return put(text, CHECKSUM_KEY "%016" PRIx64 "\n", sum) &&
+    return buf_print(text, CHECKSUM_KEY "%016" PRIx64 "\n", sum) &&
            text->length - begin <= MANIFEST_BYTES_MAX;
 }
 
 /* ---- parsing ---- */
 
 struct word {
-    const char *text; /* no NUL behind it */
+    const char *text; /* no NUL after it */
     size_t length;
 };
 

@@ -54,8 +54,7 @@ static void close_fd(const struct open_files *files, int fd)
 
 /* ---- under the lock ---- */
 
-/* Whoever waits looks again: there are more readers than descriptors, so each may be who goes on.
- */
+/* All that wait look again: there are more readers than descriptors, and any of them may go on. */
 static void open_files_tell(struct open_files *files)
 {
     if (files->waiting > 0) {

@@ -124,7 +124,7 @@ void table_file_close(struct table_file *file); /* NULL: no-op */
 /*
  * From here on its descriptor is of that set (store/open_files.h), which closes it for others; the
  * next read opens the file again under its name, and refuses one that has another header. So the
- * name has to stay until the file is closed. Who reads must not hold another file of the set.
+ * name has to stay until the file is closed. A reader must not hold another file of the set.
  */
 void table_file_share(struct table_file *file, struct open_files *files);
 
@@ -176,7 +176,7 @@ enum table_file_result table_file_find_entry(const struct table_file *file, unsi
 typedef bool table_file_report_fn(void *context, const char *finding);
 
 /*
- * Reads everything: checksums, order of entries, index, zeroes behind the last entry; reports every
+ * Reads everything: checksums, order of entries, index, zeroes after the last entry; reports every
  * finding, page by page. DONE: sound. STOPPED: findings, but not all was looked at. ABSENT is
  * reported too. A file whose header, footer or section of checksums is bad gets that one finding.
  */

@@ -1,8 +1,8 @@
 /*
  * table_file_format.h: a table file, byte for byte. All numbers are little-endian.
  *
- * The file is made of pages of 4096 bytes. Those behind the header are counted from 0: page k
- * begins at 4096 * (k + 1).
+ * The file is made of pages of 4096 bytes. Those after the header are counted from 0: page k begins
+ * at 4096 * (k + 1).
  *
  *     section    pages   meaning
  *     header     1       what the file is, and the length of every section
@@ -10,9 +10,9 @@
  *     entries 0  .       records of a fixed size, rising; a section without records has no page
  *     ...                (8 sections at most)
  *     index      .       the first key of every page of entries, 256 a page, in the order of the
- *                        pages, zeroes behind the last
+ *                        pages, zeroes after the last
  *     checksums  .       of every page from the first of `pages` to the last of the index: 4 bytes
- *                        each, 1024 a page, at least one page, zeroes behind the last
+ *                        each, 1024 a page, at least one page, zeroes after the last
  *     footer     1       what is known at the end
  *
  *     header
@@ -33,7 +33,7 @@
  *         96    40  space, zeroes up to its end
  *        136   128  8 times: records of the section (8), bytes of a value (4), zero (4)
  *        264   760  zero
- *       1024  2048  description: the engine's own, zeroes behind it
+ *       1024  2048  description: the engine's own, zeroes after it
  *       3072  1016  zero
  *       4088     8  XXH3 of the 4088 bytes before, seeded with the magic
  *
@@ -177,7 +177,7 @@ static inline size_t table_file_entries_a_page(uint32_t value_bytes)
     return TABLE_FILE_PAGE_BYTES / table_file_entry_bytes(value_bytes);
 }
 
-/* Pages that `count` things take, so many a page. */
+/* Returns the pages that `count` things take, at this many a page. */
 static inline uint64_t table_file_pages_for(uint64_t count, uint64_t a_page)
 {
     return count / a_page + (count % a_page != 0);

@@ -56,7 +56,7 @@ struct reopening {
     enum table_file_result result;
 };
 
-/* Is it still the file whose checksums are in memory? */
+/* Returns whether it is still the file whose checksums are in memory. */
 static enum table_file_result check_again(const struct table_file *file, int fd, char *error)
 {
     _Alignas(TABLE_FILE_PAGE_BYTES) struct table_file_header header;
@@ -234,7 +234,7 @@ uint64_t table_file_lay_out(struct table_file *file)
     return table_file_offset(at + file->sum_pages) + TABLE_FILE_PAGE_BYTES;
 }
 
-/* Where everything is follows from the header; the file must be just as long. */
+/* Works out from the header where everything is; the file must be just as long. */
 static enum table_file_result table_file_open_lay_out(struct table_file *file, char *error)
 {
     const struct table_file_info *info = &file->info;

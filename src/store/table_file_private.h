@@ -38,7 +38,7 @@ struct table_file {
     size_t kept_bytes; /* of that piece */
 };
 
-/* Without a look at the index. Otherwise as table_file_open. */
+/* As table_file_open, without a look at the index. */
 enum table_file_result table_file_open_core(struct vfs *vfs, const char *path, bool direct,
                                             struct table_file **file, char *error);
 
@@ -60,7 +60,7 @@ enum table_file_result table_file_read_at(const struct table_file *file, void *t
 /* Reads `count` whole pages without a look at their checksums. */
 enum table_file_result table_file_read_run(const struct table_file *file, uint64_t first,
                                            uint64_t count, void *to, char *error);
-/* Does the page match its checksum? False with `error`. */
+/* Returns whether the page matches its checksum. False with `error`. */
 bool table_file_page_sound(const struct table_file *file, uint64_t number, const void *page,
                            char *error);
 /* Entries in a page of that section. */

@@ -83,7 +83,7 @@ static void verify_entries(struct verify *verify, uint64_t number, const unsigne
         !all_zero(page + count * entry_bytes, page + TABLE_FILE_PAGE_BYTES)) {
         table_file_explain(error,
                            "%s: page %" PRIu64 " at offset %" PRIu64
-                           " has something behind its last entry; " TABLE_FILE_RESTORE,
+                           " has something after its last entry; " TABLE_FILE_RESTORE,
                            file->path, number, table_file_offset(number));
         found(verify, TABLE_FILE_DAMAGED, error);
     }
@@ -113,7 +113,7 @@ static void verify_page(struct verify *verify, uint64_t number, const unsigned c
     }
 }
 
-/* When a block cannot be read its pages are read one by one, to name those that cannot. */
+/* Reads the pages of a block that cannot be read one by one, to name the bad ones. */
 static void verify_singly(struct verify *verify, uint64_t first, uint64_t count)
 {
     char error[TABLE_FILE_ERROR_MAX];

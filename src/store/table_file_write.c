@@ -263,7 +263,7 @@ const char *table_file_writer_error(const struct table_file_writer *writer)
 
 /* ---- the end ---- */
 
-/* Whole pages, zeroes behind the last. */
+/* Whole pages, zeroes after the last. */
 static bool fill_up(struct table_file_writer *writer, struct buf *bytes)
 {
     static const unsigned char zeroes[TABLE_FILE_PAGE_BYTES];
@@ -281,7 +281,7 @@ static bool put_index(struct table_file_writer *writer)
     return done;
 }
 
-/* The footer's sum goes over whole pages: the zeroes behind the checksums are covered too. */
+/* The footer's sum goes over whole pages: the zeroes after the checksums are covered too. */
 static bool put_checksums(struct table_file_writer *writer)
 {
     static const uint32_t none;
@@ -309,7 +309,7 @@ static bool write_contents(struct table_file_writer *writer)
            table_file_write_flush(writer) && sync_file(writer);
 }
 
-/* Only now, so that who finds both has all that is between them. */
+/* Writes header and footer last: a reader that finds both has all that is between them. */
 static bool write_ends(struct table_file_writer *writer, uint64_t end_lsn)
 {
     struct table_file_header *header = writer->header;

@@ -54,7 +54,7 @@ enum table_file_result table_rescue_open(struct vfs *vfs, const char *path, uint
                                          char error[TABLE_FILE_ERROR_MAX]);
 void table_rescue_close(struct table_rescue *rescue); /* NULL: no-op */
 
-/* As table_file_info() of the file when it was sound. */
+/* Returns what table_file_info() gave when the file was sound. */
 const struct table_file_info *table_rescue_info(const struct table_rescue *rescue);
 /*
  * Reads all of it, once; what can be had goes to the writer, which was created with this info

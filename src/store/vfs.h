@@ -58,8 +58,8 @@ struct vfs_functions {
     /* An exclusive lock on the file for as long as fd is open (flock LOCK_EX | LOCK_NB). */
     int (*lock)(struct vfs *vfs, int fd);
     uint64_t (*now_us)(struct vfs *vfs); /* monotonic */
-    /* This run of the system, another after each power cut; 0: not known. While it is the same, all
-     * that was ever written is read back, synced or not. */
+    /* Returns the number of this run of the system, another one after each power cut; 0: not known.
+     * While it is the same, all that was ever written is read back, synced or not. */
     uint64_t (*boot)(struct vfs *vfs);
 };
 
@@ -69,13 +69,13 @@ struct vfs {
 
 struct vfs *vfs_real(void); /* shared, never freed */
 
-/* All of `bytes`, over short reads and writes. read: the bytes read, fewer only at the file's end;
- * -1 with errno. write: false with errno. */
+/* Reads or writes all of `bytes`, over short reads and writes. read: returns the bytes read, fewer
+ * only at the file's end; -1 with errno. write: false with errno. */
 ssize_t vfs_read_all(struct vfs *vfs, int fd, void *to, size_t bytes, uint64_t offset);
 bool vfs_write_all(struct vfs *vfs, int fd, const void *from, size_t bytes, uint64_t offset);
 
-/* A whole small file. read: malloc'd with a NUL behind it, NULL with errno (EFBIG over bytes_max).
- */
+/* A whole small file. read: malloc'd with a NUL after it, NULL with errno (EFBIG over
+ * bytes_max). */
 char *vfs_read_file(struct vfs *vfs, const char *path, size_t bytes_max, size_t *length);
 /*
  * Replaces a small file in one step: temporary name, write, fdatasync, rename, sync_dir. False with
@@ -86,7 +86,7 @@ bool vfs_replace_file(struct vfs *vfs, const char *directory, const char *name, 
                       size_t length);
 
 /*
- * Makes the file `bytes` long, unless it is longer, by writing zeroes behind its end: allocate for
+ * Makes the file `bytes` long, unless it is longer, by writing zeroes after its end: allocate for
  * file systems that cannot. False with errno: it has its old size again.
  */
 bool vfs_extend(struct vfs *vfs, int fd, uint64_t bytes);

@@ -68,7 +68,7 @@ static int real_writeback(struct vfs *vfs, int fd, uint64_t offset, uint64_t byt
 {
     (void)vfs;
     int result;
-    /* Without the flags that wait: those would take the report of a failed write away from the
+    /* The flags that wait are left out: they would take the report of a failed write away from the
      * fdatasync that must see it. */
     REPEAT(result, sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE));
     return result;

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import admin_site as site
 
@@ -79,19 +80,25 @@ def main():
         return site.SKIPPED
     kept = sys.argv[2] if sys.argv[1:2] == ["--shots"] else None
     shots = kept or tempfile.mkdtemp()
-    here = site.Site(data=True)
+    here = site.Site(site.CONFIG + "replication: {name: one}\n", data=True)
+    there = site.follower_of(here)
     here.metrics()  # the first sample is taken: what comes then is news
     for first in range(1, 30000, 2000):
         here.incr("feed", range(first, first + 2000))
         here.say(*("add liked:%d:u%d 0 0 1\r\n1" % (first + n, n) for n in range(2000)))
         here.incr("full", range(first, first + 2000), "read")
         here.say("get " + " ".join("feed:%d" % n for n in range(1, 100)), "set feed:1 0 0 1\r\nx")
-    here.metrics()
+    here.say(*("incr feed:%d.repost 100" % n for n in range(29000, 29030)))
+    until = time.monotonic() + site.ANSWER_S
+    while here.metrics().get('rollcall_slot_overflow_records{space="feed",slot="repost"}') != 30:
+        assert time.monotonic() < until, here.text("/metrics")
     assert "refused" in here.text("/"), here.text("/")
+    assert "<b>two</b>" in here.text("/") and "(30 too large for 4 bits)" in here.text("/"), here.text("/")
     check(here, "trouble", shots)
     # what the look looks for it finds
     narrow = here.text("/").replace("<h1>", "<h1 style=\"position:absolute;width:2000px\">")
     assert look(narrow, 390, "light")["found"]
+    there.end()
     here.end()
     if not kept:
         shutil.rmtree(shots)

@@ -17,8 +17,7 @@ from admin_site import Site
 
 PAGE_MAX = 60 << 10
 CONNECTIONS_MAX = 64
-SCALE = int(os.environ.get("ROLLCALL_TEST_SCALE", "100"))
-HOSTILE = 10000 if SCALE >= 100 else 2000
+HOSTILE = 10000
 README = os.path.join(site.protocol.TOP, "src", "admin", "README.md")
 
 
@@ -69,6 +68,28 @@ def test_figures(here):
     assert here.metrics()['rollcall_keys_total{command="incr"}'] >= 101
 
 
+def test_slots():
+    """Numbers too large for a slot, and the bits that would hold them."""
+    here = Site()
+    assert attention(here) == []
+    here.incr("feed", range(1, 1001))
+    here.say(*("incr feed:%d.repost %d" % (number, 100 if number <= 30 else 13) for number in range(1, 1001)))
+    until = time.monotonic() + site.ANSWER_S
+    while True:
+        found = here.metrics()
+        if found.get('rollcall_slot_overflow_records{space="feed",slot="repost"}') == 30:
+            break
+        assert time.monotonic() < until, found
+    assert found['rollcall_slot_enough_bits{space="feed",slot="repost"}'] == 7
+    assert found['rollcall_slot_largest{space="feed",slot="like"}'] == 1
+    assert sum(found['rollcall_probe_records{space="feed",probe="%s"}' % probe]
+               for probe in ("first", "second", "beside")) == 1000
+    assert attention(here) == ["feed: 30 numbers are too large for slot `repost` of 4 bits; 7 bits would hold 30 of them. "
+                               "Give it more bits and reload: tables that open from then on have them."]
+    assert "Largest now: repost 100 (30 too large for 4 bits), like 1." in here.text("/")
+    here.end()
+
+
 def test_reload(here):
     assert here.metrics()["rollcall_config_last_reload_successful"] == 1
     path = os.path.join(here.folder, "config.yaml")
@@ -111,6 +132,7 @@ def test_left(here, there):
         assert time.monotonic() < until, told["attention"]
         time.sleep(0.2)
     assert told["replication"]["state"] == "connecting", told["replication"]
+    assert re.search(r"this node</span> connecting, level <b>.*</b> ago", there.text("/")), there.text("/")
 
 
 def test_names(here, there):
@@ -365,6 +387,7 @@ def main():
     test_refused_open()
     test_users()
     test_attention()
+    test_slots()
     test_watches()
     test_many_tables()
     here = Site()

@@ -339,7 +339,7 @@ def print_folders(counted):
 
 
 def compiler():
-    return subprocess.run([os.environ.get("CC", "gcc"), "--version"], stdout=subprocess.PIPE,
+    return subprocess.run(os.environ.get("CC", "gcc").split() + ["--version"], stdout=subprocess.PIPE,
                           check=True, text=True).stdout.splitlines()[0]
 
 

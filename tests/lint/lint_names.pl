@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use File::Find;
 
-my $SHARED_MAX = 65;
+my $SHARED_MAX = 40;
 my $list = @ARGV && $ARGV[0] eq '--list' ? shift @ARGV : 0;
 my $top = $ARGV[0] // $ENV{ROLLCALL_SOURCE} // '.';
 my (%places, %static, $functions);

@@ -316,6 +316,25 @@ def test_plan(both):
     assert "slots: {repost: 4, like: 20}" in out, out
 
 
+def test_nodes(both):
+    """A pair: each says whom it follows, both ways alike."""
+    here = site.Site(site.CONFIG + "replication: {name: one}\n", data=True)
+    there = site.follower_of(here)
+    until = time.monotonic() + site.ANSWER_S
+    while there.metrics()['rollcall_replication_state{state="streaming"}'] == 0:
+        assert time.monotonic() < until, there.daemon.output()
+    for server in Both(here).direct, Both(here).page:
+        assert run("status", "-s", server)[0].splitlines()[1] == "leads; 1 follower"
+    for server in Both(there).direct, Both(there).page:
+        out, _ = run("status", "-s", server)
+        assert re.fullmatch(r"follows %s: streaming, .* behind; 0 followers" % Both(here).direct, out.splitlines()[1]), out
+        nodes = told("status", "-s", server)["replication"]
+        assert (nodes["role"], nodes["state"], nodes["trouble"], nodes["readable"]) == ("follower", "streaming", "", True)
+    assert not run("status", "-s", both.direct)[0].splitlines()[1]
+    there.end()
+    here.end()
+
+
 def test_completion():
     for shell in ("bash", "zsh", "fish"):
         out, _ = run("completion", shell)
@@ -356,7 +375,7 @@ def main():
     until = time.monotonic() + site.ANSWER_S
     while here.metrics()['rollcall_tables{space="feed",state="on_disk"}'] == 0:
         assert time.monotonic() < until, here.daemon.output()
-    for test in (test_servers, test_tables, test_hot, test_get, test_conf, test_top, test_plan, test_status):
+    for test in (test_servers, test_tables, test_hot, test_get, test_conf, test_top, test_plan, test_nodes, test_status):
         test(both)
     here.end()
     return 0

@@ -7,7 +7,9 @@ $ROLLCALLD as in crash.py. Ids that no two of are alike are counted once each, 5
 made; kill -9 comes at a random moment, ROUNDS times. After each start every acknowledged id must hold 1, every other
 one that was sent 1 or nothing. The space must have grown in each round, to several parts at the end, and nobody may
 have waited longer than FELT_S for a block. Then it is told to take no more memory than it has (a small `memory`): new
-ids are refused, and the others go on. Lines are `ok` or `FAIL` with the reason; exit 1 if one failed.
+ids are refused, and the others go on. With `oldest: dump` and as little memory ids come on and on, none refused, while
+parts go to files and come back: the daemon is killed whenever it likes, and each start must have all, in files, too;
+likewise when `oldest` is refuse again, with memory for all: then they come back. Lines are `ok` or `FAIL` with the reason; exit 1 if one failed.
 """
 import os
 import random
@@ -22,8 +24,9 @@ memory: %s
 data: %s
 journal: {sync: everysec, segment: 16MiB, buffer: 4MiB}
 checkpoint: {every: 1s, journal: 16MiB}
+cold: {cache: 1MiB, overlay: 16MiB, queue: 256}
 spaces:
-  user: {kind: counter, slots: {a: 20, b: 20, c: 20, d: 20}, ids: any, table-size: 64KiB}
+  user: {kind: counter, slots: {a: 20, b: 20, c: 20, d: 20}, ids: any, table-size: 64KiB, oldest: %s}
 """
 ROUNDS = 3
 BLOCK = 500  # ids at once
@@ -33,15 +36,20 @@ FELT_S = 3  # no request waits longer for a part: 20 ms, and as many times more 
 MULTIPLIER = 0x9E3779B97F4A7C15  # odd: no two indices have one id
 MASK = (1 << 40) - 1
 FULL = b"SERVER_ERROR out of memory storing object"
+SAMPLE = 40000  # ids looked at, where most lie in files
+LITTLE = "55MiB"  # memory: some 9 MiB of it for parts, which have 4 at most
+FILES = 3  # parts in files, at least
+LIVES_MAX = 30
+BACK_S = 60  # until all are in memory, where there is room
 
 
 def id_of(index):
     return index * MULTIPLIER & MASK
 
 
-def configure(folder, memory):
+def configure(folder, memory, oldest="refuse"):
     with open(folder.config, "w", encoding="ascii") as file:
-        file.write(CONFIG % (memory, folder.data))
+        file.write(CONFIG % (memory, folder.data, oldest))
 
 
 class Lines:
@@ -113,9 +121,9 @@ class Adder:
         return self
 
 
-def check(client, sent, doubtful):
-    """doubtful: indices that were sent and not acknowledged."""
-    for first in range(0, sent, KEYS):
+def check(client, sent, doubtful, pages=None):
+    """doubtful: indices that were sent and not acknowledged. pages: of KEYS ids each; all of them without."""
+    for first in pages or range(0, sent, KEYS):
         count = min(KEYS, sent - first)
         held = client.get(first, count)
         for index in range(first, first + count):
@@ -131,34 +139,73 @@ def start(folder):
     return daemon
 
 
+def live_and_die(folder, daemon, first, lives_s, doubtful):
+    """Ids come until the daemon is killed; another one has begun."""
+    adder = Adder(daemon, first)
+    time.sleep(lives_s)
+    daemon.kill_now()
+    adder.join()
+    if adder.refused or adder.longest_s > FELT_S:
+        raise Failure("answered %s, the longest block took %.1f s" % (adder.refused, adder.longest_s))
+    daemon.check_log()
+    doubtful.update(range(adder.acknowledged, adder.sent))
+    return start(folder), adder.sent
+
+
+def check_count(client, sent, doubtful):
+    if not sent - len(doubtful) <= client.figure(b"records") <= sent:
+        raise Failure("records are counted wrongly")
+
+
 def killed_while_it_grows(folder, rand):
     configure(folder, "512MiB")
     daemon = start(folder)
     first = parts = 0
     doubtful = set()
     for _ in range(ROUNDS):
-        adder = Adder(daemon, first)
-        time.sleep(rand.uniform(*LIVES_S))
-        daemon.kill_now()
-        adder.join()
-        if adder.refused or adder.longest_s > FELT_S:
-            raise Failure("answered %s, the longest block took %.1f s" % (adder.refused, adder.longest_s))
-        daemon.check_log()
-        daemon = start(folder)
+        daemon, first = live_and_die(folder, daemon, first, rand.uniform(*LIVES_S), doubtful)
         client = Lines(daemon)
-        doubtful.update(range(adder.acknowledged, adder.sent))
-        check(client, adder.sent, doubtful)
-        if not adder.sent - len(doubtful) <= client.figure(b"records") <= adder.sent:
-            raise Failure("records are counted wrongly")
+        check(client, first, doubtful)
+        check_count(client, first, doubtful)
         before, parts = parts, client.figure(b"tables")
-        first = adder.sent
     if parts < 2 or parts < before:
         raise Failure("%d ids lie in %d parts, %d before" % (first, parts, before))
     return daemon
 
 
+def some_pages(rand, sent):
+    last = max(sent // KEYS - 1, 0)
+    return [rand.randint(0, last) * KEYS for _ in range(SAMPLE // KEYS)]
+
+
+def parts_in_files(folder, rand):
+    configure(folder, LITTLE, "dump")
+    daemon = start(folder)
+    first = lives = files = 0
+    doubtful = set()
+    while files < FILES and lives < LIVES_MAX:
+        daemon, first = live_and_die(folder, daemon, first, rand.uniform(*LIVES_S), doubtful)
+        client = Lines(daemon)
+        check(client, first, doubtful, some_pages(rand, first))
+        check_count(client, first, doubtful)
+        files, lives = client.figure(b"cold_tables"), lives + 1
+    if files < FILES:
+        raise Failure("%d parts lie in files after %d lives" % (files, lives))
+    daemon.kill_now()
+    configure(folder, "512MiB")
+    daemon = start(folder)
+    client = Lines(daemon)
+    until = time.monotonic() + BACK_S
+    while client.figure(b"cold_tables") > 0:
+        if time.monotonic() > until:
+            raise Failure("%d parts are in files still" % client.figure(b"cold_tables"))
+    check(client, first, doubtful)
+    check_count(client, first, doubtful)
+    return daemon
+
+
 def full(folder, _rand):
-    configure(folder, "32MiB")
+    configure(folder, LITTLE)
     daemon = start(folder)
     adder = Adder(daemon, 0).join()
     if adder.refused != {FULL} and adder.refused != {FULL, b"1"}:
@@ -195,7 +242,7 @@ def main():
     seed = seed_of_run(int(words[1]) if words[:1] == ["--seed"] else 0)
     print("seed %d" % seed)
     rand = random.Random(seed)
-    failed = [case for case in (killed_while_it_grows, full) if not run(case, rand)]
+    failed = [case for case in (killed_while_it_grows, parts_in_files, full) if not run(case, rand)]
     return 1 if failed else 0
 
 

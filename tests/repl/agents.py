@@ -57,14 +57,16 @@ class Etcd:
 class Agent:
     """A node's agent, with a link to etcd and one for those that follow its node."""
 
-    def __init__(self, node, member):
-        self.node, self.process = node, None
+    def __init__(self, node, member, *more, urls=None):
+        self.node, self.process, self.more = node, None, more
         self.to_etcd, self.to_node = Link(Etcd(member)), Link(node)
+        self.urls = urls or "http://127.0.0.1:%d" % self.to_etcd.port
 
     def command(self, *words):
         return [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "-s",
                 "127.0.0.1:%d" % self.node.port, "--address", "127.0.0.1:%d" % self.to_node.port,
-                "--etcd", "http://127.0.0.1:%d" % self.to_etcd.port, "--ttl", "%ds" % TTL_S, *words]
+                "--etcd", self.urls, "--ttl", "%ds" % TTL_S, *self.more,
+                *words]
 
     def log_path(self):
         return os.path.join(self.node.folder.path, "agent-log")
@@ -393,7 +395,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=300 if os.environ.get("ROLLCALL_TEST_LONG") else 6)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--only", choices=sorted(fault.__name__ for fault in World.FAULTS))
     parser.add_argument("--real", action="store_true")

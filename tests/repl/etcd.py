@@ -205,10 +205,12 @@ class Fake:
         self.passes.set()
         self.port = free_port()
         self.url = "http://127.0.0.1:%d" % self.port
-        self.server = None
+        self.server, self.tls = None, None
 
     def start(self):
         self.server = Server(("127.0.0.1", self.port), Handler)
+        if self.tls:
+            self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
         self.server.fake = self
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 

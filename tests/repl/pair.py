@@ -87,7 +87,8 @@ class Node:
             "follow": ", follow: \"127.0.0.1:%d\"" % follow.port if follow else "",
             "ack": ", ack: replica, ack-by: %s, ack-timeout: 2s" % ack_by if ack_by else ""}
         if agent:
-            values.update(follow=", follow: agent", ack=", ack: replica, ack-timeout: 2s")
+            group = ", group: " + agent if isinstance(agent, str) else ""
+            values.update(follow=", follow: agent" + group, ack=", ack: replica, ack-timeout: 2s")
         with open(self.folder.config, "w", encoding="ascii") as file:
             file.write(CONFIG % values)
 

@@ -14,9 +14,12 @@
 #include "base/notify.h"
 #include "tools/rollcall/verb.h"
 
-#define MS_US     1000u
-#define S_MS      1000u
-#define ACTS_MAX  8    /* of a round */
+#define MS_US    1000u
+#define S_MS     1000u
+#define ACTS_MAX 8 /* of a round */
+#define WRITTEN_MS                                                                                 \
+    60000u             /* how far the journal is is told so often: etcd keeps all that is put      \
+                        */
 #define ADDING_MS 100u /* between two rounds while a follower is to have what was written */
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
@@ -183,7 +186,7 @@ static bool agent_announce(struct agent *agent)
     snprintf(node.address, sizeof(node.address), "%s", agent->view.self.address);
     agent_node_print(&node, text);
     if (!daemon->known || (strcmp(text, agent->node_text) == 0 &&
-                           agent->view.now_ms < agent->node_put_ms + agent->ttl_ms)) {
+                           agent->view.now_ms < agent->node_put_ms + WRITTEN_MS)) {
         return true;
     }
     snprintf(agent->node_text, sizeof(agent->node_text), "%s", text);
@@ -383,7 +386,8 @@ void agent_set_up(struct agent *agent, const struct online_options *options,
                                            .alone = !options->not_alone};
 }
 
-/* Until it is told to end. Its lease stays: started again within it, it goes on. */
+/* Runs until it is told to end. Its lease stays: an agent that is started again within it goes on.
+ */
 static int agent_run(struct agent *agent)
 {
     sigset_t signals;

@@ -50,7 +50,7 @@ uint64_t agent_now_ms(void); /* clock_boot_us */
 
 /* /rollcall/GROUP/NAME */
 void agent_key(const struct agent *agent, const char *name, char key[AGENT_ETCD_KEY_MAX]);
-/* All keys of its group to view.keys. False: they are not known. */
+/* Reads all keys of its group to view.keys. False: they are not known. */
 bool agent_read_keys(struct agent *agent);
 /* What it knows of its machine, and the view of itself. */
 void agent_set_up(struct agent *agent, const struct online_options *options,

@@ -25,8 +25,8 @@ static struct agent_action agent_rule_rest(void)
 /* ---- who may lead ---- */
 
 /*
- * It has all that it answered in its reign: that was its last one, and the machine has run on
- * since, so that at most the process was killed. After a crash of the machine its disk may lack
+ * A node has all that it answered in its reign if that was the last reign and the machine has run
+ * on since, so that at most the process was killed. After a crash of the machine its disk may lack
  * what the sync follower has.
  */
 static bool agent_rule_was_leader(const struct agent_view *view)

@@ -49,7 +49,7 @@ struct agent_etcd_item {
     int64_t revision;        /* of its last change */
 };
 typedef void agent_etcd_fn(void *context, const struct agent_etcd_item *item);
-/* All keys that begin so, as of one moment that a majority agrees on. */
+/* Reads all keys with this beginning, as of one moment that a majority agrees on. */
 bool agent_etcd_read(struct agent_etcd *etcd, const char *prefix, agent_etcd_fn *take,
                      void *context);
 

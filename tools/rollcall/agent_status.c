@@ -79,7 +79,7 @@ int agent_show(struct agent *agent)
 
 /* ---- --init, --force ---- */
 
-/* This node is the leader of `epoch`; nobody is in sync with it. */
+/* Writes that this node is the leader of `epoch`, and that nobody is in sync with it. */
 static int agent_put(struct agent *agent, uint64_t epoch)
 {
     struct agent_keys *keys = &agent->view.keys;

@@ -17,9 +17,8 @@
 #include "store/vfs.h"
 #include "tools/rollcall/backup_private.h"
 
-#define LOOKS_MAX    100          /* at a journal that goes on to new segments */
-#define SEGMENT_MAX  (1ull << 40) /* bytes of one */
-#define RECORD_BYTES (255 * JOURNAL_UNIT)
+#define LOOKS_MAX   100          /* at a journal that goes on to new segments */
+#define SEGMENT_MAX (1ull << 40) /* bytes of one */
 
 static bool is_open(const struct backup_set *set, const char *name)
 {
@@ -89,7 +88,7 @@ static bool pin_segment(struct copy *copy, struct backup_set *set, const char *n
     }
 }
 
-/* Those that are not open yet. *more: there were some. */
+/* Opens the segments that are not open yet. *more: there were some. */
 static bool open_new(struct copy *copy, struct backup_set *set, bool *more)
 {
     DIR *directory = opendir(copy->from);

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +29,6 @@
 #define LAST_LINE   "checksum "
 #define LAST_BYTES  (sizeof(LAST_LINE) + 16) /* its newline with it */
 #define PIECE_BYTES (1u << 20)
-#define LINE_MAX    4096
 
 /* ---- one file ---- */
 
@@ -73,21 +71,6 @@ static bool sum_file(struct copy *copy, const char *name, struct backup_listed *
 
 /* ---- writing ---- */
 
-static void list_put_line(struct buf *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void list_put_line(struct buf *text, const char *format, ...)
-{
-    char line[LINE_MAX];
-    va_list arguments;
-
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    CHECK(length > 0 && (size_t)length < sizeof(line));
-    CHECK(buf_append(text, line, (size_t)length));
-}
-
 static bool list_put_file(struct copy *copy, struct buf *text, const char *name)
 {
     struct backup_listed file;
@@ -95,7 +78,7 @@ static bool list_put_file(struct copy *copy, struct buf *text, const char *name)
     if (!sum_file(copy, name, &file)) {
         return false;
     }
-    list_put_line(text, "file %s %" PRIu64 " %016" PRIx64 "\n", name, file.bytes, file.sum);
+    CHECK(buf_print(text, "file %s %" PRIu64 " %016" PRIx64 "\n", name, file.bytes, file.sum));
     return true;
 }
 
@@ -106,7 +89,7 @@ static bool list_put_files(struct copy *copy, const struct backup_set *set, bool
         const struct copy_pin *pin = &set->tables[i];
 
         if (!all && copy->link) {
-            list_put_line(text, "file %s %" PRIu64 " -\n", pin->name, pin->bytes);
+            CHECK(buf_print(text, "file %s %" PRIu64 " -\n", pin->name, pin->bytes));
         } else if (!list_put_file(copy, text, pin->name)) {
             return false;
         }
@@ -124,12 +107,13 @@ bool backup_list_write(struct copy *copy, const struct backup_set *set, uint64_t
     struct buf text;
 
     buf_init(&text, BACKUP_LIST_MAX, NULL);
-    list_put_line(&text, HEAD "lsn %" PRIu64 "\ntime %" PRIu64 "\nfrom %.2000s\n", lsn,
-                  clock_wall_s(), copy->from);
+    CHECK(buf_print(&text, HEAD "lsn %" PRIu64 "\ntime %" PRIu64 "\nfrom %.2000s\n", lsn,
+                    clock_wall_s(), copy->from));
     bool good = list_put_files(copy, set, all, &text);
 
     if (good) {
-        list_put_line(&text, LAST_LINE "%016" PRIx64 "\n", hash_bytes(text.data, text.length, 0));
+        CHECK(
+            buf_print(&text, LAST_LINE "%016" PRIx64 "\n", hash_bytes(text.data, text.length, 0)));
         good = copy_write(copy, BACKUP_NAME, text.data, text.length, 0);
     }
     buf_fini(&text);

@@ -284,7 +284,7 @@ static void judge_quiet_get(struct bench_judged *judged, const struct answer *an
     }
 }
 
-/* One of the answers to quiet gets, or the one that closes them. */
+/* Judges one of the answers to quiet gets, or the one that closes them. */
 static void judge_quiet(struct bench_judged *judged, const struct answer *answer)
 {
     if (answer->opcode == OPCODE_GETKQ) {

@@ -85,10 +85,4 @@ uint64_t bench_feed_next(struct bench_feed *feed);
 /* An id to look at, from 64 random bits: below the clock; 0 while there is none. */
 uint64_t bench_feed_draw(const struct bench_feed *feed, uint64_t random);
 
-/* Returns whether it is among the newest `window`. */
-static inline bool bench_feed_recent(const struct bench_feed *feed, uint64_t index)
-{
-    return index + feed->window >= feed->clock;
-}
-
 #endif

@@ -29,7 +29,7 @@ void bench_judged_found(const struct bench_judged *judged)
     tell_mix(judged, key, true);
 }
 
-/* Of existence keys only foreign ones may be missing. */
+/* Counts a miss. Existence keys may be missing only if they are foreign. */
 static void missed(const struct bench_judged *judged, uint64_t key)
 {
     const struct bench_workload *workload = judged->workload;

@@ -280,7 +280,7 @@ static void begin_due(struct bench_loop *loop)
     }
 }
 
-/* Until something comes, a batch is due, or a second has passed. */
+/* Waits until something comes, a batch is due, or a second has passed. */
 static int wait_events(const struct bench_loop *loop, struct epoll_event *events)
 {
     uint64_t now = loop->idle != NULL ? now_ns() : 0;
@@ -307,7 +307,8 @@ static void turn(struct bench_loop *loop)
     begin_due(loop);
 }
 
-/* Where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most. */
+/* Returns where part `part` of `parts` begins, if `all` is cut in parts that differ by one at most.
+ */
 static uint64_t bench_loop_cut(uint64_t all, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)all * part / parts);

@@ -69,7 +69,7 @@ struct bench_options {
     uint64_t per_second;
     uint64_t page_ids; /* exist, mix: checks too */
     uint64_t hits;     /* exist: per cent of the checks that ask for a loaded member */
-    uint64_t one_in;   /* exist, mix: the server plans one wrong answer in so many */
+    uint64_t one_in;   /* exist, mix: the server plans one wrong answer in this many */
     uint64_t window;   /* mix: newest ids, which are mostly asked for */
     uint64_t late;     /* mix: per cent of the ids that are created half a window later */
     uint64_t old;      /* mix: per cent of the draws that are from all ids */

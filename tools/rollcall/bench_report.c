@@ -57,7 +57,7 @@ static void put_figures(bool json, const struct figure *figures, size_t count)
     fputs(json && group != NULL ? "}" : "", stdout);
 }
 
-/* In quotes: an address, or what a tally keeps, which has no control characters. */
+/* Prints in quotes an address, or text of a tally, which has no control characters. */
 static void put_quoted(const char *text)
 {
     putchar('"');

@@ -44,7 +44,7 @@ static bool process_cpu_ns(pid_t pid, uint64_t *ns)
     return true;
 }
 
-/* As many descriptors as the system lets us have. */
+/* Raises the limit of descriptors as far as the system lets us. */
 static void raise_file_limit(const struct bench_options *options)
 {
     struct rlimit limit;

@@ -18,8 +18,8 @@
 #define RANDOM_SPAN   (1ull << 40)
 #define NUMBERS       1000u
 #define MEMBER_SHIFT  34 /* of a hash: leaves the number of a member */
-#define WRONG_TIMES   5  /* more wrong answers than so many times the planned are a fault … */
-#define WRONG_SPARE   20 /* … and so many more, so that few checks may have bad luck */
+#define WRONG_TIMES   5  /* more wrong answers than this many times the planned are a fault … */
+#define WRONG_SPARE   20 /* … and this many more, so that few checks may have bad luck */
 
 static uint64_t id_of_second(const struct bench_options *options, uint64_t index)
 {
@@ -46,7 +46,8 @@ static uint64_t id_of_ms(const struct bench_options *options, uint64_t index)
     return options->first + (index / a_ms << STAMP_SHIFT) + (machine << MACHINE_SHIFT) + sequence;
 }
 
-/* One random id in each of as many equal strides: rising, never twice, and no list to keep. */
+/* Returns one random id in each of as many equal strides: rising, never twice, and without a list.
+ */
 static uint64_t id_at_random(const struct bench_options *options, uint64_t index)
 {
     uint64_t stride = RANDOM_SPAN / options->ids;

@@ -174,7 +174,7 @@ static bool copy_one_piece(const struct copy_pin *pin, int to, uint64_t at, char
     return bytes >= 0 && vfs_write_all(vfs_real(), to, piece, *got, at);
 }
 
-/* From where a part ends, if it is one of this file. */
+/* Goes on where a part ends, if it is a part of this file. */
 static bool fill_part(struct copy *copy, const struct copy_pin *pin, int to)
 {
     struct stat is;

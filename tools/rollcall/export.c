@@ -355,7 +355,7 @@ static void export_help(void)
          "      --from ID          begin there\n"
          "      --to ID            end there\n"
          "  -o, --output FILE      a new file; else stdout\n"
-         "      --resume           go on behind the last line of FILE\n"
+         "      --resume           go on after the last line of FILE\n"
          "      --timeout SECONDS  the longest wait for the daemon (60)\n"
          "  -q, --quiet            no progress\n"
          "  -h, --help             this text\n"

@@ -35,12 +35,13 @@ static bool is_journal(const unsigned char *head)
     return has_magic(head, JOURNAL_MAGIC);
 }
 
-static bool is_table(const unsigned char *head)
+static bool inspect_is_table(const unsigned char *head)
 {
     return has_magic(head, TABLE_FILE_MAGIC);
 }
 
-/* One of a damaged beginning may still be called what it is. */
+/* Returns whether the name is that of a manifest: a file with a damaged beginning still has its
+ * name. */
 static bool called_manifest(const char *name)
 {
     return strcmp(name, MANIFEST_NAME) == 0;
@@ -64,7 +65,7 @@ static const struct {
 } formats[] = {
     {is_manifest, called_manifest, inspect_manifest},
     {is_journal, called_journal, inspect_journal},
-    {is_table, called_table, inspect_table},
+    {inspect_is_table, called_table, inspect_table},
 };
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 

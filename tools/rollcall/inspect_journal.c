@@ -104,7 +104,7 @@ static void print_end(struct listing *listing, uint64_t lsn)
             listing->records, listing->records == 1 ? "" : "s", offset, lsn,
             listing->closed ? "a clean end"
             : full          ? "full"
-                            : "nothing is written behind");
+                            : "nothing is written after it");
     if (!full && lsn < salvage_durable(&listing->segment)) {
         verb_complain(inspect->errors,
                       "%s: offset %" PRIu64 ": there is no record (LSN %" PRIu64

@@ -263,7 +263,7 @@ static const char *why_pending(struct load_batch *const batches[2])
     return "busy";
 }
 
-/* Until nothing is pending. lost: the connection is. */
+/* Sends again until nothing is pending. lost: the connection is lost. */
 static bool send_again(struct load *load, struct load_batch *const batches[2], bool lost)
 {
     uint64_t since_us = 0;

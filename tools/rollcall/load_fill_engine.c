@@ -76,7 +76,8 @@ static char *fill_setting(const char *directory)
     return memory_strdup(text);
 }
 
-/* As a daemon's, but for the directory. False: the mistakes were printed. */
+/* Reads the configuration as a daemon does, but for the directory. False: the mistakes were
+ * printed. */
 static bool fill_configure(struct fill *fill)
 {
     char program[] = "rollcall";
@@ -224,7 +225,7 @@ static void fill_wake(void *target, uint64_t serial)
     pthread_mutex_unlock(&fill->lock);
 }
 
-/* Until a ticket of this serial is woken, or the deadline is over. */
+/* Waits until a ticket of this serial is woken, or the deadline is over. */
 static bool fill_await(struct fill *fill, uint64_t until_us)
 {
     struct timespec until = {.tv_sec = (time_t)(until_us / 1000000),
@@ -240,7 +241,7 @@ static bool fill_await(struct fill *fill, uint64_t until_us)
     return waited == 0;
 }
 
-/* No table is free while a dump has failed: it is tried again. */
+/* Returns whether an op is to be tried again: no table is free while a dump has failed. */
 static bool fill_is_busy(const struct fill *fill, const struct engine_op *op)
 {
     bool dumps = fill->space->settings.oldest == SPACE_OLDEST_DUMP;

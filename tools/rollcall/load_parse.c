@@ -263,7 +263,7 @@ static bool parse_csv(const struct load_columns *columns, char *line, size_t len
             stop = strchrnul(at, ',');
             bytes = (size_t)(stop - at);
         } else if (!unquote(at, &bytes, &stop)) {
-            return parse_fail(why, "a quote does not end, or something is behind it", "");
+            return parse_fail(why, "a quote does not end, or something follows it", "");
         }
         if (!take_field(columns, i, at, bytes, row, why)) {
             return false;
@@ -351,7 +351,7 @@ static char *json_member(const struct load_columns *columns, char *at, struct lo
     const char *value = json_value(skip_blank(at + 1), &length, &end);
 
     if (value == NULL) {
-        (void)parse_fail(why, "not a number, text or null behind a name", "");
+        (void)parse_fail(why, "not a number, text or null after a name", "");
         return NULL;
     }
     if (column == columns->count) {
@@ -392,7 +392,7 @@ static bool parse_ndjson(const struct load_columns *columns, char *line, struct 
             return parse_fail(why, "it has no id", "");
         }
     }
-    return *skip_blank(at + 1) == '\0' || parse_fail(why, "something is behind the object", "");
+    return *skip_blank(at + 1) == '\0' || parse_fail(why, "something follows the object", "");
 }
 
 bool load_parse(enum load_format format, const struct load_columns *columns, char *line,

@@ -112,7 +112,7 @@ struct load_columns {
 /* Names with `separator` between. False with `why`. */
 bool load_columns_read(struct load_columns *columns, const struct load_space *space,
                        const char *text, size_t length, char separator, char why[LOAD_WHY_MAX]);
-/* Those of ndjson without --columns: id and all slots, or id and member. */
+/* Sets the columns of ndjson without --columns: id and all slots, or id and member. */
 void load_columns_all(struct load_columns *columns, const struct load_space *space);
 
 /* The line is changed (quotes, escapes). False with `why`. */

@@ -152,7 +152,7 @@ static int conf_run(const struct online_options *options)
                                   options->words[0]);
     }
     if (options->word_count < 2) {
-        return (int)verb_complain(stderr, "which file? rollcall conf diff FILE");
+        return (int)verb_complain(stderr, "a file is missing: rollcall conf diff FILE");
     }
     if (online_is_http(&options->target)) {
         return (int)verb_complain(stderr,

@@ -11,7 +11,6 @@
 #include "tools/rollcall/verb.h"
 
 #define KEY_MAX_BYTES 250
-#define SLOTS_MAX     ENGINE_SLOTS_MAX
 
 /* [SPACE:]ID[:MEMBER] */
 struct get_word {

@@ -28,8 +28,8 @@ struct online_link;
 bool online_is_http(const struct online_target *target);
 
 /*
- * With an auth_file it has logged in. Never NULL: online_status() says whether it is good. quiet:
- * errors are kept, not told. `target` outlives the link.
+ * Opens a link, and logs in with an auth_file. Never NULL: online_status() says whether it is good.
+ * quiet: errors are kept, not printed. `target` outlives the link.
  */
 struct online_link *online_open(const struct online_target *target, bool quiet);
 void online_close(struct online_link *link); /* NULL: no-op */

@@ -22,7 +22,6 @@
 #define WORKERS_BYTES  (64ull << 20) /* for a machine of more processors than this one */
 #define TABLES_LEAST   3             /* in memory: one takes new ids, one is full, one is free */
 #define TABLES_MOST    1024
-#define DUMPS_MOST     SETTINGS_DUMPS_MAX
 #define HALVINGS_MAX   30
 #define PATH_MAX_BYTES 64
 
@@ -97,7 +96,7 @@ static void plan_compose(struct plan *plan)
     }
 }
 
-/* As the daemon would read it. NULL: `error` has its words. */
+/* Reads the plan as the daemon would. NULL: `error` has the daemon's words. */
 static struct settings *plan_load(struct plan *plan, char error[PLAN_ERROR_MAX])
 {
     char path[PATH_MAX_BYTES], program[] = "rollcalld", flag[] = "--config";
@@ -189,7 +188,7 @@ static bool plan_choose_tables(struct plan *plan, char error[PLAN_ERROR_MAX])
     return plan_try(plan, error);
 }
 
-/* As many tables as all the days take; in memory those that were asked for. */
+/* Counts as many tables as all the days take, and in memory those that were asked for. */
 static bool plan_count_tables(struct plan *plan, char error[PLAN_ERROR_MAX])
 {
     for (size_t i = 0; i < plan->space_count; i++) {
@@ -267,7 +266,7 @@ static bool plan_halve(struct plan *plan)
     return largest->table_bytes >= ROW_REGION_BYTES_MIN;
 }
 
-/* With the limit of the machine: what does not fit leaves memory. */
+/* Fits the plan to the machine's limit: what does not fit is dumped. */
 static bool plan_fit(struct plan *plan, uint64_t limit_bytes, char error[PLAN_ERROR_MAX])
 {
     uint64_t buffers = limit_bytes / BUFFERS_SHARE;

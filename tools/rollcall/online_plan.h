@@ -16,7 +16,7 @@
 #define PLAN_TEXT_MAX      4096
 #define PLAN_FAILS_MAX     6
 #define PLAN_ERROR_MAX     512
-#define PLAN_TABLES_WANTED 12 /* about so many of a space */
+#define PLAN_TABLES_WANTED 12 /* about this many of a space */
 
 /* One space of the plan. */
 struct plan_space {
@@ -63,7 +63,7 @@ struct plan {
 /* Works all out. False: `error` says what is wrong. */
 bool plan_make(const struct online_options *options, struct plan *plan, char error[PLAN_ERROR_MAX]);
 
-/* As a configuration file whose comments are the report. */
+/* Prints the plan as a configuration file whose comments are the report. */
 void plan_print(const struct plan *plan);
 json_t *plan_json(const struct plan *plan);
 

@@ -115,7 +115,8 @@ static bool plan_collect(const struct online_options *options, const json_t *vie
     const char *slots = options->slots != NULL ? options->slots : online_text(counters, "slots");
 
     if (ids > 0 && *slots == '\0') {
-        verb_complain(stderr, "which counters have the ids? --slots repost:14,like:18");
+        verb_complain(stderr,
+                      "--ids-per-day needs the counters of an id: --slots repost:14,like:18");
         return false;
     }
     if (ids > 0) {
@@ -131,7 +132,7 @@ static bool plan_collect(const struct online_options *options, const json_t *vie
                        options->pairs_days > 0 ? options->pairs_days : options->days);
     }
     if (plan->space_count == 0) {
-        verb_complain(stderr, "plan for what? --ids-per-day 200M --days 90 --slots "
+        verb_complain(stderr, "nothing to plan for: give --ids-per-day 200M --days 90 --slots "
                               "repost:14,like:18, or --from HOST");
     }
     return plan->space_count > 0;

@@ -29,7 +29,7 @@ static double rates_sum(const json_t *object, const char *const *names)
     return sum;
 }
 
-/* By how much it has grown; never negative: a reset begins anew. */
+/* Returns by how much a figure has grown; never negative: a reset begins anew. */
 static double rates_grown(const json_t *then, const json_t *now, const char *const *names)
 {
     double grown = rates_sum(now, names) - rates_sum(then, names);
@@ -42,7 +42,7 @@ static void rates_set(json_t *into, const char *name, double grown, double secon
     json_object_set_new(into, name, json_real(grown / seconds));
 }
 
-/* When a space is full, by the rate that was just set. */
+/* Works out when a space is full, by the rate that was just set. */
 static void rates_forecast(json_t *space)
 {
     const json_t *newest = online_newest(space);
@@ -51,8 +51,7 @@ static void rates_forecast(json_t *space)
         .held = online_number(newest, "records") + online_number(newest, "members"),
         .free_tables = online_number(space, "spare"),
         .any_ids = json_is_true(json_object_get(space, "any_ids")),
-        .refuses = json_is_true(json_object_get(space, "any_ids")) ||
-                   strcmp(online_text(space, "oldest"), "refuse") == 0,
+        .refuses = strcmp(online_text(space, "oldest"), "refuse") == 0,
     };
 
     online_grows(space, &room);

@@ -65,6 +65,9 @@ static int status_run(const struct online_options *options)
         return view == NULL ? (int)status : status_give(view, view, true);
     }
     printf("%s\n", online_text_daemon(line, view));
+    if (*online_text_nodes(line, view) != '\0') {
+        printf("%s\n", line);
+    }
     status_put_attention(view);
     printf("\n%s\n", online_text_heading(line));
     json_array_foreach(json_object_get(view, "spaces"), i, space)

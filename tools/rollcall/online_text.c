@@ -25,6 +25,24 @@ char *online_text_daemon(char *line, const json_t *view)
     return line;
 }
 
+char *online_text_nodes(char *line, const json_t *view)
+{
+    const json_t *replication = json_object_get(view, "replication");
+    const char *role = online_text(replication, "role");
+    char bytes[READABLE_MAX], followers[READABLE_MAX];
+
+    readable_many(followers, online_number(replication, "followers"), "follower");
+    line[0] = '\0';
+    if (strcmp(role, "follower") == 0) {
+        snprintf(line, ONLINE_LINE_MAX, "follows %.60s: %.20s, %s behind; %s",
+                 online_text(replication, "leader"), online_text(replication, "state"),
+                 readable_bytes(bytes, (double)online_number(replication, "lag_bytes")), followers);
+    } else if (strcmp(role, "leader") == 0) {
+        snprintf(line, ONLINE_LINE_MAX, "leads; %s", followers);
+    }
+    return line;
+}
+
 double online_fill(const json_t *space)
 {
     const json_t *newest = online_newest(space);

@@ -14,6 +14,8 @@
 
 /* 127.0.0.1:11211, up 3.1 days, 12 of 1024 connections, 97 MiB of 512 MiB */
 char *online_text_daemon(char *line, const json_t *view);
+/* Whom it follows and who follows it; "": it stands alone. */
+char *online_text_nodes(char *line, const json_t *view);
 
 char *online_text_heading(char *line);
 char *online_text_space(char *line, const json_t *space);
@@ -23,7 +25,8 @@ char *online_text_table(char *line, const json_t *space, const json_t *table);
 
 /* "9.6M": columns are few. */
 char *online_text_bytes(char text[READABLE_MAX], uint64_t bytes);
-/* When a space has no place, or its oldest table goes: "3.1 days"; FULL; "-": never, or unknown. */
+/* Prints when a space has no place, or its oldest table goes: "3.1 days"; FULL; "-": never, or
+ * unknown. */
 char *online_text_full(char text[READABLE_MAX], const json_t *space);
 
 /* The share of the newest table that is full: 0 to 1; negative: there is none. */

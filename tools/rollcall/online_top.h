@@ -18,8 +18,9 @@ struct online_lines {
 };
 
 /*
- * At most `rows` lines of a view with its rates (online_rates.h); spaces that do not fit are left
- * out, which a line says. error: of the last look, "" if none; then the view is an older one.
+ * Composes at most `rows` lines of a view with its rates (online_rates.h); a line says when spaces
+ * do not fit and are left out. error: of the last look, "" if none; with an error the view is an
+ * older one.
  */
 void online_top_compose(const json_t *view, enum online_sort sort, const char *error, unsigned rows,
                         struct online_lines *lines);

@@ -193,7 +193,7 @@ static uint64_t add_tables(const char *space, const json_t *stats, json_t *list)
     return more;
 }
 
-/* As /status.json has it: closed is full, and the oldest of these are being dumped. */
+/* Names states as /status.json does: closed is full, and the oldest of these are being dumped. */
 static void name_states(json_t *space, json_t *list)
 {
     uint64_t leaving = online_number(space, "leaving_tables");
@@ -418,6 +418,35 @@ static void add_connections(json_t *view, const json_t *stats)
     json_object_set_new(view, "connections", connections);
 }
 
+/* As the page has it: `stats` tells a follower's state with what it is, and no trouble as `none`.
+ */
+static void add_replication(json_t *view, const json_t *stats)
+{
+    static const char *const names[] = {"role", "leader", "lag_bytes", "lag_us", "followers"};
+    static const char *const flags[] = {"readable", "in_sync"};
+    const char *dash = strchr(online_text(stats, "state"), '-');
+    const char *trouble = online_text(stats, "trouble");
+    json_t *replication = json_object();
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (json_object_get(stats, names[i]) != NULL) {
+            json_object_set(replication, names[i], json_object_get(stats, names[i]));
+        }
+    }
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (json_object_get(stats, flags[i]) != NULL) {
+            json_object_set_new(replication, flags[i],
+                                json_boolean(online_number(stats, flags[i]) != 0));
+        }
+    }
+    if (dash != NULL) {
+        json_object_set_new(replication, "state", json_string(dash + 1));
+        json_object_set_new(replication, "trouble",
+                            json_string(strcmp(trouble, "none") == 0 ? "" : trouble));
+    }
+    json_object_set_new(view, "replication", replication);
+}
+
 /* The view without its spaces. */
 static json_t *begin_view(const char *server, const json_t *stats, json_t *hot, json_t *latency)
 {
@@ -466,8 +495,8 @@ static bool add_spaces(struct online_link *link, json_t *view, const json_t *spa
 /* NULL: told. */
 static json_t *view_of_stats(struct online_link *link, const char *server, enum online_depth depth)
 {
-    static const char *const commands[] = {"stats", "stats hot", "stats latency", "stats spaces",
-                                           "stats settings"};
+    static const char *const commands[] = {"stats",        "stats hot",      "stats latency",
+                                           "stats spaces", "stats settings", "stats replication"};
     json_t *answers[sizeof(commands) / sizeof(commands[0])] = {NULL};
     size_t count = 0;
     json_t *view = NULL;
@@ -481,6 +510,7 @@ static json_t *view_of_stats(struct online_link *link, const char *server, enum 
     }
     if (count == sizeof(commands) / sizeof(commands[0])) {
         view = begin_view(server, answers[0], answers[1], answers[2]);
+        add_replication(view, answers[5]);
         if (!add_spaces(link, view, answers[3], answers[4], depth)) {
             json_decref(view);
             view = NULL;

@@ -3,9 +3,9 @@
  * (src/admin/README.md).
  *
  * Over HTTP it is that very answer. Over the memcached protocol it is put together from stats,
- * stats spaces, tables, hot, latency and settings, which have the same figures by the same names;
- * what only the status page knows (attention, rates, latency of the last minute) is not there then,
- * and added_each_s is of the time since the newest table was opened.
+ * stats spaces, tables, hot, latency, settings and replication, which have the same figures by the
+ * same names; what only the status page knows (attention, rates, latency of the last minute) is not
+ * there then, and added_each_s is of the time since the newest table was opened.
  *
  * A view is a jansson object, the caller's to json_decref(). One thread.
  */

@@ -265,7 +265,7 @@ static void repair_help(void)
         "  -h, --help           this text\n"
         "\n"
         "A table file is written anew without its bad pages. Bad records of the journal become\n"
-        "empty ones; those behind them are kept. A bit that has turned over is turned back.");
+        "empty ones; later ones stay. A bit that has turned over is turned back.");
 }
 
 static bool take_lsn(const char *text, uint64_t *lsn)

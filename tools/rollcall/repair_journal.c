@@ -79,7 +79,7 @@ static bool keep_range(struct mending *m, uint64_t offset, uint64_t bytes)
 
 /* ---- one gap ---- */
 
-/* Whose change it says it was, if that can be read though it is damaged. */
+/* Prints whose change a damaged record says it was, if that can be read. */
 static void say_probable(struct mending *m, const unsigned char *bytes, uint64_t length)
 {
     struct change change;
@@ -195,7 +195,7 @@ static uint64_t mend_record(struct mending *m, struct salvage *salvage,
 
 /* ---- one segment ---- */
 
-/* Where the stream must go on to in this segment, if nothing sound follows. */
+/* Returns how far the stream must go in this segment, if nothing sound follows. */
 static uint64_t end_wanted(const struct mending *m, uint64_t from)
 {
     uint64_t end = m->segment->end;

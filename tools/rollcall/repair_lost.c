@@ -1,6 +1,6 @@
 /*
- * repair_lost.c: table files of which nothing can be had. Ranges of a space's tables leave no gap:
- * the table below a lost one takes over its range, as it does when a table is dropped
+ * repair_lost.c: table files that have nothing left. Ranges of a space's tables leave no gap: the
+ * table below a lost one takes over its range, as it does when a table is dropped
  * (row/row_dropped.h). So its files are written anew, after all that are damaged.
  */
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static bool lost_is_table(const struct manifest_file *file)
     return file->layer == 0 && !is_of_ids_apart(file);
 }
 
-/* Where the next table of the space begins; UINT64_MAX: there is none above. */
+/* Returns where the next table of the space begins; UINT64_MAX: there is none above. */
 static uint64_t next_first(const struct manifest_space *space, uint64_t first_id)
 {
     uint64_t next = UINT64_MAX;

@@ -50,7 +50,7 @@ void repair_tables(struct repair *repair);
 bool repair_write_anew(struct repair_work *work, struct table_rescue *rescue,
                        const struct table_rescue_told *told);
 
-/* ---- repair_lost.c: files of which nothing can be had ---- */
+/* ---- repair_lost.c: files that have nothing left ---- */
 
 /* Leaves the file out, or says that the space cannot go without it; `why` says what is wrong. */
 void repair_give_up(struct repair_work *work, const char *why);
@@ -77,8 +77,8 @@ struct repair_plan {
     uint64_t reach; /* the stream must go on to here: marks and tables say so */
 };
 
-/* All that hold the stream from where replay begins up to `reach`. False, and said: it cannot be.
- */
+/* Plans all segments that hold the stream from where replay begins up to `reach`. False, with the
+ * reason printed: it cannot be. */
 bool repair_plan_make(struct repair *repair, const struct journal_chain *chain,
                       struct repair_plan *plan);
 void repair_plan_free(struct repair_plan *plan);

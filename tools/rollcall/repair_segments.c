@@ -43,7 +43,7 @@ static void add_live(struct repair_plan *plan, const struct journal_found *found
     segment->there = segment->sound = true;
 }
 
-/* One whose header says nothing: its name and its size are left. */
+/* Adds a segment whose header says nothing: its name and its size are left. */
 static void add_unsound(struct repair_plan *plan, const struct journal_chain *chain,
                         const struct journal_found *found)
 {

@@ -47,7 +47,7 @@ static const char *entries_of(const char *kind, unsigned section)
                                                                                  : "entries";
 }
 
-/* So many of the table's ids, or members, are in so many of its pages. */
+/* Returns how many of the table's ids, or members, are in this many of its pages. */
 static uint64_t share(const struct loss *loss, uint64_t pages)
 {
     return loss->pages == 0 ? 0 : (loss->count * pages + loss->pages - 1) / loss->pages;
@@ -174,7 +174,8 @@ static bool repair_tables_is_sound(const struct repair_work *work, const char *p
     return sound;
 }
 
-/* In the next generation whose name is free: a killed daemon may have left files of some. */
+/* Creates the file in the next generation whose name is free: a killed daemon may have left files
+ * of some. */
 static struct table_file_writer *create_next(struct repair_work *work, struct table_file_info *info,
                                              struct manifest_file *file, char *error)
 {

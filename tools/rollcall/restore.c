@@ -126,7 +126,7 @@ static bool restore_write_begun(struct restore *restore)
     return copy_write(&restore->copy, RESTORE_BEGUN, text, length, 0);
 }
 
-/* All that the manifest needs is listed, and what is listed is what it needs. */
+/* Returns whether the list has all that the manifest needs, and nothing else. */
 static bool list_fits(struct restore *restore)
 {
     const struct backup_set *set = &restore->set;

@@ -55,6 +55,13 @@ void verify_begin(struct verify *verify, const char *name)
     verify_progress(verify, "checking %s/%s", verify->options->directory, name);
 }
 
+static void verify_say(struct verify *verify, const char *format, va_list arguments)
+{
+    end_progress(verify);
+    vfprintf(verify->out, format, arguments);
+    fputc('\n', verify->out);
+}
+
 void verify_finding(struct verify *verify, const char *format, ...)
 {
     verify->findings++;
@@ -63,9 +70,7 @@ void verify_finding(struct verify *verify, const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    end_progress(verify);
-    vfprintf(verify->out, format, arguments);
-    fputc('\n', verify->out);
+    verify_say(verify, format, arguments);
     va_end(arguments);
 }
 
@@ -83,9 +88,7 @@ void verify_note(struct verify *verify, const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    end_progress(verify);
-    vfprintf(verify->out, format, arguments);
-    fputc('\n', verify->out);
+    verify_say(verify, format, arguments);
     va_end(arguments);
 }
 

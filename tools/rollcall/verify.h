@@ -26,7 +26,7 @@ struct verify_options {
 enum verb_exit verify_directory(struct vfs *vfs, const struct verify_options *options, FILE *out,
                                 FILE *errors);
 
-/* The same for who has the directory's lock. */
+/* The same for the holder of the directory's lock. */
 enum verb_exit verify_locked(struct vfs *vfs, const struct verify_options *options, FILE *out,
                              FILE *errors);
 

@@ -68,8 +68,8 @@ char *wire_rest(struct wire *wire);
 /* Is that line the daemon's word that it wants a user? Then `error` says so, and what to do. */
 bool wire_wants_login(struct wire *wire, const char *line);
 
-/* One figure of `stats ARGS` as text; false with `error`: no answer, or (answered) there is none.
- */
+/* Reads one figure of `stats ARGS` as text; false with `error`: no answer, or (answered) there is
+ * none. */
 bool wire_stat(struct wire *wire, const char *args, const char *name, char *text, size_t size);
 
 #endif

@@ -138,6 +138,22 @@ static void test_consume_and_truncate(void **unused)
     buf_fini(&buf);
 }
 
+static void test_print(void **unused)
+{
+    (void)unused;
+    struct buf buf;
+    buf_init(&buf, 8, NULL);
+    assert_true(buf_print(&buf, "%d-%s", 12, "a"));
+    assert_true(buf_print(&buf, "%s", ""));
+    assert_int_equal(buf.length, 4);
+    assert_memory_equal(buf.data, "12-a", 4);
+    assert_false(buf_print(&buf, "%d", 12345)); /* five and a NUL are two more than there is room */
+    assert_int_equal(buf.length, 4);
+    assert_true(buf_print(&buf, "%d", 123));
+    assert_memory_equal(buf.data, "12-a123", 7);
+    buf_fini(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_each_part_has_its_share),
         cmocka_unit_test(test_consume_and_truncate),
+        cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

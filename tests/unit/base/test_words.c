@@ -146,13 +146,65 @@ static void test_bits(void **unused)
     }
 }
 
+static void test_eight(void **unused)
+{
+    (void)unused;
+    struct test_random random = {test_seed()};
+    struct pair pair;
+    fill(&pair, &random);
+    for (size_t offset = 0; offset + 8 <= BYTES; offset++) {
+        uint64_t plain;
+        memcpy(&plain, pair.bytes + offset, sizeof(plain));
+        assert_true(words_eight(pair.words, offset) == plain);
+    }
+    uint64_t *one = test_malloc(8); /* a sanitizer sees a byte more */
+    *one = test_random_next(&random);
+    assert_true(words_eight(one, 0) == *one);
+    test_free(one);
+}
+
+/* Each field of a record of so many bytes that lies behind another of the same size. */
+static void near_fields(const uint64_t *words, unsigned record_bytes)
+{
+    size_t at = record_bytes;
+    for (unsigned bits = 1; bits <= 64; bits++) {
+        for (unsigned offset = 0; offset + bits <= 8 * record_bytes; offset++) {
+            struct words_field field = field_of(offset, bits);
+            struct words_near near = near_of(&field, record_bytes);
+            size_t end = at + near.byte + 8;
+            assert_true(end <= at + record_bytes || (record_bytes < 8 && near.byte == 0));
+            if (near.mask == 0) { /* there are eight bytes but for fields across nine */
+                assert_true(offset / 8 + 8 <= (offset + bits - 1) / 8);
+                assert_true(near_load(words, at, &near) == 0);
+                continue;
+            }
+            assert_true(near.mask == field.mask);
+            assert_true(near_load(words, at, &near) ==
+                        plain_bits(words, (unsigned)at * 8 + offset, bits));
+        }
+    }
+}
+
+static void test_near(void **unused)
+{
+    (void)unused;
+    struct test_random random = {test_seed()};
+    struct pair pair;
+    for (unsigned record_bytes = 1; record_bytes <= BYTES / 2; record_bytes++) {
+        fill(&pair, &random);
+        near_fields(pair.words, record_bytes);
+    }
+    const struct words_field none = {0, 0, 0};
+    struct words_near near = near_of(&none, 10);
+    assert_true(near_load(pair.words, 0, &near) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_load_store),
-        cmocka_unit_test(test_no_word_beyond),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_load_store), cmocka_unit_test(test_no_word_beyond),
+        cmocka_unit_test(test_copies),     cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_eight),      cmocka_unit_test(test_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void test_values(void **unused)
     assert_string_equal(settings->listen[1], "[::1]:7");
     assert_string_equal(settings->listen[2], "/tmp/x.sock");
     assert_int_equal(settings->threads, 3);
-    assert_true(settings->memory_bytes == 512 * MIB && settings->memory_given);
+    assert_true(settings->memory_bytes == 512 * MIB);
     assert_int_equal(settings->idle_timeout_s, 60);
     assert_true(settings->flush_all);
     assert_string_equal(settings->user, "a \"b\" \\");
@@ -79,7 +79,7 @@ static void test_built_in(void **unused)
     assert_int_equal(feed->slot_count, 4);
     assert_true(feed->row.table_bytes == 16 * MIB && feed->oldest == SPACE_OLDEST_REFUSE);
     assert_true(feed->row.late_room < 0 && feed->row.tables == 5 && feed->id_spacing == 0);
-    assert_true(settings->memory_bytes == 4096 * MIB && !settings->memory_given);
+    assert_true(settings->memory_bytes == 4096 * MIB);
     assert_true(settings->threads >= 1 && settings->log_level == LOG_LEVEL_INFO);
     assert_string_equal(settings->listen[0], "127.0.0.1:11211");
     assert_string_equal(settings->version_shown, "1.6.45");
@@ -122,7 +122,7 @@ static void test_memcached_flags(void **unused)
         good(&run, NULL,
              "-d -m 64 -U 0 -c 99 -t 2 -R 20 -b 5 -a 0770 -u nobody -P /tmp/p -vv -A -F -k -r ");
     assert_true(settings->daemonize && settings->shutdown_command && settings->lock_memory);
-    assert_true(settings->core_files && !settings->flush_all && settings->memory_given);
+    assert_true(settings->core_files && !settings->flush_all);
     assert_true(settings->memory_bytes == 64 * MIB);
     assert_true(settings->spaces[0].row.table_bytes == 2 * MIB);
     assert_int_equal(settings->max_connections, 99);
@@ -346,7 +346,10 @@ static void test_oldest_with_data(void **unused)
                                  "  a: {kind: phantom}\n"
                                  "  b: {kind: phantom, role: cache, dumps-max: 7}\n"
                                  "  c: {kind: phantom, ids: any, table-size: 64K}\n"
-                                 "  d: {kind: phantom, oldest: recycle}\n";
+                                 "  d: {kind: phantom, oldest: recycle}\n"
+                                 "  e: {kind: counter, slots: {a: 2}, ids: any}\n"
+                                 "  f: {kind: counter, slots: {a: 2}, ids: any, oldest: dump}\n";
+    struct counter_config users;
     struct phantom_config config;
     struct run run;
 
@@ -356,6 +359,11 @@ static void test_oldest_with_data(void **unused)
 
     assert_true(space[0].oldest == SPACE_OLDEST_DUMP && space[1].oldest == SPACE_OLDEST_DUMP);
     assert_true(space[2].oldest == SPACE_OLDEST_REFUSE && space[3].oldest == SPACE_OLDEST_RECYCLE);
+    assert_true(space[4].oldest == SPACE_OLDEST_REFUSE && space[5].oldest == SPACE_OLDEST_DUMP);
+    settings_counter_config(&space[5], 5, &users);
+    assert_true(users.row.dump && users.row.any_ids);
+    settings_counter_config(&space[4], 4, &users);
+    assert_true(!users.row.dump && users.row.any_ids);
     settings_phantom_config(&space[1], 1, &config);
     assert_true(config.row.dump && !config.row.recycle && config.row.dumps_max == 7);
     settings_phantom_config(&space[3], 3, &config);

@@ -42,6 +42,28 @@ static void test_addresses(void **unused)
     }
 }
 
+/* An agent says whom it follows, and who is waited for. */
+static void test_agent(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    assert_true(settings_follows_agent(good(&run, NODE "follow: agent, ack: replica}\n" FEED, "")));
+    assert_null(run.settings->replication.ack_by);
+    finish(&run);
+    assert_false(settings_follows_agent(good(&run, NODE "follow: 'agent:1'}\n" FEED, "")));
+    finish(&run);
+    start(&run, NODE "follow: agent, ack-by: one}\n" FEED, "");
+    assert_int_equal(run.action, SETTINGS_EXIT_ERROR);
+    assert_non_null(strstr(run.err,
+                           "error: replication.ack-by does not go with follow: agent, which "
+                           "says who is waited for: leave it out\n"));
+    finish(&run);
+    start(&run, "replication: {follow: agent}\n" FEED, "");
+    assert_non_null(strstr(run.err, "error: replication.follow needs replication.name"));
+    finish(&run);
+}
+
 /* -p is of this node's own addresses. */
 static void test_port_flag(void **unused)
 {
@@ -117,9 +139,8 @@ static void test_restart(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_port_flag),
-        cmocka_unit_test(test_login),
+        cmocka_unit_test(test_addresses), cmocka_unit_test(test_agent),
+        cmocka_unit_test(test_port_flag), cmocka_unit_test(test_login),
         cmocka_unit_test(test_restart),
     };
 

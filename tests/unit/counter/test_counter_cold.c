@@ -93,6 +93,24 @@ static void slots_come_and_go(void **state)
     space_expect(f, FIRST + 2, "," LARGE ",");
 }
 
+/* A change that a start finds in the journal, of one slot of an id that was there. */
+static void what_one_slot_does_not_say_is_read_in_the_file(void **state)
+{
+    struct dumped_space *f = *state;
+    char error[ENGINE_ERROR_MAX] = "";
+    const struct engine_replay replay = {.lsn = UINT64_MAX,
+                                         .change = {.type = CHANGE_SLOTS,
+                                                    .place = CHANGE_THERE,
+                                                    .id = FIRST + 1,
+                                                    .named = 1,
+                                                    .set = 1,
+                                                    .values = {9}}};
+    if (!row_replay(space_row(f), &replay, 1, error)) {
+        fail_msg("%s", error);
+    }
+    space_expect(f, FIRST + 1, "9,8");
+}
+
 static void a_bad_page_is_an_error(void **state)
 {
     struct dumped_space *f = *state;
@@ -394,6 +412,7 @@ int main(void)
         TEST(a_slot_beside_is_read_only_if_it_is_wanted),
         TEST(what_is_deleted_stays_so),
         TEST(slots_come_and_go),
+        TEST(what_one_slot_does_not_say_is_read_in_the_file),
         TEST(a_bad_page_is_an_error),
         TEST(a_layer_leaves_with_its_table),
         TEST(what_is_deleted_while_an_image_is_written_counts_once),

@@ -521,11 +521,36 @@ static void test_any_split(void **unused)
     }
 }
 
+/* Flags that are letters alone are read in one walk: behind a space the same line is not. */
+static void test_letters(void **unused)
+{
+    (void)unused;
+    static const char *const parts[] = {" v", " k",  " q", " c", " t", " s",  " f", " N", " O1",
+                                        " b", "  v", " Z", " ",  " T", " v1", "\r", " u"};
+    struct test_random random = {test_seed()};
+    for (unsigned round = 0; round < 5000; round++) {
+        char line[128] = " m";
+        strcat(line, test_random_once_in(&random, 2) ? "g " : "a ");
+        strcat(line, test_random_once_in(&random, 20) ? "" : "key");
+        for (uint64_t i = test_random_below(&random, 5); i > 0; i--) {
+            size_t most = test_random_once_in(&random, 2) ? 7 : sizeof(parts) / sizeof(parts[0]);
+            strcat(line, parts[test_random_below(&random, most)]);
+        }
+        strcat(line, test_random_once_in(&random, 2) ? "\r\n" : "\n");
+        struct request_trace expected;
+        request_trace_open(&expected, text_codec());
+        request_trace_split(&expected, line, strlen(line), 1);
+        check_splits(line + 1, expected.text);
+        request_trace_close(&expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_get),
         cmocka_unit_test(test_get_refused),
+        cmocka_unit_test(test_letters),
         cmocka_unit_test(test_base64),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_refused),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "protocol/text.h"
+#include "tests/support/random.h"
 
 static void expect(struct buf *out, const char *text)
 {
@@ -115,6 +116,48 @@ static void test_values(void **unused)
     buf_fini(&out);
 }
 
+/* Values of any length and token, each of a key of any length: together as one by one. */
+static void test_values_together(void **unused)
+{
+    (void)unused;
+    enum { KEYS = 40 };
+    static const char bytes[] = "012345678901234567890123456789012345678901234567890123456789";
+    char line[KEYS * sizeof(bytes)];
+    struct request_key keys[KEYS];
+    struct found found[KEYS];
+    struct test_random random = {test_seed()};
+    for (unsigned round = 0; round < 200; round++) {
+        struct request request = {.verb = VERB_GET, .want_cas = round % 2};
+        uint32_t flags = UINT32_MAX >> test_random_below(&random, 32);
+        size_t count = 1 + test_random_below(&random, KEYS);
+        size_t value_bytes = 0;
+        char *at = line;
+        struct buf out, single;
+        buf_init(&out, 1 << 20, NULL);
+        buf_init(&single, 1 << 20, NULL);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t length = (uint32_t)(1 + test_random_below(&random, sizeof(bytes) - 1));
+            memcpy(at, bytes, length);
+            keys[i] = (struct request_key){at, length};
+            at += length + 1;
+            found[i].value = bytes;
+            found[i].value_length = test_random_below(&random, sizeof(bytes));
+            found[i].cas = UINT64_MAX >> test_random_below(&random, 64);
+            value_bytes += found[i].value_length;
+            const struct hit hit = {.value = found[i].value,
+                                    .value_length = found[i].value_length,
+                                    .cas = found[i].cas,
+                                    .flags = flags};
+            text_codec()->compose_value(&single, &request, &keys[i], &hit);
+        }
+        text_codec()->compose_values(&out, &request, keys, found, count, value_bytes, flags);
+        assert_int_equal(out.length, single.length);
+        assert_memory_equal(out.data, single.data, out.length);
+        buf_fini(&out);
+        buf_fini(&single);
+    }
+}
+
 static void test_stats(void **unused)
 {
     (void)unused;
@@ -193,9 +236,10 @@ static void test_bytes_max(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses), cmocka_unit_test(test_error_lines_are_short),
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_bytes_max),
+        cmocka_unit_test(test_statuses),  cmocka_unit_test(test_error_lines_are_short),
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_values_together),
+        cmocka_unit_test(test_stats),     cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_bytes_max),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,27 +165,13 @@ static void test_texts(void **unused)
     assert_string_equal(line.text, said.text);
 }
 
-static void test_begins(void **unused)
-{
-    (void)unused;
-    static const char *const yes[] = {"follow 1 x", "copy 1 g n\r\n", "follow "};
-    static const char *const no[] = {"follow",    "copy",     "cop",     "",
-                                     "copycat 1", "Follow 1", "file x 0"};
-
-    for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++) {
-        assert_true(repl_begins(yes[i], strlen(yes[i])));
-    }
-    for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++) {
-        assert_false(repl_begins(no[i], strlen(no[i])));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_line), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_begins),
+        cmocka_unit_test(test_each_line),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

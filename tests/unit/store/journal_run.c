@@ -201,3 +201,31 @@ void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered)
     recovered->scan.from = from;
     recovered->end = journal_scan(vfs, RUN_DIRECTORY, &recovered->scan, check_record, recovered);
 }
+
+void run_world_begin(struct run_world *world, uint64_t seed, enum journal_sync sync)
+{
+    *world = (struct run_world){.sim = vfs_sim_create(seed)};
+    vfs_sim_set_clock(world->sim, 0);
+    world->vfs = vfs_sim_vfs(world->sim);
+    world->config = run_config(world->vfs, sync);
+    run_make_directory(world->vfs);
+    world->journal = run_open(&world->config, NULL);
+    journal_writer_init(&world->writer, world->journal);
+}
+
+void run_world_end(struct run_world *world, bool kill)
+{
+    if (kill) {
+        vfs_sim_kill(world->sim);
+    }
+    journal_writer_fini(&world->writer);
+    journal_close(world->journal);
+    world->vfs = world->config.vfs = vfs_sim_vfs(world->sim);
+}
+
+struct recovered run_world_scan(struct run_world *world)
+{
+    struct recovered recovered = {0};
+    run_scan(world->vfs, 0, &recovered);
+    return recovered;
+}

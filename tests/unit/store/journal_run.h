@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "store/journal.h"
+#include "tests/support/vfs_sim.h"
 
 #define RUN_DIRECTORY     "/journal"
 #define RUN_WRITERS       8
@@ -50,6 +51,23 @@ bool run_write(struct journal_writer *writer, uint8_t w, uint64_t number, uint64
 
 /* Reads the stream from `from` on. Below it, `recovered` holds what is there. */
 void run_scan(struct vfs *vfs, uint64_t from, struct recovered *recovered);
+
+/* One journal in a directory of its own, and who writes to it. */
+#define RUN_WORLD_ENDS 20
+struct run_world {
+    struct vfs_sim *sim;
+    struct vfs *vfs;
+    struct journal_config config;
+    struct journal *journal;
+    struct journal_writer writer;
+    uint64_t number, life;             /* of the records so far */
+    uint64_t ends[RUN_WORLD_ENDS + 1]; /* LSN behind the n-th of the first ones */
+};
+/* Nothing becomes durable in it but by journal_sync_now. */
+void run_world_begin(struct run_world *world, uint64_t seed, enum journal_sync sync);
+/* The process ends, by a kill or not; what it wrote is there. */
+void run_world_end(struct run_world *world, bool kill);
+struct recovered run_world_scan(struct run_world *world);
 
 /* Somebody who is told how a journal goes on. It lives until the journal is closed. */
 struct run_listener {

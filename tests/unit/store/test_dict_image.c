@@ -148,7 +148,8 @@ static void test_only_what_is_wanted(void **unused)
     struct table_file *file = write_dict(vfs_sim_vfs(sim), dict);
     char error[TABLE_FILE_ERROR_MAX] = "";
     uint64_t asked = 0;
-    dict_clear(dict);
+    dict_destroy(dict);
+    dict = make_dict(0, 0);
     assert_int_equal(dict_image_load(file, SECTION, dict, even_sub, &asked, error),
                      TABLE_FILE_DONE);
     assert_int_equal(asked, ENTRIES);

@@ -15,69 +15,30 @@
 #include "tests/support/vfs_sim.h"
 #include "tests/unit/store/journal_run.h"
 
-#define FIRST_NAME    "journal-0000000000000000"
-#define FIRST_FILE    RUN_DIRECTORY "/" FIRST_NAME
-#define SMALL_RECORDS 20
+#define FIRST_NAME "journal-0000000000000000"
+#define FIRST_FILE RUN_DIRECTORY "/" FIRST_NAME
 
-struct world {
-    struct vfs_sim *sim;
-    struct vfs *vfs;
-    struct journal_config config;
-    struct journal *journal;
-    struct journal_writer writer;
-    uint64_t ends[SMALL_RECORDS + 1]; /* LSN behind the n-th record */
-};
-
-static void begin_with(struct world *world, enum journal_sync sync)
+static void write_all(struct run_world *world)
 {
-    *world = (struct world){.sim = vfs_sim_create(1)};
-    vfs_sim_set_clock(world->sim, 0); /* nothing is marked but by sync_now */
-    world->vfs = vfs_sim_vfs(world->sim);
-    world->config = run_config(world->vfs, sync);
-    run_make_directory(world->vfs);
-    world->journal = run_open(&world->config, NULL);
-    journal_writer_init(&world->writer, world->journal);
-}
-
-static void write_all(struct world *world)
-{
-    for (unsigned i = 1; i <= SMALL_RECORDS; i++) {
+    for (unsigned i = 1; i <= RUN_WORLD_ENDS; i++) {
         assert_true(run_write(&world->writer, 0, i, 0, RUN_PAYLOAD_MIN + i));
         world->ends[i] = world->writer.end;
     }
 }
 
-/* The process ends; what it wrote is there. */
-static void end_process(struct world *world, bool kill)
+static void expect_whole(struct run_world *world)
 {
-    if (kill) {
-        vfs_sim_kill(world->sim);
-    }
-    journal_writer_fini(&world->writer);
-    journal_close(world->journal);
-    world->vfs = world->config.vfs = vfs_sim_vfs(world->sim);
-}
-
-static struct recovered scan(struct world *world)
-{
-    struct recovered recovered = {0};
-    run_scan(world->vfs, 0, &recovered);
-    return recovered;
-}
-
-static void expect_whole(struct world *world)
-{
-    struct recovered recovered = scan(world);
+    struct recovered recovered = run_world_scan(world);
     assert_string_equal(recovered.scan.error, "");
     assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
-    assert_int_equal(recovered.count[0], SMALL_RECORDS);
+    assert_int_equal(recovered.count[0], RUN_WORLD_ENDS);
 }
 
 /* Damage, at this record; `part` is said of it. */
-static void expect_damaged(struct world *world, unsigned record, const char *part)
+static void expect_damaged(struct run_world *world, unsigned record, const char *part)
 {
     char text[JOURNAL_ERROR_MAX];
-    struct recovered recovered = scan(world);
+    struct recovered recovered = run_world_scan(world);
     assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
     assert_int_equal(recovered.scan.end, world->ends[record - 1]);
     snprintf(text, sizeof(text), FIRST_FILE ": offset %llu: ",
@@ -88,14 +49,14 @@ static void expect_damaged(struct world *world, unsigned record, const char *par
 }
 
 /* Records of which nothing is durable, and a kill. */
-static void begin_unsynced(struct world *world)
+static void begin_unsynced(struct run_world *world)
 {
-    begin_with(world, JOURNAL_SYNC_EVERYSEC);
+    run_world_begin(world, 1, JOURNAL_SYNC_EVERYSEC);
     write_all(world);
-    end_process(world, true);
+    run_world_end(world, true);
 }
 
-static unsigned record_at(const struct world *world, uint64_t lsn)
+static unsigned record_at(const struct run_world *world, uint64_t lsn)
 {
     unsigned number = 1;
     while (world->ends[number] <= lsn) {
@@ -109,20 +70,20 @@ static unsigned record_at(const struct world *world, uint64_t lsn)
 static void test_flip_above_the_mark(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     char follow[96];
     begin_unsynced(&world);
-    uint64_t end = world.ends[SMALL_RECORDS];
+    uint64_t end = world.ends[RUN_WORLD_ENDS];
     for (uint64_t lsn = 0; lsn < end; lsn++) {
         uint64_t offset = JOURNAL_PAGE_BYTES + lsn;
         unsigned record = record_at(&world, lsn);
         assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-        if (record < SMALL_RECORDS) {
+        if (record < RUN_WORLD_ENDS) {
             snprintf(follow, sizeof(follow), "and %u sound records (%llu bytes) of the same stream",
-                     SMALL_RECORDS - record, (unsigned long long)(end - world.ends[record]));
+                     RUN_WORLD_ENDS - record, (unsigned long long)(end - world.ends[record]));
             expect_damaged(&world, record, follow);
         } else {
-            struct recovered recovered = scan(&world);
+            struct recovered recovered = run_world_scan(&world);
             assert_int_equal(recovered.scan.end, world.ends[record - 1]);
             assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
             assert_int_equal(recovered.scan.lost_records, 0);
@@ -137,20 +98,20 @@ static void test_flip_above_the_mark(void **state)
 static void test_flip_in_another_run(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin_unsynced(&world);
     vfs_sim_forget_boot(world.sim);
-    uint64_t end = world.ends[SMALL_RECORDS];
+    uint64_t end = world.ends[RUN_WORLD_ENDS];
     for (uint64_t lsn = 0; lsn < end; lsn++) {
         uint64_t offset = JOURNAL_PAGE_BYTES + lsn;
         unsigned record = record_at(&world, lsn);
         assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
-        struct recovered recovered = scan(&world);
+        struct recovered recovered = run_world_scan(&world);
         assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
         assert_int_equal(recovered.scan.end, world.ends[record - 1]);
-        assert_int_equal(recovered.scan.lost_records, SMALL_RECORDS - record);
+        assert_int_equal(recovered.scan.lost_records, RUN_WORLD_ENDS - record);
         assert_int_equal(recovered.scan.lost_bytes, end - world.ends[record]);
-        assert_true(record == SMALL_RECORDS || recovered.scan.lost_first == world.ends[record]);
+        assert_true(record == RUN_WORLD_ENDS || recovered.scan.lost_first == world.ends[record]);
         assert_true(recovered.scan.torn_bytes <= end - recovered.scan.end);
         assert_true(recovered.scan.torn_bytes + 8 > end - recovered.scan.end);
         assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, lsn % 8));
@@ -177,12 +138,12 @@ static void come_late(void *context, enum vfs_sim_op op, const char *path)
 static void test_written_meanwhile(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin_unsynced(&world);
     struct late late = {.sim = world.sim, .offset = JOURNAL_PAGE_BYTES + world.ends[10] + 8};
     assert_true(vfs_sim_flip(world.sim, FIRST_FILE, late.offset, 0));
     vfs_sim_hook(world.sim, come_late, &late);
-    struct recovered recovered = scan(&world);
+    struct recovered recovered = run_world_scan(&world);
     vfs_sim_hook(world.sim, NULL, NULL);
     assert_true(late.opens >= 3);
     assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
@@ -197,21 +158,21 @@ static void test_marked_as_written(void **state)
 {
     (void)state;
     for (unsigned sync = JOURNAL_SYNC_NEVER; sync <= JOURNAL_SYNC_EVERYSEC; sync++) {
-        struct world world;
-        begin_with(&world, sync);
+        struct run_world world;
+        run_world_begin(&world, 1, sync);
         write_all(&world);
         vfs_sim_advance(world.sim, 1000000);
         journal_want_room(world.journal, 1); /* the thread looks at the clock */
         RUN_WAIT_FOR(vfs_sim_bytes(world.sim, VFS_SIM_PWRITE, NULL) >=
-                     JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] + JOURNAL_MARK_BYTES);
-        end_process(&world, true);
-        uint64_t offset = JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] - 8;
+                     JOURNAL_PAGE_BYTES + world.ends[RUN_WORLD_ENDS] + JOURNAL_MARK_BYTES);
+        run_world_end(&world, true);
+        uint64_t offset = JOURNAL_PAGE_BYTES + world.ends[RUN_WORLD_ENDS] - 8;
         assert_true(vfs_sim_flip(world.sim, FIRST_FILE, offset, 3));
-        expect_damaged(&world, SMALL_RECORDS,
+        expect_damaged(&world, RUN_WORLD_ENDS,
                        sync == JOURNAL_SYNC_NEVER ? "written up to " : "durable up to ");
         if (sync == JOURNAL_SYNC_NEVER) {
             vfs_sim_forget_boot(world.sim);
-            assert_int_equal(scan(&world).end, JOURNAL_SCAN_TORN);
+            assert_int_equal(run_world_scan(&world).end, JOURNAL_SCAN_TORN);
         }
         vfs_sim_destroy(world.sim);
     }
@@ -221,8 +182,8 @@ static void test_marked_as_written(void **state)
 static void test_mark_is_synced(void **state)
 {
     (void)state;
-    struct world world;
-    begin_with(&world, JOURNAL_SYNC_EVERYSEC);
+    struct run_world world;
+    run_world_begin(&world, 1, JOURNAL_SYNC_EVERYSEC);
     write_all(&world);
     assert_true(journal_sync_now(world.journal));
     uint64_t syncs = vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE);
@@ -230,9 +191,9 @@ static void test_mark_is_synced(void **state)
     journal_want_room(world.journal, 1);
     RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_FDATASYNC, FIRST_FILE) > syncs);
     vfs_sim_power_cut(world.sim, 0);
-    end_process(&world, false);
-    struct recovered recovered = scan(&world);
-    assert_int_equal(recovered.scan.durable, world.ends[SMALL_RECORDS]);
+    run_world_end(&world, false);
+    struct recovered recovered = run_world_scan(&world);
+    assert_int_equal(recovered.scan.durable, world.ends[RUN_WORLD_ENDS]);
     vfs_sim_destroy(world.sim);
 }
 

@@ -21,51 +21,28 @@
 #include "tests/unit/store/journal_run.h"
 
 #define FIRST_FILE    RUN_DIRECTORY "/journal-0000000000000000"
-#define SMALL_RECORDS 20
 #define RECORD_100    112 /* bytes of a record with a payload of 100 */
 #define CAPACITY      (RUN_SEGMENT_BYTES - JOURNAL_PAGE_BYTES)
 #define LARGE         (JOURNAL_PAYLOAD_MAX - 32) /* segments end in a pad */
 #define PATH_MAX_TEST 64
 #define AWAY          RUN_DIRECTORY "/away"
 
-struct world {
-    struct vfs_sim *sim;
-    struct vfs *vfs;
-    struct journal_config config;
-    struct journal *journal;
-    struct journal_writer writer;
-    uint64_t number;
-    uint64_t life;
-    uint64_t ends[SMALL_RECORDS + 1]; /* LSN behind the n-th record */
-};
-
-static void begin_with(struct world *world, enum journal_sync sync)
+static void begin(struct run_world *world)
 {
-    *world = (struct world){.sim = vfs_sim_create(1)};
-    vfs_sim_set_clock(world->sim, 0); /* nothing becomes durable but by sync_now */
-    world->vfs = vfs_sim_vfs(world->sim);
-    world->config = run_config(world->vfs, sync);
-    run_make_directory(world->vfs);
-    world->journal = run_open(&world->config, NULL);
-    journal_writer_init(&world->writer, world->journal);
+    run_world_begin(world, 1, JOURNAL_SYNC_EVERYSEC);
 }
 
-static void begin(struct world *world)
-{
-    begin_with(world, JOURNAL_SYNC_EVERYSEC);
-}
-
-static void write_some(struct world *world, unsigned count, size_t bytes)
+static void write_some(struct run_world *world, unsigned count, size_t bytes)
 {
     for (unsigned i = 0; i < count; i++) {
         assert_true(run_write(&world->writer, 0, ++world->number, world->life, bytes));
-        if (world->number <= SMALL_RECORDS) {
+        if (world->number <= RUN_WORLD_ENDS) {
             world->ends[world->number] = world->writer.end;
         }
     }
 }
 
-static void fill_segments(struct world *world, unsigned segments)
+static void fill_segments(struct run_world *world, unsigned segments)
 {
     uint64_t until = journal_head(world->journal) + segments * CAPACITY;
     while (journal_head(world->journal) <= until) {
@@ -74,37 +51,19 @@ static void fill_segments(struct world *world, unsigned segments)
     assert_true(journal_sync_now(world->journal));
 }
 
-/* The process ends; what it wrote is there. */
-static void end_process(struct world *world, bool kill)
+static void expect_sound(struct run_world *world, enum journal_scan_end end)
 {
-    if (kill) {
-        vfs_sim_kill(world->sim);
-    }
-    journal_writer_fini(&world->writer);
-    journal_close(world->journal);
-    world->vfs = world->config.vfs = vfs_sim_vfs(world->sim);
-}
-
-static struct recovered scan(struct world *world)
-{
-    struct recovered recovered = {0};
-    run_scan(world->vfs, 0, &recovered);
-    return recovered;
-}
-
-static void expect_sound(struct world *world, enum journal_scan_end end)
-{
-    struct recovered recovered = scan(world);
+    struct recovered recovered = run_world_scan(world);
     assert_string_equal(recovered.scan.error, "");
     assert_int_equal(recovered.end, end);
     assert_int_equal(recovered.count[0], world->number);
 }
 
 /* `file`: without the directory. offset UINT64_MAX: any. */
-static void expect_damaged(struct world *world, const char *file, uint64_t offset)
+static void expect_damaged(struct run_world *world, const char *file, uint64_t offset)
 {
     char text[JOURNAL_ERROR_MAX];
-    struct recovered recovered = scan(world);
+    struct recovered recovered = run_world_scan(world);
     assert_int_equal(recovered.end, JOURNAL_SCAN_DAMAGED);
     int length = snprintf(text, sizeof(text), RUN_DIRECTORY "/%s: offset ", file);
     if (offset != UINT64_MAX) {
@@ -131,14 +90,14 @@ static void segment_path(char path[PATH_MAX_TEST], unsigned index)
 
 /* ---- bits ---- */
 
-static uint64_t offset_of_record(const struct world *world, uint64_t offset)
+static uint64_t offset_of_record(const struct run_world *world, uint64_t offset)
 {
-    for (uint64_t n = 1; n <= SMALL_RECORDS; n++) {
+    for (uint64_t n = 1; n <= RUN_WORLD_ENDS; n++) {
         if (offset < JOURNAL_PAGE_BYTES + world->ends[n]) {
             return JOURNAL_PAGE_BYTES + world->ends[n - 1];
         }
     }
-    return JOURNAL_PAGE_BYTES + world->ends[SMALL_RECORDS]; /* the clean end */
+    return JOURNAL_PAGE_BYTES + world->ends[RUN_WORLD_ENDS]; /* the clean end */
 }
 
 /* A mark is damaged: the one before holds. It is never wrong, only older. */
@@ -148,7 +107,7 @@ static bool in_a_mark(uint64_t offset)
            (offset >= 2048 && offset < 2048 + JOURNAL_MARK_BYTES);
 }
 
-static void flip_each(struct world *world, uint64_t bytes, enum journal_scan_end end)
+static void flip_each(struct run_world *world, uint64_t bytes, enum journal_scan_end end)
 {
     for (uint64_t offset = 0; offset < bytes; offset++) {
         for (unsigned bit = 0; bit < 8; bit += test_long() ? 1 : 3) {
@@ -165,13 +124,13 @@ static void flip_each(struct world *world, uint64_t bytes, enum journal_scan_end
     }
 }
 
-static void write_small(struct world *world)
+static void write_small(struct run_world *world)
 {
-    for (unsigned i = 0; i < SMALL_RECORDS / 2; i++) {
+    for (unsigned i = 0; i < RUN_WORLD_ENDS / 2; i++) {
         write_some(world, 1, RUN_PAYLOAD_MIN + i);
     }
     assert_true(journal_sync_now(world->journal));
-    for (unsigned i = SMALL_RECORDS / 2; i < SMALL_RECORDS; i++) {
+    for (unsigned i = RUN_WORLD_ENDS / 2; i < RUN_WORLD_ENDS; i++) {
         write_some(world, 1, RUN_PAYLOAD_MIN + i);
     }
     assert_true(journal_sync_now(world->journal));
@@ -180,11 +139,11 @@ static void write_small(struct world *world)
 static void test_flip_closed(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin(&world);
     write_small(&world);
-    end_process(&world, false);
-    struct recovered recovered = scan(&world);
+    run_world_end(&world, false);
+    struct recovered recovered = run_world_scan(&world);
     flip_each(&world, JOURNAL_PAGE_BYTES + recovered.scan.end, JOURNAL_SCAN_CLEAN);
     vfs_sim_destroy(world.sim);
 }
@@ -193,14 +152,14 @@ static void test_flip_closed(void **state)
 static void test_flip_killed(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin(&world);
     write_small(&world);
     uint64_t end = journal_head(world.journal);
     uint64_t written = JOURNAL_PAGE_BYTES * 1ull + end;
     RUN_WAIT_FOR(vfs_sim_bytes(world.sim, VFS_SIM_PWRITE, NULL) >=
                  written + 2 * JOURNAL_MARK_BYTES);
-    end_process(&world, true);
+    run_world_end(&world, true);
     flip_each(&world, JOURNAL_PAGE_BYTES + end, JOURNAL_SCAN_TORN);
     vfs_sim_destroy(world.sim);
 }
@@ -209,12 +168,12 @@ static void test_flip_killed(void **state)
 static void test_flip_in_many(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     struct test_random random = {.state = test_seed()};
     begin(&world);
     fill_segments(&world, 3);
     uint64_t durable = journal_durable(world.journal);
-    end_process(&world, false);
+    run_world_end(&world, false);
     for (uint64_t i = 0; i < test_scaled(200); i++) {
         char path[PATH_MAX_TEST];
         char name[JOURNAL_NAME_MAX];
@@ -232,25 +191,25 @@ static void test_flip_in_many(void **state)
 
 /* ---- segments ---- */
 
-static void move(struct world *world, const char *from, const char *to)
+static void move(struct run_world *world, const char *from, const char *to)
 {
     assert_int_equal(world->vfs->functions->rename(world->vfs, from, to), 0);
 }
 
 /* Waits until the last segment but one is known to have a successor. */
-static void wait_for_seal(struct world *world, unsigned segments)
+static void wait_for_seal(struct run_world *world, unsigned segments)
 {
     char path[PATH_MAX_TEST];
     segment_path(path, segments - 2);
     RUN_WAIT_FOR(vfs_sim_calls(world->sim, VFS_SIM_CLOSE, path) > 0);
 }
 
-static void segments_world(struct world *world, bool kill)
+static void segments_world(struct run_world *world, bool kill)
 {
     begin(world);
     fill_segments(world, 3);
     wait_for_seal(world, 4);
-    end_process(world, kill);
+    run_world_end(world, kill);
     expect_sound(world, kill ? JOURNAL_SCAN_TORN : JOURNAL_SCAN_CLEAN);
 }
 
@@ -259,7 +218,7 @@ static void test_removed(void **state)
 {
     (void)state;
     for (unsigned kill = 0; kill < 2; kill++) {
-        struct world world;
+        struct run_world world;
         segments_world(&world, kill);
         for (unsigned i = 0; i < 4; i++) {
             char path[PATH_MAX_TEST];
@@ -278,7 +237,7 @@ static void test_removed(void **state)
 static void test_swapped(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     segments_world(&world, true);
     for (unsigned i = 0; i < 4; i++) {
         for (unsigned k = i + 1; k < 4; k++) {
@@ -305,17 +264,17 @@ static void test_swapped(void **state)
 static void test_last_of_a_later_start(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     char path[PATH_MAX_TEST];
     char name[JOURNAL_NAME_MAX];
     begin(&world);
     write_some(&world, 10, 100);
-    end_process(&world, false);
-    struct recovered recovered = scan(&world);
+    run_world_end(&world, false);
+    struct recovered recovered = run_world_scan(&world);
     world.journal = run_open(&world.config, &recovered);
     journal_writer_init(&world.writer, world.journal);
     write_some(&world, 10, 100);
-    end_process(&world, true);
+    run_world_end(&world, true);
     expect_sound(&world, JOURNAL_SCAN_TORN);
     journal_name(name, recovered.scan.end);
     snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
@@ -328,19 +287,19 @@ static void test_last_of_a_later_start(void **state)
 static void test_last_behind_a_full_one(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     char path[PATH_MAX_TEST];
     char name[JOURNAL_NAME_MAX];
     begin(&world);
     assert_int_equal(CAPACITY % JOURNAL_RECORD_MAX, 0);
     write_some(&world, CAPACITY / JOURNAL_RECORD_MAX, JOURNAL_PAYLOAD_MAX);
-    end_process(&world, true);
-    struct recovered recovered = scan(&world);
+    run_world_end(&world, true);
+    struct recovered recovered = run_world_scan(&world);
     assert_int_equal(recovered.scan.end, CAPACITY);
     world.journal = run_open(&world.config, &recovered);
     journal_writer_init(&world.writer, world.journal);
     write_some(&world, 1, 100);
-    end_process(&world, true);
+    run_world_end(&world, true);
     expect_sound(&world, JOURNAL_SCAN_TORN);
     segment_path(path, 1);
     segment_name(name, 1);
@@ -349,7 +308,7 @@ static void test_last_behind_a_full_one(void **state)
     vfs_sim_destroy(world.sim);
 }
 
-static void copy_file(struct world *from, struct world *to, const char *path)
+static void copy_file(struct run_world *from, struct run_world *to, const char *path)
 {
     size_t length;
     char *bytes = vfs_read_file(from->vfs, path, RUN_SEGMENT_BYTES, &length);
@@ -365,15 +324,15 @@ static void copy_file(struct world *from, struct world *to, const char *path)
 static void test_from_another_history(void **state)
 {
     (void)state;
-    struct world world;
-    struct world other;
+    struct run_world world;
+    struct run_world other;
     char path[PATH_MAX_TEST];
     char name[JOURNAL_NAME_MAX];
     segments_world(&world, false);
     begin(&other);
     other.life = 1;
     fill_segments(&other, 3);
-    end_process(&other, false);
+    run_world_end(&other, false);
     for (unsigned i = 0; i < 3; i++) {
         segment_path(path, i);
         segment_name(name, i == 0 ? 1 : i); /* the first of two that do not belong together */
@@ -388,7 +347,7 @@ static void test_from_another_history(void **state)
 
 /* ---- the rest ---- */
 
-static void resize(struct world *world, const char *path, uint64_t bytes)
+static void resize(struct run_world *world, const char *path, uint64_t bytes)
 {
     int fd = world->vfs->functions->open(world->vfs, path, O_RDWR);
     assert_true(fd >= 0);
@@ -400,14 +359,14 @@ static void resize(struct world *world, const char *path, uint64_t bytes)
 static void test_shortened(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin(&world);
-    write_some(&world, SMALL_RECORDS, 100);
+    write_some(&world, RUN_WORLD_ENDS, 100);
     assert_true(journal_sync_now(world.journal));
-    end_process(&world, false);
-    resize(&world, FIRST_FILE, JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS] + 8);
+    run_world_end(&world, false);
+    resize(&world, FIRST_FILE, JOURNAL_PAGE_BYTES + world.ends[RUN_WORLD_ENDS] + 8);
     expect_damaged(&world, "journal-0000000000000000",
-                   JOURNAL_PAGE_BYTES + world.ends[SMALL_RECORDS]);
+                   JOURNAL_PAGE_BYTES + world.ends[RUN_WORLD_ENDS]);
     resize(&world, FIRST_FILE, JOURNAL_PAGE_BYTES + world.ends[7]);
     expect_damaged(&world, "journal-0000000000000000", JOURNAL_PAGE_BYTES + world.ends[7]);
     resize(&world, FIRST_FILE, 100);
@@ -419,7 +378,7 @@ static void test_shortened(void **state)
 
 /* The mark behind a sync is made after whoever waited for the sync goes on: it must not speak of
  * what is written next. */
-static uint64_t marked(struct world *world)
+static uint64_t marked(struct run_world *world)
 {
     struct journal_found found = {.name_start = 0};
     int fd = world->vfs->functions->open(world->vfs, FIRST_FILE, O_RDONLY);
@@ -434,13 +393,13 @@ static void test_torn(void **state)
     (void)state;
     struct test_random random = {.state = test_seed()};
     for (uint64_t i = 0; i < test_scaled(50); i++) {
-        struct world world;
+        struct run_world world;
         begin(&world);
         write_some(&world, 10, 100);
         assert_true(journal_sync_now(world.journal));
         RUN_WAIT_FOR(marked(&world) >= world.ends[10]);
         write_some(&world, 10, 100);
-        end_process(&world, true);
+        run_world_end(&world, true);
         unsigned char rubbish[3000];
         for (size_t k = 0; k < sizeof(rubbish); k++) {
             rubbish[k] = (unsigned char)test_random_next(&random);
@@ -451,7 +410,7 @@ static void test_torn(void **state)
         assert_true(
             vfs_write_all(world.vfs, fd, rubbish, sizeof(rubbish), JOURNAL_PAGE_BYTES + from));
         world.vfs->functions->close(world.vfs, fd);
-        struct recovered recovered = scan(&world);
+        struct recovered recovered = run_world_scan(&world);
         assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
         assert_true(recovered.scan.end <= from && recovered.scan.end + RECORD_100 > from);
         assert_true(recovered.count[0] >= 10 && recovered.count[0] < 20);
@@ -461,7 +420,7 @@ static void test_torn(void **state)
         world.journal = run_open(&world.config, &recovered);
         journal_writer_init(&world.writer, world.journal);
         write_some(&world, 30, 100);
-        end_process(&world, false);
+        run_world_end(&world, false);
         expect_sound(&world, JOURNAL_SCAN_CLEAN);
         vfs_sim_destroy(world.sim);
     }
@@ -478,18 +437,18 @@ static void count_entry(void *context, const char *name)
 static void test_torn_over_segments(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     unsigned files = 0;
-    begin_with(&world, JOURNAL_SYNC_NEVER);
+    run_world_begin(&world, 1, JOURNAL_SYNC_NEVER);
     while (journal_head(world.journal) < 3 * CAPACITY) {
         write_some(&world, 1, LARGE);
     }
     uint64_t head = journal_head(world.journal);
-    end_process(&world, true);
+    run_world_end(&world, true);
     assert_true(vfs_sim_flip(world.sim, FIRST_FILE, JOURNAL_PAGE_BYTES + 30000, 5));
     expect_damaged(&world, "journal-0000000000000000", UINT64_MAX);
     vfs_sim_forget_boot(world.sim);
-    struct recovered recovered = scan(&world);
+    struct recovered recovered = run_world_scan(&world);
     assert_int_equal(recovered.end, JOURNAL_SCAN_TORN);
     assert_true(recovered.scan.end > 20000 && recovered.scan.end <= 30000);
     assert_true(recovered.scan.lost_records > world.number - recovered.count[0] - 2);
@@ -503,7 +462,7 @@ static void test_torn_over_segments(void **state)
     world.vfs->functions->list(world.vfs, RUN_DIRECTORY, count_entry, &files);
     assert_int_equal(files, 2);
     write_some(&world, 2000, LARGE);
-    end_process(&world, false);
+    run_world_end(&world, false);
     expect_sound(&world, JOURNAL_SCAN_CLEAN);
     vfs_sim_destroy(world.sim);
 }
@@ -511,10 +470,10 @@ static void test_torn_over_segments(void **state)
 static void test_newer(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     begin(&world);
     write_some(&world, 10, 100);
-    end_process(&world, false);
+    run_world_end(&world, false);
     _Alignas(uint64_t) unsigned char page[JOURNAL_PAGE_BYTES];
     int fd = world.vfs->functions->open(world.vfs, FIRST_FILE, O_RDWR);
     assert_int_equal(vfs_read_all(world.vfs, fd, page, sizeof(page), 0), sizeof(page));
@@ -523,7 +482,7 @@ static void test_newer(void **state)
     memcpy(page + 504, &checksum, sizeof(checksum));
     assert_true(vfs_write_all(world.vfs, fd, page, sizeof(page), 0));
     world.vfs->functions->close(world.vfs, fd);
-    struct recovered recovered = scan(&world);
+    struct recovered recovered = run_world_scan(&world);
     char error[JOURNAL_ERROR_MAX];
     assert_int_equal(recovered.end, JOURNAL_SCAN_FAILED);
     assert_non_null(strstr(recovered.scan.error, "another version"));
@@ -536,11 +495,11 @@ static void test_newer(void **state)
 static void test_open_behind_the_end(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     char error[JOURNAL_ERROR_MAX];
     begin(&world);
     write_some(&world, 10, 100);
-    end_process(&world, false);
+    run_world_end(&world, false);
     world.config.start_lsn = CAPACITY + 8;
     assert_null(journal_open(&world.config, error));
     assert_non_null(strstr(error, "journal-0000000000000000"));

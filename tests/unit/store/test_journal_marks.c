@@ -22,25 +22,7 @@
 #define MARK_OFFSET 1024 /* of the first of the two marks of a segment … */
 #define MARK_STEP   1024 /* … and of the other behind it: journal_format.c */
 
-struct world {
-    struct vfs_sim *sim;
-    struct journal_config config;
-    struct journal *journal;
-    struct journal_writer writer;
-    uint64_t number;
-};
-
-static void begin(struct world *world, uint64_t seed)
-{
-    *world = (struct world){.sim = vfs_sim_create(seed)};
-    vfs_sim_set_clock(world->sim, 0); /* nothing becomes durable but by sync_now */
-    world->config = run_config(vfs_sim_vfs(world->sim), JOURNAL_SYNC_EVERYSEC);
-    run_make_directory(world->config.vfs);
-    world->journal = run_open(&world->config, NULL);
-    journal_writer_init(&world->writer, world->journal);
-}
-
-static void write_until(struct world *world, uint64_t lsn)
+static void write_until(struct run_world *world, uint64_t lsn)
 {
     while (journal_head(world->journal) <= lsn) {
         assert_true(run_write(&world->writer, 0, ++world->number, 0, LARGE));
@@ -48,15 +30,7 @@ static void write_until(struct world *world, uint64_t lsn)
     assert_true(journal_sync_now(world->journal));
 }
 
-/* After the end of the process, however it came. */
-static void wind_up(struct world *world)
-{
-    journal_writer_fini(&world->writer);
-    journal_close(world->journal);
-    world->config.vfs = vfs_sim_vfs(world->sim);
-}
-
-static enum journal_scan_end scan(struct world *world, uint64_t from)
+static enum journal_scan_end scan(struct run_world *world, uint64_t from)
 {
     struct recovered recovered = {0};
     if (from > 0) {
@@ -71,14 +45,14 @@ static void test_seal_survives_power_cuts(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < POWER_CUTS; seed++) {
-        struct world world;
+        struct run_world world;
         char name[JOURNAL_NAME_MAX];
         char path[64];
-        begin(&world, seed);
+        run_world_begin(&world, seed, JOURNAL_SYNC_EVERYSEC);
         write_until(&world, CAPACITY);
         RUN_WAIT_FOR(vfs_sim_calls(world.sim, VFS_SIM_CLOSE, FIRST_FILE) > 0);
         vfs_sim_power_cut(world.sim, seed);
-        wind_up(&world);
+        run_world_end(&world, false);
         assert_int_equal(scan(&world, 0), JOURNAL_SCAN_TORN);
         journal_name(name, CAPACITY);
         snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
@@ -88,25 +62,26 @@ static void test_seal_survives_power_cuts(void **state)
     }
 }
 
-static void flip_marks(struct world *world, const char *path)
+static void flip_marks(struct run_world *world, const char *path)
 {
     for (unsigned i = 0; i < JOURNAL_MARKS; i++) {
         assert_true(vfs_sim_flip(world->sim, path, MARK_OFFSET + i * MARK_STEP, 3));
     }
 }
 
-/* With all marks gone the header of the second segment still says what was durable by then. */
+/* With all marks gone, and after the power went, the header of the second segment still says what
+ * was durable by then. */
 static void test_header_says_what_was_durable(void **state)
 {
     (void)state;
-    struct world world;
+    struct run_world world;
     char name[JOURNAL_NAME_MAX];
     char path[64];
-    begin(&world, 1);
+    run_world_begin(&world, 1, JOURNAL_SYNC_EVERYSEC);
     write_until(&world, CAPACITY / 2);
     write_until(&world, CAPACITY);
-    vfs_sim_kill(world.sim);
-    wind_up(&world);
+    vfs_sim_power_cut(world.sim, 1);
+    run_world_end(&world, false);
     journal_name(name, CAPACITY);
     snprintf(path, sizeof(path), RUN_DIRECTORY "/%s", name);
     flip_marks(&world, FIRST_FILE);
@@ -122,12 +97,12 @@ static void test_header_says_what_was_durable(void **state)
 static void test_ends_below_where_it_is_wanted(void **state)
 {
     (void)state;
-    struct world world;
-    begin(&world, 1);
+    struct run_world world;
+    run_world_begin(&world, 1, JOURNAL_SYNC_EVERYSEC);
     write_until(&world, 0);
     uint64_t end = journal_head(world.journal);
     vfs_sim_kill(world.sim);
-    wind_up(&world);
+    run_world_end(&world, false);
     flip_marks(&world, FIRST_FILE); /* or it were below what was durable, too */
     assert_int_equal(scan(&world, end), JOURNAL_SCAN_TORN);
     assert_true(

@@ -33,7 +33,9 @@ static void test_files(void **state)
     const struct vfs_functions *functions = vfs->functions;
     char text[8] = "";
     assert_errno(functions->open(vfs, "/file", O_RDWR), ENOENT);
+    assert_errno(functions->mode(vfs, "/file"), ENOENT);
     int fd = files_open(vfs, "/file", O_RDWR | O_CREAT | O_EXCL);
+    assert_int_equal(functions->mode(vfs, "/file"), 0700);
     assert_errno(functions->open(vfs, "file", O_RDWR | O_CREAT | O_EXCL), EEXIST);
     assert_int_equal(functions->pwrite(vfs, fd, "abcdef", 6, 2), 6);
     assert_int_equal(functions->pread(vfs, fd, text, 3, 3), 3);

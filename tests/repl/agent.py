@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""What an operator says to an agent, and hears: status, --init, --force, the program it runs, mistakes,
+a login and TLS to etcd, several endpoints of which one is gone or hangs.
+
+    tests/repl/agent.py [--directory DIR]
+
+$ROLLCALLD names the daemon, $ROLLCALL_BUILD the folder of the build.
+"""
+import argparse
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import agents  # noqa: E402
+import door  # noqa: E402
+import etcd  # noqa: E402
+import pair  # noqa: E402
+from victim import Failure  # noqa: E402
+
+INCR = b"incr feed:1001.like 1"
+DONE, NEGATIVE, USAGE, NO_ANSWER, REFUSED = 0, 1, 2, 3, 4
+
+
+def expect(done, code, *words):
+    if done.returncode != code or not all(word in done.stdout for word in words):
+        raise Failure("%s ends with %d, not %d, and says %r, not %s" % (
+            done.args, done.returncode, code, done.stdout, words))
+
+
+def leads(node, waits_for="none"):
+    def holds():
+        found = node.stats()
+        return found.get("state") == "leader" and found["waits_for"] == waits_for
+    pair.wait_for(lambda: "%s does not lead: %s" % (node.name, node.stats()), holds)
+
+
+class Group:
+    """Two daemons, whose agents take more words than those of agents.py."""
+
+    def __init__(self, directory, member):
+        self.member, self.nodes, self.agents = member, [], []
+        for name in ("node-0", "node-1"):
+            node = pair.Node(directory, name)
+            node.configure(agent=True)
+            node.start()
+            self.nodes.append(node)
+            self.agents.append(agents.Agent(node, member))
+
+    def end(self):
+        for node, agent in zip(self.nodes, self.agents):
+            agent.kill()
+            agent.to_etcd.ended = agent.to_node.ended = True
+            if node.process.poll() is None:
+                node.kill()
+            node.folder.remove()
+        self.member.remove()
+
+
+def words(group):
+    """From nothing to a group of two; what is refused, and why."""
+    one, two = group.agents
+    expect(one.run("status"), NEGATIVE, "group rollcall was never begun", "--init")
+    expect(one.run("--force", "--etcd", "here"), USAGE, "--etcd", "http://HOST:PORT")
+    expect(one.run("--etcd-auth", "/none", "status"), USAGE, "/none: No such file")
+    expect(one.run("stop"), USAGE, "what is \"stop\"?")
+    expect(one.run("--address", "x", "--ttl", "1s"), USAGE, "--address HOST:PORT is missing")
+    expect(one.run("-s", "http://127.0.0.1:1", "status"), USAGE, "status page")
+    expect(one.run("-s", "127.0.0.1:%d" % pair.free_port(), "--init"), NO_ANSWER, "cannot connect")
+    expect(one.run("--etcd", "http://127.0.0.1:%d" % pair.free_port(), "--init"), NO_ANSWER, "etcd: ")
+    expect(one.run("--init"), DONE, "node-0 is to lead group rollcall")
+    expect(two.run("--init"), REFUSED, "has begun already", "node-0")
+    expect(one.run("status"), NEGATIVE, "node-0 led last, nobody does now")
+    one.start()
+    leads(group.nodes[0])
+    expect(one.run("status"), DONE, "epoch 1: node-0 leads", "nobody else may take over", " leads\n")
+    expect(one.run("--group", "rollcall", "-s", "/none", "status"), DONE, "epoch 1: node-0 leads")
+    expect(one.run("--force"), REFUSED, "node-0 leads group rollcall now")
+    two.start()
+    leads(group.nodes[0], "node-1")
+    expect(one.run("status"), DONE, "its sync follower may take over", "sync follower\n")
+
+
+def force(group):
+    """Nobody who may lead is left; the other one does all the same, and says what is lost."""
+    one, two = group.nodes
+    group.agents[1].kill()
+    two.kill()
+    leads(one)  # alone
+    said = one.ask(b"set feed:1001.like 0 0 1\r\n1")
+    if said != b"STORED\r\n":
+        raise Failure("a leader alone says %r" % said)
+    group.agents[0].kill()
+    one.kill()
+    two.start()
+    group.agents[1].start()
+    pair.wait_for("a lease that ends", lambda: "nobody does now" in group.agents[1].run("status").stdout)
+    if not two.ask(INCR).startswith(b"SERVER_ERROR not the leader"):
+        raise Failure("it leads without all that was answered")
+    expect(group.agents[1].run("--force"), DONE, "what node-0 answered in epoch 1 and is not here is lost",
+           "node-1 is to lead group rollcall")
+    leads(two)
+    one.start()
+    group.agents[0].start()
+    leads(two, "node-0")
+    pair.level(two, one)
+    if one.export("feed") != two.export("feed"):
+        raise Failure("exports differ")
+
+
+def hook(group):
+    """The program of --on-change runs when another node leads, with who that is."""
+    one, two = group.agents
+    path = os.path.join(one.node.folder.path, "changed")
+    script = path + ".sh"
+    with open(script, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\necho \"$@\" >>%s\n" % path)
+    os.chmod(script, 0o755)
+    command = one.command("--on-change", script)
+    one.kill()
+    with open(one.log_path(), "ab") as log:
+        one.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def told(line):
+        pair.wait_for(lambda: "%r is not told" % line,
+                      lambda: os.path.exists(path) and line in open(path, encoding="ascii").read())
+    told("follower node-1 127.0.0.1:%d 2 rollcall\n" % two.to_node.port)
+    two.kill()
+    two.node.kill()
+    told("leader node-0 127.0.0.1:%d 3 rollcall\n" % one.to_node.port)
+    two.node.start()
+    two.start()
+    leads(group.nodes[0], "node-1")
+
+
+def endpoints(group):
+    """One that is not there, one that hangs, and one that answers; then the daemon leads on by it."""
+    one = group.agents[0]
+    hanging = etcd.Fake()
+    hanging.start()
+    hanging.stop()
+    one.kill()
+    urls = ["http://127.0.0.1:%d" % pair.free_port(), hanging.url, "http://127.0.0.1:%d/" % one.to_etcd.port]
+    with open(one.log_path(), "ab") as log:
+        one.process = subprocess.Popen(one.command("--etcd", ",".join(urls)), stdout=log, stderr=log)
+    epoch = group.nodes[0].stats()["epoch"]
+    for _ in range(3):
+        leads(group.nodes[0], "node-1")
+        until = group.nodes[0].stats()["written"]
+        if not group.nodes[0].ask(INCR)[:1].isdigit():
+            raise Failure("it does not lead on at %s" % until)
+    if group.nodes[0].stats()["epoch"] != epoch:
+        raise Failure("the reign did not go on")
+    hanging.remove()
+
+
+def secure(directory):
+    """etcd asks for a login and speaks TLS; without, or with a wrong one, nothing is known."""
+    member = etcd.Fake()
+    folder = pair.Folder(directory)
+    door.certificate(folder.path, "etcd", "IP:127.0.0.1")
+    paths = {end: os.path.join(folder.path, "etcd." + end) for end in ("crt", "key", "user", "wrong")}
+    member.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    member.tls.load_cert_chain(paths["crt"], paths["key"])
+    member.start()
+    etcd.require_login(member)
+    for end, line in (("user", "%s:%s\n" % (etcd.USER, etcd.PASSWORD)), ("wrong", "root:no\n")):
+        with open(paths[end], "w", encoding="ascii") as file:
+            file.write(line)
+    tool = [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "--group", "g", "--etcd",
+            "https://127.0.0.1:%d" % member.port]
+
+    def run(*more):
+        return subprocess.run(tool + list(more) + ["status"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        expect(run(), NO_ANSWER, "certificate")
+        ca = ["--etcd-ca", paths["crt"]]
+        expect(run(*ca), NO_ANSWER, "user name is empty")
+        expect(run(*ca, "--etcd-auth", paths["wrong"]), NO_ANSWER, "authentication failed")
+        expect(run(*ca, "--etcd-auth", paths["user"]), NEGATIVE, "was never begun")
+    finally:
+        member.remove()
+        folder.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory")
+    options = parser.parse_args()
+    member = etcd.Fake()
+    member.start()
+    group = Group(options.directory, member)
+    try:
+        for part in (words, force, hook, endpoints):
+            part(group)
+            print("%s: passed" % part.__name__, flush=True)
+    finally:
+        group.end()
+    if shutil.which("openssl") is None:
+        print("secure: skipped: openssl is not installed")
+        return
+    secure(options.directory)
+    print("secure: passed")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as problem:
+        print("FAILED: %s" % problem)
+        sys.exit(1)
