@@ -350,9 +350,10 @@ def figures_of(counted):
 
 
 def renew(figures):
+    by = compiler()
     with open(FIGURES, "w", encoding="ascii") as file:
         file.write("# Instructions a request, and the compiler: tests/bench/instructions.py --renew writes it.\n")
-        file.write("compiler %s\n" % compiler())
+        file.write("compiler %s\n" % by)
         for name, count in figures.items():
             file.write("%-24s %.0f\n" % (name, count))
 
