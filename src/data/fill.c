@@ -8,6 +8,8 @@
 #include "data/data_private.h"
 #include "store/journal_format.h"
 
+#define EVENTS_A_WRITE 32u /* small ones: they fill a segment */
+
 static const char mark[] = "rollcall load --offline has not ended\n";
 
 static bool filling_refuse(const struct data *data, const char *name, char error[DATA_ERROR_MAX])
@@ -88,13 +90,18 @@ bool data_fill_begin(const struct data *data, char error[DATA_ERROR_MAX])
 
 bool data_fill_ends(struct data *data, const struct engine *engine)
 {
-    bool room = data_log_room(data, 1);
+    uint64_t from = journal_head(data->journal);
+    bool written = true;
 
-    if (room) {
-        row_log_space(engine->row);
-        journal_log_submit(&data->log);
+    while (written && journal_head(data->journal) - from <= data->segment_bytes) {
+        change_log_await(&data->log.log);
+        written = data->log.log.reserve(&data->log.log);
+        for (unsigned i = 0; written && i < EVENTS_A_WRITE; i++) {
+            row_log_space(engine->row);
+        }
+        written = written && journal_log_commit(&data->log);
     }
-    return room;
+    return written;
 }
 
 bool data_filled(struct data *data, char error[DATA_ERROR_MAX])

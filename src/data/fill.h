@@ -32,8 +32,10 @@ struct data *data_open_to_fill(struct vfs *vfs, const struct settings *settings,
                                char error[DATA_ERROR_MAX]);
 
 /*
- * Called when all is in memory or dumped: moves the journal's head with an event, since a table
- * with an image of that LSN is not written again. False: the journal has no room for it.
+ * Called when all is in memory or dumped: moves the journal's head, with events of this space, into
+ * another segment. So the last checkpoint writes each table that has an image of before, and deletes
+ * the journal of the fill: a follower cannot replay it, as it lacks the changes, but is given a
+ * copy. False: the journal cannot be written.
  */
 bool data_fill_ends(struct data *data, const struct engine *engine);
 /* After a data_close that said true: from here on a daemon starts with it. False with `error`. */

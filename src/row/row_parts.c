@@ -355,9 +355,12 @@ static bool parts_carry_out(struct row *row, const struct part_plan *plan,
 {
     struct row_table *from = row_find(row, plan->base);
     bool same = from != NULL && from->serial == plan->serial && from->base == plan->base &&
-                plan->last <= from->last;
+                plan->last <= from->last && !from->cold; /* it may have left meanwhile */
     if (!same || !row_keep_log_room(row)) {
         return false;
+    }
+    if (from->tapped) { /* its dump is of no use */
+        row_cold_untap(row, from);
     }
     atomic_fetch_and(&from->wants, ~(ROW_WANT_GROW | ROW_WANT_GROW_NOW));
     if (region == NULL || !parts_grow(row, from, plan, region)) {

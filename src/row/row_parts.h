@@ -55,6 +55,9 @@ struct row_region *row_part_region_of(struct row *row, void *memory, uint64_t by
 /* Gives it back to the system. Any thread. */
 void row_part_region_give(struct row *row, struct row_region *region);
 
+/* Its table, a part or not, was dumped: row_regions_give_left() takes it back. Stopped. */
+void row_region_leave(struct row *row, struct row_region *region);
+
 /* Returns the bytes of a part and its pools, and of all; of those that are dumped: 0. */
 uint64_t row_part_bytes(const struct row *row, const struct row_table *part);
 uint64_t row_parts_bytes(const struct row *row);

@@ -324,7 +324,6 @@ void row_region_give(struct row *row, struct row_region *region);
 void row_regions_tidy(struct row *row);
 /* Makes a part of a region resident. False: there was nothing left to do. Any thread outside. */
 bool row_populate_step(struct row *row);
-void row_region_leave(struct row *row, struct row_region *region); /* its table was dumped */
 /* Takes back the regions of dumped tables. Stopped or keeper. */
 void row_regions_give_left(struct row *row);
 /* True: `more` regions fit beside those of tables that are not about to be dumped. Stopped. */
@@ -594,8 +593,7 @@ void row_look_again(struct row *row);
 void row_see_activity(struct row *row);
 void row_see_table(struct row_table *table);
 
-/* Returns the bounds of the configuration that made the tables: in a row that follows, the other
- * node's. */
+/* Returns the bounds the tables were made by: in a row that follows, the other node's. */
 struct row_bounds row_bounds(const struct row *row);
 
 #endif

@@ -96,6 +96,8 @@ static bool fill_configure(struct fill *fill)
     }
     fill->settings->checkpoint.every_ms = 0; /* what is in memory is written once, at the end */
     fill->settings->checkpoint.journal_bytes = 0;
+    fill->settings->journal.segment_bytes = JOURNAL_SEGMENT_BYTES_MIN; /* its end fills one */
+    fill->settings->replication.keep_bytes = 0;
     return true;
 }
 

@@ -375,7 +375,7 @@ static void test_index_and_rest(void **state)
     assert_int_equal(read_it(sim, error), TABLE_FILE_DONE);
     assert_int_equal(verify(sim, &findings), TABLE_FILE_DAMAGED);
     assert_names_page(findings.text[0], LAST_SECTION + 2);
-    assert_says(findings.text[0], "behind its last entry");
+    assert_says(findings.text[0], "after its last entry");
     free(forged.bytes);
 }
 
