@@ -92,12 +92,18 @@ struct dispatch_counts {
     uint32_t of[WATCH_CLASSES];
 };
 
+/* A request's first key as it came: it is printed only if the request was slow. */
+struct dispatch_first_key {
+    uint32_t length; /* at most WATCH_KEY_MAX: a longer key is cut */
+    char bytes[WATCH_KEY_MAX];
+};
+
 /* Requests whose answers are held together, until the journal has come to lsn. */
 struct dispatch_held {
     struct dispatch_counts counts;
     enum watch_class first;
     uint64_t lsn, since_us, ended_us;
-    char key[WATCH_KEY_MAX]; /* of the first */
+    struct dispatch_first_key key; /* of the first */
 };
 
 #define DISPATCH_WAITING 128 /* commits of a worker that wait at one time, and are timed */

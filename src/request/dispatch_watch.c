@@ -65,13 +65,13 @@ static bool is_slow(const struct dispatch_worker *worker, uint64_t us)
 
 /* Notes a slow request, if it is one. */
 static void note_slow(struct dispatch_worker *worker, enum watch_class class, enum watch_tier tier,
-                      uint64_t now_us, uint64_t us, const char key[WATCH_KEY_MAX])
+                      uint64_t now_us, uint64_t us, const struct dispatch_first_key *key)
 {
     if (is_slow(worker, us)) {
         struct watch_request slow = {
             .at_s = now_us / 1000000, .took_us = us, .class = class, .tier = tier};
 
-        memcpy(slow.key, key, sizeof(slow.key));
+        watch_print_key(slow.key, key->bytes, key->length);
         watch_slow(worker->watch, &slow);
     }
 }
@@ -92,13 +92,16 @@ static void took(struct dispatch_worker *worker, const struct dispatch_counts *c
 }
 
 /* The first key of the last batch, which most turns have only one of. */
-static void first_key(const struct dispatch_worker *worker, char key[WATCH_KEY_MAX])
+static void first_key(const struct dispatch_worker *worker, struct dispatch_first_key *key)
 {
     const struct request_batch *batch = &worker->batch;
 
-    key[0] = '\0';
+    key->length = 0;
     if (batch->key_count > 0) {
-        watch_print_key(key, batch->keys[0].bytes, batch->keys[0].length);
+        size_t length = batch->keys[0].length;
+
+        key->length = (uint32_t)(length < WATCH_KEY_MAX ? length : WATCH_KEY_MAX);
+        memcpy(key->bytes, batch->keys[0].bytes, key->length);
     }
 }
 
@@ -110,7 +113,7 @@ static void hold(struct dispatch_worker *worker, uint64_t now_us)
     if (held->counts.all == 0) {
         held->since_us = net_worker_now_us(worker->net);
         held->first = worker->own.first;
-        first_key(worker, held->key);
+        first_key(worker, &held->key);
     }
     held->ended_us = now_us;
     held->counts.all += worker->own.turn.all;
@@ -126,14 +129,16 @@ __attribute__((noinline)) static void end_otherwise(struct dispatch_worker *work
 {
     struct dispatch_watch *own = &worker->own;
     uint64_t us = now_us - net_worker_now_us(worker->net);
-    char key[WATCH_KEY_MAX];
+    struct dispatch_first_key key;
 
-    first_key(worker, key);
+    if (!held || own->waited_us != 0) { /* else it is for hold() alone */
+        first_key(worker, &key);
+    }
     if (own->waited_us != 0) { /* by the first one alone */
         uint64_t waited_us = now_us - own->waited_us;
 
         watch_took(worker->watch, own->first, own->waited_for, waited_us, 1);
-        note_slow(worker, own->first, own->waited_for, now_us, waited_us, key);
+        note_slow(worker, own->first, own->waited_for, now_us, waited_us, &key);
         own->turn.of[own->first]--;
         own->turn.all--;
     }
@@ -143,7 +148,7 @@ __attribute__((noinline)) static void end_otherwise(struct dispatch_worker *work
     }
     took(worker, &own->turn, own->first, WATCH_MEMORY, us);
     if (own->turn.all > 0) {
-        note_slow(worker, own->first, WATCH_MEMORY, now_us, us, key);
+        note_slow(worker, own->first, WATCH_MEMORY, now_us, us, &key);
     }
 }
 
@@ -179,8 +184,8 @@ void dispatch_watch_commit(struct dispatch_worker *worker, enum net_commit verdi
     } else if (verdict == NET_COMMIT_LATER && own->waiting_count < DISPATCH_WAITING) {
         held->lsn = lsn;
         own->waiting[(own->waiting_first + own->waiting_count++) % DISPATCH_WAITING] = *held;
-    } /* beyond this number their time is not noted */
-    memset(held, 0, sizeof(*held));
+    }                                               /* beyond this number their time is not noted */
+    memset(&held->counts, 0, sizeof(held->counts)); /* the rest means something with them alone */
 }
 
 void dispatch_watch_released(struct dispatch_worker *worker)
@@ -195,7 +200,7 @@ void dispatch_watch_released(struct dispatch_worker *worker)
         uint64_t us = at_us > held->since_us ? at_us - held->since_us : 0;
 
         took(worker, &held->counts, held->first, WATCH_SYNC, us);
-        note_slow(worker, held->first, WATCH_SYNC, at_us, us, held->key);
+        note_slow(worker, held->first, WATCH_SYNC, at_us, us, &held->key);
         own->waiting_first = (own->waiting_first + 1) % DISPATCH_WAITING;
         own->waiting_count--;
     }
