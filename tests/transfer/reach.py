@@ -74,7 +74,8 @@ class Reach(Case):
             self.ask(*verb, *reach)
 
     def refusals(self, tls, login):
-        for verb, lost in ((["status"], NO_ANSWER), (["export", "feed"], 1), (["load", "feed", "-f", "csv"], 1)):
+        for verb, lost in ((["status"], NO_ANSWER), (["export", "feed"], NO_ANSWER),
+                           (["load", "feed", "-f", "csv"], NO_ANSWER)):
             self.ask(*verb, *login, "--timeout", "5", status=lost, says="(--tls)")
             self.ask(*verb, *login, "--tls", status=lost, says="its certificate is refused")
             self.ask(*verb, *login, "--tls", "--tls-ca", self.path("us.crt"), status=lost,

@@ -486,5 +486,5 @@ int export_main(int argc, char **argv)
         fprintf(stderr, "%" PRIu64 " records, %.0f a second\n", export.done,
                 progress_rate(&export.progress, export.done));
     }
-    return done ? EXIT_STATUS_DONE : export.wire.refused ? EXIT_STATUS_REFUSED : EXIT_STATUS_FAILED;
+    return done ? (int)EXIT_STATUS_DONE : (int)wire_status(&export.wire);
 }

@@ -364,7 +364,7 @@ static int load_end(struct load *load, bool done)
         bool input = load->input.error[0] != '\0';
 
         verb_complain(stderr, "%s", input ? load->input.error : load->why_failed);
-        return load->wires[0].refused ? EXIT_STATUS_REFUSED : EXIT_STATUS_FAILED;
+        return input ? (int)EXIT_STATUS_FAILED : (int)wire_status(&load->wires[0]);
     }
     return load->refused > 0 ? EXIT_STATUS_SOME_LINES : EXIT_STATUS_DONE;
 }

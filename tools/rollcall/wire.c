@@ -330,6 +330,7 @@ bool wire_connect_once(struct wire *wire, bool *later)
     }
     *later = false;
     if (wire_begin_tls(wire) && wire_log_in(wire, later)) {
+        wire->error[0] = '\0';
         return true;
     }
     wire_close(wire);
@@ -356,6 +357,13 @@ bool wire_connect(struct wire *wire, void (*waits)(void *context, const char *wh
         nanosleep(&pause, NULL);
     }
     return true;
+}
+
+enum exit_status wire_status(const struct wire *wire)
+{
+    return wire->refused            ? EXIT_STATUS_REFUSED
+           : wire->error[0] != '\0' ? EXIT_STATUS_NO_ANSWER
+                                    : EXIT_STATUS_FAILED;
 }
 
 bool wire_wants_login(struct wire *wire, const char *line)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/exit_status.h"
 #include "tools/rollcall/wire_peer.h"
 
 #define WIRE_PATIENCE_S 60
@@ -47,6 +48,9 @@ bool wire_connect_once(struct wire *wire, bool *later);
  * waits: called before each further try; may be NULL. */
 bool wire_connect(struct wire *wire, void (*waits)(void *context, const char *why), void *context);
 void wire_close(struct wire *wire);
+/* What a verb that could not go on exits with: NO_ANSWER if the wire failed, REFUSED if that was
+ * for the login, FAILED if the wire is as it should be. */
+enum exit_status wire_status(const struct wire *wire);
 
 bool wire_send(struct wire *wire, const void *bytes, size_t length);
 /* The next line, without its end, NUL added; valid until the next call. NULL: there is none. */
