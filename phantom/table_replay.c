@@ -30,6 +30,19 @@ struct target {
     bool own;                     /* whether it is in the table's part of the journal */
 };
 
+/*
+ * It may not be there: an image is of another time. Of one that follows the count is read
+ * meanwhile, and says what is there; at a start it is made anew in the end.
+ */
+static void leave_apart(const struct target *to)
+{
+    struct row_table *apart = &to->apart->row;
+
+    if (phantom_apart_remove(to->apart, &to->member) && atomic_load(&apart->count) > 0) {
+        row_removed(apart, apart, to->member.id);
+    }
+}
+
 /* ---- adding ---- */
 
 static const char *add_there(const struct target *to)
@@ -49,7 +62,7 @@ static const char *add_there(const struct target *to)
 static const char *add_inside(const struct target *to, uint64_t lsn)
 {
     if (to->apart) { /* it may come from there */
-        (void)phantom_apart_remove(to->apart, &to->member);
+        leave_apart(to);
     }
     struct phantom_table *holder = to->t ? phantom_table_holder(to->t) : NULL;
     if (!holder || holder->row.start_lsn > lsn) {
@@ -72,10 +85,11 @@ static const char *add_apart(const struct target *to)
     if (!to->apart) {
         return NULL;
     }
+    uint64_t before = dict_count(to->apart->apart);
     if (!phantom_apart_restore(to->apart, &to->member)) {
         return NO_MEMORY;
     }
-    row_replay_apart(to->row, to->member.id, true);
+    row_replay_apart(to->row, to->member.id, dict_count(to->apart->apart) > before);
     return NULL;
 }
 
@@ -117,7 +131,7 @@ static const char *replay_remove(const struct target *to, enum change_place plac
         return NO_SUCH;
     }
     if (apart && to->apart) {
-        (void)phantom_apart_remove(to->apart, &to->member);
+        leave_apart(to);
     }
     bool excepts = place == CHANGE_INSIDE || place == CHANGE_BOTH;
     return excepts && to->own ? make_exception(to->t, &to->member) : NULL;

@@ -27,14 +27,19 @@
 #include "store/cold.h"
 #include "store/journal.h"
 
-#define SETTINGS_SPACES_MAX                   PATTERN_SPACES_MAX
-#define SETTINGS_LISTEN_MAX                   64
-#define SETTINGS_SLOT_BITS_MIN                2
-#define SETTINGS_SLOT_BITS_MAX                64
-#define SETTINGS_RECORD_BITS_MAX              512
-#define SETTINGS_SEGMENT_UNIT                 4096
-#define SETTINGS_FOLLOW_AGENT                 "agent"
-#define SETTINGS_NODE_NAME_MAX                64 /* as REPL_NAME_MAX */
+#define SETTINGS_SPACES_MAX      PATTERN_SPACES_MAX
+#define SETTINGS_LISTEN_MAX      64
+#define SETTINGS_SLOT_BITS_MIN   2
+#define SETTINGS_SLOT_BITS_MAX   64
+#define SETTINGS_RECORD_BITS_MAX 512
+#define SETTINGS_SEGMENT_UNIT    4096
+#define SETTINGS_FOLLOW_AGENT    "agent"
+#define SETTINGS_NODE_NAME_MAX   64 /* as REPL_NAME_MAX */
+#define SETTINGS_FEEDS_MAX       16 /* as REPL_FEEDS_MAX */
+/* What a thread that serves a follower reads into and sends from, at most; what follows (its
+ * receiver and its applier) takes twice that. */
+#define SETTINGS_FEED_BYTES                   ((1ull << 20) + (64u << 10) + (256u << 10))
+#define SETTINGS_FOLLOW_BYTES                 (2 * SETTINGS_FEED_BYTES)
 #define SETTINGS_COPIES_MAX                   16
 #define SETTINGS_ACK_TIMEOUT_S_MAX            60
 #define SETTINGS_STALE_AFTER_S_MAX            (30 * 86400)

@@ -112,6 +112,14 @@ uint64_t settings_memory_sum(const struct settings *settings, FILE *out)
     if (settings->data != NULL) {
         sum += add_part(out, settings->journal.buffer_bytes, "buffer of the journal");
     }
+    if (settings->replication.name != NULL) {
+        snprintf(what, sizeof(what), "%u followers%s", SETTINGS_FEEDS_MAX,
+                 settings->replication.follow != NULL ? ", and following" : "");
+        sum += add_part(out,
+                        SETTINGS_FEEDS_MAX * SETTINGS_FEED_BYTES +
+                            (settings->replication.follow != NULL ? SETTINGS_FOLLOW_BYTES : 0),
+                        what);
+    }
     if (settings_dumps(settings)) {
         sum += add_part(out, settings_cold_bytes(settings), "cold reads and overlays");
     }

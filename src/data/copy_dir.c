@@ -278,7 +278,6 @@ bool copy_dir_open(struct copy_dir *dir, struct copy_file *file)
 {
     char path[VFS_PATH_MAX];
 
-    file->resumed = file->have > 0;
     file->fd = dir->vfs->functions->open(
         dir->vfs, copy_dir_path(dir, file->named->name, COPY_DIR_PART, path), O_RDWR | O_CREAT);
     return file->fd >= 0 || copy_dir_refuse_errno(dir, file->named->name);
@@ -320,8 +319,7 @@ static bool copy_dir_is_sound(struct copy_dir *dir, const char *path, const stru
 {
     if (!copy_dir_is_meant(dir, path, file)) {
         copy_dir_refuse(dir, "%.120s came damaged, and is fetched again", file->named->name);
-    } else if (!file->resumed ||
-               table_file_verify(dir->vfs, path, stop_at_first, dir) == TABLE_FILE_DONE) {
+    } else if (table_file_verify(dir->vfs, path, stop_at_first, dir) == TABLE_FILE_DONE) {
         return true;
     }
     (void)dir->vfs->functions->unlink(dir->vfs, path);

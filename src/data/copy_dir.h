@@ -8,9 +8,9 @@
  *     DIR/copy/MANIFEST    last: the copy is whole (data/adopt.h takes it then)
  *
  * A copy that broke goes on: what is whole is not fetched again, a part goes on at its end. That
- * holds too when the other's manifest has become a newer one: files that it still names stay. A
- * file that was fetched in one go is looked at as a start does; one that was fetched in parts,
- * which may be of two nodes or lack what a power cut took, is read once whole.
+ * holds too when the other's manifest has become a newer one: files that it still names stay. What
+ * has come is read once whole: it may be of two nodes, lack what a power cut took, or have a bad
+ * byte.
  *
  * A table file of DIR that both manifests name in the same words is of the same stream the same
  * table as of the same LSNs: it gets a second name instead of being fetched.
@@ -45,7 +45,6 @@ struct copy_file {
     const struct manifest_file *named;
     uint64_t have; /* bytes of it that are there */
     int fd;        /* of the part; -1: not open */
-    bool resumed;  /* some of them were there before it was opened */
 };
 
 /* Makes the directory ready for what the manifest names, deletes what it does not. False: error. */

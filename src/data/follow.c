@@ -356,10 +356,11 @@ static enum sliced follow_slice(struct data *data, uint64_t lsn, size_t *at)
     return recovery_replay_flush_all(&follow->recovery) ? sliced : SLICED_FAILED;
 }
 
-static void follow_see(struct follow *follow, uint64_t now_us)
+/* True: it was due. grown: what follow_memory_look says. */
+static bool follow_see(struct follow *follow, uint64_t now_us, char grown[DATA_ERROR_MAX])
 {
     if (now_us - follow->seen_us < SEE_US) {
-        return;
+        return false;
     }
     follow->seen_us = now_us;
     for (size_t i = 0; i < follow->recovery.count; i++) {
@@ -369,22 +370,28 @@ static void follow_see(struct follow *follow, uint64_t now_us)
             row_follow_see(row);
         }
     }
+    follow_memory_look(follow, grown);
+    return true;
 }
 
 static enum sliced follow_stop_and_slice(struct data *data, uint64_t lsn, size_t *at)
 {
     struct follow *follow = data->follow;
+    char grown[DATA_ERROR_MAX];
 
     barrier_stop(follow->barrier);
     uint64_t began_us = clock_monotonic_us();
     enum sliced sliced = follow_slice(data, lsn, at);
+    bool seen = follow_see(follow, began_us, grown);
 
-    follow_see(follow, began_us);
     atomic_store(&follow->applied, lsn + *at); /* before anybody can image what it did */
     barrier_go(follow->barrier);
     uint64_t took_us = clock_monotonic_us() - began_us;
 
     follow->moved(follow->context);
+    if (seen) {
+        follow_memory_tell(follow, grown);
+    }
     if (sliced == SLICED) {
         wait_us(took_us > GAP_US ? took_us : GAP_US);
     }

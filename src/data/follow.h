@@ -112,6 +112,12 @@ enum data_promoted data_promote(struct data *data, uint64_t epoch, uint64_t unti
 /* Returns where the present epoch begins. Called after data_promote. */
 uint64_t data_reign_lsn(struct data *data);
 
+/*
+ * The other node's tables have grown beyond what `memory` here leaves for them: by how much, as one
+ * sentence; "": they have not. They get the memory all the same: nothing is lost, readers go on.
+ */
+void data_follow_grown(struct data *data, char error[DATA_ERROR_MAX]);
+
 /* Why the applier goes no further, as one sentence; "": it does. Any thread. */
 void data_follow_trouble(struct data *data, char error[DATA_ERROR_MAX]);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "data/follow_private.h"
@@ -48,40 +49,95 @@ struct follow_memory *follow_memory_create(const struct settings *settings)
 
 /* What a space of the other node takes beyond the one here. One that is not here is said
  * elsewhere. */
-static uint64_t more_bytes(const struct follow_memory *memory, const struct manifest_space *space)
+static uint64_t more_bytes(const struct follow_memory *memory, const char *name, uint64_t there)
 {
-    const struct manifest_data *state = manifest_find_data(space, DATA_LABEL_STATE);
-    uint64_t there = state != NULL ? row_stored_bytes(state->bytes, state->length) : 0;
-
     for (size_t i = 0; i < memory->count; i++) {
-        if (strcmp(memory->spaces[i].name, space->name) == 0) {
+        if (strcmp(memory->spaces[i].name, name) == 0) {
             return there > memory->spaces[i].bytes ? there - memory->spaces[i].bytes : 0;
         }
     }
     return 0;
 }
 
+/* What the other node's tables take beyond those here: in all, and of the space with most. */
+struct follow_more {
+    uint64_t sum, most;
+    const char *largest;
+};
+
+static void add_more(struct follow_more *more, const char *space, uint64_t bytes)
+{
+    more->sum += bytes;
+    if (bytes > more->most) {
+        more->most = bytes;
+        more->largest = space;
+    }
+}
+
+/* True: it has room. */
+static bool has_room(const struct follow_memory *memory, const struct follow_more *more,
+                     char error[DATA_ERROR_MAX])
+{
+    char limit[SIZE_TEXT_MAX];
+
+    size_exact(limit, memory->memory_bytes);
+    return more->sum <= memory->left_bytes ||
+           data_refuse(error,
+                       "the other node's tables take %.1f MiB more than those here (space %s %.1f "
+                       "MiB), and memory of %s leaves %.1f MiB; raise memory by %.1f MiB",
+                       (double)more->sum / MIB, more->largest, (double)more->most / MIB, limit,
+                       (double)memory->left_bytes / MIB,
+                       (double)(more->sum - memory->left_bytes) / MIB);
+}
+
 bool data_has_memory(const struct data *data, const struct manifest *manifest,
                      char error[DATA_ERROR_MAX])
 {
     const struct follow_memory *memory = data->follow->memory;
-    const char *largest = "";
-    uint64_t sum = 0;
-    uint64_t most = 0;
-    char limit[SIZE_TEXT_MAX];
+    struct follow_more more = {.largest = ""};
 
     for (size_t i = 0; i < manifest->spaces_count; i++) {
-        uint64_t more = more_bytes(memory, &manifest->spaces[i]);
+        const struct manifest_space *space = &manifest->spaces[i];
+        const struct manifest_data *state = manifest_find_data(space, DATA_LABEL_STATE);
 
-        sum += more;
-        largest = more > most ? manifest->spaces[i].name : largest;
-        most = more > most ? more : most;
+        add_more(&more, space->name,
+                 more_bytes(memory, space->name,
+                            state != NULL ? row_stored_bytes(state->bytes, state->length) : 0));
     }
-    size_exact(limit, memory->memory_bytes);
-    return sum <= memory->left_bytes ||
-           data_refuse(error,
-                       "the other node's tables take %.1f MiB more than those here (space %s %.1f "
-                       "MiB), and memory of %s leaves %.1f MiB; raise memory by %.1f MiB",
-                       (double)sum / MIB, largest, (double)most / MIB, limit,
-                       (double)memory->left_bytes / MIB, (double)(sum - memory->left_bytes) / MIB);
+    return has_room(memory, &more, error);
+}
+
+void follow_memory_look(const struct follow *follow, char grown[DATA_ERROR_MAX])
+{
+    struct follow_more more = {.largest = ""};
+
+    grown[0] = '\0';
+    for (size_t i = 0; i < follow->recovery.count; i++) {
+        const struct space *space = follow->recovery.spaces[i]->space;
+
+        add_more(&more, space->name,
+                 more_bytes(follow->memory, space->name, row_held_bytes(space->engine->row)));
+    }
+    (void)has_room(follow->memory, &more, grown);
+}
+
+void follow_memory_tell(struct follow *follow, const char *grown)
+{
+    pthread_mutex_lock(&follow->lock);
+    bool told = follow->grown[0] != '\0';
+
+    memcpy(follow->grown, grown, strlen(grown) + 1);
+    pthread_mutex_unlock(&follow->lock);
+    if (grown[0] != '\0' && !told) {
+        log_warning("memory is taken beyond its limit: %s", grown);
+    } else if (grown[0] == '\0' && told) {
+        log_info("memory is within its limit again");
+    }
+}
+
+void data_follow_grown(struct data *data, char error[DATA_ERROR_MAX])
+{
+    pthread_mutex_lock(&data->follow->lock);
+    memcpy(error, data->follow->grown, DATA_ERROR_MAX);
+    pthread_mutex_unlock(&data->follow->lock);
 }

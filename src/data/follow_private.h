@@ -35,11 +35,16 @@ struct follow {
     pthread_cond_t work;
     bool more, ending;            /* under the lock */
     char trouble[DATA_ERROR_MAX]; /* likewise */
+    char grown[DATA_ERROR_MAX];   /* likewise: tables take more than memory leaves */
 };
 
 /* ---- follow_memory.c ---- */
 
 struct follow_memory *follow_memory_create(const struct settings *settings); /* free() ends it */
+/* Have the tables that are there outgrown it, as the other node's have? By how much; "": no. World
+ * stopped. */
+void follow_memory_look(const struct follow *follow, char grown[DATA_ERROR_MAX]);
+void follow_memory_tell(struct follow *follow, const char *grown); /* logs what is new of that */
 
 /* ---- follow.c ---- */
 

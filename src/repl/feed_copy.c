@@ -19,7 +19,6 @@
 #include "repl/feed_private.h"
 
 #define TAKES_MAX   100 /* each needs a checkpoint in between */
-#define PIECE_BYTES (256u << 10)
 #define PIECE_LEAST (4u << 10)
 #define PIECES_A_S  10u /* with a copy-rate */
 
@@ -142,7 +141,7 @@ static size_t copy_piece(uint64_t rate)
 {
     uint64_t piece = rate / PIECES_A_S > PIECE_LEAST ? rate / PIECES_A_S : PIECE_LEAST;
 
-    return rate == 0 || piece > PIECE_BYTES ? PIECE_BYTES : (size_t)piece;
+    return rate == 0 || piece > FEED_PIECE_BYTES ? FEED_PIECE_BYTES : (size_t)piece;
 }
 
 /* Waits so that the next piece is not too early. */
@@ -200,7 +199,7 @@ bool feed_copy_file(struct repl_feed *feed, const struct repl_line *asked)
     }
     struct repl_line line = {
         .kind = REPL_FILE, .offset = asked->offset, .bytes = file->bytes - asked->offset};
-    char *piece = memory_zalloc(PIECE_BYTES);
+    char *piece = memory_zalloc(FEED_PIECE_BYTES);
 
     snprintf(line.file, sizeof(line.file), "%s", asked->file);
     bool sent = feed_say(feed, &line) && copy_send(feed, file, asked->offset, piece);

@@ -16,8 +16,9 @@
 #include "store/journal.h"
 #include "store/vfs.h"
 
-#define FEED_BUSY_S  5  /* when those come again that find no place */
-#define FEED_SAMPLES 64 /* of what was written when: how far behind a follower is */
+#define FEED_PIECE_BYTES (256u << 10) /* of a file of a copy, at a time */
+#define FEED_BUSY_S      5            /* when those come again that find no place */
+#define FEED_SAMPLES     64           /* of what was written when: how far behind a follower is */
 
 /* When the journal was how far: the oldest of those that the follower has not reached. */
 struct feed_sample {

@@ -13,8 +13,14 @@
 #include "data/data.h"
 #include "net/peer.h"
 #include "repl/feed_private.h"
+#include "store/journal_reader.h"
 
 _Static_assert(REPL_NAME_MAX == SETTINGS_NODE_NAME_MAX, "names of nodes");
+_Static_assert(REPL_FEEDS_MAX == SETTINGS_FEEDS_MAX, "what memory is kept for");
+_Static_assert(JOURNAL_READER_FRONT + JOURNAL_READER_BYTES + REPL_LINK_IN_BYTES +
+                       FEED_PIECE_BYTES <=
+                   SETTINGS_FEED_BYTES + JOURNAL_READER_FRONT,
+               "of a feed");
 _Static_assert(sizeof(((struct repl_feed_stats *)0)->peer) == NET_ADDRESS_TEXT_MAX, "of a peer");
 
 static const char *const state_words[] = {[REPL_FEED_NONE] = "none",

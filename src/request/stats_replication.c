@@ -74,6 +74,9 @@ static void emit_trouble(struct stats_out *out, const struct repl_receiver_stats
     char trouble[DATA_ERROR_MAX];
 
     data_follow_trouble(out->worker->server->data, trouble);
+    if (trouble[0] == '\0' && stats->trouble[0] == '\0') {
+        data_follow_grown(out->worker->server->data, trouble);
+    }
     if (trouble[0] == '\0') {
         snprintf(trouble, sizeof(trouble), "%s",
                  stats->trouble[0] != '\0' ? stats->trouble : "none");

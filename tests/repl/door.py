@@ -28,7 +28,7 @@ replication: {name: %(name)s, group: %(group)s, follow: "%(follow)s"%(more)s}
 tls: {enabled: yes, certificate: %(path)s/two.crt, key: %(path)s/two.key, ca: %(path)s/one.crt}
 """
 REST = """threads: 1
-memory: 256MiB
+memory: 320MiB
 data: %(data)s
 spaces:
   feed: {kind: counter, slots: {like: 20}, table-size: 64KiB, tables: 4}

@@ -12,6 +12,7 @@ hang     writes and syncs of the follower's journal hang: the leader and its cli
 full     the follower's disk is full: it says so, stops reading, and goes on when there is room.
 memory   the leader's tables take more than the follower may have: it says by how much before it fetches
          anything, and where it has them already it does not start.
+grow     those tables grow later, when the leader is configured anew: it says by how much, and goes on
 
 Writers and what is judged are those of pair.py. `full` needs root, to mount a disk.
 """
@@ -31,6 +32,8 @@ from victim import Failure, protocol  # noqa: E402
 DISK_MB = 128
 LEFT_BYTES = 1 << 20  # of the disk, for the follower's table files: the journal has its own room
 LONG_S = 60
+IDS_MAX, IDS_AT_ONCE = 4000000, 50000
+GROWN = "(space wide"
 TOO_LITTLE = "tables take 224.0 MiB more than those here (space big 224.0 MiB), and memory of 256MiB leaves "
 
 
@@ -207,7 +210,35 @@ def memory(pair):
     pair.stop()
 
 
-PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full, "memory": memory}
+def grow(pair):
+    one, two = pair.nodes
+    wide = ("  wide: {kind: counter, slots: {a: 64, b: 64, c: 64, d: 64, e: 64, f: 64}, table-size: 1MiB, "
+            "tables: %d, oldest: recycle}\n")
+    one.configure(more=wide % 2, memory="768MiB")
+    one.start()
+    two.configure(follow=one, more=wide % 2, memory="200MiB")
+    two.start()
+    nodes.level_under_load(two)
+    one.configure(more=wide % 300, memory="768MiB")
+    one.reload()
+    with one.connect() as link:
+        for first in range(1, IDS_MAX, IDS_AT_ONCE):
+            link.sendall(b"".join(b"set wide:%d 0 0 11 noreply\r\n1,2,3,4,5,%d\r\n" % (i, i % 10)
+                                  for i in range(first, first + IDS_AT_ONCE)))
+            if GROWN in two.stats()["trouble"]:
+                break
+        link.sendall(b"version\r\n")  # behind all of them
+        if not link.recv(64).startswith(b"VERSION "):
+            raise Failure("no answer to version")
+    nodes.wait_for(lambda: "it says nothing: %s" % two.stats(), lambda: GROWN in two.stats()["trouble"], LONG_S)
+    pair.finish()
+    pair.check_equal(("feed", "user", "wide"))  # it reads, and has everything
+    if two.output().count("memory is taken beyond its limit") != 1:
+        raise Failure("it is not said once: %s" % two.output()[-2000:])
+    pair.stop()
+
+
+PARTS = {"chain": chain, "upgrade": upgrade, "hang": hang, "full": full, "memory": memory, "grow": grow}
 
 
 if __name__ == "__main__":

@@ -371,6 +371,15 @@ size_t history_above(const struct history *history, uint64_t lsn)
     return history->count - find(history, lsn);
 }
 
+void history_follow(struct history *history, const struct history *from, uint64_t lsn)
+{
+    size_t at = history->count > 0 ? find(from, history->records[history->count - 1].lsn + 1) : 0;
+
+    for (; at < from->count && from->records[at].lsn < lsn; at++) {
+        add(history, &from->records[at]);
+    }
+}
+
 void history_cut(struct history *history, uint64_t lsn)
 {
     size_t left = find(history, lsn);
@@ -396,6 +405,36 @@ static bool same_change(const struct change *a, const struct change *b)
            one.bytes == other.bytes && memcmp(one.words, other.words, one.bytes) == 0;
 }
 
+/* Is it what is known at its LSN? */
+static bool is_known(const struct history_record *known, const struct journal_record *record)
+{
+    struct change change;
+    struct change_record_event event;
+    enum change_record_kind kind = change_record_decode(
+        record->type, record->a, record->b, record->payload, record->bytes, &change, &event);
+
+    if (kind == CHANGE_RECORD_IS_CHANGE) {
+        return known->event == 0 && same_change(&known->change, &change);
+    }
+    return kind == CHANGE_RECORD_IS_EVENT && known->event == event.event &&
+           known->space == event.space &&
+           known->base == base_of(event.event, event.bytes, event.length, &(uint64_t){0});
+}
+
+bool history_learn(struct history *history, const struct history *from,
+                   const struct journal_record *record)
+{
+    size_t at = find(from, record->lsn);
+    bool behind = history->count == 0 || history->records[history->count - 1].lsn < record->lsn;
+
+    if (!behind || at == from->count || from->records[at].lsn != record->lsn ||
+        !is_known(&from->records[at], record)) {
+        return false;
+    }
+    add(history, &from->records[at]);
+    return true;
+}
+
 bool history_meet(struct history *history, const struct journal_record *record)
 {
     struct change change;
@@ -408,11 +447,7 @@ bool history_meet(struct history *history, const struct journal_record *record)
         return false;
     }
     if (known != NULL && known->lsn == record->lsn) {
-        return kind == CHANGE_RECORD_IS_CHANGE
-                   ? known->event == 0 && same_change(&known->change, &change)
-                   : known->event == event.event && known->space == event.space &&
-                         known->base ==
-                             base_of(event.event, event.bytes, event.length, &(uint64_t){0});
+        return is_known(known, record);
     }
     if (kind == CHANGE_RECORD_IS_CHANGE || known != NULL) {
         return false;

@@ -92,6 +92,12 @@ void history_cut(struct history *history, uint64_t lsn);
  * added if it is an event: a recovery puts some by itself. False: it is neither.
  */
 bool history_meet(struct history *history, const struct journal_record *record);
+/* Takes what `from` has behind its own end and below lsn. */
+void history_follow(struct history *history, const struct history *from, uint64_t lsn);
+/* A record of a journal that came from another node: it is taken as that one's history has it.
+ * False: it is known here, or is not the other's. */
+bool history_learn(struct history *history, const struct history *from,
+                   const struct journal_record *record);
 /* Records at or above lsn. */
 size_t history_above(const struct history *history, uint64_t lsn);
 

@@ -1,6 +1,7 @@
 /* sim.c: points, and the life of a process. */
 #include "tests/sim/sim.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "data/checkpoint_private.h"
+#include "data/follow.h"
 #include "store/journal_private.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/support/fake_barrier.h"
@@ -139,22 +141,11 @@ static void work_here(struct sim *sim)
 {
     unsigned most = test_random_once_in(&sim->random, MANY_ONE_IN) ? MANY_HERE : OPERATIONS_HERE;
 
-    if (!test_random_once_in(&sim->random, 3)) {
+    if (sim->node != NULL && pthread_equal(pthread_self(), sim->main)) {
+        sim->node->between(sim->node->context);
+    }
+    if (sim->leads && !sim->ended && !test_random_once_in(&sim->random, 3)) {
         workers_do(sim, 1 + (unsigned)test_random_below(&sim->random, most));
-    }
-}
-
-/* A file is asked for. By whom, and what stands still meanwhile? */
-static void check_nobody_waits(const struct sim *sim, const char *path)
-{
-    bool running = sim->stage == SIM_RUNNING || sim->stage == SIM_CHECKPOINT;
-
-    if (!running || sim->ended || !pthread_equal(pthread_self(), sim->main)) {
-        return;
-    }
-    if (sim->member->inside || fake_barrier_is_stopped(sim->barrier)) {
-        fail_msg("seed %llu: %s is asked for %s", (unsigned long long)sim->seed, path,
-                 sim->member->inside ? "inside the barrier" : "with the world stopped");
     }
 }
 
@@ -163,6 +154,25 @@ static enum sim_point point_of(const char *path)
     return strstr(path, "journal-") != NULL ? SIM_POINT_JOURNAL
            : strstr(path, ".table") != NULL ? SIM_POINT_TABLE
                                             : SIM_POINT_MANIFEST;
+}
+
+/*
+ * A file is asked for. By whom, and what stands still meanwhile? (The applier alone may have to: of
+ * a dumped table with a layer it reads which of them holds a record.)
+ */
+static void check_nobody_waits(const struct sim *sim, const char *path)
+{
+    bool running = sim->stage == SIM_RUNNING || sim->stage == SIM_CHECKPOINT;
+    bool ours = pthread_equal(pthread_self(), sim->main) ||
+                (sim->node != NULL && sim->node->acts() && point_of(path) != SIM_POINT_TABLE);
+
+    if (!running || sim->ended || !ours) {
+        return;
+    }
+    if (sim->member->inside || fake_barrier_is_stopped(sim->barrier)) {
+        fail_msg("seed %llu: %s is asked for %s", (unsigned long long)sim->seed, path,
+                 sim->member->inside ? "inside the barrier" : "with the world stopped");
+    }
 }
 
 /* By the thread that does nothing else, while its client waits: how many is not the same again. It
@@ -242,7 +252,9 @@ static void on_left(void *context)
     struct sim *sim = context;
 
     if (can_work(sim, SIM_POINT_LEFT, VFS_SIM_ANY)) {
-        sim_check_rows(sim); /* what holds between two images, too */
+        if (sim->leads) {
+            sim_check_rows(sim); /* what holds between two images, too */
+        }
         work_here(sim);
     }
     sim_pass(sim, SIM_POINT_LEFT);
@@ -276,6 +288,9 @@ static void open_process(struct sim *sim)
         sim_engine(sim, i)->keeper = (struct engine_keeper){on_asked, &sim->asked[i]};
         sim->spaces->at[i]->job.keeper = sim->keeper;
     }
+    if (sim->node != NULL) {
+        sim->node->opening(sim->node->context);
+    }
     sim->data = data_open_with(vfs, &sim->settings, sim->error);
     if (sim->data != NULL) {
         sim_cold_open(sim);
@@ -284,10 +299,14 @@ static void open_process(struct sim *sim)
 
 static bool wind_up(struct sim *sim, bool clean)
 {
-    bool running = sim->stage > SIM_RECOVERING;
+    bool led = sim->leads;
 
     sim->stage = SIM_STOPPING;
-    for (unsigned i = 0; running && i < SIM_WORKERS; i++) {
+    sim->leads = false;
+    if (sim->node != NULL) {
+        sim->node->stopping(sim->node->context);
+    }
+    for (unsigned i = 0; led && i < SIM_WORKERS; i++) {
         journal_sink_fini(&sim->sinks[i].journal);
     }
     if (sim->data != NULL) {
@@ -296,6 +315,9 @@ static bool wind_up(struct sim *sim, bool clean)
     }
     bool closed = data_close(sim->data, sim->spaces, clean);
 
+    if (sim->node != NULL) {
+        sim->node->stopped(sim->node->context);
+    }
     spaces_drop(sim->spaces, NULL);
     data_destroy(sim->data);
     keeper_destroy(sim->keeper);
@@ -324,8 +346,10 @@ void sim_stop_cleanly(struct sim *sim)
     }
     sim->end.armed = false; /* that is the checkpoint's business */
     sim->acknowledged = journal_head(data_journal(sim->data));
-    (void)journal_sink_submit(&sim->sinks[0].journal);
-    (void)sim_wait_written(sim, sim->acknowledged);
+    if (sim->leads) {
+        (void)journal_sink_submit(&sim->sinks[0].journal);
+        (void)sim_wait_written(sim, sim->acknowledged);
+    }
     if (!wind_up(sim, true)) {
         fail_msg("seed %llu: it cannot stop cleanly", (unsigned long long)sim->seed);
     }
@@ -390,6 +414,9 @@ static bool meet(void *context, const struct journal_record *record)
 {
     struct sim *sim = context;
 
+    if (sim->node != NULL) {
+        sim->node->learn(sim->node->context, record);
+    }
     if (!history_meet(&sim->history, record)) {
         fail_msg("seed %llu: at LSN %llu stands what nobody has put there",
                  (unsigned long long)sim->seed, (unsigned long long)record->lsn);
@@ -422,6 +449,9 @@ static void look(struct sim *sim)
     uint64_t end;
 
     scan(sim, JOURNAL_FROM_OLDEST, nothing, &end);
+    if (sim->node != NULL) {
+        sim->node->found(sim->node->context, &end);
+    }
     if (sim->broken) {
         fail_msg("seed %llu: something was acknowledged too early", (unsigned long long)sim->seed);
     }
@@ -432,7 +462,7 @@ static void look(struct sim *sim)
     }
     sim->figures.lost += history_above(&sim->history, end);
     history_cut(&sim->history, end);
-    scan(sim, JOURNAL_FROM_OLDEST, meet, &end);
+    scan(sim, JOURNAL_FROM_OLDEST, meet, &(uint64_t){0});
     sim->found = end;
     sim->acknowledged = end; /* or it never was */
     sim->must = end;         /* a kill in the recovery takes nothing away */
@@ -446,16 +476,39 @@ static void look_aside(struct sim *sim)
     vfs_sim_hook(sim->disk, on_call, sim);
 }
 
+void sim_meet(struct sim *sim)
+{
+    vfs_sim_hook(sim->disk, NULL, NULL);
+    scan(sim, JOURNAL_FROM_OLDEST, meet, &(uint64_t){0});
+    vfs_sim_hook(sim->disk, on_call, sim);
+}
+
+bool sim_has_file(struct sim *sim, const char *path)
+{
+    struct vfs *vfs = vfs_sim_vfs(sim->disk);
+
+    vfs_sim_hook(sim->disk, NULL, NULL);
+    int fd = vfs->functions->open(vfs, path, O_RDONLY);
+
+    if (fd >= 0) {
+        vfs->functions->close(vfs, fd);
+    }
+    vfs_sim_hook(sim->disk, on_call, sim);
+    return fd >= 0;
+}
+
 static bool recover(struct sim *sim)
 {
     static const _Atomic bool never = false;
-    uint64_t end;
 
     open_process(sim);
     if (sim->data == NULL || sim->ended) {
         return false;
     }
     look_aside(sim);
+    if (sim->node != NULL) {
+        sim->node->opened(sim->node->context);
+    }
     if (!data_recover(sim->data, sim->spaces, &never, sim->error) || sim->ended) {
         return false;
     }
@@ -465,9 +518,10 @@ static bool recover(struct sim *sim)
         (void)sim_wait_durable(sim, journal_written(data_journal(sim->data)));
     }
     sim_calm(sim);
-    vfs_sim_hook(sim->disk, NULL, NULL);
-    scan(sim, JOURNAL_FROM_OLDEST, meet, &end); /* with what recovery has put */
-    vfs_sim_hook(sim->disk, on_call, sim);
+    if (sim->node != NULL) {
+        sim->node->recovered(sim->node->context);
+    }
+    sim_meet(sim); /* with what recovery has put */
     return true;
 }
 
@@ -477,8 +531,12 @@ void sim_begin(struct sim *sim)
         if (recover(sim)) {
             sim->stage = SIM_RUNNING;
             sim->figures.recoveries++;
-            sim_sinks_begin(sim);
-            sim_compare(sim);
+            if (!data_follows(sim->data)) {
+                sim_sinks_begin(sim);
+            }
+            if (sim->leads || data_readable(sim->data)) {
+                sim_compare(sim);
+            }
             return;
         }
         if (!sim->ended) {

@@ -30,6 +30,8 @@
  * Dumped tables are read by one thread, and whoever waits for a page waits until it has come.
  * Workers ask for rounds of dumps between two operations, as the thread of checkpoints would.
  *
+ * One of two nodes (pair.h) has functions of its own for what it does beside that.
+ *
  * Thread rule: the thread that called sim_init, but for the points, which any thread comes to.
  */
 #ifndef ROLLCALL_TESTS_SIM_SIM_H
@@ -119,8 +121,25 @@ struct sim_cold_clock {
     _Atomic uint64_t us;
 };
 
+/* What one of two nodes does, each with that context. */
+struct sim_node {
+    void *context;
+    void (*opening)(void *context); /* before data_open */
+    void (*opened)(void *context);  /* before data_recover; *end is where the journal ends */
+    void (*found)(void *context, uint64_t *end);
+    /* A record of the journal, before it is met: it may be the other's. */
+    void (*learn)(void *context, const struct journal_record *record);
+    void (*recovered)(void *context);
+    void (*between)(void *context);  /* in the midst of a checkpoint, with nothing locked */
+    void (*stopping)(void *context); /* its threads are to end */
+    void (*stopped)(void *context);
+    bool (*acts)(
+        void); /* is this thread one of it, that waits for no file with the world stopped? */
+};
+
 struct sim {
     uint64_t seed;
+    const struct sim_node *node; /* NULL: it is alone */
     struct test_random random;
     struct test_random ends_random; /* apart: of ends */
     struct vfs_sim *disk;
@@ -129,6 +148,7 @@ struct sim {
     bool dumps; /* tables leave memory */
     enum sim_stage stage;
     bool occupied; /* an operation is under way */
+    bool leads;    /* it has sinks: changes may be put */
     bool surge;    /* of new ids alone */
     /* A commit waits for the journal's thread, whose next write may hang; while it does, nobody
      * commits. */
@@ -197,6 +217,11 @@ void sim_pass(struct sim *sim, enum sim_point point);
 
 bool sim_always(const struct sim *sim); /* its sync */
 
+/* Every record of the journal is in the history, or an event that is added. No process is needed.
+ */
+void sim_meet(struct sim *sim);
+bool sim_has_file(struct sim *sim, const char *path);
+
 /* ---- sim_threads.c ---- */
 
 /* Waits until the journal's threads are at rest, but for this one. Not where it is locked. */
@@ -232,6 +257,8 @@ void sim_run(struct sim *sim, unsigned space, struct engine_op *op, struct chang
 void sim_cold_open(struct sim *sim);  /* before recovery */
 void sim_cold_count(struct sim *sim); /* adds what a process has done, at its end */
 bool sim_wants_dump(struct sim *sim);
+/* Dumps are wanted, but there was no checkpoint yet, and that comes first. */
+bool sim_wants_checkpoint(struct sim *sim);
 /* The rows' own checks, at any time with nothing locked. */
 void sim_check_rows(const struct sim *sim);
 

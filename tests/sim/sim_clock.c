@@ -2,6 +2,8 @@
 #include "tests/sim/sim_clock.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -11,6 +13,8 @@
 
 static _Atomic uint64_t state;
 static _Atomic uint64_t now_us;
+static void (*looked)(void);
+static _Thread_local bool joined;
 
 void sim_clock_seed(uint64_t seed)
 {
@@ -18,8 +22,31 @@ void sim_clock_seed(uint64_t seed)
     now_us = 1;
 }
 
+void sim_clock_to(uint64_t us)
+{
+    if (now_us < us) {
+        now_us = us;
+    }
+}
+
+void sim_clock_hold(void (*looks)(void))
+{
+    looked = looks;
+}
+
+void sim_clock_join(void)
+{
+    joined = true;
+}
+
 uint64_t clock_monotonic_us(void)
 {
+    if (looked != NULL && !joined) {
+        return now_us;
+    }
+    if (looked != NULL) {
+        looked();
+    }
     return atomic_fetch_add(&now_us, 1);
 }
 

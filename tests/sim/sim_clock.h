@@ -8,5 +8,10 @@
 #include <stdint.h>
 
 void sim_clock_seed(uint64_t seed);
+void sim_clock_to(uint64_t us); /* no earlier than that */
+/* Time stands still, but for threads that have joined: theirs goes on, and before each look of
+ * theirs looks() is called. NULL: for all, as at first. */
+void sim_clock_hold(void (*looks)(void));
+void sim_clock_join(void);
 
 #endif

@@ -118,7 +118,7 @@ static bool has_states(struct data *data)
 }
 
 /* As the thread of checkpoints decides it. */
-bool sim_wants_dump(struct sim *sim)
+static bool wants_images(const struct sim *sim)
 {
     bool wanted = false;
 
@@ -130,7 +130,17 @@ bool sim_wants_dump(struct sim *sim)
 
         wanted = row_images_wanted(engine->row);
     }
-    return wanted && has_states(sim->data);
+    return wanted;
+}
+
+bool sim_wants_dump(struct sim *sim)
+{
+    return wants_images(sim) && has_states(sim->data);
+}
+
+bool sim_wants_checkpoint(struct sim *sim)
+{
+    return wants_images(sim) && !has_states(sim->data);
 }
 
 /* ---- rows ---- */

@@ -90,6 +90,7 @@ static void log_change(struct change_log *log, const struct change *change)
 
 void sim_sinks_begin(struct sim *sim)
 {
+    sim->leads = true;
     sim->log.log =
         (struct change_log){.reserve = log_reserve, .put = log_put, .change = log_change};
     sim->log.sim = sim;

@@ -34,7 +34,8 @@ static bool are_at_rest(const struct journal *journal)
 void sim_calm(struct sim *sim)
 {
     const struct journal *journal = sim->data != NULL ? data_journal(sim->data) : NULL;
-    bool here = pthread_equal(pthread_self(), sim->main);
+    bool here =
+        pthread_equal(pthread_self(), sim->main) || (sim->node != NULL && sim->node->acts());
 
     if (journal == NULL || sim->stage == SIM_STOPPING || sim_is_writer(sim)) {
         return; /* they may have ended */

@@ -431,6 +431,18 @@ static void test_memory(void **unused)
     free(text);
     finish(&run);
 
+    /* 16 followers of 1.3125 MiB each, and what follows takes two of those */
+    good(&run, "data: /d\nreplication: {name: a}\n" FEED, "-t 2 -m 1024");
+    uint64_t named = settings_memory_sum(run.settings, NULL);
+
+    finish(&run);
+    good(&run, "data: /d\n" FEED, "-t 2 -m 1024");
+    assert_true(named - settings_memory_sum(run.settings, NULL) == 21 * MIB);
+    finish(&run);
+    good(&run, "data: /d\nreplication: {name: a, follow: \"127.0.0.1:1\"}\n" FEED, "-t 2 -m 1024");
+    assert_true(settings_memory_sum(run.settings, NULL) - named == 21 * MIB / 8);
+    finish(&run);
+
     /* half of what it needs */
     start(&run, "memory: 52MiB\nthreads: 2\n" FEED, "");
     assert_int_equal(run.action, SETTINGS_EXIT_ERROR);
