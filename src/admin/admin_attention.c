@@ -372,6 +372,19 @@ static void say_overflow(const struct admin_space *space, const struct admin_slo
         pools > 0 ? " Until then, raise `aux-memory`." : "");
 }
 
+/* No look at the records (admin_survey.h) has met a number that is too large: none is over yet, or
+ * what lies in the pools is of slots that the tables lack. */
+static void say_pools(const struct admin_space *space, double pools,
+                      struct admin_attention *attention)
+{
+    char share[READABLE_MAX];
+
+    say(attention,
+        "%s: the memory for numbers that lie beside a table is %s used; when it is full, new "
+        "numbers there are refused. Raise `aux-memory`.",
+        space->name, readable_share(share, pools));
+}
+
 /* Numbers too large for their slots are kept beside the table, in pools of a fixed size. */
 static void look_at_overflow(const struct admin_space *space, struct admin_attention *attention)
 {
@@ -386,6 +399,9 @@ static void look_at_overflow(const struct admin_space *space, struct admin_atten
         const struct admin_slot *slot = &space->slot_list[i];
 
         most = most == NULL || slot->beside > most->beside ? slot : most;
+    }
+    if (pools > 0 && (most == NULL || most->beside == 0)) {
+        say_pools(space, pools, attention);
     }
     for (size_t i = 0; i < space->slot_count; i++) {
         const struct admin_slot *slot = &space->slot_list[i];

@@ -17,7 +17,8 @@ struct surveyed {
 struct admin_survey {
     struct engine_survey now;
     char name[ENGINE_SPACE_NAME_MAX + 1]; /* of the space that is looked at */
-    size_t next;                          /* that comes after it */
+    struct surveyed shape;                /* its slots as the look began: names and bits */
+    size_t next;                          /* place of the space that comes after it */
     unsigned rest_s;
     struct surveyed past[SETTINGS_SPACES_MAX];
 };
@@ -46,21 +47,41 @@ static void survey_sum_up(const struct engine_slot_survey *met, struct admin_slo
     }
 }
 
-/* The look at a space is over: it is what is told until the next one is. */
-static void survey_keep(const struct admin_survey *survey, const struct space *space,
-                        struct surveyed *past)
+static void survey_shape(const struct space *space, struct surveyed *shape)
 {
     const struct space_settings *settings = &space->settings;
 
-    memcpy(past->name, space->name, sizeof(past->name));
-    memcpy(past->reach, survey->now.reach, sizeof(past->reach));
-    past->slot_count = settings->slot_count;
-    for (size_t i = 0; i < past->slot_count; i++) {
-        struct admin_slot *slot = &past->slots[i];
+    memset(shape, 0, sizeof(*shape));
+    memcpy(shape->name, space->name, sizeof(shape->name));
+    shape->slot_count = settings->slot_count;
+    for (size_t i = 0; i < shape->slot_count; i++) {
+        memcpy(shape->slots[i].name, settings->slots[i].name, sizeof(shape->slots[i].name));
+        shape->slots[i].bits = settings->slots[i].bits;
+    }
+}
 
-        memcpy(slot->name, settings->slots[i].name, sizeof(slot->name));
-        slot->bits = settings->slots[i].bits;
-        survey_sum_up(&survey->now.slots[i], slot);
+/* Has the space the slots it had when the look began? What was met is told by their order. */
+static bool survey_is_same(const struct admin_survey *survey, const struct space *space)
+{
+    const struct space_settings *settings = &space->settings;
+    bool same = survey->shape.slot_count == settings->slot_count;
+
+    for (size_t i = 0; same && i < settings->slot_count; i++) {
+        const struct admin_slot *slot = &survey->shape.slots[i];
+
+        same = strcmp(slot->name, settings->slots[i].name) == 0 &&
+               slot->bits == settings->slots[i].bits;
+    }
+    return same;
+}
+
+/* The look at a space is over: it is what is told until the next one is. */
+static void survey_keep(const struct admin_survey *survey, struct surveyed *past)
+{
+    *past = survey->shape;
+    memcpy(past->reach, survey->now.reach, sizeof(past->reach));
+    for (size_t i = 0; i < past->slot_count; i++) {
+        survey_sum_up(&survey->now.slots[i], &past->slots[i]);
     }
 }
 
@@ -83,6 +104,13 @@ static struct surveyed *survey_place(struct admin_survey *survey, const struct s
     return found;
 }
 
+static void survey_begin(struct admin_survey *survey, const struct space *space)
+{
+    memset(&survey->now, 0, sizeof(survey->now));
+    memcpy(survey->name, space->name, sizeof(survey->name));
+    survey_shape(space, &survey->shape);
+}
+
 /* Inside the barrier. False: there is none with slots. */
 static bool survey_begin_next(struct admin_survey *survey, const struct spaces *spaces)
 {
@@ -90,8 +118,7 @@ static bool survey_begin_next(struct admin_survey *survey, const struct spaces *
         size_t at = (survey->next + i) % spaces->count;
 
         if (spaces->at[at]->engine->functions->survey != NULL) {
-            memset(&survey->now, 0, sizeof(survey->now));
-            memcpy(survey->name, spaces->at[at]->name, sizeof(survey->name));
+            survey_begin(survey, spaces->at[at]);
             survey->next = at + 1;
             return true;
         }
@@ -107,15 +134,20 @@ static bool survey_step(struct admin_survey *survey, const struct spaces *spaces
     if (space == NULL || space->engine->functions->survey == NULL) {
         return survey_begin_next(survey, spaces);
     }
+    if (!survey_is_same(survey, space)) {
+        survey_begin(survey, space);
+    }
     if (space->engine->functions->survey(space->engine, &survey->now)) {
         return true;
     }
     struct surveyed *past = survey_place(survey, spaces, survey->name);
 
     if (past != NULL) {
-        survey_keep(survey, space, past);
+        survey_keep(survey, past);
     }
-    return survey_begin_next(survey, spaces) && survey->next != 1;
+    size_t before = survey->next;
+
+    return survey_begin_next(survey, spaces) && survey->next > before;
 }
 
 void admin_survey_go_on(struct admin_survey *survey, const struct server *server,

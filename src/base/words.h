@@ -14,12 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ThreadSanitizer must see every access as an atomic one. */
+/* ThreadSanitizer must see every access as an atomic one, AddressSanitizer must see it at all: the
+ * compilers do not tell them of assembly. */
 #if defined(__SANITIZE_THREAD__)
 #define WORDS_ATOMIC_ONLY
+#elif defined(__SANITIZE_ADDRESS__)
+#define WORDS_SEEN
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WORDS_ATOMIC_ONLY
+#elif __has_feature(address_sanitizer)
+#define WORDS_SEEN
 #endif
 #endif
 
@@ -56,7 +61,7 @@ static inline uint64_t words_eight(const shared_word *words, size_t offset)
         uint64_t bytes;
     } eight;
     const eight *from = (const eight *)((const char *)words + offset);
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(WORDS_SEEN)
     uint64_t bytes; /* volatile would keep the address from being a part of the load */
     __asm__("mov %1, %0" : "=r"(bytes) : "m"(*from));
     return bytes;

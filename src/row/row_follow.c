@@ -99,8 +99,10 @@ static bool part_is_near(struct row *row, const void *bytes, size_t length)
     if (from == NULL || !from->cold) {
         return true; /* what is wrong the replay tells */
     }
-    row_want(row, from, ROW_WANT_GROW_NOW);
-    row_allow(from);
+    if (!from->refused || row_is_due(&row->again_us)) { /* a file that is not read is tried again */
+        row_want(row, from, ROW_WANT_GROW_NOW);
+        row_allow(from);
+    }
     return false;
 }
 

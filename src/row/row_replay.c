@@ -22,13 +22,16 @@ void row_replay_forget(struct row *row)
 /* ---- events ---- */
 
 /*
- * Its file was lost, and a repair had the table below take over its range (row_state_amend): what
- * is told of it since then concerns nobody.
+ * Its file was lost, and a repair gave it up: the lowest one as if it had been the oldest, another
+ * one with its range to the table below (row_state_amend). What is told of it since then concerns
+ * nobody.
  */
 static bool was_lost(const struct row *row, uint64_t base)
 {
     const struct row_table *table = row_find(row, base);
-    return table != NULL && table->base != base && row_dropped_has(&table->dropped, base);
+    bool below = row->count > 0 && base < row->bases[0] && !row->config.any_ids;
+    return below ||
+           (table != NULL && table->base != base && row_dropped_has(&table->dropped, base));
 }
 
 /* A new table has a serial that none had. */

@@ -151,6 +151,10 @@ static bool begin_apart(struct row *row)
 
 bool row_restore_complete(struct row *row, char error[ROW_ERROR_MAX])
 {
+    if (row->config.any_ids && row->count > 0 && row->bases[0] != 0) {
+        return row_fail(error, "no part of `ids: any` below %llu",
+                        (unsigned long long)row->bases[0]);
+    }
     for (size_t i = 0; i < row->count; i++) {
         const struct row_table *table = row->tables[i];
         uint64_t meets = i + 1 == row->count ? ROW_ID_MAX : row->bases[i + 1] - 1;

@@ -94,6 +94,9 @@ class Lists(Case):
                                b"lru_crawler export feed", b"lru_crawler mgdump all"])
         self.same(lines, [ROWS + PLAIN + 1, ROWS + PLAIN + 1, ROWS + 2, ROWS + PLAIN + 1])
         grown = self.memory("VmHWM") - before
+        with open("/proc/%d/maps" % self.daemon.process.pid, encoding="utf-8") as maps:
+            if "libasan" in maps.read():
+                return "%d MiB, not judged: ASan holds what was freed" % (grown >> 20)
         if grown > LISTS * LIST_BYTES + OTHER_BYTES:
             raise Failure("four lists took %d MiB" % (grown >> 20))
         return "%d MiB for %d lists of %d keys" % (grown >> 20, LISTS, ROWS)

@@ -329,7 +329,9 @@ static void fill_give_entry(void *context, const char *name)
     struct fill *fill = context;
     char path[VFS_PATH_MAX];
 
-    if (!vfs_path(path, fill->settings->data, name) || chown(path, fill->owner, fill->group) != 0) {
+    /* The directory's owner may have put a link there meanwhile. */
+    if (!vfs_path(path, fill->settings->data, name) ||
+        lchown(path, fill->owner, fill->group) != 0) {
         (void)fill_fail(fill, "%s/%s: %s", fill->settings->data, name, strerror(errno));
     }
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "row/row_log.h"
+#include "row/row_state.h"
 #include "tools/rollcall/repair_private.h"
 
 #define LAYER    1u /* manifest_file.layer of a table's layer */
@@ -64,6 +64,36 @@ static bool amend(struct repair *repair, const struct manifest_file *file,
                            &amended->left_out);
 }
 
+static void lost_see_flags(void *context, const char *name, uint64_t value)
+{
+    if (strcmp(name, "flags") == 0) {
+        *(bool *)context |= (value & ROW_STATE_ANY_IDS) != 0;
+    }
+}
+
+/* Is the file one of a part of `ids: any`, as another part of its space says? All are needed. */
+static bool lost_is_part(const struct repair_work *work)
+{
+    bool part = false;
+    for (size_t i = 0; i < work->space->files_count && !part; i++) {
+        const struct manifest_file *other = &work->space->files[i];
+        const struct row_amend same = {.last = other->last_id, .layered = true};
+        struct amended amended;
+        size_t at;
+        if (lost_is_table(other) && other->serial != work->file.serial) {
+            (void)amend(work->repair, other, &same, &amended);
+            if (amended.rescue != NULL) {
+                const struct table_file_info *info = table_rescue_info(amended.rescue);
+                (void)row_state_read(info->description, info->description_bytes, lost_see_flags,
+                                     &part, &at);
+            }
+            table_rescue_close(amended.rescue);
+            return part;
+        }
+    }
+    return part;
+}
+
 /* ---- one file ---- */
 
 /*
@@ -73,6 +103,9 @@ static bool amend(struct repair *repair, const struct manifest_file *file,
 static bool lost_may_go(const struct repair_work *work)
 {
     const struct manifest_file *below = NULL;
+    if (lost_is_part(work)) {
+        return false;
+    }
     for (size_t i = 0; i < work->space->files_count; i++) {
         const struct manifest_file *other = &work->space->files[i];
         if (lost_is_table(other) && other->first_id < work->file.first_id &&
@@ -146,9 +179,7 @@ void repair_give_up(struct repair_work *work, const char *why)
     repair->repairs++;
     repair_say(repair, "%s", why);
     lost_say(work);
-    if (repair->options->yes) {
-        forget(work);
-    }
+    forget(work); /* not stored where nothing is to be changed */
 }
 
 /* ---- what is left ---- */
@@ -181,7 +212,11 @@ static void write_amended(struct repair_work *work, const struct row_amend *want
     static const struct table_rescue_told told = {.blank = blank_nothing, .lost = lose_nothing};
     struct repair *repair = work->repair;
     struct amended amended;
-    if (amend(repair, &work->file, wanted, &amended) && amended.changed) {
+    if (!amend(repair, &work->file, wanted, &amended)) {
+        verb_complain(repair->errors, "%s/%s: cannot be written anew: is the disk well?",
+                      repair->options->directory, work->file.name);
+        repair->failed = true;
+    } else if (amended.changed) {
         repair_say(repair, "%s/%s: written anew, as ids up to %" PRIu64 " are its table's now%s",
                    repair->options->directory, work->file.name, wanted->last,
                    unlayered ? ", and it has no layer" : "");

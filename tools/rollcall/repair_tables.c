@@ -294,6 +294,17 @@ static void repair_tables_store(struct repair *repair, const struct manifest_fil
     }
 }
 
+/* Tables rising: where several are lost the one below each was judged before. */
+static int by_first_id(const void *left, const void *right)
+{
+    const struct manifest_file *a = left;
+    const struct manifest_file *b = right;
+    if (a->first_id != b->first_id) {
+        return a->first_id < b->first_id ? -1 : 1;
+    }
+    return a->layer == b->layer ? 0 : a->layer < b->layer ? -1 : 1;
+}
+
 static void repair_space(struct repair *repair, struct manifest_space *space, uint64_t *generation)
 {
     size_t count = space->files_count;
@@ -302,10 +313,11 @@ static void repair_space(struct repair *repair, struct manifest_space *space, ui
     for (size_t i = 0; i < count; i++) {
         files[i] = space->files[i]; /* the list changes */
     }
+    qsort(files, count, sizeof(*files), by_first_id);
     for (size_t i = 0; i < count && !repair->failed; i++) {
         struct repair_work work = {
             .repair = repair, .space = space, .file = files[i], .generation = generation};
-        if (!repair->options->yes || manifest_find_file(repair->manifest, files[i].name)) {
+        if (manifest_find_file(repair->manifest, files[i].name)) {
             repair_file(&work); /* else it went with its table */
         }
     }

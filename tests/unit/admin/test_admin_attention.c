@@ -100,6 +100,8 @@ TROUBLE(filter_over, (void)figures; day->tables[FILTERS].rate = 0.002;
 TROUBLE(slot_overflows, figures->spaces[COUNTERS].slot_list[1].beside = 101;
         figures->spaces[COUNTERS].slot_list[1].enough_for = 100;)
 TROUBLE(pool_fills, (void)figures; day->tables[COUNTERS].aux_bytes = 800;)
+TROUBLE(pool_fills_unseen, figures->spaces[COUNTERS].slot_count = 0;
+        day->tables[COUNTERS].aux_bytes = 800;)
 
 static void clock_jumps(struct day *day)
 {
@@ -179,6 +181,8 @@ static const struct {
      "feed: 7 numbers are too large for slot `read` of 9 bits, and the memory for them "
      "is 80 % used",
      "raise `aux-memory`"},
+    {pool_fills_unseen, "feed: the memory for numbers that lie beside a table is 80 % used",
+     "Raise `aux-memory`"},
     {clock_jumps, "The wall clock was set by -100 seconds", "NTP"},
     {full, "feed is full: new ids are refused", "Raise its `tables`"},
     {full_soon, "feed is full in 24 hours", "Raise its `tables`"},

@@ -491,6 +491,27 @@ static void test_overrun(void **unused)
     rig_end(rig);
 }
 
+/* Nor is one dumped whose overlay overran when the last of its file was written already. */
+static void test_overrun_at_the_end(void **unused)
+{
+    (void)unused;
+    struct rig *rig = rig_in_need(0);
+    struct fake_image image;
+    char file; /* nobody looks into it */
+    assert_int_equal(kept_add_one(&rig->kept, FIRST + 2 * FILL + CAPACITY), FAKE_WAITS);
+    checkpoint_begin(&rig->point, &rig->kept);
+    while (begins(rig, &image) && image.image.kind != ROW_IMAGE_DUMP) {
+        fake_image_fini(&image);
+    }
+    assert_int_equal(image.image.kind, ROW_IMAGE_DUMP);
+    row_tap_overran(row_image_table(row_of(rig), &image.image));
+    struct table_file *given = row_image_done(row_of(rig), &image.image, (void *)&file);
+    assert_ptr_equal(given, &file); /* it is not wanted */
+    assert_int_equal(cold_of(rig), 0);
+    fake_image_fini(&image);
+    rig_end(rig);
+}
+
 /* One that failed stays so while the next try of it is overrun: nobody asks until the time comes.
  */
 static void test_overrun_after_failing(void **unused)
@@ -903,6 +924,7 @@ int main(void)
         cmocka_unit_test(test_waited),
         cmocka_unit_test(test_failed_for_jump),
         cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_overrun_at_the_end),
         cmocka_unit_test(test_overrun_after_failing),
         cmocka_unit_test(test_overrun_reconfigured),
         cmocka_unit_test(test_touched),
