@@ -23,7 +23,7 @@ static void check_table(const struct row *row, size_t i)
     CHECK(table->settled || row->count == 1);                                            /* R3 */
     CHECK(table->trusted <= frontier);                                                   /* R2 */
     uint64_t count = row_count_of(table);
-    CHECK(count <= row_most_of(table)); /* R6 */
+    CHECK(count <= row_most_of(table) || table->whole); /* R6 */
     check_region(table);
     CHECK(table->settled || !table->leaving);                            /* R9 */
     CHECK(!table->awaiting || atomic_load(&table->wants) != 0);          /* R9 */
@@ -34,10 +34,10 @@ static void check_layer(const struct row_table *table, const struct row_table *l
 {
     CHECK(table->settled && layer->serial == table->serial); /* R4, R8 */
     check_region(layer);
-    CHECK(layer->cold || layer->region != table->region);            /* R5 */
-    CHECK(layer->cold || !table->tapped || layer->tapped);           /* R9 */
-    CHECK(layer->base == table->base && layer->last == table->last); /* R4 */
-    CHECK(row_count_of(layer) <= row_most_of(layer));                /* R6 */
+    CHECK(layer->cold || layer->region != table->region);             /* R5 */
+    CHECK(layer->cold || !table->tapped || layer->tapped);            /* R9 */
+    CHECK(layer->base == table->base && layer->last == table->last);  /* R4 */
+    CHECK(row_count_of(layer) <= row_most_of(layer) || table->whole); /* R6 */
 }
 
 /* Returns how many of it and its layers are in memory. */

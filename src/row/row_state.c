@@ -206,16 +206,21 @@ static bool frontier_is_sound(const struct row_state *s)
            (!closed || (row_state_has(s, ROW_STATE_SETTLED) && s->frontier == s->last));
 }
 
-/* R6; of a dumped table an image of its overlay may count more than its file is shaped for. */
+/* R6 */
 static bool counts_are_sound(const struct row_state *s)
 {
     return s->capacity > 0 && s->fill > 0 && s->fill <= s->capacity;
 }
 
+/*
+ * R6; of a dumped table an image of its overlay may count more than its file is shaped for. So may
+ * one of a follower's table in memory that the leader has dumped, and gives late ids.
+ */
 static bool row_state_holds(const struct row_described *described)
 {
     const struct row_state *s = &described->state;
-    return s->count <= s->capacity || described->cold || row_state_has(s, ROW_STATE_APART);
+    return s->count <= s->capacity || described->cold || row_state_has(s, ROW_STATE_APART) ||
+           row_state_has(s, ROW_STATE_WHOLE);
 }
 
 static bool kind_is_sound(const struct row_state *s)
