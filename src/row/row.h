@@ -547,11 +547,11 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * with a log there is one; R5 each used
  * region has one table, and tables are at most what was configured unless it shrank; R6 a table's
  * count is at most its capacity (dumped, or whole and filled by a node that has dumped it: what it
- * grows to there), and no id apart is below its table's apart_first; R7 `sample` only with an unsettled table; R8 serials differ and are below `serials`,
- * nothing is half restored; R9 dumped tables have no region, they and those that leave are
- * whole, tapped ones are leaving, and so is their layer, a table that awaits a dump wants
- * something; R10 recycled ids lie in the range of the table that remembers them, and the ranges are
- * counted.
+ * grows to there), and no id apart is below its table's apart_first; R7 `sample` only with an
+ * unsettled table; R8 serials differ and are below `serials`, nothing is half restored; R9 dumped
+ * tables have no region, they and those that leave are whole, tapped ones are leaving, and so is
+ * their layer, a table that awaits a dump wants something; R10 recycled ids lie in the range of the
+ * table that remembers them, and the ranges are counted.
  */
 void row_check(const struct row *row);
 

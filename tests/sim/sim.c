@@ -238,7 +238,7 @@ static void on_point(void *context, const char *name)
     unsigned code = sim_code_of(name);
 
     if (!sim->ended) {
-        if (sim_code(code)->open && can_work(sim, SIM_POINT_CODE, VFS_SIM_ANY) &&
+        if (sim->leads && sim_code(code)->open && can_work(sim, SIM_POINT_CODE, VFS_SIM_ANY) &&
             test_random_once_in(&sim->random, WORK_INSIDE_ONE_IN)) {
             workers_do(sim, 1 + (unsigned)test_random_below(&sim->random, OPERATIONS_HERE));
         }
