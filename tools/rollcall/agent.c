@@ -67,10 +67,7 @@ static void agent_take_alive(struct agent *agent, const struct agent_etcd_item *
 
     snprintf(keys->alive, sizeof(keys->alive), "%.*s", AGENT_NAME_MAX, item->value);
     keys->alive_revision = item->revision;
-    if (agent->lease == 0 && strcmp(keys->alive, agent->name) == 0) {
-        agent->lease = item->lease; /* from before this process was started */
-    }
-    keys->alive_mine = agent->lease != 0 && item->lease == agent->lease;
+    keys->alive_lease = item->lease;
 }
 
 static void agent_take_node(struct agent *agent, const char *name,
@@ -111,12 +108,20 @@ static void agent_take_key(void *context, const struct agent_etcd_item *item)
 
 bool agent_read_keys(struct agent *agent)
 {
+    struct agent_keys *keys = &agent->view.keys;
     char prefix[AGENT_ETCD_KEY_MAX];
 
-    memset(&agent->view.keys, 0, sizeof(agent->view.keys));
+    memset(keys, 0, sizeof(*keys));
     agent_key(agent, "", prefix);
-    agent->view.keys.known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
-    return agent->view.keys.known ? agent_etcd_answers(agent) : agent_etcd_failed(agent);
+    keys->known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
+    if (!keys->known) {
+        return agent_etcd_failed(agent);
+    }
+    if (agent->lease == 0 && agent_may_adopt(&agent->view)) {
+        agent->lease = keys->alive_lease; /* from before this process was started */
+    }
+    keys->alive_mine = agent->lease != 0 && keys->alive_lease == agent->lease;
+    return agent_etcd_answers(agent);
 }
 
 /* ---- the lease ---- */

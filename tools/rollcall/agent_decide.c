@@ -49,6 +49,16 @@ bool agent_may_lead(const struct agent_view *view)
            (alone || view->daemon.caught_up || agent_rule_was_leader(view));
 }
 
+bool agent_may_adopt(const struct agent_view *view)
+{
+    const struct agent_keys *keys = &view->keys;
+    const struct agent_state *state = &keys->state;
+
+    return keys->has_state && agent_rule_is(keys->alive, view->self.name) &&
+           agent_rule_is(state->leader, view->self.name) && state->boot[0] != '\0' &&
+           agent_rule_is(state->boot, view->self.boot);
+}
+
 /* A new reign, above all that was ever seen, of which nobody else can say that it is in sync. */
 static struct agent_action agent_rule_take(const struct agent_view *view, const char *why)
 {

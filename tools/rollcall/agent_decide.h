@@ -52,7 +52,7 @@ struct agent_keys {
     struct agent_state state;
     int64_t state_revision;
     char alive[AGENT_NAME_MAX + 1]; /* "": nobody */
-    int64_t alive_revision;
+    int64_t alive_revision, alive_lease;
     bool alive_mine; /* it is this agent's lease */
     size_t node_count;
     struct agent_node nodes[AGENT_NODES_MAX];
@@ -111,6 +111,10 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
 
 /* May that node come to lead, by what it says of itself? */
 bool agent_may_lead(const struct agent_view *view);
+
+/* Is `alive` of an earlier agent of this node, so that its lease may be gone on with? A node of the
+ * same name on another machine, or in an earlier run of this one, is not this node. */
+bool agent_may_adopt(const struct agent_view *view);
 
 /* ---- the keys' text ---- */
 

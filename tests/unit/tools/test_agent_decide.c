@@ -108,6 +108,29 @@ static void test_take(void **unused)
     expect(AGENT_REST);
 }
 
+/* A lease is gone on with by the node that had it, on the machine's same run, and nobody else. */
+static void test_adopt(void **unused)
+{
+    (void)unused;
+    set_leader("a", "");
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    assert_true(agent_may_adopt(&view));
+    view.self.boot = "boot-c"; /* its configuration was copied to another machine */
+    assert_false(agent_may_adopt(&view));
+    view.self.boot = view.keys.state.boot;
+    view.keys.state.boot[0] = '\0'; /* neither machine's is known */
+    assert_false(agent_may_adopt(&view));
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    set_alive("a");
+    assert_false(agent_may_adopt(&view));
+    set_alive("b");
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "a");
+    assert_false(agent_may_adopt(&view));
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "b");
+    view.keys.has_state = false;
+    assert_false(agent_may_adopt(&view));
+}
+
 static void test_not_take(void **unused)
 {
     (void)unused;
@@ -347,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_take, set_up),
+        cmocka_unit_test_setup(test_adopt, set_up),
         cmocka_unit_test_setup(test_not_take, set_up),
         cmocka_unit_test_setup(test_leader_again, set_up),
         cmocka_unit_test_setup(test_lease_again, set_up),
