@@ -154,14 +154,17 @@ static bool agent_keep_lease(struct agent *agent)
 static bool agent_renew(struct agent *agent)
 {
     uint64_t ttl_s;
+    bool adopts = agent->lease == 0;
 
-    if (agent->lease == 0 && !agent_read_keys(agent)) {
+    if (adopts && !agent_read_keys(agent)) {
         return false;
     }
     if (agent->lease != 0 && !agent_keep_lease(agent)) {
         return false;
     }
     if (agent->lease != 0) {
+        /* The last word of the agent before it is not known, but ended no later. */
+        agent->memory.told_ms = adopts ? agent->word_ms : agent->memory.told_ms;
         return true;
     }
     uint64_t asked_ms = agent_now_ms();

@@ -251,7 +251,8 @@ static struct agent_action agent_rule_vacant(const struct agent_view *view)
     return agent_rule_follow(view);
 }
 
-/* The daemon does not answer: another one leads sooner if the lease is given back. */
+/* The daemon does not answer: another one leads sooner if the lease is given back. One that hangs
+ * may go on, and answer clients, until the last word to it ends. */
 static struct agent_action agent_rule_without(const struct agent_view *view,
                                               struct agent_memory *memory)
 {
@@ -259,7 +260,9 @@ static struct agent_action agent_rule_without(const struct agent_view *view,
     if (memory->daemon_gone_ms == 0) {
         memory->daemon_gone_ms = view->now_ms;
     }
-    return view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
+    bool ended = view->daemon.absent || view->now_ms >= memory->told_ms;
+
+    return ended && view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
                    view->now_ms - memory->daemon_gone_ms >= memory->patience_ms
                ? (struct agent_action){.act = AGENT_RESIGN, .why = "its daemon does not answer"}
                : agent_rule_rest();

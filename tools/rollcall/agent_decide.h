@@ -61,6 +61,7 @@ struct agent_keys {
 /* What the daemon says, likewise. */
 struct agent_daemon_view {
     bool known;
+    bool absent; /* there is no such process */
     bool leads;
     uint64_t epoch;                     /* of its journal's last reign */
     uint64_t written;                   /* 0: it holds nothing */
@@ -73,6 +74,7 @@ struct agent_daemon_view {
 /* What it keeps from round to round. */
 struct agent_memory {
     uint64_t patience_ms;
+    uint64_t told_ms; /* until when the daemon may take changes, by the last word to it */
     uint64_t daemon_gone_ms, sync_gone_ms; /* since when; 0: it is there */
     char adding[AGENT_NAME_MAX + 1];       /* who is to be the sync follower; "": nobody */
     int64_t adding_revision;               /* of state, when that began */

@@ -332,6 +332,23 @@ static void test_resign(void **unused)
     expect(AGENT_REST);
 }
 
+/* One that hangs may lead on until its word ends; one that is not there does not. */
+static void test_resign_after_word(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.known = false;
+    memory.told_ms = view.now_ms + 3 * PATIENCE;
+    expect(AGENT_REST);
+    view.now_ms = memory.told_ms - 1;
+    expect(AGENT_REST);
+    view.now_ms++;
+    expect(AGENT_RESIGN);
+    view.now_ms--;
+    view.daemon.absent = true;
+    expect(AGENT_RESIGN);
+}
+
 /* ---- text ---- */
 
 static void test_text(void **unused)
@@ -381,6 +398,7 @@ int main(void)
         cmocka_unit_test_setup(test_replace, set_up),
         cmocka_unit_test_setup(test_drop, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
+        cmocka_unit_test_setup(test_resign_after_word, set_up),
         cmocka_unit_test_setup(test_text, set_up),
     };
 
