@@ -34,7 +34,7 @@ static bool agent_rule_was_leader(const struct agent_view *view)
     const struct agent_state *state = &view->keys.state;
 
     return agent_rule_is(state->leader, view->self.name) && view->daemon.epoch == state->epoch &&
-           agent_rule_is(state->boot, view->self.boot);
+           state->boot[0] != '\0' && agent_rule_is(state->boot, view->self.boot);
 }
 
 bool agent_may_lead(const struct agent_view *view)

@@ -131,6 +131,21 @@ static void test_adopt(void **unused)
     assert_false(agent_may_adopt(&view));
 }
 
+/* A daemon started again leads on, but for a machine that was, or may have been. */
+static void test_boot(void **unused)
+{
+    (void)unused;
+    set_leader("a", "");
+    view.daemon.leads = view.daemon.caught_up = false;
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    assert_true(agent_may_lead(&view));
+    view.self.boot = "boot-c";
+    assert_false(agent_may_lead(&view));
+    view.self.boot = view.keys.state.boot;
+    view.keys.state.boot[0] = '\0'; /* unknown is not the same */
+    assert_false(agent_may_lead(&view));
+}
+
 static void test_not_take(void **unused)
 {
     (void)unused;
@@ -388,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_take, set_up),
         cmocka_unit_test_setup(test_adopt, set_up),
+        cmocka_unit_test_setup(test_boot, set_up),
         cmocka_unit_test_setup(test_not_take, set_up),
         cmocka_unit_test_setup(test_leader_again, set_up),
         cmocka_unit_test_setup(test_lease_again, set_up),
