@@ -377,7 +377,9 @@ bool agent_etcd_read(struct agent_etcd *etcd, const char *prefix, agent_etcd_fn 
 
         etcd_text(item, "key", key, sizeof(key));
         etcd_text(item, "value", value, sizeof(value));
-        take(context, &found);
+        if (strncmp(key, prefix, strlen(prefix)) == 0) { /* not if it is too long for us */
+            take(context, &found);
+        }
     }
     bool good = answer != NULL;
 
