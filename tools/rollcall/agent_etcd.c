@@ -230,10 +230,14 @@ static bool etcd_log_in(struct agent_etcd *etcd)
     const char *colon = strchr(etcd->login, ':');
     json_t *words = json_pack("{s:s%, s:s}", "name", etcd->login, (size_t)(colon - etcd->login),
                               "password", colon + 1);
-    char *body = json_dumps(words, JSON_COMPACT);
+    char *body = json_dumps(words, JSON_COMPACT); /* NULL of NULL */
     long status;
 
     etcd->token[0] = '\0';
+    if (body == NULL) {
+        json_decref(words);
+        return etcd_fail(etcd, "--etcd-auth: the name or password is no UTF-8, or memory is short");
+    }
     json_t *answer = etcd_ask(etcd, "/v3/auth/authenticate", body, &status);
     const char *token = json_string_value(json_object_get(answer, "token"));
 
@@ -255,6 +259,10 @@ static json_t *etcd_call(struct agent_etcd *etcd, const char *path, json_t *requ
     long status = HTTP_DENIED;
 
     json_decref(request);
+    if (body == NULL) {
+        (void)etcd_fail(etcd, "%s cannot be asked: a key is no UTF-8, or memory is short", path);
+        return NULL;
+    }
     if (etcd->login[0] == '\0' || etcd->token[0] != '\0') {
         answer = etcd_ask(etcd, path, body, &status);
     }
