@@ -405,6 +405,7 @@ static int agent_run(struct agent *agent)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored by who started it, it would hide how programs end */
     log_stamp();
     log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.wire.server,
              agent->options->address, agent->options->etcd, agent->options->ttl_s);
