@@ -460,11 +460,11 @@ static bool agent_check(const struct online_options *options)
     return true;
 }
 
-/* Of one endpoint: all of them are asked well within a lease, and an operator waits longer. */
+/* All endpoints are asked well within a lease; an operator waits longer. */
 static unsigned agent_etcd_timeout(const struct online_options *options)
 {
     bool runs = options->word_count == 0 && !options->init && !options->force;
-    unsigned parts = strchr(options->etcd, ',') != NULL ? AGENT_ROUNDS : AGENT_ROUNDS / 2;
+    unsigned parts = strchr(options->etcd, ',') != NULL ? 2 : 3; /* of a lease */
 
     return runs ? options->ttl_s * S_MS / parts : options->target.timeout_ms;
 }
