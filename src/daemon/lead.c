@@ -112,6 +112,15 @@ static bool lead_receive(struct lead *lead)
     return !repl_receiver_has_leader(lead->receiver) || repl_receiver_start(lead->receiver);
 }
 
+/* It neither leads nor follows: the daemon ends, and whoever starts it again has it try anew. */
+static bool lead_give_up(struct lead *lead, const char *what, const char *error)
+{
+    log_error("%s failed: %s", what, error);
+    lead->leaves = true;
+    lead->owner.fail(lead->owner.context);
+    return false;
+}
+
 /* Promotes the node: from here on changes are taken. False, with `why`: it was refused. */
 static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT_MAX + 1])
 {
@@ -135,10 +144,7 @@ static bool lead_take_over(struct lead *lead, uint64_t epoch, char why[REPL_TEXT
         lead_refuse(why, "%.*s", (int)REPL_TEXT_MAX, error);
         break;
     }
-    log_error("promotion failed: %s", error);
-    lead->leaves = true;
-    lead->owner.fail(lead->owner.context);
-    return false;
+    return lead_give_up(lead, "promotion", error);
 }
 
 /* Under the lock. */
@@ -207,7 +213,11 @@ static bool lead_turn_to(struct lead *lead, const char *address, char why[REPL_T
     server_set_leader(lead->server, address);
     barrier_go(lead->server->barrier);
     log_info("its agent has it follow %s", address[0] != '\0' ? address : "nobody");
-    return lead_receive(lead) || lead_refuse(why, "no thread can be had to follow it");
+    if (lead_receive(lead)) {
+        return true;
+    }
+    lead_refuse(why, "no thread can be had to follow it");
+    return lead_give_up(lead, "follow-to", "no thread can be had");
 }
 
 /* Under the lock. address "": nobody. *again: the daemon has to begin anew for it. */

@@ -132,6 +132,17 @@ static size_t control_follow(const struct repl_control *control, const struct co
                : control_say(answer, "SERVER_ERROR %s", why);
 }
 
+/* Is the name behind the last one among those before it? */
+static bool control_waits_already(const struct repl_waits *waits)
+{
+    for (size_t i = 0; i < waits->count; i++) {
+        if (strcmp(waits->names[i], waits->names[waits->count]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One name or two with a comma, `-` or `*`. */
 static bool control_read_waits(const char *text, struct repl_waits *waits)
 {
@@ -145,7 +156,11 @@ static bool control_read_waits(const char *text, struct repl_waits *waits)
         if (waits->count == REPL_WAITS_MAX || !repl_name_good(text, length)) {
             return false;
         }
-        memcpy(waits->names[waits->count++], text, length);
+        memcpy(waits->names[waits->count], text, length);
+        if (control_waits_already(waits)) {
+            return false;
+        }
+        waits->count++;
         if (text[length] == '\0') {
             return true;
         }
@@ -169,7 +184,8 @@ static size_t control_lead(const struct repl_control *control, const struct cont
                            words->at[3]);
     }
     if (!control_read_waits(words->at[4], &waits)) {
-        return control_say(answer, "SERVER_ERROR lead: %.128s is no node, nor two, nor - or *",
+        return control_say(answer,
+                           "SERVER_ERROR lead: %.128s is no node, nor two that differ, nor - or *",
                            words->at[4]);
     }
     if (!control->lead(control->context, epoch, until_ms, &waits, &written, acked, why)) {

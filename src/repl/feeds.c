@@ -350,7 +350,7 @@ void feed_acked(struct repl_feed *feed)
     for (size_t i = 0; i < feeds->waited_count; i++) {
         if (strcmp(feeds->waited[i].name, feed->figures.name) == 0) {
             feeds_take_word(feeds, &feeds->waited[i], feed);
-            raised = feeds_settle(feeds);
+            raised = feeds_settle(feeds) || raised;
         }
     }
     pthread_mutex_unlock(&feeds->lock);

@@ -67,6 +67,7 @@ def first(one, two):
                         (b"lead 1 5 %d -" % soon(3600000), b"CLOCK_BOOTTIME"),
                         (b"lead 1 5 x -", b"no number"), (b"lead 1 0 1 -", b"no number"),
                         (b"lead 1 5 %d a,b,c" % soon(LONG_MS), b"is no node"),
+                        (b"lead 1 5 %d b,b" % soon(LONG_MS), b"is no node"),
                         (b"lead 1 5 %d A" % soon(LONG_MS), b"is no node"),
                         (b"lead 1 5 1 - force", b"it is: promote"), (b"lead 2 5 1 -", b"it is: promote"),
                         (b"promote 1 7 force", b"leads already"), (b"follow-to 1 -", b"this node leads")):

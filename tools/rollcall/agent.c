@@ -67,10 +67,7 @@ static void agent_take_alive(struct agent *agent, const struct agent_etcd_item *
 
     snprintf(keys->alive, sizeof(keys->alive), "%.*s", AGENT_NAME_MAX, item->value);
     keys->alive_revision = item->revision;
-    if (agent->lease == 0 && strcmp(keys->alive, agent->name) == 0) {
-        agent->lease = item->lease; /* from before this process was started */
-    }
-    keys->alive_mine = agent->lease != 0 && item->lease == agent->lease;
+    keys->alive_lease = item->lease;
 }
 
 static void agent_take_node(struct agent *agent, const char *name,
@@ -111,12 +108,20 @@ static void agent_take_key(void *context, const struct agent_etcd_item *item)
 
 bool agent_read_keys(struct agent *agent)
 {
+    struct agent_keys *keys = &agent->view.keys;
     char prefix[AGENT_ETCD_KEY_MAX];
 
-    memset(&agent->view.keys, 0, sizeof(agent->view.keys));
+    memset(keys, 0, sizeof(*keys));
     agent_key(agent, "", prefix);
-    agent->view.keys.known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
-    return agent->view.keys.known ? agent_etcd_answers(agent) : agent_etcd_failed(agent);
+    keys->known = agent_etcd_read(agent->etcd, prefix, agent_take_key, agent);
+    if (!keys->known) {
+        return agent_etcd_failed(agent);
+    }
+    if (agent->lease == 0 && agent_may_adopt(&agent->view)) {
+        agent->lease = keys->alive_lease; /* from before this process was started */
+    }
+    keys->alive_mine = agent->lease != 0 && keys->alive_lease == agent->lease;
+    return agent_etcd_answers(agent);
 }
 
 /* ---- the lease ---- */
@@ -149,14 +154,17 @@ static bool agent_keep_lease(struct agent *agent)
 static bool agent_renew(struct agent *agent)
 {
     uint64_t ttl_s;
+    bool adopts = agent->lease == 0;
 
-    if (agent->lease == 0 && !agent_read_keys(agent)) {
+    if (adopts && !agent_read_keys(agent)) {
         return false;
     }
     if (agent->lease != 0 && !agent_keep_lease(agent)) {
         return false;
     }
     if (agent->lease != 0) {
+        /* The last word of the agent before it is not known, but ended no later. */
+        agent->memory.told_ms = adopts ? agent->word_ms : agent->memory.told_ms;
         return true;
     }
     uint64_t asked_ms = agent_now_ms();
@@ -397,6 +405,7 @@ static int agent_run(struct agent *agent)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGCHLD, SIG_DFL); /* ignored by who started it, it would hide how programs end */
     log_stamp();
     log_info("started server=%s address=%s etcd=%s ttl=%u", agent->options->target.wire.server,
              agent->options->address, agent->options->etcd, agent->options->ttl_s);
@@ -451,11 +460,11 @@ static bool agent_check(const struct online_options *options)
     return true;
 }
 
-/* Of one endpoint: all of them are asked well within a lease, and an operator waits longer. */
+/* All endpoints are asked well within a lease; an operator waits longer. */
 static unsigned agent_etcd_timeout(const struct online_options *options)
 {
     bool runs = options->word_count == 0 && !options->init && !options->force;
-    unsigned parts = strchr(options->etcd, ',') != NULL ? AGENT_ROUNDS : AGENT_ROUNDS / 2;
+    unsigned parts = strchr(options->etcd, ',') != NULL ? 2 : 3; /* of a lease */
 
     return runs ? options->ttl_s * S_MS / parts : options->target.timeout_ms;
 }

@@ -27,6 +27,7 @@ static bool agent_exchange(struct agent *agent, const char *command, unsigned ti
     bool answered =
         online_status(link) == EXIT_STATUS_DONE && online_ask(link, command, take, context);
 
+    agent->view.daemon.absent = online_is_absent(link);
     if (!answered) {
         (void)agent_ask_fail(agent, online_error(link));
     }
@@ -147,6 +148,7 @@ bool agent_ask_hold(struct agent *agent, const char *waits, uint64_t *written, u
 
     snprintf(command, sizeof(command), "lead 1 %" PRIu64 " %" PRIu64 " %s\r\n",
              agent->view.keys.state.epoch, agent->word_ms, waits);
+    agent->memory.told_ms = agent->word_ms; /* even if the answer is lost */
     if (!agent_ask_order(agent, command, agent_ask_timeout(agent), answer)) {
         return false;
     }

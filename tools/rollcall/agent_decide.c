@@ -34,7 +34,7 @@ static bool agent_rule_was_leader(const struct agent_view *view)
     const struct agent_state *state = &view->keys.state;
 
     return agent_rule_is(state->leader, view->self.name) && view->daemon.epoch == state->epoch &&
-           agent_rule_is(state->boot, view->self.boot);
+           state->boot[0] != '\0' && agent_rule_is(state->boot, view->self.boot);
 }
 
 bool agent_may_lead(const struct agent_view *view)
@@ -47,6 +47,16 @@ bool agent_may_lead(const struct agent_view *view)
 
     return view->self.may_lead && named && holds &&
            (alone || view->daemon.caught_up || agent_rule_was_leader(view));
+}
+
+bool agent_may_adopt(const struct agent_view *view)
+{
+    const struct agent_keys *keys = &view->keys;
+    const struct agent_state *state = &keys->state;
+
+    return keys->has_state && agent_rule_is(keys->alive, view->self.name) &&
+           agent_rule_is(state->leader, view->self.name) && state->boot[0] != '\0' &&
+           agent_rule_is(state->boot, view->self.boot);
 }
 
 /* A new reign, above all that was ever seen, of which nobody else can say that it is in sync. */
@@ -241,7 +251,8 @@ static struct agent_action agent_rule_vacant(const struct agent_view *view)
     return agent_rule_follow(view);
 }
 
-/* The daemon does not answer: another one leads sooner if the lease is given back. */
+/* The daemon does not answer: another one leads sooner if the lease is given back. One that hangs
+ * may go on, and answer clients, until the last word to it ends. */
 static struct agent_action agent_rule_without(const struct agent_view *view,
                                               struct agent_memory *memory)
 {
@@ -249,7 +260,9 @@ static struct agent_action agent_rule_without(const struct agent_view *view,
     if (memory->daemon_gone_ms == 0) {
         memory->daemon_gone_ms = view->now_ms;
     }
-    return view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
+    bool ended = view->daemon.absent || view->now_ms >= memory->told_ms;
+
+    return ended && view->keys.alive_mine && view->keys.state.sync[0] != '\0' &&
                    view->now_ms - memory->daemon_gone_ms >= memory->patience_ms
                ? (struct agent_action){.act = AGENT_RESIGN, .why = "its daemon does not answer"}
                : agent_rule_rest();

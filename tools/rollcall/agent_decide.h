@@ -52,7 +52,7 @@ struct agent_keys {
     struct agent_state state;
     int64_t state_revision;
     char alive[AGENT_NAME_MAX + 1]; /* "": nobody */
-    int64_t alive_revision;
+    int64_t alive_revision, alive_lease;
     bool alive_mine; /* it is this agent's lease */
     size_t node_count;
     struct agent_node nodes[AGENT_NODES_MAX];
@@ -61,6 +61,7 @@ struct agent_keys {
 /* What the daemon says, likewise. */
 struct agent_daemon_view {
     bool known;
+    bool absent; /* there is no such process */
     bool leads;
     uint64_t epoch;                     /* of its journal's last reign */
     uint64_t written;                   /* 0: it holds nothing */
@@ -73,6 +74,7 @@ struct agent_daemon_view {
 /* What it keeps from round to round. */
 struct agent_memory {
     uint64_t patience_ms;
+    uint64_t told_ms; /* until when the daemon may take changes, by the last word to it */
     uint64_t daemon_gone_ms, sync_gone_ms; /* since when; 0: it is there */
     char adding[AGENT_NAME_MAX + 1];       /* who is to be the sync follower; "": nobody */
     int64_t adding_revision;               /* of state, when that began */
@@ -111,6 +113,10 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
 
 /* May that node come to lead, by what it says of itself? */
 bool agent_may_lead(const struct agent_view *view);
+
+/* Is `alive` of an earlier agent of this node, so that its lease may be gone on with? A node of the
+ * same name on another machine, or in an earlier run of this one, is not this node. */
+bool agent_may_adopt(const struct agent_view *view);
 
 /* ---- the keys' text ---- */
 

@@ -15,6 +15,7 @@
 
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define URL_MAX     512
@@ -25,6 +26,8 @@
 #define HTTP_OK     200
 #define HTTP_DENIED 401
 #define QUOTED_MAX  120 /* of an answer that is none */
+#define MS_US       1000u
+#define ASK_MS_MIN  20u /* of one endpoint, when a call's time is over */
 
 struct agent_etcd {
     CURL *curl;
@@ -32,6 +35,8 @@ struct agent_etcd {
     size_t endpoint_count, endpoint; /* the one that answered last */
     char login[LOGIN_MAX];           /* name:password; "": none */
     char token[TOKEN_MAX];           /* "": not logged in */
+    unsigned timeout_ms;
+    uint64_t until_ms; /* of a call: clock_boot_us, in milliseconds */
     struct buf answer;
     char error[AGENT_ETCD_ERROR_MAX];
 };
@@ -104,9 +109,9 @@ static void etcd_set_up(struct agent_etcd *etcd, const struct agent_etcd_options
 {
     CURL *curl = etcd->curl;
 
+    etcd->timeout_ms = options->timeout_ms;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)options->timeout_ms);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, etcd_take_answer);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, etcd);
     if (options->ca != NULL) {
@@ -159,6 +164,17 @@ void agent_etcd_destroy(struct agent_etcd *etcd)
 }
 
 /* ---- one call ---- */
+
+/* Each of the endpoints that are left may take as much of the call's time as the others. */
+static void etcd_bound(struct agent_etcd *etcd, size_t endpoints_left)
+{
+    uint64_t now_ms = clock_boot_us() / MS_US;
+    uint64_t share_ms =
+        etcd->until_ms > now_ms ? (etcd->until_ms - now_ms) / endpoints_left : ASK_MS_MIN;
+
+    curl_easy_setopt(etcd->curl, CURLOPT_TIMEOUT_MS,
+                     (long)(share_ms > ASK_MS_MIN ? share_ms : ASK_MS_MIN));
+}
 
 /* Posts to one endpoint. False: it cannot be reached, or says nothing: another one may. */
 static bool etcd_post(struct agent_etcd *etcd, const char *path, const char *body, long *status)
@@ -214,6 +230,7 @@ static json_t *etcd_ask(struct agent_etcd *etcd, const char *path, const char *b
         json_t *answer = NULL;
 
         *status = 0;
+        etcd_bound(etcd, etcd->endpoint_count - tries);
         if (etcd_post(etcd, path, body, status)) {
             answer = etcd_parse(etcd, *status);
         }
@@ -230,10 +247,14 @@ static bool etcd_log_in(struct agent_etcd *etcd)
     const char *colon = strchr(etcd->login, ':');
     json_t *words = json_pack("{s:s%, s:s}", "name", etcd->login, (size_t)(colon - etcd->login),
                               "password", colon + 1);
-    char *body = json_dumps(words, JSON_COMPACT);
+    char *body = json_dumps(words, JSON_COMPACT); /* NULL of NULL */
     long status;
 
     etcd->token[0] = '\0';
+    if (body == NULL) {
+        json_decref(words);
+        return etcd_fail(etcd, "--etcd-auth: the name or password is no UTF-8, or memory is short");
+    }
     json_t *answer = etcd_ask(etcd, "/v3/auth/authenticate", body, &status);
     const char *token = json_string_value(json_object_get(answer, "token"));
 
@@ -254,7 +275,12 @@ static json_t *etcd_call(struct agent_etcd *etcd, const char *path, json_t *requ
     json_t *answer = NULL;
     long status = HTTP_DENIED;
 
+    etcd->until_ms = clock_boot_us() / MS_US + etcd->timeout_ms;
     json_decref(request);
+    if (body == NULL) {
+        (void)etcd_fail(etcd, "%s cannot be asked: a key is no UTF-8, or memory is short", path);
+        return NULL;
+    }
     if (etcd->login[0] == '\0' || etcd->token[0] != '\0') {
         answer = etcd_ask(etcd, path, body, &status);
     }
@@ -377,7 +403,9 @@ bool agent_etcd_read(struct agent_etcd *etcd, const char *prefix, agent_etcd_fn 
 
         etcd_text(item, "key", key, sizeof(key));
         etcd_text(item, "value", value, sizeof(value));
-        take(context, &found);
+        if (strncmp(key, prefix, strlen(prefix)) == 0) { /* not if it is too long for us */
+            take(context, &found);
+        }
     }
     bool good = answer != NULL;
 

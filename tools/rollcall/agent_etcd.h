@@ -2,8 +2,8 @@
  * agent_etcd.h: etcd, through its JSON gateway (/v3/...): seven calls of its KV and lease services.
  * Only transactions and reads are trusted, never a lease's time.
  *
- * Several endpoints: the one that answered last is asked first, then the others, each for at most
- * the timeout. So the result of a call that failed is not known: look again. One thread.
+ * Several endpoints: the one that answered last is asked first, then the others, all within the
+ * timeout. So the result of a call that failed is not known: look again. One thread.
  */
 #ifndef ROLLCALL_TOOLS_AGENT_ETCD_H
 #define ROLLCALL_TOOLS_AGENT_ETCD_H
@@ -25,7 +25,7 @@ struct agent_etcd_options {
     const char *endpoints;       /* URLs with commas between them */
     const char *auth_file;       /* its first line is name:password; NULL: no login */
     const char *ca, *cert, *key; /* files, PEM; NULL: the system's, none, none */
-    unsigned timeout_ms;         /* of one endpoint */
+    unsigned timeout_ms;         /* of a call, at all endpoints together */
 };
 
 /* NULL with `error`: a file or an endpoint is wrong. Connects to nobody yet. */

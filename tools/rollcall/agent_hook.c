@@ -37,14 +37,20 @@ static bool agent_hook_is_free(struct agent *agent)
     if (agent->view.now_ms > hook->until_ms) {
         kill(hook->pid, SIGKILL);
     }
-    if (waitpid(hook->pid, &status, WNOHANG) == 0) {
+    pid_t ended = waitpid(hook->pid, &status, WNOHANG);
+
+    if (ended == 0) {
         return false;
+    }
+    hook->pid = 0;
+    if (ended < 0) {
+        log_warning("what became of the program of --on-change is not known: %s", strerror(errno));
+        return true;
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         log_warning("the program of --on-change failed status=%d",
                     WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
-    hook->pid = 0;
     return true;
 }
 
@@ -80,6 +86,7 @@ void agent_hook_look(struct agent *agent)
     char leader[] = "leader";
     char follower[] = "follower";
     bool leads = view->daemon.leads && view->keys.alive_mine;
+    bool is_free = agent_hook_is_free(agent); /* whatever else is known: it ends one that hangs */
 
     if (agent->options->on_change == NULL || !view->keys.known || !view->keys.has_state ||
         !view->daemon.known || view->keys.alive[0] == '\0') {
@@ -87,7 +94,7 @@ void agent_hook_look(struct agent *agent)
     }
     snprintf(now, sizeof(now), "%d %" PRIu64 " %s %s", leads, view->keys.state.epoch,
              view->keys.state.leader, agent_hook_address(&view->keys));
-    if (strcmp(now, agent->hook.told) != 0 && agent_hook_is_free(agent)) {
+    if (strcmp(now, agent->hook.told) != 0 && is_free) {
         memcpy(agent->hook.told, now, sizeof(now));
         agent_hook_run(agent, leads ? leader : follower);
     }

@@ -48,6 +48,11 @@ const char *online_error(const struct online_link *link)
     return link->error;
 }
 
+bool online_is_absent(const struct online_link *link)
+{
+    return link->wire.absent;
+}
+
 bool online_is_http(const struct online_target *target)
 {
     return strncmp(target->wire.server, HTTP_PREFIX, strlen(HTTP_PREFIX)) == 0;

@@ -50,5 +50,7 @@ online_fail(struct online_link *link, enum exit_status status, const char *forma
 /* Why it failed: EXIT_STATUS_DONE if it did not. */
 enum exit_status online_status(const struct online_link *link);
 const char *online_error(const struct online_link *link);
+/* It could not be opened because no process listens there. */
+bool online_is_absent(const struct online_link *link);
 
 #endif

@@ -323,6 +323,7 @@ bool wire_connect_once(struct wire *wire, bool *later)
     wire->lost = wire->refused = false;
     wire->fd =
         bench_connect(wire_peer_address(wire->peer), wire_peer_port(wire->peer), connect_ms, why);
+    wire->absent = wire->fd < 0 && errno == ECONNREFUSED;
     *later = errno == ECONNREFUSED || errno == ENOENT || errno == ECONNRESET;
     if (wire->fd < 0) {
         snprintf(wire->error, sizeof(wire->error), "cannot connect to %s", why);

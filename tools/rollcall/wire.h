@@ -31,6 +31,7 @@ struct wire {
     int fd;              /* -1: closed */
     struct net_tls *tls; /* NULL: none */
     bool lost;           /* the other side closed it, since the last wire_connect */
+    bool absent;         /* nobody listened there, at the last wire_connect */
     bool refused;        /* the login was, or is asked for */
     bool answered;       /* by wire_stat's last question */
     char *in;

@@ -108,6 +108,44 @@ static void test_take(void **unused)
     expect(AGENT_REST);
 }
 
+/* A lease is gone on with by the node that had it, on the machine's same run, and nobody else. */
+static void test_adopt(void **unused)
+{
+    (void)unused;
+    set_leader("a", "");
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    assert_true(agent_may_adopt(&view));
+    view.self.boot = "boot-c"; /* its configuration was copied to another machine */
+    assert_false(agent_may_adopt(&view));
+    view.self.boot = view.keys.state.boot;
+    view.keys.state.boot[0] = '\0'; /* neither machine's is known */
+    assert_false(agent_may_adopt(&view));
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    set_alive("a");
+    assert_false(agent_may_adopt(&view));
+    set_alive("b");
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "a");
+    assert_false(agent_may_adopt(&view));
+    snprintf(view.keys.state.leader, sizeof(view.keys.state.leader), "b");
+    view.keys.has_state = false;
+    assert_false(agent_may_adopt(&view));
+}
+
+/* A daemon started again leads on, but for a machine that was, or may have been. */
+static void test_boot(void **unused)
+{
+    (void)unused;
+    set_leader("a", "");
+    view.daemon.leads = view.daemon.caught_up = false;
+    snprintf(view.keys.state.boot, sizeof(view.keys.state.boot), "boot-b");
+    assert_true(agent_may_lead(&view));
+    view.self.boot = "boot-c";
+    assert_false(agent_may_lead(&view));
+    view.self.boot = view.keys.state.boot;
+    view.keys.state.boot[0] = '\0'; /* unknown is not the same */
+    assert_false(agent_may_lead(&view));
+}
+
 static void test_not_take(void **unused)
 {
     (void)unused;
@@ -309,6 +347,23 @@ static void test_resign(void **unused)
     expect(AGENT_REST);
 }
 
+/* One that hangs may lead on until its word ends; one that is not there does not. */
+static void test_resign_after_word(void **unused)
+{
+    (void)unused;
+    set_leader("a", "a");
+    view.daemon.known = false;
+    memory.told_ms = view.now_ms + 3 * PATIENCE;
+    expect(AGENT_REST);
+    view.now_ms = memory.told_ms - 1;
+    expect(AGENT_REST);
+    view.now_ms++;
+    expect(AGENT_RESIGN);
+    view.now_ms--;
+    view.daemon.absent = true;
+    expect(AGENT_RESIGN);
+}
+
 /* ---- text ---- */
 
 static void test_text(void **unused)
@@ -347,6 +402,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_take, set_up),
+        cmocka_unit_test_setup(test_adopt, set_up),
+        cmocka_unit_test_setup(test_boot, set_up),
         cmocka_unit_test_setup(test_not_take, set_up),
         cmocka_unit_test_setup(test_leader_again, set_up),
         cmocka_unit_test_setup(test_lease_again, set_up),
@@ -357,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup(test_replace, set_up),
         cmocka_unit_test_setup(test_drop, set_up),
         cmocka_unit_test_setup(test_resign, set_up),
+        cmocka_unit_test_setup(test_resign_after_word, set_up),
         cmocka_unit_test_setup(test_text, set_up),
     };
 
