@@ -60,6 +60,12 @@ class Group:
         self.member.remove()
 
 
+def shows(agent, *words):
+    """A node tells of itself once a round: its status has the words soon."""
+    pair.wait_for(lambda: "status without %s: %s" % (words, agent.run("status").stdout),
+                  lambda: all(word in agent.run("status").stdout for word in words))
+
+
 def words(group):
     """From nothing to a group of two; what is refused, and why."""
     one, two = group.agents
@@ -76,11 +82,13 @@ def words(group):
     expect(one.run("status"), NEGATIVE, "node-0 led last, nobody does now")
     one.start()
     leads(group.nodes[0])
+    shows(one, " leads\n")
     expect(one.run("status"), DONE, "epoch 1: node-0 leads", "nobody else may take over", " leads\n")
     expect(one.run("--group", "rollcall", "-s", "/none", "status"), DONE, "epoch 1: node-0 leads")
     expect(one.run("--force"), REFUSED, "node-0 leads group rollcall now")
     two.start()
     leads(group.nodes[0], "node-1")
+    shows(one, "sync follower\n")
     expect(one.run("status"), DONE, "its sync follower may take over", "sync follower\n")
 
 

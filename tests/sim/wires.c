@@ -84,7 +84,8 @@ void wires_dial(int fds[2])
     for (unsigned side = 0; side < 2; side++) {
         wire->pipe[side].length = wire->pipe[side].arrived = 0;
         wire->open[side] = true;
-        wire->ended[side] = wire->woken[side] = false;
+        wire->ended[side] = false;
+        wire->woken[side] = false;
         if (wire->pipe[side].bytes == NULL) {
             wire->pipe[side].bytes = memory_zalloc(PIPE_BYTES);
         }

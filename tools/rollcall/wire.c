@@ -48,6 +48,7 @@ static bool wire_fail(struct wire *wire, const char *what)
 {
     snprintf(wire->error, sizeof(wire->error), "%.200s: %.250s", wire_peer_address(wire->peer),
              what);
+    wire->failed = true;
     return false;
 }
 
@@ -320,18 +321,18 @@ bool wire_connect_once(struct wire *wire, bool *later)
     char why[BENCH_CONNECT_ERROR_MAX] = "";
 
     wire_close(wire);
-    wire->lost = wire->refused = false;
+    wire->lost = wire->refused = wire->failed = false;
     wire->fd =
         bench_connect(wire_peer_address(wire->peer), wire_peer_port(wire->peer), connect_ms, why);
     wire->absent = wire->fd < 0 && errno == ECONNREFUSED;
     *later = errno == ECONNREFUSED || errno == ENOENT || errno == ECONNRESET;
     if (wire->fd < 0) {
         snprintf(wire->error, sizeof(wire->error), "cannot connect to %s", why);
+        wire->failed = true;
         return false;
     }
     *later = false;
     if (wire_begin_tls(wire) && wire_log_in(wire, later)) {
-        wire->error[0] = '\0';
         return true;
     }
     wire_close(wire);
@@ -362,9 +363,9 @@ bool wire_connect(struct wire *wire, void (*waits)(void *context, const char *wh
 
 enum exit_status wire_status(const struct wire *wire)
 {
-    return wire->refused            ? EXIT_STATUS_REFUSED
-           : wire->error[0] != '\0' ? EXIT_STATUS_NO_ANSWER
-                                    : EXIT_STATUS_FAILED;
+    return wire->refused  ? EXIT_STATUS_REFUSED
+           : wire->failed ? EXIT_STATUS_NO_ANSWER
+                          : EXIT_STATUS_FAILED;
 }
 
 bool wire_wants_login(struct wire *wire, const char *line)
@@ -402,7 +403,11 @@ bool wire_stat(struct wire *wire, const char *args, const char *name, char *text
         }
         if (strncmp(line, "STAT ", 5) != 0) {
             wire->answered = strcmp(line, "END") == 0;
-            return found || wire_fail(wire, strcmp(line, "END") == 0 ? "no such figure" : line);
+            if (!found) {
+                (void)wire_fail(wire, wire->answered ? "no such figure" : line);
+                wire->failed = false; /* there was an answer */
+            }
+            return found;
         }
         const char *rest = line + 5;
 

@@ -33,6 +33,7 @@ struct wire {
     bool lost;           /* the other side closed it, since the last wire_connect */
     bool absent;         /* nobody listened there, at the last wire_connect */
     bool refused;        /* the login was, or is asked for */
+    bool failed;         /* since the last wire_connect: there is no connection, or no answer */
     bool answered;       /* by wire_stat's last question */
     char *in;
     size_t in_at, in_length, in_room;
