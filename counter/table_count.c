@@ -1,4 +1,4 @@
-/* table_count.c: how many records of a table in memory have a slot. */
+/* table_count.c: how many records a table in memory has, and how many of them have a slot. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +6,15 @@
 #include "counter/table_private.h"
 
 #define WALK_PIECE 4096u
+
+uint64_t table_count_records(const struct counter_table *t)
+{
+    uint64_t records = dict_count(t->extend);
+    for (uint64_t group = 0; group < t->shape.groups; group++) {
+        records += group_count(t, verlock_read(group_lock(t, group_words(t, group))));
+    }
+    return records;
+}
 
 struct counting {
     unsigned bits, offset; /* physical: where it lies */

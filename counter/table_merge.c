@@ -590,5 +590,6 @@ void *counter_recall_end(struct counter_table *t, struct counter_merge *recall)
     table_overlay_discard(t, recalling.front);
     table_file_let_go(t->file); /* the recall has it still */
     t->file = NULL;
+    atomic_store(&t->row.count, table_count_records(t));
     return memory;
 }
