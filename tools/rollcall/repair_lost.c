@@ -47,15 +47,23 @@ struct amended {
     uint64_t left_out; /* ids that count from nothing if they come again */
 };
 
+/* NULL: nothing of the file can be had. */
+static struct table_rescue *lost_open(struct repair *repair, const struct manifest_file *file)
+{
+    char path[VFS_PATH_MAX], error[TABLE_FILE_ERROR_MAX];
+    struct table_rescue *rescue = NULL;
+    bool opened =
+        vfs_path(path, repair->options->directory, file->name) &&
+        table_rescue_open(repair->vfs, path, file->end_lsn, &rescue, error) == TABLE_FILE_DONE;
+    return opened ? rescue : NULL;
+}
+
 /* False: the file cannot be read, or its table takes nothing over. The caller closes the rescue. */
 static bool amend(struct repair *repair, const struct manifest_file *file,
                   const struct row_amend *amend, struct amended *amended)
 {
-    char path[VFS_PATH_MAX], error[TABLE_FILE_ERROR_MAX];
-    amended->rescue = NULL;
-    if (!vfs_path(path, repair->options->directory, file->name) ||
-        table_rescue_open(repair->vfs, path, file->end_lsn, &amended->rescue, error) !=
-            TABLE_FILE_DONE) {
+    amended->rescue = lost_open(repair, file);
+    if (amended->rescue == NULL) {
         return false;
     }
     const struct table_file_info *info = table_rescue_info(amended->rescue);
@@ -75,21 +83,18 @@ static void lost_see_flags(void *context, const char *name, uint64_t value)
 static bool lost_is_part(const struct repair_work *work)
 {
     bool part = false;
-    for (size_t i = 0; i < work->space->files_count && !part; i++) {
+    bool known = false;
+    for (size_t i = 0; i < work->space->files_count && !known; i++) {
         const struct manifest_file *other = &work->space->files[i];
-        const struct row_amend same = {.last = other->last_id, .layered = true};
-        struct amended amended;
-        size_t at;
-        if (lost_is_table(other) && other->serial != work->file.serial) {
-            (void)amend(work->repair, other, &same, &amended);
-            if (amended.rescue != NULL) {
-                const struct table_file_info *info = table_rescue_info(amended.rescue);
-                (void)row_state_read(info->description, info->description_bytes, lost_see_flags,
-                                     &part, &at);
-            }
-            table_rescue_close(amended.rescue);
-            return part;
+        bool asked = lost_is_table(other) && other->serial != work->file.serial;
+        struct table_rescue *rescue = asked ? lost_open(work->repair, other) : NULL;
+        if (rescue != NULL) {
+            const struct table_file_info *info = table_rescue_info(rescue);
+            size_t at;
+            known = row_state_read(info->description, info->description_bytes, lost_see_flags,
+                                   &part, &at);
         }
+        table_rescue_close(rescue);
     }
     return part;
 }
