@@ -277,8 +277,7 @@ static void counter_destroy(struct engine *engine)
 
 static const struct engine_functions counter_functions = {
     .kind = "counter",
-    .slot = counter_slot_of,
-    .some = counter_some_of,
+    .slots = counter_slots_of,
     .prepare = counter_prepare,
     .read = counter_read,
     .collect = counter_collect,

@@ -52,9 +52,8 @@ static inline struct counter_reader counter_reader_of(const struct counter *coun
 }
 
 /* counter_ops.c */
-bool counter_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot);
-bool counter_some_of(const struct engine *engine, const char *tail, size_t length,
-                     struct engine_op *op);
+bool counter_slots_of(const struct engine *engine, const char *tail, size_t length,
+                      struct engine_op *op);
 void counter_prepare(struct engine *engine, struct engine_op *const *ops, size_t n);
 void counter_read(struct engine *engine, struct engine_op *const *ops, size_t n);
 /* The token of what the op's key is with these values; 0: nothing is there. */

@@ -66,7 +66,7 @@ static struct counter_table *make_table(const struct counter_table *t, void *mem
     struct row_want want = {
         .first = unsettled,
         .description = description,
-        .description_bytes = counter_table_describe_next(t, description, &doubles),
+        .description_bytes = counter_table_describe(t, description, &doubles),
         .region = memory,
         .region_bytes = bytes,
     };

@@ -14,9 +14,10 @@
 #define MEMBER_TEXT  '1' /* what a member that is there reads as */
 #define MEMBER_TOKEN 1   /* and its cas token */
 
-bool phantom_slot_of(const struct engine *engine, const char *tail, size_t length, int *slot)
+bool phantom_slots_of(const struct engine *engine, const char *tail, size_t length,
+                      struct engine_op *op)
 {
-    (void)engine, (void)tail, (void)length, (void)slot;
+    (void)engine, (void)tail, (void)length, (void)op;
     return false; /* a key names a member, never a slot */
 }
 

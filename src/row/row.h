@@ -184,6 +184,7 @@ struct row_table {
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
+    uint64_t key_last;      /* of a part: the largest key; one more is a power of two */
     uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
                                0: its capacity */
     uint64_t fill;          /* at which the next table opens */
