@@ -123,7 +123,7 @@ static inline struct counter_table *counter_op_table(const struct engine_op *op)
     return counter_table_of((struct row_table *)(uintptr_t)op->scratch[3]);
 }
 
-_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies behind it");
+_Static_assert(sizeof(struct counter_locus) == 3 * sizeof(uint64_t), "the table lies after it");
 
 /* Its locus there, from prepare on. */
 static inline struct counter_locus *counter_op_locus(struct engine_op *op)

@@ -257,7 +257,7 @@ static void hand_over(const struct edit *edit, struct change_sink *sink)
     change.member[1] = edit->member.second;
     POINT("member changed, before the LSN");
     (void)sink->functions->put(sink, &change);
-    POINT("member changed, behind the LSN");
+    POINT("member changed, after the LSN");
 }
 
 /* Carries out a rule with the sink's room, which it uses or gives back. */

@@ -89,7 +89,7 @@ static void test_fill_is_whole(void **state)
 }
 
 /* A table that has an image of where the journal ends is written again, though no record came. */
-static void test_fill_behind_a_checkpoint(void **state)
+static void test_fill_after_a_checkpoint(void **state)
 {
     (void)state;
     assert_true(data_run_begin(&run));
@@ -143,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_fill_is_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fill_behind_a_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fill_after_a_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fill_cut_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fill_finds_something, setup, teardown),
     };
