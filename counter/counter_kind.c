@@ -204,7 +204,6 @@ static bool counter_kind_merge_begin(struct row_table *table)
     return counter_table_merge_begin(counter_table_of(table));
 }
 
-/* The older overlay is copied in pieces, as all is; the files are read and written outside. */
 static enum engine_image counter_kind_merge_write(const struct row_writing *w)
 {
     struct row_table *table;
@@ -214,16 +213,7 @@ static enum engine_image counter_kind_merge_write(const struct row_writing *w)
     }
     struct counter_merge *merge = counter_merge_create(counter_kind_table(table));
     row_writing_leave(w);
-    for (bool more = true; more && result == ENGINE_IMAGE_DONE;) {
-        result = row_writing_enter(w, &table);
-        if (result == ENGINE_IMAGE_DONE) {
-            more = counter_merge_take(merge, counter_kind_table(table));
-            row_writing_leave(w);
-        }
-    }
-    if (result == ENGINE_IMAGE_DONE) {
-        result = counter_merge_write(merge, w->writer, w->stop);
-    }
+    result = counter_merge_write(merge, w->writer, w->stop);
     counter_merge_destroy(merge);
     return result;
 }

@@ -422,12 +422,11 @@ bool counter_table_merge_begin(struct counter_table *table);
 struct table_file *counter_table_merge_end(struct counter_table *table, struct table_file *file);
 
 /*
- * Writes file and older overlay as one file: begin and take, which copies a piece of the older
- * overlay, inside the barrier (true: there is more); write outside, in a thread that may block.
+ * Writes file and older overlay as one file: create inside the barrier; write outside, in a thread
+ * that may block. What is read stays until destroy, whatever becomes of the table.
  */
 struct counter_merge;
 struct counter_merge *counter_merge_create(const struct counter_table *table);
-bool counter_merge_take(struct counter_merge *merge, const struct counter_table *table);
 struct table_file_writer;
 enum engine_image counter_merge_write(struct counter_merge *merge, struct table_file_writer *writer,
                                       const _Atomic bool *stop);
