@@ -132,7 +132,7 @@ static size_t control_follow(const struct repl_control *control, const struct co
                : control_say(answer, "SERVER_ERROR %s", why);
 }
 
-/* Is the name behind the last one among those before it? */
+/* Is the name after the last one among those before it? */
 static bool control_waits_already(const struct repl_waits *waits)
 {
     for (size_t i = 0; i < waits->count; i++) {

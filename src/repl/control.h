@@ -43,8 +43,7 @@
 #include "repl/receiver.h"
 #include "repl/wire.h"
 
-#define REPL_CONTROL_VERSION 1u
-#define REPL_LEASE_MS_MAX    (10u * 60u * 1000u) /* beyond that it is another clock's */
+#define REPL_LEASE_MS_MAX (10u * 60u * 1000u) /* beyond that it is another clock's */
 
 /* What the daemon does, one at a time. True: done. Else `why`, one sentence. */
 struct repl_control {

@@ -194,7 +194,7 @@ void dispatch_alone_init(struct dispatch_worker *worker);
 void dispatch_route_begin(
     struct dispatch_worker *worker); /* a new batch: routes its first chunks */
 void dispatch_chunk_next(struct dispatch_worker *worker);
-/* Reads the key of that number, and those behind it that may be read with it. */
+/* Reads the key of that number, and those after it that may be read with it. */
 void dispatch_read_run(struct dispatch_worker *worker, uint32_t from);
 
 /* The chunk of the next routed key. */

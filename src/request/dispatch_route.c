@@ -53,17 +53,6 @@ static enum key_kind find_plain(struct dispatch_worker *worker, const struct req
     return KEY_PLAIN;
 }
 
-/* A key whose tail is no slot: it may name several. Apart: most keys never come here. */
-static __attribute__((noinline)) enum key_kind
-find_some(const struct engine *engine, const struct pattern_match *match, struct engine_op *op)
-{
-    const struct engine_functions *functions = engine->functions;
-    if (functions->some != NULL && functions->some(engine, match->rest, match->rest_length, op)) {
-        return KEY_SLOT;
-    }
-    return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
-}
-
 /* Finds what a key names: fills space and the operation's id, slot or member. */
 static inline enum key_kind find(struct dispatch_worker *worker, const struct request_key *bytes,
                                  struct dispatch_key *key)
@@ -86,8 +75,8 @@ static inline enum key_kind find(struct dispatch_worker *worker, const struct re
         if (match->rest_length == 0) {
             return KEY_RECORD;
         }
-        if (!engine->functions->slot(engine, match->rest, match->rest_length, &key->op.slot)) {
-            return find_some(engine, match, &key->op);
+        if (!engine->functions->slots(engine, match->rest, match->rest_length, &key->op)) {
+            return match->rest[0] == '.' ? KEY_SLOT_UNKNOWN : KEY_BAD;
         }
         return key->op.slot == ENGINE_SLOT_RECORD ? KEY_RECORD : KEY_SLOT;
     case PATTERN_MEMBER:

@@ -173,6 +173,7 @@ struct row_table {
     uint64_t range;         /* ids a full table spans, as earlier ones showed; 0: not known */
     uint64_t reach_min;     /* while range is 0: ids up to this far above `trusted` are not ahead */
     uint64_t capacity;      /* records or members */
+    uint64_t key_last;      /* of a part: the largest key; one more is a power of two */
     uint64_t grows_to;      /* what it takes when it is dumped, as merges write larger files;
                                0: its capacity */
     uint64_t fill;          /* at which the next table opens */
@@ -497,6 +498,11 @@ bool row_asked(const struct row *row);
 
 /* Makes regions resident, those of tables first. Blocks; ends early once *stop is true. */
 void row_populate(struct row *row, const _Atomic bool *stop);
+
+/* For engine_functions of any engine with a row. */
+void row_engine_maintain(struct engine *engine, struct barrier *barrier);
+void row_engine_populate(struct engine *engine, const _Atomic bool *stop);
+void row_engine_waited(struct engine *engine);
 
 /*
  * Forgets everything and leaves one unsettled first table; its memory is cleared in this call. With

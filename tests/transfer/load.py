@@ -318,25 +318,32 @@ class Case:
             client.ask(request + b"mn\r\n", (b"MN\r\n",))
         client.socket.close()
 
-    def run(self):
+    def cases(self):
+        return (self.formats_in_and_out, self.modes, self.refusals, self.killed_and_taken_up,
+                self.beside_a_daemon_that_is_killed, self.export_under_load, self.daemon_that_forgot)
+
+    def begin(self):
         self.start()
+
+    def run(self):
+        """The cases, one after the other; the daemon that is there at the end must end well."""
         try:
-            for case in (self.formats_in_and_out, self.modes, self.refusals,
-                         self.killed_and_taken_up, self.beside_a_daemon_that_is_killed,
-                         self.export_under_load, self.daemon_that_forgot):
+            self.begin()
+            for case in self.cases():
                 began = time.monotonic()
                 said = case()
                 print("ok   %-32s %5.1f s  %s" % (case.__name__, time.monotonic() - began,
                                                   said or ""), flush=True)
-            problem = self.daemon.stop(False)
+            problem = self.daemon.stop(False) if self.daemon.alive() else None
             if problem:
                 raise Failure(problem)
         except (Failure, judge.Lost, OSError, subprocess.SubprocessError) as problem:
             print("FAIL %s" % problem)
-            print(self.daemon.output()[-2000:])
+            if self.daemon is not None:
+                print(self.daemon.output()[-2000:])
             return 1
         finally:
-            if self.daemon.alive():
+            if self.daemon is not None and self.daemon.alive():
                 self.daemon.kill_now()
             self.folder.remove()
         return 0

@@ -375,7 +375,7 @@ bool agent_etcd_revoke(struct agent_etcd *etcd, int64_t lease)
 
 /* ---- keys ---- */
 
-/* The first key behind all that begin so. */
+/* The first key after all that begin so. */
 static void etcd_range_end(const char *prefix, char end[AGENT_ETCD_KEY_MAX])
 {
     snprintf(end, AGENT_ETCD_KEY_MAX, "%s", prefix);

@@ -1,6 +1,6 @@
 /*
  * test_counter_tokens.c: cas tokens of changes, wherever a record may lie: a token that is compared
- * before, and the one that is handed out behind; threads that compare and swap.
+ * before, and the one that is handed out after; threads that compare and swap.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +23,9 @@
 #define REC        ENGINE_SLOT_RECORD
 #define SLOTS      4
 #define AUX_BYTES  (64u << 10)
-#define ROLLED     (3u * ROWS_TABLE_WORTH) /* ids behind which the first ones have left */
+#define ROLLED     (3u * ROWS_TABLE_WORTH) /* ids after which the first ones have left */
 #define ID         (rows_dense(0))
-#define SETTLED    2000u /* ids behind which they lie in groups */
+#define SETTLED    2000u /* ids after which they lie in groups */
 #define SEEN       120u  /* of a file, one by one */
 #define DUMPED     7000u /* more than a table takes */
 #define ROUNDS     20000u

@@ -485,7 +485,7 @@ static void test_woken_while_held(void **unused)
     echo_stop(&echo);
 }
 
-/* What the socket does not take goes the ordinary way, and the rest of the pipe behind it. */
+/* What the socket does not take goes the ordinary way, and the rest of the pipe after it. */
 static void test_slow_reader(void **unused)
 {
     enum { ANSWERS = 12, LETTERS = 1000000 };

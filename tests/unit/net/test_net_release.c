@@ -125,7 +125,7 @@ static void test_end_while_queued(void **unused)
         }
         net_wake(atomic_load(&echo.waiting_worker), atomic_load(&echo.waiting_serial));
     }
-    close(client_ready(&echo)); /* behind the last wake */
+    close(client_ready(&echo)); /* after the last wake */
     wait_for(&echo.closed, 1);
     echo_stop(&echo);
     assert_int_equal(echo.closed, 4);

@@ -500,7 +500,7 @@ static void test_full_buffer_waits(void **state)
     close(other);
 }
 
-/* If it lasts it is refused; nothing before or behind it is lost. */
+/* If it lasts it is refused; nothing before or after it is lost. */
 static void test_full_buffer_refuses(void **state)
 {
     struct journal_writer hog;
