@@ -10,11 +10,14 @@ bool counter_slot_of(const struct engine *engine, const char *tail, size_t lengt
 {
     const struct counter *counter = (const struct counter *)engine;
     *slot = ENGINE_SLOT_RECORD;
-    if (length == 0 || (length == 1 && tail[0] == '.')) {
+    if (length == 0) {
         return true;
     }
     if (tail[0] != '.') {
         return false;
+    }
+    if (length == 1) {
+        return true;
     }
     *slot = counter_names_find(&counter->names, tail + 1, length - 1);
     return *slot >= 0;
