@@ -65,13 +65,10 @@ static inline size_t put_flags(char text[FLAGS_BYTES], uint32_t flags)
     return (size_t)(end - text);
 }
 
-void text_compose_value(struct buf *out, const struct request *request,
-                        const struct request_key *key, const struct hit *hit)
+static __attribute__((noinline)) void compose_value(struct buf *out, const struct request *request,
+                                                    const struct request_key *key,
+                                                    const struct hit *hit)
 {
-    if (UNLIKELY(request->meta.line != NULL)) {
-        meta_compose_value(out, request, key, hit);
-        return;
-    }
     const struct found found = {hit->value, hit->value_length, hit->cas};
     char flags[FLAGS_BYTES] = {0};
     size_t flags_length = put_flags(flags, hit->flags);
@@ -81,6 +78,16 @@ void text_compose_value(struct buf *out, const struct request *request,
     }
     char *end = put_value(start, request, key, flags, flags_length, &found);
     buf_commit(out, (size_t)(end - start));
+}
+
+void text_compose_value(struct buf *out, const struct request *request,
+                        const struct request_key *key, const struct hit *hit)
+{
+    if (request->meta.line != NULL) {
+        meta_compose_value(out, request, key, hit);
+    } else {
+        compose_value(out, request, key, hit);
+    }
 }
 
 void text_compose_values(struct buf *out, const struct request *request,

@@ -1,11 +1,11 @@
-/* Requests with keys: executed through their rows of the command table, answered in order. */
+/* Gets: their keys are read together, through their rows of the command table, and answered in
+ * order. */
 #include <string.h>
 
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-/* A request that is run again is counted once: so its keys are counted at its end, or dropped. */
-static void tally_end(struct dispatch_worker *worker, bool answered)
+void dispatch_tally_end(struct dispatch_worker *worker, bool answered)
 {
     for (; worker->tallied != 0; worker->tallied &= worker->tallied - 1) {
         unsigned index = (unsigned)__builtin_ctzll(worker->tallied);
@@ -24,7 +24,7 @@ static void tally_end(struct dispatch_worker *worker, bool answered)
     }
 }
 
-static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
+void dispatch_tally_miss(struct dispatch_worker *worker, const struct dispatch_key *key)
 {
     struct dispatch_tally *tally = dispatch_tally_of(worker, key->space);
 
@@ -43,46 +43,6 @@ static void tally_miss(struct dispatch_worker *worker, const struct dispatch_key
         tally->below++;
         return;
     }
-}
-
-static void dispatch_run_change(struct dispatch_worker *worker, struct engine *engine,
-                                struct engine_op *op)
-{
-    engine->functions->change(engine, op, worker->sink);
-    if (UNLIKELY(worker->has_cold)) {
-        dispatch_cold_look(worker, &op, 1);
-    }
-    if (UNLIKELY(op->status == ENGINE_ERROR)) {
-        if (op->error == ENGINE_E_JOURNAL_BUSY) {
-            dispatch_journal_busy(worker, op);
-        }
-        return;
-    }
-    worker->changed |= engine->functions->visit == NULL; /* what is visited is in no journal */
-    worker->copied_bytes += op->copied_bytes;
-    worker->conn->busy_since_us = 0;
-}
-
-static enum engine_status delete_now(struct dispatch_worker *worker, struct dispatch_key *key)
-{
-    struct engine *engine = key->space->engine;
-    struct engine_op *op = &key->op;
-
-    op->verb = ENGINE_DELETE;
-    op->compare = false; /* a token was judged by what came before */
-    engine->functions->prepare(engine, &op, 1);
-    dispatch_run_change(worker, engine, op);
-    return op->status;
-}
-
-/* PENDING: run again, it has not waited long enough. */
-static enum engine_status delete_or_wait(struct dispatch_worker *worker,
-                                         const struct request *request, struct dispatch_key *key)
-{
-    if (delete_now(worker, key) == ENGINE_PENDING) {
-        (void)dispatch_wait_op(worker, request, key->space->engine, &key->op);
-    }
-    return key->op.status;
 }
 
 #define WORD_BITS   64
@@ -172,7 +132,7 @@ static void block_absent(struct dispatch_worker *worker, const struct request *r
     if (UNLIKELY(key->delete_after) && key->op.miss == ENGINE_MISS_INCOMPLETE) {
         (void)block_marks(worker, request, bytes, block);
     }
-    tally_miss(worker, key);
+    dispatch_tally_miss(worker, key);
     block_miss(worker, request, bytes);
 }
 
@@ -184,7 +144,7 @@ static void block_hit(struct dispatch_worker *worker, const struct request *requ
 
     if (UNLIKELY(key->delete_after) && !block_marks(worker, request, bytes, block)) {
         key->op.miss = ENGINE_MISS_ABSENT;
-        tally_miss(worker, key);
+        dispatch_tally_miss(worker, key);
         block_miss(worker, request, bytes);
         return;
     }
@@ -375,7 +335,7 @@ static void block_delete(struct dispatch_worker *worker, const struct request *r
             continue;
         }
         struct dispatch_key *key = dispatch_route_alone(worker, request, &bytes[i]);
-        enum engine_status status = delete_or_wait(worker, request, key);
+        enum engine_status status = dispatch_delete(worker, request, key);
         block->pending = status == ENGINE_PENDING && !deleted;
         if (status == ENGINE_PENDING && deleted) {
             key->op.error = ENGINE_E_BUSY;
@@ -416,10 +376,10 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
                                    const struct block *block)
 {
     if (block->answered == 0) {
-        tally_end(worker, false);
+        dispatch_tally_end(worker, false);
         return DISPATCH_FULL;
     }
-    tally_end(worker, true);
+    dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block->no_space);
     command_count_reads(request->verb, block->hits, block->answered - block->hits, worker->metrics);
     worker->cut = block->answered;
@@ -477,7 +437,7 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     }
     if (UNLIKELY(block.failed || block.pending)) {
         buf_truncate(worker->out, start);
-        tally_end(worker, false);
+        dispatch_tally_end(worker, false);
         if (block.failed) {
             return block_end_failed(worker, request);
         }
@@ -487,7 +447,7 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     if (UNLIKELY(block.full)) {
         return block_cut(worker, request, &block);
     }
-    tally_end(worker, true);
+    dispatch_tally_end(worker, true);
     metric_add(&worker->metrics->no_space, block.no_space);
     command_count_reads(request->verb, block.hits, request->keys - block.hits, worker->metrics);
     worker->codec->compose_end(worker->out, request);
@@ -503,98 +463,4 @@ enum dispatch_end dispatch_run_get(struct dispatch_worker *worker, const struct 
         return DISPATCH_DONE;
     }
     return run_block(worker, request);
-}
-
-/* Deletes the key of a write with a past exptime, or of one that role cache had no room for. False:
- * pending. */
-static bool finish_with_delete(struct dispatch_worker *worker, const struct request *request,
-                               struct dispatch_key *key)
-{
-    struct command_result *result = &worker->result;
-    enum engine_status status = delete_or_wait(worker, request, key);
-
-    if (result->dropped) { /* whatever came of it: nothing more can be done */
-        return true;
-    }
-    if (status == ENGINE_ERROR) {
-        command_refuse(key->space, &key->op, dispatch_figures_of(worker, key->space), result);
-    }
-    return status != ENGINE_PENDING;
-}
-
-static void call_engine(struct dispatch_worker *worker, struct dispatch_key *key)
-{
-    struct engine *engine = key->space->engine;
-
-    if (key->command->call == COMMAND_CALL_CHANGE) {
-        dispatch_run_change(worker, engine, &key->op);
-    } else {
-        dispatch_read(worker);
-    }
-}
-
-static void dispatch_run_count_one(struct dispatch_worker *worker, const struct request *request,
-                                   const struct dispatch_key *key)
-{
-    struct space_metrics *own = dispatch_figures_of(worker, key->space);
-
-    if (worker->result.refused && worker->result.reply.detail == DETAIL_TOO_LARGE) {
-        metric_add(&worker->metrics->store_too_large, 1);
-    }
-    if (worker->result.refused && request->quiet == QUIET_ALL) {
-        metric_add(&worker->metrics->refused_noreply, 1);
-        if (own != NULL) {
-            metric_add(&own->refused_noreply, 1);
-        }
-    }
-    if (request->verb != VERB_TOUCH || key->command->call != COMMAND_CALL_READ) {
-        return;
-    }
-    if (key->op.status == ENGINE_DONE) {
-        dispatch_tally_of(worker, key->space)->hits++;
-    } else if (key->op.status == ENGINE_ABSENT) {
-        tally_miss(worker, key);
-    }
-    tally_end(worker, true);
-}
-
-enum dispatch_end dispatch_run_one(struct dispatch_worker *worker, const struct request *request)
-{
-    CHECK(request->keys == 1);
-    struct dispatch_key *key = dispatch_key_next(worker);
-    struct command_result *result = &worker->result;
-
-    if (LIKELY(key->command->call != COMMAND_CALL_NONE)) {
-        call_engine(worker, key);
-        if (UNLIKELY(key->op.status == ENGINE_PENDING) &&
-            dispatch_wait_op(worker, request, key->space->engine, &key->op)) {
-            metric_add(&worker->metrics->suspensions, 1);
-            return DISPATCH_PENDING;
-        }
-    }
-    command_finish(key->command, key->space, &key->op, worker->metrics,
-                   dispatch_figures_of(worker, key->space), result);
-    dispatch_run_count_one(worker, request, key);
-    bool expires = key->delete_after && !result->refused &&
-                   key->command->call != COMMAND_CALL_NONE && key->op.status == ENGINE_DONE;
-
-    if (UNLIKELY(expires || result->dropped) && !finish_with_delete(worker, request, key)) {
-        return DISPATCH_PENDING;
-    }
-    dispatch_reply(worker, request, &result->reply);
-    return DISPATCH_DONE;
-}
-
-void dispatch_forget(struct dispatch_worker *worker, const struct request *request)
-{
-    struct request deleting = *request;
-
-    deleting.verb = VERB_DELETE;
-    deleting.value_length = 0;
-    struct dispatch_key *key =
-        dispatch_route_alone(worker, &deleting, &worker->batch.keys[request->first_key]);
-
-    if (key->space != NULL && key->space == worker->spaces->plain) {
-        (void)delete_now(worker, key);
-    }
 }
