@@ -122,7 +122,8 @@ static void hold(struct dispatch_worker *worker, uint64_t now_us)
     }
 }
 
-/* The end of a turn that is not as most are: the first one waited, answers are held, it is slow.
+/* The end of a turn that is not as most are: the first one waited, answers are held, it is slow or
+ * of several classes.
  * Not inlined, so that the others do without its room for a key. */
 __attribute__((noinline)) static void end_otherwise(struct dispatch_worker *worker, bool held,
                                                     uint64_t now_us)
@@ -162,11 +163,12 @@ void dispatch_watch_end(struct dispatch_worker *worker, bool held)
     uint64_t now_us = clock_monotonic_us();
     uint64_t us = now_us - net_worker_now_us(worker->net);
 
-    if (UNLIKELY(held || own->waited_us != 0 || is_slow(worker, us))) {
+    if (UNLIKELY(held || own->waited_us != 0 || is_slow(worker, us)) ||
+        UNLIKELY(own->turn.of[own->first] != own->turn.all)) {
         end_otherwise(worker, held, now_us);
         return;
     }
-    took(worker, &own->turn, own->first, WATCH_MEMORY, us);
+    watch_took(worker->watch, own->first, WATCH_MEMORY, us, own->turn.all);
 }
 
 /* ---- answers that wait for the journal ---- */
