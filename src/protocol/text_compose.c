@@ -119,8 +119,10 @@ void text_compose_miss(struct buf *out, const struct request *request,
 
 void text_compose_end(struct buf *out, const struct request *request)
 {
-    if (!request->more && request->meta.line == NULL) {
-        buf_append(out, "END\r\n", 5);
+    char *to;
+    if (!request->more && request->meta.line == NULL && (to = buf_room(out, 5)) != NULL) {
+        TEXT_PUT(to, "END\r\n");
+        buf_commit(out, 5);
     }
 }
 
@@ -184,9 +186,21 @@ static const struct words words[] = {
     [REPLY_SERVER_ERROR] = WORDS("SERVER_ERROR ", true, true),
 };
 
-void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
+/* The number of an incr or decr, or those of a record, alone in its line. */
+static void compose_number(struct buf *out, const struct reply *reply)
 {
-    if (request->quiet == QUIET_ALL || reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
+    char *start = buf_room(out, reply->value_length + 2);
+    if (LIKELY(start != NULL)) {
+        char *to = TEXT_PUT(text_put_short(start, reply->value, reply->value_length), "\r\n");
+        buf_commit(out, (size_t)(to - start));
+    }
+}
+
+/* Any other reply, and those to meta. */
+static __attribute__((noinline)) void compose_words(struct buf *out, const struct request *request,
+                                                    const struct reply *reply)
+{
+    if (reply->status == REPLY_NONE || reply->status == REPLY_QUIT) {
         return;
     }
     if (UNLIKELY(request->meta.line != NULL) && reply->status < REPLY_ERROR) {
@@ -211,4 +225,16 @@ void text_compose(struct buf *out, const struct request *request, const struct r
     }
     to = TEXT_PUT(to, "\r\n");
     buf_commit(out, (size_t)(to - start));
+}
+
+void text_compose(struct buf *out, const struct request *request, const struct reply *reply)
+{
+    if (request->quiet == QUIET_ALL) {
+        return;
+    }
+    if (reply->status == REPLY_NUMBER && request->meta.line == NULL) {
+        compose_number(out, reply);
+    } else {
+        compose_words(out, request, reply);
+    }
 }

@@ -2,7 +2,8 @@
 #include "base/check.h"
 #include "request/dispatch_private.h"
 
-static void change_key(struct dispatch_worker *worker, struct engine *engine, struct engine_op *op)
+static inline void change_key(struct dispatch_worker *worker, struct engine *engine,
+                              struct engine_op *op)
 {
     engine->functions->change(engine, op, worker->sink);
     if (UNLIKELY(worker->has_cold)) {

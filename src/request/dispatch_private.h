@@ -169,6 +169,7 @@ struct dispatch_worker {
     struct command_result result;
     struct pattern_match match;
     struct found found[DISPATCH_CHUNK_KEYS];
+    struct hit hit; /* of an id's key: all have it so, but for value, token and flags */
     struct engine_op *gathered[DISPATCH_CHUNK_KEYS];
     struct dispatch_key alone; /* a key that is routed a second time */
     char alone_value[DISPATCH_VALUE_STRIDE];

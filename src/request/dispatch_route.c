@@ -20,6 +20,7 @@ void dispatch_chunk_init(struct dispatch_chunk *chunk, struct net_worker *net)
 
 void dispatch_alone_init(struct dispatch_worker *worker)
 {
+    worker->hit = (struct hit){.ttl_s = -1, .ttl_touched_s = -1, .ttl_made_s = -1};
     init_op(&worker->alone.op, worker->alone_value, worker->net);
     worker->alone.extended = &worker->alone_extended;
 }

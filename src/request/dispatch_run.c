@@ -57,7 +57,6 @@ struct block {
     bool pending;
     bool failed; /* the worker's result holds the line */
     bool deletes;
-    struct hit hit; /* of an engine of ids: as such all have it, but for value, token and flags */
     uint64_t found[BLOCK_WORDS]; /* with deletes alone, and set up by the first: a bit a key
                                     that is to be deleted */
 };
@@ -136,23 +135,30 @@ static void block_absent(struct dispatch_worker *worker, const struct request *r
     block_miss(worker, request, bytes);
 }
 
+/* Composes the answer to a key of an engine of ids that was read and found. */
+static inline void compose_hit(struct dispatch_worker *worker, const struct request *request,
+                               const struct request_key *bytes, const struct dispatch_key *key)
+{
+    struct hit *hit = &worker->hit;
+
+    hit->value = key->op.value;
+    hit->value_length = key->op.value_length;
+    hit->cas = key->op.cas_now;
+    hit->flags = key->space->engine->flags;
+    worker->codec->compose_value(worker->out, request, bytes, hit);
+}
+
 static void block_hit(struct dispatch_worker *worker, const struct request *request,
                       const struct request_key *bytes, struct dispatch_key *key,
                       struct block *block)
 {
-    const struct engine_op *op = &key->op;
-
     if (UNLIKELY(key->delete_after) && !block_marks(worker, request, bytes, block)) {
         key->op.miss = ENGINE_MISS_ABSENT;
         dispatch_tally_miss(worker, key);
         block_miss(worker, request, bytes);
         return;
     }
-    block->hit.value = op->value;
-    block->hit.value_length = op->value_length;
-    block->hit.cas = op->cas_now;
-    block->hit.flags = key->space->engine->flags;
-    worker->codec->compose_value(worker->out, request, bytes, &block->hit);
+    compose_hit(worker, request, bytes, key);
     dispatch_tally_of(worker, key->space)->hits++;
     block->hits++;
 }
@@ -391,21 +397,14 @@ static enum dispatch_end block_cut(struct dispatch_worker *worker, const struct 
 static bool run_found(struct dispatch_worker *worker, const struct request *request)
 {
     const struct dispatch_key *key = dispatch_key_next(worker);
-    const struct engine_op *op = &key->op;
-    if (LIKELY(key->command->call == COMMAND_CALL_READ && !key->delete_after)) {
+    const struct command *command = key->command;
+    if (LIKELY(command->call == COMMAND_CALL_READ) && LIKELY(!key->delete_after)) {
         dispatch_read(worker);
-        if (LIKELY(op->status == ENGINE_DONE)) {
-            const struct hit hit = {.value = op->value,
-                                    .value_length = op->value_length,
-                                    .cas = op->cas_now,
-                                    .flags = key->space->engine->flags,
-                                    .ttl_s = -1,
-                                    .ttl_touched_s = -1,
-                                    .ttl_made_s = -1};
-            worker->codec->compose_value(worker->out, request,
-                                         &worker->batch.keys[request->first_key], &hit);
+        if (LIKELY(key->op.status == ENGINE_DONE)) {
+            compose_hit(worker, request, &worker->batch.keys[request->first_key], key);
             metric_add(&dispatch_figures_of(worker, key->space)->hits, 1);
-            command_count_reads(request->verb, 1, 0, worker->metrics);
+            command_count(worker->metrics, command->counts, 1);
+            command_count(worker->metrics, command->hit, 1);
             worker->codec->compose_end(worker->out, request);
             return true;
         }
@@ -423,7 +422,6 @@ static __attribute__((noinline)) enum dispatch_end run_block(struct dispatch_wor
     struct block block;
 
     memset(&block, 0, offsetof(struct block, found));
-    block.hit.ttl_s = block.hit.ttl_touched_s = block.hit.ttl_made_s = -1;
     for (uint32_t i = 0; i < request->keys && !block.full;) {
         uint32_t n =
             several ? block_several(worker, request, &bytes[i], request->keys - i, &block) : 0;

@@ -41,19 +41,18 @@ void dispatch_watch_count(struct dispatch_worker *worker, uint32_t answered)
 {
     const struct request_batch *batch = &worker->batch;
     struct dispatch_counts *turn = &worker->own.turn;
+    uint32_t all = 0;
 
-    for (uint32_t i = 0; i < answered; i++) {
-        enum watch_class class = classes[batch->requests[i].verb];
-
-        if (batch->requests[i].more) {
-            continue; /* a block of a long get: a part of it */
-        }
-        if (turn->all == 0) {
-            worker->own.first = class;
-        }
-        turn->of[class]++;
-        turn->all++;
+    if (turn->all == 0 && answered > 0) { /* what follows a block of a long get is of its class */
+        worker->own.first = classes[batch->requests[0].verb];
     }
+    for (uint32_t i = 0; i < answered; i++) {
+        uint32_t whole = !batch->requests[i].more; /* else a block of a long get: a part of it */
+
+        turn->of[classes[batch->requests[i].verb]] += whole;
+        all += whole;
+    }
+    turn->all += all;
 }
 
 static bool is_slow(const struct dispatch_worker *worker, uint64_t us)
