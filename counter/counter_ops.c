@@ -32,11 +32,14 @@ bool counter_slots_of(const struct engine *engine, const char *tail, size_t leng
 {
     const struct counter *counter = (const struct counter *)engine;
     op->slot = ENGINE_SLOT_RECORD;
-    if (length == 0 || (length == 1 && tail[0] == '.')) {
+    if (length == 0) {
         return true;
     }
     if (tail[0] != '.') {
         return false;
+    }
+    if (length == 1) {
+        return true;
     }
     op->slot = counter_names_find(&counter->names, tail + 1, length - 1);
     return op->slot >= 0 || some_of(counter, tail + 1, tail + length, op);
