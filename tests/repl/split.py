@@ -101,7 +101,8 @@ class Fleet:
         return [node.rollcall("export", space, "--hash", "%d/2" % part) for space in SPACES]
 
     def judge(self):
-        """After the split, under load: whose ids go where, and that all are there."""
+        """After the split, under load: whose ids go where, and that all are there. Returns the bytes of
+        the foreign half on either."""
         there, here = self.leader.stats(), self.new.stats()
         if (there["role"], here["role"]) != ("leader", "leader") or there["stream"] == here["stream"] or (
                 int(here["reign"]) <= int(there["reign"])):
@@ -120,13 +121,11 @@ class Fleet:
             own = self.parts(node, part)
             if own == before[at]:
                 raise Failure("%s was written to no more" % node.name)
-        sizes = [len(halves[0]) for halves in foreign]
-        if min(sizes) < EVEN * sum(sizes):
-            raise Failure("the halves were of %d and %d bytes" % tuple(sizes[::-1]))
         judge = pair.Pair.__new__(pair.Pair)
         judge.writers = self.writers
         for door in (self.writes, self.reads):
             judge.check_values(door)
+        return [len(halves[0]) for halves in foreign]
 
     def end(self):
         for writer in self.writers:
@@ -155,7 +154,9 @@ def plain(fleet):
     stream = fleet.new.stats()["stream"]
     if "1/4" in fleet.split() or fleet.new.stats()["stream"] != stream:
         raise Failure("it was split twice")
-    fleet.judge()
+    sizes = fleet.judge()
+    if min(sizes) < EVEN * sum(sizes):
+        raise Failure("the halves were of %d and %d bytes" % tuple(sizes[::-1]))
     fleet.new.kill()
     fleet.new.start()  # its configuration still says whom it follows: nothing is thrown away
     said = fleet.split(STOPPED)
