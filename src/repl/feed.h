@@ -40,6 +40,13 @@ void repl_feeds_stop(struct repl_feeds *feeds);
 void repl_feeds_destroy(struct repl_feeds *feeds);
 /* Sets what carries out promote and follow-to; before anybody connects. NULL feeds: no-op. */
 void repl_feeds_control(struct repl_feeds *feeds, const struct repl_control *control);
+/*
+ * Has nobody follow: who comes from here on is told to come again. False, with the name of a
+ * follower: one does follow, and nothing was changed. Any thread; repl_feeds_open ends it, and has
+ * the figures say of which stream and reign the journal is now.
+ */
+bool repl_feeds_shut(struct repl_feeds *feeds, char name[REPL_NAME_MAX + 1]);
+void repl_feeds_open(struct repl_feeds *feeds);
 /* What may change while it runs: copies, copy-rate. Any thread. NULL: no-op. */
 void repl_feeds_reconfigure(struct repl_feeds *feeds, const struct settings *settings);
 

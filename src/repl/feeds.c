@@ -35,6 +35,16 @@ const char *repl_feed_state_word(enum repl_feed_state state)
 
 static bool feeds_settle(struct repl_feeds *feeds);
 
+/* Has the figures say of which stream and reign the journal is. */
+static void feeds_look(struct repl_feeds *feeds)
+{
+    struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
+    uint64_t stream[MANIFEST_STREAM_WORDS];
+
+    (void)feed_history(feeds, stream, reigns);
+    free(reigns);
+}
+
 struct repl_feeds *repl_feeds_create(const struct settings *settings, struct data *data,
                                      repl_acked_fn *acked, void *context)
 {
@@ -62,11 +72,7 @@ struct repl_feeds *repl_feeds_create(const struct settings *settings, struct dat
     feeds->acked_context = context;
     CHECK(pthread_mutex_init(&feeds->lock, NULL) == 0);
     repl_feeds_reconfigure(feeds, settings);
-    struct manifest_reign *reigns = memory_zalloc(MANIFEST_HISTORY_MAX * sizeof(*reigns));
-    uint64_t stream[MANIFEST_STREAM_WORDS];
-
-    (void)feed_history(feeds, stream, reigns);
-    free(reigns);
+    feeds_look(feeds);
     return feeds;
 }
 
@@ -224,12 +230,14 @@ void repl_feeds_moved(struct repl_feeds *feeds)
 
 /* ---- places ---- */
 
-void feed_enter(struct repl_feed *feed, const char *name)
+bool feed_enter(struct repl_feed *feed, const char *name)
 {
     struct repl_feeds *feeds = feed->feeds;
 
     pthread_mutex_lock(&feeds->lock);
-    for (size_t i = 0; i < REPL_FEEDS_MAX; i++) {
+    bool enters = !feeds->shut;
+
+    for (size_t i = 0; i < REPL_FEEDS_MAX && enters; i++) {
         struct repl_feed *other = &feeds->feeds[i];
 
         if (other != feed && feeds_is_up(other) && strcmp(other->figures.name, name) == 0) {
@@ -237,7 +245,30 @@ void feed_enter(struct repl_feed *feed, const char *name)
             repl_link_wake(&other->link, true);
         }
     }
-    snprintf(feed->figures.name, sizeof(feed->figures.name), "%s", name);
+    snprintf(feed->figures.name, sizeof(feed->figures.name), "%s", enters ? name : "");
+    pthread_mutex_unlock(&feeds->lock);
+    return enters;
+}
+
+bool repl_feeds_shut(struct repl_feeds *feeds, char name[REPL_NAME_MAX + 1])
+{
+    name[0] = '\0';
+    pthread_mutex_lock(&feeds->lock);
+    for (size_t i = 0; i < REPL_FEEDS_MAX && name[0] == '\0'; i++) {
+        if (feeds_is_up(&feeds->feeds[i])) {
+            snprintf(name, REPL_NAME_MAX + 1, "%s", feeds->feeds[i].figures.name);
+        }
+    }
+    feeds->shut = name[0] == '\0';
+    pthread_mutex_unlock(&feeds->lock);
+    return name[0] == '\0';
+}
+
+void repl_feeds_open(struct repl_feeds *feeds)
+{
+    feeds_look(feeds);
+    pthread_mutex_lock(&feeds->lock);
+    feeds->shut = false;
     pthread_mutex_unlock(&feeds->lock);
 }
 

@@ -132,7 +132,7 @@ struct load_input {
     uint64_t bytes_whole, bytes_before; /* of all files; of those before. 0 whole: not known */
     char *data;
     size_t at, length, room;
-    bool file_ended;
+    bool file_ended, noted;     /* noted: its first line was an export's note, and is none of it */
     char error[WIRE_ERROR_MAX]; /* "" at the end of all */
 };
 
