@@ -26,7 +26,7 @@ static const char style[] =
     "system-ui,'DejaVu Sans',sans-serif}main{max-width:1240px;margin:auto;padding:1rem}\n"
     "h1{font-size:1.25rem;margin:0;overflow-wrap:anywhere}h2{font-size:1rem;margin:0 0 "
     ".4rem;overflow-wrap:anywhere}h2 .s{font-weight:400}"
-    "p{margin:.2rem 0}.s{color:var(--s)}header{margin-bottom:1rem}\n"
+    "p{margin:.2rem 0}footer{margin-top:1rem}.s{color:var(--s)}header{margin-bottom:1rem}\n"
     ".m{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}"
     "section{background:var(--k);border:1px solid var(--w);border-radius:6px;padding:.8rem 1rem;"
     "min-width:0;break-inside:avoid}.a{margin-bottom:1rem}.a.y{border-color:var(--bad)}"
@@ -78,9 +78,9 @@ static void put_begin(struct evbuffer *out, const char *title)
 
 static void put_end(struct evbuffer *out)
 {
-    evbuffer_add_printf(out,
-                        "<p class=s>For programs: <a href=\"/metrics\">/metrics</a>, "
-                        "<a href=\"/status.json\">/status.json</a></p>\n</main></body></html>\n");
+    evbuffer_add_printf(out, "<footer class=s>For programs: <a href=\"/metrics\">/metrics</a>, "
+                             "<a href=\"/status.json\">/status.json</a></footer>\n"
+                             "</main></body></html>\n");
 }
 
 void admin_page_key(struct evbuffer *out, const char *class, const char *words)
@@ -103,7 +103,7 @@ static void put_header(const struct admin_view *view, struct evbuffer *out)
                         readable_span(up, (double)figures->uptime_s), PACKAGE_VERSION);
     if (figures->has_journal && figures->journal.unsynced_us > 0) {
         evbuffer_add_printf(out, ", oldest change not yet durable: %s",
-                            readable_span(lag, (double)figures->journal.unsynced_us / 1e6));
+                            readable_time(lag, (double)figures->journal.unsynced_us / 1e6));
     } else {
         evbuffer_add_printf(out, figures->has_journal ? ", all changes durable"
                                                       : ", no data "
@@ -238,8 +238,9 @@ static void put_cold_row(const struct cold_stats *cold, struct evbuffer *out)
 
     evbuffer_add_printf(
         out,
-        "<tr><th>Reads of dumped tables<td>%s pages, %.0f %% found in memory; %" PRIu64
-        " queued now, at most %" PRIu64 " so far; %" PRIu64 " failed, %" PRIu64 " damaged",
+        "<tr><th>Reads of dumped tables<td>%s pages read, %.0f %% of those asked for found in "
+        "memory; %" PRIu64 " queued now, at most %" PRIu64 " so far; %" PRIu64 " failed, %" PRIu64
+        " damaged",
         readable_count(reads, (double)cold->reads),
         looked > 0 ? 100 * (double)cold->hits / (double)looked : 0.0, cold->depth,
         cold->depth_highest, cold->failed, cold->bad_pages);
@@ -282,6 +283,7 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     const struct data_stats *data = &figures->data;
     char size[READABLE_MAX], waiting[READABLE_MAX], lag[READABLE_MAX];
     char files[READABLE_MAX], segments[READABLE_MAX], left[READABLE_MAX], whole[READABLE_MAX];
+    char dumps[READABLE_MAX], count[READABLE_MAX];
 
     if (!figures->has_data) {
         return;
@@ -289,18 +291,25 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
     evbuffer_add_printf(
         out,
         "<section><h2>Disk <span class=s>%s</span></h2><table><tr><th>Journal<td>%s in %s, sync "
-        "%s; %s not yet written, oldest change not durable for %s%s%s",
+        "%s; %s not yet written, ",
         page_disk_keeps_up(figures) ? "it keeps up" : "it does not keep up",
         readable_bytes(size, (double)journal->segment_bytes),
         readable_many(segments, journal->segments, "file"), sync_word(figures->sync),
-        readable_bytes(waiting, (double)journal->buffer_used_bytes),
-        readable_span(lag, (double)journal->unsynced_us / 1e6),
-        journal->full ? "; <b>disk full</b>" : "", journal->failed ? "; <b>failed</b>" : "");
+        readable_bytes(waiting, (double)journal->buffer_used_bytes));
+    if (journal->unsynced_us > 0) {
+        evbuffer_add_printf(out, "oldest change not durable for %s",
+                            readable_time(lag, (double)journal->unsynced_us / 1e6));
+    } else {
+        evbuffer_add_printf(out, "all durable");
+    }
+    evbuffer_add_printf(out, "%s%s", journal->full ? "; <b>disk full</b>" : "",
+                        journal->failed ? "; <b>failed</b>" : "");
     put_checkpoint_row(figures, out);
     evbuffer_add_printf(out,
-                        "<tr><th>Dumps<td>%" PRIu64 " tables dumped, %" PRIu64 " merged, %" PRIu64
-                        " failed since the start; %" PRIu64 " files of %s",
-                        data->dumps, data->merges, data->dump_failures, data->dump_files,
+                        "<tr><th>Dumps<td>%s dumped, %" PRIu64 " merged, %" PRIu64
+                        " failed since the start; %s of %s",
+                        readable_many(dumps, data->dumps, "table"), data->merges,
+                        data->dump_failures, readable_many(count, data->dump_files, "file"),
                         readable_bytes(files, (double)data->dump_file_bytes));
     if (figures->has_cold) {
         put_cold_row(&figures->cold, out);

@@ -52,6 +52,8 @@ static void test_shares(void **unused)
     }
     emit_share(&to, "share", 5, 0);
     assert_string_equal(told.text, "0.0000");
+    emit_share(&to, "share", UINT64_MAX, 1);
+    assert_string_equal(told.text, "1.0000");
     emit_share(&to, "share", 99999, 100000);
     assert_string_equal(told.text, "1.0000");
 }
