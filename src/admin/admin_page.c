@@ -9,11 +9,9 @@
 #include "base/memory.h"
 #include "base/readable.h"
 
-#define SPACES_SHOWN 24 /* beyond this, only the names of those that fill last */
-#define CELLS_ALL    96 /* of all strips together … */
-#define CELLS_MOST   48 /* … and of one */
-#define SLOTS_SHOWN  8
-#define POINTS       60
+#define POINTS          60
+#define PAGE_BYTES      (60u << 10) /* at most */
+#define ATTENTION_BYTES (12u << 10) /* of them, for the sentences */
 
 static const char style[] =
     ":root{--p:#fbfbfa;--k:#fff;--i:#1f2933;--s:#52606d;--w:#d5dbe1;--o:#2f7d4f;--f:#5b84b1;"
@@ -133,21 +131,24 @@ static void put_sentence(struct evbuffer *out, const char *sentence)
 
 static void put_attention(const struct admin_attention *attention, struct evbuffer *out)
 {
+    size_t bytes = evbuffer_get_length(out) + ATTENTION_BYTES;
+    size_t shown = 0;
+
     evbuffer_add_printf(out, "<section class=\"a%s\"><h2>Needs attention</h2>\n",
                         attention->count > 0 ? " y" : "");
     if (attention->count == 0) {
         evbuffer_add_printf(out, "<p class=s>Nothing: all is within its limits.</p>");
     } else {
         evbuffer_add_printf(out, "<ol>");
-        for (size_t i = 0; i < attention->count; i++) {
+        for (; shown < attention->count && evbuffer_get_length(out) < bytes; shown++) {
             evbuffer_add_printf(out, "<li>");
-            put_sentence(out, attention->sentences[i]);
+            put_sentence(out, attention->sentences[shown]);
         }
         evbuffer_add_printf(out, "</ol>");
     }
-    if (attention->more > 0) {
+    if (attention->more + attention->count > shown) {
         evbuffer_add_printf(out, "<p>And %zu more: /status.json has all figures.</p>",
-                            attention->more);
+                            attention->more + attention->count - shown);
     }
     evbuffer_add_printf(out, "</section>\n");
 }
@@ -319,186 +320,7 @@ static void put_disk(const struct admin_figures *figures, struct evbuffer *out)
                         readable_bytes(whole, (double)figures->disk_bytes));
 }
 
-/* ---- spaces ---- */
-
-static void put_forecast(const struct admin_space *space, struct evbuffer *out)
-{
-    const struct admin_trend *trend = &space->trend;
-    double full_in_s = space->full_in_s;
-    char span[READABLE_MAX], rate[READABLE_MAX], watched[READABLE_MAX];
-
-    if (space->kind == SPACE_PLAIN) {
-        evbuffer_add_printf(out, "<p>%" PRIu64 " evicted since the start.</p>", space->recycled);
-    } else if (full_in_s == 0) {
-        evbuffer_add_printf(out, "<p><b>Full</b>: new ids are refused.</p>");
-    } else if (!trend->known) {
-        evbuffer_add_printf(out, "<p class=s>When it is full is known a minute after the "
-                                 "start.</p>");
-    } else if (full_in_s < 0) {
-        evbuffer_add_printf(out, "<p>It does not fill: no new ids in the last %s.</p>",
-                            readable_span(watched, trend->watched_s));
-    } else {
-        readable_span(span, full_in_s);
-        if (space->room.refuses) {
-            evbuffer_add_printf(out, "<p><b>Full in %s</b>, then new ids are refused", span);
-        } else {
-            evbuffer_add_printf(out, "<p>%s is %s in <b>%s</b>",
-                                space->any_ids ? "A part" : "The oldest table",
-                                space->oldest == SPACE_OLDEST_DUMP ? "dumped" : "recycled", span);
-        }
-        evbuffer_add_printf(out, ": %s new ids a second in the last %s.</p>",
-                            readable_count(rate, trend->added_each_s),
-                            readable_span(watched, trend->watched_s));
-    }
-}
-
-static void page_put_refusals(const struct admin_space *space, struct evbuffer *out)
-{
-    const char *between = "Refused since the start (in the last ten minutes): ";
-    char count[READABLE_MAX], lately[READABLE_MAX];
-
-    for (unsigned i = 0; i < ADMIN_REFUSALS_N; i++) {
-        if (space->refused[i] > 0) {
-            evbuffer_add_printf(out, "%s%s %s (%s)", *between == 'R' ? "<p>" : "", between,
-                                readable_count(count, (double)space->refused[i]),
-                                readable_count(lately, (double)space->trend.refused[i]));
-            evbuffer_add_printf(out, " %s", admin_refusal_words[i]);
-            between = ", ";
-        }
-    }
-    if (*between == ',') {
-        evbuffer_add_printf(out, ".</p>");
-    }
-}
-
-static void put_summary(const struct admin_space *space, struct evbuffer *out)
-{
-    static const char *const nouns[] = {"ids", "members", "items"};
-    char held[READABLE_MAX], bytes[READABLE_MAX], many[READABLE_MAX];
-    double each = space->bytes_each;
-
-    evbuffer_add_printf(out, "<p>%s %s", readable_count(held, (double)space->held),
-                        nouns[space->kind]);
-    if (space->kind == SPACE_COUNTER) {
-        evbuffer_add_printf(out, ", %.1f bytes each", each);
-    } else if (space->kind == SPACE_PHANTOM) {
-        evbuffer_add_printf(out, ", %.1f bits each", 8 * each);
-    }
-    evbuffer_add_printf(out, ", %s of memory", readable_bytes(bytes, (double)space->held_bytes));
-    if (space->kind != SPACE_PLAIN) {
-        evbuffer_add_printf(out, "; %s", readable_many(many, space->tables, "table"));
-    }
-    if (space->dumped_tables > 0) {
-        evbuffer_add_printf(out, ", %" PRIu64 " on disk (%s)", space->dumped_tables,
-                            readable_bytes(bytes, (double)space->dumped_bytes));
-    }
-    evbuffer_add_printf(out, "</p>");
-}
-
-/* Its largest numbers, and those too large for their slots. */
-static void page_put_slots(const struct admin_space *space, struct evbuffer *out)
-{
-    char largest[READABLE_MAX], beside[READABLE_MAX];
-
-    if (space->slot_count == 0) {
-        return;
-    }
-    evbuffer_add_printf(out, "<p>Largest now:");
-    for (size_t i = 0; i < space->slot_count && i < SLOTS_SHOWN; i++) {
-        const struct admin_slot *slot = &space->slot_list[i];
-
-        evbuffer_add_printf(out, "%s %s %s", i > 0 ? "," : "", slot->name,
-                            readable_count(largest, (double)slot->largest));
-        if (slot->beside > 0) {
-            evbuffer_add_printf(out, " (%s too large for %u bits)",
-                                readable_count(beside, (double)slot->beside), slot->bits);
-        }
-    }
-    evbuffer_add_printf(out, space->slot_count > SLOTS_SHOWN ? ", …</p>" : ".</p>");
-}
-
-static void page_put_space(const struct admin_space *space, size_t cells, struct evbuffer *out)
-{
-    static const char *const kinds[] = {"counters", "existence keys", "all other keys"};
-    char target[READABLE_MAX], rate[READABLE_MAX];
-
-    evbuffer_add_printf(out, "<section><h2>%s <span class=s>%s%s%s</span></h2>", space->name,
-                        kinds[space->kind], space->slots[0] != '\0' ? ", bits " : "", space->slots);
-    put_summary(space, out);
-    page_put_slots(space, out);
-    if (space->kind != SPACE_PLAIN) {
-        admin_chart_tables(out, space, cells);
-    }
-    put_forecast(space, out);
-    if (space->kind == SPACE_PHANTOM && space->table_count > 0) {
-        const struct admin_table *newest = &space->at[space->table_count - 1];
-
-        evbuffer_add_printf(out, "<p>Wrong answers now, newest filter: %s; target %s.</p>",
-                            readable_share(rate, newest->rate),
-                            readable_share(target, space->target));
-        admin_chart_filters(out, space, cells);
-    }
-    page_put_refusals(space, out);
-    evbuffer_add_printf(out, "</section>\n");
-}
-
-/* ---- the order of spaces ---- */
-
-#define NEVER_S 1e300
-#define ROLLS_S 1e12 /* rolling is no trouble: it comes after what refuses */
-
-struct rank {
-    const struct admin_space *space;
-    double full_in_s; /* what does not fill comes last, the largest first, and plain keys after all
-                         others */
-};
-
-static int compare_ranks(const void *left, const void *right)
-{
-    const struct rank *a = left;
-    const struct rank *b = right;
-    int plain = (a->space->kind == SPACE_PLAIN) - (b->space->kind == SPACE_PLAIN);
-
-    if (a->full_in_s != b->full_in_s) {
-        return a->full_in_s < b->full_in_s ? -1 : 1;
-    }
-    if (plain != 0) {
-        return plain;
-    }
-    return a->space->held_bytes > b->space->held_bytes
-               ? -1
-               : a->space->held_bytes < b->space->held_bytes;
-}
-
-static void page_put_spaces(const struct admin_figures *figures, struct evbuffer *out)
-{
-    struct rank ranks[SETTINGS_SPACES_MAX];
-    size_t count = figures->space_count;
-    size_t shown = count < SPACES_SHOWN ? count : SPACES_SHOWN;
-
-    for (size_t i = 0; i < count; i++) {
-        ranks[i].space = &figures->spaces[i];
-        ranks[i].full_in_s = ranks[i].space->full_in_s;
-        if (ranks[i].full_in_s < 0) {
-            ranks[i].full_in_s = NEVER_S;
-        } else if (!ranks[i].space->room.refuses) {
-            ranks[i].full_in_s += ROLLS_S;
-        }
-    }
-    qsort(ranks, count, sizeof(ranks[0]), compare_ranks);
-    for (size_t i = 0; i < shown; i++) {
-        size_t cells = CELLS_ALL / shown;
-
-        page_put_space(ranks[i].space, cells < CELLS_MOST ? cells : CELLS_MOST, out);
-    }
-    if (shown < count) {
-        evbuffer_add_printf(out, "<section><h2>Further spaces</h2><p>");
-        for (size_t i = shown; i < count; i++) {
-            evbuffer_add_printf(out, "%s%s", i > shown ? ", " : "", ranks[i].space->name);
-        }
-        evbuffer_add_printf(out, "</p></section>\n");
-    }
-}
+/* ---- the page ---- */
 
 static void put_legend(struct evbuffer *out)
 {
@@ -512,8 +334,6 @@ static void put_legend(struct evbuffer *out)
     evbuffer_add_printf(out, "<span class=s>a line on top: with a layer</span></div>\n");
 }
 
-/* ---- the page ---- */
-
 static void put_loading(const struct admin_view *view, struct evbuffer *out)
 {
     put_begin(out, "rollcalld is loading");
@@ -521,6 +341,20 @@ static void put_loading(const struct admin_view *view, struct evbuffer *out)
                         "<header><h1>rollcalld is loading: %.0f %%</h1><p>Requests are served "
                         "once the data directory is read.</p></header>\n",
                         100 * view->figures->loaded);
+    put_end(out);
+}
+
+/* What comes after the spaces, which have the bytes that it leaves. */
+static void put_rest(const struct admin_view *view, struct evbuffer *out)
+{
+    put_rates(view, false, out);
+    put_rates(view, true, out);
+    admin_page_latency(view, out);
+    admin_page_hot(view->figures, out);
+    admin_page_slow(view->figures, out);
+    page_put_memory(view->figures, out);
+    put_disk(view->figures, out);
+    evbuffer_add_printf(out, "</div>\n");
     put_end(out);
 }
 
@@ -533,6 +367,8 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
         put_loading(view, out);
         return;
     }
+    struct evbuffer *rest = evbuffer_new();
+
     attention = memory_zalloc(sizeof(*attention));
     admin_attention_collect(view, attention);
     snprintf(title, sizeof(title), "rollcalld %s%s", view->figures->address,
@@ -543,15 +379,11 @@ void admin_make_page(const struct admin_view *view, struct evbuffer *out)
     put_legend(out);
     evbuffer_add_printf(out, "<div class=m>\n");
     admin_page_nodes(view->figures, out);
-    page_put_spaces(view->figures, out);
-    put_rates(view, false, out);
-    put_rates(view, true, out);
-    admin_page_latency(view, out);
-    admin_page_hot(view->figures, out);
-    admin_page_slow(view->figures, out);
-    page_put_memory(view->figures, out);
-    put_disk(view->figures, out);
-    evbuffer_add_printf(out, "</div>\n");
-    put_end(out);
+    put_rest(view, rest);
+    size_t used = evbuffer_get_length(out) + evbuffer_get_length(rest);
+
+    admin_page_spaces(view->figures, PAGE_BYTES > used ? PAGE_BYTES - used : 0, out);
+    evbuffer_add_buffer(out, rest);
+    evbuffer_free(rest);
     free(attention);
 }

@@ -46,7 +46,7 @@ static void test_shares(void **unused)
     (void)unused;
     for (uint64_t part = 0; part < 4000; part += 7) {
         char wanted[32];
-        snprintf(wanted, sizeof(wanted), "%.4f", (double)part / 1013);
+        snprintf(wanted, sizeof(wanted), "%.4f", part < 1013 ? (double)part / 1013 : 1.0);
         emit_share(&to, "share", part, 1013);
         assert_string_equal(told.text, wanted);
     }
