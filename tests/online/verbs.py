@@ -96,6 +96,7 @@ def test_hot(both):
         assert re.search(r"^id +\d+ % +feed:77$", out, re.M), out
         assert re.search(r"^member +\d+ % +liked:\*:bob$", out, re.M), out
         hot = told("hot", "-s", server)
+        assert hot["schema_version"] == 1
         assert hot["ids"][0]["key"] == "feed:77" and hot["ids"][0]["share"] > 0.05
 
 
@@ -308,10 +309,12 @@ def test_plan(both):
         _, err = run("plan", *wrong, status=USAGE)
         assert err.startswith("rollcall: ") and len(err) > 20, err
     # as a running daemon has it
+    both.here.incr("full", range(1, 9), "read")
     until = time.monotonic() + site.ANSWER_S
     while told("status", "-s", both.direct)["spaces"][0]["added_each_s"] is None:
         assert time.monotonic() < until
-    out, _ = run("plan", "--from", both.direct, "--days", "10")
+    out, err = run("plan", "--from", both.direct, "--days", "10")
+    assert "rollcall: full is not in the plan" in err and "feed is not" not in err and "other is" not in err, err
     check_config(both.here, out)
     assert "slots: {repost: 4, like: 20}" in out, out
 
