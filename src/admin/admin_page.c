@@ -45,6 +45,8 @@ static const char style[] =
     "table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{text-align:left;padding:"
     ".1rem .8rem .1rem 0;vertical-align:top;font-weight:400}th{color:var(--s)}td{"
     "font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\n"
+    ".w td,.w th{white-space:nowrap;padding-right:.6rem}.w code{white-space:normal;overflow-wrap:"
+    "anywhere}\n"
     ".k{list-style:none;margin:0;padding:0}.k .k{padding-left:.8rem;border-left:2px solid "
     "var(--w)}.k .b{height:6px;max-width:20rem}\n"
     "@media print{:root{--p:#fff;--k:#fff}body{font-size:11px}.m{display:block}section{"
