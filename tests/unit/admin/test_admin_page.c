@@ -418,36 +418,42 @@ static void test_one(void **unused)
     free_site(&site);
 }
 
+static void spoil(struct admin_figures *figures, double rate, double target, uint64_t small)
+{
+    for (size_t i = 0; i < figures->space_count; i++) {
+        struct admin_space *space = &figures->spaces[i];
+
+        space->target = target;
+        for (size_t k = 0; k < space->table_count; k++) {
+            space->at[k].rate = rate;
+            space->at[k].held = UINT64_MAX;
+            space->at[k].capacity = small;
+        }
+    }
+    figures->memory_bytes = small;
+    for (size_t tier = 0; tier < WATCH_TIERS; tier++) {
+        figures->times[tier].count = small;
+    }
+}
+
 /* Shares that are none: more than all, less than nothing, no number. */
 static void test_wrong_figures(void **unused)
 {
-    static const double wrong[] = {7, -3, NAN, INFINITY, -INFINITY, 0};
+    static const double wrong[] = {7, -3, NAN, INFINITY, -INFINITY, 0, 0.001};
+    size_t count = sizeof(wrong) / sizeof(wrong[0]);
     struct site site;
     size_t length;
 
     (void)unused;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        fill_site(&site);
-        for (size_t k = 0; k < site.figures->space_count; k++) {
-            struct admin_space *space = &site.figures->spaces[k];
-
-            space->target = wrong[(i + 1) % (sizeof(wrong) / sizeof(wrong[0]))];
-            for (size_t t = 0; t < space->table_count; t++) {
-                space->at[t].rate = wrong[i];
-                space->at[t].held = UINT64_MAX;
-                space->at[t].capacity = i;
-            }
-        }
-        site.figures->memory_bytes = i;
-        for (size_t tier = 0; tier < WATCH_TIERS; tier++) {
-            site.figures->times[tier].count = i;
-        }
+    fill_site(&site);
+    for (size_t i = 0; i < count * count; i++) {
+        spoil(site.figures, wrong[i % count], wrong[i / count], i % 3);
         char *page = page_of(&site, &length);
 
         check_page(page);
         free(page);
-        free_site(&site);
     }
+    free_site(&site);
 }
 
 int main(void)
