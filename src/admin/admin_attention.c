@@ -158,9 +158,9 @@ static void look_at_followers(const struct admin_replication *repl,
                        "change is refused. Look at `rollcall agent status`, and start a follower.");
     } else if (repl->waits && !repl->feeds.in_sync) {
         say(attention,
-            "Answers wait for %.*s, which is away or has not caught up: every change is refused. "
+            "Answers wait for %s, which is away or has not caught up: every change is refused. "
             "Look at that node.",
-            (int)sizeof(repl->waits_for), repl->waits_for);
+            repl->waits_for);
     }
     for (size_t i = 0; i < repl->feeds.count; i++) {
         const struct repl_feed_stats *feed = &repl->feeds.feeds[i];
