@@ -336,6 +336,7 @@ struct table_file;
  * while the table stays. */
 uint64_t counter_table_count_slot(const struct counter_table *t, const struct counter_slot *slot);
 
+#define COUNTER_SURVEY_VALUES 40960u /* of a step in groups, and those of one group more */
 /*
  * A step of engine_functions.survey in a table: `slots` are those of its view, as configured.
  * False: it is through, or the table is dumped. Any thread, inside the barrier.

@@ -18,8 +18,9 @@
 #include "config/settings.h"
 #include "repl/wire.h"
 
-#define REPL_FEEDS_MAX 16
-#define REPL_WAITS_MAX 2 /* followers that answers wait for at one time */
+#define REPL_FEEDS_MAX      16
+#define REPL_WAITS_MAX      2 /* followers that answers wait for at one time */
+#define REPL_WAITS_TEXT_MAX (REPL_WAITS_MAX * (REPL_NAME_MAX + 2))
 
 struct data;
 struct repl_control;
@@ -72,6 +73,8 @@ struct repl_waits {
     bool lacks;
 };
 void repl_feeds_wait_for(struct repl_feeds *feeds, const struct repl_waits *waits);
+/* Prints their names with commas between, or `unnamed`, or `none`; returns text. */
+char *repl_waits_print(const struct repl_waits *waits, char text[REPL_WAITS_TEXT_MAX]);
 /* Returns what the `at`-th of them has acknowledged, as below. */
 uint64_t repl_feeds_acked_by(struct repl_feeds *feeds, size_t at);
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "data/data.h"
+#include "data/follow.h"
 #include "net/peer.h"
 #include "repl/feed_private.h"
 #include "store/journal_reader.h"
@@ -472,9 +473,24 @@ static void feeds_figures(const struct repl_feed *feed, uint64_t written, uint64
     }
 }
 
+char *repl_waits_print(const struct repl_waits *waits, char text[REPL_WAITS_TEXT_MAX])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < waits->count; i++) {
+        used += (size_t)snprintf(text + used, REPL_WAITS_TEXT_MAX - used, "%s%s", i > 0 ? "," : "",
+                                 waits->names[i]);
+    }
+    if (waits->count == 0) {
+        snprintf(text, REPL_WAITS_TEXT_MAX, waits->lacks ? "unnamed" : "none");
+    }
+    return text;
+}
+
 void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
 {
     uint64_t now_us = clock_monotonic_us();
+    uint64_t reign = data_reign(feeds->data); /* of a promotion that no follower has asked since */
 
     memset(stats, 0, sizeof(*stats));
     stats->name = feeds->name;
@@ -490,7 +506,7 @@ void repl_feeds_stats(struct repl_feeds *feeds, struct repl_feeds_stats *stats)
     }
     stats->acked = feeds->waited_count > 0 ? repl_feeds_acked(feeds) : 0;
     memcpy(stats->stream, feeds->stream, sizeof(stats->stream));
-    stats->epoch = feeds->epoch;
+    stats->epoch = feeds->epoch > reign ? feeds->epoch : reign;
     stats->streams = feeds->streams_begun;
     stats->copies = feeds->copies_begun;
     stats->rewinds = feeds->rewinds;

@@ -129,7 +129,15 @@ void server_set_leader(struct server *server, const char *address)
 
 bool server_is_fenced(const struct server *server)
 {
-    return server->leased && clock_boot_us() >= atomic_load(&server->lease_us);
+    return server->leased && server_lease_left_us(server) == 0;
+}
+
+uint64_t server_lease_left_us(const struct server *server)
+{
+    uint64_t now_us = clock_boot_us();
+    uint64_t until_us = server->leased ? atomic_load(&server->lease_us) : 0;
+
+    return until_us > now_us ? until_us - now_us : 0;
 }
 
 void server_loaded(struct server *server, struct data *data)

@@ -157,6 +157,8 @@ void server_publish(struct server *server, const struct settings *settings, stru
 void server_set_leader(struct server *server, const char *address);
 /* Does it lead, and takes no changes as its agent's word has ended? Any thread. */
 bool server_is_fenced(const struct server *server);
+/* How long its agent's word holds; 0: it has ended, or there is no agent. Any thread. */
+uint64_t server_lease_left_us(const struct server *server);
 
 /* Logs an error about the journal, unless one was logged in the last LOG_AGAIN_US. Any thread. */
 void server_complain(struct server *server, const char *text);

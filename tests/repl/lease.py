@@ -52,7 +52,7 @@ def first(one, two):
     refused(one, b"lead 1 5 %d -" % soon(LONG_MS), b"this node follows")
     expect(one, b"promote 1 5 force", b"OK 5 0\r\n")
     state = one.stats()
-    if (state["role"], state["state"], state["reign"]) != ("leader", "leader-fenced", "5"):
+    if [state[name] for name in ("role", "state", "reign", "epoch", "lease_us")] != ["leader", "leader-fenced", "5", "5", "0"]:
         raise Failure("a promoted node is %s" % state)
     expect(one, INCR, NOT_LEADER)
     until = soon(400)

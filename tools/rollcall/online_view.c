@@ -423,7 +423,8 @@ static void add_connections(json_t *view, const json_t *stats)
  */
 static void add_replication(json_t *view, const json_t *stats)
 {
-    static const char *const names[] = {"role", "leader", "lag_bytes", "lag_us", "followers"};
+    static const char *const names[] = {"role",  "leader", "lag_bytes", "lag_us",   "followers",
+                                        "epoch", "reign",  "lease_us",  "waits_for"};
     static const char *const flags[] = {"readable", "in_sync"};
     const char *dash = strchr(online_text(stats, "state"), '-');
     const char *trouble = online_text(stats, "trouble");
@@ -439,6 +440,9 @@ static void add_replication(json_t *view, const json_t *stats)
             json_object_set_new(replication, flags[i],
                                 json_boolean(online_number(stats, flags[i]) != 0));
         }
+    }
+    if (json_is_string(json_object_get(replication, "lease_us"))) { /* none: it has no agent */
+        json_object_del(replication, "lease_us");
     }
     if (dash != NULL) {
         json_object_set_new(replication, "state", json_string(dash + 1));
