@@ -80,6 +80,10 @@ class Agent:
             self.process.kill()
             self.process.wait()
 
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
     def output(self):
         with open(self.log_path(), encoding="utf-8", errors="replace") as file:
             return file.read()
