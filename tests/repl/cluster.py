@@ -2,12 +2,12 @@
 """A whole fleet on this machine: three etcd, two shards of a leader, its sync follower and a follower
 for reads (L1), an agent beside each, HAProxy with the role check, and twemproxy in front.
 
-    tests/repl/cluster.py [--directory DIR] [--seed N] [--serve | --faults ROUNDS]
+    tests/repl/cluster.py [--directory DIR] [--seed N] [--serve | --layers | --faults ROUNDS]
 
 Without either it is a test: writes and reads go through, also after a leader was killed. --serve: it
 says how to talk to it, and stops all of it on Ctrl-C (tools/cluster). --faults: each round kills or
 stops one of the processes, or most of etcd, under load; in the end nothing that was acknowledged is
-lost, nothing is counted twice, and the nodes of a shard hold the same.
+lost, nothing is counted twice, and the nodes of a shard hold the same. --layers: layers.py.
 """
 import argparse
 import os
@@ -336,6 +336,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--faults", type=int, metavar="ROUNDS")
+    parser.add_argument("--layers", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     options.seed = seed_of_run(options.seed)
@@ -355,6 +356,9 @@ def main():
             print("%d rounds: %d changes acknowledged, none lost, none twice; writes back after at most "
                   "%.1f s" % (options.faults, sum(writer.count() for writer in cluster.writers),
                               cluster.slowest))
+        elif options.layers:
+            import layers  # it has clients that need not be here
+            print("\n".join(layers.run(cluster)))
         else:
             cluster.try_it()
             print("writes and reads went through, also without a leader and a follower")

@@ -16,12 +16,15 @@ import http.server
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from ports import free_port  # noqa: E402
 
 START_S = 30
 CALL_S = 10
@@ -31,12 +34,6 @@ USER, PASSWORD = "root", "secret"
 
 def text_of(word):
     return base64.b64encode(word.encode()).decode()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Refused(Exception):

@@ -22,6 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "recovery"))
+from ports import free_port  # noqa: E402
 from victim import Failure, Folder, seed_of_run  # noqa: E402
 
 ANSWER_S = 20
@@ -58,12 +59,6 @@ spaces:
     table-size: 1MiB
 %(more)s"""
 MORE = "  late: {kind: counter, slots: {n: 8}, table-size: 64KiB, tables: 4}\n"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Skipped(Exception):
@@ -275,16 +270,21 @@ class Relay(threading.Thread):
         super().__init__(daemon=True)
         self.node, self.port = node, free_port()
         self.listener = socket.create_server(("127.0.0.1", self.port))
-        self.listener.settimeout(0.05)
         self.links, self.held, self.flip, self.ended = [], None, False, False
         self.start()
 
     def run(self):
         while not self.ended:
-            self.accept()
-            ends = [end for pair in self.links for end in pair]
-            for end in select.select(ends, [], [], 0.01)[0] if ends else []:
-                self.pass_on(end)
+            ends = [end for pair in self.links for end, way in zip(pair, (1, 2)) if not self.holds(way)]
+            try:
+                ready = select.select([self.listener] + ends, [], [], 0.02)[0]
+            except (OSError, ValueError):
+                continue  # another thread has cut them
+            for end in ready:
+                if end is self.listener:
+                    self.accept()
+                else:
+                    self.pass_on(end)
         self.cut()
 
     def holds(self, way):
