@@ -54,7 +54,7 @@ class Group:
     def end(self):
         for node, agent in zip(self.nodes, self.agents):
             agent.kill()
-            agent.to_etcd.ended = agent.to_node.ended = True
+            agent.end_links()
             if node.process.poll() is None:
                 node.kill()
             node.folder.remove()
@@ -127,7 +127,7 @@ def namesake(group):
         shows(group.agents[0], "127.0.0.1:%d" % group.agents[0].to_node.port)
     finally:
         agent.kill()
-        agent.to_etcd.ended = agent.to_node.ended = True
+        agent.end_links()
         other.kill()
         other.folder.remove()
 

@@ -40,7 +40,7 @@ class Link(pair.Relay):
         self.ways = set()
         super().__init__(node)
 
-    def holds(self, way):
+    def holds(self, way, near):
         return way in self.ways
 
 
@@ -57,10 +57,15 @@ class Etcd:
 class Agent:
     """A node's agent, with a link to etcd and one for those that follow its node."""
 
-    def __init__(self, node, member, *more, urls=None):
+    def __init__(self, node, member, *more):
         self.node, self.process, self.more = node, None, more
         self.to_etcd, self.to_node = Link(Etcd(member)), Link(node)
-        self.urls = urls or "http://127.0.0.1:%d" % self.to_etcd.port
+        self.to_members = [self.to_etcd]
+        self.urls = "http://127.0.0.1:%d" % self.to_etcd.port
+
+    def end_links(self):
+        for link in self.to_members + [self.to_node]:
+            link.ended = True
 
     def command(self, *words):
         return [os.path.join(os.environ["ROLLCALL_BUILD"], "rollcall"), "agent", "-s",
@@ -73,7 +78,7 @@ class Agent:
 
     def start(self):
         with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=self.node.environment)
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -387,8 +392,7 @@ class World:
             self.reader.ended = True
         for agent in self.agents:
             agent.kill()
-            for link in (agent.to_etcd, agent.to_node):
-                link.ended = True
+            agent.end_links()
         for node in self.nodes:
             if node.process is not None and node.process.poll() is None:
                 node.kill()

@@ -70,7 +70,7 @@ class Node:
 
     def __init__(self, parent, name):
         self.folder, self.name, self.port = Folder(parent), name, free_port()
-        self.process, self.logs = None, 0
+        self.process, self.logs, self.environment = None, 0, None
 
     def configure(self, follow=None, ack_by=None, keep="64MiB", every="2s", sync="everysec",
                   slots="", more="", memory="512MiB", agent=False):
@@ -99,7 +99,7 @@ class Node:
         if os.geteuid() == 0:
             command += ["-u", USER]
         with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 
     def start(self):
         self.launch()
@@ -275,7 +275,7 @@ class Relay(threading.Thread):
 
     def run(self):
         while not self.ended:
-            ends = [end for pair in self.links for end, way in zip(pair, (1, 2)) if not self.holds(way)]
+            ends = [end for pair in self.links for end, way in zip(pair, (1, 2)) if not self.holds(way, pair[0])]
             try:
                 ready = select.select([self.listener] + ends, [], [], 0.02)[0]
             except (OSError, ValueError):
@@ -287,9 +287,12 @@ class Relay(threading.Thread):
                     self.pass_on(end)
         self.cut()
 
-    def holds(self, way):
-        """Does nothing of that way come through? 1: to the node, 2: from it."""
+    def holds(self, way, near):
+        """Does nothing of that way come through, from or to `near`? 1: to the node, 2: from it."""
         return self.held == way
+
+    def hear(self, near, said):
+        """What comes from it."""
 
     def accept(self):
         try:
@@ -303,9 +306,11 @@ class Relay(threading.Thread):
 
     def pass_on(self, end):
         for near, far in self.links:
-            if end in (near, far) and not self.holds(1 if end is near else 2):
+            if end in (near, far) and not self.holds(1 if end is near else 2, near):
                 try:
                     said = end.recv(1 << 16)
+                    if end is near:
+                        self.hear(near, said)
                     if said and self.flip and end is far and len(said) > 4096:
                         said, self.flip = said[:2000] + bytes([said[2000] ^ 4]) + said[2001:], False
                     (far if end is near else near).sendall(said)
