@@ -74,17 +74,18 @@ static void agent_take_node(struct agent *agent, const char *name,
                             const struct agent_etcd_item *item)
 {
     struct agent_keys *keys = &agent->view.keys;
-    struct agent_node *node = &keys->nodes[keys->node_count];
+    struct agent_own_node *own = &agent->own;
+    struct agent_node node;
+    bool good = strlen(name) <= AGENT_NAME_MAX && agent_node_parse(item->value, &node);
 
-    if (keys->node_count < AGENT_NODES_MAX && strlen(name) <= AGENT_NAME_MAX &&
-        agent_node_parse(item->value, node)) {
-        snprintf(node->name, sizeof(node->name), "%.*s", AGENT_NAME_MAX, name);
-        keys->node_count++;
-        if (strcmp(name, agent->name) == 0) {
-            agent->own.revision = item->revision;
-            agent->own.lease = item->lease;
-            memcpy(agent->own.address, node->address, sizeof(agent->own.address));
-        }
+    if (strcmp(name, agent->name) == 0) {
+        own->revision = item->revision;
+        own->lease = item->lease;
+        snprintf(own->address, sizeof(own->address), "%s", good ? node.address : "");
+    }
+    if (good && keys->node_count < AGENT_NODES_MAX) {
+        snprintf(node.name, sizeof(node.name), "%.*s", AGENT_NAME_MAX, name);
+        keys->nodes[keys->node_count++] = node;
     }
 }
 
@@ -118,7 +119,7 @@ static bool agent_has_namesake(struct agent *agent)
     const char *address = agent->options->address; /* NULL: it only looks */
     char text[AGENT_TEXT_MAX];
 
-    if (address == NULL || own->revision == 0 ||
+    if (address == NULL || own->address[0] == '\0' ||
         (agent->lease != 0 && own->lease == agent->lease) || strcmp(own->address, address) == 0) {
         agent->name_trouble[0] = '\0';
         return false;

@@ -25,8 +25,8 @@
 
 /* The key node/NAME of this node, as it was read. */
 struct agent_own_node {
-    int64_t revision, lease; /* 0: there is none */
-    char address[AGENT_ADDRESS_MAX + 1];
+    int64_t revision, lease;             /* 0: there is none */
+    char address[AGENT_ADDRESS_MAX + 1]; /* "": none, or it is not known */
 };
 
 /* What is told to the program. */

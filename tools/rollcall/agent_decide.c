@@ -289,8 +289,7 @@ struct agent_action agent_decide(const struct agent_view *view, struct agent_mem
     if (keys->alive_mine && !view->daemon.leads) {
         return (struct agent_action){.act = AGENT_RESIGN, .why = "state names another leader"};
     }
-    /* A daemon that leads ends that before its lease is given back: the other one may begin then.
-     */
+    /* A daemon that leads ends that before the lease is given back, as the other begins then. */
     return keys->alive[0] == '\0' ? agent_rule_vacant(view) : agent_rule_follow(view);
 }
 
