@@ -130,8 +130,10 @@ class Writer(pair.Writer):
 class Reader(threading.Thread):
     """Asks each node that should live; how long none has answered."""
 
-    def __init__(self, world):
+    def __init__(self, world, pace_s=0.02):
+        """world: .nodes, .down, .restarts."""
         super().__init__(daemon=True)
+        self.pace_s = pace_s
         self.world, self.ended, self.answers, self.worst = world, False, 0, 0.0
         self.since = time.monotonic()
         self.start()
@@ -151,7 +153,7 @@ class Reader(threading.Thread):
                 self.answers += bool(lives)
                 self.since = time.monotonic()
             self.worst = max(self.worst, time.monotonic() - self.since)
-            time.sleep(0.02)
+            time.sleep(self.pace_s)
 
 
 class World:

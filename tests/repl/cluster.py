@@ -111,6 +111,7 @@ class Shard:
         self.nodes = [pair.Node(cluster.folder, "%s-%s" % (name, part)) for part in ("a", "b", "l1")]
         self.admin = {node: pair.free_port() for node in self.nodes}
         self.agents = [Agent(node, cluster) for node in self.nodes]
+        self.down, self.restarts = set(), False  # nodes that a fault has taken; never all of them
         self.machines = {}
         if cluster.library:
             self.machines = {node: machine.Machine(cluster.library, cluster.folder, node.name) for node in self.nodes}
@@ -332,10 +333,10 @@ def main():
             signal.pause()
         elif options.faults:
             import faults
-            faults.Faults(cluster).run(options.faults)
+            silent = faults.Faults(cluster).run(options.faults)
             print("%d rounds: %d changes acknowledged, none lost, none twice; writes back after at most "
-                  "%.1f s" % (options.faults, sum(writer.count() for writer in cluster.writers),
-                              cluster.slowest))
+                  "%.1f s, reads after %.1f s" % (
+                      options.faults, sum(writer.count() for writer in cluster.writers), cluster.slowest, silent))
         elif options.layers:
             import layers  # it has clients that need not be here
             print("\n".join(layers.run(cluster)))

@@ -20,6 +20,7 @@ from victim import Failure  # noqa: E402
 FLOODS, FLOOD = 40, b"".join(  # 2 MiB and more of journal
     b"set user:999998.unread 0 0 4 noreply\r\n%d\r\n" % (1000 + i) for i in range(2500))
 WAYS = ({1}, {2}, {1, 2})
+READ_S = 0.1
 WALL_S, SLEPT_S = 86400, 3 * agents.TTL_S  # the most that a clock jumps
 
 
@@ -53,6 +54,7 @@ class Faults:
         kills = self.rng.random() < 0.5
         self.say("kill" if kills else "stop", *[getattr(one, "name", None) or "agent of " + one.node.name
                                                 for one in found])
+        shard.down.update(one for one in found if one in shard.nodes)
         for one in found:
             if kills:
                 one.kill()
@@ -64,6 +66,7 @@ class Faults:
                 one.start()
             else:
                 one.process.send_signal(signal.SIGCONT)
+        shard.down.clear()
 
     def full(self):
         shard = self.shard()
@@ -132,8 +135,10 @@ class Faults:
         return self.turn.pop()
 
     def run(self, rounds):
+        """For how long no node of a shard answered reads, at most."""
         fleet = self.cluster
         self.writers += [agents.Writer(i, [fleet.writes], self.rng.random()) for i in range(2)]
+        readers = [agents.Reader(shard, READ_S) for shard in fleet.shards]
         for _ in range(rounds):
             self.next()(self)
             pair.wait_for("etcd does not answer", fleet.etcd_answers, fleet.wait_s)
@@ -141,7 +146,18 @@ class Faults:
                 fleet.await_writes(shard)
                 if self.rng.random() < 0.7:
                     shard.await_whole()
+            self.check_reads(readers)
+        for reader in readers:
+            reader.ended = True
         self.check()
+        return max(reader.worst for reader in readers)
+
+    @staticmethod
+    def check_reads(readers):
+        """Reads never stop while any node of a shard lives."""
+        for reader in readers:
+            if reader.worst > agents.SILENT_S:
+                raise Failure("no node of %s answered a read for %.1f s" % (reader.world.name, reader.worst))
 
     def check(self):
         for writer in self.writers:
