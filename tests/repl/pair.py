@@ -300,9 +300,13 @@ class Relay(threading.Thread):
         except OSError:
             return
         try:
-            self.links.append((near, self.node.connect()))
+            link = near, self.node.connect()
         except OSError:
             near.close()
+            return
+        for end in link:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.links.append(link)
 
     def pass_on(self, end):
         for near, far in self.links:
