@@ -76,6 +76,16 @@ class Faults:
         self.flood(shard)
         self.rest()
         shard.machines[node].fill(False)
+        self.start_again(node)
+
+    @staticmethod
+    def start_again(node):
+        """A daemon whose journal is to be cut ends when there is no room for that; systemd starts it again."""
+        if node.process.poll() is None:
+            return
+        if node.process.returncode < 0 or "No space left on device" not in node.output()[-500:]:
+            raise Failure("%s ended with %d:\n%s" % (node.name, node.process.returncode, node.output()[-2000:]))
+        node.start()
 
     def flood(self, shard):
         """More than the journal has room for; nobody counts it."""
