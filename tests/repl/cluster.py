@@ -161,6 +161,22 @@ class Door:
     ask = pair.Node.ask
 
 
+class PatientDoor(Door):
+    """One that is asked again when a proxy has no answer: for a moment it may hold a node for dead."""
+
+    def ask(self, line, end=b"\r\n"):
+        said = []
+
+        def answers():
+            try:
+                said[:] = [Door.ask(self, line, end)]
+                return said[0].endswith(end)
+            except OSError:
+                return False
+        pair.wait_for(lambda: "%s: no answer but %s" % (self.name, said), answers, WAIT_S)
+        return said[0]
+
+
 class Cluster:
     def __init__(self, options):
         self.options, self.rng = options, random.Random(options.seed)

@@ -14,6 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agents  # noqa: E402
+import cluster  # noqa: E402
 import pair  # noqa: E402
 from victim import Failure  # noqa: E402
 
@@ -184,4 +185,4 @@ class Faults:
                 if len({node.export(space) for node in shard.nodes}) != 1:
                     raise Failure("exports of %s differ in %s" % (space, self.cluster.folder))
         for door in (self.cluster.writes, self.cluster.reads):
-            judge.check_values(door)
+            judge.check_values(cluster.PatientDoor(door.name, door.port, agents.ASK_S))

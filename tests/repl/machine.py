@@ -35,7 +35,9 @@ class Machine:
         os.chmod(path, 0o666)
         with open(path, "r+b") as file:
             self.memory = mmap.mmap(file.fileno(), MACHINE_BYTES)
-        self.environment = {**os.environ, "LD_PRELOAD": library, "ROLLCALL_MACHINE": path}
+        # A sanitizer's library would come first, and need not here.
+        options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        self.environment = {**os.environ, "LD_PRELOAD": library, "ROLLCALL_MACHINE": path, "ASAN_OPTIONS": options}
 
     def jump(self, wall_s, boot_s):
         """The wall clock by so much; as if the machine had slept for boot_s."""
