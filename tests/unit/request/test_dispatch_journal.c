@@ -2,7 +2,6 @@
  * test_dispatch_journal.c: a whole server whose changes go to a journal on a simulated disk: when
  * answers leave, what a full buffer, a full disk and a failed one do to them.
  */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "harness.h"
+#include "tests/support/give_way.h"
 #include "tests/unit/data/sim_journal.h"
 
 #define MANY      3000         /* increments: more than the journal's buffer takes … */
@@ -666,7 +666,7 @@ static void test_idle_workers_hold_nothing(void **state)
     assert_true(journal_sync_now(disk.journal));
     while (room_left() <
            room) { /* the last one may be about to give it back; the test has a limit */
-        sched_yield();
+        give_way();
     }
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         close(fds[i]);
