@@ -151,8 +151,9 @@ static void look_at_followers(const struct admin_replication *repl,
 
     if (repl->fenced) {
         say(attention,
-            "The word of this leader's agent has ended, and every change is refused. Look "
-            "at `rollcall agent status`, the agent's log and etcd.");
+            "The word of this leader's agent has ended, and every change is refused; after "
+            "replication.stale-after reads are, too. Look at `rollcall agent status`, the agent's "
+            "log and etcd.");
     } else if (repl->waits && repl->feeds.waits.lacks) {
         say(attention, "Answers wait for a follower, and the agent has named none yet: every "
                        "change is refused. Look at `rollcall agent status`, and start a follower.");

@@ -102,6 +102,7 @@ static void lead_serve(struct lead *lead)
 {
     barrier_stop(lead->server->barrier);
     lead->server->follows = false;
+    lead->server->promoted_us = clock_boot_us();
     server_set_leader(lead->server, ""); /* what is said while it is fenced */
     barrier_go(lead->server->barrier);
 }

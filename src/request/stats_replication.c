@@ -130,6 +130,7 @@ void stats_replication(struct stats_out *out)
         stats_text(out, "state", server_is_fenced(server) ? "leader-fenced" : "leader");
         emit_lease(out, server);
         emit_place(out, stats.stream, stats.epoch, stats.written, stats.durable);
+        stats_number(out, "stale", out->worker->stale);
     }
     emit_feeds(out, &stats);
 }

@@ -156,6 +156,30 @@ static void test_held_until_written(void **state)
     close(fds[1]);
 }
 
+/* What was held until after the lease of a leader is not answered: another may lead. */
+static void test_held_beyond_the_lease(void **state)
+{
+    int fds[2];
+
+    (void)state;
+    connect_two(fds);
+    atomic_store(&harness.server->lease_us, UINT64_MAX);
+    harness.server->leased = true;
+    sim_journal_gate(&disk, VFS_SIM_PWRITE);
+    harness_say(fds[0], "incr f:1.a 1\r\n");
+    sim_journal_await(&disk);
+    expect_nothing(fds[0]);
+    atomic_store(&harness.server->lease_us, 1);
+    sim_journal_ungate(&disk);
+    harness_expect_closed(fds[0]);
+    harness_ask(fds[1], "incr f:1.a 1\r\n", "SERVER_ERROR \r\n"); /* nobody said who leads */
+    harness_ask(fds[1], "get f:1.a\r\n", "VALUE f:1.a 0 1\r\n1\r\nEND\r\n");
+    atomic_store(&harness.server->lease_us, UINT64_MAX);
+    harness_ask(fds[1], "incr f:1.a 1\r\n", "2\r\n");
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* The answer of an add that finds what nobody has written yet: it waits for that. */
 static void test_not_stored_is_kept(void **state)
 {
@@ -746,6 +770,7 @@ int main(void)
         TEST(test_writes, always),
         TEST(test_reads, always),
         TEST(test_held_until_written, everysec),
+        TEST(test_held_beyond_the_lease, everysec),
         TEST(test_write_hangs, never),
         TEST(test_write_hangs, everysec),
         TEST(test_write_hangs, always),
