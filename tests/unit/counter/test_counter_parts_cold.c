@@ -19,7 +19,8 @@
 
 #include "base/memory.h"
 #include "counter/counter_private.h"
-#include "row/row_private.h"
+#include "row/row_cold.h"
+#include "row/row_parts.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
 #include "tests/support/random.h"
@@ -33,6 +34,7 @@
 #define NOTHING   UINT64_MAX
 #define TRIES     100u /* of a change that would stop its own test */
 #define CHANGES   8u
+#define ROUND_IDS 2000u
 #define TRIES_MAX 20000000u /* of an operation: threads that read for it may have to wait long */
 
 struct world {
@@ -42,7 +44,7 @@ struct world {
     struct recorder_sink sink;
     struct test_random random;
     struct counters_call call;
-    uint64_t serial, ids, came, back, between;
+    uint64_t serial, ids, came, back, between, rounds;
     bool maintaining; /* the keeper is at work: reads of its files have changes in between */
     pthread_t thread;
     uint64_t *held; /* by index: what slot a holds; NOTHING: there is no record */
@@ -143,6 +145,10 @@ static void between_reads(void *context, enum vfs_sim_op op, const char *path)
         return;
     }
     w->maintaining = false;
+    if (test_random_below(&w->random, 4) == 0) {
+        dumps_round(&w->dumps, NULL, NULL, test_random_below(&w->random, 8) == 0);
+        w->rounds++;
+    }
     for (unsigned i = 0; i < CHANGES; i++) {
         uint64_t index = test_random_below(&w->random, w->came + 1);
         w->between += index < w->came && w->held[index] != NOTHING && add_meanwhile(w, index);
@@ -282,10 +288,12 @@ static void try_exact(const char *slots, uint64_t ids)
     check_all(&w);
     restart(&w);
     check_all(&w);
-    printf("%s: %zu of %zu parts in files, %" PRIu64 " came back, %" PRIu64 " changes meanwhile; "
-           "merges %" PRIu64 "\n",
-           slots, most, row_of(&w)->count, w.back, w.between, w.dumps.kinds[ROW_IMAGE_MERGE]);
-    assert_true((most > 3 && w.back > 3 && w.between > 10) || test_scaled(100) < 100);
+    printf("%s: %zu of %zu parts in files, %" PRIu64 " came back, %" PRIu64 " changes and %" PRIu64
+           " rounds meanwhile; merges %" PRIu64 "\n",
+           slots, most, row_of(&w)->count, w.back, w.between, w.rounds,
+           w.dumps.kinds[ROW_IMAGE_MERGE]);
+    assert_true((most > 3 && w.back > 3 && w.between > 10 && w.rounds > 1) ||
+                test_scaled(100) < 100);
     world_close(&w);
 }
 
@@ -297,9 +305,134 @@ static void test_all_is_exact(void **unused)
     try_exact("a:64 b:64 c:64 d:64", test_scaled(12000));
 }
 
+/* ---- a round meets a part that comes back ---- */
+
+/* A space of one part, which is dumped and has changed since, a round ago and after it. */
+static struct row_table *open_dumped(struct world *w)
+{
+    world_open(w, "a:20 b:20", ROUND_IDS, 7);
+    atomic_store(&w->growth.most, UINT64_MAX / 2);
+    for (; w->came < ROUND_IDS / 2; w->came++) {
+        add(w, w->came, 1);
+    }
+    go_on(w);
+    struct row_table *part = row_of(w)->tables[0];
+    assert_true(w->dumps.recorder.log.reserve(&w->dumps.recorder.log));
+    row_cold_leave(row_of(w), part);
+    dumps_round(&w->dumps, NULL, NULL, false);
+    assert_true(part->cold);
+    atomic_store(&w->growth.most, 0); /* it stays there */
+    for (; w->came < ROUND_IDS / 2 + CHANGES; w->came++) {
+        add(w, w->came, LARGE);
+    }
+    dumps_round(&w->dumps, NULL, NULL, false);
+    for (; w->came < ROUND_IDS / 2 + 2 * CHANGES; w->came++) {
+        add(w, w->came, LARGE);
+        add(w, w->came - CHANGES, 1);
+        erase(w, w->came - 2 * CHANGES);
+    }
+    return part;
+}
+
+/* While it comes back: of what both overlays have, of what one has, and of what is in the file. */
+static void change_meanwhile(struct world *w)
+{
+    for (unsigned i = 0; i < CHANGES / 2; i++) {
+        erase(w, w->came - 1 - 2 * i);
+        add(w, w->came - CHANGES - 1 - i, LARGE);
+        add(w, w->came - 2 * CHANGES - 1 - i, 1);
+        add(w, i, 1);
+    }
+}
+
+static void end_recall(struct world *w, struct row_recall *recall)
+{
+    row_recall_read(row_of(w), recall);
+    assert_true(row_recall_end(row_of(w), recall));
+    row_recall_free(row_of(w), recall);
+}
+
+static void see_all_again(struct world *w)
+{
+    restart(w);
+    check_all(w);
+    world_close(w);
+}
+
+static void test_a_round_while_a_part_comes_back(void **unused)
+{
+    static struct world w;
+    struct row_recall recall;
+    (void)unused;
+    for (unsigned ends = 0; ends < 2; ends++) {
+        struct row_table *part = open_dumped(&w);
+        assert_true(row_recall_begin(row_of(&w), part, &recall));
+        change_meanwhile(&w);
+        uint64_t overlays = w.dumps.kinds[ROW_IMAGE_OVERLAY];
+        dumps_round(&w.dumps, NULL, NULL, false);
+        assert_int_equal(w.dumps.kinds[ROW_IMAGE_OVERLAY], overlays + 1);
+        if (ends) {
+            end_recall(&w, &recall);
+            assert_false(part->cold);
+        } else {
+            row_recall_free(row_of(&w), &recall); /* killed */
+        }
+        see_all_again(&w);
+    }
+}
+
+struct amid {
+    struct world *world;
+    struct row_recall recall;
+};
+
+/* The image of the overlay has begun. */
+static void begin_recall(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct amid *amid = context;
+    (void)path;
+    if (op == VFS_SIM_OPEN && amid->recall.begun == NULL) {
+        assert_true(
+            row_recall_begin(row_of(amid->world), row_of(amid->world)->tables[0], &amid->recall));
+        change_meanwhile(amid->world);
+    }
+}
+
+static void test_a_part_comes_back_amid_a_round(void **unused)
+{
+    static struct world w;
+    (void)unused;
+    (void)open_dumped(&w);
+    struct amid amid = {.world = &w};
+    vfs_sim_hook(w.dumps.sim, begin_recall, &amid);
+    dumps_round(&w.dumps, NULL, NULL, false);
+    vfs_sim_hook(w.dumps.sim, NULL, NULL);
+    assert_non_null(amid.recall.begun);
+    end_recall(&w, &amid.recall);
+    see_all_again(&w);
+}
+
+/* What a dumped part counts was read from a file: the records are counted when they are there. */
+static void test_a_part_that_comes_back_is_counted(void **unused)
+{
+    static struct world w;
+    struct row_recall recall;
+    (void)unused;
+    struct row_table *part = open_dumped(&w);
+    uint64_t count = row_count_of(part);
+    atomic_store(&part->count, count + CHANGES);
+    assert_true(row_recall_begin(row_of(&w), part, &recall));
+    end_recall(&w, &recall);
+    assert_int_equal(row_count_of(part), count);
+    see_all_again(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_round_while_a_part_comes_back),
+        cmocka_unit_test(test_a_part_comes_back_amid_a_round),
+        cmocka_unit_test(test_a_part_that_comes_back_is_counted),
         cmocka_unit_test(test_all_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
