@@ -17,6 +17,7 @@
 #include "request/flush.h"
 #include "request/lister.h"
 #include "request/watch.h"
+#include "row/row.h"
 #include "space/populate.h"
 
 static struct server_waker *create_wakers(unsigned threads)
@@ -40,7 +41,14 @@ static void destroy_wakers(struct server_waker *wakers, unsigned threads)
 }
 
 /* One part more than it holds, while records go to it. */
-#define GROWTH_SPARE_BYTES row_part_aside_bytes(ROW_PART_BYTES_MAX)
+#define GROWTH_SPARE_BYTES row_part_with_pools(ROW_PART_BYTES_MAX)
+
+static void share_with(struct engine *engine, struct engine_growth *growth)
+{
+    if (engine->row != NULL) {
+        row_parts_share(engine->row, growth);
+    }
+}
 
 void server_share_memory(struct server *server, const struct settings *settings,
                          const struct spaces *spaces)
@@ -49,7 +57,7 @@ void server_share_memory(struct server *server, const struct settings *settings,
 
     atomic_store(&server->growth.most, sum < server->memory_bytes ? server->memory_bytes - sum : 0);
     for (size_t i = 0; i < spaces->count; i++) {
-        spaces->at[i]->engine->growth = &server->growth;
+        share_with(spaces->at[i]->engine, &server->growth);
     }
 }
 
@@ -90,7 +98,7 @@ void server_destroy(struct server *server)
         return;
     }
     for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
-        server->spaces->at[i]->engine->growth = NULL; /* they outlive it */
+        share_with(server->spaces->at[i]->engine, NULL); /* they outlive it */
     }
     repl_feeds_destroy(server->feeds);
     keeper_destroy(server->keeper);

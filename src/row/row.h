@@ -557,4 +557,10 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  */
 void row_check(const struct row *row);
 
+/*
+ * From here on the memory that a row of parts holds beyond what was set aside for it counts there,
+ * and nowhere else. growth NULL: nowhere. The same as before: nothing. Nobody else there.
+ */
+void row_parts_share(struct row *row, struct engine_growth *growth);
+
 #endif

@@ -77,8 +77,6 @@ uint64_t row_parts_left(const struct row *row);
 
 /* Counts what the row holds beyond what was set aside for it. Stopped, or nobody else there. */
 void row_parts_charge(struct row *row);
-/* It holds nothing any more. */
-void row_parts_discharge(struct row *row);
 
 /* row_parts_cold.c: stopped, but for what says else */
 
