@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
+#include "data/data.h"
 #include "data/follow.h"
 #include "data/journal_sink.h"
 #include "repl/feed.h"
@@ -17,7 +18,6 @@
 #include "request/flush.h"
 #include "request/lister.h"
 #include "request/watch.h"
-#include "row/row.h"
 #include "space/populate.h"
 
 static struct server_waker *create_wakers(unsigned threads)
@@ -43,13 +43,6 @@ static void destroy_wakers(struct server_waker *wakers, unsigned threads)
 /* One part more than it holds, while records go to it. */
 #define GROWTH_SPARE_BYTES row_part_with_pools(ROW_PART_BYTES_MAX)
 
-static void share_with(struct engine *engine, struct engine_growth *growth)
-{
-    if (engine->row != NULL) {
-        row_parts_share(engine->row, growth);
-    }
-}
-
 void server_share_memory(struct server *server, const struct settings *settings,
                          const struct spaces *spaces)
 {
@@ -57,7 +50,7 @@ void server_share_memory(struct server *server, const struct settings *settings,
 
     atomic_store(&server->growth.most, sum < server->memory_bytes ? server->memory_bytes - sum : 0);
     for (size_t i = 0; i < spaces->count; i++) {
-        share_with(spaces->at[i]->engine, &server->growth);
+        data_share_memory(spaces->at[i]->engine, &server->growth);
     }
 }
 
@@ -97,11 +90,11 @@ void server_destroy(struct server *server)
     if (server == NULL) {
         return;
     }
-    for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
-        share_with(server->spaces->at[i]->engine, NULL); /* they outlive it */
-    }
     repl_feeds_destroy(server->feeds);
     keeper_destroy(server->keeper);
+    for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
+        data_share_memory(server->spaces->at[i]->engine, NULL); /* they outlive it */
+    }
     lister_destroy(server->lister);
     flush_destroy(server->flush);
     populate_destroy(server->populate);
