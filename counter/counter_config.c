@@ -56,12 +56,12 @@ static void size_of_parts(const struct counter_config *config, struct counter_si
         counter_shape_part(&part,
                            part.part_bits - 1); /* a part of fewer keys stores less of each */
     }
-    *size = (struct counter_size){.tables = 1, .bytes = row_part_aside_bytes(aside)};
+    *size = (struct counter_size){.tables = 1, .bytes = row_part_aside_bytes(&config->row)};
     size->bytes = several ? size->bytes + held : held > size->bytes ? held : size->bytes;
     double parts = (double)aside / (double)part.table_bytes;
     double used = several ? PARTS_USED : 1;
     size->records = (uint64_t)(parts * used * (double)part.capacity);
-    size->bytes_per_record = (double)row_part_aside_bytes(aside) / (double)size->records;
+    size->bytes_per_record = (double)row_part_with_pools(aside) / (double)size->records;
 }
 
 void counter_config_size(const struct counter_config *config, struct counter_size *size)

@@ -145,9 +145,9 @@ static uint64_t counter_kind_copy_pages(const struct row_table *table, uint64_t 
 }
 
 static const struct dict *counter_kind_section(const struct row_table *table, unsigned section,
-                                               unsigned part)
+                                               unsigned part, const struct dict **front)
 {
-    return part == 0 ? counter_table_section(counter_kind_table(table), section) : NULL;
+    return counter_table_section(counter_kind_table(table), section, part, front);
 }
 
 static bool counter_kind_owns(const struct row_table *table, uint64_t id, uint8_t sub)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "counter/table_private.h"
+#include "row/row_policy.h"
 
 static void set_layout(struct counter_table *t)
 {
@@ -84,6 +85,28 @@ static void set_as_part(struct counter_table *t, const struct counter_config *co
     counter_table_set_view(t, config);
 }
 
+/*
+ * A layer is shaped as its root, but where more records fit into it by what the ids of the root
+ * have shown: the first table of a row takes any id, and its layers need not. No id comes above the
+ * root's frontier; falling ones may go on below the first as far as layers reach.
+ */
+static void set_layer_shape(struct counter_table *t, const struct counter_config *config,
+                            const struct counter_table *root)
+{
+    uint64_t first = id_span_first(&root->row.ids);
+    uint64_t last = atomic_load(&root->row.frontier);
+    struct counter_shape shape;
+    if (first > last) {
+        return;
+    }
+    counter_shape_init(&shape, config, row_policy_range(last - first + 1, 1, ROW_LAYERS_MAX + 1));
+    if (shape.payload_bytes == root->shape.payload_bytes && shape.capacity > root->shape.capacity) {
+        uint64_t mask = UINT64_MAX >> (64 - shape.window_bits);
+        t->shape = shape;
+        t->origin = last > mask ? last - mask : 0;
+    }
+}
+
 /* A new table: as the root it is a layer of, or by what is known of its ids. */
 static void set_new(struct counter_table *t, const struct counter_config *config,
                     const struct row_want *want)
@@ -93,6 +116,7 @@ static void set_new(struct counter_table *t, const struct counter_config *config
         t->shape = root->shape;
         t->schema = root->schema;
         t->origin = root->origin;
+        set_layer_shape(t, config, root);
     } else {
         counter_schema_init(&t->schema, config);
         counter_shape_init(&t->shape, config, want->first ? 0 : want->range);

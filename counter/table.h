@@ -349,8 +349,13 @@ bool counter_table_survey(const struct counter_table *t, const struct counter_sl
 uint64_t counter_table_pages(const struct counter_table *table); /* 0: it has no groups */
 void counter_table_copy_pages(const struct counter_table *table, uint64_t first, unsigned count,
                               void *to);
-/* The dict of a section: to be collected when the pages have been, in this order. Inside. */
-const struct dict *counter_table_section(const struct counter_table *table, unsigned section);
+/*
+ * The dict of a section, as table_kind.section: to be collected when the pages have been, in this
+ * order. Of a part that comes back meanwhile both overlays are parts of a section, and only both
+ * together are the image: its file stays as it was.
+ */
+const struct dict *counter_table_section(const struct counter_table *table, unsigned section,
+                                         unsigned part, const struct dict **front);
 /*
  * Returns whether an aux entry is a record's. One that was collected may have been there for a
  * moment, for a change that then found no room. Inside.

@@ -106,13 +106,26 @@ uint64_t counter_table_pages(const struct counter_table *t)
     return t->memory ? t->shape.table_bytes / TABLE_PAGE_BYTES : 0;
 }
 
-const struct dict *counter_table_section(const struct counter_table *t, unsigned section)
+const struct dict *counter_table_section(const struct counter_table *t, unsigned section,
+                                         unsigned part, const struct dict **front)
 {
-    CHECK(section < COUNTER_TABLE_SECTIONS);
-    if (!t->extend) {
-        return section == COUNTER_TABLE_EXTEND ? t->overlay->extend : t->overlay->aux;
+    const struct table_overlay *overlays[] = {t->older ? t->older : t->overlay,
+                                              t->older ? t->overlay : NULL};
+    bool extend = section == COUNTER_TABLE_EXTEND;
+    CHECK(section < COUNTER_TABLE_SECTIONS && part < sizeof(overlays) / sizeof(overlays[0]));
+    if (t->extend) {
+        return part > 0 ? NULL : extend ? t->extend : t->aux;
     }
-    return section == COUNTER_TABLE_EXTEND ? t->extend : t->aux;
+    *front = part == 0 && t->older ? t->overlay->extend : NULL;
+    return !overlays[part] ? NULL : extend ? overlays[part]->extend : overlays[part]->aux;
+}
+
+/* Under the lock of its home. */
+static bool overlays_have(const struct counter_table *t, uint64_t id, uint8_t sub)
+{
+    return dict_get(t->overlay->aux, id, sub, NULL) ||
+           (t->older && !dict_get(t->overlay->extend, id, 0, NULL) &&
+            dict_get(t->older->aux, id, sub, NULL));
 }
 
 bool counter_table_owns_aux(const struct counter_table *t, uint64_t id, uint8_t sub)
@@ -120,12 +133,11 @@ bool counter_table_owns_aux(const struct counter_table *t, uint64_t id, uint8_t 
     struct counter_locus locus;
     counter_table_locate(t, id, false, &locus);
     const verlock *home = table_home_lock(t, &locus);
-    const struct dict *aux = counter_table_section(t, COUNTER_TABLE_AUX);
     uint32_t word;
     bool there;
     do {
         word = verlock_read(home);
-        there = dict_get(aux, id, sub, NULL);
+        there = t->extend ? dict_get(t->aux, id, sub, NULL) : overlays_have(t, id, sub);
     } while (!verlock_unchanged(home, word));
     return there;
 }

@@ -364,9 +364,10 @@ static bool write_section(struct counter_merge *merge, unsigned section,
                           struct table_file_writer *writer)
 {
     struct dict_image entries;
-    const struct dict *dict = counter_table_section(merge->table, section);
+    const struct dict *dict =
+        section == COUNTER_TABLE_EXTEND ? merge->table->extend : merge->table->aux;
     dict_image_init(&entries, dict_entry_bytes(dict) - DICT_KEY_BYTES);
-    while (dict_image_collect(&entries, dict)) {
+    while (dict_image_collect(&entries, dict, NULL)) {
     }
     bool written = dict_image_write(&entries, writer, section);
     dict_image_fini(&entries);

@@ -495,8 +495,8 @@ void table_set_window(struct counter_table *t, uint64_t low);
 #define TABLE_DICT_TAKES 70 /* per cent of a dict's places: then it refuses its first key */
 /* Entries a dict takes for sure, were it that many times smaller. */
 uint64_t table_dict_takes(const struct dict *dict, unsigned times);
-/* table_count.c: counts the records of a table in memory, all stopped. What a dumped one counts
- * comes from images of its overlay, each of no one moment: one that comes back is counted anew. */
+/* table_count.c: counts the records of a table in memory, all stopped. What a dumped one counts was
+ * read from a file, which nobody looks into: one that comes back is counted anew. */
 uint64_t table_count_records(const struct counter_table *t);
 
 /* Nobody else there; false: memory is refused. The fuller one becomes larger. */

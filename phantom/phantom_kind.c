@@ -103,9 +103,10 @@ static uint64_t phantom_kind_copy_pages(const struct row_table *table, uint64_t 
 
 /* Deletes may be turned off and on meanwhile: that makes an empty dict of it. */
 static const struct dict *phantom_kind_section(const struct row_table *table, unsigned section,
-                                               unsigned part)
+                                               unsigned part, const struct dict **front)
 {
     const struct phantom_table *t = phantom_kind_table(table);
+    (void)front;
     if (section == PHANTOM_SECTION_LINES) {
         return phantom_dump_overlay(t->dump, part);
     }

@@ -119,6 +119,9 @@ bool data_close(struct data *data, struct spaces *spaces, bool clean);
 /* After data_close, if anything was recovered, and after the engines: frees it. NULL: no-op. */
 void data_destroy(struct data *data);
 
+/* As row_parts_share, of a space that may have no row; with or without a data directory. */
+void data_share_memory(struct engine *engine, struct engine_growth *growth);
+
 /* What tells its stream from others, and who reigned since when. Any thread that may wait for the
  * disk; after data_recover. Returns how many reigns there are. */
 size_t data_history(struct data *data, uint64_t stream[MANIFEST_STREAM_WORDS],

@@ -85,6 +85,13 @@ void data_attach(struct data *data, struct engine *engine)
     }
 }
 
+void data_share_memory(struct engine *engine, struct engine_growth *growth)
+{
+    if (engine->row != NULL) {
+        row_parts_share(engine->row, growth);
+    }
+}
+
 void data_begin_space(struct data *data, struct engine *engine)
 {
     data_attach(data, engine);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
+#include "data/data.h"
 #include "data/follow.h"
 #include "data/journal_sink.h"
 #include "repl/feed.h"
@@ -42,7 +43,7 @@ static void destroy_wakers(struct server_waker *wakers, unsigned threads)
 }
 
 /* One part more than it holds, while records go to it. */
-#define GROWTH_SPARE_BYTES row_part_aside_bytes(ROW_PART_BYTES_MAX)
+#define GROWTH_SPARE_BYTES row_part_with_pools(ROW_PART_BYTES_MAX)
 
 void server_share_memory(struct server *server, const struct settings *settings,
                          const struct spaces *spaces)
@@ -51,7 +52,7 @@ void server_share_memory(struct server *server, const struct settings *settings,
 
     atomic_store(&server->growth.most, sum < server->memory_bytes ? server->memory_bytes - sum : 0);
     for (size_t i = 0; i < spaces->count; i++) {
-        spaces->at[i]->engine->growth = &server->growth;
+        data_share_memory(spaces->at[i]->engine, &server->growth);
     }
 }
 
@@ -91,11 +92,11 @@ void server_destroy(struct server *server)
     if (server == NULL) {
         return;
     }
-    for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
-        server->spaces->at[i]->engine->growth = NULL; /* they outlive it */
-    }
     repl_feeds_destroy(server->feeds);
     keeper_destroy(server->keeper);
+    for (size_t i = 0; server->spaces != NULL && i < server->spaces->count; i++) {
+        data_share_memory(server->spaces->at[i]->engine, NULL); /* they outlive it */
+    }
     lister_destroy(server->lister);
     flush_destroy(server->flush);
     populate_destroy(server->populate);

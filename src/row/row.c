@@ -67,7 +67,7 @@ no_regions:
 
 void row_fini(struct row *row)
 {
-    row_parts_discharge(row);
+    row_parts_share(row, NULL);
     row_retire_all(row);
     row_apart_end(row);
     row_dispose(row);

@@ -46,7 +46,8 @@
  * memory; from then on every new id of its range goes to the layer, so an id never changes sides.
  * When that is full too, or the memory for what spills is, and tables are dumped, both are dumped
  * out of turn: their files grow (row/row_cold.h). In a row without a log further layers follow, up
- * to ROW_LAYERS_MAX, each for what the one before has no room for.
+ * to ROW_LAYERS_MAX, each for what the one before has no room for; where no region is left for one,
+ * a table that nothing came to gives its own.
  *
  * Memory. `tables` regions of `table_bytes` are reserved when the row is made. With `recycle` one
  * of them is always spare and zeroed: when the spare is taken, the table opened longest ago is
@@ -197,6 +198,7 @@ struct row_table {
     bool awaiting;        /* its wants wait until a dump has ended */
     bool touched;         /* an image of it must begin anew (row/row_log.h) */
     _Atomic bool starved; /* its memory had no room for an id; by any thread */
+    bool layer_first;     /* a table above gave its region for a layer: none opens there before */
     bool layer_due;       /* restoring: it has a layer, which is still to come */
     uint64_t touches;     /* times it was touched */
     uint64_t start_lsn;   /* S of its last image, or of the event that made it */
@@ -549,5 +551,11 @@ uint64_t row_held_bytes(const struct row *row); /* of all regions */
  * table that remembers them, and the ranges are counted.
  */
 void row_check(const struct row *row);
+
+/*
+ * From here on the memory that a row of parts holds beyond what was set aside for it counts there,
+ * and nowhere else. growth NULL: nowhere. The same as before: nothing. Nobody else there.
+ */
+void row_parts_share(struct row *row, struct engine_growth *growth);
 
 #endif

@@ -54,10 +54,21 @@ static inline uint64_t row_part_first_bytes(const struct row_config *config)
     return config->table_bytes < most ? config->table_bytes : most;
 }
 
-/* Returns what is set aside for such a row: parts of this many bytes with their pools. */
-static inline uint64_t row_part_aside_bytes(uint64_t table_bytes)
+/* Returns the bytes of parts of so many bytes with their pools. */
+static inline uint64_t row_part_with_pools(uint64_t bytes)
 {
-    return table_bytes + table_bytes / ROW_PART_POOLS;
+    return bytes + bytes / ROW_PART_POOLS;
+}
+
+/*
+ * Returns what is set aside for such a row. Where parts are dumped that is as much at least as one
+ * needs that comes back and grows while all others are dumped: twice the largest.
+ */
+static inline uint64_t row_part_aside_bytes(const struct row_config *config)
+{
+    uint64_t aside = row_part_with_pools(config->table_bytes);
+    uint64_t least = config->dump ? 2 * row_part_with_pools(row_part_bytes_max(config)) : 0;
+    return aside > least ? aside : least;
 }
 
 /* Returns how many tables one is the spare of: 1 or 0. */

@@ -79,8 +79,9 @@ static enum engine_image row_image_collect(const struct row_writing *w, unsigned
         struct row_table *table;
         result = row_writing_enter(w, &table);
         if (result == ENGINE_IMAGE_DONE) {
-            const struct dict *dict = w->row->kind->section(table, section, part);
-            more = dict != NULL && dict_image_collect(entries, dict);
+            const struct dict *front = NULL;
+            const struct dict *dict = w->row->kind->section(table, section, part, &front);
+            more = dict != NULL && dict_image_collect(entries, dict, front);
             POINT("entries half copied");
             row_writing_leave(w);
         }

@@ -309,6 +309,22 @@ static bool is_leaving(const struct row_table *table)
     return table->leaving || (table->further != NULL && table->further->leaving);
 }
 
+/*
+ * Where none may go a table that nothing came to gives its region, and its range to the one below.
+ * Ids in random order fill what they have shown of their range, and never come above it.
+ */
+static bool take_unused(struct row *row, const struct row_table *table)
+{
+    for (size_t i = row->count; i > 1; i--) {
+        struct row_table *unused = row->tables[i - 1];
+        if (unused != table && !unused->cold && row_came(unused) == 0 && is_unused(row, unused)) {
+            row_recycle(row, unused);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* No more leave than are waited for. */
 static enum row_room dump_some(struct row *row, struct row_table *table, const rules_list rules)
 {
@@ -344,14 +360,17 @@ enum row_room row_make_room(struct row *row, struct row_table *table, enum row_n
         return ROW_ROOM_AGAIN;
     }
     bool instead = need == ROW_NEED_JUMP && jumps_too_many(row, 1) > 0;
-    if (need == ROW_NEED_LAYER && row_stream_is_in(row, table)) {
+    bool layer = need == ROW_NEED_LAYER;
+    if (layer && row_stream_is_in(row, table)) {
         need = ROW_NEED_NEXT; /* the stream is worth any table there, too */
     }
     const unsigned *rules = instead ? for_region_of_jump : for_region[need];
-    if (row->config.recycle) {
-        return recycle_some(row, table, rules);
+    if (row->config.recycle || row_dumps(row)) {
+        return row->config.recycle ? recycle_some(row, table, rules) : dump_some(row, table, rules);
     }
-    return row_dumps(row) ? dump_some(row, table, rules) : ROW_ROOM_NONE;
+    bool unused = row->log == NULL && need == ROW_NEED_NEXT && take_unused(row, table);
+    table->layer_first = unused && layer;
+    return unused ? ROW_ROOM_AGAIN : ROW_ROOM_NONE;
 }
 
 /* Too many jumps: the oldest goes, even if the new one was opened for ids that it held apart. */

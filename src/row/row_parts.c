@@ -64,7 +64,7 @@ uint64_t row_parts_bytes(const struct row *row)
 
 static uint64_t parts_beyond(const struct row *row, uint64_t bytes)
 {
-    uint64_t aside = row_part_aside_bytes(row->config.table_bytes);
+    uint64_t aside = row_part_aside_bytes(&row->config);
     return bytes > aside ? bytes - aside : 0;
 }
 
@@ -85,7 +85,7 @@ uint64_t row_parts_left(const struct row *row)
 {
     const struct engine_growth *growth = row->engine->growth;
     uint64_t held = row_parts_bytes(row);
-    uint64_t aside = row_part_aside_bytes(row->config.table_bytes);
+    uint64_t aside = row_part_aside_bytes(&row->config);
     uint64_t used = growth != NULL ? atomic_load(&growth->used) : 0;
     uint64_t most = growth != NULL ? atomic_load(&growth->most) : 0;
     return (held < aside ? aside - held : 0) + (used < most ? most - used : 0);
@@ -107,9 +107,13 @@ void row_parts_charge(struct row *row)
     }
 }
 
-void row_parts_discharge(struct row *row)
+void row_parts_share(struct row *row, struct engine_growth *growth)
 {
-    parts_charge(row, 0);
+    if (row->parted && row->engine->growth != growth) {
+        parts_charge(row, 0);
+        row->engine->growth = growth;
+        row_parts_charge(row);
+    }
 }
 
 /* ---- sizes ---- */

@@ -21,8 +21,8 @@
  * the bits of the range's number, backwards: so neighbours are at different points between two
  * sizes, only a few parts grow at a time, and memory an id hardly changes as the space grows.
  *
- * Memory. A space may hold `table_bytes` with pools, which was set aside at the start, and beyond
- * that what all spaces share (struct engine_growth): what the others leave of `memory`. If neither
+ * Memory. A space may hold what was set aside at the start (row_part_aside_bytes), and beyond that
+ * what all spaces share (struct engine_growth): what the others leave of `memory`. If neither
  * is left new ids are refused; it is tried again every ten seconds, when somebody needs it.
  *
  * Files. Where parts are dumped (config.dump) a growth without memory has others leave first, the
@@ -77,8 +77,6 @@ uint64_t row_parts_left(const struct row *row);
 
 /* Counts what the row holds beyond what was set aside for it. Stopped, or nobody else there. */
 void row_parts_charge(struct row *row);
-/* It holds nothing any more. */
-void row_parts_discharge(struct row *row);
 
 /* row_parts_cold.c: stopped, but for what says else */
 

@@ -100,10 +100,10 @@ static inline bool row_clusters(const struct row *row)
 void row_stream_note(struct row *row, struct row_table *table, uint64_t id, uint64_t admitted);
 /* True: most new ids belong to the range of this table; ids ahead of it count as its own. */
 bool row_stream_is_in(const struct row *row, const struct row_table *table);
-/*
- * True: most new ids lie near row_end() or above it, as far as is known: they may be strays alone.
- */
+/* True: most new ids, maybe strays alone, lie near row_end() or above it, as far as is known. */
 bool row_stream_may_end(const struct row *row, const struct row_table *table);
+/* True: the newest ids of its range lie all over what it spans, or fall. */
+bool row_stream_is_scattered(const struct row *row, const struct row_table *table);
 /* Forgets all that came. */
 void row_stream_forget(struct row *row);
 /* Fewer ids of its range have come than was counted: some lie in another one. Stopped. */
@@ -247,10 +247,10 @@ static inline bool row_is_going(const struct row_table *table)
     return table->cold || table->leaving;
 }
 
-/* True: it is closed, or took over a range when it had a layer: what it takes is late. */
+/* True: it is closed, or took over a range and has a layer, or will: what it takes is late. */
 static inline bool row_is_late(const struct row_table *table)
 {
-    return table->closed || table->further != NULL;
+    return table->closed || table->further != NULL || table->layer_first;
 }
 
 /* row_ahead.c: the ahead ids remembered */

@@ -6,11 +6,13 @@
 
 #define ARRIVALS_ONE_IN 4u /* ids that a table admits */
 /* This many in a hundred belong to one table: strays, a third of all ids, are never so many. */
-#define STREAM_PERCENT 50u
-#define ARRIVALS_LEAST 16u
-#define ARRIVALS_PART  50u /* this many of a table's ids say whether the stream is at its end */
-#define END_PERCENT    62u /* and more of them, for strays that come in bursts may be half */
-#define NEARING_PART   4u  /* of a table's range, before its end: what comes near that lies there */
+#define STREAM_PERCENT    50u
+#define ARRIVALS_LEAST    16u
+#define ARRIVALS_PART     50u /* this many of a table's ids say whether the stream is at its end */
+#define END_PERCENT       62u /* and more of them, for strays that come in bursts may be half */
+#define NEARING_PART      4u /* of a table's range, before its end: what comes near that lies there */
+#define SCATTERED_PERCENT 88u /* at most, of the newest ids of a table, in its upper half */
+#define SCATTERED_LEAST   8u  /* times what the newest stand for: fewer ids show nothing */
 
 void row_stream_forget(struct row *row)
 {
@@ -57,6 +59,19 @@ bool row_stream_may_end(const struct row *row, const struct row_table *table)
     unsigned newest = some < ROW_ARRIVALS ? (unsigned)some : ROW_ARRIVALS;
     unsigned all = arrivals(row, newest, from, table->last, &inside);
     return all < ARRIVALS_LEAST || inside * 100 >= all * END_PERCENT;
+}
+
+bool row_stream_is_scattered(const struct row *row, const struct row_table *table)
+{
+    unsigned all;
+    unsigned upper;
+    uint64_t first = id_span_first(&table->ids);
+    uint64_t frontier = row_frontier_of(table);
+    uint64_t half = first < frontier ? first + (frontier - first) / 2 : frontier;
+    (void)arrivals(row, ARRIVALS_LEAST, table->base, table->last, &all);
+    (void)arrivals(row, ARRIVALS_LEAST, half, table->last, &upper);
+    bool few = row_came(table) < (uint64_t)SCATTERED_LEAST * ARRIVALS_LEAST * ARRIVALS_ONE_IN;
+    return !few && all == ARRIVALS_LEAST && upper * 100 <= all * SCATTERED_PERCENT;
 }
 
 /* What was refused after all and comes again is admitted under the same number. */

@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#define LOWER_PART  4
-#define NEARLY_PART 16 /* of what a table holds or spans: less is worth no table of its own */
-#define NEWEST      (2 * ROW_CLUSTER)
+#define LOWER_PART     4
+#define NEARLY_PART    16 /* of what a table holds or spans: less is worth no table of its own */
+#define NEWEST         (2 * ROW_CLUSTER)
+#define SCATTERED_PART 64u /* of what such ids span, as they come once more */
 #define SPREADS_REACHED                                                                            \
     4 /* of the ids a table opens for: more than the trusted id lies behind them */
 
@@ -79,12 +80,33 @@ static bool want_settle(struct row *row, struct row_table *table)
     return false;
 }
 
+/*
+ * Ids that come in no order have shown nearly all of their range: the few that still come above
+ * the frontier are worth no table. Where layers take them the table closes so much higher.
+ */
+static uint64_t rest_above(const struct row *row, const struct row_table *table)
+{
+    uint64_t first = id_span_first(&table->ids);
+    uint64_t frontier = row_frontier_of(table);
+    bool layers = row->log == NULL && !row->config.recycle;
+    bool scattered = layers && first < frontier && row_stream_is_scattered(row, table);
+    uint64_t rest = scattered ? (frontier - first) / SCATTERED_PART : 0;
+    return rest < table->last - frontier ? rest : 0;
+}
+
 /* Opens a table above the frontier, or in place of this table if nothing ever came in. */
 static bool open_behind(struct row *row, struct row_table *table)
 {
-    uint64_t base = row_count_of(table) == 0 ? table->base : row_frontier_of(table) + 1;
+    bool empty = row_count_of(table) == 0;
+    uint64_t frontier = row_frontier_of(table) + (empty ? 0 : rest_above(row, table));
+    uint64_t base = empty ? table->base : frontier + 1;
     struct row_opening opening = {.base = base, .low = base};
-    return row_open(row, table, &opening);
+    bool again = row_open(row, table, &opening);
+    if (!empty && table->last == frontier) {
+        row_raise_to(&table->frontier, frontier);
+        row_note_closed(row, table);
+    }
+    return again;
 }
 
 /* The stream leaves it before it is full: ids are sparser than was thought. */
@@ -116,8 +138,13 @@ static bool is_little_left(const struct row_table *table)
            !row_is_going(table) && !dropped;
 }
 
+static bool want_layer(struct row *row, struct row_table *table);
+
 static bool want_open(struct row *row, struct row_table *table)
 {
+    if (table->layer_first) {
+        return want_layer(row, table);
+    }
     row_note_closed(row, table);
     uint64_t count = row_count_of(table);
     bool ends = row_ends(row, table);
@@ -261,7 +288,9 @@ static bool want_layer(struct row *row, struct row_table *table)
 {
     const struct row_table *last = row_last_layer(table);
     bool holds = row_count_of(last) < last->capacity && !atomic_load(&last->starved);
-    if (!row_is_late(table) || holds || !row_may_layer(row, table)) {
+    bool late = row_is_late(table);
+    table->layer_first = false;
+    if (!late || holds || !row_may_layer(row, table)) {
         return false;
     }
     struct row_region *region = row_region_take_for(row, table->region->bytes);
@@ -282,6 +311,9 @@ static bool want_layer(struct row *row, struct row_table *table)
         return false;
     }
     row_attach_layer(table, layer);
+    if (!table->closed) { /* for ids below the frontier, while it had no layer yet */
+        atomic_fetch_and(&table->wants, ~ROW_WANT_OPEN);
+    }
     atomic_fetch_or(&table->wants, ROW_WANT_PLACE); /* what had no room in the table */
     row_log_put(row, CHANGE_EVENT_LAYER, layer);
     row_keep_spare(row, table, ROW_NEED_LAYER);

@@ -142,9 +142,10 @@ struct table_kind {
     uint64_t (*copy_pages)(const struct row_table *table, uint64_t first, uint64_t most, void *to);
     /*
      * Returns the dict whose entries are a part of a section, in order; NULL: there is none (any
-     * more). Inside the barrier.
+     * more). *front: NULL, or as dict_image_collect has it. Inside the barrier.
      */
-    const struct dict *(*section)(const struct row_table *table, unsigned section, unsigned part);
+    const struct dict *(*section)(const struct row_table *table, unsigned section, unsigned part,
+                                  const struct dict **front);
     /* False: the entry stood there for a moment only, no journal tells of it. Inside the barrier.
      */
     bool (*owns)(const struct row_table *table, uint64_t id, uint8_t sub);

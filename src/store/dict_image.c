@@ -43,9 +43,18 @@ static bool dict_image_make_room(struct dict_image *image, size_t room)
     return true;
 }
 
+struct collecting {
+    struct dict_image *image;
+    const struct dict *front;
+};
+
 static void collect_entry(void *context, uint64_t id, uint8_t sub, const uint64_t *value)
 {
-    struct dict_image *image = context;
+    const struct collecting *collecting = context;
+    struct dict_image *image = collecting->image;
+    if (collecting->front != NULL && dict_get(collecting->front, id, 0, NULL)) {
+        return;
+    }
     if (image->count == image->room && !dict_image_make_room(image, 2 * image->room)) {
         return;
     }
@@ -55,15 +64,17 @@ static void collect_entry(void *context, uint64_t id, uint8_t sub, const uint64_
     memcpy(entry + DICT_KEY_BYTES, value, image->value_bytes);
 }
 
-bool dict_image_collect(struct dict_image *image, const struct dict *dict)
+bool dict_image_collect(struct dict_image *image, const struct dict *dict, const struct dict *front)
 {
+    struct collecting collecting = {image, front};
     CHECK(dict_entry_bytes(dict) == DICT_KEY_BYTES + image->value_bytes);
     /* All of it at once, so that the others need not wait for a copy as it grows. */
     if (!image->entries &&
         !dict_image_make_room(image, (size_t)dict_count(dict) + DICT_IMAGE_PIECE)) {
         return false;
     }
-    return dict_walk(dict, &image->at, DICT_IMAGE_PIECE, collect_entry, image) && !image->failed;
+    return dict_walk(dict, &image->at, DICT_IMAGE_PIECE, collect_entry, &collecting) &&
+           !image->failed;
 }
 
 /* ---- sifting ---- */

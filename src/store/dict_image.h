@@ -32,8 +32,12 @@ struct dict_image {
 
 void dict_image_init(struct dict_image *image, size_t value_bytes);
 void dict_image_fini(struct dict_image *image);
-/* The next piece; inside the barrier. True: there is more. */
-bool dict_image_collect(struct dict_image *image, const struct dict *dict);
+/*
+ * The next piece; inside the barrier. True: there is more. front not NULL: entries whose ids have
+ * an entry of sub 0 there are left out, as what it has is collected next.
+ */
+bool dict_image_collect(struct dict_image *image, const struct dict *dict,
+                        const struct dict *front);
 /*
  * Called when all has been collected, for a dict whose entries may be there for a moment only:
  * looks through the next piece, inside the barrier, and forgets entries that `wanted` does not

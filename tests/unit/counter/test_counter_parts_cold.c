@@ -18,7 +18,8 @@
 
 #include "base/memory.h"
 #include "counter/counter_private.h"
-#include "row/row_private.h"
+#include "row/row_cold.h"
+#include "row/row_parts.h"
 #include "tests/support/counters.h"
 #include "tests/support/dumps.h"
 #include "tests/support/give_way.h"
@@ -33,6 +34,9 @@
 #define NOTHING   UINT64_MAX
 #define TRIES     100u /* of a change that would stop its own test */
 #define CHANGES   8u
+#define TIGHT     (128u * KIB) /* of a part, where memory is little */
+#define TIGHT_IDS 30000u
+#define ROUND_IDS 2000u
 #define TRIES_MAX 20000000u /* of an operation: threads that read for it may have to wait long */
 
 struct world {
@@ -42,7 +46,8 @@ struct world {
     struct recorder_sink sink;
     struct test_random random;
     struct counters_call call;
-    uint64_t serial, ids, came, back, between;
+    uint64_t serial, ids, came, back, between, rounds;
+    bool fails;       /* now and then a round does */
     bool maintaining; /* the keeper is at work: reads of its files have changes in between */
     pthread_t thread;
     uint64_t *held; /* by index: what slot a holds; NOTHING: there is no record */
@@ -61,22 +66,26 @@ static struct row *row_of(struct world *w)
 
 static void attach(struct world *w)
 {
-    w->dumps.engine->growth = &w->growth;
+    row_parts_share(row_of(w), &w->growth);
     recorder_sink_init(&w->sink, &w->dumps.recorder);
     row_ask(row_of(w));
 }
 
 static void between_reads(void *context, enum vfs_sim_op op, const char *path);
 
-static void world_open(struct world *w, const char *slots, uint64_t ids, uint64_t seed)
+/* most: of what parts may have beyond what is set aside. */
+static void world_open_with(struct world *w, const char *slots, uint64_t ids, uint64_t table_bytes,
+                            uint64_t part_bytes, uint64_t most)
 {
+    uint64_t seed = test_seed();
     memset(w, 0, sizeof(*w));
     counters_config(&w->config, slots);
     w->config.row.any_ids = true;
     w->config.row.dump = true;
     w->config.max_id = MAX_ID;
-    w->config.row.part_bytes = PART;
-    atomic_store(&w->growth.most, MOST);
+    w->config.row.table_bytes = table_bytes;
+    w->config.row.part_bytes = part_bytes;
+    atomic_store(&w->growth.most, most);
     w->random.state = seed;
     w->ids = ids;
     w->held = memory_zalloc(ids * sizeof(*w->held));
@@ -89,6 +98,12 @@ static void world_open(struct world *w, const char *slots, uint64_t ids, uint64_
     vfs_sim_hook(w->dumps.sim, between_reads, w);
     dumps_create(&w->dumps, &w->config);
     attach(w);
+}
+
+static void world_open(struct world *w, const char *slots, uint64_t ids)
+{
+    world_open_with(w, slots, ids, PART, PART, MOST);
+    w->fails = true;
 }
 
 static void world_close(struct world *w)
@@ -143,6 +158,10 @@ static void between_reads(void *context, enum vfs_sim_op op, const char *path)
         return;
     }
     w->maintaining = false;
+    if (test_random_below(&w->random, 4) == 0) {
+        dumps_round(&w->dumps, NULL, NULL, w->fails && test_random_below(&w->random, 8) == 0);
+        w->rounds++;
+    }
     for (unsigned i = 0; i < CHANGES; i++) {
         uint64_t index = test_random_below(&w->random, w->came + 1);
         w->between += index < w->came && w->held[index] != NOTHING && add_meanwhile(w, index);
@@ -159,7 +178,7 @@ static void go_on(struct world *w)
     w->maintaining = false;
     w->back += cold > dumps_cold(&w->dumps) ? cold - dumps_cold(&w->dumps) : 0;
     if (row_images_wanted(w->dumps.engine->row)) {
-        dumps_round(&w->dumps, NULL, NULL, test_random_below(&w->random, 8) == 0);
+        dumps_round(&w->dumps, NULL, NULL, w->fails && test_random_below(&w->random, 8) == 0);
     }
 }
 
@@ -181,6 +200,7 @@ static enum engine_status run(struct world *w, enum engine_verb verb, int slot, 
         if (w->call.op.status != ENGINE_PENDING && !is_refused(&w->call.op)) {
             break;
         }
+        assert_true(w->fails || w->call.op.error != ENGINE_E_OUT_OF_MEMORY);
         try_again(w);
         go_on(w);
         give_way();
@@ -255,10 +275,14 @@ static void check_all(struct world *w)
     assert_int_equal(counted, records);
 }
 
+/* A restored space counts what it holds of the memory that all share. */
 static void restart(struct world *w)
 {
+    uint64_t aside = row_part_aside_bytes(&w->config.row);
     dumps_restart(&w->dumps, &w->config);
     attach(w);
+    uint64_t held = row_parts_bytes(row_of(w));
+    assert_int_equal(atomic_load(&w->growth.used), held > aside ? held - aside : 0);
 }
 
 /* ---- tests ---- */
@@ -267,7 +291,7 @@ static void try_exact(const char *slots, uint64_t ids)
 {
     static struct world w;
     size_t most = 0;
-    world_open(&w, slots, ids, test_seed());
+    world_open(&w, slots, ids);
     while (w.came < ids - 1) {
         step(&w);
         most = dumps_cold(&w.dumps) > most ? dumps_cold(&w.dumps) : most;
@@ -282,10 +306,12 @@ static void try_exact(const char *slots, uint64_t ids)
     check_all(&w);
     restart(&w);
     check_all(&w);
-    printf("%s: %zu of %zu parts in files, %" PRIu64 " came back, %" PRIu64 " changes meanwhile; "
-           "merges %" PRIu64 "\n",
-           slots, most, row_of(&w)->count, w.back, w.between, w.dumps.kinds[ROW_IMAGE_MERGE]);
-    assert_true((most > 3 && w.back > 3 && w.between > 10) || test_scaled(100) < 100);
+    printf("%s: %zu of %zu parts in files, %" PRIu64 " came back, %" PRIu64 " changes and %" PRIu64
+           " rounds meanwhile; merges %" PRIu64 "\n",
+           slots, most, row_of(&w)->count, w.back, w.between, w.rounds,
+           w.dumps.kinds[ROW_IMAGE_MERGE]);
+    assert_true((most > 3 && w.back > 3 && w.between > 10 && w.rounds > 1) ||
+                test_scaled(100) < 100);
     world_close(&w);
 }
 
@@ -297,9 +323,175 @@ static void test_all_is_exact(void **unused)
     try_exact("a:64 b:64 c:64 d:64", test_scaled(12000));
 }
 
+/* Parts leave and come back, and nobody is refused (run() sees that) for want of memory. */
+static void try_tight(uint64_t table_bytes, uint64_t most)
+{
+    static struct world w;
+    size_t cold = 0;
+    world_open_with(&w, "a:20 b:20", TIGHT_IDS, table_bytes, TIGHT, most);
+    for (; w.came < TIGHT_IDS; w.came++) {
+        add(&w, w.came, 1);
+        cold = dumps_cold(&w.dumps) > cold ? dumps_cold(&w.dumps) : cold;
+    }
+    assert_true(cold > 1 && w.back > 0);
+    world_close(&w);
+}
+
+/* No more than is set aside, where that is more than table_bytes; and a little more. */
+static void test_little_memory_suffices(void **unused)
+{
+    (void)unused;
+    try_tight(TIGHT / 2, 0);
+    try_tight(TIGHT / 2, TIGHT / 2);
+    try_tight(2 * TIGHT, 0);
+}
+
+/* restart() looks at it. */
+static void test_a_restored_space_counts_its_memory(void **unused)
+{
+    static struct world w;
+    (void)unused;
+    world_open_with(&w, "a:20 b:20", TIGHT_IDS, TIGHT / 2, TIGHT, 1u << 30);
+    for (; w.came < TIGHT_IDS; w.came++) {
+        add(&w, w.came, 1);
+    }
+    assert_int_equal(dumps_cold(&w.dumps), 0);
+    dumps_round(&w.dumps, NULL, NULL, false);
+    restart(&w);
+    assert_true(atomic_load(&w.growth.used) > 0);
+    world_close(&w);
+}
+
+/* ---- a round meets a part that comes back ---- */
+
+/* A space of one part, which is dumped and has changed since, a round ago and after it. */
+static struct row_table *open_dumped(struct world *w)
+{
+    world_open(w, "a:20 b:20", ROUND_IDS);
+    atomic_store(&w->growth.most, UINT64_MAX / 2);
+    for (; w->came < ROUND_IDS / 2; w->came++) {
+        add(w, w->came, 1);
+    }
+    go_on(w);
+    struct row_table *part = row_of(w)->tables[0];
+    assert_true(w->dumps.recorder.log.reserve(&w->dumps.recorder.log));
+    row_cold_leave(row_of(w), part);
+    dumps_round(&w->dumps, NULL, NULL, false);
+    assert_true(part->cold);
+    atomic_store(&w->growth.most, 0); /* it stays there */
+    for (; w->came < ROUND_IDS / 2 + CHANGES; w->came++) {
+        add(w, w->came, LARGE);
+    }
+    dumps_round(&w->dumps, NULL, NULL, false);
+    for (; w->came < ROUND_IDS / 2 + 2 * CHANGES; w->came++) {
+        add(w, w->came, LARGE);
+        add(w, w->came - CHANGES, 1);
+        erase(w, w->came - 2 * CHANGES);
+    }
+    return part;
+}
+
+/* While it comes back: of what both overlays have, of what one has, and of what is in the file. */
+static void change_meanwhile(struct world *w)
+{
+    for (unsigned i = 0; i < CHANGES / 2; i++) {
+        erase(w, w->came - 1 - 2 * i);
+        add(w, w->came - CHANGES - 1 - i, LARGE);
+        add(w, w->came - 2 * CHANGES - 1 - i, 1);
+        add(w, i, 1);
+    }
+}
+
+static void end_recall(struct world *w, struct row_recall *recall)
+{
+    row_recall_read(row_of(w), recall);
+    assert_true(row_recall_end(row_of(w), recall));
+    row_recall_free(row_of(w), recall);
+}
+
+static void see_all_again(struct world *w)
+{
+    restart(w);
+    check_all(w);
+    world_close(w);
+}
+
+static void test_a_round_while_a_part_comes_back(void **unused)
+{
+    static struct world w;
+    struct row_recall recall;
+    (void)unused;
+    for (unsigned ends = 0; ends < 2; ends++) {
+        struct row_table *part = open_dumped(&w);
+        assert_true(row_recall_begin(row_of(&w), part, &recall));
+        change_meanwhile(&w);
+        uint64_t overlays = w.dumps.kinds[ROW_IMAGE_OVERLAY];
+        dumps_round(&w.dumps, NULL, NULL, false);
+        assert_int_equal(w.dumps.kinds[ROW_IMAGE_OVERLAY], overlays + 1);
+        if (ends) {
+            end_recall(&w, &recall);
+            assert_false(part->cold);
+        } else {
+            row_recall_free(row_of(&w), &recall); /* killed */
+        }
+        see_all_again(&w);
+    }
+}
+
+struct amid {
+    struct world *world;
+    struct row_recall recall;
+};
+
+/* The image of the overlay has begun. */
+static void begin_recall(void *context, enum vfs_sim_op op, const char *path)
+{
+    struct amid *amid = context;
+    (void)path;
+    if (op == VFS_SIM_OPEN && amid->recall.begun == NULL) {
+        assert_true(
+            row_recall_begin(row_of(amid->world), row_of(amid->world)->tables[0], &amid->recall));
+        change_meanwhile(amid->world);
+    }
+}
+
+static void test_a_part_comes_back_amid_a_round(void **unused)
+{
+    static struct world w;
+    (void)unused;
+    (void)open_dumped(&w);
+    struct amid amid = {.world = &w};
+    vfs_sim_hook(w.dumps.sim, begin_recall, &amid);
+    dumps_round(&w.dumps, NULL, NULL, false);
+    vfs_sim_hook(w.dumps.sim, NULL, NULL);
+    assert_non_null(amid.recall.begun);
+    end_recall(&w, &amid.recall);
+    see_all_again(&w);
+}
+
+/* What a dumped part counts was read from a file: the records are counted when they are there. */
+static void test_a_part_that_comes_back_is_counted(void **unused)
+{
+    static struct world w;
+    struct row_recall recall;
+    (void)unused;
+    struct row_table *part = open_dumped(&w);
+    uint64_t count = row_count_of(part);
+    atomic_store(&part->count, count + CHANGES);
+    assert_true(row_recall_begin(row_of(&w), part, &recall));
+    end_recall(&w, &recall);
+    assert_int_equal(row_count_of(part), count);
+    see_all_again(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_round_while_a_part_comes_back),
+        cmocka_unit_test(test_a_part_comes_back_amid_a_round),
+        cmocka_unit_test(test_a_part_that_comes_back_is_counted),
+        cmocka_unit_test(test_little_memory_suffices),
+        cmocka_unit_test(test_a_restored_space_counts_its_memory),
         cmocka_unit_test(test_all_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -575,6 +575,12 @@ uint64_t row_held_bytes(const struct row *row)
     return 0;
 }
 
+void row_parts_share(struct row *row, struct engine_growth *growth)
+{
+    (void)row;
+    (void)growth;
+}
+
 void row_follow_see(struct row *row)
 {
     (void)row;

@@ -103,27 +103,36 @@ static void test_layer(void **unused)
     assert_int_equal(first->further->count, CAPACITY - 1);
     assert_int_equal(second->count, 2);
     fake_check(&rows);
-    /* No memory is left for a third one. */
+    /* For a third one the table above gives its memory, as nothing came there. */
     add(&rows, 203, CAPACITY - 2);
     assert_int_equal(second->count, CAPACITY);
-    assert_int_equal(fake_add(&rows, 5000), FAKE_NO_TABLE);
+    assert_null(second->further);
+    add(&rows, 5000, 1);
+    assert_non_null(second->further);
+    assert_int_equal(rows.row.count, 1);
+    assert_int_equal(first->last, ROW_ID_MAX);
+    assert_int_equal(fake_add(&rows, FIRST + 1801), FAKE_NO_TABLE); /* above the frontier */
+    add(&rows, 5001, CAPACITY - 1);
+    assert_int_equal(fake_add(&rows, 9000), FAKE_NO_TABLE);
     fake_check(&rows);
     fake_fini(&rows);
 }
 
+/* One id in the table above: it stays. */
 static void test_no_layer(void **unused)
 {
     (void)unused;
     struct fake rows;
     begin(&rows, 2, false);
     close_first(&rows);
+    add(&rows, FIRST + 1801, 1);
     for (uint64_t i = 0; i < 100; i++) {
         add(&rows, FIRST + 2 * i + 1, 1);
     }
     assert_int_equal(fake_add(&rows, FIRST + 201), FAKE_NO_TABLE);
     assert_true(table(&rows, 0)->refused);
     assert_int_equal(fake_add(&rows, FIRST + 203), FAKE_NO_TABLE);
-    add_even(&rows, FIRST + 1800, 1000); /* the newest goes on, to its capacity */
+    add_even(&rows, FIRST + 1803, 999); /* the newest goes on, to its capacity */
     assert_int_equal(fake_add(&rows, FIRST + 3800), FAKE_NO_TABLE);
     fake_remove(&rows, FIRST);
     add(&rows, FIRST + 201, 1);
@@ -165,7 +174,7 @@ static void test_recycle_not_the_layered(void **unused)
     assert_int_equal(rows.row.count, 2);
     assert_non_null(table(&rows, 0)->further);
     /* There is no spare now: the next opening drops it, then goes on. */
-    add_even(&rows, FIRST + 1800, CAPACITY + 1);
+    add_even(&rows, FIRST + 1801, CAPACITY + 1);
     assert_int_equal(rows.row.count, 2);
     assert_int_equal(rows.row.recycled_tables, 1);
     assert_int_equal(rows.row.recycled_ids, 1001);
@@ -279,7 +288,7 @@ static void test_late_room(void **unused)
     for (uint64_t i = 0; i < 900; i++) {
         add(&rows, FIRST + 2 * i + 1, 1);
     }
-    add_even(&rows, FIRST + 1800, 900);
+    add_even(&rows, FIRST + 1801, 900);
     fake_maintain(&rows);
     assert_int_equal(rows.row.count, 3);
     assert_true(rows.row.late_room > 0.599);
@@ -295,7 +304,7 @@ static void test_late_room(void **unused)
     for (uint64_t i = 0; i < 900; i++) {
         add(&rows, FIRST + 2 * i + 1, 1);
     }
-    add_even(&rows, FIRST + 1800, 900);
+    add_even(&rows, FIRST + 1801, 900);
     fake_maintain(&rows);
     assert_int_equal(table(&rows, 2)->fill, 900);
     fake_fini(&rows);

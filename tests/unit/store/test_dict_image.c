@@ -90,7 +90,7 @@ static struct table_file *write_dict(struct vfs *vfs, const struct dict *dict)
     dict_image_init(&image, VALUE_BYTES);
     struct table_file_writer *writer = begin_file(vfs);
     unsigned pieces = 1;
-    while (dict_image_collect(&image, dict)) {
+    while (dict_image_collect(&image, dict, NULL)) {
         pieces++;
     }
     assert_true(pieces > dict_count(dict) / DICT_IMAGE_PIECE);
@@ -193,7 +193,7 @@ static void test_changes_between_pieces(void **unused)
     struct dict *dict = make_dict(0, ENTRIES);
     struct dict_image image;
     dict_image_init(&image, VALUE_BYTES);
-    while (dict_image_collect(&image, dict)) {
+    while (dict_image_collect(&image, dict, NULL)) {
         for (uint64_t n = 0; n < ENTRIES; n++) {
             uint64_t i = ENTRIES / 2 + test_random_below(&random, ENTRIES);
             uint64_t value[DICT_VALUE_WORDS] = {0};
