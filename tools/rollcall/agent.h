@@ -44,6 +44,7 @@ struct agent {
     uint64_t node_put_ms;
     struct agent_hook hook;
     char etcd_trouble[AGENT_ETCD_ERROR_MAX], daemon_trouble[ONLINE_ERROR_MAX]; /* as last logged */
+    enum exit_status asked; /* how the last question to the daemon ended */
 };
 
 uint64_t agent_now_ms(void); /* clock_boot_us */
