@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -127,7 +128,7 @@ def causes_of_tool(verbs):
     """{cause: commands}; new DIRs are of each its own."""
     return {
         "done": [*((verb, "--help") for verb in verbs), ("--help",), ("-V",), ("help", "load"),
-                 *of_each("$at", [verb for verb in ASKED if verb not in ("conf", "backup", "follow", "promote", "agent")]),
+                 *of_each("$at", ("status", "top", "tables", "hot", "get", "plan", "bench", "export", "load")),
                  ("conf", "diff", "-s", "$at", "$running"), ("completion", "bash"), ("backup", "-s", "$at", "$new-1"),
                  ("restore", "$sound", "$new-2"), ("load", "-s", "$at", "liked", "-f", "csv", "-c", "id,member", "-")],
         "sound": [("verify", "$sound"), ("repair", "$sound"), ("inspect", "$sound/MANIFEST")],
@@ -141,7 +142,8 @@ def causes_of_tool(verbs):
             ("load",), ("load", "feed", "-"), ("restore", "$sound"), ("export",), ("export", "--to", "x", "feed"),
             ("conf", "dif"), ("completion", "tcsh"), ("plan",), ("follow",), ("agent", "nonsense"), ("backup",),
             ("promote", "now"), ("agent", "-s", "$at", "status"), ("backup", "-s", "$plain", "$new-5"),
-            ("backup", "-s", "$at", "$sound"), ("restore", "$sound", "$sound"), ("repair", "--drop-from", "x", "$sound"),
+            ("backup", "-s", "$at", "$sound"), ("restore", "$sound", "$sound"),
+            ("repair", "--drop-from", "x", "$sound"),
             ("load", "--offline", "$new-6", "feed", "$rows")],
         "no such file or directory, or none of ours": [
             *((*asking(verb, "$at"), "--auth-file", NONE) for verb in ASKED if verb not in ("bench",)),
@@ -263,6 +265,21 @@ def test_screen(scene):
         assert status == 0 and len(lines) < LINES and max(map(len, lines)) <= COLUMNS, said
 
 
+def test_scripts():
+    """--help of the scripts prints, and does nothing else, in a tree where nothing is built."""
+    with tempfile.TemporaryDirectory() as folder:
+        tools = os.path.join(folder, "tools")
+        shutil.copytree(os.path.join(TOP, "tools"), tools, ignore=shutil.ignore_patterns("rollcall"))
+        before = sorted(os.walk(folder))
+        cases = [(name, "--help", 0) for name in ("test", "package", "conformance", "cluster")]
+        for name, option, status in cases + [("test", "--nonsense", 2), ("package", "--nonsense", 2)]:
+            done = subprocess.run([os.path.join(tools, name), option], capture_output=True, text=True,
+                                  timeout=site.ANSWER_S, check=False)
+            said = done.stdout if status == 0 else done.stderr
+            assert done.returncode == status and "tools/" + name in said, (name, done)
+        assert sorted(os.walk(folder)) == before
+
+
 def main():
     wanted = table()
     scene = Scene()
@@ -281,6 +298,7 @@ def main():
     scene.at["http://$nobody"] = "http://" + scene.at["$nobody"]
     files["$mine"] = files["$config"]
     files["$running"] = scene.good.write("running.yaml", running(scene))
+    test_scripts()
     test_screen(scene)
     test_in_use(scene)
     test_daemon(scene, wanted["rollcalld"])
