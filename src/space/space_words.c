@@ -1,5 +1,6 @@
 /*
- * space_words.c: the refusals that name a space or its slots, made once for each configuration.
+ * space_words.c: the refusals that name a space or its slots, made once for each configuration, and
+ * the one that names what was sent.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -61,12 +62,13 @@ void space_words_make(struct space *space)
 /* A name of some length, of characters that may stand in an answer. */
 static bool words_show(const char *name, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
+    bool fits = length > 0 && length <= ENGINE_SPACE_NAME_MAX;
+    for (size_t i = 0; fits && i < length; i++) {
         if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-') {
             return false;
         }
     }
-    return length > 0 && length <= ENGINE_SPACE_NAME_MAX;
+    return fits;
 }
 
 static bool words_is_slot(const struct space *space, const char *name, size_t length)

@@ -4,7 +4,7 @@
 SECTIONS names them. In a section a yaml block is the file that the next command names with --config; in a console
 block a line that begins with "$ " is typed and what follows is its answer; a python block is run, and a line of it that
 prints ends with a comment of what it prints. The commands of a section run in one folder of its own, one after the
-other. Only the ports are other ones. A figure that no two runs share (a rate, an LSN, a size, what ids a table has) need
+other. Only the ports are other ones. A figure that no two runs share (a rate, an LSN, a size, the ids of a table) need
 only be one; what the daemon logs and a load tells of its progress is left out. $ROLLCALLD and $ROLLCALL name the
 programs.
 """
@@ -30,7 +30,7 @@ SECTIONS = (
 )
 PORTS = ("11211", "11212")
 USER = "nobody"
-SECONDS_MAX = 120
+SECONDS_MAX = 240
 MARK = "-- next --"
 LEFT_OUT = re.compile(r"^\S+Z rollcalld: info: |^[\d.]+ \w+( \([\d.]+ %\))?, [\d.]+ \w+/s")
 VARIES = re.compile(r"(?<=LSN )\d+|(?<=table )\d+|(?<=ids )\d+ to \d+|\d+(?= (?:rows )?a second)|[\d.]+(?= [KMG]iB)"
@@ -104,7 +104,7 @@ class Page:
         if status != 0:
             raise Wrong("%s: exit status %s:\n%s" % (self.name, status, said))
         for told, ours in zip(PORTS, self.ports):
-            said = said.replace(ours, told)
+            said = said.replace(":" + ours, ":" + told)
         return said
 
     def console(self, lines):
@@ -128,7 +128,8 @@ class Page:
         self.commands += len(typed)
 
     def program(self, lines):
-        if subprocess.run([readme.PYTHON, "-c", "import pymemcache"], stderr=subprocess.DEVNULL, check=False).returncode:
+        if subprocess.run([readme.PYTHON, "-c", "import pymemcache"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
             print("SKIP: %s: python3-pymemcache is not installed" % self.name)
             return
         path = os.path.join(self.folder, "program.py")
@@ -167,10 +168,12 @@ class Page:
                 os.kill(pid, signal.SIGTERM)
                 end = time.monotonic() + SECONDS_MAX
                 while time.monotonic() < end:
-                    os.kill(pid, 0)
+                    with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+                        if ") Z " in file.read():
+                            break
                     time.sleep(0.01)
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except (ProcessLookupError, FileNotFoundError):
                 pass
         readme.shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The table of exit statuses in tools/README.md, against both programs.
 
-Each cell of the table names causes. CAUSES has the commands that bring each of them about, and what they exit with
-is compared with the table's first column. So a cause that the table names and nothing here brings about fails, and
+Each cell of the table names causes. For each of them the test has commands that bring it about, and what they exit
+with is compared with the table's first column. So a cause that the table names and nothing here brings about fails, and
 so does one that is brought about here and that the table does not name. Each verb meets every cause it can meet,
 and its help names each status it was seen to end with. $ROLLCALLD names the daemon, $ROLLCALL the tool.
 """
